@@ -1,0 +1,73 @@
+"""Settings, read once at the entry points from `sandbox_gym.toml` and `SANDBOX_GYM_*`; everything below gets values, not settings files."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Literal
+
+from pydantic import Field
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, TomlConfigSettingsSource
+
+from sandbox_gym.limits import MIB, Limits
+
+
+class Settings(BaseSettings):
+    """One server's or one command's settings. Environment beats the file."""
+
+    model_config = SettingsConfigDict(env_prefix="SANDBOX_GYM_", toml_file="sandbox_gym.toml", extra="forbid")
+
+    provider: Literal["local", "docker", "fake"] = "local"
+    boxes: int = Field(default_factory=lambda: 2 * (os.cpu_count() or 1), ge=2)
+    """Sandboxes alive at once; a dialogue needs two."""
+    box_max_tasks: int = Field(64, ge=1)
+    """Tasks that one box serves, each after a proven reset, before it is replaced."""
+    queue_size: int = Field(1000, ge=1)
+    """Verifies that may wait for a box; one more is answered 503."""
+    deadline_s: float = Field(600.0, gt=0)
+    """The longest a verify may take, waiting and retries included."""
+    attempts: int = Field(3, ge=1)
+    """How often a plan is tried, each time in another box, when a box is lost."""
+
+    time_limit_s: float = Field(10.0, gt=0)
+    """CPU seconds of one test; a row may ask for less."""
+    memory_limit_mb: int = Field(1024, ge=16)
+    """Memory of one test in MiB; a row may ask for less."""
+    early_stop: bool = True
+    """Stop at a row's first failing test, as NeMo Gym's code_gen does; a row may say otherwise."""
+    reasoning_format_penalty: float = 0.0
+    """The reward of an answer that leaves think tags in its final text, as code_gen's setting of that name."""
+
+    host: str = "127.0.0.1"
+    port: int = Field(8080, ge=0, le=65535)
+    token: str = Field("", repr=False)
+    """Bearer token every request but GET / and /health must carry; needed for a bind beyond loopback."""
+    allow_unauthenticated: bool = False
+    """Permit a bind beyond loopback without a token, by name."""
+
+    local_python: Path = Path("/usr/bin/python3")
+    """The interpreter inside local boxes."""
+    local_require_cgroup: bool = False
+    """Refuse to start when memory and processes could be capped by rlimits only."""
+    docker_image_prefix: str = "sandbox-gym/"
+    docker_runtime: str = ""
+    """An OCI runtime by name, such as runsc; empty for the daemon's own."""
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        return init_settings, env_settings, TomlConfigSettingsSource(settings_cls)
+
+    def limits(self) -> Limits:
+        """The caps of one test; wall time is three times CPU time plus two seconds, a backstop against sleepers."""
+        return Limits(
+            cpu_time_s=self.time_limit_s,
+            wall_time_s=3 * self.time_limit_s + 2,
+            memory_bytes=self.memory_limit_mb * MIB,
+        )

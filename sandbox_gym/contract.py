@@ -1,0 +1,192 @@
+"""The nouns: what a verifier plans, what a sandbox did, what it was worth. Frozen values, no behaviour beyond reading them.
+
+Owns the vocabulary shared by engine, providers and verifiers; must not know any of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Generic, Literal, Protocol, TypeVar
+
+from sandbox_gym.limits import Limits
+
+Isolation = Literal["namespace", "container", "gvisor", "vm", "none"]
+Integrity = Literal["isolated", "in_process"]
+
+JsonValue = None | bool | int | float | str | list["JsonValue"] | dict[str, "JsonValue"]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What the model said: the response's output text, whole."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """What to start in a box.
+
+    `mode` "fork" runs `files[main]` as `__main__` in a fork of a clean interpreter; "exec" runs `argv`.
+    "call" loads `files[main]` as a module and serves calls of `entry_point` on fd 3 (see guest/calls.py); "ask" runs
+    `files[main]` (a test that defines `check`) against a proxy that makes those calls.
+    """
+
+    mode: Literal["fork", "exec", "call", "ask"]
+    files: Mapping[str, bytes]
+    main: str = "main.py"
+    argv: tuple[str, ...] = ()
+    env: Mapping[str, str] = field(default_factory=dict)
+    entry_point: str = ""
+    recursion_limit: int = 0
+    """Python modes: sys.setrecursionlimit before the program starts; 0 leaves the interpreter's own."""
+    implicit_imports: bool = False
+    """Python modes: names of LiveCodeBench's import prelude resolve without an import."""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One program, one input, one set of caps."""
+
+    name: str
+    program: Program
+    stdin: bytes = b""
+    limits: Limits = field(default_factory=Limits)
+
+
+@dataclass(frozen=True, slots=True)
+class Dialogue:
+    """Two programs in two boxes whose fd 3 are joined: `asker` holds the hidden test, `candidate` the answer."""
+
+    name: str
+    asker: Run
+    candidate: Run
+
+
+Step = Run | Dialogue
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What to run for one answer. `early_stop`: nothing after the first step that `Verifier.passed` denies is run."""
+
+    steps: tuple[Step, ...]
+    image: str = "python"
+    integrity: Integrity = "isolated"
+    early_stop: bool = False
+
+
+class Status(StrEnum):
+    """How a run ended. Everything here is the program's doing; what is ours is raised."""
+
+    OK = "ok"
+    """Exited with 0."""
+    RUNTIME_ERROR = "runtime_error"
+    """Exited with another code, or by a signal of its own."""
+    CPU_TIME_LIMIT = "cpu_time_limit"
+    WALL_TIME_LIMIT = "wall_time_limit"
+    MEMORY_LIMIT = "memory_limit"
+    OUTPUT_LIMIT = "output_limit"
+    START_ERROR = "start_error"
+    """The program could not be started: no such command, a file that can't be written."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What one run did, as the supervisor saw it. Byte strings are at most as long as their limits."""
+
+    status: Status
+    exit_code: int | None = None
+    signal: int | None = None
+    stdout: bytes = b""
+    stderr: bytes = b""
+    channel: bytes = b""
+    """What the program wrote on fd 3, in `call` mode: a bounded, untrusted wire value."""
+    cpu_time_s: float = 0.0
+    wall_time_s: float = 0.0
+    peak_memory_bytes: int = 0
+    detail: str = ""
+    tamper: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class DialogueOutcome:
+    """Both ends of a dialogue, and how many bytes crossed each way."""
+
+    asker: Outcome
+    candidate: Outcome
+
+
+StepOutcome = Outcome | DialogueOutcome
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """What a plan's steps did: `outcomes[i]` belongs to `plan.steps[i]`; early stop leaves the tail out."""
+
+    outcomes: tuple[StepOutcome, ...]
+    isolation: Isolation
+    provider: str
+
+
+class TestStatus(StrEnum):
+    """The verdict on one test."""
+
+    __test__ = False  # not a test class, whatever pytest makes of its name
+
+    PASSED = "passed"
+    WRONG_ANSWER = "wrong_answer"
+    RUNTIME_ERROR = "runtime_error"
+    TIME_LIMIT = "time_limit"
+    MEMORY_LIMIT = "memory_limit"
+    OUTPUT_LIMIT = "output_limit"
+    BAD_VALUE = "bad_value"
+    """The function gave something that is no exact builtin value."""
+    SKIPPED = "skipped"
+    """Not run: early stop after an earlier failure."""
+
+
+@dataclass(frozen=True, slots=True)
+class TestResult:
+    """One test: which, how it ended, why, and what it cost."""
+
+    __test__ = False
+
+    index: int
+    status: TestStatus
+    reason: str = ""
+    cpu_time_s: float = 0.0
+    wall_time_s: float = 0.0
+    peak_memory_bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What an answer is worth, and how we know."""
+
+    reward: float
+    tests: tuple[TestResult, ...] = ()
+    failure_reason: str = ""
+    """Empty when the reward is full; else the first failing test's status, or why nothing could be run."""
+    integrity: Integrity = "isolated"
+    isolation: Isolation = "none"
+    provider: str = ""
+    tamper: tuple[str, ...] = ()
+    attempts: int = 1
+    timings_s: Mapping[str, float] = field(default_factory=dict)
+    """Seconds by phase: queue, acquire, put, run, judge."""
+
+
+T = TypeVar("T")
+
+
+class Verifier(Protocol, Generic[T]):
+    """Two pure functions, and the pure question early stop asks. Raises RequestError from `plan` only."""
+
+    def plan(self, task: T, answer: Answer) -> Plan: ...
+
+    def passed(self, task: T, index: int, outcome: StepOutcome) -> bool: ...
+
+    def judge(self, task: T, plan: Plan, state: State) -> Verdict: ...

@@ -1,0 +1,124 @@
+"""Python values as strict JSON and back: exact builtin types only, bounded in depth, never a class path.
+
+Wire form: null, booleans, strings and integers below 2**53 stand for themselves; every other value is a tagged list:
+["i", hex] big integer, ["f", hex | "nan" | "inf" | "-inf"] float, ["c", float, float] complex, ["b", base64] bytes,
+["B", base64] bytearray, ["l"|"t"|"s"|"fs", [items]] list, tuple, set, frozenset, ["d", [[key, value], ...]] dict,
+["r", start, stop, step] range.
+"""
+
+import base64
+
+MAX_DEPTH = 150
+_SMALL = 1 << 53
+
+
+class CannotCross(Exception):
+    """The value is no exact builtin value, or nests too deeply."""
+
+
+def _float(x):
+    if x != x:
+        return "nan"
+    if x in (float("inf"), float("-inf")):
+        return "inf" if x > 0 else "-inf"
+    return float.hex(x)
+
+
+def _unfloat(s):
+    return float(s) if s in ("nan", "inf", "-inf") else float.fromhex(s)
+
+
+def encode(value, depth=0):
+    """The wire form of `value`. Subclasses of builtins cross as the plain builtin they hold; numpy scalars and arrays
+    cross as `.item()` and `.tolist()`. Raises CannotCross."""
+    if depth > MAX_DEPTH:
+        raise CannotCross("nested deeper than %d" % MAX_DEPTH)
+    kind = type(value)
+    if value is None or value is True or value is False or kind is str:
+        return value
+    if kind is int:
+        return value if -_SMALL < value < _SMALL else ["i", hex(value)]
+    if kind is float:
+        return ["f", _float(value)]
+    if kind is list:
+        return ["l", [encode(item, depth + 1) for item in value]]
+    if kind is tuple:
+        return ["t", [encode(item, depth + 1) for item in value]]
+    if kind is dict:
+        return ["d", [[encode(k, depth + 1), encode(v, depth + 1)] for k, v in value.items()]]
+    return _encode_rarer(value, kind, depth)
+
+
+def _encode_rarer(value, kind, depth):
+    if kind is set or kind is frozenset:
+        return ["s" if kind is set else "fs", [encode(item, depth + 1) for item in value]]
+    if kind is bytes or kind is bytearray:
+        return ["b" if kind is bytes else "B", base64.b64encode(value).decode("ascii")]
+    if kind is complex:
+        return ["c", _float(value.real), _float(value.imag)]
+    if kind is range:
+        return ["r"] + [encode(x, depth + 1) for x in (value.start, value.stop, value.step)]
+    return _encode_subclass(value, kind, depth)
+
+
+def _encode_subclass(value, kind, depth):
+    mro = kind.__mro__
+    for base, plain in (
+        (int, lambda v: int.__add__(v, 0)),
+        (float, lambda v: float.__add__(v, 0.0)),
+        (str, lambda v: str.__str__(v)),
+        (list, lambda v: list(list.__iter__(v))),
+        (tuple, lambda v: tuple(tuple.__iter__(v))),
+        (dict, lambda v: dict(dict.items(v))),
+        (set, lambda v: set(set.__iter__(v))),
+    ):
+        if base in mro:
+            copy = plain(value)
+            if type(copy) is not base:
+                break
+            return encode(copy, depth + 1)
+    if kind.__module__ == "collections" and kind.__name__ == "deque":
+        return encode(list(value), depth + 1)
+    if kind.__module__ == "numpy" and hasattr(value, "tolist"):
+        return encode(value.tolist(), depth + 1)
+    raise CannotCross("a %s.%s is no builtin value" % (kind.__module__, kind.__qualname__))
+
+
+def decode(wire, depth=0):
+    """The value of a wire form. Raises CannotCross for anything else."""
+    if depth > 2 * MAX_DEPTH:
+        raise CannotCross("nested deeper than %d" % MAX_DEPTH)
+    kind = type(wire)
+    if wire is None or kind is bool or kind is str or kind is int:
+        return wire
+    if kind is not list or not wire or type(wire[0]) is not str:
+        raise CannotCross("malformed value on the wire")
+    try:
+        return _decode_tagged(wire, depth)
+    except CannotCross:
+        raise
+    except (ValueError, TypeError, IndexError, OverflowError) as error:
+        raise CannotCross("malformed value on the wire: %s" % error) from None
+
+
+_BUILD = {"l": list, "t": tuple, "s": set, "fs": frozenset}
+
+
+def _decode_tagged(wire, depth):
+    tag = wire[0]
+    if tag in _BUILD:
+        return _BUILD[tag]([decode(item, depth + 1) for item in wire[1]])
+    if tag == "d":
+        return {decode(k, depth + 1): decode(v, depth + 1) for k, v in wire[1]}
+    if tag == "f":
+        return _unfloat(wire[1])
+    if tag == "i":
+        return int(wire[1], 16)
+    if tag == "b" or tag == "B":
+        data = base64.b64decode(wire[1], validate=True)
+        return data if tag == "b" else bytearray(data)
+    if tag == "c":
+        return complex(_unfloat(wire[1]), _unfloat(wire[2]))
+    if tag == "r":
+        return range(*[decode(x, depth + 1) for x in wire[1:4]])
+    raise CannotCross("unknown tag on the wire")

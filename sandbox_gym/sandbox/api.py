@@ -1,0 +1,60 @@
+"""What the engine asks of sandboxes. Contracts only; knows neither verifiers nor providers."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from typing import Protocol
+
+from sandbox_gym.contract import Dialogue, DialogueOutcome, Isolation, Outcome, Run
+
+
+class Box(Protocol):
+    """One live sandbox. It runs one program at a time; every method raises BoxLost when the sandbox is gone."""
+
+    box_id: str
+    isolation: Isolation
+
+    def run_all(self, runs: Sequence[Run]) -> AbstractAsyncContextManager[AsyncIterator[Outcome]]:
+        """Run in order and yield each outcome as it comes; leaving the context early skips what has not started.
+
+        Program files are sent once for all runs that share them.
+        """
+        ...
+
+    async def reset(self) -> bool:
+        """Prove that nothing of earlier runs is left; False means the box must not be handed to another task."""
+        ...
+
+    async def aclose(self) -> None:
+        """Destroy the sandbox and everything in it. Idempotent."""
+        ...
+
+
+class SupportsDialogue(Protocol):
+    """A box that can join its program's fd 3 with that of a program in another box."""
+
+    async def converse(self, dialogue: Dialogue, candidate_box: Box) -> DialogueOutcome: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Capability:
+    """One line of `doctor`: what was probed, whether it works here, and what to do when it doesn't."""
+
+    name: str
+    works: bool
+    detail: str
+    remedy: str = ""
+
+
+class Provider(Protocol):
+    """Makes boxes. `open` raises ConfigurationError when the machine can't; `start` raises ProviderDown."""
+
+    name: str
+
+    async def start(self, image: str) -> Box: ...
+
+    async def doctor(self) -> Sequence[Capability]: ...
+
+    async def aclose(self) -> None: ...
