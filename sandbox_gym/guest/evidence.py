@@ -1,0 +1,65 @@
+"""What the kernel says of the box: OOM kills, CPU time, who is alive. Read from cgroup v2, v1, or /proc."""
+
+import os
+
+_TICK = os.sysconf("SC_CLK_TCK")
+
+
+def _read(path):
+    try:
+        with open(path) as file:
+            return file.read()
+    except OSError:
+        return ""
+
+
+def _field(text, name):
+    for line in text.split("\n"):
+        key, _space, value = line.partition(" ")
+        if key == name and value.strip().isdigit():
+            return int(value)
+    return None
+
+
+class Evidence:
+    """Counters under `root`: either one v2 group, or a folder of v1 controllers; absent files are absent evidence."""
+
+    def __init__(self, root, trusted):
+        self._trusted = set(trusted)
+        self._oom, self._cpu = "", ""
+        for path in ("memory.events", "memory/memory.oom_control"):
+            if _field(_read(os.path.join(root, path)), "oom_kill") is not None:
+                self._oom = os.path.join(root, path)
+                break
+        for path in ("cpu.stat", "cpuacct/cpuacct.usage", "cpu,cpuacct/cpuacct.usage"):
+            if _read(os.path.join(root, path)):
+                self._cpu = os.path.join(root, path)
+                break
+        self.has_memory_cgroup = bool(self._oom)
+
+    def oom_kills(self):
+        return (_field(_read(self._oom), "oom_kill") or 0) if self._oom else 0
+
+    def cpu_s(self):
+        """CPU seconds of the whole box so far, this supervisor's own left out."""
+        if not self._cpu:
+            return self._cpu_from_proc()
+        text = _read(self._cpu)
+        micros = _field(text, "usage_usec")
+        total = micros / 1e6 if micros is not None else int(text or 0) / 1e9
+        used = os.times()
+        return total - used.user - used.system
+
+    def _cpu_from_proc(self):
+        total = 0
+        for pid in self.strangers():
+            # the command name may hold spaces and parentheses: fields are counted from the last one
+            fields = _read("/proc/%d/stat" % pid).rpartition(")")[2].split()
+            if len(fields) > 14:
+                total += sum(int(x) for x in fields[11:15])
+        return total / _TICK
+
+    def strangers(self):
+        """PIDs in the box that are not of the guest itself."""
+        pids = {int(name) for name in os.listdir("/proc") if name.isdigit()}
+        return sorted(pids - self._trusted)

@@ -1,0 +1,52 @@
+"""The frame: u32 header length, u32 body length, a JSON object, raw bytes. Both ends bound both lengths."""
+
+import json
+import struct
+
+HEAD = struct.Struct("!II")
+MAX_HEADER = 1 << 20
+MAX_BODY = 1 << 20
+CHUNK = 1 << 18
+"""Larger inputs travel as several `data` frames of at most this many bytes."""
+
+
+class BadFrame(Exception):
+    """A length over its bound, or a header that is no JSON object."""
+
+
+def pack(header, body=b""):
+    text = json.dumps(header, separators=(",", ":")).encode("utf-8")
+    return HEAD.pack(len(text), len(body)) + text + body
+
+
+class FrameReader:
+    """Turns a byte stream, fed in any pieces, into (header, body) pairs."""
+
+    def __init__(self, max_header=MAX_HEADER, max_body=MAX_BODY):
+        self._buffer = bytearray()
+        self._max_header = max_header
+        self._max_body = max_body
+
+    def feed(self, data):
+        self._buffer += data
+
+    def next(self):
+        """The next whole frame, or None. Raises BadFrame."""
+        buffer = self._buffer
+        if len(buffer) < HEAD.size:
+            return None
+        header_size, body_size = HEAD.unpack_from(buffer)
+        if header_size > self._max_header or body_size > self._max_body:
+            raise BadFrame("a frame of %d + %d bytes is over its bound" % (header_size, body_size))
+        end = HEAD.size + header_size + body_size
+        if len(buffer) < end:
+            return None
+        try:
+            header = json.loads(bytes(buffer[HEAD.size : HEAD.size + header_size]).decode("utf-8"))
+        except (ValueError, RecursionError):
+            raise BadFrame("a frame's header is no JSON") from None
+        if type(header) is not dict:
+            raise BadFrame("a frame's header is no object")
+        body = bytes(buffer[HEAD.size + header_size : end])
+        del buffer[:end]
+        return header, body

@@ -1,0 +1,192 @@
+"""A run's init: makes the run's private place, starts the program in it, waits, and leaves nothing alive.
+
+PID 1 of the run's own PID namespace, or, where namespaces are not to be had, a child subreaper whose program runs under
+a uid of its own. Talks to the supervisor on one socket that the program never holds.
+"""
+
+import errno
+import json
+import os
+import select
+import signal
+import socket
+import time
+
+from . import kernel, program
+
+REPORT_MAX = 4096
+
+
+def main(fds, tier, filter_program):
+    """`fds`: spec, stdin, stdout, stderr, report, then files, then the channel if any. Never returns."""
+    code = 1
+    try:
+        spec = _read_spec(fds[0])
+        _run(spec, fds, tier, filter_program)
+        code = 0
+    except BaseException as error:
+        try:
+            message = json.dumps({"broken": "%s: %s" % (type(error).__name__, error)})[:REPORT_MAX]
+            os.write(fds[4], message.encode("ascii"))
+        except BaseException:
+            pass  # the supervisor sees the report socket end without a report, which says the same
+    finally:
+        os._exit(code)
+
+
+def _read_spec(fd):
+    size = os.fstat(fd).st_size
+    return json.loads(os.pread(fd, size, 0).decode("utf-8"))
+
+
+def _run(spec, fds, tier, filter_program):
+    report = socket.socket(fileno=fds[4])
+    wake_read, wake_write = os.pipe()
+    os.set_blocking(wake_write, False)
+    os.set_blocking(wake_read, False)
+    signal.set_wakeup_fd(wake_write, warn_on_full_buffer=False)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    if tier == "namespaces":
+        _private_place(spec)
+    else:
+        kernel.prctl(kernel.PR_SET_CHILD_SUBREAPER, 1)
+        _owned_place(spec, fds)
+    files = fds[5 : 5 + len(spec["files"])]
+    _write_files(spec, files)
+    channel = fds[-1] if spec["channel"] else -1
+    started = time.monotonic()
+    child = os.fork()
+    if child == 0:
+        signal.set_wakeup_fd(-1)
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        program.become(spec, fds[1:4], channel, filter_program)
+    for fd in [fds[0], fds[1], fds[2], fds[3]] + files + ([channel] if channel >= 0 else []):
+        os.close(fd)
+    status, usage, killed = _wait(child, report, wake_read)
+    wall = time.monotonic() - started
+    left = _kill_the_rest(spec, tier, usage)
+    report.sendall(
+        json.dumps(
+            {"status": status, "killed": killed, "wall_s": wall, "cpu_s": usage[0], "peak_kb": usage[1], "left": left}
+        ).encode("ascii")
+    )
+
+
+def _private_place(spec):
+    """Fresh mount and IPC namespaces, a /proc of this PID namespace, and a sized scratch file system."""
+    kernel.unshare(kernel.CLONE_NEWNS | kernel.CLONE_NEWIPC)
+    flags = kernel.MS_NOSUID | kernel.MS_NODEV
+    kernel.mount(b"proc", b"/proc", b"proc", flags | kernel.MS_NOEXEC)
+    limits = spec["limits"]
+    options = "size=%d,nr_inodes=%d,mode=755" % (limits["scratch_bytes"], limits["scratch_inodes"])
+    kernel.mount(b"tmpfs", b"/scratch", b"tmpfs", flags, options.encode("ascii"))
+    for name in ("work", "tmp", "shm"):
+        os.mkdir("/scratch/" + name)
+
+
+def _owned_place(spec, fds):
+    """Without namespaces: a folder that only the run's uid can enter, and pipes that it may reopen by name."""
+    uid = spec["uid"]
+    os.mkdir(spec["workdir"], 0o700)
+    os.chown(spec["workdir"], uid, uid)
+    for fd in fds[1:4]:
+        os.fchown(fd, uid, uid)
+
+
+def _write_files(spec, files):
+    uid = spec["uid"]
+    for path, fd in zip(spec["files"], files):
+        target = os.path.join(spec["workdir"], path)
+        parent = os.path.dirname(target)
+        if not os.path.isdir(parent):
+            os.makedirs(parent)
+            if uid:
+                os.chown(parent, uid, uid)
+        out = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
+        size, offset = os.fstat(fd).st_size, 0
+        while offset < size:
+            data = os.pread(fd, min(size - offset, 1 << 20), offset)
+            view = memoryview(data)
+            while view:
+                view = view[os.write(out, view) :]
+            offset += len(data)
+        if uid:
+            os.fchown(out, uid, uid)
+        os.close(out)
+
+
+def _reap(child, usage):
+    """Collect every dead child; the wait status of `child` if it is among them, and whether any are left."""
+    status, more = None, True
+    while True:
+        try:
+            pid, got, used = os.wait4(-1, os.WNOHANG)
+        except ChildProcessError:
+            return status, False
+        if pid == 0:
+            return status, more
+        usage[0] += used.ru_utime + used.ru_stime
+        usage[1] = max(usage[1], used.ru_maxrss)
+        if pid == child:
+            status = got
+
+
+def _wait(child, report, wake):
+    """Until the program's first process ends or the supervisor closes its end of the report socket."""
+    usage = [0.0, 0]
+    poll = select.poll()
+    poll.register(report, select.POLLIN | select.POLLHUP)
+    poll.register(wake, select.POLLIN)
+    while True:
+        status, _more = _reap(child, usage)
+        if status is not None:
+            return status, usage, False
+        for fd, _event in poll.poll():
+            if fd == wake:
+                try:
+                    os.read(wake, 4096)
+                except BlockingIOError:
+                    pass
+            else:
+                os.kill(child, signal.SIGKILL)
+                while status is None:
+                    status, _more = _reap(child, usage)
+                    if status is None:
+                        time.sleep(0.0005)
+                return status, usage, True
+
+
+def _kill_the_rest(spec, tier, usage):
+    """Kill every process the program left; True if there were any."""
+    left = False
+    deadline = time.monotonic() + 10
+    while _reap(-1, usage)[1]:
+        left = True
+        if tier == "namespaces":
+            _kill_all()
+        else:
+            _kill_as(spec["uid"])
+        time.sleep(0.0005)
+        if time.monotonic() > deadline:
+            raise OSError(errno.EBUSY, "processes of the run can't be killed")
+    return left
+
+
+def _kill_all():
+    try:
+        os.kill(-1, signal.SIGKILL)
+    except ProcessLookupError:
+        pass  # they died meanwhile
+
+
+def _kill_as(uid):
+    """Kill all that `uid` owns: one call, atomic against forks, from a process that the uid itself can't outrun."""
+    pid = os.fork()
+    if pid == 0:
+        try:
+            os.setgroups([])
+            os.setresgid(uid, uid, uid)
+            os.setresuid(uid, uid, uid)
+            _kill_all()
+        finally:
+            os._exit(0)

@@ -1,0 +1,52 @@
+"""The system calls that Python has no name for. Each raises OSError; nothing here decides anything."""
+
+import ctypes
+import os
+
+CLONE_NEWNS = 0x00020000
+CLONE_NEWIPC = 0x08000000
+CLONE_NEWPID = 0x20000000
+MS_RDONLY, MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_REC, MS_PRIVATE = 1, 2, 4, 8, 16384, 1 << 18
+PR_SET_DUMPABLE, PR_CAPBSET_DROP, PR_SET_CHILD_SUBREAPER = 4, 24, 36
+PR_SET_NO_NEW_PRIVS, PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL = 38, 47, 4
+
+libc = ctypes.CDLL(None, use_errno=True)
+
+
+def _check(result, what):
+    if result < 0:
+        code = ctypes.get_errno()
+        raise OSError(code, "%s: %s" % (what, os.strerror(code)))
+    return result
+
+
+def unshare(flags):
+    _check(libc.unshare(ctypes.c_int(flags)), "unshare")
+
+
+def setns(fd, flags):
+    _check(libc.setns(ctypes.c_int(fd), ctypes.c_int(flags)), "setns")
+
+
+def mount(source, target, kind, flags, data=None):
+    _check(libc.mount(source, target, kind, ctypes.c_ulong(flags), data), "mount %s" % target.decode())
+
+
+def prctl(option, a=0, b=0, c=0, d=0):
+    args = [ctypes.c_ulong(x) for x in (a, b, c, d)]
+    return _check(libc.prctl(ctypes.c_int(option), *args), "prctl %d" % option)
+
+
+def drop_capabilities():
+    """Empty the bounding, ambient, inheritable, permitted and effective sets of this thread."""
+    for capability in range(64):
+        try:
+            prctl(PR_CAPBSET_DROP, capability)
+        except OSError:
+            break
+    try:
+        prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL)
+    except OSError:
+        pass  # kernels before 4.3 have no ambient set
+    header = (ctypes.c_uint32 * 2)(0x20080522, 0)
+    _check(libc.capset(header, (ctypes.c_uint32 * 6)()), "capset")

@@ -1,0 +1,108 @@
+"""The last steps of a run's child: give everything up, then become the program. Runs after fork; never returns."""
+
+import gc
+import os
+import resource
+import signal
+import sys
+
+from . import kernel, seccomp
+
+CHANNEL_FD = 3
+
+
+def become(spec, stdio, channel, filter_program):
+    """Turn this process into the program of `spec`. `stdio` are the three fds, `channel` is fd 3's source or -1."""
+    code = 127
+    try:
+        _give_up(spec, stdio, channel, filter_program)
+        if spec["mode"] == "exec":
+            _exec(spec)
+        else:
+            from . import pyrun
+
+            code = pyrun.run(spec)
+    except BaseException as error:
+        _say("sandbox: can't start: %s: %s\n" % (type(error).__name__, error))
+    finally:
+        os._exit(code)
+
+
+def _say(text):
+    try:
+        os.write(2, text.encode("utf-8", "replace"))
+    except OSError:
+        pass  # nobody listens any more
+
+
+def _give_up(spec, stdio, channel, filter_program):
+    kernel.prctl(kernel.PR_SET_DUMPABLE, 1)  # its own /proc files must open; nothing of the guest's is in this copy
+    os.setsid()
+    for target, fd in enumerate(stdio):
+        os.dup2(fd, target)
+    if channel >= 0:
+        os.dup2(channel, CHANNEL_FD)
+    os.closerange(CHANNEL_FD + (channel >= 0), 1024)
+    os.chdir(spec["workdir"])
+    os.umask(0o022)
+    _set_limits(spec)
+    uid = spec["uid"]
+    if uid:
+        os.setgroups([])
+        os.setresgid(uid, uid, uid)
+        os.setresuid(uid, uid, uid)
+    kernel.prctl(kernel.PR_SET_NO_NEW_PRIVS, 1)
+    kernel.drop_capabilities()
+    kernel.prctl(kernel.PR_SET_DUMPABLE, 1)
+    seccomp.install(filter_program)
+
+
+def _set_limits(spec):
+    limits = spec["limits"]
+    whole = int(limits["cpu_time_s"]) + 1
+    wanted = [
+        (resource.RLIMIT_CPU, whole, whole + 1),
+        (resource.RLIMIT_FSIZE, limits["file_bytes"], limits["file_bytes"]),
+        (resource.RLIMIT_NOFILE, limits["open_files"], limits["open_files"]),
+        (resource.RLIMIT_NPROC, limits["processes"], limits["processes"]),
+        (resource.RLIMIT_CORE, 0, 0),
+        (resource.RLIMIT_MEMLOCK, 0, 0),
+        (resource.RLIMIT_MSGQUEUE, 0, 0),
+    ]
+    if spec["data_bytes"]:
+        wanted.append((resource.RLIMIT_DATA, spec["data_bytes"], spec["data_bytes"]))
+    for which, soft, hard in wanted:
+        ceiling = resource.getrlimit(which)[1]
+        if ceiling != resource.RLIM_INFINITY:
+            soft, hard = min(soft, ceiling), min(hard, ceiling)
+        resource.setrlimit(which, (soft, hard))
+    stack = resource.getrlimit(resource.RLIMIT_STACK)[1]
+    want = 256 << 20
+    if stack == resource.RLIM_INFINITY or stack >= want:
+        resource.setrlimit(resource.RLIMIT_STACK, (want, want))
+    with open("/proc/self/oom_score_adj", "w") as file:
+        file.write("1000")  # the kernel must choose the program before its supervisor
+
+
+def _exec(spec):
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # Python's start-up ignores it; a program expects the default
+    gc.enable()
+    environment = spec["env"]
+    argv = spec["argv"]
+    try:
+        os.execvpe(argv[0], argv, environment)
+    except OSError as error:
+        _say("sandbox: can't execute %s: %s\n" % (argv[0], error.strerror))
+        os._exit(127 if isinstance(error, FileNotFoundError) else 126)
+
+
+def clean_interpreter(spec):
+    """Make this fork of the zygote look like an interpreter that has just started `python main.py`."""
+    os.environ.clear()
+    os.environ.update(spec["env"])
+    sys.argv[:] = [spec["main"]]
+    sys.path.insert(0, spec["workdir"])
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    if spec["recursion_limit"]:
+        sys.setrecursionlimit(spec["recursion_limit"])
+    gc.enable()

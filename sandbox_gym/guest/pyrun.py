@@ -1,0 +1,167 @@
+"""Python programs in a fork of the zygote: `__main__` semantics, the end of an interpreter, and the import prelude."""
+
+import gc
+import os
+import sys
+import types
+
+from . import program
+
+_PRELUDE = (
+    "string re datetime collections heapq bisect copy math random statistics itertools functools operator io sys json "
+    "typing"
+).split()
+# the last star import wins, so it is asked first; the two that cost most to import come last and clash with none
+_STAR_ORDER = (
+    "typing json sys io operator functools itertools math copy bisect heapq collections datetime re string statistics "
+    "random"
+).split()
+_COMMON = {
+    "List": "typing", "Dict": "typing", "Set": "typing", "Tuple": "typing", "Optional": "typing", "Any": "typing",
+    "Union": "typing", "Callable": "typing", "Iterable": "typing", "Iterator": "typing", "Generator": "typing",
+    "Sequence": "typing", "Deque": "typing", "DefaultDict": "typing", "Type": "typing", "TypeVar": "typing",
+    "Counter": "collections", "defaultdict": "collections", "deque": "collections", "OrderedDict": "collections",
+    "namedtuple": "collections", "ChainMap": "collections",
+}  # fmt: skip
+
+
+def run(spec):
+    """Run `main` of `spec` in this process and return its exit code. Standard streams are fds 0 to 2."""
+    _open_streams()
+    program.clean_interpreter(spec)
+    if spec["mode"] in ("call", "ask"):
+        from . import calls
+
+        return _finish(calls.serve if spec["mode"] == "call" else calls.ask, spec)
+    return _finish(_main, spec)
+
+
+def _open_streams():
+    sys.stdin = sys.__stdin__ = open(0, "r", encoding="utf-8", errors="surrogateescape", closefd=False)
+    sys.stdout = sys.__stdout__ = open(1, "w", encoding="utf-8", errors="surrogateescape", closefd=False)
+    sys.stderr = sys.__stderr__ = open(2, "w", encoding="utf-8", errors="backslashreplace", buffering=1, closefd=False)
+
+
+def load(spec, name):
+    """Compile and run the program's main file as module `name`; its namespace."""
+    path = os.path.join(spec["workdir"], spec["main"])
+    with open(path, "rb") as file:
+        source = file.read()
+    module = types.ModuleType(name)
+    module.__file__ = path
+    module.__builtins__ = sys.modules["builtins"]
+    sys.modules[name] = module
+    code = compile(source, path, "exec", dont_inherit=True)
+    if spec["implicit_imports"]:
+        _import_prelude(source, path, module.__dict__)
+    exec(code, module.__dict__)
+    return module
+
+
+def _import_prelude(source, path, namespace):
+    """Bind the names of LiveCodeBench's prelude that the program uses and never binds; nothing else is imported."""
+    import ast
+
+    loaded, bound = set(), set()
+    for node in ast.walk(ast.parse(source, path)):
+        if isinstance(node, ast.Name):
+            (loaded if isinstance(node.ctx, ast.Load) else bound).add(node.id)
+        elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            bound.add(node.name)
+        elif isinstance(node, ast.arg):
+            bound.add(node.arg)
+        elif isinstance(node, ast.alias):
+            bound.add((node.asname or node.name).split(".")[0])
+    builtins = vars(sys.modules["builtins"])
+    missing = {name for name in loaded - bound if name not in builtins and not name.startswith("__")}
+    for name in missing:
+        if name in _PRELUDE:
+            # datetime is both a module and a class: `import datetime` comes last in the prelude
+            namespace[name] = __import__(name)
+        elif name in _COMMON:
+            namespace[name] = getattr(__import__(_COMMON[name]), name)
+        else:
+            _bind_from_star_imports(namespace, name)
+
+
+def _bind_from_star_imports(namespace, name):
+    for module in _STAR_ORDER:
+        public = __import__(module)
+        if name in getattr(public, "__all__", ()) or (not hasattr(public, "__all__") and hasattr(public, name)):
+            namespace[name] = getattr(public, name)
+            return
+
+
+def _main(spec):
+    load(spec, "__main__")
+
+
+def _finish(body, spec):
+    """Run `body(spec)` and do what the interpreter does at its end: report, join threads, atexit, flush, tear down."""
+    code = 0
+    try:
+        body(spec)
+    except SystemExit as leaving:
+        code = _exit_code(leaving)
+    except KeyboardInterrupt:
+        code = 130
+        _report()
+    except BaseException:
+        code = 1
+        _report()
+    try:
+        threading = sys.modules.get("threading")
+        if threading is not None:
+            threading._shutdown()
+        import atexit
+
+        atexit._run_exitfuncs()
+    except SystemExit as leaving:
+        code = _exit_code(leaving)
+    except BaseException:
+        _report()
+    if _flush() and code == 0:
+        code = 120
+    main = sys.modules.get("__main__")
+    if main is not None:
+        main.__dict__.clear()
+    gc.collect()
+    _flush()
+    return code
+
+
+def _exit_code(leaving):
+    value = leaving.code
+    if value is None:
+        return 0
+    if isinstance(value, int):
+        return value & 0xFF
+    try:
+        sys.stderr.write("%s\n" % (value,))
+    except BaseException:
+        pass  # the program broke its own stderr; the code stands
+    return 1
+
+
+def _report():
+    kind, error, trace = sys.exc_info()
+    here = os.path.dirname(__file__) if "__file__" in globals() else "<guest"
+    while trace is not None and trace.tb_frame.f_code.co_filename.startswith(here):
+        trace = trace.tb_next
+    try:
+        if sys.excepthook is sys.__excepthook__:
+            sys.__excepthook__(kind, error.with_traceback(trace), trace)
+        else:
+            sys.excepthook(kind, error, trace)
+    except BaseException:
+        pass  # a hook that fails changes nothing: the exit code is 1 already
+
+
+def _flush():
+    failed = False
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except BaseException:
+            failed = True
+    return failed

@@ -1,0 +1,310 @@
+"""One run as the supervisor sees it: pipes, caps, clocks, and the result."""
+
+import fcntl
+import json
+import os
+import selectors
+import signal
+import socket
+import time
+
+from . import init, zygote
+
+_READ = 1 << 17
+CHANNEL_MAX = (16 << 20) + 4
+_STUCK_S = 15.0
+
+
+class Run:
+    def __init__(self, supervisor, header, body):
+        self._supervisor = supervisor
+        self._header = header
+        self.id = header["id"]
+        self.backlog = bytearray(body)
+        self._input_left = header["stdin_size"] - len(body)
+        self._limits = header["limits"]
+        self._outputs = {}
+        self._over = False
+        self._dead = False
+        self._report = b""
+        self.why = ""
+        self.broken = ""
+
+    # -- start
+
+    def start(self, blobs, uid, workdir, limit_data):
+        header, limits = self._header, self._limits
+        environment = {
+            "PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": workdir, "TMPDIR": "/tmp", "LANG": "C.UTF-8",
+            "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1",
+        }  # fmt: skip
+        environment.update(header["env"])
+        spec = {key: header[key] for key in ("mode", "argv", "main", "entry_point", "recursion_limit")}
+        spec["implicit_imports"] = header["implicit_imports"]
+        spec["limits"] = dict(limits, processes=limits["processes"] + (0 if uid else 4))
+        spec["files"] = sorted(header["files"])
+        spec["channel"] = header["channel"] != "none"
+        spec["data_bytes"] = limits["memory_bytes"] + (16 << 20) if limit_data else 0
+        spec.update(env=environment, uid=uid, workdir=workdir)
+        self._evidence = self._supervisor.evidence
+        self._oom_before = self._evidence.oom_kills()
+        self._cpu_before = self._evidence.cpu_s()
+        self._open(spec, [blobs[header["files"][path]] for path in spec["files"]])
+        self._started = time.monotonic()
+        self._next_cpu_check = self._started + limits["cpu_time_s"] / (os.cpu_count() or 1)
+
+    def _open(self, spec, files):
+        spec_fd = os.memfd_create("spec", os.MFD_CLOEXEC)
+        os.write(spec_fd, json.dumps(spec).encode("utf-8"))
+        stdin_r, stdin_w = os.pipe2(os.O_CLOEXEC)
+        stdout_r, stdout_w = os.pipe2(os.O_CLOEXEC)
+        stderr_r, stderr_w = os.pipe2(os.O_CLOEXEC)
+        self._report_sock, report = socket.socketpair()
+        fds = [spec_fd, stdin_r, stdout_w, stderr_w, report.fileno()] + files
+        self._channel = channel = None
+        if spec["channel"]:
+            self._channel, channel = socket.socketpair()
+            self._channel.setblocking(False)
+            fds.append(channel.fileno())
+        zygote.send_run(self._supervisor.zygote, fds)
+        for fd in (spec_fd, stdin_r, stdout_w, stderr_w):
+            os.close(fd)
+        report.close()
+        if channel is not None:
+            channel.close()
+        self._watch_output("stdout", stdout_r, self._limits["stdout_bytes"])
+        self._watch_output("stderr", stderr_r, self._limits["stderr_bytes"])
+        self._register(self._report_sock, selectors.EVENT_READ, self._on_report)
+        self._open_input(stdin_w)
+
+    def _open_input(self, stdin_w):
+        """Input goes to fd 0, or to fd 3 where the program is called over its channel."""
+        self._input, self._input_is_channel, self._relay_ended = stdin_w, False, False
+        mode = self._header["channel"]
+        if mode != "none":
+            os.close(stdin_w)
+            self._input = None
+            self._input_is_channel = True
+            cap = CHANNEL_MAX if mode == "capture" else 0
+            self._outputs["channel"] = [bytearray(), cap]
+            self._register(self._channel, selectors.EVENT_READ, self._on_channel)
+            self._input = self._channel.fileno()
+        else:
+            fcntl.fcntl(stdin_w, fcntl.F_SETFL, os.O_NONBLOCK)
+        self._writing = False
+        self._pump()
+
+    def _register(self, file, events, callback):
+        self._supervisor.selector.register(file, events, callback)
+
+    def _forget(self, file):
+        self._supervisor.selector.unregister(file)
+
+    # -- input
+
+    def more_input(self, body):
+        self._input_left -= len(body)
+        self.backlog += body
+        if hasattr(self, "_input"):
+            self._pump()
+
+    def relay_in(self, body, eof):
+        self.backlog += body
+        self._relay_ended = self._relay_ended or eof
+        self._pump()
+
+    def _pump(self):
+        """Write what the program takes now; wait for room when it takes no more; close when all is written."""
+        if self._input is None:
+            self.backlog.clear()
+            return
+        try:
+            while self.backlog:
+                written = os.write(self._input, memoryview(self.backlog)[:65536])
+                del self.backlog[:written]
+        except BlockingIOError:
+            pass
+        except OSError:  # the program closed its end: it wants no more
+            self.backlog.clear()
+            self._close_input()
+            return
+        relay = self._header["channel"] == "relay"
+        done = not self.backlog and (self._relay_ended if relay else self._input_left <= 0)
+        if done:
+            self._close_input()
+        else:
+            self._want_write(bool(self.backlog))
+
+    def _want_write(self, wanted):
+        if self._input_is_channel:
+            if self._channel is not None:
+                events = selectors.EVENT_READ | (selectors.EVENT_WRITE if wanted else 0)
+                self._supervisor.selector.modify(self._channel, events, self._on_channel)
+        elif wanted != self._writing:
+            if wanted:
+                self._register(self._input, selectors.EVENT_WRITE, self._pump)
+            else:
+                self._forget(self._input)
+            self._writing = wanted
+
+    def _close_input(self):
+        if self._input is None:
+            return
+        self._want_write(False)
+        if self._input_is_channel:
+            try:
+                self._channel.shutdown(socket.SHUT_WR)
+            except OSError:
+                pass  # the other end is gone
+        else:
+            os.close(self._input)
+        self._input = None
+
+    # -- output
+
+    def _watch_output(self, name, fd, cap):
+        os.set_blocking(fd, False)
+        self._outputs[name] = [bytearray(), cap]
+        self._register(fd, selectors.EVENT_READ, lambda: self._on_output(name, fd))
+
+    def _on_output(self, name, fd):
+        try:
+            data = os.read(fd, _READ)
+        except BlockingIOError:
+            return
+        if data:
+            self._keep(name, data)
+        else:
+            self._forget(fd)
+            os.close(fd)
+            self._outputs[name].append("closed")
+
+    def _keep(self, name, data):
+        kept = self._outputs[name]
+        room = kept[1] - len(kept[0])
+        kept[0] += data[:room]
+        if len(data) > room:
+            self.kill("output_limit")
+
+    def _on_channel(self):
+        if self.backlog:
+            self._pump()
+        try:
+            data = self._channel.recv(_READ)
+        except BlockingIOError:
+            return
+        except OSError:
+            data = b""
+        if self._header["channel"] == "relay":
+            self._supervisor.send({"op": "chan", "id": self.id, "eof": not data}, data)
+        elif data:
+            self._keep("channel", data)
+        if not data:
+            self._close_channel()
+
+    def _close_channel(self):
+        if self._channel is not None:
+            if self._input_is_channel:
+                self._input = None
+                self.backlog.clear()
+            self._forget(self._channel)
+            self._channel.close()
+            self._channel = None
+
+    # -- end
+
+    def _on_report(self):
+        data = self._report_sock.recv(init.REPORT_MAX + 1)
+        if data:
+            self._report += data
+        else:
+            self._forget(self._report_sock)
+            self._over = True
+
+    def all_dead(self):
+        """The zygote reaped the run's init: nothing of the run lives; what its pipes hold is all there will be."""
+        self._dead = True
+        self._died = time.monotonic()
+
+    def finished(self):
+        streams = all(len(self._outputs[name]) == 3 for name in ("stdout", "stderr"))
+        return self._dead and self._over and streams and (self._channel is None or self._header["channel"] == "none")
+
+    def kill(self, why):
+        if not self.why:
+            self.why = why
+            self._killed = time.monotonic()
+            try:
+                self._report_sock.shutdown(socket.SHUT_WR)
+            except OSError:
+                pass  # init has reported already
+
+    def tick(self):
+        """Enforce the clocks; seconds until the next look."""
+        now = time.monotonic()
+        if self._dead:
+            return 0.05
+        if self.why and now - self._killed > _STUCK_S:
+            raise OSError("a run can't be killed")
+        left = self._started + self._limits["wall_time_s"] - now
+        if left <= 0:
+            self.kill("wall_time_limit")
+            return 0.1
+        if now >= self._next_cpu_check:
+            self._next_cpu_check = now + 0.1
+            if self._evidence.cpu_s() - self._cpu_before > self._limits["cpu_time_s"]:
+                self.kill("cpu_time_limit")
+        return max(0.001, min(left, self._next_cpu_check - now))
+
+    def close(self):
+        self._close_input()
+        self._close_channel()
+        self._report_sock.close()
+        try:
+            self._account = json.loads(self._report.decode("ascii")) if self._report else {}
+        except ValueError:
+            self._account = {}
+        self.broken = self._account.get("broken", "")
+
+    def result(self):
+        account = self._account
+        status = account.get("status", 0)
+        exit_code = signal_number = None
+        if self._report:
+            if os.WIFSIGNALED(status):
+                signal_number = os.WTERMSIG(status)
+            else:
+                exit_code = os.WEXITSTATUS(status)
+        verdict, detail = self._classify(exit_code, signal_number)
+        tamper = [] if self._report or verdict == "memory_limit" else ["supervision_ended"]
+        if account.get("left"):
+            tamper.append("processes_left_behind")
+        bodies = [bytes(self._outputs[name][0]) for name in ("stdout", "stderr", "channel") if name in self._outputs]
+        bodies += [b""] * (3 - len(bodies))
+        header = {
+            "op": "result", "id": self.id, "status": verdict, "detail": detail, "exit_code": exit_code,
+            "signal": signal_number, "wall_s": account.get("wall_s", time.monotonic() - self._started),
+            "cpu_s": account.get("cpu_s", 0.0), "peak_bytes": account.get("peak_kb", 0) * 1024,
+            "sizes": [len(body) for body in bodies], "tamper": tamper,
+        }  # fmt: skip
+        return header, b"".join(bodies)
+
+    def _classify(self, exit_code, signal_number):
+        limits, account = self._limits, self._account
+        if self._evidence.oom_kills() > self._oom_before:
+            return "memory_limit", "the kernel's OOM killer ended a process"
+        if self.why:
+            return self.why, ""
+        if not self._report:
+            return "runtime_error", "the run's init was killed from inside"
+        if signal_number == signal.SIGXCPU or account["cpu_s"] > limits["cpu_time_s"]:
+            return "cpu_time_limit", ""
+        if signal_number is not None:
+            return "runtime_error", "signal %d" % signal_number
+        if exit_code == 0:
+            return "ok", ""
+        if account["peak_kb"] * 1024 >= 0.9 * limits["memory_bytes"]:
+            return "memory_limit", "exit code %d at the memory cap" % exit_code
+        if exit_code in (126, 127) and bytes(self._outputs["stderr"][0]).startswith(b"sandbox: can't"):
+            return "start_error", bytes(self._outputs["stderr"][0][:300]).decode("utf-8", "replace").strip()
+        return "runtime_error", "exit code %d" % exit_code

@@ -1,0 +1,226 @@
+"""The supervisor: one channel to the host, one program at a time. Owns clocks, pipes and caps of runs.
+
+Frames from the host: config, put, data, run, chan, cancel, reset, ping. To the host: hello, result, chan, cancelled,
+reset, pong, broken. docs/architecture.md has the table.
+"""
+
+import os
+import selectors
+import shutil
+import signal
+import sys
+
+from . import frames, zygote
+from .evidence import Evidence
+from .run import Run
+
+MAX_BLOBS = 256 << 20
+MAX_BACKLOG = 4 << 20
+
+
+class Supervisor:
+    def __init__(self, read_fd, write_fd):
+        self._read_fd, self._write_fd = read_fd, write_fd
+        self._reader = frames.FrameReader()
+        self.selector = selectors.DefaultSelector()
+        self._blobs = {}
+        self._blob_bytes = 0
+        self._receiving = None
+        self._queue = []
+        self._current = None
+        self._runs = 0
+        self._ended = False
+        self._reading = False
+        self._cancelling = False
+
+    # -- the channel
+
+    def send(self, header, body=b""):
+        view = memoryview(frames.pack(header, body))
+        while view:
+            view = view[os.write(self._write_fd, view) :]
+
+    def serve(self):
+        """Until the host's end closes and, in batch use, the last run is done."""
+        self._selectable = True
+        try:
+            self.selector.register(self._read_fd, selectors.EVENT_READ, self._on_channel)
+            self._reading = True
+        except PermissionError:  # a regular file as input, in batch use
+            self._selectable = False
+        while not (self._ended and self._current is None and not self._queue):
+            if not self._selectable and not self._ended and self._backlog() < MAX_BACKLOG:
+                self._on_channel()
+            for key, _events in self.selector.select(self._current.tick() if self._current else None):
+                now = self.selector.get_map().get(key.fd)
+                if now is not None and now.data == key.data:  # an earlier callback may have closed it
+                    key.data()
+            if self._current is not None and self._current.finished():
+                self._finish()
+            self._start_next()
+            self._regulate()
+
+    def _backlog(self):
+        runs = self._queue + ([self._current] if self._current else [])
+        return sum(len(run.backlog) for run in runs)
+
+    def _regulate(self):
+        """Read from the channel only while what waits is bounded: backpressure reaches the host."""
+        if not self._selectable or self._ended:
+            return
+        want = self._backlog() < MAX_BACKLOG
+        if want and not self._reading:
+            self.selector.register(self._read_fd, selectors.EVENT_READ, self._on_channel)
+        elif not want and self._reading:
+            self.selector.unregister(self._read_fd)
+        self._reading = want
+
+    def _on_channel(self):
+        data = os.read(self._read_fd, 1 << 18)
+        if not data:
+            self._ended = True
+            if self._reading:
+                self.selector.unregister(self._read_fd)
+                self._reading = False
+            return
+        self._reader.feed(data)
+        while True:
+            frame = self._reader.next()
+            if frame is None:
+                return
+            getattr(self, "_op_" + str(frame[0].get("op")), self._unknown)(*frame)
+
+    def _unknown(self, header, body):
+        raise frames.BadFrame("no such operation: %r" % (header.get("op"),))
+
+    # -- operations
+
+    def _op_config(self, header, body):
+        self.tier = header["tier"]
+        self._dirs = header["dirs"]
+        self._uid_base = header["uid_base"]
+        self._limit_data = header["limit_data"]
+        self._zygote_pid, self.zygote = zygote.start(self.tier)
+        trusted = [1, os.getpid(), self._zygote_pid]
+        self.evidence = Evidence(header["cgroup"], trusted)
+        self.selector.register(self.zygote, selectors.EVENT_READ, self._on_zygote)
+        self._baseline_fds = len(os.listdir("/proc/self/fd"))
+        version = "%d.%d.%d" % sys.version_info[:3]
+        memory = "cgroup" if self.evidence.has_memory_cgroup else "rlimit"
+        self.send({"op": "hello", "tier": self.tier, "python": version, "memory": memory})
+
+    def _op_put(self, header, body):
+        self._blob_bytes += header["size"]
+        if self._blob_bytes > MAX_BLOBS:
+            raise frames.BadFrame("files of over %d bytes" % MAX_BLOBS)
+        fd = os.memfd_create("blob", os.MFD_CLOEXEC)
+        self._blobs[header["blob"]] = fd
+        self._receiving = fd
+        self._to_blob(body)
+
+    def _to_blob(self, body):
+        view = memoryview(body)
+        while view:
+            view = view[os.write(self._receiving, view) :]
+
+    def _op_data(self, header, body):
+        if "id" not in header:
+            self._to_blob(body)
+            return
+        for run in self._queue + ([self._current] if self._current else []):
+            if run.id == header["id"]:
+                run.more_input(body)
+
+    def _op_run(self, header, body):
+        self._queue.append(Run(self, header, body))
+
+    def _op_chan(self, header, body):
+        if self._current is not None and self._current.id == header["id"]:
+            self._current.relay_in(body, header.get("eof", False))
+
+    def _op_cancel(self, header, body):
+        self._queue = []
+        self._cancelling = True
+        if self._current is not None:
+            self._current.kill("cancelled")
+        else:
+            self._cancelled()
+
+    def _cancelled(self):
+        self._cancelling = False
+        self.send({"op": "cancelled"})
+
+    def _op_ping(self, header, body):
+        self.send({"op": "pong"})
+
+    def _op_reset(self, header, body):
+        for fd in self._blobs.values():
+            os.close(fd)
+        self._blobs, self._blob_bytes, self._receiving = {}, 0, None
+        why = self._canary()
+        self.send({"op": "reset", "ok": not why, "why": why})
+
+    def _canary(self):
+        """Why this box is not as it was before its first run; empty when it is."""
+        if self._current is not None or self._queue:
+            return "a run is still going on"
+        strangers = self.evidence.strangers()
+        if strangers:
+            return "%d processes are left" % len(strangers)
+        if len(os.listdir("/proc/self/fd")) != self._baseline_fds:
+            return "file descriptors are left"
+        for folder in self._dirs:
+            if os.listdir(folder):
+                return "%s is not empty" % folder
+        return ""
+
+    # -- runs
+
+    def _start_next(self):
+        while self._current is None and self._queue:
+            self._runs += 1
+            self._current = self._queue.pop(0)
+            uid = self._uid_base + self._runs % 20000 if self.tier == "uid" else 0
+            workdir = "/scratch/work-%d" % uid if uid else "/scratch/work"
+            self._current.start(self._blobs, uid, workdir, self._limit_data and not self.evidence.has_memory_cgroup)
+
+    def _on_zygote(self):
+        if not self.zygote.recv(64):
+            raise OSError("the zygote is gone")
+        if self._current is not None:
+            self._current.all_dead()
+
+    def _finish(self):
+        run, self._current = self._current, None
+        run.close()
+        self._clean()
+        if self._cancelling:
+            self._cancelled()
+        elif run.broken:
+            self.send({"op": "broken", "why": run.broken})
+        else:
+            header, body = run.result()
+            self.send(header, body)
+
+    def _clean(self):
+        """Without namespaces what a run wrote outlives it, until here. Nobody races: all its processes are dead."""
+        for folder in self._dirs:
+            for entry in os.scandir(folder):
+                if entry.is_dir(follow_symlinks=False):
+                    shutil.rmtree(entry.path)
+                else:
+                    os.unlink(entry.path)
+
+
+def main(read_fd, write_fd):
+    signal.signal(signal.SIGPIPE, signal.SIG_IGN)
+    supervisor = Supervisor(read_fd, write_fd)
+    try:
+        supervisor.serve()
+    except Exception as error:
+        try:
+            supervisor.send({"op": "broken", "why": "%s: %s" % (type(error).__name__, error)})
+        except OSError:
+            pass  # the host is gone already
+        os._exit(1)
+    os._exit(0)

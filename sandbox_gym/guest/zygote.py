@@ -1,0 +1,81 @@
+"""The zygote: a clean interpreter that forks one init per run. Reads only fds, so it never holds a task's data."""
+
+import array
+import gc
+import os
+import signal
+import socket
+
+from . import init, kernel, seccomp
+
+MAX_FDS = 64
+
+
+def start(tier):
+    """Fork the zygote; returns (its pid, the supervisor's end of its socket).
+
+    In the namespace tier it is PID 1 of a PID namespace that this box's user namespace owns, so that it can make one
+    PID namespace per run and step back.
+    """
+    mine, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    if tier == "namespaces":
+        kernel.unshare(kernel.CLONE_NEWPID)
+    gc.collect()
+    gc.freeze()
+    pid = os.fork()
+    if pid:
+        its.close()
+        return pid, mine
+    try:
+        mine.close()
+        os.closerange(its.fileno() + 1, 1024)
+        _serve(its, tier)
+    finally:
+        os._exit(1)
+
+
+def _serve(sock, tier):
+    gc.disable()
+    kernel.prctl(kernel.PR_SET_DUMPABLE, 0)
+    filter_program = seccomp.prepare()
+    own = -1
+    if tier == "namespaces":
+        kernel.unshare(kernel.CLONE_NEWNS)
+        flags = kernel.MS_NOSUID | kernel.MS_NODEV | kernel.MS_NOEXEC
+        kernel.mount(b"proc", b"/proc", b"proc", flags)
+        own = os.open("/proc/self/ns/pid", os.O_RDONLY | os.O_CLOEXEC)
+        # evidence of the kernel's is for the supervisor; programs see an empty folder there
+        if os.path.isdir("/cgroup"):
+            kernel.mount(b"tmpfs", b"/cgroup", b"tmpfs", flags | kernel.MS_RDONLY, b"size=4k,nr_inodes=2")
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    while True:
+        fds = _receive_fds(sock)
+        if not fds:
+            os._exit(0)
+        if own >= 0:
+            kernel.unshare(kernel.CLONE_NEWPID)
+        pid = os.fork()
+        if pid == 0:
+            sock.close()
+            if own >= 0:
+                os.close(own)
+            init.main(fds, tier, filter_program)
+        if own >= 0:
+            kernel.setns(own, kernel.CLONE_NEWPID)
+        for fd in fds:
+            os.close(fd)
+        _pid, status = os.waitpid(pid, 0)
+        sock.send(b"%d" % status)
+
+
+def _receive_fds(sock):
+    data, ancillary, _flags, _address = sock.recvmsg(16, socket.CMSG_SPACE(4 * MAX_FDS))
+    fds = array.array("i")
+    for level, kind, payload in ancillary:
+        if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
+            fds.frombytes(payload[: len(payload) - len(payload) % 4])
+    return list(fds) if data else []
+
+
+def send_run(sock, fds):
+    sock.sendmsg([b"run"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", fds))])

@@ -1,0 +1,336 @@
+"""The host's end of a guest's channel: frames out, checked frames in. Everything that comes from a box is distrusted here.
+
+Owns the protocol's order and deadlines; knows nothing of how boxes are made. Every failure of the channel is a BoxLost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import asdict
+from typing import Final
+
+import anyio
+import structlog
+from anyio.abc import ByteStream
+
+from sandbox_gym.contract import Dialogue, DialogueOutcome, Outcome, Program, Run, Status
+from sandbox_gym.errors import BoxLost
+from sandbox_gym.guest import frames
+from sandbox_gym.limits import Limits
+from sandbox_gym.sandbox.bundle import guest_bundle
+
+WINDOW: Final = 3
+"""Runs sent ahead of their results: hides the round trip, bounds what early stop wastes."""
+GRACE_S: Final = 20.0
+"""Beyond a run's wall limit before a silent guest counts as frozen."""
+RELAY_MAX_BYTES: Final = 64 << 20
+HANDSHAKE_S: Final = 30.0
+_OUTCOME_MAX: Final = 64 << 20
+
+_log = structlog.get_logger(__name__)
+
+Header = Mapping[str, object]
+
+
+class GuestLink:
+    """One guest. Not for concurrent use, but for the two pumps of a dialogue."""
+
+    def __init__(self, stream: ByteStream, describe: Callable[[], str]) -> None:
+        self._stream = stream
+        self._describe = describe
+        self._reader = frames.FrameReader(max_header=1 << 16, max_body=_OUTCOME_MAX)
+        self._blobs: dict[bytes, int] = {}
+        self._next_id = 0
+        self._busy = False
+        self.broken = False
+
+    # -- frames
+
+    def _lost(self, why: object) -> BoxLost:
+        self.broken = True
+        return BoxLost(f"{self._describe()}: {why}")
+
+    async def send(self, header: Mapping[str, object], body: bytes = b"") -> None:
+        """Send one frame whole: a cancellation waits for the frame's end, so that the stream stays in step."""
+        try:
+            with anyio.CancelScope(shield=True), anyio.fail_after(60):
+                await self._stream.send(frames.pack(header, body))
+        except (OSError, anyio.BrokenResourceError, anyio.ClosedResourceError, TimeoutError) as error:
+            raise self._lost(f"can't be written to ({type(error).__name__})") from error
+
+    async def receive(self, within_s: float) -> tuple[Header, bytes]:
+        """The next frame. Raises BoxLost at the stream's end, on a malformed frame, or after `within_s`."""
+        try:
+            with anyio.fail_after(within_s):
+                while True:
+                    frame = self._reader.next()
+                    if frame is not None:
+                        break
+                    self._reader.feed(await self._stream.receive(1 << 18))
+        except (OSError, anyio.EndOfStream, anyio.BrokenResourceError, anyio.ClosedResourceError) as error:
+            raise self._lost(f"closed its channel ({type(error).__name__})") from error
+        except TimeoutError as error:
+            raise self._lost(f"was silent for {within_s:.0f} s") from error
+        except frames.BadFrame as error:
+            raise self._lost(error) from error
+        header: Header = frame[0]
+        if header.get("op") == "broken":
+            raise self._lost(f"its guest gave up: {str(header.get('why'))[:300]}")
+        return header, frame[1]
+
+    async def handshake(
+        self, *, tier: str, cgroup: str, dirs: Sequence[str], uid_base: int, limit_data: bool
+    ) -> Header:
+        """Send the guest and its configuration; its hello."""
+        try:
+            with anyio.fail_after(HANDSHAKE_S):
+                await self._stream.send(guest_bundle())
+        except (OSError, anyio.BrokenResourceError, anyio.ClosedResourceError, TimeoutError) as error:
+            raise self._lost(f"did not take its guest ({type(error).__name__})") from error
+        await self.send(
+            {
+                "op": "config",
+                "tier": tier,
+                "cgroup": cgroup,
+                "dirs": list(dirs),
+                "uid_base": uid_base,
+                "limit_data": limit_data,
+            }
+        )
+        header, _ = await self.receive(HANDSHAKE_S)
+        if header.get("op") != "hello":
+            raise self._lost("did not say hello")
+        return header
+
+    # -- runs
+
+    async def _put(self, program: Program) -> dict[str, int]:
+        """The blob of each of the program's files, sent unless the guest has it already."""
+        names = {}
+        for path, data in program.files.items():
+            blob = self._blobs.get(data)
+            if blob is None:
+                blob = self._blobs[data] = len(self._blobs)
+                await self.send({"op": "put", "blob": blob, "size": len(data)}, data[: frames.CHUNK])
+                for start in range(frames.CHUNK, len(data), frames.CHUNK):
+                    await self.send({"op": "data"}, data[start : start + frames.CHUNK])
+            names[path] = blob
+        return names
+
+    async def _send_run(self, run: Run, run_id: int, channel: str) -> None:
+        program = run.program
+        blobs = await self._put(program)
+        header = {
+            "op": "run",
+            "id": run_id,
+            "mode": program.mode,
+            "argv": list(program.argv),
+            "env": dict(program.env),
+            "main": program.main,
+            "entry_point": program.entry_point,
+            "recursion_limit": program.recursion_limit,
+            "implicit_imports": program.implicit_imports,
+            "files": blobs,
+            "limits": asdict(run.limits),
+            "channel": channel,
+            "stdin_size": len(run.stdin),
+        }
+        await self.send(header, run.stdin[: frames.CHUNK])
+        for start in range(frames.CHUNK, len(run.stdin), frames.CHUNK):
+            await self.send({"op": "data", "id": run_id}, run.stdin[start : start + frames.CHUNK])
+
+    @asynccontextmanager
+    async def run_all(self, runs: Sequence[Run]) -> AsyncIterator[AsyncIterator[Outcome]]:
+        """See `sandbox.api.Box.run_all`."""
+        first = self._next_id
+        self._next_id += len(runs)
+        slots = anyio.Semaphore(WINDOW)
+        stopping = False
+        received = sent = 0
+
+        async def sender() -> None:
+            nonlocal sent
+            for offset, run in enumerate(runs):
+                await slots.acquire()
+                if stopping:
+                    return
+                sent += 1
+                await self._send_run(run, first + offset, "capture" if run.program.mode == "call" else "none")
+
+        async def results() -> AsyncIterator[Outcome]:
+            nonlocal received
+            for offset, run in enumerate(runs):
+                outcome = await self._result(first + offset, run.limits)
+                received += 1
+                slots.release()
+                yield outcome
+
+        self._busy = True
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(sender)
+            iterator = results()
+            try:
+                yield iterator
+            finally:
+                stopping = True
+                slots.release()
+                await iterator.aclose()  # type: ignore[attr-defined]
+                if received < len(runs) and not self.broken:
+                    with anyio.CancelScope(shield=True):
+                        await self._cancel()
+                tasks.cancel_scope.cancel()
+        self._busy = False
+
+    async def _cancel(self) -> None:
+        await self.send({"op": "cancel"})
+        with anyio.move_on_after(GRACE_S):
+            while True:
+                header, _ = await self.receive(GRACE_S)
+                if header.get("op") == "cancelled":
+                    return
+        raise self._lost("did not cancel")
+
+    async def _result(self, run_id: int, limits: Limits) -> Outcome:
+        header, body = await self.receive(limits.wall_time_s + GRACE_S)
+        return self._outcome(header, body, run_id, limits)
+
+    def _outcome(self, header: Header, body: bytes, run_id: int, limits: Limits) -> Outcome:
+        try:
+            return _parse_outcome(header, body, run_id, limits)
+        except (KeyError, TypeError, ValueError) as error:
+            raise self._lost(f"sent a malformed result ({error})") from error
+
+    async def reset(self) -> bool:
+        """The guest's own proof that nothing of earlier runs is left; False also when the link is no longer in step."""
+        if self.broken or self._busy:
+            return False
+        self._blobs.clear()
+        try:
+            await self.send({"op": "reset"})
+            header, _ = await self.receive(HANDSHAKE_S)
+        except BoxLost as error:
+            _log.warning("box_lost_at_reset", why=str(error))
+            return False
+        if header.get("op") == "reset" and header.get("ok") is True:
+            return True
+        _log.warning("box_not_clean", box=self._describe(), why=str(header.get("why"))[:300])
+        return False
+
+    async def ping(self, within_s: float) -> None:
+        """Raises BoxLost unless the guest answers in time. Only between runs."""
+        await self.send({"op": "ping"})
+        header, _ = await self.receive(within_s)
+        if header.get("op") != "pong":
+            raise self._lost("answered a ping with something else")
+
+    async def aclose(self) -> None:
+        with anyio.CancelScope(shield=True), anyio.move_on_after(5):
+            await anyio.aclose_forcefully(self._stream)
+
+
+def _parse_outcome(header: Header, body: bytes, run_id: int, limits: Limits) -> Outcome:
+    """Check every field's type and bound. Raises KeyError, TypeError or ValueError."""
+    if header["op"] != "result" or header["id"] != run_id:
+        raise ValueError(f"expected the result of run {run_id}")
+    sizes = header["sizes"]
+    if not isinstance(sizes, list) or len(sizes) != 3 or not all(type(n) is int and n >= 0 for n in sizes):
+        raise ValueError("sizes")
+    if sum(sizes) != len(body) or sizes[0] > limits.stdout_bytes or sizes[1] > limits.stderr_bytes:
+        raise ValueError("sizes do not add up")
+    tamper = header["tamper"]
+    if not isinstance(tamper, list) or len(tamper) > 16:
+        raise ValueError("tamper")
+    return Outcome(
+        status=Status(str(header["status"])),
+        exit_code=_optional_int(header["exit_code"]),
+        signal=_optional_int(header["signal"]),
+        stdout=body[: sizes[0]],
+        stderr=body[sizes[0] : sizes[0] + sizes[1]],
+        channel=body[sizes[0] + sizes[1] :],
+        cpu_time_s=_number(header["cpu_s"]),
+        wall_time_s=_number(header["wall_s"]),
+        peak_memory_bytes=int(_number(header["peak_bytes"])),
+        detail=str(header["detail"])[:500],
+        tamper=tuple(str(signal)[:64] for signal in tamper),
+    )
+
+
+def _optional_int(value: object) -> int | None:
+    if value is None or type(value) is int:
+        return value
+    raise TypeError("not an integer")
+
+
+def _number(value: object) -> float:
+    if type(value) not in (int, float) or not 0 <= float(value) < 1e15:  # type: ignore[arg-type]
+        raise TypeError("not a number")
+    return float(value)  # type: ignore[arg-type]
+
+
+class _End:
+    """One end of a dialogue: the link, its run, and what became of it."""
+
+    def __init__(self, link: GuestLink, run: Run, run_id: int) -> None:
+        self.link, self.run, self.run_id = link, run, run_id
+        self.outcome: Outcome | None = None
+        self.cancelled = False
+
+
+async def converse(asker: GuestLink, candidate: GuestLink, dialogue: Dialogue) -> DialogueOutcome:
+    """Join the two programs' fd 3 until both have ended. Raises BoxLost for either box."""
+    ends = [_End(asker, dialogue.asker, asker._next_id), _End(candidate, dialogue.candidate, candidate._next_id)]
+    for end in ends:
+        end.link._next_id += 1
+        end.link._busy = True
+    for end in ends:
+        await end.link._send_run(end.run, end.run_id, "relay")
+    lost: list[BoxLost] = []
+    async with anyio.create_task_group() as tasks:
+
+        async def side(end: _End, other: _End) -> None:
+            try:
+                await _pump(end, other)
+            except BoxLost as error:  # kept out of an exception group, so that callers see what they are promised
+                lost.append(error)
+                tasks.cancel_scope.cancel()
+
+        tasks.start_soon(side, ends[0], ends[1])
+        tasks.start_soon(side, ends[1], ends[0])
+    if lost:
+        raise lost[0]
+    for end in ends:
+        end.link._busy = False
+    assert ends[0].outcome is not None and ends[1].outcome is not None
+    return DialogueOutcome(asker=ends[0].outcome, candidate=ends[1].outcome)
+
+
+async def _pump(end: _End, other: _End) -> None:
+    """Carry `end`'s messages to `other`; when `end` has ended, tell `other`, and end it if it won't."""
+    relayed = 0
+    while end.outcome is None:
+        header, body = await end.link.receive(end.run.limits.wall_time_s + GRACE_S)
+        if header.get("op") == "chan":
+            relayed += len(body)
+            if relayed > RELAY_MAX_BYTES and not end.cancelled:
+                end.cancelled = True
+                await end.link.send({"op": "cancel"})
+            if other.outcome is None and not end.cancelled:
+                eof = header.get("eof") is True
+                for start in range(0, len(body) or 1, frames.CHUNK):
+                    chunk = body[start : start + frames.CHUNK]
+                    last = start + frames.CHUNK >= len(body)
+                    await other.link.send({"op": "chan", "id": other.run_id, "eof": eof and last}, chunk)
+        elif header.get("op") == "cancelled":
+            flood = relayed > RELAY_MAX_BYTES
+            end.outcome = Outcome(Status.OUTPUT_LIMIT if flood else Status.OK, detail="ended by the dialogue")
+        else:
+            end.outcome = end.link._outcome(header, body, end.run_id, end.run.limits)
+    if other.outcome is None:
+        await other.link.send({"op": "chan", "id": other.run_id, "eof": True})
+        with anyio.move_on_after(1.0 if end.run.program.mode == "ask" else other.run.limits.wall_time_s):
+            while other.outcome is None:
+                await anyio.sleep(0.005)
+        if other.outcome is None and not other.cancelled:
+            other.cancelled = True
+            await other.link.send({"op": "cancel"})

@@ -1,0 +1,119 @@
+"""Control groups of local boxes, v1 and v2: memory and process caps where this process may make groups.
+
+Owns the files under the cgroup mount; knows nothing of jails. All paths hang off a root, so that tests bring their own.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+CONTROLLERS_V1 = ("memory", "pids", "cpuacct")
+PARENT = "sandbox_gym"
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """One box's group: the folder per controller (v1) or the one folder (v2)."""
+
+    folders: dict[str, Path]
+    version: int
+
+    @property
+    def procs_files(self) -> list[str]:
+        """Writing a PID into each of these moves the process into the box's group."""
+        return sorted({str(folder / "cgroup.procs") for folder in self.folders.values()})
+
+    def limit(self, memory_bytes: int, processes: int) -> None:
+        """Cap the group; no swap where the kernel counts it."""
+        memory, pids = self.folders["memory"], self.folders["pids"]
+        if self.version == 1:
+            _write(memory / "memory.limit_in_bytes", str(memory_bytes))
+            with contextlib.suppress(OSError):  # absent without swap accounting
+                _write(memory / "memory.memsw.limit_in_bytes", str(memory_bytes))
+        else:
+            _write(memory / "memory.max", str(memory_bytes))
+            with contextlib.suppress(OSError):  # absent on kernels without swap
+                _write(memory / "memory.swap.max", "0")
+        _write(pids / "pids.max", str(processes))
+
+    def processes(self) -> int:
+        """How many processes are in the group now."""
+        return len(_read(next(iter(self.folders.values())) / "cgroup.procs").split())
+
+    def remove(self) -> None:
+        """Remove the emptied group; a group that is still busy is left to the next sweep."""
+        for folder in set(self.folders.values()):
+            with contextlib.suppress(OSError):
+                folder.rmdir()
+
+
+class Cgroups:
+    """Makes groups below `PARENT`. Raises OSError, with the reason, where this process may not."""
+
+    def __init__(self, root: Path = Path("/sys/fs/cgroup")) -> None:
+        self._root = root
+        self.version = 2 if (root / "cgroup.controllers").exists() else 1
+        self._parents = self._v2_parent() if self.version == 2 else self._v1_parents()
+
+    def _v1_parents(self) -> dict[str, Path]:
+        parents = {}
+        for controller in CONTROLLERS_V1:
+            base = self._root / controller
+            if not base.is_dir():
+                raise OSError(f"no cgroup v1 controller {controller} under {self._root}")
+            parents[controller] = base / PARENT
+            parents[controller].mkdir(exist_ok=True)
+        return parents
+
+    def _v2_parent(self) -> dict[str, Path]:
+        """A delegated group of our own, or, as root, one at the top."""
+        parent = self._root / PARENT
+        available = _read(self._root / "cgroup.controllers").split()
+        missing = {"memory", "pids"} - set(available)
+        if missing:
+            raise OSError(f"cgroup v2 has no controller {', '.join(sorted(missing))} to hand out")
+        _write(self._root / "cgroup.subtree_control", "+memory +pids")
+        parent.mkdir(exist_ok=True)
+        _write(parent / "cgroup.subtree_control", "+memory +pids")
+        return dict.fromkeys(("memory", "pids"), parent)
+
+    def make(self, name: str) -> Group:
+        """A new group for one box."""
+        folders = {controller: parent / name for controller, parent in self._parents.items()}
+        for folder in set(folders.values()):
+            folder.mkdir()
+        return Group(folders, self.version)
+
+    def sweep(self, is_alive: dict[str, bool]) -> list[str]:
+        """Remove empty groups whose owner, the PID that starts their name, is not alive; their names."""
+        removed = []
+        for parent in set(self._parents.values()):
+            for folder in parent.iterdir() if parent.is_dir() else ():
+                if folder.is_dir() and not is_alive.get(folder.name.split("-")[0], False):
+                    with contextlib.suppress(OSError):
+                        folder.rmdir()
+                        removed.append(folder.name)
+        return removed
+
+
+def _write(path: Path, text: str) -> None:
+    with open(path, "w") as file:
+        file.write(text)
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text()
+    except OSError:
+        return ""
+
+
+def cgroups_or_reason(root: Path = Path("/sys/fs/cgroup")) -> tuple[Cgroups | None, str]:
+    """Cgroups, or None and why this process can't have them."""
+    try:
+        return Cgroups(root), ""
+    except OSError as error:
+        return None, f"{error} (user {os.geteuid()})"

@@ -1,0 +1,77 @@
+"""The command line of a jail: which parts of the machine a local box sees. Pure; starts nothing."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from sandbox_gym.sandbox.bundle import BOOTSTRAP
+
+BOX_UID_BASE = 0x70000000
+"""As root, each box gets a user of its own from here on, a range that no distribution assigns."""
+_SYSTEM = ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
+_ETC = ("/etc/ld.so.cache", "/etc/alternatives", "/etc/mime.types", "/etc/java-17-openjdk", "/etc/mono")
+
+
+@dataclass(frozen=True, slots=True)
+class Jail:
+    """What one box's jail is made of."""
+
+    bwrap: str
+    python: Path
+    channel_fd: int
+    cgroup_folders: tuple[tuple[str, str], ...] = ()
+    """(folder on this machine, place under /cgroup), shown read-only to the supervisor as evidence."""
+    uid: int = 0
+    """The user on this machine that the whole box runs as; 0: the caller's own."""
+    procs_files: Sequence[str] = ()
+    """cgroup.procs files that the box's first process writes itself into."""
+
+    def argv(self) -> list[str]:
+        """Enter the groups, become the box's user, make the jail, start the guest."""
+        enter = 'for f in $SANDBOX_GYM_PROCS; do echo 0 > "$f" || exit 125; done; exec "$@"'
+        argv = ["/bin/sh", "-c", enter, "sandbox-gym-box"] if self.procs_files else []
+        if self.uid:
+            user = str(self.uid)
+            argv += ["setpriv", "--reuid", user, "--regid", user, "--clear-groups", "--inh-caps=-all"]
+        argv += [self.bwrap, *self._options(), "--", str(self.python), "-I", "-c", BOOTSTRAP]
+        return [*argv, str(self.channel_fd), str(self.channel_fd)]
+
+    def environment(self) -> dict[str, str]:
+        return {"SANDBOX_GYM_PROCS": " ".join(self.procs_files), "PATH": "/usr/sbin:/usr/bin:/sbin:/bin"}
+
+    def _options(self) -> list[str]:
+        options = ["--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-net"]
+        options += ["--unshare-cgroup-try", "--uid", "1000", "--gid", "1000", "--hostname", "box", "--as-pid-1"]
+        options += ["--cap-drop", "ALL"]
+        for capability in ("CAP_SYS_ADMIN", "CAP_SETPCAP", "CAP_SYS_CHROOT"):
+            options += ["--cap-add", capability]
+        options += ["--die-with-parent", "--new-session", "--clearenv", "--ro-bind", "/usr", "/usr"]
+        for path in _SYSTEM:
+            if os.path.islink(path):
+                options += ["--symlink", os.readlink(path), path]
+            elif os.path.isdir(path):
+                options += ["--ro-bind", path, path]
+        for path in _ETC:
+            if os.path.exists(path):
+                options += ["--ro-bind", path, path]
+        options += self._interpreter()
+        options += ["--proc", "/proc", "--dev", "/dev", "--remount-ro", "/dev"]
+        for source, place in self.cgroup_folders:
+            options += ["--ro-bind", source, f"/cgroup/{place}" if place else "/cgroup"]
+        options += ["--dir", "/scratch", "--symlink", "scratch/tmp", "/tmp", "--dir", "/var"]
+        options += ["--symlink", "../scratch/tmp", "/var/tmp", "--chdir", "/", "--remount-ro", "/"]
+        return options
+
+    def _interpreter(self) -> list[str]:
+        """An interpreter outside /usr brings its own prefix, and its base's where it is a virtual environment."""
+        prefix = self.python.parent.parent
+        wanted = {prefix, self.python.resolve().parent.parent}
+        return [
+            part
+            for path in sorted(wanted)
+            if not path.is_relative_to("/usr") and path != Path("/")
+            for part in ("--ro-bind", str(path), str(path))
+        ]

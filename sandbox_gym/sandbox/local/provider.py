@@ -1,0 +1,208 @@
+"""Boxes as bubblewrap jails on this machine."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import os
+import shutil
+import signal
+import socket
+import subprocess
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+
+import anyio
+from anyio.abc import Process, UNIXSocketStream
+
+from sandbox_gym.contract import Dialogue, DialogueOutcome, Isolation, Outcome, Run
+from sandbox_gym.errors import BoxLost, ConfigurationError, ProviderDown
+from sandbox_gym.limits import MIB
+from sandbox_gym.sandbox.api import Box, Capability
+from sandbox_gym.sandbox.link import GuestLink, converse
+from sandbox_gym.sandbox.local.cgroups import Cgroups, Group, cgroups_or_reason
+from sandbox_gym.sandbox.local.jail import BOX_UID_BASE, Jail
+
+GUEST_BYTES = 48 * MIB
+"""What the supervisor and its zygote may use beside the program."""
+GUEST_PROCESSES = 8
+
+_numbers = itertools.count()
+
+
+class LocalBox:
+    """A jail, its guest's link and its cgroup."""
+
+    isolation: Isolation = "namespace"
+
+    def __init__(self, box_id: str, process: Process, link: GuestLink, group: Group | None) -> None:
+        self.box_id = box_id
+        self.link = link
+        self._process = process
+        self._group = group
+        self._memory_bytes = 0
+        self._processes = 0
+
+    @property
+    def pid(self) -> int:
+        """The jail's outermost process on this machine."""
+        return self._process.pid
+
+    def run_all(self, runs: Sequence[Run]) -> AbstractAsyncContextManager[AsyncIterator[Outcome]]:
+        self._cap(runs)
+        return self.link.run_all(runs)
+
+    async def converse(self, dialogue: Dialogue, candidate_box: Box) -> DialogueOutcome:
+        if not isinstance(candidate_box, LocalBox):
+            raise BoxLost(f"{candidate_box.box_id} is no local box")
+        self._cap([dialogue.asker])
+        candidate_box._cap([dialogue.candidate])
+        return await converse(self.link, candidate_box.link, dialogue)
+
+    def _cap(self, runs: Sequence[Run]) -> None:
+        """Set the group to the largest of the runs' limits; runs of one task share theirs."""
+        if self._group is None or not runs:
+            return
+        memory = max(run.limits.memory_bytes for run in runs)
+        processes = max(run.limits.processes for run in runs)
+        if (memory, processes) != (self._memory_bytes, self._processes):
+            self._memory_bytes, self._processes = memory, processes
+            try:
+                self._group.limit(memory + GUEST_BYTES, processes + GUEST_PROCESSES)
+            except OSError as error:
+                raise BoxLost(f"{self.box_id}: its cgroup can't be set ({error})") from error
+
+    async def reset(self) -> bool:
+        return await self.link.reset()
+
+    async def aclose(self) -> None:
+        with anyio.CancelScope(shield=True):
+            await self.link.aclose()
+            with contextlib.suppress(ProcessLookupError):
+                self._process.send_signal(signal.SIGKILL)
+            with anyio.move_on_after(10):
+                await self._process.wait()
+            if self._group is not None:
+                await _remove(self._group)
+
+
+async def _remove(group: Group) -> None:
+    """A killed jail's last processes leave the group a moment after their parent."""
+    for _ in range(200):
+        if group.processes() == 0:
+            break
+        await anyio.sleep(0.01)
+    group.remove()
+
+
+class LocalProvider:
+    """Starts jails. Raises ConfigurationError when bubblewrap or the kernel won't."""
+
+    name = "local"
+
+    def __init__(self, python: Path = Path("/usr/bin/python3"), *, require_cgroup: bool = False) -> None:
+        self._python = python
+        bwrap = shutil.which("bwrap")
+        if bwrap is None:
+            raise ConfigurationError("bubblewrap is not installed; run `apt-get install bubblewrap`")
+        if not python.exists():
+            raise ConfigurationError(f"local_python is {python}, which does not exist; name an interpreter")
+        self._bwrap = bwrap
+        self._cgroups, self.no_cgroup_reason = cgroups_or_reason()
+        if require_cgroup and self._cgroups is None:
+            raise ConfigurationError(f"no cgroup caps: {self.no_cgroup_reason}; allow rlimits or run as root")
+
+    @property
+    def cgroups(self) -> Cgroups | None:
+        return self._cgroups
+
+    async def start(self, image: str) -> LocalBox:
+        """A jail with its guest saying hello. Local boxes know one image: this machine."""
+        number = next(_numbers)
+        box_id = f"{os.getpid()}-{number}"
+        group = self._make_group(box_id)
+        ours, theirs = socket.socketpair()
+        ours.setblocking(False)
+        jail = Jail(
+            bwrap=self._bwrap,
+            python=self._python,
+            channel_fd=theirs.fileno(),
+            cgroup_folders=_evidence(group),
+            uid=BOX_UID_BASE + number % 0x0FFF0000 if os.geteuid() == 0 else 0,
+            procs_files=group.procs_files if group else (),
+        )
+        try:
+            process = await anyio.open_process(
+                jail.argv(),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
+                env=jail.environment(),
+                pass_fds=[theirs.fileno()],
+                cwd="/",
+            )
+        except OSError as error:
+            ours.close()
+            if group:
+                group.remove()
+            raise ProviderDown(f"can't start a jail: {error}") from error
+        finally:
+            theirs.close()
+        link = GuestLink(await UNIXSocketStream.from_socket(ours), lambda: f"local box {box_id}")
+        box = LocalBox(box_id, process, link, group)
+        try:
+            await link.handshake(tier="namespaces", cgroup="/cgroup", dirs=(), uid_base=0, limit_data=group is None)
+        except BaseException as error:
+            message = await _last_words(process) if isinstance(error, BoxLost) else ""
+            await box.aclose()
+            if isinstance(error, BoxLost):
+                raise ProviderDown(f"a jail did not start: {message or error}") from error
+            raise
+        return box
+
+    def _make_group(self, name: str) -> Group | None:
+        if self._cgroups is None:
+            return None
+        try:
+            return self._cgroups.make(name)
+        except OSError as error:
+            raise ProviderDown(f"can't make a cgroup: {error}") from error
+
+    async def doctor(self) -> list[Capability]:
+        """Start a box and ask it; one line per capability."""
+        rows = [Capability("bubblewrap", True, self._bwrap)]
+        try:
+            box = await self.start("python")
+        except ProviderDown as error:
+            remedy = "allow unprivileged user namespaces (sysctl kernel.unprivileged_userns_clone=1, AppArmor) or run as root"
+            return [*rows, Capability("jail", False, str(error), remedy)]
+        await box.aclose()
+        rows.append(Capability("jail", True, "user, pid, ipc, uts, net and mount namespaces; seccomp filter"))
+        if self._cgroups is not None:
+            rows.append(Capability("memory and process caps", True, f"cgroup v{self._cgroups.version}"))
+        else:
+            rows.append(
+                Capability("memory and process caps", True, f"rlimits only: {self.no_cgroup_reason}", "run as root for cgroups")
+            )
+        return rows
+
+    async def aclose(self) -> None:
+        """Boxes are closed by their holders; the provider itself holds nothing."""
+
+
+def _evidence(group: Group | None) -> tuple[tuple[str, str], ...]:
+    if group is None:
+        return ()
+    if group.version == 2:
+        return ((str(group.folders["memory"]), ""),)
+    return tuple((str(folder), name) for name, folder in group.folders.items())
+
+
+async def _last_words(process: Process) -> str:
+    """What the jail said on stderr before it failed, bounded."""
+    if process.stderr is None:
+        return ""
+    with anyio.move_on_after(1), contextlib.suppress(anyio.EndOfStream, anyio.ClosedResourceError):
+        return (await process.stderr.receive(2000)).decode("utf-8", "replace").strip()
+    return ""
