@@ -82,6 +82,8 @@ def _private_place(spec):
     kernel.mount(b"tmpfs", b"/scratch", b"tmpfs", flags, options.encode("ascii"))
     for name in ("work", "tmp", "shm"):
         os.mkdir("/scratch/" + name)
+    if os.path.isdir("/dev/shm"):
+        kernel.mount(b"/scratch/shm", b"/dev/shm", None, kernel.MS_BIND)
 
 
 def _owned_place(spec, fds):

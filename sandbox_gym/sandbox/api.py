@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from sandbox_gym.contract import Dialogue, DialogueOutcome, Isolation, Outcome, Run
 
@@ -32,6 +32,7 @@ class Box(Protocol):
         ...
 
 
+@runtime_checkable
 class SupportsDialogue(Protocol):
     """A box that can join its program's fd 3 with that of a program in another box."""
 

@@ -1,0 +1,228 @@
+"""Boxes as containers of a Docker Engine, through the docker SDK; the guest talks over the attach stream.
+
+A container has no network, a read-only root, sized tmpfs, no capability but what the guest needs to change users and
+clean up, no new privileges, the default seccomp profile, and caps on memory, swap, processes and CPU.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AbstractAsyncContextManager
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
+
+import anyio
+import anyio.to_thread
+from anyio.abc import ByteStream, SocketStream
+
+from sandbox_gym.contract import Dialogue, DialogueOutcome, Isolation, Outcome, Run
+from sandbox_gym.errors import BoxLost, ConfigurationError, ProviderDown
+from sandbox_gym.limits import MIB
+from sandbox_gym.sandbox.api import Box, Capability
+from sandbox_gym.sandbox.bundle import BOOTSTRAP
+from sandbox_gym.sandbox.link import GuestLink, converse
+
+if TYPE_CHECKING:
+    from docker.models.containers import Container
+
+GUEST_BYTES: Final = 64 * MIB
+LABEL: Final = "sandbox-gym.owner"
+CAPABILITIES: Final = ("SETUID", "SETGID", "KILL", "CHOWN", "DAC_OVERRIDE", "FOWNER")
+CALL_TIMEOUT_S: Final = 60
+R = TypeVar("R")
+
+
+class AttachStream(ByteStream):
+    """The raw attach connection as a byte stream: input as it is, output freed of its 8-byte headers."""
+
+    def __init__(self, raw: SocketStream, keep_alive: object) -> None:
+        self._raw = raw
+        self._keep_alive = keep_alive  # the SDK's response closes the socket when it is collected
+        self._buffer = bytearray()
+        self._left = 0
+        self._is_output = True
+        self.stderr = bytearray()
+
+    async def receive(self, max_bytes: int = 65536) -> bytes:
+        while True:
+            if self._left:
+                if not self._buffer:
+                    self._buffer += await self._raw.receive(1 << 17)
+                piece = bytes(self._buffer[: min(self._left, max_bytes)])
+                del self._buffer[: len(piece)]
+                self._left -= len(piece)
+                if self._is_output:
+                    return piece
+                self.stderr += piece[: max(0, 4096 - len(self.stderr))]
+                continue
+            while len(self._buffer) < 8:
+                self._buffer += await self._raw.receive(1 << 17)
+            self._is_output = self._buffer[0] == 1
+            self._left = int.from_bytes(self._buffer[4:8], "big")
+            del self._buffer[:8]
+
+    async def send(self, item: bytes) -> None:
+        await self._raw.send(item)
+
+    async def send_eof(self) -> None:
+        await self._raw.send_eof()
+
+    async def aclose(self) -> None:
+        await self._raw.aclose()
+
+
+class DockerBox:
+    """A container and its guest's link."""
+
+    def __init__(self, provider: DockerProvider, container: Container, link: GuestLink, isolation: Isolation) -> None:
+        self.box_id = str(container.id)[:12]
+        self.isolation: Isolation = isolation
+        self.link = link
+        self._provider = provider
+        self._container = container
+
+    def run_all(self, runs: Sequence[Run]) -> AbstractAsyncContextManager[AsyncIterator[Outcome]]:
+        return self.link.run_all(runs)
+
+    async def converse(self, dialogue: Dialogue, candidate_box: Box) -> DialogueOutcome:
+        if not isinstance(candidate_box, DockerBox):
+            raise BoxLost(f"{candidate_box.box_id} is no docker box")
+        return await converse(self.link, candidate_box.link, dialogue)
+
+    async def reset(self) -> bool:
+        return await self.link.reset()
+
+    async def aclose(self) -> None:
+        with anyio.CancelScope(shield=True):
+            await self.link.aclose()
+            await self._provider.remove(self._container)
+
+
+class DockerProvider:
+    """Starts containers. `memory_bytes` is the largest run's; a run that asks for less is capped by rlimit too."""
+
+    name = "docker"
+
+    def __init__(self, *, image_prefix: str = "sandbox-gym/", runtime: str = "", memory_bytes: int = 1024 * MIB) -> None:
+        try:
+            import docker
+        except ImportError as error:
+            raise ConfigurationError("the docker SDK is missing; pip install 'sandbox-gym[docker]'") from error
+        self._errors: tuple[type[BaseException], ...] = (docker.errors.DockerException, OSError)
+        self._not_found: type[BaseException] = docker.errors.NotFound
+        self._image_missing: type[BaseException] = docker.errors.ImageNotFound
+        self._prefix, self._runtime, self._memory_bytes = image_prefix, runtime, memory_bytes
+        self._limiter = anyio.CapacityLimiter(8)
+        self._isolation: Isolation = "gvisor" if "runsc" in runtime else "container"
+        self._client: Any = None
+        self._docker = docker
+
+    async def _call(self, function: Callable[[], R]) -> R:
+        return await anyio.to_thread.run_sync(function, limiter=self._limiter, abandon_on_cancel=False)
+
+    def _connect(self) -> Any:
+        if self._client is None:
+            self._client = self._docker.from_env(timeout=CALL_TIMEOUT_S)
+        return self._client
+
+    def _create(self, image: str) -> tuple[Container, Any]:
+        """Create, attach, start, in this order: the guest's first byte must not be missed. Blocking."""
+        client = self._connect()
+        memory = self._memory_bytes + GUEST_BYTES
+        container = client.containers.create(
+            f"{self._prefix}{image}:latest",
+            ["python3", "-I", "-c", BOOTSTRAP, "0", "1"],
+            stdin_open=True,
+            network_mode="none",
+            read_only=True,
+            tmpfs={
+                "/scratch": f"size={128 * MIB},nr_inodes=16384,mode=755,exec",
+                "/tmp": f"size={64 * MIB},nr_inodes=8192,mode=1777,exec",
+            },
+            shm_size=f"{64 * MIB}b",
+            cap_drop=["ALL"],
+            cap_add=list(CAPABILITIES),
+            security_opt=["no-new-privileges"],
+            pids_limit=256,
+            mem_limit=memory,
+            memswap_limit=memory,
+            nano_cpus=2_000_000_000,
+            init=True,
+            labels={LABEL: f"{os.uname().nodename}:{os.getpid()}"},
+            hostname="box",
+            working_dir="/",
+            user="0:0",
+            environment={},
+            entrypoint=[],
+            log_config={"type": "none"},
+            **({"runtime": self._runtime} if self._runtime else {}),
+        )
+        try:
+            attached = client.api.attach_socket(container.id, {"stdin": 1, "stdout": 1, "stderr": 1, "stream": 1})
+            container.start()
+        except BaseException:
+            with contextlib.suppress(*self._errors):
+                container.remove(force=True)
+            raise
+        return container, attached
+
+    async def start(self, image: str) -> DockerBox:
+        """A container of `image` with its guest saying hello. Raises ConfigurationError for a missing image."""
+        try:
+            container, attached = await self._call(lambda: self._create(image))
+        except self._image_missing as error:
+            raise ProviderDown(f"image {self._prefix}{image}:latest is missing; run `make images`") from error
+        except self._errors as error:
+            raise ProviderDown(f"the Docker Engine can't start a container: {str(error)[:500]}") from error
+        raw: socket.socket = getattr(attached, "_sock", attached)
+        raw.setblocking(False)
+        stream_type = anyio.abc.UNIXSocketStream if raw.family == socket.AF_UNIX else SocketStream
+        stream = AttachStream(cast(SocketStream, await stream_type.from_socket(raw)), attached)
+        link = GuestLink(stream, lambda: f"docker box {str(container.id)[:12]}")
+        box = DockerBox(self, container, link, self._isolation)
+        try:
+            await link.handshake(
+                tier="uid",
+                cgroup="/sys/fs/cgroup",
+                dirs=("/scratch", "/tmp", "/dev/shm"),
+                uid_base=20000,
+                limit_data=True,
+            )
+        except BaseException as error:
+            await box.aclose()
+            if isinstance(error, BoxLost):
+                words = bytes(stream.stderr[-500:]).decode("utf-8", "replace")
+                raise ProviderDown(f"a container did not start its guest: {error} {words}") from error
+            raise
+        return box
+
+    async def remove(self, container: Container) -> None:
+        """Kill and remove; a container that is gone already is fine."""
+        try:
+            with anyio.move_on_after(CALL_TIMEOUT_S):
+                await self._call(lambda: container.remove(force=True, v=True))
+        except self._errors:
+            return  # gone already, or the daemon is down; its label lets a later sweep find it
+
+    async def doctor(self) -> list[Capability]:
+        """Ask the daemon, then start a box."""
+        try:
+            version = await self._call(lambda: str(self._connect().version()["Version"]))
+        except self._errors as error:
+            remedy = "apt-get install docker.io, start dockerd, or set DOCKER_HOST"
+            return [Capability("docker engine", False, str(error)[:200], remedy)]
+        rows = [Capability("docker engine", True, version)]
+        try:
+            box = await self.start("python")
+        except ProviderDown as error:
+            return [*rows, Capability("container", False, str(error)[:300], "make images")]
+        await box.aclose()
+        caps = "network none, read-only root, user per run, seccomp, memory, pids and cpu caps"
+        return [*rows, Capability("container", True, caps)]
+
+    async def aclose(self) -> None:
+        if self._client is not None:
+            client, self._client = self._client, None
+            await self._call(client.close)
