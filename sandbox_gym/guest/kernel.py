@@ -37,13 +37,17 @@ def prctl(option, a=0, b=0, c=0, d=0):
     return _check(libc.prctl(ctypes.c_int(option), *args), "prctl %d" % option)
 
 
-def drop_capabilities():
-    """Empty the bounding, ambient, inheritable, permitted and effective sets of this thread."""
+def drop_bounding_set():
+    """Needs CAP_SETPCAP, so it comes before a change of user."""
     for capability in range(64):
         try:
             prctl(PR_CAPBSET_DROP, capability)
         except OSError:
             break
+
+
+def drop_capabilities():
+    """Empty the ambient, inheritable, permitted and effective sets of this thread."""
     try:
         prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL)
     except OSError:

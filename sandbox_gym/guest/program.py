@@ -47,6 +47,7 @@ def _give_up(spec, stdio, channel, filter_program):
     os.umask(0o022)
     _set_limits(spec)
     uid = spec["uid"]
+    kernel.drop_bounding_set()
     if uid:
         os.setgroups([])
         os.setresgid(uid, uid, uid)

@@ -122,12 +122,19 @@ def _finish(body, spec):
         _report()
     if _flush() and code == 0:
         code = 120
-    main = sys.modules.get("__main__")
-    if main is not None:
-        main.__dict__.clear()
-    gc.collect()
+    _tear_down()
     _flush()
     return code
+
+
+def _tear_down():
+    """Let the program's globals go one by one, imports last, so that files flush and finalizers still find modules."""
+    main = sys.modules.pop("__main__", None)
+    names = vars(main) if main is not None else {}
+    for name in [name for name, value in names.items() if not isinstance(value, types.ModuleType)]:
+        if name != "__builtins__":
+            names[name] = None
+    gc.collect()
 
 
 def _exit_code(leaving):

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 GUEST_BYTES: Final = 64 * MIB
 LABEL: Final = "sandbox-gym.owner"
-CAPABILITIES: Final = ("SETUID", "SETGID", "KILL", "CHOWN", "DAC_OVERRIDE", "FOWNER")
+CAPABILITIES: Final = ("SETUID", "SETGID", "KILL", "CHOWN", "DAC_OVERRIDE", "FOWNER", "SETPCAP")
 CALL_TIMEOUT_S: Final = 60
 R = TypeVar("R")
 

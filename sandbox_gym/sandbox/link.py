@@ -143,6 +143,16 @@ class GuestLink:
     @asynccontextmanager
     async def run_all(self, runs: Sequence[Run]) -> AsyncIterator[AsyncIterator[Outcome]]:
         """See `sandbox.api.Box.run_all`."""
+        for run in runs:
+            _check_paths(run.program)
+        try:
+            async with self._running(runs) as iterator:
+                yield iterator
+        except BaseExceptionGroup as group:
+            raise _only_cause(group) from None
+
+    @asynccontextmanager
+    async def _running(self, runs: Sequence[Run]) -> AsyncIterator[AsyncIterator[Outcome]]:
         first = self._next_id
         self._next_id += len(runs)
         slots = anyio.Semaphore(WINDOW)
@@ -227,6 +237,25 @@ class GuestLink:
     async def aclose(self) -> None:
         with anyio.CancelScope(shield=True), anyio.move_on_after(5):
             await anyio.aclose_forcefully(self._stream)
+
+
+def _only_cause(group: BaseExceptionGroup[BaseException]) -> BaseException:
+    """What a caller was promised: the one exception inside, a lost box before anything that followed from it."""
+    leaves: list[BaseException] = []
+    rest: list[BaseException] = [group]
+    while rest:
+        error = rest.pop()
+        if isinstance(error, BaseExceptionGroup):
+            rest.extend(error.exceptions)
+        else:
+            leaves.append(error)
+    return next((leaf for leaf in leaves if isinstance(leaf, BoxLost)), leaves[0])
+
+
+def _check_paths(program: Program) -> None:
+    for path in program.files:
+        if path.startswith("/") or ".." in path.split("/") or "\0" in path:
+            raise ValueError(f"Program.files: {path!r} would escape the scratch folder; name a path below it")
 
 
 def _parse_outcome(header: Header, body: bytes, run_id: int, limits: Limits) -> Outcome:

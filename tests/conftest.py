@@ -1,0 +1,43 @@
+"""Shared by all tests: anyio on asyncio, and the real providers, whose absence here is a failure, never a skip."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from sandbox_gym.sandbox.api import Box, Provider
+from sandbox_gym.sandbox.docker import DockerProvider
+from sandbox_gym.sandbox.local import LocalProvider
+
+REAL_PROVIDERS = ("local", "docker")
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+@pytest.fixture(scope="session")
+def data_folder() -> Path:
+    """Real tasks with known verdicts; SANDBOX_GYM_TEST_DATA names another folder."""
+    default = Path(__file__).parents[2] / "shared" / "data"
+    return Path(os.environ.get("SANDBOX_GYM_TEST_DATA", default))
+
+
+def make_real(name: str) -> Provider:
+    return LocalProvider() if name == "local" else DockerProvider()
+
+
+@pytest.fixture(params=REAL_PROVIDERS)
+async def box(request: pytest.FixtureRequest) -> AsyncIterator[Box]:
+    """A fresh box of each real provider."""
+    provider = make_real(request.param)
+    box = await provider.start("python")
+    try:
+        yield box
+    finally:
+        await box.aclose()
+        await provider.aclose()
