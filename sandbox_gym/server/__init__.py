@@ -1,0 +1,1 @@
+"""The HTTP side: NeMo Gym's protocol over an engine. The only package that may import FastAPI."""

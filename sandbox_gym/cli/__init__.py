@@ -1,0 +1,49 @@
+"""The command line: `sandbox-gym verify | doctor | serve`. The one place that prints, and through rich only.
+
+Exit codes of every command: 0 all is well, 1 not all is well, 2 wrong usage or settings, 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from sandbox_gym import __version__
+from sandbox_gym.cli.doctor import doctor
+from sandbox_gym.cli.serve import serve
+from sandbox_gym.cli.verify import verify
+from sandbox_gym.errors import ConfigurationError
+
+_app = typer.Typer(
+    name="sandbox-gym", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False
+)
+_app.command()(verify)
+_app.command()(doctor)
+_app.command()(serve)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        Console().print(f"sandbox-gym {__version__}", highlight=False)
+        raise typer.Exit
+
+
+@_app.callback()
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show it.")
+    ] = False,
+) -> None:
+    """Runs what models answer in sandboxes and says what it is worth."""
+
+
+def main() -> None:
+    """The entry point."""
+    try:
+        _app()
+    except ConfigurationError as error:
+        Console(stderr=True).print(f"[red]error:[/] {error}", highlight=False, soft_wrap=True)
+        sys.exit(2)

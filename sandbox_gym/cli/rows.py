@@ -1,0 +1,109 @@
+"""The files of `verify`: rows in one at a time, answers out in whole lines, and what OUT holds already.
+
+Knows nothing of engines or screens.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from sandbox_gym.errors import ConfigurationError, RequestError
+from sandbox_gym.server.wire import Document, dumps, loads
+
+
+def lines(path: Path) -> Iterator[tuple[int, bytes]]:
+    """(row, line) of every line that is not blank; rows count from 0 over all lines."""
+    with path.open("rb") as file:
+        for row, line in enumerate(file):
+            if line.strip():
+                yield row, line
+
+
+def as_request(row: int, line: bytes) -> Document:
+    """A verify request out of a line: a row with `response`, or one with a plain `answer` text.
+
+    Raises RequestError.
+    """
+    body = loads(line)
+    if "response" not in body:
+        answer = body.get("answer")
+        if not isinstance(answer, str):
+            raise RequestError("response", "is missing", "give the row a response, or an answer text")
+        body["response"] = _response(row, answer)
+    body.setdefault("responses_create_params", {"input": []})
+    return body
+
+
+def _response(row: int, text: str) -> Document:
+    """The least that is an OpenAI response with this output text."""
+    part = {"type": "output_text", "text": text, "annotations": []}
+    message = {
+        "id": f"msg_{row}",
+        "type": "message",
+        "role": "assistant",
+        "status": "completed",
+        "content": [part],
+    }
+    return {
+        "id": f"resp_{row}",
+        "created_at": 0,
+        "model": "answer",
+        "object": "response",
+        "output": [message],
+        "parallel_tool_calls": False,
+        "tool_choice": "auto",
+        "tools": [],
+    }
+
+
+def take_up(out: Path) -> set[int]:
+    """The rows that OUT answers already. A torn last line is cut off the file.
+
+    Raises ConfigurationError when another line is not ours.
+    """
+    rows: set[int] = set()
+    if not out.exists():
+        return rows
+    whole_bytes = 0
+    with out.open("rb") as file:
+        for number, line in enumerate(file, start=1):
+            if not line.endswith(b"\n"):
+                break
+            try:
+                row = loads(line).get("row")
+            except RequestError:
+                row = None
+            if not isinstance(row, int):
+                raise ConfigurationError(
+                    f"{out}, line {number}: not written by sandbox-gym verify; give another --out"
+                )
+            rows.add(row)
+            whole_bytes += len(line)
+    if whole_bytes < out.stat().st_size:
+        os.truncate(out, whole_bytes)
+    return rows
+
+
+class Lines:
+    """OUT, opened for appending whole lines; nothing but a crash can tear one, and then only the last."""
+
+    def __init__(self, out: Path) -> None:
+        self._fd = os.open(out, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        os.close(self._fd)
+
+    def write(self, document: Document) -> None:
+        """Append one line; no cancellation can fall in the middle."""
+        rest = memoryview(dumps(document) + b"\n")
+        while rest:
+            rest = rest[os.write(self._fd, rest) :]

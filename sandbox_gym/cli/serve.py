@@ -1,0 +1,49 @@
+"""`sandbox-gym serve`: one resources server over HTTP."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from sandbox_gym.cli.settings import settings_with
+
+
+class ServerName(StrEnum):
+    """The resources servers there are."""
+
+    CODING = "coding"
+
+
+def serve(
+    server: Annotated[ServerName, typer.Argument(help="Which resources server.")],
+    host: Annotated[str | None, typer.Option(help="Address to bind; 127.0.0.1 unless set.")] = None,
+    port: Annotated[int | None, typer.Option(help="Port to bind; 8080 unless set.")] = None,
+    provider: Annotated[str | None, typer.Option(help="Sandbox provider: local, docker or fake.")] = None,
+    token: Annotated[
+        str | None, typer.Option(help="Bearer token; SANDBOX_GYM_TOKEN keeps it out of the process list.")
+    ] = None,
+    allow_unauthenticated: Annotated[
+        bool | None,
+        typer.Option("--allow-unauthenticated", help="Permit a bind beyond loopback without a token."),
+    ] = None,
+    boxes: Annotated[int | None, typer.Option(help="Sandboxes alive at once.")] = None,
+) -> None:
+    """Serve NeMo Gym's protocol, /run_code and /run_tests until Ctrl-C. Exit: 0 stopped, 2 wrong settings."""
+    from sandbox_gym.server.coding import (
+        CodingResources,
+    )  # FastAPI costs half a second that doctor needn't pay
+    from sandbox_gym.server.launch import serve as serve_resources
+
+    settings = settings_with(
+        {
+            "host": host,
+            "port": port,
+            "provider": provider,
+            "token": token,
+            "allow_unauthenticated": allow_unauthenticated,
+            "boxes": boxes,
+        }
+    )
+    serve_resources(CodingResources(settings, name=server.value), settings)

@@ -1,0 +1,84 @@
+"""The sums of a `verify`: passed, failed by reason, no verdict, invalid, and how long verdicts took."""
+
+from __future__ import annotations
+
+from array import array
+from collections import Counter
+from collections.abc import Sequence
+
+from rich.markup import escape
+from rich.table import Table
+
+from sandbox_gym.server.wire import VerifyFields
+
+_REASONS = 40
+"""Distinct reasons kept; the rest is counted together, so that memory stays put."""
+
+
+class Tally:
+    """Counts as rows come; one float per row is all it keeps of them."""
+
+    def __init__(self) -> None:
+        self.passed = 0
+        self.invalid = 0
+        self.failed: Counter[str] = Counter()
+        self.no_verdict: Counter[str] = Counter()
+        self._wall_times_s = array("d")
+
+    def add(self, fields: VerifyFields, wall_time_s: float) -> None:
+        if fields.mask_sample:
+            self._count(self.no_verdict, fields.failure_kind or "unknown")
+            return
+        self._wall_times_s.append(wall_time_s)
+        if fields.failure_reason is None:
+            self.passed += 1
+        else:
+            self._count(self.failed, _reason(fields))
+
+    @staticmethod
+    def _count(counter: Counter[str], reason: str) -> None:
+        counter[reason if reason in counter or len(counter) < _REASONS else "other"] += 1
+
+    @property
+    def clean(self) -> bool:
+        """Whether every row got a verdict."""
+        return not self.invalid and not self.no_verdict
+
+    @property
+    def rows(self) -> int:
+        return self.passed + self.invalid + self.failed.total() + self.no_verdict.total()
+
+    def table(self, *, title: str) -> Table:
+        shown = Table(title=title, title_justify="left", show_header=False)
+        shown.add_column()
+        shown.add_column(justify="right")
+        shown.add_row("[green]passed[/]", str(self.passed))
+        shown.add_row("[red]failed[/]", str(self.failed.total()))
+        for reason, count in self.failed.most_common():
+            shown.add_row(f"  {escape(reason)}", str(count))
+        shown.add_row("[yellow]no verdict[/]", str(self.no_verdict.total()))
+        for reason, count in self.no_verdict.most_common():
+            shown.add_row(f"  {escape(reason)}", str(count))
+        if self.invalid:
+            shown.add_row("[yellow]invalid rows[/]", str(self.invalid))
+        times = sorted(self._wall_times_s)
+        shown.add_row("p50 per verify", _milliseconds(times, 0.50))
+        shown.add_row("p95 per verify", _milliseconds(times, 0.95))
+        return shown
+
+
+def _reason(fields: VerifyFields) -> str:
+    """The first failing test's status where there is one: few distinct values, whatever programs print."""
+    tests = (fields.verdict or {}).get("tests")
+    if isinstance(tests, list) and fields.reasoning_format_violation_rate == 0.0:
+        for test in tests:
+            if test["status"] not in ("passed", "skipped"):
+                return str(test["status"])
+    return (fields.failure_reason or "").partition("\n")[0].partition(":")[0][:60] or "unknown"
+
+
+def _milliseconds(times: Sequence[float], share: float) -> str:
+    """Nearest-rank percentile."""
+    if not times:
+        return "-"
+    return f"{1000 * times[min(len(times) - 1, int(share * len(times)))]:.0f} ms"

@@ -1,0 +1,211 @@
+"""`sandbox-gym verify`: a file of answers in, a file of verify responses out, and the sums on the screen."""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated
+
+import anyio
+import typer
+from anyio.abc import ObjectReceiveStream, TaskStatus
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    Task,
+    TextColumn,
+    TimeRemainingColumn,
+)
+from rich.text import Text
+
+from sandbox_gym.cli.rows import Lines, as_request, lines, take_up
+from sandbox_gym.cli.settings import settings_with
+from sandbox_gym.cli.tally import Tally
+from sandbox_gym.config import Settings
+from sandbox_gym.errors import ConfigurationError, RequestError, Unavailable
+from sandbox_gym.server.resources import JudgingEngine, ResourcesServer, no_verdict
+from sandbox_gym.server.wire import Document, VerifyRequest, request_error_document
+
+INTERRUPTED = 130
+
+
+def verify(
+    file: Annotated[
+        Path, typer.Argument(exists=True, dir_okay=False, readable=True, help="Rows, one JSON object a line.")
+    ],
+    out: Annotated[Path, typer.Option("--out", "-o", dir_okay=False, help="Verify responses, one a line.")],
+    provider: Annotated[str | None, typer.Option(help="Sandbox provider: local, docker or fake.")] = None,
+    concurrency: Annotated[
+        int | None, typer.Option(min=1, help="Rows in flight; as many as sandboxes unless set.")
+    ] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on: skip the rows that OUT answers already.")
+    ] = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace OUT.")] = False,
+    all_tests: Annotated[
+        bool, typer.Option("--all-tests", help="Don't stop at a row's first failing test.")
+    ] = False,
+    limit: Annotated[int | None, typer.Option(min=1, help="Only the first so many rows.")] = None,
+) -> None:
+    """Verify rows that have a `response`, or a plain `answer` text, beside their `verifier_metadata`.
+
+    Exit: 0 every row got a verdict, 1 some got none or are invalid, 2 wrong usage, 130 interrupted (OUT is
+    valid as it is; --resume goes on).
+    """
+    console = Console(stderr=True)
+    settings = settings_with({"provider": provider, "early_stop": False if all_tests else None})
+    done = _prepare(out, resume=resume, overwrite=overwrite)
+    job = Job(file, out, done, concurrency or settings.boxes, limit)
+    if not job.todo and done:
+        console.print(f"{escape(str(out))} answers every row already.")
+    interrupted = anyio.run(_run, job, settings, console)
+    title = f"{job.tally.rows} rows" + (f", {len(done)} more from before" if done else "")
+    console.print(job.tally.table(title=title))
+    if interrupted:
+        console.print(f"[yellow]Interrupted.[/] {escape(str(out))} is valid as it is; --resume goes on.")
+        raise typer.Exit(INTERRUPTED)
+    raise typer.Exit(0 if job.tally.clean else 1)
+
+
+def _prepare(out: Path, *, resume: bool, overwrite: bool) -> set[int]:
+    """The rows to skip. Raises ConfigurationError when OUT can't be, or should not be, written."""
+    if resume and overwrite:
+        raise ConfigurationError("--resume and --overwrite exclude each other")
+    try:
+        if resume:
+            return take_up(out)
+        if overwrite:
+            out.unlink(missing_ok=True)
+        elif out.exists() and out.stat().st_size:
+            raise ConfigurationError(f"{out} has answers already: --resume goes on, --overwrite starts again")
+        with Lines(out):
+            return set()
+    except OSError as error:
+        raise ConfigurationError(f"--out {out}: {error.strerror}") from None
+
+
+@dataclass
+class Job:
+    """One run of the command: what to do, and how far it got."""
+
+    file: Path
+    out: Path
+    done: set[int]
+    concurrency: int
+    limit: int | None = None
+    tally: Tally = field(default_factory=Tally)
+    todo: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.todo = sum(1 for _ in self.rows())
+
+    def rows(self) -> Iterator[tuple[int, bytes]]:
+        """The rows to verify, read as they are asked for."""
+        for position, (row, line) in enumerate(lines(self.file)):
+            if self.limit is not None and position >= self.limit:
+                return
+            if row not in self.done:
+                yield row, line
+
+
+async def _run(job: Job, settings: Settings, console: Console) -> bool:
+    from sandbox_gym.engine import open_engine
+    from sandbox_gym.server.coding import CodingResources
+
+    return await verify_file(job, CodingResources(settings), lambda: open_engine(settings), console)
+
+
+async def verify_file(
+    job: Job,
+    resources: ResourcesServer,
+    engine_factory: Callable[[], AbstractAsyncContextManager[JudgingEngine]],
+    console: Console,
+) -> bool:
+    """Verify the job's rows, at most `concurrency` in memory at once; True when a signal ended it early."""
+    interrupted = False
+
+    async def watch_signals(*, task_status: TaskStatus[None]) -> None:
+        nonlocal interrupted
+        with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+            task_status.started()
+            async for _ in signals:
+                interrupted = True
+                group.cancel_scope.cancel()
+                return
+
+    async with anyio.create_task_group() as group:
+        await group.start(watch_signals)
+        async with engine_factory() as engine:
+            with Lines(job.out) as out, _progress(console) as progress:
+                bar = progress.add_task("verify", total=job.todo)
+                await _verify_rows(
+                    job, _Worker(resources, engine, out, job.tally, lambda: progress.advance(bar))
+                )
+        group.cancel_scope.cancel()
+    return interrupted
+
+
+async def _verify_rows(job: Job, worker: _Worker) -> None:
+    send, receive = anyio.create_memory_object_stream[tuple[int, bytes]](0)
+    async with anyio.create_task_group() as workers:
+        for _ in range(min(job.concurrency, max(1, job.todo))):
+            workers.start_soon(worker.work, receive.clone())
+        receive.close()
+        async with send:
+            for row in job.rows():
+                await send.send(row)
+
+
+@dataclass(frozen=True)
+class _Worker:
+    resources: ResourcesServer
+    engine: JudgingEngine
+    out: Lines
+    tally: Tally
+    advance: Callable[[], None]
+
+    async def work(self, rows: ObjectReceiveStream[tuple[int, bytes]]) -> None:
+        async with rows:
+            async for row, line in rows:
+                self.out.write(await self._answer(row, line))
+                self.advance()
+
+    async def _answer(self, row: int, line: bytes) -> Document:
+        started = time.monotonic()
+        try:
+            request = VerifyRequest.parse(as_request(row, line))
+            try:
+                fields = await self.resources.verify(self.engine, request)
+            except Unavailable as error:
+                fields = no_verdict(self.resources.name, error)
+        except RequestError as error:
+            self.tally.invalid += 1
+            return {"row": row, "line": row + 1, **request_error_document(error)}
+        self.tally.add(fields, time.monotonic() - started)
+        return {**fields.answer(request), "row": row}
+
+
+class _Rate(ProgressColumn):
+    """Rows per second."""
+
+    def render(self, task: Task) -> Text:
+        return Text(f"{task.speed:.1f}/s" if task.speed else "-/s")
+
+
+def _progress(console: Console) -> Progress:
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        _Rate(),
+        TimeRemainingColumn(),
+    )
+    return Progress(*columns, console=console)

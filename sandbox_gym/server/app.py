@@ -1,0 +1,101 @@
+"""The application: an engine for its lifetime, NeMo Gym's cookie, a token at the door, the host's routes."""
+
+from __future__ import annotations
+
+import hmac
+import ipaddress
+import uuid
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+
+from fastapi import FastAPI
+from starlette.datastructures import Headers
+from starlette.middleware.sessions import SessionMiddleware
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from sandbox_gym.config import Settings
+from sandbox_gym.errors import ConfigurationError
+from sandbox_gym.server.exchange import reply
+from sandbox_gym.server.gym import SESSION_ID_KEY, GymHost
+from sandbox_gym.server.resources import JudgingEngine, ResourcesServer
+
+EngineFactory = Callable[[], AbstractAsyncContextManager[JudgingEngine]]
+_OPEN_PATHS = frozenset({"/", "/health"})
+
+
+def build_app(resources: ResourcesServer, engine_factory: EngineFactory, settings: Settings) -> FastAPI:
+    """One resources server's ASGI application. Raises ConfigurationError for an open bind nobody asked for."""
+    check_bind(settings)
+    host = GymHost(resources)
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        async with engine_factory() as engine:
+            host.attach(engine)
+            try:
+                yield
+            finally:
+                host.attach(None)
+
+    app = FastAPI(title=f"sandbox_gym {resources.name}", lifespan=lifespan, docs_url=None, redoc_url=None)
+    host.add_routes(app)
+    # NeMo Gym derives name and key of the cookie alike, so the key is no secret and sessions hold none.
+    key = f"{type(resources).__name__}___{resources.name}"
+    app.add_middleware(_SessionId)
+    app.add_middleware(SessionMiddleware, secret_key=key, session_cookie=key)
+    if settings.token:
+        app.add_middleware(_Token, token=settings.token)
+    return app
+
+
+def check_bind(settings: Settings) -> None:
+    """Raises ConfigurationError: a bind beyond loopback with neither a token nor the flag that permits it."""
+    if settings.token or settings.allow_unauthenticated or _is_loopback(settings.host):
+        return
+    raise ConfigurationError(
+        f"host {settings.host!r} is reachable from other machines and no token is set: set SANDBOX_GYM_TOKEN"
+        " (or --token), bind to 127.0.0.1, or allow it by name with SANDBOX_GYM_ALLOW_UNAUTHENTICATED=true"
+        " (--allow-unauthenticated)"
+    )
+
+
+def _is_loopback(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False
+
+
+class _SessionId:
+    """Every exchange has a session id, and sends the cookie again."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            session = scope["session"]
+            session[SESSION_ID_KEY] = session.get(SESSION_ID_KEY) or str(uuid.uuid4())
+        await self._app(scope, receive, send)
+
+
+class _Token:
+    """401 for what carries no bearer token, compared in constant time; liveness and health stay open."""
+
+    def __init__(self, app: ASGIApp, token: str) -> None:
+        self._app = app
+        self._token = token.encode()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and scope["path"] not in _OPEN_PATHS:
+            scheme, _, given = Headers(scope=scope).get("authorization", "").partition(" ")
+            matches = hmac.compare_digest(given.strip().encode("latin-1", "replace"), self._token)
+            if scheme.lower() != "bearer" or not matches:
+                refusal = reply(
+                    {"detail": "send Authorization: Bearer <token>"}, 401, {"WWW-Authenticate": "Bearer"}
+                )
+                await refusal(scope, receive, send)
+                return
+        await self._app(scope, receive, send)

@@ -1,0 +1,76 @@
+"""The coding resources server: from a request's body to a task, through the engine, to the response's fields.
+
+A composition point: the server and the command verify through the same lines here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from sandbox_gym.config import Settings
+from sandbox_gym.contract import Answer
+from sandbox_gym.errors import RequestError
+from sandbox_gym.server.coding_tools import CodingTools
+from sandbox_gym.server.metrics_aggregate import aggregate_metrics
+from sandbox_gym.server.resources import JudgingEngine, Tool
+from sandbox_gym.server.wire import Document, VerifyFields, VerifyRequest, verdict_document
+from sandbox_gym.verifiers.coding import (
+    CodingVerifier,
+    extract_code,
+    has_reasoning_format_violation,
+    parse_task,
+    result_codes,
+    result_metadata,
+)
+
+
+class CodingResources:
+    """NeMo Gym's `code_gen` on the wire, sandboxes behind it."""
+
+    def __init__(self, settings: Settings, *, name: str = "coding") -> None:
+        self.name = name
+        self._limits = settings.limits()
+        self._early_stop = settings.early_stop
+        self._penalty = settings.reasoning_format_penalty
+        self._deadline_s = settings.deadline_s
+        self._tools = CodingTools(self._limits, deadline_s=settings.deadline_s)
+
+    @property
+    def tools(self) -> Mapping[str, Tool]:
+        return {"run_code": self._tools.run_code, "run_tests": self._tools.run_tests}
+
+    def public_tests(self, row: Document) -> Document | None:
+        """`public_tests` of a row or its `verifier_metadata`; the hidden `unit_tests` are never looked at."""
+        metadata = row.get("verifier_metadata")
+        holders = (row, metadata) if isinstance(metadata, dict) else (row,)
+        for holder in holders:
+            tests = holder.get("public_tests")
+            if isinstance(tests, dict):
+                return tests
+            if tests is not None:
+                raise RequestError("public_tests", f"is a {type(tests).__name__}", "send {inputs, outputs}")
+        return None
+
+    async def verify(self, engine: JudgingEngine, request: VerifyRequest) -> VerifyFields:
+        task = parse_task(request.verifier_metadata, limits=self._limits, early_stop=self._early_stop)
+        difficulty = request.verifier_metadata.get("difficulty")
+        answer = Answer(request.output_text)
+        verdict, _plan, state = await engine.judged(
+            CodingVerifier(), task, answer, deadline_s=self._deadline_s
+        )
+        violation = has_reasoning_format_violation(request.output_text, request.reasoning_texts)
+        return VerifyFields(
+            reward=self._penalty if violation else verdict.reward,
+            extracted_model_output=request.output_text or None,
+            extracted_model_code=extract_code(request.output_text, task.language) or None,
+            result=None if state is None else list(result_codes(verdict)),
+            metadata=None if state is None else dict(result_metadata(task, verdict, state)),
+            unit_tests_time_taken=verdict.timings_s.get("run"),
+            reasoning_format_violation_rate=float(violation),
+            difficulty=difficulty if isinstance(difficulty, str) else None,
+            verdict=verdict_document(verdict),
+            failure_reason="reasoning_format_violation" if violation else verdict.failure_reason or None,
+        )
+
+    def aggregate(self, verify_responses: list[Document]) -> Document:
+        return aggregate_metrics(verify_responses, answer_key="extracted_model_code", subset_key="difficulty")

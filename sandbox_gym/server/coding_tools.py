@@ -1,0 +1,120 @@
+"""What a coding agent may call while it works: run a program, run the public tests.
+
+Answers go to a model as they are, so they are short and plain. Hidden tests never come near here.
+"""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, ConfigDict
+
+from sandbox_gym.contract import Answer, Program, Run
+from sandbox_gym.errors import RequestError
+from sandbox_gym.limits import Limits
+from sandbox_gym.server.resources import JudgingEngine, ToolCall
+from sandbox_gym.server.wire import Document, check_shape
+from sandbox_gym.verifiers.coding import CodingVerifier, extract_code, parse_task
+
+SHOWN_BYTES = 64 * 1024
+"""The most of one stream that goes back to the model."""
+REASON_CHARS = 2048
+_PYTHON = frozenset({"python", "python3", "py"})
+
+
+class _RunCode(BaseModel):
+    model_config = ConfigDict(extra="ignore")
+
+    language: str = "python"
+    code: str
+    stdin: str = ""
+
+
+class _RunTests(BaseModel):
+    model_config = ConfigDict(extra="ignore")
+
+    language: str = "python"
+    code: str
+    public_tests: dict[str, object] | None = None
+
+
+class CodingTools:
+    """The two tools, under the same caps as a test of a verify."""
+
+    def __init__(self, limits: Limits, *, deadline_s: float) -> None:
+        self._limits = limits
+        self._deadline_s = deadline_s
+
+    async def run_code(self, engine: JudgingEngine, call: ToolCall) -> Document:
+        """POST /run_code {language, code, stdin?}: what the program printed and how it ended."""
+        wanted = check_shape(_RunCode, call.arguments)
+        _check_language(wanted.language)
+        program = Program(mode="fork", files={"main.py": wanted.code.encode()})
+        run = Run(name="run_code", program=program, stdin=wanted.stdin.encode(), limits=self._limits)
+        outcome = await engine.run(run, deadline_s=self._deadline_s)
+        stdout, stdout_cut = _shown(outcome.stdout)
+        stderr, stderr_cut = _shown(outcome.stderr)
+        return {
+            "status": outcome.status.value,
+            "exit_code": outcome.exit_code,
+            "signal": outcome.signal,
+            "stdout": stdout,
+            "stderr": stderr,
+            "stdout_cut_bytes": stdout_cut,
+            "stderr_cut_bytes": stderr_cut,
+            "cpu_time_s": outcome.cpu_time_s,
+            "wall_time_s": outcome.wall_time_s,
+            "peak_memory_bytes": outcome.peak_memory_bytes,
+            "detail": outcome.detail,
+        }
+
+    async def run_tests(self, engine: JudgingEngine, call: ToolCall) -> Document:
+        """POST /run_tests {code, public_tests?}: each public test's result, the session's or the body's."""
+        wanted = check_shape(_RunTests, call.arguments)
+        _check_language(wanted.language)
+        tests = call.public_tests if call.public_tests is not None else wanted.public_tests
+        if tests is None:
+            remedy = (
+                "seed the session with a row that has public_tests, or send public_tests {inputs, outputs}"
+            )
+            raise RequestError("public_tests", "is missing: this task has no public tests", remedy)
+        try:
+            task = parse_task({"unit_tests": tests}, limits=self._limits, early_stop=False)
+        except RequestError as error:
+            field = error.field.rpartition("unit_tests")[2]
+            raise RequestError(f"public_tests{field}", error.problem, error.remedy) from None
+        answer = Answer(_as_answer(wanted.code, task.language))
+        verdict, _plan, _state = await engine.judged(
+            CodingVerifier(), task, answer, deadline_s=self._deadline_s
+        )
+        return {
+            "passed": sum(test.status == "passed" for test in verdict.tests),
+            "total": len(verdict.tests),
+            "failure_reason": verdict.failure_reason[:REASON_CHARS],
+            "tests": [
+                {
+                    "index": test.index,
+                    "status": test.status.value,
+                    "reason": test.reason[:REASON_CHARS],
+                    "cpu_time_s": test.cpu_time_s,
+                }
+                for test in verdict.tests
+            ],
+        }
+
+
+def _check_language(language: str) -> None:
+    if language.lower() not in _PYTHON:
+        raise RequestError(
+            "language", f"is {language[:40]!r}, which this server doesn't run", 'send "python"'
+        )
+
+
+def _as_answer(code: str, language: str) -> str:
+    """An answer text out of which the verifier takes exactly this code."""
+    for text in (f"```{language}\n{code}\n```", code):
+        if (extract_code(text, language) or "").strip() == code.strip():
+            return text
+    raise RequestError("code", "holds a line that reads as a Markdown fence", "send code without ``` lines")
+
+
+def _shown(stream: bytes) -> tuple[str, int]:
+    return stream[:SHOWN_BYTES].decode("utf-8", "replace"), max(0, len(stream) - SHOWN_BYTES)

@@ -1,0 +1,173 @@
+"""The host of NeMo Gym's resources-server protocol: its routes, over any resources server and any engine.
+
+Owns what each route answers; settings, auth and cookies are app.py's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from functools import partial
+
+import anyio
+from fastapi import FastAPI, Request, Response
+from pydantic import BaseModel, ConfigDict, Field
+
+from sandbox_gym.errors import RequestError, Unavailable
+from sandbox_gym.server.exchange import error_reply, read_document, reply, unavailable, while_connected
+from sandbox_gym.server.health import Health
+from sandbox_gym.server.resources import JudgingEngine, ResourcesServer, Tool, ToolCall, no_verdict
+from sandbox_gym.server.sessions import Sessions
+from sandbox_gym.server.wire import VerifyRequest, check_shape
+
+SESSION_ID_KEY = "session_id"
+NO_VERDICT_HEADER = "X-Sandbox-Gym-No-Verdict"
+
+Handler = Callable[[Request], Awaitable[Response]]
+
+
+class _Seed(BaseModel):
+    """A later NeMo Gym's ResourcesSeedSessionRequest."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    resources_session_id: str = Field(min_length=1, max_length=512)
+    task_data: dict[str, object] | None = None
+
+
+class _Close(BaseModel):
+    """A later NeMo Gym's ResourcesCloseSessionRequest."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    resources_session_id: str = Field(min_length=1, max_length=512)
+
+
+class GymHost:
+    """One resources server's routes. `engine` is set while the application runs."""
+
+    def __init__(self, resources: ResourcesServer) -> None:
+        self._resources = resources
+        self._sessions = Sessions()
+        self._engine: JudgingEngine | None = None
+        self._health: Health | None = None
+
+    def attach(self, engine: JudgingEngine | None) -> None:
+        """The engine at start, None at the end."""
+        self._engine = engine
+        self._health = None if engine is None else Health(engine)
+
+    def add_routes(self, app: FastAPI) -> None:
+        posts: dict[str, Handler] = {
+            "/seed_session": self.seed_session,
+            "/verify": self.verify,
+            "/aggregate_metrics": self.aggregate_metrics,
+            "/close_session": self.close_session,
+        }
+        posts.update(
+            {f"/{name}": partial(self.call_tool, tool) for name, tool in self._resources.tools.items()}
+        )
+        gets: dict[str, Handler] = {
+            "/": self.liveness,
+            "/health": self.health,
+            "/reverify_mode": self.reverify_mode,
+        }
+        for method, routes in (("POST", posts), ("GET", gets)):
+            for path, handler in routes.items():
+                app.add_api_route(
+                    path, _answering(handler), methods=[method], name=path.strip("/") or "root",
+                    response_model=None,
+                )  # fmt: skip
+
+    async def liveness(self, request: Request) -> Response:
+        return reply({"status": "ok"})
+
+    async def reverify_mode(self, request: Request) -> Response:
+        """A verify needs nothing but its body, so an answer can be verified again at any time."""
+        return reply({"reverify_mode": "stateless"})
+
+    async def health(self, request: Request) -> Response:
+        """200 while verdicts can be had, 503 when not."""
+        engine, health = self._running()
+        finding = await health.check()
+        document: dict[str, object] = {
+            "status": "ok" if finding.up else "down",
+            "provider": engine.provider_name,
+            "isolation": health.isolation,
+            "reason": finding.reason,
+            "sessions": len(self._sessions),
+            "stats": dict(engine.stats()),
+        }
+        return reply(document, 200) if finding.up else reply(document, 503, {"Retry-After": "5"})
+
+    async def seed_session(self, request: Request) -> Response:
+        """NeMo Gym's two bodies: the legacy one (empty, or the row itself) and the one with an id."""
+        body = await read_document(request, empty_is_object=True)
+        cookie_id = str(request.session[SESSION_ID_KEY])
+        if "resources_session_id" not in body:
+            self._sessions.seed(cookie_id, self._resources.public_tests(body))
+            return reply({})
+        seed = check_shape(_Seed, body)
+        tests = self._resources.public_tests(seed.task_data or {})
+        self._sessions.seed(cookie_id, tests, session_id=seed.resources_session_id)
+        return reply({"resources_session_id": seed.resources_session_id})
+
+    async def close_session(self, request: Request) -> Response:
+        closing = check_shape(_Close, await read_document(request))
+        self._sessions.close(closing.resources_session_id)
+        return reply({"resources_session_id": closing.resources_session_id})
+
+    async def verify(self, request: Request) -> Response:
+        """A verdict; or 503 (200 for a client that asks so) with a masked body, never a plain reward 0."""
+        wanted = VerifyRequest.parse(await read_document(request))
+        engine, health = self._running()
+        try:
+            fields = await while_connected(request, lambda: self._resources.verify(engine, wanted))
+        except Unavailable as error:
+            document = no_verdict(self._resources.name, error).answer(wanted)
+            return reply(document) if _wants_body(request) else unavailable(error, document)
+        isolation = (fields.verdict or {}).get("isolation")
+        if isolation and isolation != "none":
+            health.saw_verdict(str(isolation))
+        return reply(fields.answer(wanted))
+
+    async def aggregate_metrics(self, request: Request) -> Response:
+        rows = (await read_document(request)).get("verify_responses")
+        if not isinstance(rows, list):
+            raise RequestError(
+                "verify_responses", f"is a {type(rows).__name__}", "send a list of verify responses"
+            )
+        for index, row in enumerate(rows):
+            if not isinstance(row, dict):
+                raise RequestError(
+                    f"verify_responses[{index}]", "is no object", "send verify responses as they came"
+                )
+        return reply(await anyio.to_thread.run_sync(self._resources.aggregate, rows))
+
+    async def call_tool(self, tool: Tool, request: Request) -> Response:
+        body = await read_document(request)
+        engine, _ = self._running()
+        call = ToolCall(body, self._sessions.public_tests(str(request.session[SESSION_ID_KEY])))
+        return reply(await while_connected(request, lambda: tool(engine, call)))
+
+    def _running(self) -> tuple[JudgingEngine, Health]:
+        if self._engine is None or self._health is None:
+            raise Unavailable("the server is starting or stopping")
+        return self._engine, self._health
+
+
+def _wants_body(request: Request) -> bool:
+    """Whether this client can't retry, and wants "no verdict" as a 200."""
+    wish = request.headers.get(NO_VERDICT_HEADER) or request.query_params.get("no_verdict") or ""
+    return wish.strip().lower() == "body"
+
+
+def _answering(handler: Handler) -> Handler:
+    """The handler with every error as an answer."""
+
+    async def answer(request: Request) -> Response:
+        try:
+            return await handler(request)
+        except Exception as error:
+            return error_reply(error)
+
+    return answer

@@ -1,0 +1,73 @@
+"""What the host asks of its partners: an engine that judges, and a resources server that knows its rows."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Protocol, TypeVar
+
+from sandbox_gym.contract import Answer, Outcome, Plan, Run, State, Verdict, Verifier
+from sandbox_gym.errors import Unavailable
+from sandbox_gym.server.wire import Document, VerifyFields, VerifyRequest
+
+T = TypeVar("T")
+
+
+class JudgingEngine(Protocol):
+    """The engine as servers and commands use it. `judged` and `run` raise RequestError and Unavailable."""
+
+    @property
+    def provider_name(self) -> str: ...
+
+    async def judged(
+        self, verifier: Verifier[T], task: T, answer: Answer, *, deadline_s: float | None = None
+    ) -> tuple[Verdict, Plan, State | None]: ...
+
+    async def run(self, run: Run, *, deadline_s: float | None = None) -> Outcome: ...
+
+    def stats(self) -> dict[str, int]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """A tool's arguments, and the public tests that the session was seeded with, if it was."""
+
+    arguments: Document
+    public_tests: Document | None
+
+
+Tool = Callable[[JudgingEngine, ToolCall], Awaitable[Document]]
+
+
+class ResourcesServer(Protocol):
+    """One kind of task. `verify` raises RequestError and Unavailable; the host turns them into HTTP."""
+
+    @property
+    def name(self) -> str:
+        """The instance name, part of the session cookie's name."""
+        ...
+
+    @property
+    def tools(self) -> Mapping[str, Tool]:
+        """Tool routes by name: POST /{name}."""
+        ...
+
+    def public_tests(self, row: Document) -> Document | None:
+        """The tests that an agent may see, out of the row that seeds a session. Raises RequestError."""
+        ...
+
+    async def verify(self, engine: JudgingEngine, request: VerifyRequest) -> VerifyFields: ...
+
+    def aggregate(self, verify_responses: list[Document]) -> Document:
+        """NeMo Gym's AggregateMetrics. Raises RequestError."""
+        ...
+
+
+def no_verdict(server_name: str, error: Unavailable) -> VerifyFields:
+    """The answer when there is none: masked, and it says why. The reward fills a field that wants one."""
+    return VerifyFields(
+        reward=0.0,
+        mask_sample=True,
+        failure_kind=f"{server_name}:{error.failure_kind}",
+        failure_reason=str(error) or error.failure_kind,
+    )

@@ -1,0 +1,193 @@
+"""The bytes on the wire: JSON in and out, the verify request, the verify response.
+
+Owns the shapes of NeMo Gym's `/verify`; must not know HTTP routes, engines or what a coding task is.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import TypeVar
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from sandbox_gym.contract import Verdict
+from sandbox_gym.errors import RequestError
+
+Document = dict[str, object]
+
+_SURROGATES = re.compile("[\ud800-\udfff]")
+_M = TypeVar("_M", bound=BaseModel)
+
+
+def loads(raw: bytes) -> Document:
+    """One JSON object. NaN and the infinities read as null, as NeMo Gym's own encoder writes them.
+
+    Raises RequestError: no JSON, no object, or nested deeper than the interpreter can follow.
+    """
+    try:
+        value: object = json.loads(raw, parse_constant=lambda _name: None)
+    except RecursionError:
+        raise RequestError("body", "is nested too deep", "flatten it") from None
+    except ValueError as error:  # covers JSONDecodeError, UnicodeDecodeError and integers of absurd length
+        raise RequestError(
+            "body", f"is not JSON ({str(error)[:200]})", "send one JSON object in UTF-8"
+        ) from None
+    if not isinstance(value, dict):
+        raise RequestError("body", f"is a JSON {type(value).__name__}", "send one JSON object")
+    return value
+
+
+def dumps(document: Mapping[str, object]) -> bytes:
+    """UTF-8 JSON on one line that any parser takes: lone surrogates become U+FFFD, NaN and inf null."""
+    try:
+        text = _encode(document)
+    except ValueError:
+        text = _encode(_finite(document))
+    except RecursionError:
+        raise RequestError("body", "is nested too deep", "flatten it") from None
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        return _SURROGATES.sub("\ufffd", text).encode()
+
+
+def _encode(document: object) -> str:
+    return json.dumps(document, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+
+
+def _finite(value: object) -> object:
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {key: _finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(item) for item in value]
+    return value
+
+
+def check_shape(model: type[_M], body: Document) -> _M:
+    """The body as `model`. Raises RequestError naming the first wrong field, never its content."""
+    try:
+        return model.model_validate(body)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False, include_context=False)[0]
+        field = _dotted(first["loc"]) or "body"
+        if first["type"] == "missing":
+            raise RequestError(field, "is missing", "send it") from None
+        raise RequestError(
+            field, f"is wrong: {first['msg']}", "send the type that the README shows"
+        ) from None
+
+
+def _dotted(parts: tuple[int | str, ...]) -> str:
+    return "".join(f"[{p}]" if isinstance(p, int) else f".{p}" for p in parts).lstrip(".")
+
+
+class _ResponseShape(BaseModel):
+    model_config = ConfigDict(extra="allow")
+
+    output: list[dict[str, object]]
+
+
+class _VerifyShape(BaseModel):
+    model_config = ConfigDict(extra="allow")
+
+    responses_create_params: dict[str, object]
+    response: _ResponseShape
+    verifier_metadata: dict[str, object] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class VerifyRequest:
+    """A verify request that has been checked. `body` is what came, and what goes back, untouched."""
+
+    body: Document
+    output_text: str
+    """Every output_text part of every message, joined: OpenAI's `response.output_text`."""
+    reasoning_texts: tuple[str, ...]
+    verifier_metadata: Document
+
+    @classmethod
+    def parse(cls, body: Document) -> VerifyRequest:
+        """Raises RequestError naming the field."""
+        shape = check_shape(_VerifyShape, body)
+        texts: list[str] = []
+        reasoning: list[str] = []
+        for index, item in enumerate(shape.response.output):
+            field = f"response.output[{index}]"
+            if item.get("type") == "message":
+                texts += _texts(item.get("content"), f"{field}.content", "output_text")
+            elif item.get("type") == "reasoning":
+                reasoning += _texts(item.get("summary"), f"{field}.summary", "summary_text")
+        return cls(body, "".join(texts), tuple(reasoning), shape.verifier_metadata or {})
+
+
+def _texts(parts: object, field: str, wanted: str) -> list[str]:
+    if parts is None:
+        return []
+    if isinstance(parts, str):
+        return [parts]
+    if not isinstance(parts, list):
+        raise RequestError(field, f"is a {type(parts).__name__}", "send a list of parts")
+    texts: list[str] = []
+    for index, part in enumerate(parts):
+        if not isinstance(part, dict):
+            raise RequestError(f"{field}[{index}]", f"is a {type(part).__name__}", "send an object")
+        if part.get("type", wanted) != wanted:
+            continue
+        text = part.get("text")
+        if not isinstance(text, str):
+            raise RequestError(f"{field}[{index}].text", f"is a {type(text).__name__}", "send a string")
+        texts.append(text)
+    return texts
+
+
+@dataclass(frozen=True, slots=True)
+class VerifyFields:
+    """What a verify response says beyond the echo: NeMo Gym's code_gen fields, then ours."""
+
+    reward: float
+    extracted_model_output: str | None = None
+    extracted_model_code: str | None = None
+    result: list[int | bool] | None = None
+    metadata: Document | None = None
+    unit_tests_time_taken: float | None = None
+    reasoning_format_violation_rate: float = 0.0
+    difficulty: str | None = None
+    verdict: Document | None = None
+    mask_sample: bool = False
+    """True: there is no verdict, the reward is a filler, and the sample must not be trained on or counted."""
+    failure_kind: str | None = None
+    """`<server>:<kind>` in NeMo Gym's vocabulary of failure kinds; only with `mask_sample`."""
+    failure_reason: str | None = None
+
+    def answer(self, request: VerifyRequest) -> Document:
+        """The whole response: the request as it came, and these fields over it."""
+        fields = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        return {**request.body, **fields}
+
+
+def verdict_document(verdict: Verdict) -> Document:
+    """A verdict as JSON."""
+    document: Document = {
+        "reward": verdict.reward,
+        "failure_reason": verdict.failure_reason,
+        "integrity": verdict.integrity,
+        "isolation": verdict.isolation,
+        "provider": verdict.provider,
+        "tamper": list(verdict.tamper),
+        "attempts": verdict.attempts,
+        "timings_s": dict(verdict.timings_s),
+    }
+    document["tests"] = [{**asdict(test), "status": test.status.value} for test in verdict.tests]
+    return document
+
+
+def request_error_document(error: RequestError) -> Document:
+    """A RequestError as the body of a 422, or as an `error` line of the command."""
+    fields = {"field": error.field, "problem": error.problem, "remedy": error.remedy}
+    return {"error": fields, "detail": str(error)}

@@ -1,0 +1,98 @@
+"""When an output is right: LiveCodeBench's rules for text, exact values for functions. Pure; survives any input."""
+
+from __future__ import annotations
+
+import json
+import math
+from decimal import Decimal, InvalidOperation
+
+_TOKEN_MAX = 10_000
+_SHOWN = 120
+
+
+def explain_stdout(got: bytes, expected: str, float_tolerance: float | None = None) -> str:
+    """Why `got` is not `expected`; empty when it is. Lines are stripped, then equal as text or as decimals."""
+    lines = [line.strip() for line in got.decode("utf-8", "surrogateescape").strip().split("\n")]
+    wanted = [line.strip() for line in expected.strip().split("\n")]
+    if len(lines) != len(wanted):
+        return f"{len(lines)} lines of output, expected {len(wanted)}"
+    for number, (line, want) in enumerate(zip(lines, wanted, strict=True), 1):
+        if line != want and not _tokens_equal(line.split(), want.split(), float_tolerance):
+            return f"line {number}: got {_show(line)}, expected {_show(want)}"
+    return ""
+
+
+def _show(text: str) -> str:
+    return repr(text if len(text) <= _SHOWN else text[: _SHOWN // 2] + "…" + text[-_SHOWN // 2 :])
+
+
+def _tokens_equal(got: list[str], wanted: list[str], float_tolerance: float | None) -> bool:
+    if len(got) != len(wanted):
+        return False
+    return all(_token_equal(mine, theirs, float_tolerance) for mine, theirs in zip(got, wanted, strict=True))
+
+
+def _token_equal(got: str, wanted: str, float_tolerance: float | None) -> bool:
+    left, right = _decimal(got), _decimal(wanted)
+    if left is None or right is None:
+        return float_tolerance is not None and got == wanted
+    if left == right:
+        return True
+    if float_tolerance is None:
+        return False
+    mine, theirs = float(left), float(right)
+    return _finite(mine, theirs) and abs(mine - theirs) <= float_tolerance * max(1.0, abs(theirs))
+
+
+def _decimal(token: str) -> Decimal | None:
+    """The token's number; None for text, for NaN and for what is absurdly long."""
+    if len(token) > _TOKEN_MAX:
+        return None
+    try:
+        value = Decimal(token)
+    except (InvalidOperation, ValueError):
+        return None
+    return None if value.is_nan() else value
+
+
+def _finite(*numbers: float) -> bool:
+    return all(math.isfinite(number) for number in numbers)
+
+
+def values_equal(got: object, expected: object, float_tolerance: float | None = None) -> bool:
+    """`got` was rebuilt from the wire, so it is an exact builtin value. Tuples count as lists at any depth, numbers
+    are close as numpy.allclose has it (or within `float_tolerance`), as code_gen judges."""
+    got = _as_lists(got)
+    if got == expected:
+        return True
+    try:
+        if json.dumps(got) == json.dumps(expected):
+            return True
+    except (TypeError, ValueError, RecursionError):
+        pass  # no JSON value, so not equal in that way
+    return _close(got, expected, float_tolerance)
+
+
+def _as_lists(value: object) -> object:
+    if isinstance(value, list | tuple):
+        return [_as_lists(item) for item in value]
+    return {key: _as_lists(item) for key, item in value.items()} if isinstance(value, dict) else value
+
+
+def _close(got: object, expected: object, float_tolerance: float | None) -> bool:
+    if float_tolerance is not None and isinstance(got, list) and isinstance(expected, list):
+        return len(got) == len(expected) and all(
+            mine == theirs or _close(mine, theirs, float_tolerance)
+            for mine, theirs in zip(got, expected, strict=True)
+        )
+    if not isinstance(got, int | float | str) or not isinstance(expected, int | float | str):
+        return False
+    try:
+        mine, theirs = float(got), float(expected)
+    except (ValueError, OverflowError):
+        return False
+    if not _finite(mine, theirs):
+        return False
+    if float_tolerance is not None:
+        return abs(mine - theirs) <= float_tolerance * max(1.0, abs(theirs))
+    return abs(mine - theirs) <= 1e-8 + 1e-5 * abs(theirs)
