@@ -12,17 +12,17 @@ import typer
 from rich.console import Console
 
 from sandbox_gym import __version__
-from sandbox_gym.cli.doctor import doctor
-from sandbox_gym.cli.serve import serve
-from sandbox_gym.cli.verify import verify
+from sandbox_gym.cli.doctor import doctor as _doctor
+from sandbox_gym.cli.serve import serve as _serve
+from sandbox_gym.cli.verify import verify as _verify
 from sandbox_gym.errors import ConfigurationError
 
 _app = typer.Typer(
     name="sandbox-gym", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False
 )
-_app.command()(verify)
-_app.command()(doctor)
-_app.command()(serve)
+_app.command()(_verify)
+_app.command()(_doctor)
+_app.command()(_serve)
 
 
 def _version(wanted: bool) -> None:

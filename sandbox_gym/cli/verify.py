@@ -62,7 +62,7 @@ def verify(
     """
     console = Console(stderr=True)
     settings = settings_with({"provider": provider, "early_stop": False if all_tests else None})
-    done = _prepare(out, resume=resume, overwrite=overwrite)
+    done = prepare(out, resume=resume, overwrite=overwrite)
     job = Job(file, out, done, concurrency or settings.boxes, limit)
     if not job.todo and done:
         console.print(f"{escape(str(out))} answers every row already.")
@@ -75,7 +75,7 @@ def verify(
     raise typer.Exit(0 if job.tally.clean else 1)
 
 
-def _prepare(out: Path, *, resume: bool, overwrite: bool) -> set[int]:
+def prepare(out: Path, *, resume: bool, overwrite: bool) -> set[int]:
     """The rows to skip. Raises ConfigurationError when OUT can't be, or should not be, written."""
     if resume and overwrite:
         raise ConfigurationError("--resume and --overwrite exclude each other")

@@ -24,7 +24,7 @@ _OPEN_PATHS = frozenset({"/", "/health"})
 
 
 def build_app(resources: ResourcesServer, engine_factory: EngineFactory, settings: Settings) -> FastAPI:
-    """One resources server's ASGI application. Raises ConfigurationError for an open bind nobody asked for."""
+    """One resources server's ASGI application. Raises ConfigurationError for an open bind."""
     check_bind(settings)
     host = GymHost(resources)
 

@@ -47,8 +47,13 @@ class CodingTools:
         """POST /run_code {language, code, stdin?}: what the program printed and how it ended."""
         wanted = check_shape(_RunCode, call.arguments)
         _check_language(wanted.language)
-        program = Program(mode="fork", files={"main.py": wanted.code.encode()})
-        run = Run(name="run_code", program=program, stdin=wanted.stdin.encode(), limits=self._limits)
+        program = Program(mode="fork", files={"main.py": wanted.code.encode("utf-8", "replace")})
+        run = Run(
+            name="run_code",
+            program=program,
+            stdin=wanted.stdin.encode("utf-8", "replace"),
+            limits=self._limits,
+        )
         outcome = await engine.run(run, deadline_s=self._deadline_s)
         stdout, stdout_cut = _shown(outcome.stdout)
         stderr, stderr_cut = _shown(outcome.stderr)
@@ -110,10 +115,11 @@ def _check_language(language: str) -> None:
 
 def _as_answer(code: str, language: str) -> str:
     """An answer text out of which the verifier takes exactly this code."""
-    for text in (f"```{language}\n{code}\n```", code):
+    for fence in ("```", "~" * 40):
+        text = f"{fence}{language}\n{code}\n{fence}"
         if (extract_code(text, language) or "").strip() == code.strip():
             return text
-    raise RequestError("code", "holds a line that reads as a Markdown fence", "send code without ``` lines")
+    raise RequestError("code", "can't be told from the text around it", "send code without </think> tags")
 
 
 def _shown(stream: bytes) -> tuple[str, int]:

@@ -21,7 +21,7 @@ _AGENT = {"agent_ref": {"name": "agent"}}
 
 
 def aggregate_metrics(rows: Sequence[Document], *, answer_key: str, subset_key: str) -> Document:
-    """`{group_level_metrics, agent_metrics, key_metrics}`; `answer_key` is voted on, `subset_key` splits tasks.
+    """`{group_level_metrics, agent_metrics, key_metrics}`; `answer_key` is voted on, `subset_key` splits.
 
     Raises RequestError: a reward that is no number, an index that is no integer, a rollout that comes twice.
     """

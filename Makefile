@@ -1,0 +1,56 @@
+# make demo: see it work. make test: prove it. make help: the rest.
+SHELL := /bin/bash
+VENV := .venv
+BIN := $(VENV)/bin
+PYTHON ?= python3
+SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
+export DOCKER := $(shell [ -x /usr/bin/docker ] && echo /usr/bin/docker || echo docker)
+APT := $(SUDO) env DEBIAN_FRONTEND=noninteractive apt-get
+
+.PHONY: help venv demo test-deps lint test images smoke bench clean
+
+help: ## this list
+	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 14
+
+$(BIN)/sandbox-gym: pyproject.toml
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { $(APT) update -q && $(APT) install -qy python3-venv; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install -q --disable-pip-version-check -e '.[dev]'
+	@touch $@
+
+venv: $(BIN)/sandbox-gym ## the development environment
+
+demo: venv ## verify the example rows in local sandboxes
+	@command -v bwrap >/dev/null || { $(APT) update -q && $(APT) install -qy bubblewrap; }
+	$(BIN)/sandbox-gym verify resources_servers/coding/data/example.jsonl --provider local --out demo-verdicts.jsonl --overwrite
+	@echo
+	@echo "Each line of demo-verdicts.jsonl is a whole verdict. Next:"
+	@echo "  $(BIN)/sandbox-gym serve coding          # the same behind POST /verify on 127.0.0.1:8080"
+	@echo "  $(BIN)/sandbox-gym doctor                # what else works on this machine"
+
+test-deps: venv
+	@missing=; for t in bwrap:bubblewrap dockerd:docker.io mmdebstrap:mmdebstrap; do \
+	  command -v $${t%%:*} >/dev/null || missing="$$missing $${t##*:}"; done; \
+	if [ -n "$$missing" ]; then $(APT) update -q && $(APT) install -qy --no-install-recommends $$missing; fi
+	@tests/with-docker.sh images/build.sh base python
+
+images: ## build sandbox-gym/base, /python and /server
+	@tests/with-docker.sh images/build.sh base python server
+
+lint: venv
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
+
+test: test-deps lint ## install what tests need, then run everything
+	tests/with-docker.sh $(BIN)/python -m pytest
+
+smoke: images ## docker compose up, one right and one wrong answer, down again
+	tests/with-docker.sh images/compose-smoke.sh
+
+bench: test-deps ## verifies per second beside a bare subprocess
+	tests/with-docker.sh $(BIN)/python benchmarks/verify.py
+
+clean:
+	rm -rf $(VENV) .run demo-verdicts.jsonl

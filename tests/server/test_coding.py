@@ -1,0 +1,162 @@
+"""The coding resources server on the wire: code_gen's fields, the tools, hidden tests that stay hidden."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+import pytest
+from fastapi.testclient import TestClient
+
+from sandbox_gym.config import Settings
+from sandbox_gym.contract import Run
+from sandbox_gym.sandbox.fake import Behaviour, FakeProvider
+from sandbox_gym.server.app import build_app
+from sandbox_gym.server.coding import CodingResources
+from tests.server.fakes import fake_engine, verify_body
+
+DOUBLE = "print(int(input())*2)"
+UNIT_TESTS = {"inputs": ["1\n", "2\n", "3\n"], "outputs": ["2\n", "4\n", "6\n"]}
+
+
+def behave(run: Run) -> Behaviour:
+    """Doubles its input if the program says so; else floods, or is silent."""
+    code = run.program.files[run.program.main].decode("utf-8", "replace")
+    if "*2" in code:
+        return Behaviour(stdout=f"{int(run.stdin) * 2}\n".encode())
+    if "flood" in code:
+        return Behaviour(stdout=b"\xff" + b"a" * 70_000, stderr=b"e")
+    return Behaviour()
+
+
+def opened(**fields: object) -> TestClient:
+    settings = Settings.model_validate({"provider": "fake", **fields})
+    return TestClient(
+        build_app(CodingResources(settings), lambda: fake_engine(FakeProvider(behave)), settings)
+    )
+
+
+@pytest.fixture
+def client() -> Iterator[TestClient]:
+    with opened() as client:
+        yield client
+
+
+def row(code: str, **metadata: object) -> dict[str, object]:
+    metadata = {"unit_tests": UNIT_TESTS, "difficulty": "easy", **metadata}
+    return verify_body(f"So:\n```python\n{code}\n```\n", verifier_metadata=metadata, hash_id="h")
+
+
+def test_a_right_program_gets_code_gens_fields(client: TestClient) -> None:
+    document = client.post("/verify", json=row(DOUBLE)).json()
+    assert document["reward"] == 1.0
+    assert document["extracted_model_code"] == DOUBLE
+    assert document["extracted_model_output"].startswith("So:")
+    assert document["result"] == [True, True, True]
+    assert isinstance(document["metadata"], dict)
+    assert document["unit_tests_time_taken"] >= 0
+    assert document["difficulty"] == "easy"
+    assert document["reasoning_format_violation_rate"] == 0.0
+    assert [test["status"] for test in document["verdict"]["tests"]] == ["passed"] * 3
+    assert (document["mask_sample"], document["failure_reason"], document["hash_id"]) == (False, None, "h")
+    assert "CodingResources___coding" in client.cookies
+
+
+def test_a_wrong_program_stops_early_unless_told_not_to(client: TestClient) -> None:
+    early = client.post("/verify", json=row("pass")).json()
+    assert [test["status"] for test in early["verdict"]["tests"]] == ["wrong_answer", "skipped", "skipped"]
+    assert early["failure_reason"]
+    whole = client.post("/verify", json=row("pass", early_stop=False)).json()
+    assert [test["status"] for test in whole["verdict"]["tests"]] == ["wrong_answer"] * 3
+    assert (early["reward"], whole["reward"]) == (0.0, 0.0)
+
+
+@pytest.mark.parametrize("text", ["", "  \n", "```python\n```"])
+def test_an_answer_without_code_is_reward_zero_without_a_sandbox(client: TestClient, text: str) -> None:
+    document = client.post(
+        "/verify", json=verify_body(text, verifier_metadata={"unit_tests": UNIT_TESTS})
+    ).json()
+    assert (document["reward"], document["result"], document["extracted_model_code"]) == (0.0, None, None)
+    assert (document["mask_sample"], bool(document["failure_reason"])) == (False, True)
+
+
+@pytest.mark.parametrize(
+    ("metadata", "field"),
+    [
+        (None, "verifier_metadata.unit_tests"),
+        ({}, "verifier_metadata.unit_tests"),
+        ({"unit_tests": {"inputs": [], "outputs": []}}, "verifier_metadata.unit_tests.inputs"),
+        ({"unit_tests": {"inputs": ["a"], "outputs": []}}, "verifier_metadata.unit_tests.outputs"),
+        ({"unit_tests": UNIT_TESTS, "time_limit_s": "x"}, "verifier_metadata.time_limit_s"),
+    ],
+)
+def test_a_row_that_cant_be_judged_is_422_even_without_an_answer(
+    client: TestClient, metadata: object, field: str
+) -> None:
+    for text in (DOUBLE, ""):
+        answer = client.post("/verify", json=verify_body(text, verifier_metadata=metadata))
+        assert (answer.status_code, answer.json()["error"]["field"]) == (422, field)
+
+
+def test_think_tags_cost_the_penalty() -> None:
+    body = row(DOUBLE)
+    body["response"]["output"][0]["content"][0]["text"] += "</think>" + f"\n```python\n{DOUBLE}\n```"  # type: ignore[index]
+    with opened(reasoning_format_penalty=-0.5) as client:
+        document = client.post("/verify", json=body).json()
+    assert (document["reward"], document["reasoning_format_violation_rate"]) == (-0.5, 1.0)
+    assert document["verdict"]["reward"] == 1.0
+
+
+def test_run_code_shows_bounded_text(client: TestClient) -> None:
+    document = client.post("/run_code", json={"language": "python", "code": DOUBLE, "stdin": "21\n"}).json()
+    assert (document["stdout"], document["exit_code"], document["status"]) == ("42\n", 0, "ok")
+    flood = client.post("/run_code", json={"language": "python", "code": "flood"}).json()
+    assert len(flood["stdout"]) == 64 * 1024
+    assert flood["stdout"].startswith("\ufffda")
+    assert (flood["stdout_cut_bytes"], flood["stderr_cut_bytes"]) == (70_001 - 64 * 1024, 0)
+
+
+@pytest.mark.parametrize(
+    ("call", "field"),
+    [
+        ({"language": "cobol", "code": ""}, "language"),
+        ({"language": "python"}, "code"),
+        ({"code": 7}, "code"),
+    ],
+)
+def test_run_code_names_what_is_wrong(client: TestClient, call: object, field: str) -> None:
+    answer = client.post("/run_code", json=call)
+    assert (answer.status_code, answer.json()["error"]["field"]) == (422, field)
+
+
+def test_run_tests_takes_the_sessions_public_tests_and_never_the_hidden_ones(client: TestClient) -> None:
+    assert client.post("/run_tests", json={"code": DOUBLE}).json()["error"]["field"] == "public_tests"
+    seed = {"verifier_metadata": {"unit_tests": UNIT_TESTS}}
+    client.post("/seed_session", json=seed)
+    assert client.post("/run_tests", json={"code": DOUBLE}).status_code == 422
+    public = {"inputs": ["5", "6"], "outputs": ["10", "13"]}
+    client.post(
+        "/seed_session", json={"verifier_metadata": {"unit_tests": UNIT_TESTS, "public_tests": public}}
+    )
+    document = client.post("/run_tests", json={"code": DOUBLE}).json()
+    assert (document["passed"], document["total"]) == (1, 2)
+    assert [test["status"] for test in document["tests"]] == ["passed", "wrong_answer"]
+
+
+def test_run_tests_takes_tests_from_the_body_and_names_their_fields(client: TestClient) -> None:
+    call = {"code": f"x = '''\n```\n'''\n{DOUBLE}", "public_tests": {"inputs": ["5"], "outputs": ["10"]}}
+    assert client.post("/run_tests", json=call).json()["passed"] == 1
+    answer = client.post("/run_tests", json={"code": "", "public_tests": {"inputs": ["5"], "outputs": [7]}})
+    assert answer.json()["error"]["field"] == "public_tests.outputs[0]"
+
+
+def test_surrogates_in_tool_calls_are_no_500(client: TestClient) -> None:
+    raw = b'{"language": "python", "code": "x = \'\\ud800\'", "stdin": "\\udfff"}'
+    assert client.post("/run_code", content=raw).status_code in (200, 422)
+    raw = raw.replace(b"}", b', "public_tests": {"inputs": ["1"], "outputs": ["1"]}}')
+    assert client.post("/run_tests", content=raw).status_code in (200, 422)
+    for body in (
+        row("x = '\ud800'"),
+        row("\udc80" + DOUBLE, unit_tests={"inputs": ["1\ud800"], "outputs": ["\ud800"]}),
+    ):
+        assert client.post("/verify", content=json.dumps(body).encode()).status_code in (200, 422)

@@ -1,0 +1,29 @@
+#!/bin/bash
+# Run a command with a Docker Engine: the one that answers, or one started for the command and stopped after it.
+set -u
+if [ -z "${DOCKER:-}" ]; then
+  DOCKER=docker
+  [ -x /usr/bin/docker ] && DOCKER=/usr/bin/docker
+fi
+export DOCKER
+if "$DOCKER" info >/dev/null 2>&1; then
+  exec "$@"
+fi
+mkdir -p .run
+rm -f /var/run/docker.pid
+setsid dockerd --host unix:///var/run/docker.sock >.run/dockerd.log 2>&1 </dev/null &
+pid=$!
+stop() {
+  kill "$pid" 2>/dev/null
+  for _ in $(seq 100); do kill -0 "$pid" 2>/dev/null || return 0; sleep 0.1; done
+  kill -9 "$pid" 2>/dev/null
+}
+trap stop EXIT
+for _ in $(seq 120); do
+  "$DOCKER" info >/dev/null 2>&1 && break
+  kill -0 "$pid" 2>/dev/null || { echo "dockerd ended:" >&2; tail -20 .run/dockerd.log >&2; exit 1; }
+  sleep 0.5
+done
+"$DOCKER" info >/dev/null 2>&1 || { echo "dockerd did not answer within 60 s:" >&2; tail -20 .run/dockerd.log >&2; exit 1; }
+"$@"
+exit $?
