@@ -179,7 +179,7 @@ class Verdict:
     """Seconds by phase: queue, acquire, put, run, judge."""
 
 
-T = TypeVar("T")
+T = TypeVar("T", contravariant=True)
 
 
 class Verifier(Protocol, Generic[T]):

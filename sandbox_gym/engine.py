@@ -96,9 +96,7 @@ class Engine:
             raise failure
         raise DeadlineExceeded(f"no verdict within {deadline_s:g} s" + (f"; last: {failure}" if failure else ""))
 
-    async def _once(
-        self, verifier: Verifier[T] | None, task: T, plan: Plan, timings: dict[str, float]
-    ) -> State:
+    async def _once(self, verifier: Verifier[T] | None, task: T, plan: Plan, timings: dict[str, float]) -> State:
         started = time.perf_counter()
         pair = any(isinstance(step, Dialogue) for step in plan.steps)
         async with self._pool.lease(plan.image, 2 if pair else 1) as boxes:

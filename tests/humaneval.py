@@ -22,7 +22,7 @@ def right_answer(row: dict[str, str]) -> str:
 
 
 class _OffByOne(ast.NodeTransformer):
-    """Every returned value is off: numbers by one, lists by their last item, strings by a character, booleans negated."""
+    """Every returned value is off: numbers by one, lists by their last item, strings by a character."""
 
     def visit_Return(self, node: ast.Return) -> ast.AST:
         if node.value is None:

@@ -14,14 +14,23 @@ TOKEN = os.environ.get("SANDBOX_GYM_TOKEN", "")
 def verify(code):
     text = "```python\n%s\n```" % code
     message = {
-        "id": "m", "type": "message", "role": "assistant", "status": "completed",
+        "id": "m",
+        "type": "message",
+        "role": "assistant",
+        "status": "completed",
         "content": [{"type": "output_text", "text": text, "annotations": []}],
     }
     body = {
         "responses_create_params": {"input": "Double the number."},
         "response": {
-            "id": "r", "object": "response", "created_at": 0, "model": "smoke", "output": [message],
-            "parallel_tool_calls": False, "tool_choice": "auto", "tools": [],
+            "id": "r",
+            "object": "response",
+            "created_at": 0,
+            "model": "smoke",
+            "output": [message],
+            "parallel_tool_calls": False,
+            "tool_choice": "auto",
+            "tools": [],
         },
         "verifier_metadata": {"unit_tests": {"inputs": ["2", "21"], "outputs": ["4", "42"]}},
     }

@@ -17,9 +17,7 @@ from sandbox_gym.cli.serve import serve as _serve
 from sandbox_gym.cli.verify import verify as _verify
 from sandbox_gym.errors import ConfigurationError
 
-_app = typer.Typer(
-    name="sandbox-gym", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False
-)
+_app = typer.Typer(name="sandbox-gym", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 _app.command()(_verify)
 _app.command()(_doctor)
 _app.command()(_serve)
@@ -33,9 +31,7 @@ def _version(wanted: bool) -> None:
 
 @_app.callback()
 def _root(
-    version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show it.")
-    ] = False,
+    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Show it.")] = False,
 ) -> None:
     """Runs what models answer in sandboxes and says what it is worth."""
 

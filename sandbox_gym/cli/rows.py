@@ -78,9 +78,7 @@ def take_up(out: Path) -> set[int]:
             except RequestError:
                 row = None
             if not isinstance(row, int):
-                raise ConfigurationError(
-                    f"{out}, line {number}: not written by sandbox-gym verify; give another --out"
-                )
+                raise ConfigurationError(f"{out}, line {number}: not written by sandbox-gym verify; give another --out")
             rows.add(row)
             whole_bytes += len(line)
     if whole_bytes < out.stat().st_size:

@@ -49,7 +49,7 @@ class Tally:
         return self.passed + self.invalid + self.failed.total() + self.no_verdict.total()
 
     def table(self, *, title: str) -> Table:
-        shown = Table(title=title, title_justify="left", show_header=False)
+        shown = Table(title=title, title_justify="left", show_header=False, min_width=36)
         shown.add_column()
         shown.add_column(justify="right")
         shown.add_row("[green]passed[/]", str(self.passed))

@@ -46,13 +46,9 @@ def verify(
     concurrency: Annotated[
         int | None, typer.Option(min=1, help="Rows in flight; as many as sandboxes unless set.")
     ] = None,
-    resume: Annotated[
-        bool, typer.Option("--resume", help="Go on: skip the rows that OUT answers already.")
-    ] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on: skip the rows that OUT answers already.")] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace OUT.")] = False,
-    all_tests: Annotated[
-        bool, typer.Option("--all-tests", help="Don't stop at a row's first failing test.")
-    ] = False,
+    all_tests: Annotated[bool, typer.Option("--all-tests", help="Don't stop at a row's first failing test.")] = False,
     limit: Annotated[int | None, typer.Option(min=1, help="Only the first so many rows.")] = None,
 ) -> None:
     """Verify rows that have a `response`, or a plain `answer` text, beside their `verifier_metadata`.
@@ -68,7 +64,7 @@ def verify(
         console.print(f"{escape(str(out))} answers every row already.")
     interrupted = anyio.run(_run, job, settings, console)
     title = f"{job.tally.rows} rows" + (f", {len(done)} more from before" if done else "")
-    console.print(job.tally.table(title=title))
+    Console().print(job.tally.table(title=title))
     if interrupted:
         console.print(f"[yellow]Interrupted.[/] {escape(str(out))} is valid as it is; --resume goes on.")
         raise typer.Exit(INTERRUPTED)
@@ -146,9 +142,7 @@ async def verify_file(
         async with engine_factory() as engine:
             with Lines(job.out) as out, _progress(console) as progress:
                 bar = progress.add_task("verify", total=job.todo)
-                await _verify_rows(
-                    job, _Worker(resources, engine, out, job.tally, lambda: progress.advance(bar))
-                )
+                await _verify_rows(job, _Worker(resources, engine, out, job.tally, lambda: progress.advance(bar)))
         group.cancel_scope.cancel()
     return interrupted
 

@@ -28,7 +28,11 @@ BOOTSTRAP = (
 def guest_bundle() -> bytes:
     """u32 length and the guest's source, to be written to a new box before the first frame."""
     folder = files("sandbox_gym.guest")
-    lines = ["import sys, types", "P = types.ModuleType('sandbox_guest'); P.__path__ = []", "sys.modules['sandbox_guest'] = P"]
+    lines = [
+        "import sys, types",
+        "P = types.ModuleType('sandbox_guest'); P.__path__ = []",
+        "sys.modules['sandbox_guest'] = P",
+    ]
     for name in _ORDER:
         source = folder.joinpath(f"{name}.py").read_text(encoding="utf-8")
         lines += [

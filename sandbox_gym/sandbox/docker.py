@@ -11,11 +11,11 @@ import os
 import socket
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
-from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import anyio
 import anyio.to_thread
-from anyio.abc import ByteStream, SocketStream
+from anyio.abc import ByteStream, SocketStream, UNIXSocketStream
 
 from sandbox_gym.contract import Dialogue, DialogueOutcome, Isolation, Outcome, Run
 from sandbox_gym.errors import BoxLost, ConfigurationError, ProviderDown
@@ -37,7 +37,7 @@ R = TypeVar("R")
 class AttachStream(ByteStream):
     """The raw attach connection as a byte stream: input as it is, output freed of its 8-byte headers."""
 
-    def __init__(self, raw: SocketStream, keep_alive: object) -> None:
+    def __init__(self, raw: SocketStream | UNIXSocketStream, keep_alive: object) -> None:
         self._raw = raw
         self._keep_alive = keep_alive  # the SDK's response closes the socket when it is collected
         self._buffer = bytearray()
@@ -105,7 +105,9 @@ class DockerProvider:
 
     name = "docker"
 
-    def __init__(self, *, image_prefix: str = "sandbox-gym/", runtime: str = "", memory_bytes: int = 1024 * MIB) -> None:
+    def __init__(
+        self, *, image_prefix: str = "sandbox-gym/", runtime: str = "", memory_bytes: int = 1024 * MIB
+    ) -> None:
         try:
             import docker
         except ImportError as error:
@@ -178,8 +180,10 @@ class DockerProvider:
             raise ProviderDown(f"the Docker Engine can't start a container: {str(error)[:500]}") from error
         raw: socket.socket = getattr(attached, "_sock", attached)
         raw.setblocking(False)
-        stream_type = anyio.abc.UNIXSocketStream if raw.family == socket.AF_UNIX else SocketStream
-        stream = AttachStream(cast(SocketStream, await stream_type.from_socket(raw)), attached)
+        stream_type: type[SocketStream] | type[UNIXSocketStream] = (
+            UNIXSocketStream if raw.family == socket.AF_UNIX else SocketStream
+        )
+        stream = AttachStream(await stream_type.from_socket(raw), attached)
         link = GuestLink(stream, lambda: f"docker box {str(container.id)[:12]}")
         box = DockerBox(self, container, link, self._isolation)
         try:

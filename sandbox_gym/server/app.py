@@ -93,9 +93,7 @@ class _Token:
             scheme, _, given = Headers(scope=scope).get("authorization", "").partition(" ")
             matches = hmac.compare_digest(given.strip().encode("latin-1", "replace"), self._token)
             if scheme.lower() != "bearer" or not matches:
-                refusal = reply(
-                    {"detail": "send Authorization: Bearer <token>"}, 401, {"WWW-Authenticate": "Bearer"}
-                )
+                refusal = reply({"detail": "send Authorization: Bearer <token>"}, 401, {"WWW-Authenticate": "Bearer"})
                 await refusal(scope, receive, send)
                 return
         await self._app(scope, receive, send)

@@ -55,9 +55,7 @@ class CodingResources:
         task = parse_task(request.verifier_metadata, limits=self._limits, early_stop=self._early_stop)
         difficulty = request.verifier_metadata.get("difficulty")
         answer = Answer(request.output_text)
-        verdict, _plan, state = await engine.judged(
-            CodingVerifier(), task, answer, deadline_s=self._deadline_s
-        )
+        verdict, _plan, state = await engine.judged(CodingVerifier(), task, answer, deadline_s=self._deadline_s)
         violation = has_reasoning_format_violation(request.output_text, request.reasoning_texts)
         return VerifyFields(
             reward=self._penalty if violation else verdict.reward,

@@ -77,9 +77,7 @@ class CodingTools:
         _check_language(wanted.language)
         tests = call.public_tests if call.public_tests is not None else wanted.public_tests
         if tests is None:
-            remedy = (
-                "seed the session with a row that has public_tests, or send public_tests {inputs, outputs}"
-            )
+            remedy = "seed the session with a row that has public_tests, or send public_tests {inputs, outputs}"
             raise RequestError("public_tests", "is missing: this task has no public tests", remedy)
         try:
             task = parse_task({"unit_tests": tests}, limits=self._limits, early_stop=False)
@@ -87,9 +85,7 @@ class CodingTools:
             field = error.field.rpartition("unit_tests")[2]
             raise RequestError(f"public_tests{field}", error.problem, error.remedy) from None
         answer = Answer(_as_answer(wanted.code, task.language))
-        verdict, _plan, _state = await engine.judged(
-            CodingVerifier(), task, answer, deadline_s=self._deadline_s
-        )
+        verdict, _plan, _state = await engine.judged(CodingVerifier(), task, answer, deadline_s=self._deadline_s)
         return {
             "passed": sum(test.status == "passed" for test in verdict.tests),
             "total": len(verdict.tests),
@@ -108,9 +104,7 @@ class CodingTools:
 
 def _check_language(language: str) -> None:
     if language.lower() not in _PYTHON:
-        raise RequestError(
-            "language", f"is {language[:40]!r}, which this server doesn't run", 'send "python"'
-        )
+        raise RequestError("language", f"is {language[:40]!r}, which this server doesn't run", 'send "python"')
 
 
 def _as_answer(code: str, language: str) -> str:

@@ -85,9 +85,7 @@ def error_reply(error: Exception) -> Response:
     if isinstance(error, RequestError):
         return reply(request_error_document(error), 422)
     if isinstance(error, Unavailable):
-        return unavailable(
-            error, {"failure_kind": error.failure_kind, "detail": str(error) or error.failure_kind}
-        )
+        return unavailable(error, {"failure_kind": error.failure_kind, "detail": str(error) or error.failure_kind})
     if isinstance(error, BodyTooLarge):
         return reply({"detail": str(error)}, 413)
     if isinstance(error, SessionClosed):
@@ -97,9 +95,7 @@ def error_reply(error: Exception) -> Response:
     error_id = uuid.uuid4().hex
     frames = "".join(traceback.format_tb(error.__traceback__))  # no message, no locals: they may hold answers
     _log.error("unexpected_error", error_id=error_id, type=type(error).__name__, frames=frames)
-    return reply(
-        {"error": {"kind": "internal", "id": error_id}, "detail": "internal error, logged by its id"}, 500
-    )
+    return reply({"error": {"kind": "internal", "id": error_id}, "detail": "internal error, logged by its id"}, 500)
 
 
 def unavailable(error: Unavailable, document: Document) -> Response:

@@ -63,9 +63,7 @@ class GymHost:
             "/aggregate_metrics": self.aggregate_metrics,
             "/close_session": self.close_session,
         }
-        posts.update(
-            {f"/{name}": partial(self.call_tool, tool) for name, tool in self._resources.tools.items()}
-        )
+        posts.update({f"/{name}": partial(self.call_tool, tool) for name, tool in self._resources.tools.items()})
         gets: dict[str, Handler] = {
             "/": self.liveness,
             "/health": self.health,
@@ -133,14 +131,10 @@ class GymHost:
     async def aggregate_metrics(self, request: Request) -> Response:
         rows = (await read_document(request)).get("verify_responses")
         if not isinstance(rows, list):
-            raise RequestError(
-                "verify_responses", f"is a {type(rows).__name__}", "send a list of verify responses"
-            )
+            raise RequestError("verify_responses", f"is a {type(rows).__name__}", "send a list of verify responses")
         for index, row in enumerate(rows):
             if not isinstance(row, dict):
-                raise RequestError(
-                    f"verify_responses[{index}]", "is no object", "send verify responses as they came"
-                )
+                raise RequestError(f"verify_responses[{index}]", "is no object", "send verify responses as they came")
         return reply(await anyio.to_thread.run_sync(self._resources.aggregate, rows))
 
     async def call_tool(self, tool: Tool, request: Request) -> Response:

@@ -73,9 +73,7 @@ class Health:
         started = time.monotonic()
         try:
             with anyio.fail_after(PROBE_DEADLINE_S + 5):
-                _, _, state = await self._engine.judged(
-                    _Probe(), None, Answer(""), deadline_s=PROBE_DEADLINE_S
-                )
+                _, _, state = await self._engine.judged(_Probe(), None, Answer(""), deadline_s=PROBE_DEADLINE_S)
         except PoolFull:
             return Finding(True, "busy: the queue is full", time.monotonic())
         except (DeadlineExceeded, TimeoutError) as error:

@@ -43,9 +43,7 @@ def serve_as_child(build: Build, name: str) -> None:
         settings = Settings.model_validate({})
         return serve(build(settings, name), settings)
     fields = _instance_fields(os.environ.get("NEMO_GYM_CONFIG_DICT", ""), config_name)
-    known = {
-        key: value for key, value in fields.items() if key in Settings.model_fields and value is not None
-    }
+    known = {key: value for key, value in fields.items() if key in Settings.model_fields and value is not None}
     settings = Settings.model_validate(known)
     return serve(build(settings, config_name), settings)
 
@@ -53,13 +51,9 @@ def serve_as_child(build: Build, name: str) -> None:
 def _instance_fields(config_yaml: str, config_name: str) -> Mapping[str, object]:
     """The fields of `<instance>.resources_servers.<impl>` in NeMo Gym's merged configuration."""
     try:
-        yaml = import_module(
-            "yaml"
-        )  # comes with nemo-gym, whose child this is; nothing else of ours needs it
+        yaml = import_module("yaml")  # comes with nemo-gym, whose child this is; nothing else of ours needs it
     except ImportError:
-        raise ConfigurationError(
-            "NEMO_GYM_CONFIG_PATH is set but PyYAML is missing: pip install pyyaml"
-        ) from None
+        raise ConfigurationError("NEMO_GYM_CONFIG_PATH is set but PyYAML is missing: pip install pyyaml") from None
     node: object = yaml.safe_load(config_yaml)
     for key in (config_name, "resources_servers"):
         node = node.get(key) if isinstance(node, dict) else None

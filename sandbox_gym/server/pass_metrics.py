@@ -30,9 +30,7 @@ def pass_metrics(tasks: Sequence[Sequence[Document]], *, answer_key: str) -> dic
             for key, value in _task_values(rollouts, name, longest):
                 sums[key].append(value)
         metrics.update({key: 100.0 * statistics.fmean(values) for key, values in sums.items()})
-        runs[name] = [
-            100.0 * statistics.fmean(r[i][1][name] for r in scored if i < len(r)) for i in range(longest)
-        ]
+        runs[name] = [100.0 * statistics.fmean(r[i][1][name] for r in scored if i < len(r)) for i in range(longest)]
         metrics.update(_spread(scored, name, runs[name]))
     metrics["per_sample_aggregate"] = runs
     return metrics
@@ -81,9 +79,7 @@ def _task_values(rollouts: _Rollouts, name: str, longest: int) -> list[tuple[str
 def _vote() -> Callable[[str | None, float], float]:
     """A running vote: takes an answer and its score, gives the mean score of the most frequent pairs."""
     votes: Counter[tuple[str, float]] = Counter()
-    ranks: dict[int, list[float]] = defaultdict(
-        lambda: [0.0, 0.0]
-    )  # votes -> [sum of scores, how many pairs]
+    ranks: dict[int, list[float]] = defaultdict(lambda: [0.0, 0.0])  # votes -> [sum of scores, how many pairs]
 
     def cast(answer: str | None, score: float) -> float:
         if answer is not None:

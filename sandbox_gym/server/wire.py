@@ -33,9 +33,7 @@ def loads(raw: bytes) -> Document:
     except RecursionError:
         raise RequestError("body", "is nested too deep", "flatten it") from None
     except ValueError as error:  # covers JSONDecodeError, UnicodeDecodeError and integers of absurd length
-        raise RequestError(
-            "body", f"is not JSON ({str(error)[:200]})", "send one JSON object in UTF-8"
-        ) from None
+        raise RequestError("body", f"is not JSON ({str(error)[:200]})", "send one JSON object in UTF-8") from None
     if not isinstance(value, dict):
         raise RequestError("body", f"is a JSON {type(value).__name__}", "send one JSON object")
     return value
@@ -78,9 +76,7 @@ def check_shape(model: type[_M], body: Document) -> _M:
         field = _dotted(first["loc"]) or "body"
         if first["type"] == "missing":
             raise RequestError(field, "is missing", "send it") from None
-        raise RequestError(
-            field, f"is wrong: {first['msg']}", "send the type that the README shows"
-        ) from None
+        raise RequestError(field, f"is wrong: {first['msg']}", "send the type that the README shows") from None
 
 
 def _dotted(parts: tuple[int | str, ...]) -> str:

@@ -22,7 +22,7 @@ async def run(box: Box, source: str | bytes, stdin: bytes = b"", limits: Limits 
     text = source if isinstance(source, bytes) else source.encode()
     made = dataclasses.replace(Program("fork", {"main.py": text}), **program)  # type: ignore[arg-type]
     async with box.run_all([Run("one", made, stdin, limits)]) as outcomes:
-        return [outcome async for outcome in outcomes][0]
+        return await anext(outcomes)
 
 
 async def test_output_and_exit_code(box: Box) -> None:
@@ -106,7 +106,9 @@ async def test_bytes_stay_bytes(box: Box) -> None:
 
 async def test_large_stdin_streams(box: Box) -> None:
     size = 50 * MIB
-    source = "import sys, zlib\nn=c=0\nwhile True:\n b=sys.stdin.buffer.read(1<<20)\n if not b: break\n n+=len(b)\nprint(n)"
+    source = (
+        "import sys, zlib\nn=c=0\nwhile True:\n b=sys.stdin.buffer.read(1<<20)\n if not b: break\n n+=len(b)\nprint(n)"
+    )
     assert (await run(box, source, b"x" * size)).stdout == f"{size}\n".encode()
 
 
@@ -352,7 +354,7 @@ async def test_call_mode_answers_deep_values_with_a_reason(box: Box) -> None:
     program = Program("call", {"main.py": source}, entry_point="f")
     request = json.dumps({"args": [5000], "kwargs": {}}).encode()
     async with box.run_all([Run("one", program, len(request).to_bytes(4, "big") + request, LIMITS)]) as outcomes:
-        outcome = [o async for o in outcomes][0]
+        outcome = await anext(outcomes)
     assert outcome.status is Status.OK, outcome
     assert b"bad_value" in outcome.channel
 

@@ -20,9 +20,7 @@ def serving() -> Iterator[Serving]:
     """Makes servers; each is closed at the end."""
     opened: list[TestClient] = []
 
-    def make(
-        resources: EchoResources | None = None, settings: Settings | None = None, *, down: bool = False
-    ) -> Server:
+    def make(resources: EchoResources | None = None, settings: Settings | None = None, *, down: bool = False) -> Server:
         provider = FakeProvider(exits_as_told, down=down)
         chosen = resources or EchoResources()
         app = build_app(chosen, lambda: fake_engine(provider), settings or Settings.model_validate({}))

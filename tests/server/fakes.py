@@ -23,9 +23,7 @@ class EchoVerifier:
     """Runs the answer; right when the program exits with 0."""
 
     def plan(self, task: str, answer: Answer) -> Plan:
-        return Plan(
-            (Run("echo", Program(mode="fork", files={"main.py": answer.text.encode("utf-8", "replace")})),)
-        )
+        return Plan((Run("echo", Program(mode="fork", files={"main.py": answer.text.encode("utf-8", "replace")})),))
 
     def passed(self, task: str, index: int, outcome: StepOutcome) -> bool:
         return isinstance(outcome, Outcome) and outcome.exit_code == 0

@@ -31,9 +31,7 @@ def behave(run: Run) -> Behaviour:
 
 def opened(**fields: object) -> TestClient:
     settings = Settings.model_validate({"provider": "fake", **fields})
-    return TestClient(
-        build_app(CodingResources(settings), lambda: fake_engine(FakeProvider(behave)), settings)
-    )
+    return TestClient(build_app(CodingResources(settings), lambda: fake_engine(FakeProvider(behave)), settings))
 
 
 @pytest.fixture
@@ -73,9 +71,7 @@ def test_a_wrong_program_stops_early_unless_told_not_to(client: TestClient) -> N
 
 @pytest.mark.parametrize("text", ["", "  \n", "```python\n```"])
 def test_an_answer_without_code_is_reward_zero_without_a_sandbox(client: TestClient, text: str) -> None:
-    document = client.post(
-        "/verify", json=verify_body(text, verifier_metadata={"unit_tests": UNIT_TESTS})
-    ).json()
+    document = client.post("/verify", json=verify_body(text, verifier_metadata={"unit_tests": UNIT_TESTS})).json()
     assert (document["reward"], document["result"], document["extracted_model_code"]) == (0.0, None, None)
     assert (document["mask_sample"], bool(document["failure_reason"])) == (False, True)
 
@@ -135,9 +131,7 @@ def test_run_tests_takes_the_sessions_public_tests_and_never_the_hidden_ones(cli
     client.post("/seed_session", json=seed)
     assert client.post("/run_tests", json={"code": DOUBLE}).status_code == 422
     public = {"inputs": ["5", "6"], "outputs": ["10", "13"]}
-    client.post(
-        "/seed_session", json={"verifier_metadata": {"unit_tests": UNIT_TESTS, "public_tests": public}}
-    )
+    client.post("/seed_session", json={"verifier_metadata": {"unit_tests": UNIT_TESTS, "public_tests": public}})
     document = client.post("/run_tests", json={"code": DOUBLE}).json()
     assert (document["passed"], document["total"]) == (1, 2)
     assert [test["status"] for test in document["tests"]] == ["passed", "wrong_answer"]
@@ -157,6 +151,6 @@ def test_surrogates_in_tool_calls_are_no_500(client: TestClient) -> None:
     assert client.post("/run_tests", content=raw).status_code in (200, 422)
     for body in (
         row("x = '\ud800'"),
-        row("\udc80" + DOUBLE, unit_tests={"inputs": ["1\ud800"], "outputs": ["\ud800"]}),
+        row("\udc80", unit_tests={"inputs": ["1\ud800"], "outputs": ["\ud800"]}),
     ):
         assert client.post("/verify", content=json.dumps(body).encode()).status_code in (200, 422)

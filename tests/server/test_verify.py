@@ -111,9 +111,7 @@ def test_a_body_over_the_cap_is_413(serving: Serving, monkeypatch: pytest.Monkey
     assert client.post("/verify", content=chunks).status_code == 413
 
 
-@pytest.mark.parametrize(
-    "error", [BoxLost("gone"), ProviderDown("no"), PoolFull("full"), DeadlineExceeded("late")]
-)
+@pytest.mark.parametrize("error", [BoxLost("gone"), ProviderDown("no"), PoolFull("full"), DeadlineExceeded("late")])
 def test_no_verdict_is_503_with_retry_after_and_a_masked_body(serving: Serving, error: Unavailable) -> None:
     def fail(request: VerifyRequest) -> None:
         raise error

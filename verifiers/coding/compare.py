@@ -82,8 +82,7 @@ def _as_lists(value: object) -> object:
 def _close(got: object, expected: object, float_tolerance: float | None) -> bool:
     if float_tolerance is not None and isinstance(got, list) and isinstance(expected, list):
         return len(got) == len(expected) and all(
-            mine == theirs or _close(mine, theirs, float_tolerance)
-            for mine, theirs in zip(got, expected, strict=True)
+            mine == theirs or _close(mine, theirs, float_tolerance) for mine, theirs in zip(got, expected, strict=True)
         )
     if not isinstance(got, int | float | str) or not isinstance(expected, int | float | str):
         return False

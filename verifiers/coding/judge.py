@@ -125,9 +125,7 @@ def judge(task: CodingTask, plan: Plan, state: State) -> Verdict:
             status, reason = _check_nonce(task, plan, outcome)
         costs = _costs(outcome)
         tamper += [signal for signal in costs.tamper if signal not in tamper]
-        results.append(
-            TestResult(index, status, reason, costs.cpu_time_s, costs.wall_time_s, costs.peak_memory_bytes)
-        )
+        results.append(TestResult(index, status, reason, costs.cpu_time_s, costs.wall_time_s, costs.peak_memory_bytes))
     for index in range(len(results), len(plan.steps)):
         results.append(TestResult(index, TestStatus.SKIPPED, "an earlier test failed"))
     passed = bool(results) and all(result.status is TestStatus.PASSED for result in results)

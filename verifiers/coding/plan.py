@@ -7,6 +7,7 @@ import builtins
 import hashlib
 import re
 from dataclasses import replace
+from typing import Literal
 
 from sandbox_gym.contract import Answer, Dialogue, Plan, Program, Run
 from sandbox_gym.limits import Limits
@@ -41,9 +42,8 @@ def _bytes(text: str) -> bytes:
     return text.encode("utf-8", "surrogatepass")
 
 
-def _program(mode: str, source: bytes) -> Program:
-    kind = "fork" if mode == "fork" else "call"
-    return Program(kind, {"main.py": source}, recursion_limit=RECURSION_LIMIT, implicit_imports=True)
+def _program(mode: Literal["fork", "call"], source: bytes) -> Program:
+    return Program(mode, {"main.py": source}, recursion_limit=RECURSION_LIMIT, implicit_imports=True)
 
 
 def candidate_source(tests: CheckTests, code: str) -> str:
@@ -113,9 +113,9 @@ def why_not_isolated(tests: CheckTests) -> str:
             return "the test calls what the candidate returns"
         if _is_candidate(node.func, names) and any(isinstance(arg, ast.Lambda) for arg in node.args):
             return "the test passes a function to the candidate"
-        if isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Name):
-            if node.func.value.id == "inspect":
-                return "the test inspects the candidate"
+        owner = node.func.value if isinstance(node.func, ast.Attribute) else None
+        if isinstance(owner, ast.Name) and owner.id == "inspect":
+            return "the test inspects the candidate"
     unknown = _free_names(tree) - names - set(dir(builtins)) - {"__name__", "__file__"}
     return f"the test uses names that only the answer defines: {', '.join(sorted(unknown))}" if unknown else ""
 
@@ -144,8 +144,34 @@ def _free_names(tree: ast.Module) -> set[str]:
 
 
 _PRELUDE_NAMES = frozenset(
-    "string re datetime collections heapq bisect copy math random statistics itertools functools operator io sys json "
-    "typing List Dict Set Tuple Optional Any Union Callable Counter defaultdict deque".split()
+    [
+        "string",
+        "re",
+        "datetime",
+        "collections",
+        "heapq",
+        "bisect",
+        "copy",
+        "math",
+        "random",
+        "statistics",
+        "itertools",
+        "functools",
+        "operator",
+        "io",
+        "sys",
+        "json",
+        "typing",
+        "List",
+        "Dict",
+        "Set",
+        "Tuple",
+        "Optional",
+        "Any",
+        "Union",
+        "Callable",
+        "Counter",
+        "defaultdict",
+        "deque",
+    ]
 )
-
-

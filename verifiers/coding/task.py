@@ -137,8 +137,7 @@ def _unit_tests(value: object) -> StdinTests | FunctionTests:
         return StdinTests(inputs, outputs)
     _identifier(name, f"{field}.fn_name")
     calls = tuple(
-        tuple(_json(line, f"{field}.inputs[{index}]") for line in text.split("\n"))
-        for index, text in enumerate(inputs)
+        tuple(_json(line, f"{field}.inputs[{index}]") for line in text.split("\n")) for index, text in enumerate(inputs)
     )
     expected = tuple(_json(text, f"{field}.outputs[{index}]") for index, text in enumerate(outputs))
     return FunctionTests(str(name), calls, expected)

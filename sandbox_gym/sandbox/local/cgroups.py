@@ -30,9 +30,12 @@ class Group:
         """Cap the group; no swap where the kernel counts it."""
         memory, pids = self.folders["memory"], self.folders["pids"]
         if self.version == 1:
+            swap = memory / "memory.memsw.limit_in_bytes"
+            if swap.exists():  # never below the memory limit: so it goes up first and comes down last
+                _write(swap, "-1")
             _write(memory / "memory.limit_in_bytes", str(memory_bytes))
-            with contextlib.suppress(OSError):  # absent without swap accounting
-                _write(memory / "memory.memsw.limit_in_bytes", str(memory_bytes))
+            if swap.exists():
+                _write(swap, str(memory_bytes))
         else:
             _write(memory / "memory.max", str(memory_bytes))
             with contextlib.suppress(OSError):  # absent on kernels without swap

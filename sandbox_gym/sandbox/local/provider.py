@@ -183,7 +183,9 @@ class LocalProvider:
             rows.append(Capability("memory and process caps", True, f"cgroup v{self._cgroups.version}"))
         else:
             rows.append(
-                Capability("memory and process caps", True, f"rlimits only: {self.no_cgroup_reason}", "run as root for cgroups")
+                Capability(
+                    "memory and process caps", True, f"rlimits only: {self.no_cgroup_reason}", "run as root for cgroups"
+                )
             )
         return rows
 
