@@ -1,4 +1,4 @@
-"""Settings, read once at the entry points from `sandbox_gym.toml` and `SANDBOX_GYM_*`; everything below gets values, not settings files."""
+"""Settings, read once at the entry points from `sandbox_gym.toml` and `SANDBOX_GYM_*`; all below gets values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The nouns: what a verifier plans, what a sandbox did, what it was worth. Frozen values, no behaviour beyond reading them.
+"""The nouns: what a verifier plans, what a sandbox did, what it was worth. Frozen values.
 
 Owns the vocabulary shared by engine, providers and verifiers; must not know any of them.
 """

@@ -1,4 +1,4 @@
-"""plan -> lease -> put -> run -> get -> release -> judge, with retries and a deadline: the only file that knows the order."""
+"""plan -> lease -> put -> run -> get -> release -> judge, retried, with a deadline. Only this file knows it."""
 
 from __future__ import annotations
 

@@ -6,7 +6,8 @@ from functools import cache
 from importlib.resources import files
 
 _ORDER = (
-    "frames", "kernel", "values", "seccomp", "program", "pyrun", "calls", "init", "zygote", "evidence", "run", "supervisor",
+    "frames", "kernel", "values", "seccomp", "program", "pyrun", "calls", "init", "zygote", "evidence", "run",
+    "supervisor",
 )  # fmt: skip
 
 BOOTSTRAP = (

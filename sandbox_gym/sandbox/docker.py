@@ -11,7 +11,7 @@ import os
 import socket
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
 import anyio
 import anyio.to_thread
@@ -34,10 +34,16 @@ CALL_TIMEOUT_S: Final = 60
 R = TypeVar("R")
 
 
+class SupportsClose(Protocol):
+    """The SDK's file object over the attach socket."""
+
+    def close(self) -> None: ...
+
+
 class AttachStream(ByteStream):
     """The raw attach connection as a byte stream: input as it is, output freed of its 8-byte headers."""
 
-    def __init__(self, raw: SocketStream | UNIXSocketStream, keep_alive: object) -> None:
+    def __init__(self, raw: SocketStream | UNIXSocketStream, keep_alive: SupportsClose) -> None:
         self._raw = raw
         self._keep_alive = keep_alive  # the SDK's response closes the socket when it is collected
         self._buffer = bytearray()
@@ -70,6 +76,8 @@ class AttachStream(ByteStream):
         await self._raw.send_eof()
 
     async def aclose(self) -> None:
+        """Both: the SDK's file object holds the descriptor open until it is closed too."""
+        self._keep_alive.close()
         await self._raw.aclose()
 
 

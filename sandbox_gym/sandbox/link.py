@@ -1,4 +1,4 @@
-"""The host's end of a guest's channel: frames out, checked frames in. Everything that comes from a box is distrusted here.
+"""The host's end of a guest's channel: frames out, checked frames in. What comes from a box is distrusted.
 
 Owns the protocol's order and deadlines; knows nothing of how boxes are made. Every failure of the channel is a BoxLost.
 """
@@ -304,6 +304,7 @@ class _End:
         self.link, self.run, self.run_id = link, run, run_id
         self.outcome: Outcome | None = None
         self.cancelled = False
+        self.ended = anyio.Event()
 
 
 async def converse(asker: GuestLink, candidate: GuestLink, dialogue: Dialogue) -> DialogueOutcome:
@@ -330,8 +331,10 @@ async def converse(asker: GuestLink, candidate: GuestLink, dialogue: Dialogue) -
         raise lost[0]
     for end in ends:
         end.link._busy = False
-    assert ends[0].outcome is not None and ends[1].outcome is not None
-    return DialogueOutcome(asker=ends[0].outcome, candidate=ends[1].outcome)
+    first, second = (end.outcome for end in ends)
+    if first is None or second is None:
+        raise BoxLost("a dialogue ended without both outcomes")
+    return DialogueOutcome(asker=first, candidate=second)
 
 
 async def _pump(end: _End, other: _End) -> None:
@@ -355,11 +358,11 @@ async def _pump(end: _End, other: _End) -> None:
             end.outcome = Outcome(Status.OUTPUT_LIMIT if flood else Status.OK, detail="ended by the dialogue")
         else:
             end.outcome = end.link._outcome(header, body, end.run_id, end.run.limits)
+    end.ended.set()
     if other.outcome is None:
         await other.link.send({"op": "chan", "id": other.run_id, "eof": True})
         with anyio.move_on_after(1.0 if end.run.program.mode == "ask" else other.run.limits.wall_time_s):
-            while other.outcome is None:
-                await anyio.sleep(0.005)
+            await other.ended.wait()
         if other.outcome is None and not other.cancelled:
             other.cancelled = True
             await other.link.send({"op": "cancel"})

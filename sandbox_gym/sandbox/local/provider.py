@@ -175,7 +175,7 @@ class LocalProvider:
         try:
             box = await self.start("python")
         except ProviderDown as error:
-            remedy = "allow unprivileged user namespaces (sysctl kernel.unprivileged_userns_clone=1, AppArmor) or run as root"
+            remedy = "allow unprivileged user namespaces (kernel.unprivileged_userns_clone=1, AppArmor)"
             return [*rows, Capability("jail", False, str(error), remedy)]
         await box.aclose()
         rows.append(Capability("jail", True, "user, pid, ipc, uts, net and mount namespaces; seccomp filter"))

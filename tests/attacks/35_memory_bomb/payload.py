@@ -1,0 +1,2 @@
+kept = []
+while True: kept.append(b'x' * 1000000 + bytes([len(kept) % 256]))

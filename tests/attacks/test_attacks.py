@@ -1,0 +1,45 @@
+"""Every folder here is an attack that worked somewhere: a row, a payload that must not earn it, an honest answer that must."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from sandbox_gym.config import Settings
+from sandbox_gym.contract import Answer, Verdict
+from sandbox_gym.engine import Engine, open_engine
+from sandbox_gym.verifiers.coding import CodingVerifier, parse_task
+
+pytestmark = pytest.mark.anyio
+FOLDERS = sorted(path.parent for path in Path(__file__).parent.glob("*/row.json"))
+
+
+@pytest.fixture(params=["local", "docker"])
+async def engine(request: pytest.FixtureRequest) -> AsyncIterator[Engine]:
+    async with open_engine(Settings(provider=request.param, boxes=2)) as opened:
+        yield opened
+
+
+async def verdict(engine: Engine, folder: Path, source: str) -> Verdict:
+    row = json.loads((folder / "row.json").read_text())["verifier_metadata"]
+    task = parse_task(row, limits=Settings().limits(), early_stop=True)
+    code = (folder / source).read_text()
+    return await engine.verify(CodingVerifier(), task, Answer(f"```python\n{code}\n```"))
+
+
+def test_the_corpus_is_there() -> None:
+    assert len(FOLDERS) >= 40
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
+async def test_the_attack_earns_nothing_and_the_honest_answer_everything(engine: Engine, folder: Path) -> None:
+    hostile = await verdict(engine, folder, "payload.py")
+    assert hostile.reward == 0.0
+    assert hostile.attempts == 1, "an attack is the program's fault, never ours"
+    assert hostile.failure_reason
+    assert hostile.integrity == "isolated"
+    honest = await verdict(engine, folder, "honest.py")
+    assert honest.reward == 1.0, honest

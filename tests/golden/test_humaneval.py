@@ -1,0 +1,42 @@
+"""All of HumanEval: every canonical solution earns 1.0 and every broken variant 0.0, on each real provider."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import anyio
+import pytest
+
+from sandbox_gym.config import Settings
+from sandbox_gym.contract import Answer
+from sandbox_gym.engine import open_engine
+from sandbox_gym.verifiers.coding import CodingVerifier, parse_task
+from tests import humaneval
+
+pytestmark = [pytest.mark.anyio, pytest.mark.timeout(600)]
+
+
+@pytest.mark.parametrize("provider", ["local", "docker"])
+async def test_humaneval(provider: str, data_folder: Path) -> None:
+    rows = humaneval.load(data_folder)
+    settings = Settings(provider=provider, boxes=4)  # type: ignore[arg-type]
+    wrong: list[str] = []
+    isolated = 0
+
+    async def one(row: dict[str, str], kind: str, text: str, slots: anyio.Semaphore) -> None:
+        nonlocal isolated
+        async with slots:
+            task = parse_task(humaneval.metadata(row), limits=settings.limits(), early_stop=True)
+            verdict = await engine.verify(CodingVerifier(), task, Answer(text))
+        isolated += verdict.integrity == "isolated" and kind == "right"
+        if verdict.reward != (1.0 if kind == "right" else 0.0):
+            wrong.append(f"{row['task_id']} {kind}: {verdict.reward} {verdict.failure_reason}")
+
+    async with open_engine(settings) as engine, anyio.create_task_group() as tasks:
+        slots = anyio.Semaphore(4)
+        for index, row in enumerate(rows):
+            kind = humaneval.KINDS[index % len(humaneval.KINDS)]
+            tasks.start_soon(one, row, "right", humaneval.right_answer(row), slots)
+            tasks.start_soon(one, row, kind, humaneval.broken_answer(row, kind), slots)
+    assert wrong == []
+    assert (len(rows), isolated) == (164, 164)
