@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 
 import anyio
-import httpx
+import httpx2 as httpx
 import pytest
 
 from sandbox_gym.config import Settings
