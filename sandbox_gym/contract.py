@@ -176,7 +176,7 @@ class Verdict:
     tamper: tuple[str, ...] = ()
     attempts: int = 1
     timings_s: Mapping[str, float] = field(default_factory=dict)
-    """Seconds by phase: queue, acquire, put, run, judge."""
+    """Seconds by phase: acquire (waiting and starting), run (files, programs, outputs), judge."""
 
 
 T = TypeVar("T", contravariant=True)
