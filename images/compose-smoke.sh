@@ -1,0 +1,21 @@
+#!/bin/sh
+# docker compose up, one right and one wrong answer through the real wire, down again. Exits with the smoke test's code.
+set -eu
+cd "$(dirname "$0")/.."
+DOCKER=${DOCKER:-docker}
+if "$DOCKER" compose version >/dev/null 2>&1; then
+  compose="$DOCKER compose"
+elif command -v docker-compose >/dev/null; then
+  compose=docker-compose
+else
+  echo "no compose: apt-get install docker-compose, or Docker's compose plugin" >&2
+  exit 1
+fi
+SANDBOX_GYM_TOKEN=${SANDBOX_GYM_TOKEN:-$(od -An -N16 -tx1 /dev/urandom | tr -d ' \n')}
+export SANDBOX_GYM_TOKEN
+trap '$compose --profile smoke down -t 5 >/dev/null 2>&1' EXIT
+$compose up -d coding
+code=0
+$compose --profile smoke run --rm smoke || code=$?
+[ "$code" = 0 ] || $compose logs coding
+exit "$code"
