@@ -1,5 +1,8 @@
 """Python programs in a fork of the zygote: `__main__` semantics, the end of an interpreter, and the import prelude."""
 
+import ast
+import atexit
+import builtins
 import gc
 import os
 import sys
@@ -16,6 +19,7 @@ _STAR_ORDER = (
     "typing json sys io operator functools itertools math copy bisect heapq collections datetime re string statistics "
     "random"
 ).split()
+_BUILTINS = frozenset(dir(builtins))
 _COMMON = {
     "List": "typing", "Dict": "typing", "Set": "typing", "Tuple": "typing", "Optional": "typing", "Any": "typing",
     "Union": "typing", "Callable": "typing", "Iterable": "typing", "Iterator": "typing", "Generator": "typing",
@@ -49,19 +53,26 @@ def load(spec, name):
         source = file.read()
     module = types.ModuleType(name)
     module.__file__ = path
-    module.__builtins__ = sys.modules["builtins"]
+    module.__builtins__ = builtins
     sys.modules[name] = module
     code = compile(source, path, "exec", dont_inherit=True)
-    if spec["implicit_imports"]:
+    if spec["implicit_imports"] and not _names(code) <= _BUILTINS:
         _import_prelude(source, path, module.__dict__)
     exec(code, module.__dict__)
     return module
 
 
+def _names(code):
+    """Every name that `code` and the code inside it may look up beyond its locals."""
+    names = set(code.co_names)
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            names |= _names(constant)
+    return names
+
+
 def _import_prelude(source, path, namespace):
     """Bind the names of LiveCodeBench's prelude that the program uses and never binds; nothing else is imported."""
-    import ast
-
     loaded, bound = set(), set()
     for node in ast.walk(ast.parse(source, path)):
         if isinstance(node, ast.Name):
@@ -72,8 +83,7 @@ def _import_prelude(source, path, namespace):
             bound.add(node.arg)
         elif isinstance(node, ast.alias):
             bound.add((node.asname or node.name).split(".")[0])
-    builtins = vars(sys.modules["builtins"])
-    missing = {name for name in loaded - bound if name not in builtins and not name.startswith("__")}
+    missing = {name for name in loaded - bound if name not in _BUILTINS and not name.startswith("__")}
     for name in missing:
         if name in _PRELUDE:
             # datetime is both a module and a class: `import datetime` comes last in the prelude
@@ -113,8 +123,6 @@ def _finish(body, spec):
         threading = sys.modules.get("threading")
         if threading is not None:
             threading._shutdown()
-        import atexit
-
         atexit._run_exitfuncs()
     except SystemExit as leaving:
         code = _exit_code(leaving)
