@@ -29,7 +29,7 @@ demo: venv ## verify the example rows in local sandboxes
 	@echo "  $(BIN)/sandbox-gym doctor                # what else works on this machine"
 
 test-deps: venv
-	@missing=; for t in bwrap:bubblewrap dockerd:docker.io mmdebstrap:mmdebstrap; do \
+	@missing=; for t in bwrap:bubblewrap dockerd:docker.io mmdebstrap:mmdebstrap docker-compose:docker-compose; do \
 	  command -v $${t%%:*} >/dev/null || missing="$$missing $${t##*:}"; done; \
 	if [ -n "$$missing" ]; then $(APT) update -q && $(APT) install -qy --no-install-recommends $$missing; fi
 	@tests/with-docker.sh images/build.sh base python
@@ -44,10 +44,10 @@ lint: venv
 	$(BIN)/lint-imports --no-cache
 
 test: test-deps lint ## install what tests need, then run everything
-	tests/with-docker.sh $(BIN)/python -m pytest
+	tests/with-docker.sh bash -c "images/build.sh server && images/compose-smoke.sh && $(BIN)/python -m pytest"
 
-smoke: images ## docker compose up, one right and one wrong answer, down again
-	tests/with-docker.sh images/compose-smoke.sh
+smoke: test-deps ## docker compose up, one right and one wrong answer, down again
+	tests/with-docker.sh bash -c "images/build.sh server && images/compose-smoke.sh"
 
 bench: test-deps ## verifies per second beside a bare subprocess
 	tests/with-docker.sh $(BIN)/python benchmarks/verify.py

@@ -10,7 +10,7 @@ export DOCKER
 images/make-base.sh
 # pip inside a build trusts what this machine trusts
 bundle=${PIP_CERT:-/etc/ssl/certs/ca-certificates.crt}
-for name in "${@:-base}" ; do
+for name in "$@"; do
   case "$name" in base|python|server) ;; *) echo "no image called $name: base, python or server" >&2; exit 2 ;; esac
 done
 [ $# -gt 0 ] || set -- base python
