@@ -6,6 +6,7 @@ Owns the files under the cgroup mount; knows nothing of jails. All paths hang of
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -69,18 +70,21 @@ class Cgroups:
                 raise OSError(f"no cgroup v1 controller {controller} under {self._root}")
             parents[controller] = base / PARENT
             parents[controller].mkdir(exist_ok=True)
+            _must_be_writable(parents[controller])
         return parents
 
     def _v2_parent(self) -> dict[str, Path]:
         """A delegated group of our own, or, as root, one at the top."""
-        parent = self._root / PARENT
-        available = _read(self._root / "cgroup.controllers").split()
+        base = self._root if os.geteuid() == 0 else self._root / _own_v2_group().lstrip("/")
+        parent = base / PARENT
+        available = _read(base / "cgroup.controllers").split()
         missing = {"memory", "pids"} - set(available)
         if missing:
             raise OSError(f"cgroup v2 has no controller {', '.join(sorted(missing))} to hand out")
-        _write(self._root / "cgroup.subtree_control", "+memory +pids")
+        _must_be_writable(base)
+        _hand_out(base)
         parent.mkdir(exist_ok=True)
-        _write(parent / "cgroup.subtree_control", "+memory +pids")
+        _hand_out(parent)
         return dict.fromkeys(("memory", "pids"), parent)
 
     def make(self, name: str) -> Group:
@@ -100,6 +104,35 @@ class Cgroups:
                         folder.rmdir()
                         removed.append(folder.name)
         return removed
+
+
+def _own_v2_group() -> str:
+    """This process's group in the unified hierarchy: the line `0::/path` of /proc/self/cgroup."""
+    for line in _read(Path("/proc/self/cgroup")).split("\n"):
+        if line.startswith("0::"):
+            return line[3:]
+    return "/"
+
+
+def _must_be_writable(folder: Path) -> None:
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise OSError(f"{folder} is not writable")
+
+
+def _hand_out(folder: Path) -> None:
+    """Let children of `folder` have the controllers. A v2 group with processes of its own may not, so those move to a
+    leaf first: so it is in a container and in a group that systemd delegated."""
+    try:
+        _write(folder / "cgroup.subtree_control", "+memory +pids")
+    except OSError as error:
+        if error.errno != errno.EBUSY:
+            raise
+        leaf = folder / f"{PARENT}-server"
+        leaf.mkdir(exist_ok=True)
+        for pid in _read(folder / "cgroup.procs").split():
+            with contextlib.suppress(ProcessLookupError):
+                _write(leaf / "cgroup.procs", pid)
+        _write(folder / "cgroup.subtree_control", "+memory +pids")
 
 
 def _write(path: Path, text: str) -> None:

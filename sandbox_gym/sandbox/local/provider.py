@@ -83,6 +83,7 @@ class LocalBox:
                 self._process.send_signal(signal.SIGKILL)
             with anyio.move_on_after(10):
                 await self._process.wait()
+                await self._process.aclose()
             if self._group is not None:
                 await _remove(self._group)
 
