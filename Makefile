@@ -7,7 +7,7 @@ SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 export DOCKER := $(shell [ -x /usr/bin/docker ] && echo /usr/bin/docker || echo docker)
 APT := $(SUDO) env DEBIAN_FRONTEND=noninteractive apt-get
 
-.PHONY: help venv demo test-deps lint test images smoke bench clean
+.PHONY: help venv demo tools test-deps lint test images smoke bench clean
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 14
@@ -28,13 +28,15 @@ demo: venv ## verify the example rows in local sandboxes
 	@echo "  $(BIN)/sandbox-gym serve coding          # the same behind POST /verify on 127.0.0.1:8080"
 	@echo "  $(BIN)/sandbox-gym doctor                # what else works on this machine"
 
-test-deps: venv
+tools: # what boxes and images are made with
 	@missing=; for t in bwrap:bubblewrap dockerd:docker.io mmdebstrap:mmdebstrap docker-compose:docker-compose; do \
 	  command -v $${t%%:*} >/dev/null || missing="$$missing $${t##*:}"; done; \
 	if [ -n "$$missing" ]; then $(APT) update -q && $(APT) install -qy --no-install-recommends $$missing; fi
+
+test-deps: venv tools
 	@tests/with-docker.sh images/build.sh base python
 
-images: ## build sandbox-gym/base, /python and /server
+images: tools ## build sandbox-gym/base, /python and /server
 	@tests/with-docker.sh images/build.sh base python server
 
 lint: venv

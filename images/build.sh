@@ -7,21 +7,27 @@ if [ -z "${DOCKER:-}" ]; then
   [ -x /usr/bin/docker ] && DOCKER=/usr/bin/docker
 fi
 export DOCKER
+[ $# -gt 0 ] || set -- base python
+for name in "$@"; do
+  case "$name" in base|python|server) ;; *) echo "no image called $name: base, python or server" >&2; exit 2 ;; esac
+done
 images/make-base.sh
 # pip inside a build trusts what this machine trusts
 bundle=${PIP_CERT:-/etc/ssl/certs/ca-certificates.crt}
 for name in "$@"; do
-  case "$name" in base|python|server) ;; *) echo "no image called $name: base, python or server" >&2; exit 2 ;; esac
-done
-[ $# -gt 0 ] || set -- base python
-for name in "$@"; do
   context=images/$name
+  index=
   if [ "$name" = server ]; then
     context=$(mktemp -d)
     trap 'rm -rf "$context"' EXIT
     cp -a pyproject.toml README.md sandbox_gym verifiers resources_servers images/server "$context/"
+    find "$context" -name __pycache__ -type d -prune -exec rm -rf {} +
+    for setting in PIP_INDEX_URL PIP_EXTRA_INDEX_URL; do
+      if printenv "$setting" >/dev/null; then index="$index --build-arg $setting"; fi
+    done
     if [ -e "$bundle" ]; then cp "$bundle" "$context/ca-bundle.crt"; else : > "$context/ca-bundle.crt"; fi
   fi
   echo "building sandbox-gym/$name"
-  "$DOCKER" build --quiet --network host -t "sandbox-gym/$name:latest" -f "images/$name/Dockerfile" "$context"
+  # `docker history` shows build arguments: keep passwords out of these addresses
+  "$DOCKER" build --quiet --network host $index -t "sandbox-gym/$name:latest" -f "images/$name/Dockerfile" "$context"
 done

@@ -2,7 +2,12 @@
 # docker compose up, one right and one wrong answer through the real wire, down again. Exits with the smoke test's code.
 set -eu
 cd "$(dirname "$0")/.."
-DOCKER=${DOCKER:-docker}
+if [ -z "${DOCKER:-}" ]; then
+  DOCKER=docker
+  if [ -x /usr/bin/docker ]; then DOCKER=/usr/bin/docker; fi
+fi
+# a project of its own: taking it down leaves a server you run from this folder alone
+export COMPOSE_PROJECT_NAME=sandbox-gym-smoke
 if "$DOCKER" compose version >/dev/null 2>&1; then
   compose="$DOCKER compose"
 elif command -v docker-compose >/dev/null; then
@@ -16,6 +21,6 @@ export SANDBOX_GYM_TOKEN
 trap '$compose --profile smoke down -t 5 >/dev/null 2>&1' EXIT
 $compose up -d coding
 code=0
-$compose --profile smoke run --rm smoke || code=$?
+$compose --profile smoke run -T --rm smoke </dev/null || code=$?
 [ "$code" = 0 ] || $compose logs coding
 exit "$code"

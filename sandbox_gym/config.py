@@ -47,8 +47,8 @@ class Settings(BaseSettings):
 
     local_python: Path = Path("/usr/bin/python3")
     """The interpreter inside local boxes."""
-    local_require_cgroup: bool = False
-    """Refuse to start when memory and processes could be capped by rlimits only."""
+    local_cgroup: Literal["auto", "require", "never"] = "auto"
+    """Cap memory and processes of a whole box by cgroup: where possible, or refuse to start, or by rlimits only."""
     docker_image_prefix: str = "sandbox-gym/"
     docker_runtime: str = ""
     """An OCI runtime by name, such as runsc; empty for the daemon's own."""

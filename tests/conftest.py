@@ -12,7 +12,8 @@ from sandbox_gym.sandbox.api import Box, Provider
 from sandbox_gym.sandbox.docker import DockerProvider
 from sandbox_gym.sandbox.local import LocalProvider
 
-REAL_PROVIDERS = ("local", "docker")
+REAL_PROVIDERS = ("local", "local-rlimits", "docker")
+"""`local-rlimits` is what an unprivileged user gets; tests run as root, where cgroups must work."""
 
 
 @pytest.fixture
@@ -28,7 +29,9 @@ def data_folder() -> Path:
 
 
 def make_real(name: str) -> Provider:
-    return LocalProvider() if name == "local" else DockerProvider()
+    if name == "docker":
+        return DockerProvider()
+    return LocalProvider(cgroup="never" if name == "local-rlimits" else "require")
 
 
 @pytest.fixture(params=REAL_PROVIDERS)

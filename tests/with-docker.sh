@@ -10,7 +10,9 @@ if "$DOCKER" info >/dev/null 2>&1; then
   exec "$@"
 fi
 mkdir -p .run
-rm -f /var/run/docker.pid
+# a pid file of a daemon that was killed keeps the next from starting
+[ -e /var/run/docker.pid ] && ! kill -0 "$(cat /var/run/docker.pid)" 2>/dev/null && rm -f /var/run/docker.pid
+unset DOCKER_HOST
 setsid dockerd --host unix:///var/run/docker.sock >.run/dockerd.log 2>&1 </dev/null &
 pid=$!
 stop() {

@@ -11,7 +11,7 @@ from sandbox_gym.sandbox.api import Provider
 def _local(settings: Settings) -> Provider:
     from sandbox_gym.sandbox.local import LocalProvider
 
-    return LocalProvider(settings.local_python, require_cgroup=settings.local_require_cgroup)
+    return LocalProvider(settings.local_python, cgroup=settings.local_cgroup)
 
 
 def _docker(settings: Settings) -> Provider:

@@ -12,6 +12,7 @@ import subprocess
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
+from typing import Literal
 
 import anyio
 from anyio.abc import Process, UNIXSocketStream
@@ -27,6 +28,8 @@ from sandbox_gym.sandbox.local.jail import BOX_UID_BASE, Jail
 GUEST_BYTES = 48 * MIB
 """What the supervisor and its zygote may use beside the program."""
 GUEST_PROCESSES = 8
+
+CgroupPolicy = Literal["auto", "require", "never"]
 
 _numbers = itertools.count()
 
@@ -102,7 +105,7 @@ class LocalProvider:
 
     name = "local"
 
-    def __init__(self, python: Path = Path("/usr/bin/python3"), *, require_cgroup: bool = False) -> None:
+    def __init__(self, python: Path = Path("/usr/bin/python3"), *, cgroup: CgroupPolicy = "auto") -> None:
         self._python = python
         bwrap = shutil.which("bwrap")
         if bwrap is None:
@@ -110,8 +113,8 @@ class LocalProvider:
         if not python.exists():
             raise ConfigurationError(f"local_python is {python}, which does not exist; name an interpreter")
         self._bwrap = bwrap
-        self._cgroups, self.no_cgroup_reason = cgroups_or_reason()
-        if require_cgroup and self._cgroups is None:
+        self._cgroups, self.no_cgroup_reason = (None, "not wanted") if cgroup == "never" else cgroups_or_reason()
+        if cgroup == "require" and self._cgroups is None:
             raise ConfigurationError(f"no cgroup caps: {self.no_cgroup_reason}; allow rlimits or run as root")
 
     @property
