@@ -23,6 +23,8 @@ class Run:
         self.backlog = bytearray(body)
         self._input_left = header["stdin_size"] - len(body)
         self._limits = header["limits"]
+        self._input = self._channel = None
+        self._opened = self._relay_ended = False
         self._outputs = {}
         self._over = False
         self._dead = False
@@ -79,7 +81,7 @@ class Run:
 
     def _open_input(self, stdin_w):
         """Input goes to fd 0, or to fd 3 where the program is called over its channel."""
-        self._input, self._input_is_channel, self._relay_ended = stdin_w, False, False
+        self._input, self._input_is_channel, self._opened = stdin_w, False, True
         mode = self._header["channel"]
         if mode != "none":
             os.close(stdin_w)
@@ -105,13 +107,14 @@ class Run:
     def more_input(self, body):
         self._input_left -= len(body)
         self.backlog += body
-        if hasattr(self, "_input"):
+        if self._opened:
             self._pump()
 
     def relay_in(self, body, eof):
         self.backlog += body
         self._relay_ended = self._relay_ended or eof
-        self._pump()
+        if self._opened:
+            self._pump()
 
     def _pump(self):
         """Write what the program takes now; wait for room when it takes no more; close when all is written."""

@@ -127,16 +127,20 @@ class Supervisor:
         if "id" not in header:
             self._to_blob(body)
             return
-        for run in self._queue + ([self._current] if self._current else []):
-            if run.id == header["id"]:
-                run.more_input(body)
+        for run in self._wanting(header):
+            run.more_input(body)
+
+    def _wanting(self, header):
+        """The run that a frame speaks of, started or not; none when it has ended."""
+        runs = self._queue + ([self._current] if self._current else [])
+        return [run for run in runs if run.id == header["id"]]
 
     def _op_run(self, header, body):
         self._queue.append(Run(self, header, body))
 
     def _op_chan(self, header, body):
-        if self._current is not None and self._current.id == header["id"]:
-            self._current.relay_in(body, header.get("eof", False))
+        for run in self._wanting(header):
+            run.relay_in(body, header.get("eof", False))
 
     def _op_cancel(self, header, body):
         self._queue = []

@@ -10,7 +10,7 @@ import contextlib
 import os
 import socket
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import AbstractAsyncContextManager
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
 import anyio
@@ -90,14 +90,27 @@ class DockerBox:
         self.link = link
         self._provider = provider
         self._container = container
+        self._memory_bytes = provider.memory_bytes
 
-    def run_all(self, runs: Sequence[Run]) -> AbstractAsyncContextManager[AsyncIterator[Outcome]]:
-        return self.link.run_all(runs)
+    @asynccontextmanager
+    async def run_all(self, runs: Sequence[Run]) -> AsyncIterator[AsyncIterator[Outcome]]:
+        await self._cap(runs)
+        async with self.link.run_all(runs) as outcomes:
+            yield outcomes
 
     async def converse(self, dialogue: Dialogue, candidate_box: Box) -> DialogueOutcome:
         if not isinstance(candidate_box, DockerBox):
             raise BoxLost(f"{candidate_box.box_id} is no docker box")
+        await self._cap([dialogue.asker])
+        await candidate_box._cap([dialogue.candidate])
         return await converse(self.link, candidate_box.link, dialogue)
+
+    async def _cap(self, runs: Sequence[Run]) -> None:
+        """Set the container's memory to the largest of the runs' limits; runs of one task share theirs."""
+        memory = max((run.limits.memory_bytes for run in runs), default=self._memory_bytes)
+        if memory != self._memory_bytes:
+            await self._provider.limit_memory(self._container, memory)
+            self._memory_bytes = memory
 
     async def reset(self) -> bool:
         return await self.link.reset()
@@ -109,7 +122,7 @@ class DockerBox:
 
 
 class DockerProvider:
-    """Starts containers. `memory_bytes` is the largest run's; a run that asks for less is capped by rlimit too."""
+    """Starts containers of `memory_bytes` and the guest's own; a container follows what its runs ask for."""
 
     name = "docker"
 
@@ -123,7 +136,7 @@ class DockerProvider:
         self._errors: tuple[type[BaseException], ...] = (docker.errors.DockerException, OSError)
         self._not_found: type[BaseException] = docker.errors.NotFound
         self._image_missing: type[BaseException] = docker.errors.ImageNotFound
-        self._prefix, self._runtime, self._memory_bytes = image_prefix, runtime, memory_bytes
+        self._prefix, self._runtime, self.memory_bytes = image_prefix, runtime, memory_bytes
         self._limiter = anyio.CapacityLimiter(8)
         self._isolation: Isolation = "gvisor" if "runsc" in runtime else "container"
         self._client: Any = None
@@ -140,7 +153,7 @@ class DockerProvider:
     def _create(self, image: str) -> tuple[Container, Any]:
         """Create, attach, start, in this order: the guest's first byte must not be missed. Blocking."""
         client = self._connect()
-        memory = self._memory_bytes + GUEST_BYTES
+        memory = self.memory_bytes + GUEST_BYTES
         container = client.containers.create(
             f"{self._prefix}{image}:latest",
             ["python3", "-I", "-c", BOOTSTRAP, "0", "1"],
@@ -209,6 +222,14 @@ class DockerProvider:
                 raise ProviderDown(f"a container did not start its guest: {error} {words}") from error
             raise
         return box
+
+    async def limit_memory(self, container: Container, memory_bytes: int) -> None:
+        """Raises BoxLost when the Engine won't: a box without its cap is not to be used."""
+        total = memory_bytes + GUEST_BYTES
+        try:
+            await self._call(lambda: container.update(mem_limit=total, memswap_limit=total))
+        except self._errors as error:
+            raise BoxLost(f"container {container.id}: its memory can't be capped ({str(error)[:300]})") from error
 
     async def remove(self, container: Container) -> None:
         """Kill and remove; a container that is gone already is fine."""

@@ -8,6 +8,7 @@ import json
 import pytest
 
 from sandbox_gym.contract import Outcome, Program, Run, Status
+from sandbox_gym.guest import frames
 from sandbox_gym.limits import MIB, Limits
 from sandbox_gym.sandbox.api import Box
 
@@ -376,3 +377,28 @@ async def test_a_thousand_runs_are_answered_in_order(box: Box) -> None:
     runs = [Run(str(i), program, str(i).encode(), LIMITS) for i in range(1000)]
     async with box.run_all(runs) as outcomes:
         assert [int(o.stdout) async for o in outcomes] == list(range(1000))
+
+
+async def test_messages_that_come_before_their_program_has_started_are_kept(box: Box) -> None:
+    """A dialogue's first words may share a packet with the run they are for."""
+    link = box.link  # type: ignore[attr-defined]
+    source = b"import os\nos.write(3, os.read(3, 5)); os.read(3, 1)"
+    run_ = Run("one", Program("fork", {"main.py": source}), b"", LIMITS)
+    plain, held = link.send, []
+
+    async def hold(header: dict[str, object], body: bytes = b"") -> None:
+        held.append((header, body))
+
+    link.send = hold
+    await link._send_run(run_, 77, "relay")
+    link.send = plain
+    held.append(({"op": "chan", "id": 77, "eof": False}, b"hello"))
+    held.append(({"op": "chan", "id": 77, "eof": True}, b""))
+    await link._stream.send(b"".join(frames.pack(header, body) for header, body in held))
+    seen = b""
+    while True:
+        header, body = await link.receive(20)
+        if header["op"] == "result":
+            break
+        seen += body
+    assert (seen, header["status"]) == (b"hello", "ok")

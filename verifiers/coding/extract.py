@@ -1,46 +1,106 @@
-"""The code in a model's answer, as the field takes it: the last fenced block of the language, or the whole text."""
+"""The code in a model's answer, as the field takes it: the last fenced block of the language, or the whole text.
+
+Linear in the answer's length, whatever the answer: lines are taken apart by string methods, not by patterns.
+"""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
+from dataclasses import dataclass, field
 
 _TAGS = {"python": {"python", "py", "python3", ""}}
-_FENCE = re.compile(r"^[ \t]*(`{3,}|~{3,})[ \t]*([^\s`]*)[^\n`]*$")
+_BLANKS = " \t"
+
+
+@dataclass(frozen=True, slots=True)
+class _Fence:
+    """A fence line: its run of marks, its tag in lower case, and how many blanks stand before it."""
+
+    marks: str
+    tag: str
+    indent: int
+
+
+@dataclass(slots=True)
+class _Block:
+    fence: _Fence
+    lines: list[str] = field(default_factory=list)
+
+    def body(self) -> str:
+        """The lines, less the opening fence's own indentation (a fence in a list is indented with its code)."""
+        return "\n".join(_dedented(line, self.fence.indent) for line in self.lines)
 
 
 def extract_code(text: str, language: str = "python") -> str | None:
-    """The answer's program, or None. What stands before the last `</think>` is not the answer."""
+    """The answer's program, or None. What stands before the last `</think>` is not the answer.
+
+    Without any fence it is the whole text; its first line keeps its indentation, which a completion needs.
+    """
     text = text.rpartition("</think>")[2].replace("\r\n", "\n")
-    closed, unclosed = _blocks(text)
     tags = _TAGS.get(language, {language, ""})
-    for blocks in ([body for tag, body in closed if tag.lower() in tags], [body for _, body in closed]):
-        if blocks:
-            return blocks[-1] if blocks[-1].strip() else None
+    closed, unclosed = _blocks(text, tags - {""})
+    wanted = [block for block in closed if block.fence.tag in tags] or closed
+    if wanted:
+        return _unless_blank(wanted[-1].body())
     if unclosed is not None:
-        return unclosed if unclosed.strip() else None
+        return _unless_blank(unclosed.body())
     whole = text.rstrip()
-    lines = whole.split("\n")
-    while lines and not lines[0].strip():
-        lines.pop(0)
-    return "\n".join(lines) or None
+    first = len(whole) - len(whole.lstrip())
+    return whole[whole.rfind("\n", 0, first) + 1 :] or None
 
 
-def _blocks(text: str) -> tuple[list[tuple[str, str]], str | None]:
-    """Closed blocks as (tag, body), and the body of a last block that never closes."""
-    closed: list[tuple[str, str]] = []
-    opened: tuple[str, str, list[str]] | None = None
+def _unless_blank(code: str) -> str | None:
+    return code if code.strip() else None
+
+
+def _dedented(line: str, indent: int) -> str:
+    blanks = len(line) - len(line.lstrip(_BLANKS))
+    return line[min(indent, blanks) :]
+
+
+def _blocks(text: str, tags: set[str]) -> tuple[list[_Block], _Block | None]:
+    """Closed blocks, and a last one that never closes. A fence that names the language at an open block's own
+    indentation begins anew: the model gave up the draft before it."""
+    closed: list[_Block] = []
+    opened: _Block | None = None
     for line in text.split("\n"):
-        fence = _FENCE.match(line)
+        fence = _fence(line)
         if opened is None:
-            if fence:
-                opened = (fence[1], fence[2], [])
-        elif fence and not fence[2] and fence[1][0] == opened[0][0] and len(fence[1]) >= len(opened[0]):
-            closed.append((opened[1], "\n".join(opened[2])))
+            fence = fence or _fence_after_text(line, tags)
+            opened = _Block(fence) if fence else None
+        elif fence and not fence.tag and _closes(fence, opened.fence):
+            closed.append(opened)
             opened = None
+        elif fence and fence.tag in tags and (fence.marks, fence.indent) == (opened.fence.marks, opened.fence.indent):
+            opened = _Block(fence)
         else:
-            opened[2].append(line)
-    return closed, "\n".join(opened[2]) if opened is not None else None
+            opened.lines.append(line)
+    return closed, opened
+
+
+def _closes(fence: _Fence, opening: _Fence) -> bool:
+    return fence.marks[0] == opening.marks[0] and len(fence.marks) >= len(opening.marks)
+
+
+def _fence(line: str) -> _Fence | None:
+    bare = line.lstrip(_BLANKS)
+    mark = bare[:1]
+    if mark not in ("`", "~"):
+        return None
+    info = bare.lstrip(mark)
+    count = len(bare) - len(info)
+    if count < 3 or "`" in info:
+        return None
+    words = info.split(None, 1)
+    tag = words[0].lower().strip("{.}") if words else ""
+    return _Fence(mark * count, tag, len(line) - len(bare))
+
+
+def _fence_after_text(line: str, tags: set[str]) -> _Fence | None:
+    """A fence that opens behind a sentence on the same line, as code_gen takes it; only with the language's tag."""
+    before, mark, tag = line.rpartition("```")
+    tag = tag.strip().lower()
+    return _Fence("```", tag, 0) if mark and tag in tags and not before.endswith("`") else None
 
 
 def has_reasoning_format_violation(output_text: str, reasoning_texts: Iterable[str]) -> bool:

@@ -17,8 +17,8 @@ from sandbox_gym.contract import (
     Verdict,
 )
 from sandbox_gym.verifiers.coding.compare import explain_stdout, values_equal
-from sandbox_gym.verifiers.coding.plan import nonce
-from sandbox_gym.verifiers.coding.task import CheckTests, CodingTask, FunctionTests, StdinTests
+from sandbox_gym.verifiers.coding.plan import planned_nonce
+from sandbox_gym.verifiers.coding.task import CodingTask, FunctionTests, StdinTests
 from sandbox_gym.verifiers.coding.wire import BadReply, decode, parse_reply
 
 _LIMITS = {
@@ -30,6 +30,7 @@ _LIMITS = {
 _CODES = {TestStatus.PASSED: 1, TestStatus.WRONG_ANSWER: -2, TestStatus.TIME_LIMIT: -3}
 _ERROR_NAMES = {-2: "Wrong Answer", -3: "Time Limit Exceeded", -4: "Runtime Error"}
 _REPORT_MAX = 100_000
+_TAIL_BYTES = 4096
 
 
 def judge_test(task: CodingTask, index: int, outcome: StepOutcome) -> tuple[TestStatus, str]:
@@ -54,13 +55,29 @@ def _failure(task: CodingTask, outcome: Outcome) -> tuple[TestStatus, str] | Non
     if outcome.status in _LIMITS:
         status, text = _LIMITS[outcome.status]
         return status, text.format(task.limits)
-    lines = [line for line in outcome.stderr.decode("utf-8", "replace").split("\n") if line.strip()]
-    last = lines[-1].strip()[:300] if lines else ""
+    last = _last_line(outcome.stderr)
     if outcome.signal is not None:
-        how = f"killed by {signals.Signals(outcome.signal).name}" if 0 < outcome.signal < 32 else "killed by a signal"
+        how = f"killed by {_signal_name(outcome.signal)}"
     else:
-        how = f"exit code {outcome.exit_code}" if outcome.exit_code is not None else outcome.detail
+        how = f"exit code {outcome.exit_code}" if outcome.exit_code is not None else _plain(outcome.detail, 300)
     return TestStatus.RUNTIME_ERROR, f"{how}: {last}" if last else how
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signals.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
+def _last_line(stderr: bytes) -> str:
+    return _plain(stderr[-_TAIL_BYTES:].decode("utf-8", "replace").rstrip().rpartition("\n")[2].strip(), 300)
+
+
+def _plain(text: str, length: int) -> str:
+    """At most `length` characters, fit for a terminal and for UTF-8: control characters and lone surrogates, which a
+    candidate may send, become escapes."""
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text[:length])
 
 
 def _judge_call(task: CodingTask, expected: object, outcome: Outcome) -> tuple[TestStatus, str]:
@@ -75,9 +92,8 @@ def _judge_call(task: CodingTask, expected: object, outcome: Outcome) -> tuple[T
         return TestStatus.BAD_VALUE, str(error)
     error_info = reply.get("error")
     if isinstance(error_info, dict):
-        message = f"{str(error_info.get('type'))[:100]}: {str(error_info.get('message'))[:300]}"
-        return TestStatus.RUNTIME_ERROR, message
-    return TestStatus.BAD_VALUE, str(reply.get("bad_value", "the answer is no value"))[:300]
+        return TestStatus.RUNTIME_ERROR, f"{_plain(error_info['type'], 100)}: {_plain(error_info['message'], 300)}"
+    return TestStatus.BAD_VALUE, _plain(str(reply["bad_value"]), 300)
 
 
 def _short(value: object) -> str:
@@ -94,8 +110,8 @@ def _judge_dialogue(task: CodingTask, outcome: DialogueOutcome) -> tuple[TestSta
         return failed
     asker = outcome.asker
     if asker.status is not Status.OK:
-        lines = asker.stderr.decode("utf-8", "replace").strip().split("\n")
-        return TestStatus.WRONG_ANSWER, f"the test ended with {asker.status}: {lines[-1][:300]}"
+        status = _LIMITS[asker.status][0] if asker.status in _LIMITS else TestStatus.WRONG_ANSWER
+        return status, f"the test itself ended with {asker.status}: {_last_line(asker.stderr)}".rstrip(": ")
     try:
         report = json.loads(asker.stdout[:_REPORT_MAX].decode("utf-8"))
         passed, error = report["passed"], report["error"]
@@ -105,10 +121,10 @@ def _judge_dialogue(task: CodingTask, outcome: DialogueOutcome) -> tuple[TestSta
         return TestStatus.PASSED, ""
     if not isinstance(error, dict):
         return TestStatus.WRONG_ANSWER, "the test gave no report"
-    where = f"line {error.get('line')}: {str(error.get('source'))[:200]}"
-    what = f"{str(error.get('type'))[:100]}: {str(error.get('message'))[:300]}".rstrip(": ")
-    is_assertion = error.get("type") == "AssertionError"
-    return (TestStatus.WRONG_ANSWER if is_assertion else TestStatus.RUNTIME_ERROR), f"{where} ({what})"
+    kind = _plain(str(error.get("type")), 100)
+    where = f"line {_plain(str(error.get('line')), 20)}: {_plain(str(error.get('source')), 200)}"
+    what = f"{kind}: {_plain(str(error.get('message')), 300)}".rstrip(": ")
+    return (TestStatus.WRONG_ANSWER if kind == "AssertionError" else TestStatus.RUNTIME_ERROR), f"{where} ({what})"
 
 
 def _costs(outcome: StepOutcome) -> Outcome:
@@ -121,10 +137,11 @@ def judge(task: CodingTask, plan: Plan, state: State) -> Verdict:
     tamper: list[str] = []
     for index, outcome in enumerate(state.outcomes):
         status, reason = judge_test(task, index, outcome)
-        if plan.integrity == "in_process" and status is TestStatus.PASSED:
-            status, reason = _check_nonce(task, plan, outcome)
+        if plan.integrity == "in_process":
+            status, reason = _judge_in_process(plan, outcome, status, reason)
         costs = _costs(outcome)
-        tamper += [signal for signal in costs.tamper if signal not in tamper]
+        ends = (outcome.asker, outcome.candidate) if isinstance(outcome, DialogueOutcome) else (outcome,)
+        tamper += [sign for end in ends for sign in end.tamper]
         results.append(TestResult(index, status, reason, costs.cpu_time_s, costs.wall_time_s, costs.peak_memory_bytes))
     for index in range(len(results), len(plan.steps)):
         results.append(TestResult(index, TestStatus.SKIPPED, "an earlier test failed"))
@@ -137,20 +154,18 @@ def judge(task: CodingTask, plan: Plan, state: State) -> Verdict:
         integrity=plan.integrity,
         isolation=state.isolation,
         provider=state.provider,
-        tamper=tuple(tamper),
+        tamper=tuple(dict.fromkeys(tamper)),
     )
 
 
-def _check_nonce(task: CodingTask, plan: Plan, outcome: StepOutcome) -> tuple[TestStatus, str]:
-    """The last line must be the very nonce that stands at the end of the plan's program."""
-    step = plan.steps[0]
-    program = getattr(step, "program", None)
-    assert isinstance(task.tests, CheckTests)
-    source = program.files["main.py"].decode("utf-8", "surrogatepass") if program else ""
-    candidate = source.removesuffix(source[source.rfind(f"\n\n{task.tests.test}\n\n") :])
-    wanted = nonce(task.tests, candidate).encode()
-    last = _costs(outcome).stdout.rstrip(b"\n").rpartition(b"\n")[2]
-    return (TestStatus.PASSED, "") if last == wanted else (TestStatus.WRONG_ANSWER, "check did not return")
+def _judge_in_process(plan: Plan, outcome: StepOutcome, status: TestStatus, why: str) -> tuple[TestStatus, str]:
+    """A failed assertion is a wrong answer; a pass needs the plan's nonce as the last line of output."""
+    costs = _costs(outcome)
+    if status is TestStatus.RUNTIME_ERROR and _last_line(costs.stderr).startswith("AssertionError"):
+        return TestStatus.WRONG_ANSWER, why
+    if status is TestStatus.PASSED and costs.stdout.rstrip(b"\n").rpartition(b"\n")[2] != planned_nonce(plan):
+        return TestStatus.WRONG_ANSWER, "check did not return"
+    return status, why
 
 
 def result_codes(verdict: Verdict) -> list[int | bool]:
@@ -170,20 +185,35 @@ def result_metadata(task: CodingTask, verdict: Verdict, state: State | None) -> 
     if failed is None or state is None or failed.index >= len(state.outcomes):
         return {"execution time": sum(result.wall_time_s for result in verdict.tests)}
     code = _CODES.get(failed.status, -4)
-    data: dict[str, object] = {
+    outcome, tests = state.outcomes[failed.index], task.tests
+    inputs, expected = "", ""
+    if isinstance(tests, StdinTests):
+        inputs, expected = tests.inputs[failed.index], tests.outputs[failed.index]
+    elif isinstance(tests, FunctionTests):
+        inputs, expected = _short(tests.calls[failed.index]), _short(tests.outputs[failed.index])
+    return {
         "error_code": code,
         "error_message": f"{_ERROR_NAMES[code]}: {failed.reason}",
-        "output": _cut(_costs(state.outcomes[failed.index]).stdout.decode("utf-8", "replace")),
+        "inputs": _cut(inputs),
+        "output": _cut(_returned(outcome) if isinstance(tests, FunctionTests) else _printed(outcome)),
+        "expected": _cut(expected),
     }
-    if isinstance(task.tests, StdinTests):
-        data |= {"inputs": _cut(task.tests.inputs[failed.index]), "expected": _cut(task.tests.outputs[failed.index])}
-    elif isinstance(task.tests, FunctionTests):
-        data |= {
-            "inputs": _cut(_short(task.tests.calls[failed.index])),
-            "expected": _short(task.tests.outputs[failed.index]),
-        }
-    return data
+
+
+def _printed(outcome: StepOutcome) -> str:
+    return _costs(outcome).stdout.decode("utf-8", "replace")
+
+
+def _returned(outcome: StepOutcome) -> str:
+    """The value that a function gave, as text; empty when it gave none."""
+    try:
+        reply = parse_reply(_costs(outcome).channel)
+        return _short(decode(reply["value"])) if "value" in reply else ""
+    except (BadReply, RecursionError):
+        return ""
 
 
 def _cut(text: str, length: int = 300) -> str:
-    return text if len(text) <= length else text[: length // 2] + "...(truncated)..." + text[-length // 2 :]
+    """As code_gen cuts; lone surrogates, which UTF-8 can't carry, become question marks."""
+    cut = text if len(text) <= length else text[: length // 2] + "...(truncated)..." + text[-length // 2 :]
+    return cut.encode("utf-8", "replace").decode("utf-8")

@@ -4,15 +4,21 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import json
+import keyword
 import math
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from sandbox_gym.errors import RequestError
 from sandbox_gym.limits import MIB, Limits
+from sandbox_gym.verifiers.coding.wire import MAX_MESSAGE, nesting
 
 ROOT = "verifier_metadata"
+MAX_NESTING = 100
+"""Of a function test's values; the guest's wire carries 150 levels."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +67,9 @@ def parse_task(verifier_metadata: object, *, limits: Limits, early_stop: bool) -
     if not isinstance(verifier_metadata, Mapping):
         raise _wrong(ROOT, verifier_metadata, "give an object with unit_tests, or with test and entry_point")
     row = verifier_metadata
-    language = row.get("language") or "python"
-    if language not in ("python", "python3", "py"):
+    language = row.get("language")
+    known = isinstance(language, str) and language.lower() in ("python", "python3", "py")
+    if language is not None and not known:
         raise _wrong(f"{ROOT}.language", language, "only python is judged")
     time_limit_s = _positive(row, "time_limit_s")
     memory_mb = _positive(row, "memory_limit_mb")
@@ -86,7 +93,10 @@ def parse_task(verifier_metadata: object, *, limits: Limits, early_stop: bool) -
 
 
 def _wrong(field: str, value: object, remedy: str) -> RequestError:
-    shown = repr(value)
+    try:
+        shown = repr(value)
+    except (ValueError, RecursionError):  # integers of over 4,300 digits have no decimal text
+        shown = f"a {type(value).__name__} too large to show"
     return RequestError(field, f"is {shown[:80]}{'…' if len(shown) > 80 else ''}", remedy)
 
 
@@ -94,9 +104,13 @@ def _positive(row: Mapping[str, object], name: str) -> float | None:
     value = row.get(name)
     if value is None:
         return None
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value) or value <= 0:
+    number = math.nan
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        with contextlib.suppress(OverflowError):  # such an integer is as wrong as infinity
+            number = float(value)
+    if not math.isfinite(number) or number <= 0:
         raise _wrong(f"{ROOT}.{name}", value, "give a finite number greater than zero, or leave it out")
-    return float(value)
+    return number
 
 
 def _tests(row: Mapping[str, object]) -> Tests:
@@ -144,11 +158,16 @@ def _unit_tests(value: object) -> StdinTests | FunctionTests:
 
 
 def _identifier(name: object, field: str) -> None:
-    if not isinstance(name, str) or not name.isidentifier():
+    if not isinstance(name, str) or not name.isidentifier() or keyword.iskeyword(name):
         raise _wrong(field, name, "give the function's name, a Python identifier")
 
 
 def _json(text: str, field: str) -> object:
+    """Python's own parser: integers of over 64 bits and NaN are in the field's rows, and orjson refuses both."""
+    if len(text) > MAX_MESSAGE // 4:
+        raise RequestError(field, f"is {len(text)} characters long", f"keep it below {MAX_MESSAGE // 4}")
+    if nesting(text.encode("utf-8", "surrogatepass")) > MAX_NESTING:
+        raise _wrong(field, text, f"nest at most {MAX_NESTING} deep")
     try:
         value: object = json.loads(text)
     except (ValueError, RecursionError):
@@ -156,15 +175,23 @@ def _json(text: str, field: str) -> object:
     return value
 
 
+def parse_trusted(source: str) -> ast.Module:
+    """The tree of a row's own source, never of an answer's. Raises what ast.parse raises, but warns of nothing."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return ast.parse(source)
+
+
 def _check_tests(row: Mapping[str, object]) -> CheckTests:
-    test, name, prompt = row["test"], row.get("entry_point"), row.get("prompt") or ""
+    test, name, prompt = row["test"], row.get("entry_point"), row.get("prompt")
+    prompt = "" if prompt is None else prompt
     if not isinstance(test, str):
         raise _wrong(f"{ROOT}.test", test, "give Python source that defines check(candidate)")
     if not isinstance(prompt, str):
         raise _wrong(f"{ROOT}.prompt", prompt, "give the task's prompt as a string, or leave it out")
     _identifier(name, f"{ROOT}.entry_point")
     try:
-        tree = ast.parse(test)
+        tree = parse_trusted(test)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise RequestError(f"{ROOT}.test", f"does not parse ({error})", "give valid Python source") from None
     if not any(isinstance(node, ast.FunctionDef) and node.name == "check" for node in tree.body):

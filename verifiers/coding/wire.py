@@ -8,9 +8,13 @@ from __future__ import annotations
 import base64
 import binascii
 import json
+from collections.abc import Iterable
 
 MAX_MESSAGE = 16 << 20
 MAX_DEPTH = 700
+"""JSON brackets: a value of the guest's 150 levels takes at most three each."""
+MAX_COLLISIONS = 100
+"""Keys of one set or dict that may share their hash with another."""
 _SMALL = 1 << 53
 
 
@@ -46,7 +50,7 @@ def parse_reply(channel: bytes) -> dict[str, object]:
     body = channel[4:]
     if int.from_bytes(channel[:4], "big") != len(body) or len(body) > MAX_MESSAGE:
         raise BadReply("the answer's length is not what it says")
-    if _depth(body) > MAX_DEPTH:
+    if nesting(body) > MAX_DEPTH:
         raise BadReply("the answer nests too deeply")
     try:
         reply = json.loads(body.decode("utf-8"))
@@ -54,18 +58,34 @@ def parse_reply(channel: bytes) -> dict[str, object]:
         raise BadReply("the answer is no JSON") from None
     if not isinstance(reply, dict):
         raise BadReply("the answer is no object")
+    _check_shape(reply)
     return reply
 
 
-def _depth(body: bytes) -> int:
-    """Upper bound of the nesting, brackets in strings counted too; one pass over the bytes that matter."""
+def _check_shape(reply: dict[str, object]) -> None:
+    """Exactly one of value, error and bad_value, texts where texts belong. Raises BadReply."""
+    keys = set(reply) - {"args"} if "value" in reply else set(reply)
+    if keys == {"value"} or (keys == {"bad_value"} and isinstance(reply["bad_value"], str)):
+        return
+    error = reply.get("error")
+    if keys == {"error"} and isinstance(error, dict):
+        texts = [text for text in error.values() if isinstance(text, str)]
+        if set(error) == {"type", "message"} and len(texts) == 2:
+            return
+    raise BadReply("the answer is neither a value nor an error")
+
+
+def nesting(body: bytes) -> int:
+    """How deep the JSON in `body` nests, brackets in strings left out. One pass at a time, before any parse."""
+    body = body.replace(b"\\\\", b"").replace(b'\\"', b"").translate(None, delete=_NO_BRACKET)
     depth = deepest = 0
-    for byte in body.translate(None, delete=bytes(set(range(256)) - set(b"[]{}"))):
+    for byte in b"".join(body.split(b'"')[::2]):
         depth += 1 if byte in b"[{" else -1
         deepest = max(deepest, depth)
     return deepest
 
 
+_NO_BRACKET = bytes(set(range(256)) - set(b'[]{}"'))
 _BUILD = {"l": list, "t": tuple, "s": set, "fs": frozenset}
 
 
@@ -84,10 +104,13 @@ def decode(wire: object) -> object:
 def _decode_tagged(tag: str, wire: list[object]) -> object:
     content = wire[1]
     if tag in _BUILD and isinstance(content, list):
-        built: object = _BUILD[tag]([decode(item) for item in content])
+        items = [decode(item) for item in content]
+        if tag in ("s", "fs"):
+            _check_hashes(items)
+        built: object = _BUILD[tag](items)
         return built
     if tag == "d" and isinstance(content, list):
-        return {decode(pair[0]): decode(pair[1]) for pair in content}
+        return _decode_dict(content)
     if tag == "c" and isinstance(content, str) and isinstance(wire[2], str):
         return complex(_float(content), _float(wire[2]))
     if tag == "r":
@@ -102,6 +125,23 @@ def _decode_tagged(tag: str, wire: list[object]) -> object:
             data = base64.b64decode(content, validate=True)
             return data if tag == "b" else bytearray(data)
     raise BadReply("malformed value")
+
+
+def _decode_dict(content: list[object]) -> dict[object, object]:
+    pairs = []
+    for pair in content:
+        if not isinstance(pair, list) or len(pair) != 2:
+            raise BadReply("malformed value")
+        pairs.append((decode(pair[0]), decode(pair[1])))
+    _check_hashes(key for key, _ in pairs)
+    return dict(pairs)
+
+
+def _check_hashes(items: Iterable[object]) -> None:
+    """Raises BadReply for keys made to collide: a set of multiples of 2**61 - 1 takes quadratic time to build."""
+    hashes = [hash(item) for item in items]
+    if len(hashes) - len(set(hashes)) > MAX_COLLISIONS:
+        raise BadReply("the answer's keys collide")
 
 
 def _float(text: str) -> float:

@@ -1,0 +1,1 @@
+def solve(n): return range(0, 10**18)
