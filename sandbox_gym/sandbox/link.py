@@ -83,6 +83,11 @@ class GuestLink:
         self, *, tier: str, cgroup: str, dirs: Sequence[str], uid_base: int, limit_data: bool
     ) -> Header:
         """Send the guest and its configuration; its hello."""
+        await self.introduce(tier=tier, cgroup=cgroup, dirs=dirs, uid_base=uid_base, limit_data=limit_data)
+        return await self.hello()
+
+    async def introduce(self, *, tier: str, cgroup: str, dirs: Sequence[str], uid_base: int, limit_data: bool) -> None:
+        """Send the guest and its configuration: what each folder and cap is in this box."""
         try:
             with anyio.fail_after(HANDSHAKE_S):
                 await self._stream.send(guest_bundle())
@@ -98,6 +103,9 @@ class GuestLink:
                 "limit_data": limit_data,
             }
         )
+
+    async def hello(self) -> Header:
+        """The guest's first frame. Raises BoxLost when it is anything else."""
         header, _ = await self.receive(HANDSHAKE_S)
         if header.get("op") != "hello":
             raise self._lost("did not say hello")
@@ -118,8 +126,10 @@ class GuestLink:
             names[path] = blob
         return names
 
-    async def _send_run(self, run: Run, run_id: int, channel: str) -> None:
+    async def send_run(self, run: Run, run_id: int, *, relay: bool = False) -> None:
+        """One run and its input. `relay`: its fd 3 is carried as `chan` frames instead of being kept."""
         program = run.program
+        channel = "relay" if relay else "capture" if program.mode == "call" else "none"
         blobs = await self._put(program)
         header = {
             "op": "run",
@@ -144,7 +154,7 @@ class GuestLink:
     async def run_all(self, runs: Sequence[Run]) -> AsyncIterator[AsyncIterator[Outcome]]:
         """See `sandbox.api.Box.run_all`."""
         for run in runs:
-            _check_paths(run.program)
+            check_paths(run.program)
         try:
             async with self._running(runs) as iterator:
                 yield iterator
@@ -166,12 +176,12 @@ class GuestLink:
                 if stopping:
                     return
                 sent += 1
-                await self._send_run(run, first + offset, "capture" if run.program.mode == "call" else "none")
+                await self.send_run(run, first + offset)
 
         async def results() -> AsyncIterator[Outcome]:
             nonlocal received
             for offset, run in enumerate(runs):
-                outcome = await self._result(first + offset, run.limits)
+                outcome = await self.result(first + offset, run.limits)
                 received += 1
                 slots.release()
                 yield outcome
@@ -201,7 +211,8 @@ class GuestLink:
                     return
         raise self._lost("did not cancel")
 
-    async def _result(self, run_id: int, limits: Limits) -> Outcome:
+    async def result(self, run_id: int, limits: Limits) -> Outcome:
+        """The next frame as the outcome of `run_id`. Raises BoxLost when it is not, or does not come in time."""
         header, body = await self.receive(limits.wall_time_s + GRACE_S)
         return self._outcome(header, body, run_id, limits)
 
@@ -252,7 +263,8 @@ def _only_cause(group: BaseExceptionGroup[BaseException]) -> BaseException:
     return next((leaf for leaf in leaves if isinstance(leaf, BoxLost)), leaves[0])
 
 
-def _check_paths(program: Program) -> None:
+def check_paths(program: Program) -> None:
+    """Raises ValueError for a file name that is absolute or leads out of the scratch folder."""
     for path in program.files:
         if path.startswith("/") or ".." in path.split("/") or "\0" in path:
             raise ValueError(f"Program.files: {path!r} would escape the scratch folder; name a path below it")
@@ -314,7 +326,7 @@ async def converse(asker: GuestLink, candidate: GuestLink, dialogue: Dialogue) -
         end.link._next_id += 1
         end.link._busy = True
     for end in ends:
-        await end.link._send_run(end.run, end.run_id, "relay")
+        await end.link.send_run(end.run, end.run_id, relay=True)
     lost: list[BoxLost] = []
     async with anyio.create_task_group() as tasks:
 

@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.anyio, pytest.mark.timeout(600)]
 @pytest.mark.parametrize("provider", ["local", "docker"])
 async def test_humaneval(provider: str, data_folder: Path) -> None:
     rows = humaneval.load(data_folder)
-    settings = Settings(provider=provider, boxes=4)  # type: ignore[arg-type]
+    settings = Settings(provider=provider, boxes=4)
     wrong: list[str] = []
     isolated = 0
 
