@@ -1,4 +1,4 @@
-"""Every folder here is an attack that worked somewhere: a row, a payload that must not earn it, an honest answer that must."""
+"""Every folder here worked somewhere: a row, a payload that must not earn it, an honest answer that must."""
 
 from __future__ import annotations
 
