@@ -41,6 +41,11 @@ class Engine:
         """Counters since the start: the pool's, and verdicts and crashes."""
         return {**self._pool.stats.as_dict(), "verdicts": self._verdicts, "crashes": self._crashes}
 
+    async def check(self) -> None:
+        """Have one box. Raises Unavailable when none can be had."""
+        async with self._pool.lease(self._image):
+            pass
+
     async def verify(
         self, verifier: Verifier[T], task: T, answer: Answer, *, deadline_s: float | None = None
     ) -> Verdict:

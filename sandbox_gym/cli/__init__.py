@@ -10,6 +10,7 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 
 from sandbox_gym import __version__
 from sandbox_gym.cli.doctor import doctor as _doctor
@@ -38,8 +39,14 @@ def _root(
 
 def main() -> None:
     """The entry point."""
+    wrong = ""
     try:
         _app()
-    except ConfigurationError as error:
-        Console(stderr=True).print(f"[red]error:[/] {error}", highlight=False, soft_wrap=True)
+    except* ConfigurationError as group:  # alone, or out of a task group
+        error: BaseException = group
+        while isinstance(error, BaseExceptionGroup):
+            error = error.exceptions[0]
+        wrong = str(error)
+    if wrong:
+        Console(stderr=True).print(f"[red]error:[/] {escape(wrong)}", highlight=False, soft_wrap=True)
         sys.exit(2)

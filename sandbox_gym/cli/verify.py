@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import signal
 import time
-from collections.abc import Callable, Iterator
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
@@ -113,10 +113,22 @@ class Job:
 
 
 async def _run(job: Job, settings: Settings, console: Console) -> bool:
-    from sandbox_gym.engine import open_engine
     from sandbox_gym.server.coding import CodingResources
 
-    return await verify_file(job, CodingResources(settings), lambda: open_engine(settings), console)
+    return await verify_file(job, CodingResources(settings), lambda: _working_engine(settings), console)
+
+
+@asynccontextmanager
+async def _working_engine(settings: Settings) -> AsyncIterator[JudgingEngine]:
+    """An engine that has started a sandbox already. Raises ConfigurationError: better now than once a row."""
+    from sandbox_gym.engine import open_engine
+
+    async with open_engine(settings) as engine:
+        try:
+            await engine.check()
+        except Unavailable as error:
+            raise ConfigurationError(f"no sandbox starts here: {error}\n`sandbox-gym doctor` says what to do") from None
+        yield engine
 
 
 async def verify_file(

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import anyio
@@ -137,3 +139,16 @@ def test_rows_in_flight_are_bounded(tmp_path: Path) -> None:
 
     run(Job(file, tmp_path / "out", set(), 4), Slow())
     assert most == 4
+
+
+def test_no_sandbox_at_all_is_said_once_before_any_row(tmp_path: Path) -> None:
+    rows = tmp_path / "rows.jsonl"
+    rows.write_text('{"answer": "print(1)", "verifier_metadata": {"unit_tests": {"inputs": [""], "outputs": ["1"]}}}\n')
+    command = [sys.executable, "-m", "sandbox_gym", "verify", str(rows), "--out", str(tmp_path / "out.jsonl")]
+    environment = {**os.environ, "DOCKER_HOST": f"unix://{tmp_path}/no.sock"}
+    done = subprocess.run([*command, "--provider", "docker"], env=environment, capture_output=True, timeout=60)
+    assert done.returncode == 2
+    assert b"no sandbox starts here" in done.stderr
+    assert b"sandbox-gym doctor" in done.stderr
+    assert b"Traceback" not in done.stderr
+    assert (tmp_path / "out.jsonl").read_bytes() == b""

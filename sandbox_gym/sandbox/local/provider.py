@@ -43,6 +43,7 @@ class LocalBox:
         self.box_id = box_id
         self.link = link
         self._process = process
+        self._pidfd = _open_pidfd(process.pid)
         self._group = group
         self._memory_bytes = 0
         self._processes = 0
@@ -82,13 +83,27 @@ class LocalBox:
     async def aclose(self) -> None:
         with anyio.CancelScope(shield=True):
             await self.link.aclose()
-            with contextlib.suppress(ProcessLookupError):
-                self._process.send_signal(signal.SIGKILL)
+            self._kill()
             with anyio.move_on_after(10):
                 await self._process.wait()
                 await self._process.aclose()
             if self._group is not None:
                 await _remove(self._group)
+
+    def _kill(self) -> None:
+        """Not by Process.send_signal, which reaps a dead child under asyncio's feet."""
+        pidfd, self._pidfd = self._pidfd, None
+        if pidfd is not None:
+            with contextlib.suppress(ProcessLookupError):
+                signal.pidfd_send_signal(pidfd, signal.SIGKILL)
+            os.close(pidfd)
+
+
+def _open_pidfd(pid: int) -> int | None:
+    try:
+        return os.pidfd_open(pid)
+    except ProcessLookupError:  # it ended at once, and asyncio has reaped it
+        return None
 
 
 async def _remove(group: Group) -> None:
