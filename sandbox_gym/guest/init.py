@@ -89,7 +89,8 @@ def _private_place(spec):
 def _owned_place(spec, fds):
     """Without namespaces: a folder that only the run's uid can enter, and pipes that it may reopen by name."""
     uid = spec["uid"]
-    os.mkdir(spec["workdir"], 0o700)
+    if spec["own_workdir"]:
+        os.mkdir(spec["workdir"], 0o700)
     os.chown(spec["workdir"], uid, uid)
     for fd in fds[1:4]:
         os.fchown(fd, uid, uid)

@@ -18,6 +18,11 @@ def become(spec, stdio, channel, filter_program):
         _give_up(spec, stdio, channel, filter_program)
         if spec["mode"] == "exec":
             _exec(spec)
+        elif spec["mode"] == "session":
+            from . import session
+
+            session.serve(spec)
+            code = 0
         else:
             from . import pyrun
 

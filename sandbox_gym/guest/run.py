@@ -23,6 +23,7 @@ class Run:
         self.backlog = bytearray(body)
         self._input_left = header["stdin_size"] - len(body)
         self._limits = header["limits"]
+        self.workdir = header.get("workdir", "")
         self._input = self._channel = None
         self._opened = self._relay_ended = False
         self._outputs = {}
@@ -43,6 +44,7 @@ class Run:
         environment.update(header["env"])
         spec = {key: header[key] for key in ("mode", "argv", "main", "entry_point", "recursion_limit")}
         spec["implicit_imports"] = header["implicit_imports"]
+        spec["own_workdir"] = not self.workdir
         spec["limits"] = dict(limits, processes=limits["processes"] + (0 if uid else 4))
         spec["files"] = sorted(header["files"])
         spec["channel"] = header["channel"] != "none"
@@ -254,8 +256,9 @@ class Run:
             self.kill("wall_time_limit")
             return 0.1
         if now >= self._next_cpu_check:
-            self._next_cpu_check = now + 0.1
-            if self._evidence.cpu_s() - self._cpu_before > self._limits["cpu_time_s"]:
+            unused = self._limits["cpu_time_s"] - (self._evidence.cpu_s() - self._cpu_before)
+            self._next_cpu_check = now + max(0.1, unused / (os.cpu_count() or 1))
+            if unused < 0:
                 self.kill("cpu_time_limit")
         return max(0.001, min(left, self._next_cpu_check - now))
 

@@ -9,6 +9,7 @@ import selectors
 import shutil
 import signal
 import sys
+import types
 
 from . import frames, zygote
 from .evidence import Evidence
@@ -100,6 +101,8 @@ class Supervisor:
         self._dirs = header["dirs"]
         self._uid_base = header["uid_base"]
         self._limit_data = header["limit_data"]
+        if header.get("sessions"):
+            _load_session_modules()
         self._zygote_pid, self.zygote = zygote.start(self.tier)
         trusted = [1, os.getpid(), self._zygote_pid]
         self.evidence = Evidence(header["cgroup"], trusted)
@@ -186,6 +189,7 @@ class Supervisor:
             self._current = self._queue.pop(0)
             uid = self._uid_base + self._runs % 20000 if self.tier == "uid" else 0
             workdir = "/scratch/work-%d" % uid if uid else "/scratch/work"
+            workdir = self._current.workdir or workdir
             self._current.start(self._blobs, uid, workdir, self._limit_data and not self.evidence.has_memory_cgroup)
 
     def _on_zygote(self):
@@ -214,6 +218,17 @@ class Supervisor:
                     shutil.rmtree(entry.path)
                 else:
                     os.unlink(entry.path)
+
+
+def _load_session_modules():
+    """The zygote must hold them: a session's program has nothing but what it was forked with."""
+    package = sys.modules[__package__]
+    for name, source in package.lazy.items():
+        module = types.ModuleType("%s.%s" % (__package__, name))
+        module.__package__ = __package__
+        sys.modules[module.__name__] = module
+        setattr(package, name, module)
+        exec(compile(source, "<guest/%s>" % name, "exec"), module.__dict__)
 
 
 def main(read_fd, write_fd):

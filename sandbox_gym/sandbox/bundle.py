@@ -9,6 +9,8 @@ _ORDER = (
     "frames", "kernel", "values", "seccomp", "program", "pyrun", "calls", "init", "zygote", "evidence", "run",
     "supervisor",
 )  # fmt: skip
+_LAZY = ("clip", "child", "shell", "repl", "session")
+"""Compiled only in boxes that hold sessions, before their zygote is forked."""
 
 BOOTSTRAP = (
     "import os,sys\n"
@@ -41,6 +43,7 @@ def guest_bundle() -> bytes:
             f"sys.modules['sandbox_guest.{name}'] = M; P.{name} = M",
             f"exec(compile({source!r}, '<guest/{name}>', 'exec'), M.__dict__)",
         ]
-    lines.append("sys.modules['sandbox_guest.supervisor'].main(I, O)")
+    lazy = {name: folder.joinpath(f"{name}.py").read_text(encoding="utf-8") for name in _LAZY}
+    lines += [f"P.lazy = {lazy!r}", "sys.modules['sandbox_guest.supervisor'].main(I, O)"]
     text = "\n".join(lines).encode("utf-8")
     return len(text).to_bytes(4, "big") + text

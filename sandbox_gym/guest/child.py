@@ -1,0 +1,162 @@
+"""A long-lived child of a session's driver: started by fork, watched, interrupted, and in the end killed."""
+
+import os
+import select
+import signal
+import time
+
+from .clip import Clip
+
+IDLE_BYTES = 64 * 1024
+"""What background jobs print between calls is kept up to here."""
+INTERRUPT_S = 1.5
+"""How long an interrupted call may take to come back before its processes are killed."""
+
+
+class Gone(Exception):
+    """The child ended."""
+
+
+class Child:
+    """`body(fds)` runs in a fork of this process; `fds` are its ends of the pipes that `_pipes` made."""
+
+    def __init__(self, home, environment, channel):
+        self.cwd = self._home = home
+        self.environment = environment
+        self._channel = channel
+        self.pid = 0
+        self.starts = 0
+        self.output = Clip(IDLE_BYTES)
+
+    def _fork(self, body, child_fds):
+        """Start; in the child `body` must never return."""
+        pid = os.fork()
+        if pid == 0:
+            try:
+                self._channel.close()
+                signal.signal(signal.SIGINT, signal.SIG_DFL)
+                signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+                self._enter()
+                body()
+            finally:
+                os._exit(127)
+        for fd in child_fds:
+            os.close(fd)
+        self.pid = pid
+        self.starts += 1
+
+    def _enter(self):
+        for folder in (self.cwd, self._home, "/"):
+            try:
+                os.chdir(folder)
+                return
+            except OSError:
+                continue
+
+    def alive(self):
+        """Whether the child runs; reaps it when it has ended."""
+        if not self.pid:
+            return False
+        try:
+            pid, status = os.waitpid(self.pid, os.WNOHANG)
+        except ChildProcessError:
+            pid, status = self.pid, 0
+        if pid:
+            self.pid = 0
+            self.exit_code = os.WEXITSTATUS(status) if os.WIFEXITED(status) else 128 + os.WTERMSIG(status)
+            return False
+        return True
+
+    def _drain(self, fd, clip):
+        """Take what is there; False at the end of the stream."""
+        while True:
+            try:
+                data = os.read(fd, 65536)
+            except BlockingIOError:
+                return True
+            except OSError:
+                return False
+            if not data:
+                return False
+            clip.add(data)
+
+    def _wait(self, streams, done, timeout_s):
+        """Drain `streams` ({fd: clip}) until `done()` is true. Returns "", "interrupted" or "killed"; raises Gone."""
+        outcome, deadline = "", time.monotonic() + timeout_s
+        poll = select.poll()
+        for fd in list(streams) + self._watched():
+            poll.register(fd, select.POLLIN)
+        while not done():
+            left = deadline - time.monotonic()
+            if left <= 0:
+                outcome = self._escalate(outcome)
+                deadline = time.monotonic() + INTERRUPT_S
+                continue
+            for fd, _events in poll.poll(min(left, 0.25) * 1000):
+                if fd in streams and not self._drain(fd, streams[fd]):
+                    poll.unregister(fd)
+            if not self.alive():
+                raise Gone
+        for fd, clip in streams.items():
+            self._drain(fd, clip)
+        return outcome
+
+    def _watched(self):
+        return []
+
+    def _escalate(self, outcome):
+        """First ask, then kill what the child started, then the child itself."""
+        if not outcome:
+            for pid in self._descendants() + [self.pid]:
+                _signal(pid, signal.SIGINT)
+            return "interrupted"
+        below = self._descendants()
+        if outcome == "interrupted" and below:
+            for pid in below:
+                _signal(pid, signal.SIGKILL)
+            return "children killed"
+        self.kill()
+        raise Gone
+
+    def kill(self):
+        for pid in self._descendants():
+            _signal(pid, signal.SIGKILL)
+        if self.pid:
+            _signal(self.pid, signal.SIGKILL)
+            try:
+                os.waitpid(self.pid, 0)
+            except ChildProcessError:
+                pass  # reaped already
+        self.pid = 0
+        self.exit_code = 137
+
+    def _descendants(self):
+        """PIDs below the child, deepest last; background jobs that left it for PID 1 are not among them."""
+        parents = {}
+        for name in os.listdir("/proc"):
+            if name.isdigit():
+                try:
+                    with open("/proc/%s/stat" % name, "rb") as file:
+                        fields = file.read().rpartition(b")")[2].split()
+                except OSError:
+                    continue
+                parents.setdefault(int(fields[1]), []).append(int(name))
+        found, level = [], [self.pid]
+        while level:
+            level = [pid for parent in level for pid in parents.get(parent, ())]
+            found += level
+        return found
+
+
+def _signal(pid, number):
+    try:
+        os.kill(pid, number)
+    except OSError:
+        pass  # it ended meanwhile, or is no longer ours
+
+
+def pipe(nonblocking_read=True):
+    """(read end, write end), closed on exec; the read end does not block."""
+    read, write = os.pipe2(os.O_CLOEXEC)
+    os.set_blocking(read, not nonblocking_read)
+    return read, write
