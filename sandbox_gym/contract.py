@@ -31,10 +31,11 @@ class Program:
 
     `mode` "fork" runs `files[main]` as `__main__` in a fork of a clean interpreter; "exec" runs `argv`.
     "call" loads `files[main]` as a module and serves calls of `entry_point` on fd 3 (see guest/calls.py); "ask" runs
-    `files[main]` (a test that defines `check`) against a proxy that makes those calls.
+    `files[main]` (a test that defines `check`) against a proxy that makes those calls. "session" serves a session's
+    tool calls on fd 3 (see guest/session.py).
     """
 
-    mode: Literal["fork", "exec", "call", "ask"]
+    mode: Literal["fork", "exec", "call", "ask", "session"]
     files: Mapping[str, bytes]
     main: str = "main.py"
     argv: tuple[str, ...] = ()
@@ -44,6 +45,8 @@ class Program:
     """Python modes: sys.setrecursionlimit before the program starts; 0 leaves the interpreter's own."""
     implicit_imports: bool = False
     """Python modes: names of LiveCodeBench's import prelude resolve without an import."""
+    workdir: str = ""
+    """A folder of the box to work in, which outlives the run; empty for a scratch folder of the run's own."""
 
 
 @dataclass(frozen=True, slots=True)

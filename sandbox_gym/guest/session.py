@@ -66,15 +66,14 @@ class Driver:
         return self._repl.run(body, request["timeout_s"], request["output_bytes"])
 
     def _op_settle(self, request, body):
-        """The work folder was mounted anew under us: go back into it by name. Says what still holds the old one."""
-        work = request["work"]
-        os.chdir(work)
+        """The work folder was mounted anew under us: go back into it by name, as far as we can."""
+        os.chdir(request["work"])
         self._shell.settle()
         self._repl.settle()
-        return {"ok": True, "holding": _holding(work)}, b""
+        return {"ok": True}, b""
 
     def _op_save(self, request, body):
-        """What a wake can bring back beyond files: the shell's folder and environment, and Python's globals if asked."""
+        """What a wake can bring back beyond files: the shell's folder and environment; Python's globals if asked."""
         cwd, environment = self._shell.save()
         reply = {"ok": True, "cwd": cwd, "env": environment, "sizes": [0, 0], "lost": []}
         if not request.get("globals"):
@@ -120,26 +119,3 @@ class Driver:
         finally:
             os.close(fd)
         return {"ok": True}, b""
-
-
-def _holding(work):
-    """How many processes still use a folder or file of a work folder that is no longer mounted in their view.
-
-    Anything but the three of ours counts, and so does any open file below it: it was opened before.
-    """
-    count = 0
-    for name in os.listdir("/proc"):
-        if not name.isdigit() or int(name) == os.getpid():
-            continue
-        try:
-            fds = os.listdir("/proc/%s/fd" % name)
-        except OSError:
-            continue
-        for fd in fds:
-            try:
-                target = os.readlink("/proc/%s/fd/%s" % (name, fd))
-            except OSError:
-                continue
-            if target == work or target.startswith(work + "/"):
-                count += 1
-    return count

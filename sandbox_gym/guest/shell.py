@@ -10,7 +10,7 @@ MARK_FD = 9
 MAX_COMMAND = 1 << 20
 _START = (
     "exec 2>&1; unset HISTFILE; set +H; "
-    "__sg_done() { local s=$?; printf '%%d\\0%%s\\0' \"$s\" \"$PWD\" >&%d; return $s; }\n__sg_done\n" % MARK_FD
+    '__sg_done() { local s=$?; printf \'%%d\\0%%s\\0\' "$s" "$PWD" >&%d; return $s; }\n__sg_done\n' % MARK_FD
 ).encode()
 
 
@@ -50,7 +50,9 @@ class Shell(Child):
         self._out, out = pipe()
         self._marks, mark = pipe()
         self._pending = b""
-        environment = dict(self.environment, PS1="", PS2="", PROMPT_COMMAND="", TERM="dumb", PAGER="cat", GIT_PAGER="cat")
+        environment = dict(
+            self.environment, PS1="", PS2="", PROMPT_COMMAND="", TERM="dumb", PAGER="cat", GIT_PAGER="cat"
+        )
 
         def body():
             os.dup2(read, 0)
@@ -117,7 +119,9 @@ class Shell(Child):
         if not reply.get("exit_code") == 0 or reply["sizes"][2]:
             return self.cwd, self.environment
         pairs = (os.fsdecode(entry).partition("=") for entry in body.split(b"\0") if b"=" in entry)
-        kept = {name: value for name, _equals, value in pairs if name not in ("PS1", "PS2", "PROMPT_COMMAND", "_", "SHLVL")}
+        kept = {
+            name: value for name, _equals, value in pairs if name not in ("PS1", "PS2", "PROMPT_COMMAND", "_", "SHLVL")
+        }
         return self.cwd, kept
 
     def restore(self, cwd, environment):

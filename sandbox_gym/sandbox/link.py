@@ -47,7 +47,8 @@ class GuestLink:
 
     # -- frames
 
-    def _lost(self, why: object) -> BoxLost:
+    def lost(self, why: object) -> BoxLost:
+        """Mark the link as of no more use; the error to raise."""
         self.broken = True
         return BoxLost(f"{self._describe()}: {why}")
 
@@ -57,7 +58,7 @@ class GuestLink:
             with anyio.CancelScope(shield=True), anyio.fail_after(60):
                 await self._stream.send(frames.pack(header, body))
         except (OSError, anyio.BrokenResourceError, anyio.ClosedResourceError, TimeoutError) as error:
-            raise self._lost(f"can't be written to ({type(error).__name__})") from error
+            raise self.lost(f"can't be written to ({type(error).__name__})") from error
 
     async def receive(self, within_s: float) -> tuple[Header, bytes]:
         """The next frame. Raises BoxLost at the stream's end, on a malformed frame, or after `within_s`."""
@@ -69,30 +70,48 @@ class GuestLink:
                         break
                     self._reader.feed(await self._stream.receive(1 << 18))
         except (OSError, anyio.EndOfStream, anyio.BrokenResourceError, anyio.ClosedResourceError) as error:
-            raise self._lost(f"closed its channel ({type(error).__name__})") from error
+            raise self.lost(f"closed its channel ({type(error).__name__})") from error
         except TimeoutError as error:
-            raise self._lost(f"was silent for {within_s:.0f} s") from error
+            raise self.lost(f"was silent for {within_s:.0f} s") from error
         except frames.BadFrame as error:
-            raise self._lost(error) from error
+            raise self.lost(error) from error
         header: Header = frame[0]
         if header.get("op") == "broken":
-            raise self._lost(f"its guest gave up: {str(header.get('why'))[:300]}")
+            raise self.lost(f"its guest gave up: {str(header.get('why'))[:300]}")
         return header, frame[1]
 
     async def handshake(
-        self, *, tier: str, cgroup: str, dirs: Sequence[str], uid_base: int, limit_data: bool
+        self,
+        *,
+        tier: str,
+        cgroup: str,
+        dirs: Sequence[str],
+        uid_base: int,
+        limit_data: bool,
+        sessions: bool = False,
     ) -> Header:
-        """Send the guest and its configuration; its hello."""
-        await self.introduce(tier=tier, cgroup=cgroup, dirs=dirs, uid_base=uid_base, limit_data=limit_data)
+        """Send the guest and its configuration; its hello. `sessions`: the box will hold one, and needs its driver."""
+        await self.introduce(
+            tier=tier, cgroup=cgroup, dirs=dirs, uid_base=uid_base, limit_data=limit_data, sessions=sessions
+        )
         return await self.hello()
 
-    async def introduce(self, *, tier: str, cgroup: str, dirs: Sequence[str], uid_base: int, limit_data: bool) -> None:
+    async def introduce(
+        self,
+        *,
+        tier: str,
+        cgroup: str,
+        dirs: Sequence[str],
+        uid_base: int,
+        limit_data: bool,
+        sessions: bool = False,
+    ) -> None:
         """Send the guest and its configuration: what each folder and cap is in this box."""
         try:
             with anyio.fail_after(HANDSHAKE_S):
                 await self._stream.send(guest_bundle())
         except (OSError, anyio.BrokenResourceError, anyio.ClosedResourceError, TimeoutError) as error:
-            raise self._lost(f"did not take its guest ({type(error).__name__})") from error
+            raise self.lost(f"did not take its guest ({type(error).__name__})") from error
         await self.send(
             {
                 "op": "config",
@@ -101,6 +120,7 @@ class GuestLink:
                 "dirs": list(dirs),
                 "uid_base": uid_base,
                 "limit_data": limit_data,
+                "sessions": sessions,
             }
         )
 
@@ -108,7 +128,7 @@ class GuestLink:
         """The guest's first frame. Raises BoxLost when it is anything else."""
         header, _ = await self.receive(HANDSHAKE_S)
         if header.get("op") != "hello":
-            raise self._lost("did not say hello")
+            raise self.lost("did not say hello")
         return header
 
     # -- runs
@@ -144,6 +164,7 @@ class GuestLink:
             "files": blobs,
             "limits": asdict(run.limits),
             "channel": channel,
+            "workdir": program.workdir,
             "stdin_size": len(run.stdin),
         }
         await self.send(header, run.stdin[: frames.CHUNK])
@@ -209,7 +230,7 @@ class GuestLink:
                 header, _ = await self.receive(GRACE_S)
                 if header.get("op") == "cancelled":
                     return
-        raise self._lost("did not cancel")
+        raise self.lost("did not cancel")
 
     async def result(self, run_id: int, limits: Limits) -> Outcome:
         """The next frame as the outcome of `run_id`. Raises BoxLost when it is not, or does not come in time."""
@@ -220,7 +241,7 @@ class GuestLink:
         try:
             return _parse_outcome(header, body, run_id, limits)
         except (KeyError, TypeError, ValueError) as error:
-            raise self._lost(f"sent a malformed result ({error})") from error
+            raise self.lost(f"sent a malformed result ({error})") from error
 
     async def reset(self) -> bool:
         """The guest's own proof that nothing of earlier runs is left; False also when the link is no longer in step."""
@@ -243,7 +264,7 @@ class GuestLink:
         await self.send({"op": "ping"})
         header, _ = await self.receive(within_s)
         if header.get("op") != "pong":
-            raise self._lost("answered a ping with something else")
+            raise self.lost("answered a ping with something else")
 
     async def aclose(self) -> None:
         with anyio.CancelScope(shield=True), anyio.move_on_after(5):

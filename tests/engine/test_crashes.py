@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+from pathlib import Path
 
 import anyio
 import pytest
@@ -30,8 +31,8 @@ SLOW = Answer("import time\nn = int(input())\ntime.sleep(0.3)\nprint(2 * n)")
 class WatchedLocal(LocalProvider):
     """Remembers its boxes, so that a test can kill one."""
 
-    async def start(self, image: str) -> LocalBox:
-        self.last = await super().start(image)
+    async def start(self, image: str, *, work: Path | None = None) -> LocalBox:
+        self.last = await super().start(image, work=work)
         return self.last
 
 

@@ -43,9 +43,13 @@ class Group:
                 _write(memory / "memory.swap.max", "0")
         _write(pids / "pids.max", str(processes))
 
+    def pids(self) -> list[int]:
+        """The processes in the group now."""
+        return [int(pid) for pid in _read(next(iter(self.folders.values())) / "cgroup.procs").split()]
+
     def processes(self) -> int:
         """How many processes are in the group now."""
-        return len(_read(next(iter(self.folders.values())) / "cgroup.procs").split())
+        return len(self.pids())
 
     def remove(self) -> None:
         """Remove the emptied group; a group that is still busy is left to the next sweep."""

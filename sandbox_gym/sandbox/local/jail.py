@@ -11,6 +11,8 @@ from sandbox_gym.sandbox.bundle import BOOTSTRAP
 
 BOX_UID_BASE = 0x70000000
 """As root, each box gets a user of its own from here on, a range that no distribution assigns."""
+SESSION_UID = 0x6FFF0000
+"""As root, every session's user, so that any of them can go on from any snapshot; namespaces keep them apart."""
 _SYSTEM = ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
 _ETC = ("/etc/ld.so.cache", "/etc/alternatives", "/etc/mime.types", "/etc/java-17-openjdk", "/etc/mono")
 
@@ -28,6 +30,8 @@ class Jail:
     """The user on this machine that the whole box runs as; 0: the caller's own."""
     procs_files: Sequence[str] = ()
     """cgroup.procs files that the box's first process writes itself into."""
+    work: Path | None = None
+    """A folder on this machine that sessions keep their files in, shown as /work."""
 
     def argv(self) -> list[str]:
         """Enter the groups, become the box's user, make the jail, start the guest."""
@@ -61,6 +65,8 @@ class Jail:
         options += ["--proc", "/proc", "--dev", "/dev", "--remount-ro", "/dev"]
         for source, place in self.cgroup_folders:
             options += ["--ro-bind", source, f"/cgroup/{place}" if place else "/cgroup"]
+        if self.work is not None:
+            options += ["--bind", str(self.work), "/work"]
         options += ["--dir", "/scratch", "--symlink", "scratch/tmp", "/tmp", "--dir", "/var"]
         options += ["--symlink", "../scratch/tmp", "/var/tmp", "--chdir", "/", "--remount-ro", "/"]
         return options

@@ -23,7 +23,7 @@ from sandbox_gym.limits import MIB
 from sandbox_gym.sandbox.api import Box, Capability
 from sandbox_gym.sandbox.link import GuestLink, converse
 from sandbox_gym.sandbox.local.cgroups import Cgroups, Group, cgroups_or_reason
-from sandbox_gym.sandbox.local.jail import BOX_UID_BASE, Jail
+from sandbox_gym.sandbox.local.jail import BOX_UID_BASE, SESSION_UID, Jail
 
 GUEST_BYTES = 48 * MIB
 """What the supervisor and its zygote may use beside the program."""
@@ -53,18 +53,22 @@ class LocalBox:
         """The jail's outermost process on this machine."""
         return self._process.pid
 
+    def pids(self) -> list[int]:
+        """Every process of the box on this machine; none where it has no group."""
+        return self._group.pids() if self._group is not None else []
+
     def run_all(self, runs: Sequence[Run]) -> AbstractAsyncContextManager[AsyncIterator[Outcome]]:
-        self._cap(runs)
+        self.cap(runs)
         return self.link.run_all(runs)
 
     async def converse(self, dialogue: Dialogue, candidate_box: Box) -> DialogueOutcome:
         if not isinstance(candidate_box, LocalBox):
             raise BoxLost(f"{candidate_box.box_id} is no local box")
-        self._cap([dialogue.asker])
-        candidate_box._cap([dialogue.candidate])
+        self.cap([dialogue.asker])
+        candidate_box.cap([dialogue.candidate])
         return await converse(self.link, candidate_box.link, dialogue)
 
-    def _cap(self, runs: Sequence[Run]) -> None:
+    def cap(self, runs: Sequence[Run]) -> None:
         """Set the group to the largest of the runs' limits; runs of one task share theirs."""
         if self._group is None or not runs:
             return
@@ -97,6 +101,12 @@ class LocalBox:
             with contextlib.suppress(ProcessLookupError):
                 signal.pidfd_send_signal(pidfd, signal.SIGKILL)
             os.close(pidfd)
+
+
+def _box_uid(number: int, *, session: bool) -> int:
+    if os.geteuid() != 0:
+        return 0
+    return SESSION_UID if session else BOX_UID_BASE + number % 0x0FFF0000
 
 
 def _open_pidfd(pid: int) -> int | None:
@@ -136,8 +146,8 @@ class LocalProvider:
     def cgroups(self) -> Cgroups | None:
         return self._cgroups
 
-    async def start(self, image: str) -> LocalBox:
-        """A jail with its guest saying hello. Local boxes know one image: this machine."""
+    async def start(self, image: str, *, work: Path | None = None) -> LocalBox:
+        """A jail with its guest saying hello. Local boxes know one image: this machine. `work`: a session's folder."""
         number = next(_numbers)
         box_id = f"{os.getpid()}-{number}"
         group = self._make_group(box_id)
@@ -148,8 +158,9 @@ class LocalProvider:
             python=self._python,
             channel_fd=theirs.fileno(),
             cgroup_folders=_evidence(group),
-            uid=BOX_UID_BASE + number % 0x0FFF0000 if os.geteuid() == 0 else 0,
+            uid=_box_uid(number, session=work is not None),
             procs_files=group.procs_files if group else (),
+            work=work,
         )
         try:
             process = await anyio.open_process(
@@ -171,7 +182,14 @@ class LocalProvider:
         link = GuestLink(await UNIXSocketStream.from_socket(ours), lambda: f"local box {box_id}")
         box = LocalBox(box_id, process, link, group)
         try:
-            await link.handshake(tier="namespaces", cgroup="/cgroup", dirs=(), uid_base=0, limit_data=group is None)
+            await link.handshake(
+                tier="namespaces",
+                cgroup="/cgroup",
+                dirs=(),
+                uid_base=0,
+                limit_data=group is None,
+                sessions=work is not None,
+            )
         except BaseException as error:
             message = await _last_words(process) if isinstance(error, BoxLost) else ""
             await box.aclose()

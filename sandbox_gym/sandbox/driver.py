@@ -1,0 +1,82 @@
+"""The host's end of a session's driver: one long run in a box, requests and replies over its fd 3.
+
+Owns framing, bounds and deadlines; knows neither tools nor snapshots. What a reply says is the program's word.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+import anyio
+
+from sandbox_gym.contract import Program, Run
+from sandbox_gym.guest import frames
+from sandbox_gym.limits import Limits
+from sandbox_gym.sandbox.link import GuestLink
+
+WORK: Final = "/work"
+MAX_REPLY: Final = 17 << 20
+_RUN_ID: Final = 1
+
+
+class Driver:
+    """One session's driver. One call at a time."""
+
+    def __init__(self, link: GuestLink) -> None:
+        self._link = link
+        self._reader = frames.FrameReader(max_header=1 << 20, max_body=MAX_REPLY)
+
+    async def start(self, limits: Limits) -> None:
+        """Start the driver in the box and hear from it. Raises BoxLost."""
+        run = Run("session", Program("session", {}, workdir=WORK), limits=limits)
+        await self._link.send_run(run, _RUN_ID, relay=True)
+        await self.call({"op": "ping"}, within_s=20)
+
+    async def call(
+        self, request: Mapping[str, object], body: bytes = b"", *, within_s: float
+    ) -> tuple[Mapping[str, object], bytes]:
+        """Raises BoxLost when the driver has ended, answers too much, or not in time; and when a call was abandoned:
+        its reply would be taken for the next one's."""
+        message: bytes = frames.pack(request, body)
+        try:
+            with anyio.fail_after(within_s):
+                for start in range(0, len(message), frames.CHUNK):
+                    chunk = message[start : start + frames.CHUNK]
+                    await self._link.send({"op": "chan", "id": _RUN_ID, "eof": False}, chunk)
+                return await self._reply(within_s)
+        except TimeoutError:
+            raise self._link.lost(f"its session did not answer within {within_s:.0f} s") from None
+        except BaseException:
+            self._link.broken = True
+            raise
+
+    async def _reply(self, within_s: float) -> tuple[Mapping[str, object], bytes]:
+        while True:
+            try:
+                frame: tuple[Mapping[str, object], bytes] | None = self._reader.next()
+            except frames.BadFrame as error:
+                raise self._link.lost(f"its session answered nonsense ({error})") from error
+            if frame is not None:
+                return frame
+            header, body = await self._link.receive(within_s)
+            if header.get("op") != "chan":
+                raise self._link.lost(f"its session ended: {str(header.get('status'))[:40]}")
+            self._reader.feed(body)
+
+
+def reply_text(reply: Mapping[str, object], name: str, limit: int = 4096) -> str:
+    """A bounded text field of a reply; empty when it is none."""
+    value = reply.get(name)
+    return value[:limit] if isinstance(value, str) else ""
+
+
+def reply_texts(reply: Mapping[str, object], name: str, *, items: int = 1000, limit: int = 65536) -> dict[str, str]:
+    """A bounded mapping of texts in a reply, such as an environment; what is none is left out."""
+    value = reply.get(name)
+    if not isinstance(value, dict):
+        return {}
+    pairs = [(key, text) for key, text in value.items() if isinstance(key, str) and isinstance(text, str)]
+    return {
+        key: text for key, text in pairs[:items] if len(key) < 1024 and len(text) <= limit and "\0" not in key + text
+    }

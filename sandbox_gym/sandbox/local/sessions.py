@@ -1,0 +1,340 @@
+"""Sessions in local jails: a work folder of stacked layers at /work, a driver inside, snapshots by cutting the stack.
+
+Jails are started ahead of sessions, with an empty slot bound at /work; what a session goes on from is mounted into the
+slot when it is known, so that opening one costs a mount and a fork.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import secrets
+import time
+from collections.abc import Callable, Mapping, Sequence, Set
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import TypeVar
+
+import anyio
+import anyio.to_thread
+import structlog
+
+from sandbox_gym.contract import Isolation, Program, Run
+from sandbox_gym.errors import BoxLost, ConfigurationError, ProviderDown
+from sandbox_gym.limits import Limits
+from sandbox_gym.sandbox.driver import WORK, Driver, reply_text, reply_texts
+from sandbox_gym.sandbox.local import mounts
+from sandbox_gym.sandbox.local.holders import holders, work_mounts
+from sandbox_gym.sandbox.local.jail import SESSION_UID
+from sandbox_gym.sandbox.local.provider import LocalBox, LocalProvider
+from sandbox_gym.sandbox.local.store import Record, Store
+from sandbox_gym.sandbox.local.trees import CopyTrees, OverlayTrees, Trees, remove_tree
+from sandbox_gym.sandbox.snapshots import Snapshot, SnapshotFailed
+
+MAX_LAYERS = 12
+"""A longer stack is stored as one whole layer."""
+_log = structlog.get_logger(__name__)
+T = TypeVar("T")
+
+
+@dataclass(slots=True, eq=False)
+class _Layer:
+    """A read-only layer. `path` is where the next stack finds it; `cut` its place in memory, while there is one."""
+
+    path: Path
+    digest: str = ""
+    cut: Path | None = None
+    users: int = 0
+    """Stacks and snapshots that hold it."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Unsealed:
+    """A snapshot in memory only."""
+
+    snapshot: Snapshot
+    layers: tuple[_Layer, ...]
+    globals_blob: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class _Room:
+    """A jail, and the folder bound at its /work."""
+
+    box: LocalBox
+    slot: Path
+
+
+class LocalSessions:
+    """Opens sessions. One process at a time owns `root`; raises ConfigurationError when another does."""
+
+    def __init__(self, provider: LocalProvider, root: Path, limits: Limits, *, warm: int = 2) -> None:
+        self._provider, self._limits, self._warm = provider, limits, warm
+        root.mkdir(parents=True, exist_ok=True)
+        self._lock = _own(root)
+        live = root / "live"
+        mounts.unmount_below(live)  # of an owner that was killed
+        remove_tree(live)
+        self._trees = _trees(live, limits)
+        self._store = Store(root)
+        self._layers: dict[str, _Layer] = {}
+        self._unsealed: dict[str, _Unsealed] = {}
+        self._rooms: list[_Room] = []
+        self._numbers = 0
+        self._limiter = anyio.CapacityLimiter(4)
+
+    @property
+    def kind(self) -> str:
+        """How snapshots are made here: "overlay" or "copy"."""
+        return self._trees.kind
+
+    async def in_thread(self, function: Callable[[], T]) -> T:
+        return await anyio.to_thread.run_sync(function, limiter=self._limiter)
+
+    # -- rooms
+
+    async def prepare(self) -> None:
+        """Start jails ahead of sessions, up to the number that is kept warm. Raises ProviderDown."""
+        while len(self._rooms) < self._warm:
+            self._rooms.append(await self._new_room())
+
+    async def _new_room(self) -> _Room:
+        self._numbers += 1
+        name = f"s{self._numbers}"
+        slot = await self.in_thread(lambda: self._trees.slot(name))
+        try:
+            return _Room(await self._provider.start("python", work=slot), slot)
+        except BaseException:
+            with anyio.CancelScope(shield=True):
+                await self.in_thread(lambda: self._trees.dispose(slot))
+            raise
+
+    async def open_session(self, limits: Limits, snapshot_id: str | None = None) -> LocalSession:
+        """See `sandbox.snapshots.SessionProvider`."""
+        snapshot, layers, blob = await self._find(snapshot_id)
+        room = self._rooms.pop() if self._rooms else await self._new_room()
+        session = LocalSession(self, room, snapshot)
+        try:
+            await self._fill(session, layers)
+            await session.start(limits, blob)
+        except BaseException as error:
+            await session.aclose()
+            if isinstance(error, OSError | BoxLost):
+                raise ProviderDown(f"a session does not start: {error}") from error
+            raise
+        return session
+
+    async def _fill(self, session: LocalSession, layers: tuple[_Layer, ...]) -> None:
+        self._retain(layers)
+        session.layers = layers
+        await self.in_thread(lambda: self._trees.fill(session.slot, [layer.path for layer in layers]))
+
+    async def _find(self, snapshot_id: str | None) -> tuple[Snapshot | None, tuple[_Layer, ...], bytes]:
+        if snapshot_id is None:
+            return None, (), b""
+        unsealed = self._unsealed.get(snapshot_id)
+        if unsealed is not None:
+            return unsealed.snapshot, unsealed.layers, unsealed.globals_blob
+        record = self._store.read(snapshot_id)
+        blob = await self.in_thread(lambda: self._store.read_globals(snapshot_id))
+        return record.snapshot, tuple(self._on_disk(digest) for digest in record.layers), blob
+
+    def _on_disk(self, digest: str) -> _Layer:
+        if digest not in self._layers:
+            self._layers[digest] = _Layer(self._store.layer_path(digest), digest)
+        return self._layers[digest]
+
+    # -- layers
+
+    def _retain(self, layers: Sequence[_Layer]) -> None:
+        for layer in layers:
+            layer.users += 1
+
+    async def release(self, layers: Sequence[_Layer]) -> None:
+        """Layers that one stack or snapshot needs no longer; those in memory go with their last user."""
+        for layer in layers:
+            layer.users -= 1
+            if layer.users == 0:
+                if self._layers.get(layer.digest) is layer:
+                    del self._layers[layer.digest]
+                if layer.cut is not None:
+                    await self.in_thread(partial(self._trees.drop, layer.cut))
+
+    async def cut(self, session: LocalSession) -> tuple[_Layer, ...]:
+        """The session's stack as it is now; the session goes on above it."""
+        if self._trees.kind == "copy":
+            return (await self._cut_layer(session),)
+        old = await self.in_thread(lambda: work_mounts(session.box.pids(), WORK))
+        layer = await self._cut_layer(session)
+        self._retain([layer])
+        session.layers = (layer, *session.layers)
+        await session.settle()
+        held = await self.in_thread(lambda: holders(session.box.pids(), old))
+        if held:  # something still writes below: what it writes must not reach those who build on the cut
+            _log.info("cut_still_held", box=session.box_id, holders=held)
+            copy = await self.in_thread(lambda: self._store.seal(layer.path))
+            return (self._on_disk(copy.digest), *session.layers[1:])
+        return session.layers
+
+    async def _cut_layer(self, session: LocalSession) -> _Layer:
+        cut = await self.in_thread(lambda: self._trees.cut(session.slot))
+        return _Layer(cut, cut=cut)
+
+    async def keep(
+        self, session: LocalSession, snapshot: Snapshot, layers: tuple[_Layer, ...], blob: bytes, *, durable: bool
+    ) -> Snapshot:
+        """Make a snapshot of a stack; on disk where `durable`."""
+        self._retain(layers)
+        if not durable:
+            self._unsealed[snapshot.snapshot_id] = _Unsealed(snapshot, layers, blob)
+            return snapshot
+        try:
+            return await self.in_thread(lambda: self._seal(snapshot, layers, blob))
+        except OSError as error:
+            raise SnapshotFailed(f"the work folder can't be kept: {error}") from error
+        finally:
+            await self.release(layers)
+
+    def _seal(self, snapshot: Snapshot, layers: tuple[_Layer, ...], blob: bytes) -> Snapshot:
+        """Blocking. Layers that are in memory only get their place on disk; a long stack becomes one layer."""
+        size = files = 0
+        if len(layers) > MAX_LAYERS:
+            layers = (_Layer(self._merged(layers)),)
+        for layer in reversed(layers):
+            if not layer.digest:
+                sealed = self._store.seal(layer.path)
+                layer.digest, size, files = sealed.digest, sealed.size_bytes, sealed.files
+                layer.path = self._store.layer_path(sealed.digest)
+        digests = tuple(layer.digest for layer in layers)
+        done = replace(snapshot, digest=digests[0] if digests else "", size_bytes=size, files=files)
+        self._store.write(Record(done, digests), blob)
+        return done
+
+    def _merged(self, layers: tuple[_Layer, ...]) -> Path:
+        slot = self._trees.slot(f"m{secrets.token_hex(4)}")
+        try:
+            self._trees.fill(slot, [layer.path for layer in layers])
+            whole = self._store.seal(slot)
+        finally:
+            self._trees.dispose(slot)
+        return self._store.layer_path(whole.digest)
+
+    async def dispose(self, room: _Room, layers: tuple[_Layer, ...]) -> None:
+        """A session's room and stack; what others build on stays."""
+        await self.in_thread(lambda: self._trees.dispose(room.slot))
+        await self.release(layers)
+
+    # -- snapshots
+
+    async def snapshots(self) -> Sequence[Snapshot]:
+        """Those on disk, oldest first, then those in memory."""
+        return [record.snapshot for record in self._store.records()] + [one.snapshot for one in self._unsealed.values()]
+
+    async def delete(self, snapshot_id: str) -> None:
+        unsealed = self._unsealed.pop(snapshot_id, None)
+        if unsealed is not None:
+            await self.release(unsealed.layers)
+        await self.in_thread(lambda: self._store.delete(snapshot_id))
+
+    async def collect(self, *, budget_bytes: int, pinned: Set[str]) -> int:
+        in_use = frozenset(self._layers)
+        collect = self._store.collect
+        return await self.in_thread(lambda: collect(budget_bytes=budget_bytes, pinned=pinned, in_use=in_use))
+
+    def used_bytes(self) -> int:
+        """Disk that the snapshots take."""
+        return self._store.used_bytes()
+
+    async def aclose(self) -> None:
+        """Every warm jail, every mount; snapshots on disk stay."""
+        with anyio.CancelScope(shield=True):
+            rooms, self._rooms = self._rooms, []
+            for room in rooms:
+                await room.box.aclose()
+                await self.dispose(room, ())
+            for snapshot_id in list(self._unsealed):
+                await self.delete(snapshot_id)
+            await self.in_thread(self._trees.close)
+            os.close(self._lock)
+
+
+class LocalSession:
+    """One session in a jail."""
+
+    isolation: Isolation = "namespace"
+
+    def __init__(self, owner: LocalSessions, room: _Room, parent: Snapshot | None) -> None:
+        self.box, self.slot, self.box_id = room.box, room.slot, room.box.box_id
+        self.layers: tuple[_Layer, ...] = ()
+        self._owner, self._room, self._parent = owner, room, parent
+        self._driver = Driver(room.box.link)
+        self._closed = False
+
+    async def start(self, limits: Limits, globals_blob: bytes) -> None:
+        """Start the driver; what the shell and Python knew goes back to them."""
+        self.box.cap([Run("session", Program("session", {}), limits=limits)])
+        await self._driver.start(limits)
+        if self._parent is not None and (self._parent.cwd or globals_blob):
+            request = {"op": "restore", "cwd": self._parent.cwd, "env": dict(self._parent.env)}
+            await self._driver.call(request, globals_blob, within_s=20)
+
+    async def call(
+        self, request: Mapping[str, object], body: bytes = b"", *, within_s: float
+    ) -> tuple[Mapping[str, object], bytes]:
+        return await self._driver.call(request, body, within_s=within_s)
+
+    async def settle(self) -> None:
+        """Its /work was mounted anew: shell and Python step into it again by name."""
+        await self._driver.call({"op": "settle", "work": WORK}, within_s=20)
+
+    async def snapshot(self, *, durable: bool = True, keep_globals: bool = False) -> Snapshot:
+        """See `sandbox.snapshots.SessionBox`. Raises SnapshotFailed; the session lives on."""
+        saved, blob = await self._driver.call({"op": "save", "globals": keep_globals}, within_s=40)
+        try:
+            layers = await self._owner.cut(self)
+        except OSError as error:
+            raise SnapshotFailed(f"the work folder can't be cut: {error}") from error
+        lost = saved.get("lost")
+        snapshot = Snapshot(
+            snapshot_id=secrets.token_hex(12),
+            parent_id=self._parent.snapshot_id if self._parent else None,
+            digest="",
+            size_bytes=0,
+            files=0,
+            created_at=time.time(),
+            cwd=reply_text(saved, "cwd"),
+            env=reply_texts(saved, "env"),
+            lost_globals=[str(name)[:100] for name in lost[:100]] if isinstance(lost, list) else [],
+        )
+        self._parent = await self._owner.keep(self, snapshot, layers, blob if keep_globals else b"", durable=durable)
+        return self._parent
+
+    async def aclose(self) -> None:
+        if self._closed:
+            return
+        self._closed = True
+        with anyio.CancelScope(shield=True):
+            await self.box.aclose()
+            await self._owner.dispose(self._room, self.layers)
+
+
+def _own(root: Path) -> int:
+    lock = os.open(root / "owner.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(lock)
+        raise ConfigurationError(
+            f"state_dir: another process keeps its sessions in {root}; name another folder"
+        ) from None
+    return lock
+
+
+def _trees(live: Path, limits: Limits) -> Trees:
+    if os.geteuid() == 0:
+        try:
+            return OverlayTrees(live, uid=SESSION_UID, limits=limits)
+        except OSError as error:
+            _log.warning("no_overlay", why=str(error))
+    return CopyTrees(live)

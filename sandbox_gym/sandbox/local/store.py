@@ -1,0 +1,192 @@
+"""Layers and records of local snapshots on disk. Blocking; callers are in worker threads.
+
+`layers/<sha256>` holds a layer's files, `records/<id>.json` a snapshot: its layers, topmost first, and what the shell
+knew. A record is written last and whole, so what is listed can be restored.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import secrets
+import stat
+from collections import Counter
+from collections.abc import Iterator, Set
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from sandbox_gym.sandbox.local.trees import copy_tree, remove_tree
+from sandbox_gym.sandbox.snapshots import NoSuchSnapshot, Snapshot, SnapshotFailed
+
+MAX_DEPTH = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """What one layer holds: its digest, the disk it takes, and how many entries."""
+
+    digest: str
+    size_bytes: int
+    files: int
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A snapshot and the digests of its layers, topmost first."""
+
+    snapshot: Snapshot
+    layers: tuple[str, ...]
+
+
+def measure(folder: Path) -> Layer:
+    """The digest of everything in `folder`. Raises SnapshotFailed when it nests deeper than any honest work does."""
+    digest = hashlib.sha256()
+    size = files = 0
+    for path, entry in _walk(folder):
+        info = entry.stat(follow_symlinks=False)
+        digest.update(b"%d %d %s\0" % (info.st_mode, info.st_rdev, path))
+        files += 1
+        size += info.st_blocks * 512
+        if stat.S_ISREG(info.st_mode):
+            with open(entry.path, "rb", opener=_no_follow) as file:
+                digest.update(hashlib.file_digest(file, "sha256").digest())
+        elif stat.S_ISLNK(info.st_mode):
+            digest.update(os.readlink(entry.path))
+        elif stat.S_ISDIR(info.st_mode):
+            digest.update(_opaque(entry.path))
+    return Layer(digest.hexdigest(), size, files)
+
+
+def _walk(folder: Path) -> Iterator[tuple[bytes, os.DirEntry[bytes]]]:
+    waiting = [(os.fsencode(folder), b"", 0)]
+    while waiting:
+        where, prefix, depth = waiting.pop()
+        if depth > MAX_DEPTH:
+            raise SnapshotFailed(f"the work folder nests over {MAX_DEPTH} folders deep; remove the deepest")
+        with os.scandir(where) as entries:
+            found = sorted(entries, key=lambda entry: entry.name)
+        for entry in found:
+            path = prefix + b"/" + entry.name
+            yield path, entry
+            if entry.is_dir(follow_symlinks=False):
+                waiting.append((entry.path, path, depth + 1))
+
+
+def _no_follow(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOATIME if os.geteuid() == 0 else flags)
+
+
+def _opaque(path: bytes) -> bytes:
+    """Overlay's mark of a folder that hides the ones below it."""
+    try:
+        return os.getxattr(path, b"trusted.overlay.opaque", follow_symlinks=False)
+    except OSError:
+        return b""
+
+
+class Store:
+    """The snapshots below `root`, a folder of this process alone; the index of them is held in memory."""
+
+    def __init__(self, root: Path) -> None:
+        self._layers, self._records, self._globals = root / "layers", root / "records", root / "globals"
+        for folder in (self._layers, self._records, self._globals):
+            folder.mkdir(parents=True, exist_ok=True)
+        for unfinished in (*self._layers.glob(".new-*"), *self._records.glob(".*"), *self._globals.glob(".*")):
+            remove_tree(unfinished) if unfinished.is_dir() else unfinished.unlink()
+        self._index = {path.stem: _parse(path) for path in self._records.glob("*.json")}
+        self._sizes = {path.name: _disk_bytes(path) for path in self._layers.iterdir()}
+
+    def layer_path(self, digest: str) -> Path:
+        return self._layers / digest[:32]
+
+    def seal(self, cut: Path) -> Layer:
+        """Keep what `cut` holds; equal content is kept once. Raises SnapshotFailed or OSError."""
+        layer = measure(cut)
+        path = self.layer_path(layer.digest)
+        if path.name not in self._sizes:
+            new = self._layers / f".new-{secrets.token_hex(6)}"
+            try:
+                copy_tree(cut, new)
+                if not path.exists():
+                    new.rename(path)
+            finally:
+                remove_tree(new)
+            self._sizes[path.name] = layer.size_bytes
+        return layer
+
+    def write(self, record: Record, globals_blob: bytes) -> None:
+        """Keep a snapshot. Once this returns it survives a crash of this process."""
+        snapshot_id = record.snapshot.snapshot_id
+        if globals_blob:
+            _write_whole(self._globals / f"{snapshot_id}.pickle", globals_blob)
+        text = json.dumps({"snapshot": asdict(record.snapshot), "layers": record.layers})
+        _write_whole(self._records / f"{snapshot_id}.json", text.encode("utf-8"))
+        self._index[snapshot_id] = record
+
+    def read(self, snapshot_id: str) -> Record:
+        """Raises NoSuchSnapshot."""
+        try:
+            return self._index[snapshot_id]
+        except KeyError:
+            raise NoSuchSnapshot(f"no snapshot {snapshot_id[:40]!r}") from None
+
+    def read_globals(self, snapshot_id: str) -> bytes:
+        """The pickled globals, for the sandbox and nobody else; empty where none were kept."""
+        try:
+            return (self._globals / f"{self.read(snapshot_id).snapshot.snapshot_id}.pickle").read_bytes()
+        except FileNotFoundError:
+            return b""
+
+    def records(self) -> list[Record]:
+        """Every snapshot, oldest first."""
+        return sorted(self._index.values(), key=lambda record: record.snapshot.created_at)
+
+    def delete(self, snapshot_id: str) -> None:
+        """Forget a snapshot; its layers go at the next collection. Idempotent."""
+        if self._index.pop(snapshot_id, None) is not None:
+            (self._records / f"{snapshot_id}.json").unlink(missing_ok=True)
+            (self._globals / f"{snapshot_id}.pickle").unlink(missing_ok=True)
+
+    def collect(self, *, budget_bytes: int, pinned: Set[str], in_use: Set[str]) -> int:
+        """Oldest snapshots go until the rest fit, then layers of neither a snapshot nor `in_use`; bytes freed."""
+        users = Counter(digest[:32] for record in self._index.values() for digest in record.layers)
+        users.update(digest[:32] for digest in in_use)
+        freed = sum(self._remove(name) for name in list(self._sizes) if not users[name])
+        for record in self.records():
+            if self.used_bytes() <= budget_bytes:
+                break
+            if record.snapshot.snapshot_id in pinned:
+                continue
+            self.delete(record.snapshot.snapshot_id)
+            for digest in record.layers:
+                users[digest[:32]] -= 1
+                if not users[digest[:32]]:
+                    freed += self._remove(digest[:32])
+        return freed
+
+    def _remove(self, name: str) -> int:
+        remove_tree(self._layers / name)
+        return self._sizes.pop(name, 0)
+
+    def used_bytes(self) -> int:
+        """Disk that all layers take."""
+        return sum(self._sizes.values())
+
+
+def _parse(path: Path) -> Record:
+    document = json.loads(path.read_bytes())
+    return Record(Snapshot(**document["snapshot"]), tuple(document["layers"]))
+
+
+def _disk_bytes(folder: Path) -> int:
+    return sum(entry.stat(follow_symlinks=False).st_blocks * 512 for _path, entry in _walk(folder))
+
+
+def _write_whole(path: Path, data: bytes) -> None:
+    new = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    with open(new, "wb", opener=lambda name, flags: os.open(name, flags, 0o600)) as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+    new.rename(path)

@@ -1,0 +1,99 @@
+"""What a snapshot is, and what is asked of those who keep them. Contracts only; knows no provider.
+
+A snapshot holds files, the shell's folder and environment, and, on request, Python's picklable globals. It holds no
+processes. Whatever a program left in it is data: restoring it runs nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from sandbox_gym.contract import Isolation
+from sandbox_gym.errors import SandboxGymError
+from sandbox_gym.limits import Limits
+
+
+class SnapshotFailed(SandboxGymError):
+    """The work folder can't be kept: it nests too deep, or the disk budget is used up. The program's doing."""
+
+
+class NoSuchSnapshot(SandboxGymError):
+    """There is no snapshot of that id, or no longer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """One kept state. Ids are random; `digest` names the content, so that equal layers are stored once."""
+
+    snapshot_id: str
+    parent_id: str | None
+    digest: str
+    """sha256 over the topmost layer's entries, or the image's id; empty while it is in memory only."""
+    size_bytes: int
+    """Disk that the topmost layer takes; the parents' layers are not counted again."""
+    files: int
+    created_at: float
+    """Seconds since the epoch."""
+    cwd: str = ""
+    env: Mapping[str, str] = field(default_factory=dict)
+    lost_globals: Sequence[str] = ()
+    """Python names that could not be pickled, where globals were asked for."""
+
+
+class SessionBox(Protocol):
+    """A sandbox that keeps its state between calls. One call at a time; each raises BoxLost when it is gone."""
+
+    box_id: str
+    isolation: Isolation
+
+    async def call(
+        self, request: Mapping[str, object], body: bytes = b"", *, within_s: float
+    ) -> tuple[Mapping[str, object], bytes]:
+        """One request to the session's driver (guest/session.py) and its reply, at most 16 MiB. Believe neither."""
+        ...
+
+    async def snapshot(self, *, durable: bool = True, keep_globals: bool = False) -> Snapshot:
+        """Keep the state as it is now. Not `durable`: in memory, in milliseconds, gone with this process."""
+        ...
+
+    async def aclose(self) -> None:
+        """Destroy the sandbox; its snapshots stay. Idempotent."""
+        ...
+
+
+class SessionProvider(Protocol):
+    """Opens sessions and keeps their snapshots."""
+
+    async def open_session(self, limits: Limits, snapshot_id: str | None = None) -> SessionBox:
+        """A new session, or one that goes on from a snapshot. Raises NoSuchSnapshot or ProviderDown."""
+        ...
+
+    async def snapshots(self) -> Sequence[Snapshot]: ...
+
+    async def delete(self, snapshot_id: str) -> None:
+        """Forget a snapshot; layers that others build on stay. Idempotent."""
+        ...
+
+    async def collect(self, *, budget_bytes: int, pinned: Set[str]) -> int:
+        """Delete the oldest snapshots, never a pinned one, until the rest fit, and what nobody uses. Bytes freed."""
+        ...
+
+    async def aclose(self) -> None: ...
+
+
+async def fork(provider: SessionProvider, box: SessionBox, count: int, limits: Limits) -> list[SessionBox]:
+    """`count` new sessions that go on from where `box` is now. Either all or none."""
+    parent = await box.snapshot(durable=False)
+    forks: list[SessionBox] = []
+    try:
+        for _ in range(count):
+            forks.append(await provider.open_session(limits, parent.snapshot_id))
+    except BaseException:
+        for one in forks:
+            await one.aclose()
+        raise
+    finally:
+        await provider.delete(parent.snapshot_id)
+    return forks
