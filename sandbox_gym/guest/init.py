@@ -89,7 +89,7 @@ def _private_place(spec):
 def _owned_place(spec, fds):
     """Without namespaces: a folder that only the run's uid can enter, and pipes that it may reopen by name."""
     uid = spec["uid"]
-    if spec["own_workdir"]:
+    if spec["own_workdir"] or not os.path.isdir(spec["workdir"]):
         os.mkdir(spec["workdir"], 0o700)
     os.chown(spec["workdir"], uid, uid)
     for fd in fds[1:4]:

@@ -94,26 +94,30 @@ class DockerBox:
 
     @asynccontextmanager
     async def run_all(self, runs: Sequence[Run]) -> AsyncIterator[AsyncIterator[Outcome]]:
-        await self._cap(runs)
+        await self.cap(runs)
         async with self.link.run_all(runs) as outcomes:
             yield outcomes
 
     async def converse(self, dialogue: Dialogue, candidate_box: Box) -> DialogueOutcome:
         if not isinstance(candidate_box, DockerBox):
             raise BoxLost(f"{candidate_box.box_id} is no docker box")
-        await self._cap([dialogue.asker])
-        await candidate_box._cap([dialogue.candidate])
+        await self.cap([dialogue.asker])
+        await candidate_box.cap([dialogue.candidate])
         return await converse(self.link, candidate_box.link, dialogue)
 
-    async def _cap(self, runs: Sequence[Run]) -> None:
+    async def reset(self) -> bool:
+        return await self.link.reset()
+
+    @property
+    def container(self) -> Container:
+        return self._container
+
+    async def cap(self, runs: Sequence[Run]) -> None:
         """Set the container's memory to the largest of the runs' limits; runs of one task share theirs."""
         memory = max((run.limits.memory_bytes for run in runs), default=self._memory_bytes)
         if memory != self._memory_bytes:
             await self._provider.limit_memory(self._container, memory)
             self._memory_bytes = memory
-
-    async def reset(self) -> bool:
-        return await self.link.reset()
 
     async def aclose(self) -> None:
         with anyio.CancelScope(shield=True):
@@ -150,16 +154,16 @@ class DockerProvider:
             self._client = self._docker.from_env(timeout=CALL_TIMEOUT_S)
         return self._client
 
-    def _create(self, image: str) -> tuple[Container, Any]:
+    def _create(self, reference: str, *, session: bool) -> tuple[Container, Any]:
         """Create, attach, start, in this order: the guest's first byte must not be missed. Blocking."""
         client = self._connect()
         memory = self.memory_bytes + GUEST_BYTES
         container = client.containers.create(
-            f"{self._prefix}{image}:latest",
+            reference,
             ["python3", "-I", "-c", BOOTSTRAP, "0", "1"],
             stdin_open=True,
             network_mode="none",
-            read_only=True,
+            read_only=not session,  # a session's files are in the container's own layer, where a snapshot finds them
             tmpfs={
                 "/scratch": f"size={128 * MIB},nr_inodes=16384,mode=755,exec",
                 "/tmp": f"size={64 * MIB},nr_inodes=8192,mode=1777,exec",
@@ -192,11 +196,15 @@ class DockerProvider:
         return container, attached
 
     async def start(self, image: str) -> DockerBox:
-        """A container of `image` with its guest saying hello. Raises ConfigurationError for a missing image."""
+        """A container of `image` with its guest saying hello. Raises ProviderDown."""
+        return await self.start_from(f"{self._prefix}{image}:latest")
+
+    async def start_from(self, reference: str, *, session: bool = False) -> DockerBox:
+        """A container of any image that holds a Python. `session`: it will hold one."""
         try:
-            container, attached = await self._call(lambda: self._create(image))
+            container, attached = await self._call(lambda: self._create(reference, session=session))
         except self._image_missing as error:
-            raise ProviderDown(f"image {self._prefix}{image}:latest is missing; run `make images`") from error
+            raise ProviderDown(f"image {reference} is missing; run `make images`") from error
         except self._errors as error:
             raise ProviderDown(f"the Docker Engine can't start a container: {str(error)[:500]}") from error
         raw: socket.socket = getattr(attached, "_sock", attached)
@@ -214,6 +222,7 @@ class DockerProvider:
                 dirs=("/scratch", "/tmp", "/dev/shm"),
                 uid_base=20000,
                 limit_data=True,
+                sessions=session,
             )
         except BaseException as error:
             await box.aclose()
@@ -230,6 +239,17 @@ class DockerProvider:
             await self._call(lambda: container.update(mem_limit=total, memswap_limit=total))
         except self._errors as error:
             raise BoxLost(f"container {container.id}: its memory can't be capped ({str(error)[:300]})") from error
+
+    async def engine_call(self, function: Callable[[Any], R]) -> R:
+        """`function(client)` in a worker thread. Raises ProviderDown for whatever the Engine refuses."""
+        try:
+            return await self._call(lambda: function(self._connect()))
+        except self._errors as error:
+            raise ProviderDown(f"the Docker Engine refused: {str(error)[:500]}") from error
+
+    @property
+    def prefix(self) -> str:
+        return self._prefix
 
     async def remove(self, container: Container) -> None:
         """Kill and remove; a container that is gone already is fine."""

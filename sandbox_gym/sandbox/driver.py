@@ -5,6 +5,8 @@ Owns framing, bounds and deadlines; knows neither tools nor snapshots. What a re
 
 from __future__ import annotations
 
+import secrets
+import time
 from collections.abc import Mapping
 from typing import Final
 
@@ -14,6 +16,7 @@ from sandbox_gym.contract import Program, Run
 from sandbox_gym.guest import frames
 from sandbox_gym.limits import Limits
 from sandbox_gym.sandbox.link import GuestLink
+from sandbox_gym.sandbox.snapshots import Snapshot
 
 WORK: Final = "/work"
 MAX_REPLY: Final = 17 << 20
@@ -64,14 +67,36 @@ class Driver:
                 raise self._link.lost(f"its session ended: {str(header.get('status'))[:40]}")
             self._reader.feed(body)
 
+    async def save(self, parent: Snapshot | None, *, keep_globals: bool) -> tuple[Snapshot, bytes]:
+        """What the shell and Python know, as a snapshot whose files are yet to be kept, and the pickled globals."""
+        saved, blob = await self.call({"op": "save", "globals": keep_globals}, within_s=40)
+        lost = saved.get("lost")
+        snapshot = Snapshot(
+            snapshot_id=secrets.token_hex(12),
+            parent_id=parent.snapshot_id if parent else None,
+            digest="",
+            size_bytes=0,
+            files=0,
+            created_at=time.time(),
+            cwd=_text(saved, "cwd"),
+            env=_texts(saved, "env"),
+            lost_globals=[str(name)[:100] for name in lost[:100]] if isinstance(lost, list) else [],
+        )
+        return snapshot, blob if keep_globals else b""
 
-def reply_text(reply: Mapping[str, object], name: str, limit: int = 4096) -> str:
+    async def restore(self, snapshot: Snapshot, globals_blob: bytes) -> None:
+        """Give the shell and Python back what they knew; they start from it when they are next used."""
+        request = {"op": "restore", "cwd": snapshot.cwd, "env": dict(snapshot.env)}
+        await self.call(request, globals_blob, within_s=20)
+
+
+def _text(reply: Mapping[str, object], name: str, limit: int = 4096) -> str:
     """A bounded text field of a reply; empty when it is none."""
     value = reply.get(name)
     return value[:limit] if isinstance(value, str) else ""
 
 
-def reply_texts(reply: Mapping[str, object], name: str, *, items: int = 1000, limit: int = 65536) -> dict[str, str]:
+def _texts(reply: Mapping[str, object], name: str, *, items: int = 1000, limit: int = 65536) -> dict[str, str]:
     """A bounded mapping of texts in a reply, such as an environment; what is none is left out."""
     value = reply.get(name)
     if not isinstance(value, dict):

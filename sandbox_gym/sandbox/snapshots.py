@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from sandbox_gym.contract import Isolation
 from sandbox_gym.errors import SandboxGymError
@@ -77,10 +77,19 @@ class SessionProvider(Protocol):
         ...
 
     async def collect(self, *, budget_bytes: int, pinned: Set[str]) -> int:
-        """Delete the oldest snapshots, never a pinned one, until the rest fit, and what nobody uses. Bytes freed."""
+        """Delete what nobody uses, then the oldest snapshots but no pinned one, until the rest fit; bytes left."""
         ...
 
     async def aclose(self) -> None: ...
+
+
+@runtime_checkable
+class SupportsPreparing(Protocol):
+    """A provider that can make sandboxes ready before it is known what they will hold."""
+
+    async def prepare(self) -> None:
+        """Have as many ready as are kept. Raises ProviderDown."""
+        ...
 
 
 async def fork(provider: SessionProvider, box: SessionBox, count: int, limits: Limits) -> list[SessionBox]:

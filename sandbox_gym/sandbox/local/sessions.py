@@ -9,7 +9,6 @@ from __future__ import annotations
 import fcntl
 import os
 import secrets
-import time
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import partial
@@ -23,7 +22,7 @@ import structlog
 from sandbox_gym.contract import Isolation, Program, Run
 from sandbox_gym.errors import BoxLost, ConfigurationError, ProviderDown
 from sandbox_gym.limits import Limits
-from sandbox_gym.sandbox.driver import WORK, Driver, reply_text, reply_texts
+from sandbox_gym.sandbox.driver import WORK, Driver
 from sandbox_gym.sandbox.local import mounts
 from sandbox_gym.sandbox.local.holders import holders, work_mounts
 from sandbox_gym.sandbox.local.jail import SESSION_UID
@@ -275,9 +274,8 @@ class LocalSession:
         """Start the driver; what the shell and Python knew goes back to them."""
         self.box.cap([Run("session", Program("session", {}), limits=limits)])
         await self._driver.start(limits)
-        if self._parent is not None and (self._parent.cwd or globals_blob):
-            request = {"op": "restore", "cwd": self._parent.cwd, "env": dict(self._parent.env)}
-            await self._driver.call(request, globals_blob, within_s=20)
+        if self._parent is not None:
+            await self._driver.restore(self._parent, globals_blob)
 
     async def call(
         self, request: Mapping[str, object], body: bytes = b"", *, within_s: float
@@ -290,24 +288,12 @@ class LocalSession:
 
     async def snapshot(self, *, durable: bool = True, keep_globals: bool = False) -> Snapshot:
         """See `sandbox.snapshots.SessionBox`. Raises SnapshotFailed; the session lives on."""
-        saved, blob = await self._driver.call({"op": "save", "globals": keep_globals}, within_s=40)
+        snapshot, blob = await self._driver.save(self._parent, keep_globals=keep_globals)
         try:
             layers = await self._owner.cut(self)
         except OSError as error:
             raise SnapshotFailed(f"the work folder can't be cut: {error}") from error
-        lost = saved.get("lost")
-        snapshot = Snapshot(
-            snapshot_id=secrets.token_hex(12),
-            parent_id=self._parent.snapshot_id if self._parent else None,
-            digest="",
-            size_bytes=0,
-            files=0,
-            created_at=time.time(),
-            cwd=reply_text(saved, "cwd"),
-            env=reply_texts(saved, "env"),
-            lost_globals=[str(name)[:100] for name in lost[:100]] if isinstance(lost, list) else [],
-        )
-        self._parent = await self._owner.keep(self, snapshot, layers, blob if keep_globals else b"", durable=durable)
+        self._parent = await self._owner.keep(self, snapshot, layers, blob, durable=durable)
         return self._parent
 
     async def aclose(self) -> None:

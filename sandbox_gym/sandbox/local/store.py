@@ -149,10 +149,11 @@ class Store:
             (self._globals / f"{snapshot_id}.pickle").unlink(missing_ok=True)
 
     def collect(self, *, budget_bytes: int, pinned: Set[str], in_use: Set[str]) -> int:
-        """Oldest snapshots go until the rest fit, then layers of neither a snapshot nor `in_use`; bytes freed."""
+        """Layers of neither a snapshot nor `in_use` go, then the oldest snapshots until the rest fit; bytes left."""
         users = Counter(digest[:32] for record in self._index.values() for digest in record.layers)
         users.update(digest[:32] for digest in in_use)
-        freed = sum(self._remove(name) for name in list(self._sizes) if not users[name])
+        for name in [name for name in self._sizes if not users[name]]:
+            self._remove(name)
         for record in self.records():
             if self.used_bytes() <= budget_bytes:
                 break
@@ -162,12 +163,12 @@ class Store:
             for digest in record.layers:
                 users[digest[:32]] -= 1
                 if not users[digest[:32]]:
-                    freed += self._remove(digest[:32])
-        return freed
+                    self._remove(digest[:32])
+        return self.used_bytes()
 
-    def _remove(self, name: str) -> int:
+    def _remove(self, name: str) -> None:
         remove_tree(self._layers / name)
-        return self._sizes.pop(name, 0)
+        self._sizes.pop(name, None)
 
     def used_bytes(self) -> int:
         """Disk that all layers take."""

@@ -1,0 +1,168 @@
+"""Sessions in containers: files in the container's own layer, snapshots by commit to labelled images.
+
+Not captured: /tmp, /scratch and /dev/shm, which are memory, and processes. The Engine keeps the parent chain; a label
+of the image holds what the shell knew. The container's layer has no size cap of its own: each file has one.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+import anyio
+import anyio.to_thread
+
+from sandbox_gym.contract import Isolation, Program, Run
+from sandbox_gym.errors import BoxLost, ProviderDown
+from sandbox_gym.limits import Limits
+from sandbox_gym.sandbox.docker import DockerBox, DockerProvider
+from sandbox_gym.sandbox.driver import Driver
+from sandbox_gym.sandbox.snapshots import NoSuchSnapshot, Snapshot, SnapshotFailed
+
+SNAPSHOT_LABEL: Final = "sandbox-gym.snapshot"
+MAX_LABEL: Final = 64 << 10
+_HEX = frozenset("0123456789abcdef")
+
+
+@dataclass(frozen=True, slots=True)
+class _Image:
+    """A snapshot's image: its snapshot, and the disk that its topmost layer takes."""
+
+    snapshot: Snapshot
+    reference: str
+
+
+class DockerSessions:
+    """Opens sessions as containers. `folder` keeps pickled globals, which are for the sandbox and nobody else."""
+
+    def __init__(self, provider: DockerProvider, folder: Path, *, image: str = "python") -> None:
+        self._provider, self._folder, self._image = provider, folder, image
+        self._repository = f"{provider.prefix}snapshot"
+        folder.mkdir(parents=True, exist_ok=True)
+
+    def _reference(self, snapshot_id: str) -> str:
+        if not snapshot_id or not set(snapshot_id) <= _HEX:
+            raise NoSuchSnapshot(f"no snapshot {snapshot_id[:40]!r}")
+        return f"{self._repository}:{snapshot_id}"
+
+    async def open_session(self, limits: Limits, snapshot_id: str | None = None) -> DockerSession:
+        """See `sandbox.snapshots.SessionProvider`."""
+        parent, blob, reference = None, b"", f"{self._provider.prefix}{self._image}:latest"
+        if snapshot_id is not None:
+            reference = self._reference(snapshot_id)
+            parent = next((one.snapshot for one in await self._images() if one.reference == reference), None)
+            if parent is None:
+                raise NoSuchSnapshot(f"no snapshot {snapshot_id}")
+            blob = await anyio.to_thread.run_sync(_read, self._folder / f"{snapshot_id}.pickle")
+        box = await self._provider.start_from(reference, session=True)
+        session = DockerSession(self, box, parent)
+        try:
+            await session.start(limits, blob)
+        except BaseException as error:
+            await session.aclose()
+            if isinstance(error, BoxLost):
+                raise ProviderDown(f"a session does not start: {error}") from error
+            raise
+        return session
+
+    async def commit(self, box: DockerBox, snapshot: Snapshot, globals_blob: bytes) -> Snapshot:
+        """Keep the container's layer as an image. The container is paused meanwhile. Raises SnapshotFailed."""
+        label = json.dumps(asdict(snapshot))
+        if len(label) > MAX_LABEL:
+            snapshot = replace(snapshot, env={})
+            label = json.dumps(asdict(snapshot))
+        changes = {"Labels": {SNAPSHOT_LABEL: label}}
+        try:
+            image = await self._provider.engine_call(
+                lambda _client: box.container.commit(self._repository, snapshot.snapshot_id, conf=changes)
+            )
+        except ProviderDown as error:
+            raise SnapshotFailed(f"the container can't be committed: {error}") from error
+        if globals_blob:
+            path = self._folder / f"{snapshot.snapshot_id}.pickle"
+            await anyio.to_thread.run_sync(path.write_bytes, globals_blob)
+        size = await self._provider.engine_call(lambda _client: int(image.history()[0]["Size"]))
+        return replace(snapshot, digest=str(image.id).removeprefix("sha256:"), size_bytes=size)
+
+    async def _images(self) -> list[_Image]:
+        def listed(client: Any) -> list[_Image]:
+            found = []
+            for image in client.images.list(name=self._repository, filters={"label": SNAPSHOT_LABEL}):
+                document = json.loads(image.labels[SNAPSHOT_LABEL])
+                digest, size = str(image.id).removeprefix("sha256:"), int(image.history()[0]["Size"])
+                snapshot = replace(Snapshot(**document), digest=digest, size_bytes=size)
+                found.append(_Image(snapshot, f"{self._repository}:{snapshot.snapshot_id}"))
+            return sorted(found, key=lambda one: one.snapshot.created_at)
+
+        return await self._provider.engine_call(listed)
+
+    async def snapshots(self) -> Sequence[Snapshot]:
+        return [one.snapshot for one in await self._images()]
+
+    async def delete(self, snapshot_id: str) -> None:
+        reference = self._reference(snapshot_id)
+
+        def remove(client: Any) -> None:
+            if client.images.list(name=reference):
+                client.images.remove(reference, force=True)
+
+        await self._provider.engine_call(remove)
+        await anyio.to_thread.run_sync(lambda: (self._folder / f"{snapshot_id}.pickle").unlink(missing_ok=True))
+
+    async def collect(self, *, budget_bytes: int, pinned: Set[str]) -> int:
+        images = await self._images()
+        used = sum(one.snapshot.size_bytes for one in images)
+        for one in images:
+            if used <= budget_bytes:
+                break
+            if one.snapshot.snapshot_id not in pinned:
+                await self.delete(one.snapshot.snapshot_id)
+                used -= one.snapshot.size_bytes
+        # a snapshot deleted while a session still ran on it has lost its name only
+        unnamed = {"dangling": True, "label": SNAPSHOT_LABEL}
+        await self._provider.engine_call(lambda client: client.images.prune(filters=unnamed))
+        return used
+
+    async def aclose(self) -> None:
+        """The provider is its owner's; snapshots stay."""
+
+
+class DockerSession:
+    """One session in a container."""
+
+    def __init__(self, owner: DockerSessions, box: DockerBox, parent: Snapshot | None) -> None:
+        self.box, self.box_id = box, box.box_id
+        self.isolation: Isolation = box.isolation
+        self._owner, self._parent = owner, parent
+        self._driver = Driver(box.link)
+
+    async def start(self, limits: Limits, globals_blob: bytes) -> None:
+        """Start the driver; what the shell and Python knew goes back to them."""
+        await self.box.cap([Run("session", Program("session", {}), limits=limits)])
+        await self._driver.start(limits)
+        if self._parent is not None:
+            await self._driver.restore(self._parent, globals_blob)
+
+    async def call(
+        self, request: Mapping[str, object], body: bytes = b"", *, within_s: float
+    ) -> tuple[Mapping[str, object], bytes]:
+        return await self._driver.call(request, body, within_s=within_s)
+
+    async def snapshot(self, *, durable: bool = True, keep_globals: bool = False) -> Snapshot:
+        """Always durable: an image. Raises SnapshotFailed; the session lives on."""
+        snapshot, blob = await self._driver.save(self._parent, keep_globals=keep_globals)
+        self._parent = await self._owner.commit(self.box, snapshot, blob)
+        return self._parent
+
+    async def aclose(self) -> None:
+        await self.box.aclose()
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        return b""

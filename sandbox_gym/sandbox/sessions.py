@@ -1,0 +1,417 @@
+"""Sessions that people hold: opened on first use, hibernated when idle, woken by the next call, closed once for good.
+
+Owns which session is where: in a sandbox, in a snapshot, or gone. Knows neither HTTP nor how providers keep snapshots.
+A session's place is written down when it changes, so a killed process goes on from each session's last snapshot.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import time
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Final
+
+import anyio
+import anyio.abc
+import structlog
+
+from sandbox_gym.errors import BoxLost, DeadlineExceeded, PoolFull, SandboxGymError
+from sandbox_gym.limits import Limits
+from sandbox_gym.sandbox.snapshots import NoSuchSnapshot, SessionBox, SessionProvider, SnapshotFailed, SupportsPreparing
+
+GRACE_S: Final = 15.0
+"""Beyond a call's own timeout before a silent driver counts as lost: it interrupts, then kills, then answers."""
+SWEEP_S: Final = 1.0
+MAX_CLOSED: Final = 100_000
+_log = structlog.get_logger(__name__)
+
+
+class SessionClosed(SandboxGymError):
+    """The session was closed; a late call or seed does not bring it back."""
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """How sessions are held. Times in seconds."""
+
+    ttl_s: float = 24 * 3600
+    """A session that nobody called for so long is closed."""
+    idle_s: float = 60
+    """A session idle for so long hibernates."""
+    checkpoint_s: float = 30
+    """A session that was called is snapshotted this long after the first call, so that a crash costs no more."""
+    live: int = 64
+    """Sessions in sandboxes at once; beyond it the longest idle one hibernates."""
+    held: int = 20_000
+    """Sessions at all; beyond it a new one is refused."""
+    disk_bytes: int = 8 << 30
+    """Disk for all snapshots; the oldest that no session needs go first, then new ones are refused."""
+    keep_globals: bool = False
+    """Keep Python's picklable globals in snapshots too."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolReply:
+    """What a call gave. `restored`: before it, the sandbox was lost and the session went on from its last snapshot."""
+
+    reply: Mapping[str, object]
+    body: bytes
+    restored: bool = False
+    lost: bool = False
+    """The sandbox was lost during this very call: whether it ran is not known, and what it did is gone."""
+
+
+@dataclass(slots=True, eq=False)
+class _Session:
+    session_id: str
+    created_at: float
+    last_used: float
+    box: SessionBox | None = None
+    snapshot_id: str | None = None
+    dirty_since: float | None = None
+    restored: bool = False
+    closed: bool = False
+    calls: int = 0
+    lock: anyio.Lock = field(default_factory=anyio.Lock)
+
+
+@dataclass(slots=True)
+class SessionStats:
+    """Counters since the start."""
+
+    opened: int = 0
+    woken: int = 0
+    hibernated: int = 0
+    lost: int = 0
+    closed: int = 0
+    checkpoints: int = 0
+    snapshot_failures: int = 0
+
+
+class Sessions:
+    """Holds sessions. Use `holding` to make one."""
+
+    def __init__(self, provider: SessionProvider, folder: Path, limits: Limits, policy: Policy) -> None:
+        self._provider, self._folder, self._limits, self._policy = provider, folder, limits, policy
+        self._sessions: OrderedDict[str, _Session] = OrderedDict()
+        self._closed: OrderedDict[str, None] = OrderedDict()
+        self._live = 0
+        self._freed = anyio.Event()
+        self._taken = anyio.Event()
+        self._disk_bytes = 0
+        self.stats = SessionStats()
+        folder.mkdir(parents=True, exist_ok=True)
+        self._load()
+
+    # -- what the outside asks
+
+    @property
+    def live(self) -> int:
+        """Sessions in sandboxes now."""
+        return self._live
+
+    @property
+    def disk_bytes(self) -> int:
+        """Disk that the snapshots take, as of the last look."""
+        return self._disk_bytes
+
+    @property
+    def hibernated(self) -> int:
+        """Sessions that are held, but in no sandbox."""
+        return len(self._sessions) - self._live
+
+    def __contains__(self, session_id: str) -> bool:
+        return session_id in self._sessions
+
+    async def call(
+        self,
+        session_id: str,
+        request: Mapping[str, object],
+        body: bytes = b"",
+        *,
+        timeout_s: float,
+        deadline_s: float = 600.0,
+    ) -> ToolReply:
+        """One tool call in a session, which is opened or woken for it. Raises SessionClosed, PoolFull, ProviderDown,
+        DeadlineExceeded. A sandbox that is lost in the call is told in the reply: a tool call is not repeated."""
+        session = self._get(session_id)
+        with anyio.move_on_after(deadline_s):
+            async with session.lock:
+                if session.closed:
+                    raise SessionClosed(f"session {session_id[:80]!r} is closed")
+                box = await self._awake(session)
+                session.calls += 1
+                session.dirty_since = session.dirty_since or time.monotonic()
+                restored, session.restored = session.restored, False
+                try:
+                    reply, answer = await box.call(request, body, within_s=timeout_s + GRACE_S)
+                except BoxLost as error:
+                    await self._lose(session, error)
+                    return ToolReply({"ok": False, "error": str(error)}, b"", restored, lost=True)
+                except BaseException:  # cancelled in the middle: the driver is out of step with us
+                    with anyio.CancelScope(shield=True):
+                        await self._lose(session, "the call was cancelled")
+                    raise
+                finally:
+                    session.last_used = time.time()
+                    self._sessions.move_to_end(session_id)
+                return ToolReply(reply, answer, restored)
+        raise DeadlineExceeded(f"session {session_id[:80]!r} gave no answer within {deadline_s:g} s")
+
+    async def checkpoint(self, session_id: str, *, keep_globals: bool | None = None) -> str:
+        """Snapshot a session now; its id. Raises SnapshotFailed, SessionClosed, BoxLost."""
+        session = self._get(session_id)
+        async with session.lock:
+            if session.closed:
+                raise SessionClosed(f"session {session_id[:80]!r} is closed")
+            await self._awake(session)
+            await self._snapshot(session, keep_globals=keep_globals)
+            assert session.snapshot_id is not None
+            return session.snapshot_id
+
+    async def hibernate(self, session_id: str) -> None:
+        """Put a session into a snapshot and stop its sandbox. One that can't be kept stays awake. Idempotent."""
+        session = self._sessions.get(session_id)
+        if session is not None:
+            async with session.lock:
+                await self._hibernate(session)
+
+    async def close(self, session_id: str) -> None:
+        """End a session for good: sandbox, snapshots and all. Idempotent; closes what was never opened, too."""
+        self._closed[session_id] = None
+        while len(self._closed) > MAX_CLOSED:
+            self._closed.popitem(last=False)
+        session = self._sessions.get(session_id)
+        if session is None:
+            return
+        with anyio.CancelScope(shield=True):
+            if session.box is not None and session.lock.locked():
+                await session.box.aclose()  # a call that is under way ends now
+            async with session.lock:
+                if session.closed:
+                    return
+                session.closed = True
+                await self._stop(session)
+                self._sessions.pop(session_id, None)
+                self._record(session_id).unlink(missing_ok=True)
+                if session.snapshot_id is not None:
+                    await self._delete(session.snapshot_id)
+                self.stats.closed += 1
+
+    # -- places
+
+    def _get(self, session_id: str) -> _Session:
+        if session_id in self._closed:
+            raise SessionClosed(f"session {session_id[:80]!r} is closed")
+        session = self._sessions.get(session_id)
+        if session is None:
+            if len(self._sessions) >= self._policy.held:
+                raise PoolFull(f"{len(self._sessions)} sessions are held, as many as may be; close some")
+            now = time.time()
+            session = self._sessions[session_id] = _Session(session_id, now, now)
+            self.stats.opened += 1
+        return session
+
+    async def _awake(self, session: _Session) -> SessionBox:
+        if session.box is None:
+            await self._make_room()
+            self._live += 1
+            try:
+                session.box = await self._provider.open_session(self._limits, session.snapshot_id)
+            except NoSuchSnapshot as error:
+                self._live -= 1
+                session.closed = True
+                self._sessions.pop(session.session_id, None)
+                raise SessionClosed(f"session {session.session_id[:80]!r} lost its snapshot: {error}") from error
+            except BaseException:
+                self._live -= 1
+                raise
+            self.stats.woken += session.snapshot_id is not None
+            self._taken.set()
+        return session.box
+
+    async def _make_room(self) -> None:
+        """Below the number of live sessions: the longest idle one hibernates; with none idle, wait."""
+        while self._live >= self._policy.live:
+            idle = (one for one in self._sessions.values() if one.box is not None and not one.lock.locked())
+            oldest = next(idle, None)
+            if oldest is None:
+                self._freed = anyio.Event()
+                with anyio.move_on_after(1):
+                    await self._freed.wait()
+                continue
+            async with oldest.lock:
+                if not await self._hibernate(oldest):
+                    raise PoolFull(f"{self._live} sessions are live and none of them can hibernate")
+
+    async def _hibernate(self, session: _Session) -> bool:
+        """With the session's lock held. False when its state can't be kept, so that it must stay where it is."""
+        if session.box is None:
+            return True
+        if session.dirty_since is not None or session.snapshot_id is None:
+            try:
+                await self._snapshot(session)
+            except BoxLost as error:
+                await self._lose(session, error)
+                return True
+            except SnapshotFailed as error:
+                self.stats.snapshot_failures += 1
+                _log.warning("session_not_kept", session=session.session_id[:80], why=str(error))
+                return False
+        await self._stop(session)
+        self.stats.hibernated += 1
+        return True
+
+    async def _snapshot(self, session: _Session, *, keep_globals: bool | None = None) -> None:
+        assert session.box is not None
+        wanted = self._policy.keep_globals if keep_globals is None else keep_globals
+        before = session.snapshot_id
+        if self._disk_bytes > self._policy.disk_bytes and await self.collect() > self._policy.disk_bytes:
+            raise SnapshotFailed(f"snapshots take {self._disk_bytes} bytes, over their {self._policy.disk_bytes}")
+        snapshot = await session.box.snapshot(keep_globals=wanted)
+        self._disk_bytes += snapshot.size_bytes
+        session.snapshot_id, session.dirty_since = snapshot.snapshot_id, None
+        self._write(session)
+        self.stats.checkpoints += 1
+        if before is not None:
+            await self._delete(before)
+
+    async def _delete(self, snapshot_id: str) -> None:
+        try:
+            await self._provider.delete(snapshot_id)
+        except SandboxGymError as error:
+            _log.warning("snapshot_not_deleted", snapshot=snapshot_id, why=str(error))
+
+    async def _lose(self, session: _Session, why: object) -> None:
+        """The sandbox is gone, or of no more use; the next call goes on from the last snapshot."""
+        _log.warning("session_lost", session=session.session_id[:80], why=str(why), snapshot=session.snapshot_id)
+        self.stats.lost += 1
+        session.restored, session.dirty_since = True, None
+        await self._stop(session)
+
+    async def _stop(self, session: _Session) -> None:
+        box, session.box = session.box, None
+        if box is not None:
+            self._live -= 1
+            self._freed.set()
+            await box.aclose()
+
+    # -- records
+
+    def _record(self, session_id: str) -> Path:
+        return self._folder / f"{hashlib.sha256(session_id.encode('utf-8', 'surrogatepass')).hexdigest()[:40]}.json"
+
+    def _write(self, session: _Session) -> None:
+        document = {key: getattr(session, key) for key in ("session_id", "created_at", "last_used", "snapshot_id")}
+        path = self._record(session.session_id)
+        new = path.with_suffix(".new")
+        new.write_text(json.dumps(document))
+        new.rename(path)
+
+    def _load(self) -> None:
+        for path in self._folder.glob("*.json"):
+            try:
+                document = json.loads(path.read_text())
+                session = _Session(**document, restored=True)
+            except (ValueError, TypeError) as error:
+                _log.warning("session_record_unreadable", path=str(path), why=str(error))
+                continue
+            self._sessions[session.session_id] = session
+
+    # -- time
+
+    async def run(self, *, task_status: anyio.abc.TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
+        """Hibernate, checkpoint, expire and collect, until cancelled."""
+        task_status.started()
+        collected = 0.0
+        while True:
+            await anyio.sleep(SWEEP_S)
+            try:
+                await self._sweep()
+                if time.monotonic() - collected > 30:
+                    collected = time.monotonic()
+                    await self.collect()
+            except SandboxGymError as error:
+                _log.warning("session_sweep_failed", why=str(error))
+
+    async def keep_prepared(self) -> None:
+        """Have sandboxes ready before they are asked for, until cancelled."""
+        if not isinstance(self._provider, SupportsPreparing):
+            return
+        while True:
+            try:
+                await self._provider.prepare()
+            except SandboxGymError as error:
+                _log.warning("sessions_not_prepared", why=str(error))
+                await anyio.sleep(5)
+            await self._taken.wait()
+            self._taken = anyio.Event()
+
+    async def _sweep(self) -> None:
+        now, policy = time.time(), self._policy
+        for session in list(self._sessions.values()):
+            if session.lock.locked():
+                continue
+            if now - session.last_used > policy.ttl_s:
+                await self.close(session.session_id)
+            elif session.box is not None:
+                async with session.lock:
+                    dirty = session.dirty_since
+                    if now - session.last_used > policy.idle_s:
+                        await self._hibernate(session)
+                    elif dirty is not None and time.monotonic() - dirty > policy.checkpoint_s:
+                        await self._try_checkpoint(session)
+
+    async def _try_checkpoint(self, session: _Session) -> None:
+        if session.box is None:
+            return
+        try:
+            await self._snapshot(session)
+        except BoxLost as error:
+            await self._lose(session, error)
+        except SnapshotFailed as error:
+            self.stats.snapshot_failures += 1
+            session.dirty_since = time.monotonic()
+            _log.warning("session_not_kept", session=session.session_id[:80], why=str(error))
+
+    async def collect(self) -> int:
+        """Delete snapshots that no session needs, down to the disk budget; the bytes that are left."""
+        pinned = {one.snapshot_id for one in self._sessions.values() if one.snapshot_id is not None}
+        self._disk_bytes = await self._provider.collect(budget_bytes=self._policy.disk_bytes, pinned=pinned)
+        return self._disk_bytes
+
+    def stats_dict(self) -> dict[str, int]:
+        """Counters and gauges by name."""
+        return {**asdict(self.stats), "live": self.live, "hibernated_now": self.hibernated}
+
+    async def aclose(self) -> None:
+        """Hibernate what can be kept, stop the rest."""
+        with anyio.CancelScope(shield=True):
+            for session in list(self._sessions.values()):
+                async with session.lock:
+                    if session.box is not None and not await self._hibernate(session):
+                        await self._stop(session)
+            with contextlib.suppress(SandboxGymError):
+                await self.collect()
+
+
+@asynccontextmanager
+async def holding(provider: SessionProvider, folder: Path, limits: Limits, policy: Policy) -> AsyncIterator[Sessions]:
+    """Sessions, with their housekeeping under way; at the end what can be kept is kept."""
+    sessions = Sessions(provider, folder, limits, policy)
+    async with anyio.create_task_group() as tasks:
+        await tasks.start(sessions.run)
+        tasks.start_soon(sessions.keep_prepared)
+        try:
+            yield sessions
+        finally:
+            tasks.cancel_scope.cancel()
+            await sessions.aclose()
+            with anyio.CancelScope(shield=True):
+                await provider.aclose()
