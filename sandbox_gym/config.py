@@ -9,7 +9,13 @@ from typing import Literal
 from pydantic import Field
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, TomlConfigSettingsSource
 
-from sandbox_gym.limits import MIB, Limits
+from sandbox_gym.limits import MIB, Limits, Policy
+
+
+def _default_state_dir() -> Path:
+    if os.geteuid() == 0:
+        return Path("/var/lib/sandbox-gym")
+    return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "sandbox-gym"
 
 
 class Settings(BaseSettings):
@@ -38,6 +44,23 @@ class Settings(BaseSettings):
     reasoning_format_penalty: float = 0.0
     """The reward of an answer that leaves think tags in its final text, as code_gen's setting of that name."""
 
+    state_dir: Path = Field(default_factory=_default_state_dir)
+    """What outlives a process: held sessions and their snapshots."""
+    session_ttl_s: float = Field(24 * 3600, gt=0)
+    """Seconds after its last call when a session is closed."""
+    session_idle_s: float = Field(60, gt=0)
+    """Seconds after its last call when a session hibernates."""
+    session_checkpoint_s: float = Field(30, gt=0)
+    """Seconds after a call when a session is snapshotted: the most that a crash can cost it."""
+    session_keep_globals: bool = False
+    """Keep Python's picklable globals over hibernation; the tools say which names were lost."""
+    sessions_live: int = Field(64, ge=1)
+    """Sessions in sandboxes at once; the longest idle one hibernates for the next."""
+    sessions_held: int = Field(20_000, ge=1)
+    """Sessions at all."""
+    snapshot_disk_mb: int = Field(8192, ge=1)
+    """Disk for all snapshots, in MiB."""
+
     host: str = "127.0.0.1"
     port: int = Field(8080, ge=0, le=65535)
     token: str = Field("", repr=False)
@@ -63,6 +86,24 @@ class Settings(BaseSettings):
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
         return init_settings, env_settings, TomlConfigSettingsSource(settings_cls)
+
+    def session_limits(self) -> Limits:
+        """The caps of a session's sandbox as a whole; each call has its own wall time."""
+        return Limits(
+            cpu_time_s=24 * 3600, wall_time_s=30 * 24 * 3600, memory_bytes=self.memory_limit_mb * MIB, processes=128
+        )
+
+    def session_policy(self) -> Policy:
+        """How sessions are held."""
+        return Policy(
+            ttl_s=self.session_ttl_s,
+            idle_s=self.session_idle_s,
+            checkpoint_s=self.session_checkpoint_s,
+            live=self.sessions_live,
+            held=self.sessions_held,
+            disk_bytes=self.snapshot_disk_mb * MIB,
+            keep_globals=self.session_keep_globals,
+        )
 
     def limits(self) -> Limits:
         """The caps of one test; wall time is three times CPU time plus two seconds, a backstop against sleepers."""

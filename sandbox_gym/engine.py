@@ -14,9 +14,10 @@ import structlog
 from sandbox_gym.config import Settings
 from sandbox_gym.contract import Answer, Dialogue, Outcome, Plan, Run, State, StepOutcome, Verdict, Verifier
 from sandbox_gym.errors import BoxLost, DeadlineExceeded, ProviderDown, Unavailable
-from sandbox_gym.sandbox.api import Box, SupportsDialogue
+from sandbox_gym.sandbox.api import Box, Provider, SupportsDialogue
 from sandbox_gym.sandbox.pool import Pool
-from sandbox_gym.sandbox.registry import make_provider
+from sandbox_gym.sandbox.registry import make_provider, make_session_provider
+from sandbox_gym.sandbox.sessions import Sessions, holding
 
 _log = structlog.get_logger(__name__)
 T = TypeVar("T")
@@ -25,7 +26,16 @@ T = TypeVar("T")
 class Engine:
     """Runs plans in the pool's boxes and has them judged."""
 
-    def __init__(self, pool: Pool, *, attempts: int = 3, deadline_s: float = 600.0, image: str = "python") -> None:
+    def __init__(
+        self,
+        pool: Pool,
+        *,
+        attempts: int = 3,
+        deadline_s: float = 600.0,
+        image: str = "python",
+        sessions: Sessions | None = None,
+    ) -> None:
+        self.sessions = sessions
         self._pool = pool
         self._attempts = attempts
         self._deadline_s = deadline_s
@@ -150,15 +160,31 @@ def _grouped(steps: Sequence[Run | Dialogue]) -> list[list[Run] | Dialogue]:
 
 
 @asynccontextmanager
-async def open_engine(settings: Settings) -> AsyncIterator[Engine]:
-    """An engine over a pool of the settings' provider; both closed at the end. Raises ConfigurationError."""
+async def open_engine(settings: Settings, *, sessions: str = "") -> AsyncIterator[Engine]:
+    """An engine over a pool of the settings' provider; both closed at the end. Raises ConfigurationError.
+
+    `sessions`: hold stateful sandboxes too, kept under this name in the state folder.
+    """
+    provider = make_provider(settings)
     pool = Pool(
-        make_provider(settings),
+        provider,
         boxes=settings.boxes,
         box_max_tasks=settings.box_max_tasks,
         queue_size=settings.queue_size,
     )
     try:
-        yield Engine(pool, attempts=settings.attempts, deadline_s=settings.deadline_s)
+        async with _sessions(settings, provider, sessions) as held:
+            yield Engine(pool, attempts=settings.attempts, deadline_s=settings.deadline_s, sessions=held)
     finally:
         await pool.aclose()
+
+
+@asynccontextmanager
+async def _sessions(settings: Settings, provider: Provider, name: str) -> AsyncIterator[Sessions | None]:
+    folder = settings.state_dir / "sessions" / name
+    keeper = make_session_provider(settings, provider, folder) if name else None
+    if keeper is None:
+        yield None
+        return
+    async with holding(keeper, folder / "held", settings.session_limits(), settings.session_policy()) as held:
+        yield held

@@ -3,6 +3,7 @@
 SandboxGymError
 ├── RequestError            the caller's input: names the field, the value and the remedy   (HTTP 422)
 ├── ConfigurationError      settings or machine can't do what was asked for                 (at start)
+├── SessionClosed           a call or seed for a session that was closed                    (HTTP 409)
 └── Unavailable             ours, worth a retry; becomes *no verdict*, never reward 0       (HTTP 503)
     ├── BoxLost             a sandbox died, froze or broke the protocol
     ├── ProviderDown        no sandbox can be made
@@ -29,6 +30,10 @@ class RequestError(SandboxGymError):
 
 class ConfigurationError(SandboxGymError):
     """Settings or this machine can't give what was asked for; the message says what to change."""
+
+
+class SessionClosed(SandboxGymError):
+    """The session was closed; a late call or seed does not bring it back."""
 
 
 class Unavailable(SandboxGymError):

@@ -52,3 +52,23 @@ class Limits:
             wall_time_s=min(self.wall_time_s, wall_time_s or self.wall_time_s),
             memory_bytes=min(self.memory_bytes, memory_bytes or self.memory_bytes),
         )
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """How sessions are held. Times in seconds."""
+
+    ttl_s: float = 24 * 3600
+    """A session that nobody called for so long is closed."""
+    idle_s: float = 60
+    """A session idle for so long hibernates."""
+    checkpoint_s: float = 30
+    """A session that was called is snapshotted this long after the first call, so that a crash costs no more."""
+    live: int = 64
+    """Sessions in sandboxes at once; beyond it the longest idle one hibernates."""
+    held: int = 20_000
+    """Sessions at all; beyond it a new one is refused."""
+    disk_bytes: int = 8 << 30
+    """Disk for all snapshots; the oldest that no session needs go first, then new ones are refused."""
+    keep_globals: bool = False
+    """Keep Python's picklable globals in snapshots too."""

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from pathlib import Path
 
 from sandbox_gym.config import Settings
+from sandbox_gym.errors import ConfigurationError
 from sandbox_gym.sandbox.api import Provider
+from sandbox_gym.sandbox.snapshots import SessionProvider
 
 
 def _local(settings: Settings) -> Provider:
@@ -32,6 +35,27 @@ def _fake(settings: Settings) -> Provider:
 
 _MAKERS: Mapping[str, Callable[[Settings], Provider]] = {"local": _local, "docker": _docker, "fake": _fake}
 PROVIDERS = tuple(_MAKERS)
+
+
+def make_session_provider(settings: Settings, provider: Provider, folder: Path) -> SessionProvider | None:
+    """What opens sessions on `provider`, keeping their snapshots in `folder`; None where it can't hold any."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ConfigurationError(f"state_dir {settings.state_dir}: {error.strerror}; name another folder") from None
+    if provider.name == "local":
+        from sandbox_gym.sandbox.local import LocalProvider
+        from sandbox_gym.sandbox.local.sessions import LocalSessions
+
+        assert isinstance(provider, LocalProvider)
+        return LocalSessions(provider, folder, settings.session_limits())
+    if provider.name == "docker":
+        from sandbox_gym.sandbox.docker import DockerProvider
+        from sandbox_gym.sandbox.docker_sessions import DockerSessions
+
+        assert isinstance(provider, DockerProvider)
+        return DockerSessions(provider, folder / "globals")
+    return None
 
 
 def make_provider(settings: Settings) -> Provider:

@@ -21,8 +21,8 @@ import anyio
 import anyio.abc
 import structlog
 
-from sandbox_gym.errors import BoxLost, DeadlineExceeded, PoolFull, SandboxGymError
-from sandbox_gym.limits import Limits
+from sandbox_gym.errors import BoxLost, DeadlineExceeded, PoolFull, SandboxGymError, SessionClosed
+from sandbox_gym.limits import Limits, Policy
 from sandbox_gym.sandbox.snapshots import NoSuchSnapshot, SessionBox, SessionProvider, SnapshotFailed, SupportsPreparing
 
 GRACE_S: Final = 15.0
@@ -30,30 +30,6 @@ GRACE_S: Final = 15.0
 SWEEP_S: Final = 1.0
 MAX_CLOSED: Final = 100_000
 _log = structlog.get_logger(__name__)
-
-
-class SessionClosed(SandboxGymError):
-    """The session was closed; a late call or seed does not bring it back."""
-
-
-@dataclass(frozen=True, slots=True)
-class Policy:
-    """How sessions are held. Times in seconds."""
-
-    ttl_s: float = 24 * 3600
-    """A session that nobody called for so long is closed."""
-    idle_s: float = 60
-    """A session idle for so long hibernates."""
-    checkpoint_s: float = 30
-    """A session that was called is snapshotted this long after the first call, so that a crash costs no more."""
-    live: int = 64
-    """Sessions in sandboxes at once; beyond it the longest idle one hibernates."""
-    held: int = 20_000
-    """Sessions at all; beyond it a new one is refused."""
-    disk_bytes: int = 8 << 30
-    """Disk for all snapshots; the oldest that no session needs go first, then new ones are refused."""
-    keep_globals: bool = False
-    """Keep Python's picklable globals in snapshots too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +80,8 @@ class Sessions:
         self._live = 0
         self._freed = anyio.Event()
         self._taken = anyio.Event()
+        self._doom = anyio.Event()
+        self._doomed: list[_Session] = []
         self._disk_bytes = 0
         self.stats = SessionStats()
         folder.mkdir(parents=True, exist_ok=True)
@@ -182,14 +160,25 @@ class Sessions:
             async with session.lock:
                 await self._hibernate(session)
 
+    def discard(self, session_id: str) -> None:
+        """Forget a session now; its sandbox and snapshots go soon. The next call of that id opens a new one."""
+        session = self._sessions.pop(session_id, None)
+        if session is not None:
+            self._record(session_id).unlink(missing_ok=True)
+            self._doomed.append(session)
+            self._doom.set()
+
     async def close(self, session_id: str) -> None:
         """End a session for good: sandbox, snapshots and all. Idempotent; closes what was never opened, too."""
         self._closed[session_id] = None
         while len(self._closed) > MAX_CLOSED:
             self._closed.popitem(last=False)
-        session = self._sessions.get(session_id)
-        if session is None:
-            return
+        session = self._sessions.pop(session_id, None)
+        if session is not None:
+            self._record(session_id).unlink(missing_ok=True)
+            await self._end(session)
+
+    async def _end(self, session: _Session) -> None:
         with anyio.CancelScope(shield=True):
             if session.box is not None and session.lock.locked():
                 await session.box.aclose()  # a call that is under way ends now
@@ -198,8 +187,6 @@ class Sessions:
                     return
                 session.closed = True
                 await self._stop(session)
-                self._sessions.pop(session_id, None)
-                self._record(session_id).unlink(missing_ok=True)
                 if session.snapshot_id is not None:
                     await self._delete(session.snapshot_id)
                 self.stats.closed += 1
@@ -228,6 +215,7 @@ class Sessions:
                 self._live -= 1
                 session.closed = True
                 self._sessions.pop(session.session_id, None)
+                self._record(session.session_id).unlink(missing_ok=True)
                 raise SessionClosed(f"session {session.session_id[:80]!r} lost its snapshot: {error}") from error
             except BaseException:
                 self._live -= 1
@@ -345,13 +333,21 @@ class Sessions:
         if not isinstance(self._provider, SupportsPreparing):
             return
         while True:
+            await self._taken.wait()  # a server whose tools nobody calls keeps no sandbox for them
+            self._taken = anyio.Event()
             try:
                 await self._provider.prepare()
             except SandboxGymError as error:
                 _log.warning("sessions_not_prepared", why=str(error))
                 await anyio.sleep(5)
-            await self._taken.wait()
-            self._taken = anyio.Event()
+
+    async def bury(self) -> None:
+        """End discarded sessions as they come, until cancelled."""
+        while True:
+            await self._doom.wait()
+            self._doom = anyio.Event()
+            while self._doomed:
+                await self._end(self._doomed.pop())
 
     async def _sweep(self) -> None:
         now, policy = time.time(), self._policy
@@ -393,6 +389,8 @@ class Sessions:
     async def aclose(self) -> None:
         """Hibernate what can be kept, stop the rest."""
         with anyio.CancelScope(shield=True):
+            while self._doomed:
+                await self._end(self._doomed.pop())
             for session in list(self._sessions.values()):
                 async with session.lock:
                     if session.box is not None and not await self._hibernate(session):
@@ -408,6 +406,7 @@ async def holding(provider: SessionProvider, folder: Path, limits: Limits, polic
     async with anyio.create_task_group() as tasks:
         await tasks.start(sessions.run)
         tasks.start_soon(sessions.keep_prepared)
+        tasks.start_soon(sessions.bury)
         try:
             yield sessions
         finally:

@@ -13,6 +13,7 @@ from sandbox_gym.errors import RequestError
 from sandbox_gym.server.coding_tools import CodingTools
 from sandbox_gym.server.metrics_aggregate import aggregate_metrics
 from sandbox_gym.server.resources import JudgingEngine, Tool
+from sandbox_gym.server.session_tools import bash, python
 from sandbox_gym.server.wire import Document, VerifyFields, VerifyRequest, verdict_document
 from sandbox_gym.verifiers.coding import (
     CodingVerifier,
@@ -37,7 +38,12 @@ class CodingResources:
 
     @property
     def tools(self) -> Mapping[str, Tool]:
-        return {"run_code": self._tools.run_code, "run_tests": self._tools.run_tests}
+        return {
+            "run_code": self._tools.run_code,
+            "run_tests": self._tools.run_tests,
+            "bash": bash,
+            "python": python,
+        }
 
     def public_tests(self, row: Document) -> Document | None:
         """`public_tests` of a row or its `verifier_metadata`; the hidden `unit_tests` are never looked at."""

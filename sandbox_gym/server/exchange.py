@@ -14,8 +14,7 @@ import anyio
 import structlog
 from fastapi import Request, Response
 
-from sandbox_gym.errors import RequestError, SandboxGymError, Unavailable
-from sandbox_gym.server.sessions import SessionClosed
+from sandbox_gym.errors import RequestError, SandboxGymError, SessionClosed, Unavailable
 from sandbox_gym.server.wire import Document, dumps, loads, request_error_document
 
 MAX_BODY_BYTES = 256 * 1024 * 1024

@@ -16,7 +16,7 @@ from sandbox_gym.errors import RequestError, Unavailable
 from sandbox_gym.server.exchange import error_reply, read_document, reply, unavailable, while_connected
 from sandbox_gym.server.health import Health
 from sandbox_gym.server.resources import JudgingEngine, ResourcesServer, Tool, ToolCall, no_verdict
-from sandbox_gym.server.sessions import Sessions
+from sandbox_gym.server.seeds import Seeds
 from sandbox_gym.server.wire import VerifyRequest, check_shape
 
 SESSION_ID_KEY = "session_id"
@@ -47,7 +47,7 @@ class GymHost:
 
     def __init__(self, resources: ResourcesServer) -> None:
         self._resources = resources
-        self._sessions = Sessions()
+        self._seeds = Seeds()
         self._engine: JudgingEngine | None = None
         self._health: Health | None = None
 
@@ -92,7 +92,7 @@ class GymHost:
             "provider": engine.provider_name,
             "isolation": health.isolation,
             "reason": finding.reason,
-            "sessions": len(self._sessions),
+            "sessions": engine.sessions.stats_dict() if engine.sessions is not None else {},
             "stats": dict(engine.stats()),
         }
         return reply(document, 200) if finding.up else reply(document, 503, {"Retry-After": "5"})
@@ -101,17 +101,23 @@ class GymHost:
         """NeMo Gym's two bodies: the legacy one (empty, or the row itself) and the one with an id."""
         body = await read_document(request, empty_is_object=True)
         cookie_id = str(request.session[SESSION_ID_KEY])
+        engine, _ = self._running()
         if "resources_session_id" not in body:
-            self._sessions.seed(cookie_id, self._resources.public_tests(body))
+            self._seeds.seed(cookie_id, self._resources.public_tests(body))
+            _start_anew(engine, cookie_id)
             return reply({})
         seed = check_shape(_Seed, body)
         tests = self._resources.public_tests(seed.task_data or {})
-        self._sessions.seed(cookie_id, tests, session_id=seed.resources_session_id)
+        self._seeds.seed(cookie_id, tests, session_id=seed.resources_session_id)
+        _start_anew(engine, cookie_id)
         return reply({"resources_session_id": seed.resources_session_id})
 
     async def close_session(self, request: Request) -> Response:
         closing = check_shape(_Close, await read_document(request))
-        self._sessions.close(closing.resources_session_id)
+        cookie_id = self._seeds.close(closing.resources_session_id)
+        engine, _ = self._running()
+        if cookie_id is not None and engine.sessions is not None:
+            await engine.sessions.close(cookie_id)
         return reply({"resources_session_id": closing.resources_session_id})
 
     async def verify(self, request: Request) -> Response:
@@ -126,6 +132,7 @@ class GymHost:
         isolation = (fields.verdict or {}).get("isolation")
         if isolation and isolation != "none":
             health.saw_verdict(str(isolation))
+        _start_anew(engine, str(request.session[SESSION_ID_KEY]))
         return reply(fields.answer(wanted))
 
     async def aggregate_metrics(self, request: Request) -> Response:
@@ -140,13 +147,20 @@ class GymHost:
     async def call_tool(self, tool: Tool, request: Request) -> Response:
         body = await read_document(request)
         engine, _ = self._running()
-        call = ToolCall(body, self._sessions.public_tests(str(request.session[SESSION_ID_KEY])))
+        cookie_id = str(request.session[SESSION_ID_KEY])
+        call = ToolCall(body, self._seeds.public_tests(cookie_id), cookie_id)
         return reply(await while_connected(request, lambda: tool(engine, call)))
 
     def _running(self) -> tuple[JudgingEngine, Health]:
         if self._engine is None or self._health is None:
             raise Unavailable("the server is starting or stopping")
         return self._engine, self._health
+
+
+def _start_anew(engine: JudgingEngine, cookie_id: str) -> None:
+    """A seed begins a rollout and a verify ends one: either way the sandbox of an earlier one is not to be seen."""
+    if engine.sessions is not None:
+        engine.sessions.discard(cookie_id)
 
 
 def _wants_body(request: Request) -> bool:

@@ -22,7 +22,9 @@ Build = Callable[[Settings, str], ResourcesServer]
 
 def serve(resources: ResourcesServer, settings: Settings) -> None:
     """Serve until a signal. Raises ConfigurationError before the bind."""
-    app = build_app(resources, lambda: open_engine(settings), settings)
+    app = build_app(
+        resources, lambda: open_engine(settings, sessions=f"{resources.name}-{settings.port or os.getpid()}"), settings
+    )
     uvicorn.run(
         app,
         host=settings.host,

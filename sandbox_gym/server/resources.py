@@ -8,6 +8,7 @@ from typing import Protocol, TypeVar
 
 from sandbox_gym.contract import Answer, Outcome, Plan, Run, State, Verdict, Verifier
 from sandbox_gym.errors import Unavailable
+from sandbox_gym.sandbox.sessions import Sessions
 from sandbox_gym.server.wire import Document, VerifyFields, VerifyRequest
 
 T = TypeVar("T")
@@ -27,13 +28,19 @@ class JudgingEngine(Protocol):
 
     def stats(self) -> dict[str, int]: ...
 
+    @property
+    def sessions(self) -> Sessions | None:
+        """Stateful sandboxes, where the provider has them."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """A tool's arguments, and the public tests that the session was seeded with, if it was."""
+    """A tool's arguments, whose session calls, and the public tests that it was seeded with, if it was."""
 
     arguments: Document
     public_tests: Document | None
+    session_id: str = ""
 
 
 Tool = Callable[[JudgingEngine, ToolCall], Awaitable[Document]]

@@ -7,6 +7,7 @@ slot when it is known, so that opening one costs a mount and a fork.
 from __future__ import annotations
 
 import fcntl
+import hashlib
 import os
 import secrets
 from collections.abc import Callable, Mapping, Sequence, Set
@@ -27,10 +28,11 @@ from sandbox_gym.sandbox.local import mounts
 from sandbox_gym.sandbox.local.holders import holders, work_mounts
 from sandbox_gym.sandbox.local.jail import SESSION_UID
 from sandbox_gym.sandbox.local.provider import LocalBox, LocalProvider
-from sandbox_gym.sandbox.local.store import Record, Store
+from sandbox_gym.sandbox.local.store import Layer, Record, Store
 from sandbox_gym.sandbox.local.trees import CopyTrees, OverlayTrees, Trees, remove_tree
 from sandbox_gym.sandbox.snapshots import Snapshot, SnapshotFailed
 
+RUN = Path("/run/sandbox-gym")
 MAX_LAYERS = 12
 """A longer stack is stored as one whole layer."""
 _log = structlog.get_logger(__name__)
@@ -72,10 +74,10 @@ class LocalSessions:
         self._provider, self._limits, self._warm = provider, limits, warm
         root.mkdir(parents=True, exist_ok=True)
         self._lock = _own(root)
-        live = root / "live"
-        mounts.unmount_below(live)  # of an owner that was killed
-        remove_tree(live)
-        self._trees = _trees(live, limits)
+        self.live = _live_folder(root)
+        mounts.unmount_below(self.live)  # of an owner that was killed
+        remove_tree(self.live)
+        self._trees = _trees(self.live, limits)
         self._store = Store(root)
         self._layers: dict[str, _Layer] = {}
         self._unsealed: dict[str, _Unsealed] = {}
@@ -197,27 +199,31 @@ class LocalSessions:
 
     def _seal(self, snapshot: Snapshot, layers: tuple[_Layer, ...], blob: bytes) -> Snapshot:
         """Blocking. Layers that are in memory only get their place on disk; a long stack becomes one layer."""
-        size = files = 0
-        if len(layers) > MAX_LAYERS:
-            layers = (_Layer(self._merged(layers)),)
-        for layer in reversed(layers):
-            if not layer.digest:
-                sealed = self._store.seal(layer.path)
-                layer.digest, size, files = sealed.digest, sealed.size_bytes, sealed.files
-                layer.path = self._store.layer_path(sealed.digest)
-        digests = tuple(layer.digest for layer in layers)
-        done = replace(snapshot, digest=digests[0] if digests else "", size_bytes=size, files=files)
+        try:
+            if len(layers) > MAX_LAYERS:
+                raise SnapshotFailed("a long stack")
+            for layer in reversed(layers):
+                if not layer.digest:
+                    layer.digest = self._store.seal(layer.path).digest
+                    layer.path = self._store.layer_path(layer.digest)
+            top = self._store.layer(layers[0].digest)
+            digests = tuple(layer.digest for layer in layers)
+        except SnapshotFailed:  # what one layer holds may be what a later one took away
+            if len(layers) == 1:
+                raise
+            top = self._merged(layers)
+            digests = (top.digest,)
+        done = replace(snapshot, digest=digests[0], size_bytes=top.size_bytes, files=top.files)
         self._store.write(Record(done, digests), blob)
         return done
 
-    def _merged(self, layers: tuple[_Layer, ...]) -> Path:
+    def _merged(self, layers: tuple[_Layer, ...]) -> Layer:
         slot = self._trees.slot(f"m{secrets.token_hex(4)}")
         try:
             self._trees.fill(slot, [layer.path for layer in layers])
-            whole = self._store.seal(slot)
+            return self._store.seal(slot)
         finally:
             self._trees.dispose(slot)
-        return self._store.layer_path(whole.digest)
 
     async def dispose(self, room: _Room, layers: tuple[_Layer, ...]) -> None:
         """A session's room and stack; what others build on stays."""
@@ -315,6 +321,13 @@ def _own(root: Path) -> int:
             f"state_dir: another process keeps its sessions in {root}; name another folder"
         ) from None
     return lock
+
+
+def _live_folder(root: Path) -> Path:
+    """Where slots are: as root below /run, which any box's user can pass through, whoever may read the state folder."""
+    if os.geteuid() != 0:
+        return root / "live"
+    return RUN / hashlib.sha256(os.fsencode(root.resolve())).hexdigest()[:12]
 
 
 def _trees(live: Path, limits: Limits) -> Trees:

@@ -95,7 +95,7 @@ class Store:
         for unfinished in (*self._layers.glob(".new-*"), *self._records.glob(".*"), *self._globals.glob(".*")):
             remove_tree(unfinished) if unfinished.is_dir() else unfinished.unlink()
         self._index = {path.stem: _parse(path) for path in self._records.glob("*.json")}
-        self._sizes = {path.name: _disk_bytes(path) for path in self._layers.iterdir()}
+        self._sizes = {path.name: _on_disk(path) for path in self._layers.iterdir()}
 
     def layer_path(self, digest: str) -> Path:
         return self._layers / digest[:32]
@@ -112,8 +112,12 @@ class Store:
                     new.rename(path)
             finally:
                 remove_tree(new)
-            self._sizes[path.name] = layer.size_bytes
+            self._sizes[path.name] = (layer.size_bytes, layer.files)
         return layer
+
+    def layer(self, digest: str) -> Layer:
+        """A layer that is kept. Raises KeyError."""
+        return Layer(digest, *self._sizes[digest[:32]])
 
     def write(self, record: Record, globals_blob: bytes) -> None:
         """Keep a snapshot. Once this returns it survives a crash of this process."""
@@ -172,7 +176,7 @@ class Store:
 
     def used_bytes(self) -> int:
         """Disk that all layers take."""
-        return sum(self._sizes.values())
+        return sum(size for size, _files in self._sizes.values())
 
 
 def _parse(path: Path) -> Record:
@@ -180,8 +184,10 @@ def _parse(path: Path) -> Record:
     return Record(Snapshot(**document["snapshot"]), tuple(document["layers"]))
 
 
-def _disk_bytes(folder: Path) -> int:
-    return sum(entry.stat(follow_symlinks=False).st_blocks * 512 for _path, entry in _walk(folder))
+def _on_disk(folder: Path) -> tuple[int, int]:
+    """Bytes of disk, and how many entries."""
+    blocks = [entry.stat(follow_symlinks=False).st_blocks for _path, entry in _walk(folder)]
+    return sum(blocks) * 512, len(blocks)
 
 
 def _write_whole(path: Path, data: bytes) -> None:

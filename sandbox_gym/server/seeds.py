@@ -1,4 +1,4 @@
-"""Seeded sessions: the public tests of rows being worked on, bounded in number and bytes, oldest out first.
+"""Seeds: the public tests of rows being worked on, bounded in number and bytes, oldest out first.
 
 Knows nothing of HTTP. Ids come from cookies that anyone can forge, so nothing secret is kept here.
 """
@@ -9,7 +9,7 @@ import json
 from collections import OrderedDict
 from dataclasses import dataclass
 
-from sandbox_gym.errors import RequestError, SandboxGymError
+from sandbox_gym.errors import RequestError, SessionClosed
 from sandbox_gym.server.wire import Document
 
 MAX_SESSIONS = 10_000
@@ -17,21 +17,17 @@ MAX_SESSION_BYTES = 16 * 1024 * 1024
 MAX_TOTAL_BYTES = 256 * 1024 * 1024
 
 
-class SessionClosed(SandboxGymError):
-    """A seed that comes after its session's close: it must not bring the session back."""
-
-
 @dataclass(frozen=True, slots=True)
-class _Session:
+class _Seed:
     public_tests: Document | None
     size_bytes: int
 
 
-class Sessions:
-    """Sessions by cookie, and by the id that later NeMo Gym clients choose."""
+class Seeds:
+    """What sessions were seeded with, by cookie, and by the id that later NeMo Gym clients choose."""
 
     def __init__(self) -> None:
-        self._by_cookie: OrderedDict[str, _Session] = OrderedDict()
+        self._by_cookie: OrderedDict[str, _Seed] = OrderedDict()
         self._cookies: OrderedDict[str, str] = OrderedDict()
         self._closed: OrderedDict[str, None] = OrderedDict()
         self._total_bytes = 0
@@ -53,7 +49,7 @@ class Sessions:
         if size_bytes > MAX_SESSION_BYTES:
             remedy = f"keep public tests under {MAX_SESSION_BYTES} bytes"
             raise RequestError("public_tests", f"is {size_bytes} bytes of JSON", remedy)
-        self._by_cookie[cookie_id] = _Session(public_tests, size_bytes)
+        self._by_cookie[cookie_id] = _Seed(public_tests, size_bytes)
         self._total_bytes += size_bytes
         while len(self._by_cookie) > MAX_SESSIONS or self._total_bytes > MAX_TOTAL_BYTES:
             self._drop(next(iter(self._by_cookie)))
@@ -62,13 +58,14 @@ class Sessions:
         session = self._by_cookie.get(cookie_id)
         return None if session is None else session.public_tests
 
-    def close(self, session_id: str) -> None:
-        """Forget a session for good. Closing twice, or what was never seeded, is fine."""
+    def close(self, session_id: str) -> str | None:
+        """Forget a session for good; its cookie, where it was seeded. Closing twice, or what never was, is fine."""
         self._closed[session_id] = None
         _trim(self._closed)
         cookie_id = self._cookies.pop(session_id, None)
         if cookie_id is not None:
             self._drop(cookie_id)
+        return cookie_id
 
     def _drop(self, cookie_id: str) -> None:
         session = self._by_cookie.pop(cookie_id, None)
