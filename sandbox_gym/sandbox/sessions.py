@@ -138,7 +138,8 @@ class Sessions:
                     raise
                 finally:
                     session.last_used = time.time()
-                    self._sessions.move_to_end(session_id)
+                    if not session.closed:
+                        self._sessions.move_to_end(session_id)
                 return ToolReply(reply, answer, restored)
         raise DeadlineExceeded(f"session {session_id[:80]!r} gave no answer within {deadline_s:g} s")
 
@@ -180,12 +181,10 @@ class Sessions:
 
     async def _end(self, session: _Session) -> None:
         with anyio.CancelScope(shield=True):
+            session.closed = True
             if session.box is not None and session.lock.locked():
                 await session.box.aclose()  # a call that is under way ends now
             async with session.lock:
-                if session.closed:
-                    return
-                session.closed = True
                 await self._stop(session)
                 if session.snapshot_id is not None:
                     await self._delete(session.snapshot_id)

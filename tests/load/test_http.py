@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import re
-import signal
-import subprocess
-import sys
-import time
 from collections.abc import Iterator
-from pathlib import Path
 
 import anyio
 import httpx2 as httpx
 import pytest
+
+from tests.load.servers import ServerProcess
 
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(600)]
 DOUBLE = "print(2 * int(input()))"
@@ -21,26 +16,9 @@ DOUBLE = "print(2 * int(input()))"
 
 @pytest.fixture(scope="module", params=["local", "docker"])
 def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The base URL of `sandbox-gym serve coding` on a port the kernel chose."""
-    log = Path(tmp_path_factory.mktemp("server")) / "log"
-    command = [sys.executable, "-m", "sandbox_gym", "serve", "coding", "--port", "0", "--provider", request.param]
-    with log.open("wb") as output:
-        process = subprocess.Popen(command, stdout=output, stderr=output, env={**os.environ, "NO_COLOR": "1"})
-    try:
-        yield _address(process, log)
-    finally:
-        process.send_signal(signal.SIGTERM)
-        assert process.wait(60) in (0, -signal.SIGTERM), log.read_text()  # uvicorn ends by the signal it was told
-
-
-def _address(process: subprocess.Popen[bytes], log: Path) -> str:
-    for _ in range(600):
-        found = re.search(r"http://127\.0\.0\.1:\d+", log.read_text())
-        if found:
-            return found[0]
-        assert process.poll() is None, log.read_text()
-        time.sleep(0.1)
-    raise AssertionError(f"no address within 60 s: {log.read_text()}")
+    """The base URL of a server process."""
+    with ServerProcess(request.param, tmp_path_factory.mktemp("server")) as running:
+        yield running.url
 
 
 def body(source: str, inputs: list[str], outputs: list[str]) -> dict[str, object]:

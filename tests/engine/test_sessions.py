@@ -1,0 +1,218 @@
+"""Held sessions: hibernation, crashes, restarts and closing, on real sandboxes."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from pathlib import Path
+
+import anyio
+import pytest
+
+from sandbox_gym.errors import DeadlineExceeded, PoolFull, SessionClosed
+from sandbox_gym.limits import MIB, Limits, Policy
+from sandbox_gym.sandbox.docker import DockerProvider
+from sandbox_gym.sandbox.docker_sessions import DockerSession, DockerSessions
+from sandbox_gym.sandbox.local import LocalProvider
+from sandbox_gym.sandbox.local.sessions import LocalSession, LocalSessions
+from sandbox_gym.sandbox.sessions import Sessions, ToolReply, holding
+
+pytestmark = [pytest.mark.anyio, pytest.mark.timeout(180)]
+LIMITS = Limits(cpu_time_s=300, wall_time_s=600, memory_bytes=256 * MIB, processes=64)
+Hold = Callable[..., AbstractAsyncContextManager[Sessions]]
+
+
+@pytest.fixture(params=["local", "docker"])
+def hold(request: pytest.FixtureRequest, tmp_path: Path) -> Hold:
+    """Opens held sessions; each opening of one test goes on from the one before."""
+
+    @asynccontextmanager
+    async def opened(**policy: object) -> AsyncIterator[Sessions]:
+        chosen = Policy(**{"idle_s": 1000, "checkpoint_s": 1000, **policy})  # type: ignore[arg-type]
+        if request.param == "local":
+            keeper = LocalSessions(LocalProvider(), tmp_path / "local", LIMITS)
+            async with holding(keeper, tmp_path / "held", LIMITS, chosen) as sessions:
+                yield sessions
+            return
+        provider = DockerProvider()
+        docker = DockerSessions(provider, tmp_path / "globals")
+        try:
+            async with holding(docker, tmp_path / "held", LIMITS, chosen) as sessions:
+                yield sessions
+        finally:
+            await provider.aclose()
+
+    return opened
+
+
+async def bash(sessions: Sessions, session_id: str, command: str) -> ToolReply:
+    request = {"op": "bash", "timeout_s": 20, "output_bytes": 4000}
+    return await sessions.call(session_id, request, command.encode(), timeout_s=20)
+
+
+async def text(sessions: Sessions, session_id: str, command: str) -> str:
+    return (await bash(sessions, session_id, command)).body.decode()
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    with anyio.fail_after(30):
+        while not condition():
+            await anyio.sleep(0.02)
+
+
+async def close_all(sessions: Sessions, *ids: str) -> None:
+    for session_id in ids:
+        await sessions.close(session_id)
+
+
+def kill(sessions: Sessions, session_id: str) -> None:
+    box = sessions._sessions[session_id].box
+    if isinstance(box, LocalSession):
+        os.kill(box.box.pid, signal.SIGKILL)
+    else:
+        assert isinstance(box, DockerSession)
+        box.box.container.kill()
+
+
+async def test_an_idle_session_hibernates_and_wakes_where_it_was(hold: Hold) -> None:
+    async with hold(idle_s=0.5) as sessions:
+        await bash(sessions, "s", "mkdir d; cd d; echo 1 > f; export V=x")
+        assert (sessions.live, sessions.hibernated) == (1, 0)
+        await until(lambda: sessions.live == 0)
+        assert sessions.hibernated == 1
+        assert await text(sessions, "s", "pwd; cat f; echo $V") == "/work/d\n1\nx\n"
+        assert sessions.stats.woken == 1
+        await close_all(sessions, "s")
+
+
+async def test_more_sessions_than_sandboxes(hold: Hold) -> None:
+    async with hold(live=2) as sessions:
+        names = [f"s{number}" for number in range(5)]
+        for name in names:
+            await bash(sessions, name, f"echo {name} > me")
+        assert sessions.live == 2
+        for name in names:
+            assert await text(sessions, name, "cat me") == f"{name}\n"
+        assert (sessions.live, sessions.hibernated, sessions.stats.lost) == (2, 3, 0)
+        await close_all(sessions, *names)
+        assert (sessions.live, sessions.hibernated) == (0, 0)
+
+
+async def test_a_lost_sandbox_goes_on_from_its_last_snapshot_and_says_so(hold: Hold) -> None:
+    async with hold() as sessions:
+        await bash(sessions, "s", "echo kept > f")
+        await sessions.checkpoint("s")
+        await bash(sessions, "s", "echo gone > g")
+        kill(sessions, "s")
+        lost = await bash(sessions, "s", "true")
+        assert lost.lost
+        again = await bash(sessions, "s", "ls; cat f")
+        assert (again.body, again.restored, again.lost) == (b"f\nkept\n", True, False)
+        assert not (await bash(sessions, "s", "true")).restored
+        await close_all(sessions, "s")
+
+
+async def test_a_checkpoint_is_taken_without_being_asked_for(hold: Hold) -> None:
+    async with hold(checkpoint_s=0.2) as sessions:
+        await bash(sessions, "s", "echo kept > f")
+        await until(lambda: sessions.stats.checkpoints == 1)
+        kill(sessions, "s")
+        await bash(sessions, "s", "true")
+        assert await text(sessions, "s", "cat f") == "kept\n"
+        await close_all(sessions, "s")
+
+
+async def test_sessions_outlive_the_process_that_held_them(hold: Hold) -> None:
+    async with hold() as sessions:
+        await bash(sessions, "s", "echo 1 > f; cd /tmp")
+    async with hold() as sessions:
+        assert sessions.hibernated == 1
+        again = await bash(sessions, "s", "pwd; cat /work/f")
+        assert (again.body, again.restored) == (b"/tmp\n1\n", True)
+        await close_all(sessions, "s")
+    async with hold() as sessions:
+        assert sessions.hibernated == 0
+
+
+async def test_closed_is_closed(hold: Hold) -> None:
+    async with hold() as sessions:
+        await bash(sessions, "s", "echo 1 > f")
+        await sessions.checkpoint("s")
+        await sessions.close("s")
+        await sessions.close("s")
+        await sessions.close("never opened")
+        for name in ("s", "never opened"):
+            with pytest.raises(SessionClosed):
+                await bash(sessions, name, "true")
+        assert (sessions.live, sessions.hibernated) == (0, 0)
+        assert await sessions.collect() == 0
+
+
+async def test_a_close_ends_the_call_that_is_under_way(hold: Hold) -> None:
+    async with hold() as sessions, anyio.create_task_group() as tasks:
+        replies: list[ToolReply] = []
+
+        async def slow() -> None:
+            replies.append(await bash(sessions, "s", "sleep 15"))
+
+        tasks.start_soon(slow)
+        await until(lambda: sessions.live == 1)
+        await anyio.sleep(0.5)
+        with anyio.fail_after(10):
+            await sessions.close("s")
+            await until(lambda: bool(replies))
+        assert replies[0].lost
+
+
+async def test_a_discarded_session_starts_anew(hold: Hold) -> None:
+    async with hold() as sessions:
+        await bash(sessions, "s", "echo 1 > f")
+        sessions.discard("s")
+        sessions.discard("never opened")
+        assert await text(sessions, "s", "ls") == ""
+        await until(lambda: sessions.live == 1)
+        await close_all(sessions, "s")
+
+
+async def test_nobody_called_for_a_session(hold: Hold) -> None:
+    async with hold(ttl_s=0.5) as sessions:
+        await bash(sessions, "s", "true")
+        await until(lambda: "s" not in sessions)
+        with pytest.raises(SessionClosed):
+            await bash(sessions, "s", "true")
+
+
+async def test_as_many_as_may_be_held(hold: Hold) -> None:
+    async with hold(held=1) as sessions:
+        await bash(sessions, "a", "true")
+        with pytest.raises(PoolFull):
+            await bash(sessions, "b", "true")
+        assert await text(sessions, "a", "echo fine") == "fine\n"
+        await close_all(sessions, "a")
+
+
+async def test_a_cancelled_call_costs_the_sandbox_and_not_the_session(hold: Hold) -> None:
+    async with hold() as sessions:
+        await bash(sessions, "s", "echo kept > f")
+        await sessions.checkpoint("s")
+        request = {"op": "bash", "timeout_s": 20, "output_bytes": 4000}
+        with pytest.raises(DeadlineExceeded):
+            await sessions.call("s", request, b"sleep 15", timeout_s=20, deadline_s=0.5)
+        assert await text(sessions, "s", "cat f") == "kept\n"
+        await close_all(sessions, "s")
+
+
+async def test_the_disk_budget_holds(hold: Hold) -> None:
+    async with hold(disk_bytes=300_000) as sessions:
+        await bash(sessions, "a", "head -c 400000 /dev/urandom > f")
+        await sessions.hibernate("a")  # the last one that fits begins below the budget
+        assert sessions.live == 0
+        await bash(sessions, "b", "head -c 400000 /dev/urandom > f")
+        await sessions.hibernate("b")
+        assert sessions.live == 1
+        assert sessions.stats.snapshot_failures == 1
+        assert await text(sessions, "b", "stat -c %s f") == "400000\n"
+        assert await text(sessions, "a", "stat -c %s f") == "400000\n"
+        await close_all(sessions, "a", "b")
