@@ -5,6 +5,7 @@ and replies are frames on fd 3: `bash`, `python`, `read`, `write`, `save`, `sett
 """
 
 import errno
+import gc
 import os
 import signal
 import socket
@@ -20,6 +21,7 @@ MAX_FILE = 16 << 20
 def serve(spec):
     """Answer requests until the host closes the channel. `spec` is the run's; its `env` is where the session starts."""
     program.clean_interpreter(spec)
+    gc.disable()  # it writes to pages that are shared with the zygote, and there is nothing for it to find
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGPIPE, signal.SIG_IGN)
     Driver(socket.socket(fileno=os.dup(program.CHANNEL_FD)), spec).serve()
@@ -42,7 +44,7 @@ class Driver:
                 reply, body = self._answer(*frame)
                 self._channel.sendall(frames.pack(reply, body))
                 continue
-            data = self._channel.recv(1 << 18)
+            data = self._channel.recv(1 << 16)
             if not data:
                 return
             self._reader.feed(data)

@@ -77,7 +77,7 @@ class Supervisor:
         self._reading = want
 
     def _on_channel(self):
-        data = os.read(self._read_fd, 1 << 18)
+        data = os.read(self._read_fd, 1 << 16)
         if not data:
             self._ended = True
             if self._reading:
@@ -223,7 +223,8 @@ class Supervisor:
 def _load_session_modules():
     """The zygote must hold them: a session's program has nothing but what it was forked with."""
     package = sys.modules[__package__]
-    for name, source in package.lazy.items():
+    lazy, package.lazy = package.lazy, {}
+    for name, source in lazy.items():
         module = types.ModuleType("%s.%s" % (__package__, name))
         module.__package__ = __package__
         sys.modules[module.__name__] = module

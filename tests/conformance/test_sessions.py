@@ -191,6 +191,19 @@ async def test_a_writer_in_the_background_can_not_change_a_snapshot(keeper: Sess
     await box.aclose()
 
 
+async def test_snapshots_that_changed_nothing_or_back_again(keeper: SessionProvider) -> None:
+    box = await keeper.open_session(LIMITS)
+    kept = await box.snapshot()
+    for command in ("true", "echo 1 > a", "rm a", "echo 1 > a", "rm a; mkdir a; touch a/b", "true"):
+        await bash(box, command)
+        kept = await box.snapshot()
+    [one] = await fork(keeper, box, 1, LIMITS)
+    again = await keeper.open_session(LIMITS, kept.snapshot_id)
+    for session in (box, one, again):
+        assert (await bash(session, "find . -mindepth 1 | sort")).text == "./a\n./a/b\n"
+        await session.aclose()
+
+
 async def test_a_long_chain_of_snapshots(keeper: SessionProvider) -> None:
     box = await keeper.open_session(LIMITS)
     kept = None

@@ -33,6 +33,8 @@ from sandbox_gym.sandbox.local.trees import CopyTrees, OverlayTrees, Trees, remo
 from sandbox_gym.sandbox.snapshots import Snapshot, SnapshotFailed
 
 RUN = Path("/run/sandbox-gym")
+MAX_IN_MEMORY = 3
+"""Layers of a live session that may be in memory, which its cgroup pays for."""
 MAX_LAYERS = 12
 """A longer stack is stored as one whole layer."""
 _log = structlog.get_logger(__name__)
@@ -166,6 +168,8 @@ class LocalSessions:
         """The session's stack as it is now; the session goes on above it."""
         if self._trees.kind == "copy":
             return (await self._cut_layer(session),)
+        if sum(not layer.digest for layer in session.layers) >= MAX_IN_MEMORY:
+            await self._to_disk(session)
         old = await self.in_thread(lambda: work_mounts(session.box.pids(), WORK))
         layer = await self._cut_layer(session)
         self._retain([layer])
@@ -191,14 +195,38 @@ class LocalSessions:
             self._unsealed[snapshot.snapshot_id] = _Unsealed(snapshot, layers, blob)
             return snapshot
         try:
-            return await self.in_thread(lambda: self._seal(snapshot, layers, blob))
+            done = await self.in_thread(lambda: self._seal(snapshot, layers, blob))
+            await self._to_disk(session)
+            return done
         except OSError as error:
             raise SnapshotFailed(f"the work folder can't be kept: {error}") from error
         finally:
             await self.release(layers)
 
+    async def _to_disk(self, session: LocalSession) -> None:
+        """Put a session on the layers' places on disk, so that what it wrote so far leaves memory."""
+        before = session.layers
+        if self._trees.kind == "copy":
+            return
+        digests = await self.in_thread(lambda: self._digests(before)[0])
+        after = tuple(self._on_disk(digest) for digest in digests)
+        self._retain(after)
+        if await self.in_thread(lambda: self._trees.rebase(session.slot, [layer.path for layer in after])):
+            session.layers = after
+            await session.settle()
+            await self.release(before)
+        else:
+            await self.release(after)
+
     def _seal(self, snapshot: Snapshot, layers: tuple[_Layer, ...], blob: bytes) -> Snapshot:
         """Blocking. Layers that are in memory only get their place on disk; a long stack becomes one layer."""
+        digests, top = self._digests(layers)
+        done = replace(snapshot, digest=digests[0], size_bytes=top.size_bytes, files=top.files)
+        self._store.write(Record(done, digests), blob)
+        return done
+
+    def _digests(self, layers: tuple[_Layer, ...]) -> tuple[tuple[str, ...], Layer]:
+        """The stack's layers on disk, where they are put unless they are there, and what the topmost holds."""
         try:
             if len(layers) > MAX_LAYERS:
                 raise SnapshotFailed("a long stack")
@@ -206,16 +234,12 @@ class LocalSessions:
                 if not layer.digest:
                     layer.digest = self._store.seal(layer.path).digest
                     layer.path = self._store.layer_path(layer.digest)
-            top = self._store.layer(layers[0].digest)
-            digests = tuple(layer.digest for layer in layers)
+            return tuple(layer.digest for layer in layers), self._store.layer(layers[0].digest)
         except SnapshotFailed:  # what one layer holds may be what a later one took away
             if len(layers) == 1:
                 raise
             top = self._merged(layers)
-            digests = (top.digest,)
-        done = replace(snapshot, digest=digests[0], size_bytes=top.size_bytes, files=top.files)
-        self._store.write(Record(done, digests), blob)
-        return done
+            return (top.digest,), top
 
     def _merged(self, layers: tuple[_Layer, ...]) -> Layer:
         slot = self._trees.slot(f"m{secrets.token_hex(4)}")

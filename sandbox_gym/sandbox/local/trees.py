@@ -33,6 +33,10 @@ class Trees(Protocol):
         """What was written since the slot was filled or last cut, as a layer that is written no more."""
         ...
 
+    def rebase(self, slot: Path, layers: Sequence[Path]) -> bool:
+        """Put a slot on other layers of the same content; False when it was written meanwhile, or needs none."""
+        ...
+
     def dispose(self, slot: Path) -> None:
         """Remove a slot and what was written in it since its last cut. Idempotent."""
         ...
@@ -90,7 +94,8 @@ class OverlayTrees:
         return slot
 
     def fill(self, slot: Path, layers: Sequence[Path]) -> None:
-        self._stack(slot, list(layers) or [self._empty()])
+        # a layer that comes again below hides nothing of itself, and overlay refuses to see it twice
+        self._stack(slot, list(dict.fromkeys(layers)) or [self._empty()])
 
     def cut(self, slot: Path) -> Path:
         below = self._stacks[slot]
@@ -99,6 +104,15 @@ class OverlayTrees:
             self._uncover(slot)
         self._stack(slot, below)
         return below[0]
+
+    def rebase(self, slot: Path, layers: Sequence[Path]) -> bool:
+        upper = self._stacks[slot][0]
+        if any(upper.iterdir()):
+            return False
+        self._uncover(slot)
+        self.drop(upper)
+        self.fill(slot, layers)
+        return True
 
     def _uncover(self, slot: Path) -> None:
         """Take every mount off a slot. Each costs milliseconds, so a cut mounts over, and this comes later."""
@@ -139,6 +153,7 @@ class OverlayTrees:
 
     def close(self) -> None:
         mounts.unmount_below(self._root)
+        remove_tree(self._root)
 
 
 class CopyTrees:
@@ -166,6 +181,9 @@ class CopyTrees:
         cut = self._root / f"c{self._count}" / "u"
         copy_tree(slot, cut)
         return cut
+
+    def rebase(self, slot: Path, layers: Sequence[Path]) -> bool:
+        return False
 
     def dispose(self, slot: Path) -> None:
         remove_tree(slot)
