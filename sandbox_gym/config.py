@@ -29,7 +29,9 @@ class Settings(BaseSettings):
     box_max_tasks: int = Field(64, ge=1)
     """Tasks that one box serves, each after a proven reset, before it is replaced."""
     queue_size: int = Field(1000, ge=1)
-    """Verifies that may wait for a box; one more is answered 503."""
+    """Verifies that may wait for a box; one more is answered 429."""
+    tenant_weights: dict[str, float] = Field(default_factory=dict)
+    """Shares of the sandboxes by tenant (header X-Sandbox-Gym-Tenant); 1 for those not named."""
     deadline_s: float = Field(600.0, gt=0)
     """The longest a verify may take, waiting and retries included."""
     attempts: int = Field(3, ge=1)

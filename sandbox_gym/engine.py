@@ -2,25 +2,54 @@
 
 from __future__ import annotations
 
+import hashlib
 import time
+from collections import OrderedDict
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import replace
-from typing import TypeVar
+from dataclasses import dataclass, replace
+from typing import Final, TypeVar
 
 import anyio
 import structlog
 
 from sandbox_gym.config import Settings
-from sandbox_gym.contract import Answer, Dialogue, Outcome, Plan, Run, State, StepOutcome, Verdict, Verifier
-from sandbox_gym.errors import BoxLost, DeadlineExceeded, ProviderDown, Unavailable
+from sandbox_gym.contract import (
+    Answer,
+    Dialogue,
+    DialogueOutcome,
+    Outcome,
+    Plan,
+    Run,
+    State,
+    Status,
+    StepOutcome,
+    TestStatus,
+    Verdict,
+    Verifier,
+)
+from sandbox_gym.errors import BoxLost, DeadlineExceeded, LossEvidence, ProviderDown, Unavailable
+from sandbox_gym.observe.metrics import Metrics
 from sandbox_gym.sandbox.api import Box, Provider, SupportsDialogue
 from sandbox_gym.sandbox.pool import Pool
 from sandbox_gym.sandbox.registry import make_provider, make_session_provider
 from sandbox_gym.sandbox.sessions import Sessions, holding
 
+EVIDENCE_S: Final = 5.0
+MAX_QUARANTINE: Final = 1000
 _log = structlog.get_logger(__name__)
 T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who asks: whose share of the sandboxes it takes, and how long the answer is wanted."""
+
+    tenant: str = ""
+    deadline_s: float | None = None
+
+
+ANYONE = Caller()
 
 
 class Engine:
@@ -36,12 +65,18 @@ class Engine:
         sessions: Sessions | None = None,
     ) -> None:
         self.sessions = sessions
+        self.metrics = Metrics()
         self._pool = pool
         self._attempts = attempts
         self._deadline_s = deadline_s
         self._image = image
+        self._quarantine: OrderedDict[bytes, Outcome] = OrderedDict()
         self._crashes = 0
         self._verdicts = 0
+        self.metrics.watch_all("pool", pool.stats_dict)
+        if sessions is not None:
+            self.metrics.watch_all("sessions", sessions.stats_dict)
+            self.metrics.watch("snapshot_bytes", "Disk that snapshots take", lambda: sessions.disk_bytes)
 
     @property
     def provider_name(self) -> str:
@@ -49,7 +84,11 @@ class Engine:
 
     def stats(self) -> dict[str, int]:
         """Counters since the start: the pool's, and verdicts and crashes."""
-        return {**self._pool.stats.as_dict(), "verdicts": self._verdicts, "crashes": self._crashes}
+        return {**self._pool.stats_dict(), "verdicts": self._verdicts, "crashes": self._crashes}
+
+    def prefetch(self, image: str, count: int) -> None:
+        """A hint that `count` verifies on `image` come next."""
+        self._pool.prefetch(image, count)
 
     async def check(self) -> None:
         """Have one box. Raises Unavailable when none can be had."""
@@ -60,64 +99,114 @@ class Engine:
         self, verifier: Verifier[T], task: T, answer: Answer, *, deadline_s: float | None = None
     ) -> Verdict:
         """The verdict on `answer`. Raises RequestError from the plan, Unavailable when there can be no verdict."""
-        return (await self.judged(verifier, task, answer, deadline_s=deadline_s))[0]
+        return (await self.judged(verifier, task, answer, caller=Caller(deadline_s=deadline_s)))[0]
 
     async def judged(
-        self, verifier: Verifier[T], task: T, answer: Answer, *, deadline_s: float | None = None
+        self, verifier: Verifier[T], task: T, answer: Answer, *, caller: Caller = ANYONE
     ) -> tuple[Verdict, Plan, State | None]:
         """`verify`, with the plan and what it did; no state where the plan had nothing to run."""
         plan = verifier.plan(task, answer)
         timings: dict[str, float] = {}
         state, attempts = None, 1
         if plan.steps:
-            state, attempts = await self._attempt(verifier, task, plan, timings, deadline_s or self._deadline_s)
+            try:
+                state, attempts = await self._attempt(verifier, task, plan, timings, caller)
+            except Unavailable as error:
+                self.metrics.no_verdicts.labels(error.failure_kind).inc()
+                raise
         started = time.perf_counter()
         judged_state = state or State((), "none", self.provider_name)
         verdict = verifier.judge(task, plan, judged_state)
         timings["judge"] = time.perf_counter() - started
         self._verdicts += 1
+        failed = next((test.status.value for test in verdict.tests if test.status is not TestStatus.PASSED), "")
+        self.metrics.verdicts.labels(failed or ("failed" if verdict.failure_reason else "passed")).inc()
+        for phase, seconds in timings.items():
+            self.metrics.phases.labels(phase).observe(seconds)
         return replace(verdict, attempts=attempts, timings_s=timings), plan, state
 
-    async def run(self, run: Run, *, deadline_s: float | None = None) -> Outcome:
+    async def run(self, run: Run, *, caller: Caller = ANYONE) -> Outcome:
         """One program, outside any verdict: the tools' way in. Raises Unavailable."""
         plan = Plan(steps=(run,), image=self._image)
-        state, _ = await self._attempt(None, None, plan, {}, deadline_s or self._deadline_s)
+        state, _ = await self._attempt(None, None, plan, {}, caller)
         outcome = state.outcomes[0]
         assert isinstance(outcome, Outcome)
         return outcome
 
     async def _attempt(
-        self, verifier: Verifier[T] | None, task: T, plan: Plan, timings: dict[str, float], deadline_s: float
+        self, verifier: Verifier[T] | None, task: T, plan: Plan, timings: dict[str, float], caller: Caller
     ) -> tuple[State, int]:
         """The plan's state from the first box that lives through it, and how many tries that took."""
+        guilty = self._quarantine.get(_digest(plan))
+        if guilty is not None:
+            self.metrics.quarantined.inc()
+            return self._convicted(plan, guilty), 0
+        deadline_s = min(caller.deadline_s or self._deadline_s, self._deadline_s)
         deadline = time.monotonic() + deadline_s
         failure: Unavailable | None = None
+        kills: list[LossEvidence] = []
         for attempt in range(1, self._attempts + 1):
             left = deadline - time.monotonic()
             if left <= 0:
                 break
+            self.metrics.retries.inc(attempt > 1)
             try:
                 with anyio.fail_after(left):
-                    return await self._once(verifier, task, plan, timings), attempt
+                    return await self._once(verifier, task, plan, timings, caller.tenant), attempt
             except TimeoutError:
                 break
-            except (BoxLost, ProviderDown) as error:
-                self._crashes += isinstance(error, BoxLost)
+            except BoxLost as error:
+                failure = error
+                self._note_crash(error, attempt)
+                kills += [error.evidence] if error.evidence.points_at_program else []
+                if len(kills) == 2:
+                    return self._convicted(plan, self._convict(plan, kills)), attempt
+            except ProviderDown as error:
                 failure = error
                 _log.warning("attempt_failed", attempt=attempt, kind=error.failure_kind, why=str(error))
-                if isinstance(error, ProviderDown):
-                    await anyio.sleep(min(0.2 * attempt, max(0.0, deadline - time.monotonic())))
+                await anyio.sleep(min(0.2 * attempt, max(0.0, deadline - time.monotonic())))
         if failure is not None and time.monotonic() < deadline:
             raise failure
         raise DeadlineExceeded(f"no verdict within {deadline_s:g} s" + (f"; last: {failure}" if failure else ""))
 
-    async def _once(self, verifier: Verifier[T] | None, task: T, plan: Plan, timings: dict[str, float]) -> State:
+    def _note_crash(self, error: BoxLost, attempt: int) -> None:
+        evidence = error.evidence
+        cause = "program_memory" if evidence.points_at_program else "unexplained"
+        self._crashes += 1
+        self.metrics.crashes.labels(cause).inc()
+        _log.warning("box_lost", attempt=attempt, cause=cause, evidence=evidence.detail, why=str(error))
+
+    def _convict(self, plan: Plan, kills: Sequence[LossEvidence]) -> Outcome:
+        """A plan that killed two boxes, with evidence: the program's fault, now and when it is asked again."""
+        detail = f"ended {len(kills)} sandboxes, each at its memory cap"
+        outcome = Outcome(Status.MEMORY_LIMIT, detail=detail, tamper=("sandbox_killed",))
+        digest = _digest(plan)
+        self._quarantine[digest] = outcome
+        while len(self._quarantine) > MAX_QUARANTINE:
+            self._quarantine.popitem(last=False)
+        _log.warning("plan_quarantined", plan=digest.hex()[:16], why=detail)
+        return outcome
+
+    def _convicted(self, plan: Plan, outcome: Outcome) -> State:
+        first: StepOutcome = outcome
+        if isinstance(plan.steps[0], Dialogue):
+            first = DialogueOutcome(asker=Outcome(Status.OK), candidate=outcome)
+        return State((first,), "none", self.provider_name)
+
+    async def _once(
+        self, verifier: Verifier[T] | None, task: T, plan: Plan, timings: dict[str, float], tenant: str
+    ) -> State:
         started = time.perf_counter()
         pair = any(isinstance(step, Dialogue) for step in plan.steps)
-        async with self._pool.lease(plan.image, 2 if pair else 1) as boxes:
+        async with self._pool.lease(plan.image, 2 if pair else 1, tenant=tenant) as boxes:
             leased = time.perf_counter()
             timings["acquire"] = timings.get("acquire", 0.0) + leased - started
-            outcomes = await self._run_steps(verifier, task, plan, boxes)
+            try:
+                outcomes = await self._run_steps(verifier, task, plan, boxes)
+            except BoxLost as error:
+                with anyio.CancelScope(shield=True), anyio.move_on_after(EVIDENCE_S):
+                    error.evidence = max([await box.evidence() for box in boxes], key=lambda found: found.oom_kills)
+                raise
             timings["run"] = timings.get("run", 0.0) + time.perf_counter() - leased
             return State(tuple(outcomes), boxes[0].isolation, self.provider_name)
 
@@ -146,6 +235,20 @@ class Engine:
         return outcomes
 
 
+def _digest(plan: Plan) -> bytes:
+    """Names a plan by what it runs: programs, inputs and caps."""
+    digest = hashlib.sha256(plan.image.encode())
+    for step in plan.steps:
+        for run in (step.asker, step.candidate) if isinstance(step, Dialogue) else (step,):
+            program = run.program
+            head = (program.mode, program.main, program.argv, sorted(program.env.items()), program.entry_point)
+            digest.update(repr((head, run.limits, sorted(program.files))).encode("utf-8", "surrogatepass"))
+            for path in sorted(program.files):
+                digest.update(hashlib.sha256(program.files[path]).digest())
+            digest.update(hashlib.sha256(run.stdin).digest())
+    return digest.digest()
+
+
 def _grouped(steps: Sequence[Run | Dialogue]) -> list[list[Run] | Dialogue]:
     """Runs that follow each other, together: they travel in one round trip."""
     groups: list[list[Run] | Dialogue] = []
@@ -171,10 +274,15 @@ async def open_engine(settings: Settings, *, sessions: str = "") -> AsyncIterato
         boxes=settings.boxes,
         box_max_tasks=settings.box_max_tasks,
         queue_size=settings.queue_size,
+        weights=settings.tenant_weights,
     )
     try:
-        async with _sessions(settings, provider, sessions) as held:
-            yield Engine(pool, attempts=settings.attempts, deadline_s=settings.deadline_s, sessions=held)
+        async with _sessions(settings, provider, sessions) as held, anyio.create_task_group() as tasks:
+            tasks.start_soon(pool.run)
+            try:
+                yield Engine(pool, attempts=settings.attempts, deadline_s=settings.deadline_s, sessions=held)
+            finally:
+                tasks.cancel_scope.cancel()
     finally:
         await pool.aclose()
 

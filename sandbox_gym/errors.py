@@ -7,11 +7,13 @@ SandboxGymError
 └── Unavailable             ours, worth a retry; becomes *no verdict*, never reward 0       (HTTP 503)
     ├── BoxLost             a sandbox died, froze or broke the protocol
     ├── ProviderDown        no sandbox can be made
-    ├── PoolFull            the queue is full
+    ├── PoolFull            the queue is full                                        (HTTP 429)
     └── DeadlineExceeded    the request's time is up before a verdict
 """
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 
 class SandboxGymError(Exception):
@@ -43,10 +45,27 @@ class Unavailable(SandboxGymError):
     retry_after_s = 5
 
 
+@dataclass(frozen=True, slots=True)
+class LossEvidence:
+    """What the kernel or the provider says of a lost sandbox, beyond that it is lost."""
+
+    oom_kills: int = 0
+    """Processes that the kernel killed because the sandbox was at its memory cap."""
+    process_cap_hits: int = 0
+    """Times that a process could not be made because the sandbox was at its process cap."""
+    detail: str = ""
+
+    @property
+    def points_at_program(self) -> bool:
+        """Whether the program, and not the machine, can be held to have ended the sandbox."""
+        return self.oom_kills > 0
+
+
 class BoxLost(Unavailable):
     """The sandbox died, froze, or its guest broke the protocol."""
 
     failure_kind = "sandbox_lost"
+    evidence = LossEvidence()
 
 
 class ProviderDown(Unavailable):
@@ -56,10 +75,13 @@ class ProviderDown(Unavailable):
 
 
 class PoolFull(Unavailable):
-    """No place in the queue."""
+    """No place in the queue, or for another session."""
 
     failure_kind = "pool_full"
-    retry_after_s = 1
+
+    def __init__(self, message: str, *, retry_after_s: int = 1) -> None:
+        super().__init__(message)
+        self.retry_after_s = retry_after_s
 
 
 class DeadlineExceeded(Unavailable):

@@ -30,17 +30,25 @@ class FrameReader:
     def feed(self, data):
         self._buffer += data
 
+    def ready(self):
+        """Whether a whole frame is there. Raises BadFrame for lengths over their bounds."""
+        if len(self._buffer) < HEAD.size:
+            return False
+        return len(self._buffer) >= HEAD.size + sum(self._sizes())
+
+    def _sizes(self):
+        header_size, body_size = HEAD.unpack_from(self._buffer)
+        if header_size > self._max_header or body_size > self._max_body:
+            raise BadFrame("a frame of %d + %d bytes is over its bound" % (header_size, body_size))
+        return header_size, body_size
+
     def next(self):
         """The next whole frame, or None. Raises BadFrame."""
         buffer = self._buffer
-        if len(buffer) < HEAD.size:
+        if not self.ready():
             return None
-        header_size, body_size = HEAD.unpack_from(buffer)
-        if header_size > self._max_header or body_size > self._max_body:
-            raise BadFrame("a frame of %d + %d bytes is over its bound" % (header_size, body_size))
+        header_size, body_size = self._sizes()
         end = HEAD.size + header_size + body_size
-        if len(buffer) < end:
-            return None
         try:
             header = json.loads(bytes(buffer[HEAD.size : HEAD.size + header_size]).decode("utf-8"))
         except (ValueError, RecursionError):

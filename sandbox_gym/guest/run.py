@@ -24,6 +24,7 @@ class Run:
         self._input_left = header["stdin_size"] - len(body)
         self._limits = header["limits"]
         self.workdir = header.get("workdir", "")
+        self.quiet = header["mode"] == "session"  # nobody listens between its calls
         self._input = self._channel = None
         self._opened = self._relay_ended = False
         self._outputs = {}
@@ -288,7 +289,8 @@ class Run:
         bodies = [bytes(self._outputs[name][0]) for name in ("stdout", "stderr", "channel") if name in self._outputs]
         bodies += [b""] * (3 - len(bodies))
         header = {
-            "op": "result", "id": self.id, "status": verdict, "detail": detail, "exit_code": exit_code,
+            "op": "result", "id": self.id, "trace": self._header.get("trace", ""),
+            "status": verdict, "detail": detail, "exit_code": exit_code,
             "signal": signal_number, "wall_s": account.get("wall_s", time.monotonic() - self._started),
             "cpu_s": account.get("cpu_s", 0.0), "peak_bytes": account.get("peak_kb", 0) * 1024,
             "sizes": [len(body) for body in bodies], "tamper": tamper,

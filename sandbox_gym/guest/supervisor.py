@@ -9,6 +9,7 @@ import selectors
 import shutil
 import signal
 import sys
+import time
 import types
 
 from . import frames, zygote
@@ -33,6 +34,8 @@ class Supervisor:
         self._ended = False
         self._reading = False
         self._cancelling = False
+        self._beat_s = 0
+        self._beaten = 0.0
 
     # -- the channel
 
@@ -52,7 +55,7 @@ class Supervisor:
         while not (self._ended and self._current is None and not self._queue):
             if not self._selectable and not self._ended and self._backlog() < MAX_BACKLOG:
                 self._on_channel()
-            for key, _events in self.selector.select(self._current.tick() if self._current else None):
+            for key, _events in self.selector.select(self._pause()):
                 now = self.selector.get_map().get(key.fd)
                 if now is not None and now.data == key.data:  # an earlier callback may have closed it
                     key.data()
@@ -60,6 +63,22 @@ class Supervisor:
                 self._finish()
             self._start_next()
             self._regulate()
+
+    def _pause(self):
+        """Seconds until something is due; None when nothing is. A run that goes on is told by heartbeats."""
+        if self._current is None:
+            return None
+        pause = self._current.tick()
+        self._beat()
+        return min(pause, self._beat_s) if self._beat_s and not self._current.quiet else pause
+
+    def _beat(self):
+        now = time.monotonic()
+        if self._current is not None and self._current.quiet:
+            return
+        if self._beat_s and now - self._beaten >= self._beat_s:
+            self.send({"op": "beat"})
+            self._beaten = now
 
     def _backlog(self):
         runs = self._queue + ([self._current] if self._current else [])
@@ -85,6 +104,7 @@ class Supervisor:
                 self._reading = False
             return
         self._reader.feed(data)
+        self._beat()  # a long program may take longer to arrive than a silence is borne
         while True:
             frame = self._reader.next()
             if frame is None:
@@ -101,6 +121,7 @@ class Supervisor:
         self._dirs = header["dirs"]
         self._uid_base = header["uid_base"]
         self._limit_data = header["limit_data"]
+        self._beat_s = header.get("beat_s", 0)
         if header.get("sessions"):
             _load_session_modules()
         self._zygote_pid, self.zygote = zygote.start(self.tier)
@@ -186,6 +207,7 @@ class Supervisor:
     def _start_next(self):
         while self._current is None and self._queue:
             self._runs += 1
+            self._beaten = time.monotonic()
             self._current = self._queue.pop(0)
             uid = self._uid_base + self._runs % 20000 if self.tier == "uid" else 0
             workdir = "/scratch/work-%d" % uid if uid else "/scratch/work"

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 from sandbox_gym.contract import Dialogue, DialogueOutcome, Isolation, Outcome, Run
+from sandbox_gym.errors import LossEvidence
 
 
 class Box(Protocol):
@@ -25,6 +26,10 @@ class Box(Protocol):
 
     async def reset(self) -> bool:
         """Prove that nothing of earlier runs is left; False means the box must not be handed to another task."""
+        ...
+
+    async def evidence(self) -> LossEvidence:
+        """Of a box that was lost: what the kernel or the provider knows of it. Ask before `aclose`."""
         ...
 
     async def aclose(self) -> None:

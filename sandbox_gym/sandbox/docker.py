@@ -18,7 +18,7 @@ import anyio.to_thread
 from anyio.abc import ByteStream, SocketStream, UNIXSocketStream
 
 from sandbox_gym.contract import Dialogue, DialogueOutcome, Isolation, Outcome, Run
-from sandbox_gym.errors import BoxLost, ConfigurationError, ProviderDown
+from sandbox_gym.errors import BoxLost, ConfigurationError, LossEvidence, ProviderDown
 from sandbox_gym.limits import MIB
 from sandbox_gym.sandbox.api import Box, Capability
 from sandbox_gym.sandbox.bundle import BOOTSTRAP
@@ -107,6 +107,9 @@ class DockerBox:
 
     async def reset(self) -> bool:
         return await self.link.reset()
+
+    async def evidence(self) -> LossEvidence:
+        return await self._provider.inspect(self._container)
 
     @property
     def container(self) -> Container:
@@ -250,6 +253,20 @@ class DockerProvider:
     @property
     def prefix(self) -> str:
         return self._prefix
+
+    async def inspect(self, container: Container) -> LossEvidence:
+        """What the Engine recorded of a container's end; nothing when it is gone or the daemon is down."""
+
+        def state() -> dict[str, Any]:
+            container.reload()
+            return dict(container.attrs["State"])
+
+        try:
+            found = await self._call(state)
+        except self._errors as error:
+            return LossEvidence(detail=f"the Engine does not know it: {str(error)[:200]}")
+        detail = f"{found.get('Status')}, exit code {found.get('ExitCode')}"
+        return LossEvidence(oom_kills=int(found.get("OOMKilled") is True), detail=detail)
 
     async def remove(self, container: Container) -> None:
         """Kill and remove; a container that is gone already is fine."""

@@ -62,7 +62,7 @@ class Driver:
                 raise self._link.lost(f"its session answered nonsense ({error})") from error
             if frame is not None:
                 return frame
-            header, body = await self._link.receive(within_s)
+            header, body = await self._link.receive_patiently(within_s)
             if header.get("op") != "chan":
                 raise self._link.lost(f"its session ended: {str(header.get('status'))[:40]}")
             self._reader.feed(body)

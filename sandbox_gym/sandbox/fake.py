@@ -14,7 +14,7 @@ import anyio
 import anyio.lowlevel
 
 from sandbox_gym.contract import Dialogue, DialogueOutcome, Isolation, Outcome, Run, Status
-from sandbox_gym.errors import BoxLost, ProviderDown
+from sandbox_gym.errors import BoxLost, LossEvidence, ProviderDown
 from sandbox_gym.sandbox.api import Box, Capability
 
 
@@ -32,6 +32,8 @@ class Behaviour:
     peak_memory_bytes: int = 8 << 20
     lose_box: bool = False
     """The box dies while the program runs."""
+    oom_kills: int = 0
+    """What the kernel is said to know of a box that died."""
 
 
 def silent(run: Run) -> Behaviour:
@@ -49,6 +51,7 @@ class FakeBox:
         self.box_id = f"fake-{next(self._numbers)}"
         self._behave = behave
         self._closed = False
+        self._evidence = LossEvidence()
 
     @asynccontextmanager
     async def run_all(self, runs: Sequence[Run]) -> AsyncIterator[AsyncIterator[Outcome]]:
@@ -75,6 +78,7 @@ class FakeBox:
         behaviour = self._behave(run)
         if behaviour.lose_box:
             self._closed = True
+            self._evidence = LossEvidence(oom_kills=behaviour.oom_kills)
             raise BoxLost(f"{self.box_id} was lost, as its behaviour says")
         status = self._status(run, behaviour)
         ended = status in (Status.OK, Status.RUNTIME_ERROR)
@@ -106,6 +110,9 @@ class FakeBox:
 
     async def reset(self) -> bool:
         return not self._closed
+
+    async def evidence(self) -> LossEvidence:
+        return self._evidence
 
     async def aclose(self) -> None:
         self._closed = True

@@ -5,6 +5,7 @@ Owns the protocol's order and deadlines; knows nothing of how boxes are made. Ev
 
 from __future__ import annotations
 
+import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import asdict
@@ -12,6 +13,7 @@ from typing import Final
 
 import anyio
 import structlog
+import structlog.contextvars
 from anyio.abc import ByteStream
 
 from sandbox_gym.contract import Dialogue, DialogueOutcome, Outcome, Program, Run, Status
@@ -19,7 +21,14 @@ from sandbox_gym.errors import BoxLost
 from sandbox_gym.guest import frames
 from sandbox_gym.limits import Limits
 from sandbox_gym.sandbox.bundle import guest_bundle
+from sandbox_gym.sandbox.pressure import machine_pressure
 
+SILENCE_S: Final = 1.5
+"""Without a heartbeat for so long a box is frozen, unless the machine is too busy to tell."""
+BUSY_SILENCE_S: Final = 8.0
+LAG_S: Final = 0.25
+BUSY: Final = 0.5
+BEAT_S: Final = 0.4
 WINDOW: Final = 3
 """Runs sent ahead of their results: hides the round trip, bounds what early stop wastes."""
 GRACE_S: Final = 20.0
@@ -42,6 +51,7 @@ class GuestLink:
         self._reader = frames.FrameReader(max_header=1 << 16, max_body=_OUTCOME_MAX)
         self._blobs: dict[bytes, int] = {}
         self._next_id = 0
+        self._beats = False
         self._busy = False
         self.broken = False
 
@@ -92,8 +102,15 @@ class GuestLink:
     ) -> Header:
         """Send the guest and its configuration; its hello. `sessions`: the box will hold one, and needs its driver."""
         await self.introduce(
-            tier=tier, cgroup=cgroup, dirs=dirs, uid_base=uid_base, limit_data=limit_data, sessions=sessions
+            tier=tier,
+            cgroup=cgroup,
+            dirs=dirs,
+            uid_base=uid_base,
+            limit_data=limit_data,
+            sessions=sessions,
+            beat_s=BEAT_S,
         )
+        self._beats = True
         return await self.hello()
 
     async def introduce(
@@ -105,6 +122,7 @@ class GuestLink:
         uid_base: int,
         limit_data: bool,
         sessions: bool = False,
+        beat_s: float = 0.0,
     ) -> None:
         """Send the guest and its configuration: what each folder and cap is in this box."""
         try:
@@ -121,6 +139,7 @@ class GuestLink:
                 "uid_base": uid_base,
                 "limit_data": limit_data,
                 "sessions": sessions,
+                "beat_s": beat_s,
             }
         )
 
@@ -130,6 +149,46 @@ class GuestLink:
         if header.get("op") != "hello":
             raise self.lost("did not say hello")
         return header
+
+    async def receive_live(self, within_s: float) -> tuple[Header, bytes]:
+        """The next frame that is no heartbeat. Raises BoxLost, too, when heartbeats stop: the box froze."""
+        deadline = time.monotonic() + within_s
+        while True:
+            left = deadline - time.monotonic()
+            patience = SILENCE_S if self._beats else left
+            started = time.monotonic()
+            with anyio.move_on_after(min(max(left, 0.1), patience)) as silence:
+                header, body = await self.receive(left + 1)
+                if header.get("op") != "beat":
+                    return header, body
+                continue
+            if not silence.cancelled_caught or time.monotonic() >= deadline:
+                raise self.lost(f"was silent for {within_s:.0f} s")
+            await self._give_another_chance(time.monotonic() - started - patience)
+
+    async def receive_patiently(self, within_s: float) -> tuple[Header, bytes]:
+        """The next frame that is no heartbeat, from a box that has nothing to run and so need not send one."""
+        while True:
+            header, body = await self.receive(within_s)
+            if header.get("op") != "beat":
+                return header, body
+
+    async def _give_another_chance(self, late_s: float) -> None:
+        """Silence may be our own: a host that is short of CPU hears late and lets its boxes speak late."""
+        busy = late_s > LAG_S or machine_pressure() > BUSY
+        try:
+            with anyio.fail_after(BUSY_SILENCE_S if busy else LAG_S):
+                await self._hear()
+        except TimeoutError:
+            raise self.lost(f"sent no heartbeat for {SILENCE_S:g} s") from None
+
+    async def _hear(self) -> None:
+        """Take in what has come, until there is a whole frame; it stays in the reader."""
+        while not self._reader.ready():
+            try:
+                self._reader.feed(await self._stream.receive(1 << 18))
+            except (OSError, anyio.EndOfStream, anyio.BrokenResourceError, anyio.ClosedResourceError) as error:
+                raise self.lost(f"closed its channel ({type(error).__name__})") from error
 
     # -- runs
 
@@ -165,6 +224,7 @@ class GuestLink:
             "limits": asdict(run.limits),
             "channel": channel,
             "workdir": program.workdir,
+            "trace": str(structlog.contextvars.get_contextvars().get("request_id", "")),
             "stdin_size": len(run.stdin),
         }
         await self.send(header, run.stdin[: frames.CHUNK])
@@ -227,14 +287,14 @@ class GuestLink:
         await self.send({"op": "cancel"})
         with anyio.move_on_after(GRACE_S):
             while True:
-                header, _ = await self.receive(GRACE_S)
+                header, _ = await self.receive_live(GRACE_S)
                 if header.get("op") == "cancelled":
                     return
         raise self.lost("did not cancel")
 
     async def result(self, run_id: int, limits: Limits) -> Outcome:
         """The next frame as the outcome of `run_id`. Raises BoxLost when it is not, or does not come in time."""
-        header, body = await self.receive(limits.wall_time_s + GRACE_S)
+        header, body = await self.receive_live(limits.wall_time_s + GRACE_S)
         return self._outcome(header, body, run_id, limits)
 
     def _outcome(self, header: Header, body: bytes, run_id: int, limits: Limits) -> Outcome:
@@ -250,7 +310,7 @@ class GuestLink:
         self._blobs.clear()
         try:
             await self.send({"op": "reset"})
-            header, _ = await self.receive(HANDSHAKE_S)
+            header, _ = await self.receive_patiently(HANDSHAKE_S)
         except BoxLost as error:
             _log.warning("box_lost_at_reset", why=str(error))
             return False
@@ -262,7 +322,7 @@ class GuestLink:
     async def ping(self, within_s: float) -> None:
         """Raises BoxLost unless the guest answers in time. Only between runs."""
         await self.send({"op": "ping"})
-        header, _ = await self.receive(within_s)
+        header, _ = await self.receive_patiently(within_s)
         if header.get("op") != "pong":
             raise self.lost("answered a ping with something else")
 
@@ -374,7 +434,7 @@ async def _pump(end: _End, other: _End) -> None:
     """Carry `end`'s messages to `other`; when `end` has ended, tell `other`, and end it if it won't."""
     relayed = 0
     while end.outcome is None:
-        header, body = await end.link.receive(end.run.limits.wall_time_s + GRACE_S)
+        header, body = await end.link.receive_live(end.run.limits.wall_time_s + GRACE_S)
         if header.get("op") == "chan":
             relayed += len(body)
             if relayed > RELAY_MAX_BYTES and not end.cancelled:

@@ -1,21 +1,29 @@
 """The pool: a bounded number of boxes, the warm ones kept, each proven clean before another task gets it.
 
-Owns who holds which box; knows neither programs nor verifiers.
+Owns who holds which box and how many are kept ahead of demand; knows neither programs nor verifiers.
 """
 
 from __future__ import annotations
 
+import math
+import os
+import time
 from collections import defaultdict
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass
 
 import anyio
 import structlog
 
-from sandbox_gym.errors import PoolFull, ProviderDown
+from sandbox_gym.errors import ProviderDown
+from sandbox_gym.sandbox.admission import Admission
 from sandbox_gym.sandbox.api import Box, Provider
+from sandbox_gym.sandbox.pressure import Governor, machine_pressure
 
+HOUSEKEEPING_S = 1.0
+IDLE_S = 60.0
+"""A warm box that nobody wanted for so long, beyond what demand calls for, goes."""
 _log = structlog.get_logger(__name__)
 
 
@@ -24,6 +32,26 @@ class _Held:
     box: Box
     image: str
     tasks: int = 0
+    idle_since: float = 0.0
+
+
+@dataclass(slots=True)
+class _Demand:
+    """What one image was asked for: leases a second, and how long a start takes, both smoothed."""
+
+    rate: float = 0.0
+    start_s: float = 0.2
+    wanted: int = 0
+    since: int = 0
+
+    def tick(self, seconds: float) -> None:
+        self.rate += 0.2 * (self.since / seconds - self.rate)
+        self.since = 0
+
+    def target(self, slots: int) -> int:
+        """Boxes that should be alive: those that arrivals take up while another starts, and what was hinted at."""
+        ahead = math.ceil(self.rate * self.start_s * 2) if self.rate > 0.05 else 0
+        return min(slots, max(ahead, self.wanted))
 
 
 @dataclass(slots=True)
@@ -35,125 +63,153 @@ class Stats:
     discarded: int = 0
     start_failures: int = 0
     leases: int = 0
-    waiting: int = 0
-    names: tuple[str, ...] = field(default=("started", "reused", "discarded", "start_failures", "leases", "waiting"))
-
-    def as_dict(self) -> dict[str, int]:
-        return {name: int(getattr(self, name)) for name in self.names}
 
 
 class Pool:
     """Leases boxes of one provider. `boxes` bounds those alive, `queue_size` those who wait for one."""
 
-    def __init__(self, provider: Provider, *, boxes: int, box_max_tasks: int, queue_size: int) -> None:
+    def __init__(
+        self,
+        provider: Provider,
+        *,
+        boxes: int,
+        box_max_tasks: int,
+        queue_size: int,
+        weights: Mapping[str, float] | None = None,
+    ) -> None:
         self.provider = provider
         self.boxes = boxes
-        self._slots = anyio.Semaphore(boxes)
-        self._pair = anyio.Lock()
+        self.admission = Admission(boxes, queue_size, weights)
+        self._governor = Governor(max(2, 3 * (os.cpu_count() or 1) // 2), boxes)
         self._box_max_tasks = box_max_tasks
-        self._queue_size = queue_size
         self._idle: dict[str, list[_Held]] = defaultdict(list)
+        self._demand: dict[str, _Demand] = defaultdict(_Demand)
+        self._alive = 0
         self._closed = False
         self.stats = Stats()
 
-    @asynccontextmanager
-    async def lease(self, image: str, count: int = 1) -> AsyncIterator[Sequence[Box]]:
-        """`count` boxes of `image`, clean. Raises PoolFull or ProviderDown. An error in the body discards the boxes."""
-        if self.stats.waiting >= self._queue_size:
-            raise PoolFull(f"{self.stats.waiting} verifies wait already; the queue holds {self._queue_size}")
-        taken = 0
-        held: list[_Held] = []
-        clean = False
-        try:
-            taken = await self._take_slots(count)
-            for _ in range(count):
-                held.append(await self._get(image))
-            self.stats.leases += 1
-            yield [one.box for one in held]
-            clean = True
-        finally:
-            with anyio.CancelScope(shield=True):
-                for one in held:
-                    await self._give_back(one, clean=clean)
-                for _ in range(taken):
-                    self._slots.release()
+    def stats_dict(self) -> dict[str, int]:
+        """Counters and gauges by name."""
+        return {
+            **asdict(self.stats),
+            "waiting": self.admission.waiting,
+            "leased": self.admission.held,
+            "limit": self.admission.limit,
+            "warm": self.warm_boxes,
+        }
 
-    async def _take_slots(self, count: int) -> int:
-        """All `count` slots; two takers of several never hold half each and wait for the other."""
-        taken = 0
-        self.stats.waiting += 1
-        try:
-            if count == 1:
-                await self._slots.acquire()
-                taken = 1
-            else:
-                async with self._pair:
-                    for _ in range(count):
-                        await self._slots.acquire()
-                        taken += 1
-        except BaseException:
-            for _ in range(taken):
-                self._slots.release()
-            raise
-        finally:
-            self.stats.waiting -= 1
-        return taken
+    @property
+    def warm_boxes(self) -> int:
+        """Boxes that are ready and held by nobody."""
+        return sum(len(held) for held in self._idle.values())
+
+    @asynccontextmanager
+    async def lease(self, image: str, count: int = 1, *, tenant: str = "") -> AsyncIterator[Sequence[Box]]:
+        """`count` boxes of `image`, clean. Raises PoolFull or ProviderDown. An error in the body discards the boxes."""
+        self._demand[image].since += 1
+        async with self.admission.admitted(tenant, count):
+            held: list[_Held] = []
+            clean = False
+            try:
+                for _ in range(count):
+                    held.append(await self._get(image))
+                self.stats.leases += 1
+                yield [one.box for one in held]
+                clean = True
+            finally:
+                with anyio.CancelScope(shield=True):
+                    for one in held:
+                        await self._give_back(one, clean=clean)
 
     async def _get(self, image: str) -> _Held:
         if self._idle[image]:
             self.stats.reused += 1
             return self._idle[image].pop()
-        await self._make_room()
+        if self._alive >= self.boxes:
+            await self._drop_oldest_idle()
+        return await self._start(image)
+
+    async def _start(self, image: str) -> _Held:
+        self._alive += 1
+        started = time.monotonic()
         try:
             box = await self.provider.start(image)
-        except ProviderDown:
-            self.stats.start_failures += 1
+        except BaseException as error:
+            self._alive -= 1
+            self.stats.start_failures += isinstance(error, ProviderDown)
             raise
+        demand = self._demand[image]
+        demand.start_s += 0.2 * (time.monotonic() - started - demand.start_s)
         self.stats.started += 1
         return _Held(box, image)
 
-    async def _make_room(self) -> None:
+    async def _drop_oldest_idle(self) -> None:
         """An idle box of another image goes when its slot is wanted."""
-        idle = sum(len(held) for held in self._idle.values())
-        in_use = self.boxes - self._slots.value
-        if idle + in_use > self.boxes:
-            for held in self._idle.values():
-                if held:
-                    await held.pop(0).box.aclose()
-                    return
+        idle = [one for held in self._idle.values() for one in held]
+        if idle:
+            await self._discard(min(idle, key=lambda one: one.idle_since))
 
-    async def _give_back(self, held: _Held, *, clean: bool) -> None:
-        held.tasks += 1
-        keep = clean and not self._closed and held.tasks < self._box_max_tasks and await held.box.reset()
-        if keep:
-            self._idle[held.image].append(held)
-            return
+    async def _discard(self, held: _Held) -> None:
+        if held in self._idle[held.image]:
+            self._idle[held.image].remove(held)
+        self._alive -= 1
         self.stats.discarded += 1
         await held.box.aclose()
 
-    async def warm(self, image: str, count: int) -> None:
-        """Start boxes ahead of demand. Raises ProviderDown."""
-        async with anyio.create_task_group() as tasks:
-            for _ in range(min(count, self.boxes)):
-                tasks.start_soon(self._warm_one, image)
-
-    async def _warm_one(self, image: str) -> None:
-        try:
-            box = await self.provider.start(image)
-        except ProviderDown as error:
-            self.stats.start_failures += 1
-            _log.warning("warm_failed", image=image, why=str(error))
+    async def _give_back(self, held: _Held, *, clean: bool) -> None:
+        held.tasks += 1
+        if clean and not self._closed and held.tasks < self._box_max_tasks and await held.box.reset():
+            held.idle_since = time.monotonic()
+            self._idle[held.image].append(held)
             return
-        self.stats.started += 1
-        self._idle[image].append(_Held(box, image))
+        await self._discard(held)
+
+    # -- ahead of demand
+
+    def prefetch(self, image: str, count: int) -> None:
+        """A hint: `count` leases of `image` come next. Boxes for them are started in the background."""
+        self._demand[image].wanted = min(count, self.boxes)
+
+    async def run(self) -> None:
+        """Follow the machine's pressure, keep boxes ahead of demand, let go of idle ones; until cancelled."""
+        backoff_s = 0.0
+        while True:
+            await anyio.sleep(HOUSEKEEPING_S + backoff_s)
+            self.admission.set_limit(self._governor.update(machine_pressure()))
+            for demand in self._demand.values():
+                demand.tick(HOUSEKEEPING_S + backoff_s)
+            try:
+                await self._refill()
+                await self._shrink()
+                backoff_s = 0.0
+            except ProviderDown as error:
+                backoff_s = min(30.0, max(1.0, 2 * backoff_s))
+                _log.warning("warm_failed", why=str(error), again_in_s=backoff_s)
+
+    async def _refill(self) -> None:
+        for image, demand in list(self._demand.items()):
+            busy = self.admission.held
+            while len(self._idle[image]) + busy < demand.target(self.boxes) and self._alive < self.boxes:
+                held = await self._start(image)
+                held.idle_since = time.monotonic()
+                if self._closed:
+                    await self._discard(held)
+                    return
+                self._idle[image].append(held)
+            demand.wanted = 0
+
+    async def _shrink(self) -> None:
+        now = time.monotonic()
+        for image, idle in list(self._idle.items()):
+            target = self._demand[image].target(self.boxes)
+            for held in [one for one in idle if now - one.idle_since > IDLE_S][: max(0, len(idle) - target)]:
+                await self._discard(held)
 
     async def aclose(self) -> None:
         """Destroy every idle box, then the provider's own. Leased boxes go when their lease ends."""
         self._closed = True
         with anyio.CancelScope(shield=True):
             async with anyio.create_task_group() as tasks:
-                for held in self._idle.values():
-                    for one in held:
-                        tasks.start_soon(one.box.aclose)
-                    held.clear()
+                for held in [one for idle in self._idle.values() for one in idle]:
+                    tasks.start_soon(self._discard, held)
             await self.provider.aclose()

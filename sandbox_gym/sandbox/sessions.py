@@ -225,17 +225,20 @@ class Sessions:
 
     async def _make_room(self) -> None:
         """Below the number of live sessions: the longest idle one hibernates; with none idle, wait."""
+        stuck: set[str] = set()
         while self._live >= self._policy.live:
-            idle = (one for one in self._sessions.values() if one.box is not None and not one.lock.locked())
-            oldest = next(idle, None)
-            if oldest is None:
-                self._freed = anyio.Event()
-                with anyio.move_on_after(1):
-                    await self._freed.wait()
+            idle = [one for one in self._sessions.values() if one.box is not None and not one.lock.locked()]
+            oldest = next((one for one in idle if one.session_id not in stuck), None)
+            if oldest is not None:
+                async with oldest.lock:
+                    if not await self._hibernate(oldest):
+                        stuck.add(oldest.session_id)
                 continue
-            async with oldest.lock:
-                if not await self._hibernate(oldest):
-                    raise PoolFull(f"{self._live} sessions are live and none of them can hibernate")
+            if len(stuck) >= self._live:
+                raise PoolFull(f"{self._live} sessions are live and none of them can hibernate", retry_after_s=5)
+            self._freed = anyio.Event()
+            with anyio.move_on_after(1):
+                await self._freed.wait()
 
     async def _hibernate(self, session: _Session) -> bool:
         """With the session's lock held. False when its state can't be kept, so that it must stay where it is."""

@@ -8,10 +8,11 @@ import uuid
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
+import structlog
 from fastapi import FastAPI
-from starlette.datastructures import Headers
+from starlette.datastructures import Headers, MutableHeaders
 from starlette.middleware.sessions import SessionMiddleware
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from sandbox_gym.config import Settings
 from sandbox_gym.errors import ConfigurationError
@@ -20,6 +21,7 @@ from sandbox_gym.server.gym import SESSION_ID_KEY, GymHost
 from sandbox_gym.server.resources import JudgingEngine, ResourcesServer
 
 EngineFactory = Callable[[], AbstractAsyncContextManager[JudgingEngine]]
+REQUEST_ID_HEADER = "X-Request-Id"
 _OPEN_PATHS = frozenset({"/", "/health"})
 
 
@@ -42,6 +44,7 @@ def build_app(resources: ResourcesServer, engine_factory: EngineFactory, setting
     # NeMo Gym derives name and key of the cookie alike, so the key is no secret and sessions hold none.
     key = f"{type(resources).__name__}___{resources.name}"
     app.add_middleware(_SessionId)
+    app.add_middleware(_RequestId)
     app.add_middleware(SessionMiddleware, secret_key=key, session_cookie=key)
     if settings.token:
         app.add_middleware(_Token, token=settings.token)
@@ -79,6 +82,27 @@ class _SessionId:
             session = scope["session"]
             session[SESSION_ID_KEY] = session.get(SESSION_ID_KEY) or str(uuid.uuid4())
         await self._app(scope, receive, send)
+
+
+class _RequestId:
+    """Every exchange has an id, the caller's or a new one: in its log lines, in the guest's frames, and sent back."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return await self._app(scope, receive, send)
+        given = Headers(scope=scope).get(REQUEST_ID_HEADER, "")
+        request_id = given if 0 < len(given) <= 128 and given.isascii() and given.isprintable() else uuid.uuid4().hex
+
+        async def answer(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                MutableHeaders(scope=message)[REQUEST_ID_HEADER] = request_id
+            await send(message)
+
+        with structlog.contextvars.bound_contextvars(request_id=request_id):
+            await self._app(scope, receive, answer)
 
 
 class _Token:

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 
 from sandbox_gym.config import Settings
 from sandbox_gym.contract import Answer
+from sandbox_gym.engine import ANYONE, Caller
 from sandbox_gym.errors import RequestError
 from sandbox_gym.server.coding_tools import CodingTools
 from sandbox_gym.server.metrics_aggregate import aggregate_metrics
@@ -33,8 +34,7 @@ class CodingResources:
         self._limits = settings.limits()
         self._early_stop = settings.early_stop
         self._penalty = settings.reasoning_format_penalty
-        self._deadline_s = settings.deadline_s
-        self._tools = CodingTools(self._limits, deadline_s=settings.deadline_s)
+        self._tools = CodingTools(self._limits)
 
     @property
     def tools(self) -> Mapping[str, Tool]:
@@ -57,11 +57,11 @@ class CodingResources:
                 raise RequestError("public_tests", f"is a {type(tests).__name__}", "send {inputs, outputs}")
         return None
 
-    async def verify(self, engine: JudgingEngine, request: VerifyRequest) -> VerifyFields:
+    async def verify(self, engine: JudgingEngine, request: VerifyRequest, caller: Caller = ANYONE) -> VerifyFields:
         task = parse_task(request.verifier_metadata, limits=self._limits, early_stop=self._early_stop)
         difficulty = request.verifier_metadata.get("difficulty")
         answer = Answer(request.output_text)
-        verdict, _plan, state = await engine.judged(CodingVerifier(), task, answer, deadline_s=self._deadline_s)
+        verdict, _plan, state = await engine.judged(CodingVerifier(), task, answer, caller=caller)
         violation = has_reasoning_format_violation(request.output_text, request.reasoning_texts)
         return VerifyFields(
             reward=self._penalty if violation else verdict.reward,

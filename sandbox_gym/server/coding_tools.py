@@ -39,9 +39,8 @@ class _RunTests(BaseModel):
 class CodingTools:
     """The two tools, under the same caps as a test of a verify."""
 
-    def __init__(self, limits: Limits, *, deadline_s: float) -> None:
+    def __init__(self, limits: Limits) -> None:
         self._limits = limits
-        self._deadline_s = deadline_s
 
     async def run_code(self, engine: JudgingEngine, call: ToolCall) -> Document:
         """POST /run_code {language, code, stdin?}: what the program printed and how it ended."""
@@ -54,7 +53,7 @@ class CodingTools:
             stdin=wanted.stdin.encode("utf-8", "replace"),
             limits=self._limits,
         )
-        outcome = await engine.run(run, deadline_s=self._deadline_s)
+        outcome = await engine.run(run, caller=call.caller)
         stdout, stdout_cut = _shown(outcome.stdout)
         stderr, stderr_cut = _shown(outcome.stderr)
         return {
@@ -85,7 +84,7 @@ class CodingTools:
             field = error.field.rpartition("unit_tests")[2]
             raise RequestError(f"public_tests{field}", error.problem, error.remedy) from None
         answer = Answer(_as_answer(wanted.code, task.language))
-        verdict, _plan, _state = await engine.judged(CodingVerifier(), task, answer, deadline_s=self._deadline_s)
+        verdict, _plan, _state = await engine.judged(CodingVerifier(), task, answer, caller=call.caller)
         return {
             "passed": sum(test.status == "passed" for test in verdict.tests),
             "total": len(verdict.tests),

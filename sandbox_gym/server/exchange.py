@@ -14,7 +14,7 @@ import anyio
 import structlog
 from fastapi import Request, Response
 
-from sandbox_gym.errors import RequestError, SandboxGymError, SessionClosed, Unavailable
+from sandbox_gym.errors import PoolFull, RequestError, SandboxGymError, SessionClosed, Unavailable
 from sandbox_gym.server.wire import Document, dumps, loads, request_error_document
 
 MAX_BODY_BYTES = 256 * 1024 * 1024
@@ -98,5 +98,6 @@ def error_reply(error: Exception) -> Response:
 
 
 def unavailable(error: Unavailable, document: Document) -> Response:
-    """503 with Retry-After."""
-    return reply(document, 503, {"Retry-After": str(max(1, round(error.retry_after_s)))})
+    """503 with Retry-After; 429 where it is not us who are down but others who are before."""
+    status = 429 if isinstance(error, PoolFull) else 503
+    return reply(document, status, {"Retry-After": str(max(1, round(error.retry_after_s)))})

@@ -5,6 +5,7 @@ Owns what each route answers; settings, auth and cookies are app.py's.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Awaitable, Callable
 from functools import partial
 
@@ -12,7 +13,9 @@ import anyio
 from fastapi import FastAPI, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
+from sandbox_gym.engine import Caller
 from sandbox_gym.errors import RequestError, Unavailable
+from sandbox_gym.observe.metrics import CONTENT_TYPE
 from sandbox_gym.server.exchange import error_reply, read_document, reply, unavailable, while_connected
 from sandbox_gym.server.health import Health
 from sandbox_gym.server.resources import JudgingEngine, ResourcesServer, Tool, ToolCall, no_verdict
@@ -21,6 +24,8 @@ from sandbox_gym.server.wire import VerifyRequest, check_shape
 
 SESSION_ID_KEY = "session_id"
 NO_VERDICT_HEADER = "X-Sandbox-Gym-No-Verdict"
+TENANT_HEADER = "X-Sandbox-Gym-Tenant"
+DEADLINE_HEADER = "X-Sandbox-Gym-Deadline-S"
 
 Handler = Callable[[Request], Awaitable[Response]]
 
@@ -68,6 +73,7 @@ class GymHost:
             "/": self.liveness,
             "/health": self.health,
             "/reverify_mode": self.reverify_mode,
+            "/metrics": self.metrics,
         }
         for method, routes in (("POST", posts), ("GET", gets)):
             for path, handler in routes.items():
@@ -97,6 +103,11 @@ class GymHost:
         }
         return reply(document, 200) if finding.up else reply(document, 503, {"Retry-After": "5"})
 
+    async def metrics(self, request: Request) -> Response:
+        """Everything counted, for Prometheus."""
+        engine, _ = self._running()
+        return Response(engine.metrics.text(), media_type=CONTENT_TYPE)
+
     async def seed_session(self, request: Request) -> Response:
         """NeMo Gym's two bodies: the legacy one (empty, or the row itself) and the one with an id."""
         body = await read_document(request, empty_is_object=True)
@@ -125,7 +136,8 @@ class GymHost:
         wanted = VerifyRequest.parse(await read_document(request))
         engine, health = self._running()
         try:
-            fields = await while_connected(request, lambda: self._resources.verify(engine, wanted))
+            caller = _caller(request)
+            fields = await while_connected(request, lambda: self._resources.verify(engine, wanted, caller))
         except Unavailable as error:
             document = no_verdict(self._resources.name, error).answer(wanted)
             return reply(document) if _wants_body(request) else unavailable(error, document)
@@ -148,7 +160,7 @@ class GymHost:
         body = await read_document(request)
         engine, _ = self._running()
         cookie_id = str(request.session[SESSION_ID_KEY])
-        call = ToolCall(body, self._seeds.public_tests(cookie_id), cookie_id)
+        call = ToolCall(body, self._seeds.public_tests(cookie_id), cookie_id, _caller(request))
         return reply(await while_connected(request, lambda: tool(engine, call)))
 
     def _running(self) -> tuple[JudgingEngine, Health]:
@@ -161,6 +173,23 @@ def _start_anew(engine: JudgingEngine, cookie_id: str) -> None:
     """A seed begins a rollout and a verify ends one: either way the sandbox of an earlier one is not to be seen."""
     if engine.sessions is not None:
         engine.sessions.discard(cookie_id)
+
+
+def _caller(request: Request) -> Caller:
+    """Whose share of the sandboxes a request takes, and how long its answer is wanted. Raises RequestError."""
+    tenant = request.headers.get(TENANT_HEADER, "")
+    given = request.headers.get(DEADLINE_HEADER)
+    if len(tenant) > 200:
+        raise RequestError(TENANT_HEADER, f"has {len(tenant)} characters", "use at most 200")
+    if given is None:
+        return Caller(tenant)
+    try:
+        deadline_s = float(given)
+    except ValueError:
+        deadline_s = math.nan
+    if not 0 < deadline_s < math.inf:
+        raise RequestError(DEADLINE_HEADER, f"is {given[:40]!r}", "give seconds as a number greater than zero")
+    return Caller(tenant, deadline_s)
 
 
 def _wants_body(request: Request) -> bool:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import anyio
 
 from sandbox_gym.contract import Answer, Plan, Program, Run, State, StepOutcome, Verdict
+from sandbox_gym.engine import Caller
 from sandbox_gym.errors import DeadlineExceeded, PoolFull, Unavailable
 from sandbox_gym.limits import Limits
 from sandbox_gym.server.resources import JudgingEngine
@@ -32,6 +33,9 @@ class _Probe:
 
     def judge(self, task: None, plan: Plan, state: State) -> Verdict:
         return Verdict(1.0, isolation=state.isolation, provider=state.provider)
+
+
+_PROBER = Caller("health", PROBE_DEADLINE_S)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +77,7 @@ class Health:
         started = time.monotonic()
         try:
             with anyio.fail_after(PROBE_DEADLINE_S + 5):
-                _, _, state = await self._engine.judged(_Probe(), None, Answer(""), deadline_s=PROBE_DEADLINE_S)
+                _, _, state = await self._engine.judged(_Probe(), None, Answer(""), caller=_PROBER)
         except PoolFull:
             return Finding(True, "busy: the queue is full", time.monotonic())
         except (DeadlineExceeded, TimeoutError) as error:

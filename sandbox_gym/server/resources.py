@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
 from sandbox_gym.contract import Answer, Outcome, Plan, Run, State, Verdict, Verifier
+from sandbox_gym.engine import ANYONE, Caller
 from sandbox_gym.errors import Unavailable
+from sandbox_gym.observe.metrics import Metrics
 from sandbox_gym.sandbox.sessions import Sessions
 from sandbox_gym.server.wire import Document, VerifyFields, VerifyRequest
 
@@ -21,12 +23,15 @@ class JudgingEngine(Protocol):
     def provider_name(self) -> str: ...
 
     async def judged(
-        self, verifier: Verifier[T], task: T, answer: Answer, *, deadline_s: float | None = None
+        self, verifier: Verifier[T], task: T, answer: Answer, *, caller: Caller = ANYONE
     ) -> tuple[Verdict, Plan, State | None]: ...
 
-    async def run(self, run: Run, *, deadline_s: float | None = None) -> Outcome: ...
+    async def run(self, run: Run, *, caller: Caller = ANYONE) -> Outcome: ...
 
     def stats(self) -> dict[str, int]: ...
+
+    @property
+    def metrics(self) -> Metrics: ...
 
     @property
     def sessions(self) -> Sessions | None:
@@ -41,6 +46,7 @@ class ToolCall:
     arguments: Document
     public_tests: Document | None
     session_id: str = ""
+    caller: Caller = ANYONE
 
 
 Tool = Callable[[JudgingEngine, ToolCall], Awaitable[Document]]
@@ -63,7 +69,7 @@ class ResourcesServer(Protocol):
         """The tests that an agent may see, out of the row that seeds a session. Raises RequestError."""
         ...
 
-    async def verify(self, engine: JudgingEngine, request: VerifyRequest) -> VerifyFields: ...
+    async def verify(self, engine: JudgingEngine, request: VerifyRequest, caller: Caller = ANYONE) -> VerifyFields: ...
 
     def aggregate(self, verify_responses: list[Document]) -> Document:
         """NeMo Gym's AggregateMetrics. Raises RequestError."""

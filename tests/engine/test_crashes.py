@@ -42,8 +42,8 @@ class WatchedDocker(DockerProvider):
         return self.last
 
 
-def _pool(provider: LocalProvider | DockerProvider | FakeProvider, **settings: int) -> Pool:
-    return Pool(provider, **{"boxes": 2, "box_max_tasks": 8, "queue_size": 8, **settings})
+def _pool(provider: LocalProvider | DockerProvider | FakeProvider, *, boxes: int = 2, queue_size: int = 8, box_max_tasks: int = 8) -> Pool:
+    return Pool(provider, boxes=boxes, box_max_tasks=box_max_tasks, queue_size=queue_size)
 
 
 async def _verify_and_kill(provider: WatchedLocal | WatchedDocker, kill: str) -> None:

@@ -106,7 +106,7 @@ async def test_a_lost_sandbox_goes_on_from_its_last_snapshot_and_says_so(hold: H
         await sessions.checkpoint("s")
         await bash(sessions, "s", "echo gone > g")
         kill(sessions, "s")
-        lost = await bash(sessions, "s", "true")
+        lost = await bash(sessions, "s", "sleep 10")
         assert lost.lost
         again = await bash(sessions, "s", "ls; cat f")
         assert (again.body, again.restored, again.lost) == (b"f\nkept\n", True, False)
@@ -119,7 +119,7 @@ async def test_a_checkpoint_is_taken_without_being_asked_for(hold: Hold) -> None
         await bash(sessions, "s", "echo kept > f")
         await until(lambda: sessions.stats.checkpoints == 1)
         kill(sessions, "s")
-        await bash(sessions, "s", "true")
+        await bash(sessions, "s", "sleep 10")
         assert await text(sessions, "s", "cat f") == "kept\n"
         await close_all(sessions, "s")
 

@@ -10,7 +10,7 @@ import anyio
 from fastapi.testclient import TestClient
 
 from sandbox_gym.contract import Answer, Outcome, Plan, Program, Run, State, StepOutcome, Verdict
-from sandbox_gym.engine import Engine
+from sandbox_gym.engine import ANYONE, Caller, Engine
 from sandbox_gym.errors import RequestError
 from sandbox_gym.sandbox.fake import Behaviour, FakeProvider, silent
 from sandbox_gym.sandbox.pool import Pool
@@ -55,7 +55,7 @@ class EchoResources:
         tests = row.get("public_tests")
         return tests if isinstance(tests, dict) else None
 
-    async def verify(self, engine: JudgingEngine, request: VerifyRequest) -> VerifyFields:
+    async def verify(self, engine: JudgingEngine, request: VerifyRequest, caller: Caller = ANYONE) -> VerifyFields:
         if self.before is not None:
             self.before(request)
         if self.hang:
@@ -67,7 +67,7 @@ class EchoResources:
         if request.verifier_metadata.get("bad"):
             raise RequestError("verifier_metadata.bad", "is there", "leave it out")
         answer = Answer(request.output_text)
-        verdict, _, _ = await engine.judged(EchoVerifier(), "", answer)
+        verdict, _, _ = await engine.judged(EchoVerifier(), "", answer, caller=caller)
         return VerifyFields(
             verdict.reward,
             extracted_model_output=request.output_text,

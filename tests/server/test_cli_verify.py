@@ -15,6 +15,7 @@ from rich.console import Console
 
 from sandbox_gym.cli.rows import take_up
 from sandbox_gym.cli.verify import Job, prepare, verify_file
+from sandbox_gym.engine import ANYONE, Caller
 from sandbox_gym.errors import ConfigurationError, ProviderDown
 from sandbox_gym.sandbox.fake import FakeProvider
 from sandbox_gym.server.resources import JudgingEngine, ResourcesServer
@@ -129,13 +130,13 @@ def test_rows_in_flight_are_bounded(tmp_path: Path) -> None:
     most = 0
 
     class Slow(EchoResources):
-        async def verify(self, engine: JudgingEngine, request: VerifyRequest) -> VerifyFields:
+        async def verify(self, engine: JudgingEngine, request: VerifyRequest, caller: Caller = ANYONE) -> VerifyFields:
             nonlocal held, most
             held += 1
             most = max(most, held)
             await anyio.sleep(0.005)
             held -= 1
-            return await super().verify(engine, request)
+            return await super().verify(engine, request, caller)
 
     run(Job(file, tmp_path / "out", set(), 4), Slow())
     assert most == 4

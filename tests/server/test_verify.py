@@ -112,14 +112,14 @@ def test_a_body_over_the_cap_is_413(serving: Serving, monkeypatch: pytest.Monkey
 
 
 @pytest.mark.parametrize("error", [BoxLost("gone"), ProviderDown("no"), PoolFull("full"), DeadlineExceeded("late")])
-def test_no_verdict_is_503_with_retry_after_and_a_masked_body(serving: Serving, error: Unavailable) -> None:
+def test_no_verdict_says_when_to_retry_and_masks_its_body(serving: Serving, error: Unavailable) -> None:
     def fail(request: VerifyRequest) -> None:
         raise error
 
     client = serving(EchoResources(before=fail)).client
     body = verify_body(hash_id="x")
     answer = client.post("/verify", json=body)
-    assert answer.status_code == 503
+    assert answer.status_code == (429 if isinstance(error, PoolFull) else 503)
     assert int(answer.headers["Retry-After"]) >= 1
     document = answer.json()
     assert document["mask_sample"] is True

@@ -51,11 +51,28 @@ class Group:
         """How many processes are in the group now."""
         return len(self.pids())
 
+    def oom_kills(self) -> int:
+        """Processes of the group that the kernel killed for memory."""
+        events = "memory.oom_control" if self.version == 1 else "memory.events"
+        return _counter(self.folders["memory"] / events, "oom_kill")
+
+    def process_cap_hits(self) -> int:
+        """Forks that the group's process cap refused."""
+        return _counter(self.folders["pids"] / "pids.events", "max")
+
     def remove(self) -> None:
         """Remove the emptied group; a group that is still busy is left to the next sweep."""
         for folder in set(self.folders.values()):
             with contextlib.suppress(OSError):
                 folder.rmdir()
+
+
+def _counter(path: Path, name: str) -> int:
+    for line in _read(path).splitlines():
+        key, _, value = line.partition(" ")
+        if key == name and value.strip().isdigit():
+            return int(value)
+    return 0
 
 
 class Cgroups:

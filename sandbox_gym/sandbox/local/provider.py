@@ -18,7 +18,7 @@ import anyio
 from anyio.abc import Process, UNIXSocketStream
 
 from sandbox_gym.contract import Dialogue, DialogueOutcome, Isolation, Outcome, Run
-from sandbox_gym.errors import BoxLost, ConfigurationError, ProviderDown
+from sandbox_gym.errors import BoxLost, ConfigurationError, LossEvidence, ProviderDown
 from sandbox_gym.limits import MIB
 from sandbox_gym.sandbox.api import Box, Capability
 from sandbox_gym.sandbox.link import GuestLink, converse
@@ -83,6 +83,11 @@ class LocalBox:
 
     async def reset(self) -> bool:
         return await self.link.reset()
+
+    async def evidence(self) -> LossEvidence:
+        if self._group is None:
+            return LossEvidence(detail="no cgroup")
+        return LossEvidence(self._group.oom_kills(), self._group.process_cap_hits())
 
     async def aclose(self) -> None:
         with anyio.CancelScope(shield=True):

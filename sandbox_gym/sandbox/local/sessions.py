@@ -10,7 +10,9 @@ import fcntl
 import hashlib
 import os
 import secrets
-from collections.abc import Callable, Mapping, Sequence, Set
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -85,6 +87,7 @@ class LocalSessions:
         self._unsealed: dict[str, _Unsealed] = {}
         self._rooms: list[_Room] = []
         self._numbers = 0
+        self._operations: dict[int, float] = {}
         self._limiter = anyio.CapacityLimiter(4)
 
     @property
@@ -268,8 +271,20 @@ class LocalSessions:
 
     async def collect(self, *, budget_bytes: int, pinned: Set[str]) -> int:
         in_use = frozenset(self._layers)
-        collect = self._store.collect
-        return await self.in_thread(lambda: collect(budget_bytes=budget_bytes, pinned=pinned, in_use=in_use))
+        before = min(self._operations.values(), default=time.monotonic())
+        collect = partial(self._store.collect, in_use=in_use, before=before)
+        return await self.in_thread(lambda: collect(budget_bytes=budget_bytes, pinned=pinned))
+
+    @contextmanager
+    def operation(self) -> Iterator[None]:
+        """While layers are sealed and not yet named by a snapshot; a collection leaves them alone."""
+        self._numbers += 1
+        number = self._numbers
+        self._operations[number] = time.monotonic()
+        try:
+            yield
+        finally:
+            del self._operations[number]
 
     def used_bytes(self) -> int:
         """Disk that the snapshots take."""
@@ -319,11 +334,12 @@ class LocalSession:
     async def snapshot(self, *, durable: bool = True, keep_globals: bool = False) -> Snapshot:
         """See `sandbox.snapshots.SessionBox`. Raises SnapshotFailed; the session lives on."""
         snapshot, blob = await self._driver.save(self._parent, keep_globals=keep_globals)
-        try:
-            layers = await self._owner.cut(self)
-        except OSError as error:
-            raise SnapshotFailed(f"the work folder can't be cut: {error}") from error
-        self._parent = await self._owner.keep(self, snapshot, layers, blob, durable=durable)
+        with self._owner.operation():
+            try:
+                layers = await self._owner.cut(self)
+            except OSError as error:
+                raise SnapshotFailed(f"the work folder can't be cut: {error}") from error
+            self._parent = await self._owner.keep(self, snapshot, layers, blob, durable=durable)
         return self._parent
 
     async def aclose(self) -> None:

@@ -11,6 +11,8 @@ import json
 import os
 import secrets
 import stat
+import threading
+import time
 from collections import Counter
 from collections.abc import Iterator, Set
 from dataclasses import asdict, dataclass
@@ -96,6 +98,8 @@ class Store:
             remove_tree(unfinished) if unfinished.is_dir() else unfinished.unlink()
         self._index = {path.stem: _parse(path) for path in self._records.glob("*.json")}
         self._sizes = {path.name: _on_disk(path) for path in self._layers.iterdir()}
+        self._wanted_at = dict.fromkeys(self._sizes, 0.0)
+        self._lock = threading.Lock()
 
     def layer_path(self, digest: str) -> Path:
         return self._layers / digest[:32]
@@ -104,7 +108,10 @@ class Store:
         """Keep what `cut` holds; equal content is kept once. Raises SnapshotFailed or OSError."""
         layer = measure(cut)
         path = self.layer_path(layer.digest)
-        if path.name not in self._sizes:
+        with self._lock:
+            self._wanted_at[path.name] = time.monotonic()
+            kept = path.name in self._sizes
+        if not kept:
             new = self._layers / f".new-{secrets.token_hex(6)}"
             try:
                 copy_tree(cut, new)
@@ -152,12 +159,15 @@ class Store:
             (self._records / f"{snapshot_id}.json").unlink(missing_ok=True)
             (self._globals / f"{snapshot_id}.pickle").unlink(missing_ok=True)
 
-    def collect(self, *, budget_bytes: int, pinned: Set[str], in_use: Set[str]) -> int:
-        """Layers of neither a snapshot nor `in_use` go, then the oldest snapshots until the rest fit; bytes left."""
+    def collect(self, *, budget_bytes: int, pinned: Set[str], in_use: Set[str], before: float) -> int:
+        """Layers of neither a snapshot nor `in_use` go, then the oldest snapshots until the rest fit; bytes left.
+
+        A layer that was sealed after `before` (monotonic) stays: its snapshot is about to be written.
+        """
         users = Counter(digest[:32] for record in self._index.values() for digest in record.layers)
         users.update(digest[:32] for digest in in_use)
         for name in [name for name in self._sizes if not users[name]]:
-            self._remove(name)
+            self._remove(name, before)
         for record in self.records():
             if self.used_bytes() <= budget_bytes:
                 break
@@ -167,12 +177,15 @@ class Store:
             for digest in record.layers:
                 users[digest[:32]] -= 1
                 if not users[digest[:32]]:
-                    self._remove(digest[:32])
+                    self._remove(digest[:32], before)
         return self.used_bytes()
 
-    def _remove(self, name: str) -> None:
-        remove_tree(self._layers / name)
-        self._sizes.pop(name, None)
+    def _remove(self, name: str, before: float) -> None:
+        with self._lock:
+            if self._wanted_at[name] >= before:
+                return
+            remove_tree(self._layers / name)
+            del self._sizes[name], self._wanted_at[name]
 
     def used_bytes(self) -> int:
         """Disk that all layers take."""
