@@ -12,6 +12,18 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 from sandbox_gym.limits import MIB, Limits
 
 
+def default_state_dir() -> Path:
+    """Where what must outlive a process is kept: /var/lib for root, the XDG state folder for others."""
+    if os.geteuid() == 0:
+        return Path("/var/lib/sandbox-gym")
+    given = os.environ.get("XDG_STATE_HOME", "")
+    try:
+        base = Path(given) if given.startswith("/") else Path.home() / ".local" / "state"
+    except RuntimeError:  # a user without a home, as in some containers
+        return Path(f"/tmp/sandbox-gym-{os.geteuid()}")
+    return base / "sandbox-gym"
+
+
 class Settings(BaseSettings):
     """One server's or one command's settings. Environment beats the file."""
 
@@ -28,6 +40,11 @@ class Settings(BaseSettings):
     """The longest a verify may take, waiting and retries included."""
     attempts: int = Field(3, ge=1)
     """How often a plan is tried, each time in another box, when a box is lost."""
+
+    state_dir: Path = Field(default_factory=default_state_dir)
+    """Folder for what must outlive the process: owner locks, scratch folders."""
+    box_lifetime_s: float = Field(24 * 3600.0, ge=60)
+    """A sandbox older than this is replaced; one whose owner can't be asked is removed an hour later."""
 
     time_limit_s: float = Field(10.0, gt=0)
     """CPU seconds of one test; a row may ask for less."""

@@ -15,8 +15,10 @@ from sandbox_gym.config import Settings
 from sandbox_gym.contract import Answer, Dialogue, Outcome, Plan, Run, State, StepOutcome, Verdict, Verifier
 from sandbox_gym.errors import BoxLost, DeadlineExceeded, ProviderDown, Unavailable
 from sandbox_gym.sandbox.api import Box, SupportsDialogue
+from sandbox_gym.sandbox.owner import held_lease
 from sandbox_gym.sandbox.pool import Pool
-from sandbox_gym.sandbox.registry import make_provider
+from sandbox_gym.sandbox.reaper import Reaper, reaping
+from sandbox_gym.sandbox.registry import make_provider, reaping_sources
 
 _log = structlog.get_logger(__name__)
 T = TypeVar("T")
@@ -152,13 +154,16 @@ def _grouped(steps: Sequence[Run | Dialogue]) -> list[list[Run] | Dialogue]:
 @asynccontextmanager
 async def open_engine(settings: Settings) -> AsyncIterator[Engine]:
     """An engine over a pool of the settings' provider; both closed at the end. Raises ConfigurationError."""
-    pool = Pool(
-        make_provider(settings),
-        boxes=settings.boxes,
-        box_max_tasks=settings.box_max_tasks,
-        queue_size=settings.queue_size,
-    )
-    try:
-        yield Engine(pool, attempts=settings.attempts, deadline_s=settings.deadline_s)
-    finally:
-        await pool.aclose()
+    with held_lease(settings.state_dir) as lease:
+        provider = make_provider(settings)
+        pool = Pool(
+            provider,
+            boxes=settings.boxes,
+            box_max_tasks=settings.box_max_tasks,
+            queue_size=settings.queue_size,
+        )
+        try:
+            async with reaping(Reaper(reaping_sources(settings, [provider]), lease.renew)):
+                yield Engine(pool, attempts=settings.attempts, deadline_s=settings.deadline_s)
+        finally:
+            await pool.aclose()

@@ -14,7 +14,7 @@ import anyio
 import structlog
 
 from sandbox_gym.errors import PoolFull, ProviderDown
-from sandbox_gym.sandbox.api import Box, Provider
+from sandbox_gym.sandbox.api import Box, Provider, SupportsWear
 
 _log = structlog.get_logger(__name__)
 
@@ -100,9 +100,13 @@ class Pool:
         return taken
 
     async def _get(self, image: str) -> _Held:
-        if self._idle[image]:
-            self.stats.reused += 1
-            return self._idle[image].pop()
+        while self._idle[image]:
+            held = self._idle[image].pop()
+            if not (isinstance(held.box, SupportsWear) and held.box.worn):
+                self.stats.reused += 1
+                return held
+            self.stats.discarded += 1
+            await held.box.aclose()
         await self._make_room()
         try:
             box = await self.provider.start(image)

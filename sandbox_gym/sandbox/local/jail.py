@@ -11,6 +11,7 @@ from sandbox_gym.sandbox.bundle import BOOTSTRAP
 
 BOX_UID_BASE = 0x70000000
 """As root, each box gets a user of its own from here on, a range that no distribution assigns."""
+OWNER_VARIABLE = "SANDBOX_GYM_OWNER"
 _SYSTEM = ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
 _ETC = ("/etc/ld.so.cache", "/etc/alternatives", "/etc/mime.types", "/etc/java-17-openjdk", "/etc/mono")
 
@@ -28,6 +29,8 @@ class Jail:
     """The user on this machine that the whole box runs as; 0: the caller's own."""
     procs_files: Sequence[str] = ()
     """cgroup.procs files that the box's first process writes itself into."""
+    owner: str = ""
+    """Who started it, for the reaper to read in the environment of the jail's outermost process."""
 
     def argv(self) -> list[str]:
         """Enter the groups, become the box's user, make the jail, start the guest."""
@@ -40,7 +43,11 @@ class Jail:
         return [*argv, str(self.channel_fd), str(self.channel_fd)]
 
     def environment(self) -> dict[str, str]:
-        return {"SANDBOX_GYM_PROCS": " ".join(self.procs_files), "PATH": "/usr/sbin:/usr/bin:/sbin:/bin"}
+        return {
+            "SANDBOX_GYM_PROCS": " ".join(self.procs_files),
+            OWNER_VARIABLE: self.owner,
+            "PATH": "/usr/sbin:/usr/bin:/sbin:/bin",
+        }
 
     def _options(self) -> list[str]:
         options = ["--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-net"]

@@ -21,9 +21,14 @@ from sandbox_gym.contract import Dialogue, DialogueOutcome, Isolation, Outcome, 
 from sandbox_gym.errors import BoxLost, ConfigurationError, ProviderDown
 from sandbox_gym.limits import MIB
 from sandbox_gym.sandbox.api import Box, Capability
+from sandbox_gym.sandbox.caps import CapRow
 from sandbox_gym.sandbox.link import GuestLink, converse
+from sandbox_gym.sandbox.local.caps import local_caps
 from sandbox_gym.sandbox.local.cgroups import Cgroups, Group, cgroups_or_reason
 from sandbox_gym.sandbox.local.jail import BOX_UID_BASE, Jail
+from sandbox_gym.sandbox.local.orphans import LocalOrphans
+from sandbox_gym.sandbox.owner import Owners, this_owner
+from sandbox_gym.sandbox.reaper import Orphan
 
 GUEST_BYTES = 48 * MIB
 """What the supervisor and its zygote may use beside the program."""
@@ -45,8 +50,7 @@ class LocalBox:
         self._process = process
         self._pidfd = _open_pidfd(process.pid)
         self._group = group
-        self._memory_bytes = 0
-        self._processes = 0
+        self._caps = (0, 0, 0.0)
 
     @property
     def pid(self) -> int:
@@ -70,10 +74,11 @@ class LocalBox:
             return
         memory = max(run.limits.memory_bytes for run in runs)
         processes = max(run.limits.processes for run in runs)
-        if (memory, processes) != (self._memory_bytes, self._processes):
-            self._memory_bytes, self._processes = memory, processes
+        cpus = max(run.limits.cpus for run in runs)
+        if (memory, processes, cpus) != self._caps:
+            self._caps = (memory, processes, cpus)
             try:
-                self._group.limit(memory + GUEST_BYTES, processes + GUEST_PROCESSES)
+                self._group.limit(memory + GUEST_BYTES, processes + GUEST_PROCESSES, cpus)
             except OSError as error:
                 raise BoxLost(f"{self.box_id}: its cgroup can't be set ({error})") from error
 
@@ -120,7 +125,13 @@ class LocalProvider:
 
     name = "local"
 
-    def __init__(self, python: Path = Path("/usr/bin/python3"), *, cgroup: CgroupPolicy = "auto") -> None:
+    def __init__(
+        self,
+        python: Path = Path("/usr/bin/python3"),
+        *,
+        cgroup: CgroupPolicy = "auto",
+        state_dir: Path | None = None,
+    ) -> None:
         self._python = python
         bwrap = shutil.which("bwrap")
         if bwrap is None:
@@ -131,6 +142,7 @@ class LocalProvider:
         self._cgroups, self.no_cgroup_reason = (None, "not wanted") if cgroup == "never" else cgroups_or_reason()
         if cgroup == "require" and self._cgroups is None:
             raise ConfigurationError(f"no cgroup caps: {self.no_cgroup_reason}; allow rlimits or run as root")
+        self._left = LocalOrphans(Owners(state_dir), self._cgroups)
 
     @property
     def cgroups(self) -> Cgroups | None:
@@ -140,7 +152,7 @@ class LocalProvider:
         """A jail with its guest saying hello. Local boxes know one image: this machine."""
         number = next(_numbers)
         box_id = f"{os.getpid()}-{number}"
-        group = self._make_group(box_id)
+        group = self._make_group(f"{this_owner()}-{number}")
         ours, theirs = socket.socketpair()
         ours.setblocking(False)
         jail = Jail(
@@ -150,6 +162,7 @@ class LocalProvider:
             cgroup_folders=_evidence(group),
             uid=BOX_UID_BASE + number % 0x0FFF0000 if os.geteuid() == 0 else 0,
             procs_files=group.procs_files if group else (),
+            owner=str(this_owner()),
         )
         try:
             process = await anyio.open_process(
@@ -207,6 +220,15 @@ class LocalProvider:
                 )
             )
         return rows
+
+    async def caps(self) -> Sequence[CapRow]:
+        return local_caps(self._cgroups, self.no_cgroup_reason)
+
+    async def orphans(self) -> Sequence[Orphan]:
+        return await self._left.orphans()
+
+    async def remove(self, orphan: Orphan) -> None:
+        await self._left.remove(orphan)
 
     async def aclose(self) -> None:
         """Boxes are closed by their holders; the provider itself holds nothing."""
