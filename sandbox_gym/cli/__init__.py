@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 from typing import Annotated
 
+import structlog
 import typer
 from rich.console import Console
 from rich.markup import escape
@@ -37,6 +38,8 @@ def _root(
     version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Show it.")] = False,
 ) -> None:
     """Runs what models answer in sandboxes and says what it is worth."""
+    # stdout is for answers; looked up each time, for a test may have replaced it
+    structlog.configure(logger_factory=lambda *_: structlog.PrintLogger(sys.stderr))
 
 
 def main() -> None:

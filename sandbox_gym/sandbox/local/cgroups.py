@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 CONTROLLERS_V1 = ("memory", "pids", "cpuacct")
-OPTIONAL_V1 = ("cpu",)
-"""Kernels without CFS bandwidth control, and delegated v2 groups, may lack it; `Cgroups.caps_cpu` says."""
+OPTIONAL_V1 = ("cpu", "freezer")
+"""Kernels without CFS bandwidth control, and delegated v2 groups, may lack cpu; `Cgroups.caps_cpu` says. freezer is
+there so that whatever freezes a box by its own group is undone before it is killed."""
 PARENT = "sandbox_gym"
 CPU_PERIOD_US = 100_000
 _CPU_QUOTA_MIN_US = 1000
@@ -70,13 +71,17 @@ class Group:
         folders = set(self.folders.values())
         return {int(pid) for folder in folders for pid in _read(folder / "cgroup.procs").split() if pid != "0"}
 
-    def kill(self) -> None:
-        """SIGKILL all that is in it now, thawed first where something froze it; forks meanwhile need another call."""
+    def thaw(self) -> None:
+        """Undo a freeze: in v1 the frozen don't die of SIGKILL."""
         for folder in set(self.folders.values()):
-            for name, text in (("freezer.state", "THAWED"), ("cgroup.freeze", "0"), ("cgroup.kill", "1")):
-                if (folder / name).exists():
-                    with contextlib.suppress(OSError):
-                        _write(folder / name, text)
+            _write_if_there(folder / "freezer.state", "THAWED")
+            _write_if_there(folder / "cgroup.freeze", "0")
+
+    def kill(self) -> None:
+        """SIGKILL all that is in it now, thawed first; forks meanwhile need another call."""
+        self.thaw()
+        for folder in set(self.folders.values()):
+            _write_if_there(folder / "cgroup.kill", "1")
         for pid in self.pids():
             with contextlib.suppress(ProcessLookupError):
                 pidfd = os.pidfd_open(pid)
@@ -196,6 +201,12 @@ def _hand_out(folder: Path, controllers: list[str]) -> None:
 def _write(path: Path, text: str) -> None:
     with open(path, "w") as file:
         file.write(text)
+
+
+def _write_if_there(path: Path, text: str) -> None:
+    if path.exists():
+        with contextlib.suppress(OSError):  # it went meanwhile
+            _write(path, text)
 
 
 def _read(path: Path) -> str:

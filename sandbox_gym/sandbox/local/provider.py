@@ -88,6 +88,8 @@ class LocalBox:
     async def aclose(self) -> None:
         with anyio.CancelScope(shield=True):
             await self.link.aclose()
+            if self._group is not None:
+                self._group.thaw()
             self._kill()
             with anyio.move_on_after(10):
                 await self._process.wait()
