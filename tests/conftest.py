@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -12,9 +11,6 @@ import pytest
 from sandbox_gym.sandbox.api import Box, Provider
 from sandbox_gym.sandbox.docker import DockerProvider
 from sandbox_gym.sandbox.local import LocalProvider
-
-os.environ.setdefault("SANDBOX_GYM_STATE_DIR", tempfile.mkdtemp(prefix="sandbox-gym-tests-"))
-"""Tests, and the processes that they start, keep their state apart from that of a server on this machine."""
 
 REAL_PROVIDERS = ("local", "local-rlimits", "docker")
 """`local-rlimits` is what an unprivileged user gets; tests run as root, where cgroups must work."""

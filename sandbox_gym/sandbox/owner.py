@@ -171,7 +171,7 @@ class Lease:
         os.utime(self._fd)
 
     def scratch(self) -> Path:
-        """This process's own scratch folder, removed by the next sweep after it has died."""
+        """This process's own scratch folder. Who puts something in takes it out; after a death the next sweep does."""
         folder = self._state_dir / "scratch" / str(this_owner())
         folder.parent.mkdir(mode=0o700, exist_ok=True)
         folder.mkdir(mode=0o700, exist_ok=True)
@@ -198,6 +198,8 @@ def held_lease(state_dir: Path) -> Iterator[Lease]:
         if holders > 1:
             _held[key] = (fd, holders - 1)
         else:
+            with contextlib.suppress(OSError):  # no scratch folder, or one that is still in use
+                (state_dir.resolve() / "scratch" / str(this_owner())).rmdir()
             with contextlib.suppress(OSError):
                 path.unlink()
             os.close(fd)

@@ -120,6 +120,40 @@ def test_jails_die_with_a_killed_owner_and_the_rest_is_swept(hold: Any, state: P
     assert of(gc(state), kept["owner"]) == []
 
 
+BUSY = """
+import anyio
+from sandbox_gym.contract import Program, Run
+from sandbox_gym.sandbox.local import LocalProvider
+SOURCE = b"import os\\nos.setsid() if os.fork() == 0 else 0\\nwhile True: pass"
+async def main():
+    box = await LocalProvider(cgroup="never").start("python")
+    async with box.run_all([Run("busy", Program("fork", {"main.py": SOURCE}))]) as outcomes:
+        print(box.pid, flush=True)
+        await anext(outcomes)
+anyio.run(main)
+"""
+
+
+@pytest.mark.parametrize("user", ["0", "65534"])
+def test_every_process_of_a_busy_jail_dies_with_its_owner(user: str) -> None:
+    """Without cgroup and without a sweep, as root and as nobody."""
+    command = ["setpriv", "--reuid", user, "--regid", user, "--clear-groups", sys.executable, "-c", BUSY]
+    owner = subprocess.Popen(command, cwd=REPOSITORY, stdout=subprocess.PIPE, text=True)
+    assert owner.stdout is not None
+    jail = int(owner.stdout.readline())
+    wait_until(lambda: len(descendants(jail)) >= 5)  # guest, zygote, init, and the program twice
+    all_of_it = [jail, *descendants(jail)]
+    kill(owner)
+    wait_until(lambda: not any(lives(pid) for pid in all_of_it))
+
+
+def descendants(pid: int) -> list[int]:
+    children = []
+    for thread in Path(f"/proc/{pid}/task").glob("*/children"):
+        children += [int(child) for child in thread.read_text().split()]
+    return [*children, *(pid for child in children for pid in descendants(child))]
+
+
 def test_containers_volumes_and_images_of_a_killed_owner_are_removed(hold: Any, state: Path) -> None:
     dead, lost = hold("docker")
     living, kept = hold("docker")

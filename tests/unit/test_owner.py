@@ -130,6 +130,7 @@ def test_holders_in_one_process_share_the_lock(tmp_path: Path) -> None:
         assert outer.scratch().parent == tmp_path / "scratch"
         assert outer.scratch().stat().st_mode & 0o777 == 0o700
     assert not path.exists()
+    assert os.listdir(tmp_path / "scratch") == []
 
 
 def test_a_state_folder_that_cannot_be_used_says_so(tmp_path: Path) -> None:
