@@ -91,8 +91,9 @@ async def swap(box: Box, row: CapRow) -> None:
         group = box._group
         must(group is not None, "no cgroup")
         assert group is not None
-        text = (group.folders["memory"] / "memory.memsw.limit_in_bytes").read_text()
-        must(int(text) == LIMITS.memory_bytes + GUEST_BYTES, text)
+        v1 = group.version == 1
+        text = (group.folders["memory"] / ("memory.memsw.limit_in_bytes" if v1 else "memory.swap.max")).read_text()
+        must(int(text) == (LIMITS.memory_bytes + GUEST_BYTES if v1 else 0), text)
     else:
         source = """
 def read(name):

@@ -10,30 +10,20 @@ import os
 import subprocess
 import sys
 from functools import cache
-from pathlib import Path
 
 import pytest
 
 from sandbox_gym.sandbox.caps import Cap
+from tests.in_compose import REPOSITORY, in_compose
 
-REPOSITORY = Path(__file__).parents[2]
 CELLS = "tests.conformance.caps"
 NOBODY = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", "--inh-caps=-all"]
-DOCKER = os.environ.get("DOCKER", "docker")
-IN_COMPOSE = [
-    DOCKER, "run", "--rm", "--read-only", "--tmpfs", "/tmp", "--security-opt", "no-new-privileges",
-    "--volume", "/var/run/docker.sock:/var/run/docker.sock", "--volume", f"{REPOSITORY}:/repository:ro",
-    "--workdir", "/repository", "--env", "PYTHONPATH=/repository", "--env", "PYTHONDONTWRITEBYTECODE=1",
-    "--entrypoint", "/opt/sandbox-gym/bin/python", "sandbox-gym/server",
-]  # fmt: skip
-"""As docker-compose.yml runs the server, with this tree's code."""
-
 COLUMNS = {
     "local": [sys.executable, "-m", CELLS, "local"],
     "local-rlimits": [sys.executable, "-m", CELLS, "local-rlimits"],
     "local-unprivileged": [*NOBODY, sys.executable, "-m", CELLS, "local-auto"],
     "docker": [sys.executable, "-m", CELLS, "docker"],
-    "docker-in-compose": [*IN_COMPOSE, "-m", CELLS, "docker"],
+    "docker-in-compose": in_compose("-m", CELLS, "docker"),
 }
 NOT_ENFORCED = {("local-rlimits", Cap.CPU_SHARE), ("local-unprivileged", Cap.CPU_SHARE)}
 PER_PROCESS = {"local-rlimits", "local-unprivileged"}
@@ -62,8 +52,8 @@ def test_cap(name: str, cap: Cap) -> None:
 
 def test_no_local_box_inside_compose() -> None:
     """The image has no bubblewrap, and Docker's seccomp profile refuses the namespaces that it would make."""
-    done = subprocess.run([*IN_COMPOSE, "-m", CELLS, "local"], capture_output=True, text=True, timeout=60)
+    done = subprocess.run(in_compose("-m", CELLS, "local"), capture_output=True, text=True, timeout=60)
     assert done.returncode != 0
     assert "bubblewrap is not installed" in done.stderr
     source = "import ctypes; raise SystemExit(-ctypes.CDLL(None).unshare(0x10000000))"
-    assert subprocess.run([*IN_COMPOSE, "-c", source], timeout=60).returncode == 1
+    assert subprocess.run(in_compose("-c", source), timeout=60).returncode == 1

@@ -1,4 +1,4 @@
-"""A process that holds sandboxes of one provider until it is killed: `python -m tests.engine.holder PROVIDER`.
+"""A process that holds sandboxes until it is killed: `python -m tests.engine.holder PROVIDER [no-mounts]`.
 
 Says on stdout, as one JSON line, what it holds outside itself.
 """
@@ -22,7 +22,7 @@ from sandbox_gym.sandbox.local.provider import LocalBox
 from sandbox_gym.sandbox.owner import held_lease, this_owner
 
 
-async def hold(provider: str) -> None:
+async def hold(provider: str, mounts: bool) -> None:
     settings = Settings(provider=provider, boxes=2)
     held: dict[str, object] = {"owner": str(this_owner())}
     async with open_engine(settings) as engine, engine._pool.lease("python", 2) as boxes:
@@ -40,7 +40,7 @@ async def hold(provider: str) -> None:
             scratch = lease.scratch()
             (scratch / "inner").mkdir()
             (scratch / "file").write_text("x")
-            for name in ("a", "b"):  # one mounted over the other
+            for name in ("a", "b") if mounts else ():  # one mounted over the other
                 subprocess.run(["mount", "-t", "tmpfs", name, str(scratch / "inner")], check=True)
             held["scratch"] = str(scratch)
             print(json.dumps(held), flush=True)  # noqa: T201
@@ -64,4 +64,4 @@ def in_engine() -> dict[str, str]:
 
 if __name__ == "__main__":
     structlog.configure(logger_factory=lambda *_: structlog.PrintLogger(sys.stderr))
-    anyio.run(hold, sys.argv[1])
+    anyio.run(hold, sys.argv[1], "no-mounts" not in sys.argv)
