@@ -50,6 +50,8 @@ class Settings(BaseSettings):
     """CPU seconds of one test; a row may ask for less."""
     memory_limit_mb: int = Field(1024, ge=16)
     """Memory of one test in MiB; a row may ask for less."""
+    cpus_per_box: float = Field(2.0, gt=0)
+    """CPUs that one sandbox may use at once, such as 0.5, where a cgroup can be made."""
     early_stop: bool = True
     """Stop at a row's first failing test, as NeMo Gym's code_gen does; a row may say otherwise."""
     reasoning_format_penalty: float = 0.0
@@ -86,5 +88,6 @@ class Settings(BaseSettings):
         return Limits(
             cpu_time_s=self.time_limit_s,
             wall_time_s=3 * self.time_limit_s + 2,
+            cpus=self.cpus_per_box,
             memory_bytes=self.memory_limit_mb * MIB,
         )

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import anyio.to_thread
 
-from sandbox_gym.sandbox.owner import EXPIRY_GRACE_S, Owner, Owners, owner_of, parse_owner, this_owner
+from sandbox_gym.sandbox.owner import EXPIRY_GRACE_S, Owner, Owners, is_near, owner_of, parse_owner
 from sandbox_gym.sandbox.reaper import Orphan
 
 _MNT_DETACH, _UMOUNT_NOFOLLOW = 2, 8
@@ -57,14 +57,13 @@ class StateLeftovers:
 
     def _locks(self) -> list[Orphan]:
         """Another namespace's lock stays until all that it may own has expired: it proves that the owner is dead."""
-        this, found = this_owner(), []
+        found = []
         for entry in _entries(self._root / "owners"):
             owner = parse_owner(entry.name.removesuffix(".lock"))
             if owner is None or not entry.name.endswith(".lock"):
                 continue
             why = self._owners.why_dead(owner)
-            near = (owner.boot, owner.pid_namespace) == (this.boot, this.pid_namespace)
-            if why and (near or time.time() > self._expires_at(entry)):
+            if why and (is_near(owner) or time.time() > self._expires_at(entry)):
                 found.append(Orphan("lock", entry.name, str(owner), why))
         return found
 

@@ -68,6 +68,12 @@ def this_owner() -> Owner:
     return _owner_of_pid(os.getpid())
 
 
+def is_near(owner: Owner) -> bool:
+    """Whether it lives, or lived, in this PID namespace: then the process table knows."""
+    this = this_owner()
+    return (owner.boot, owner.pid_namespace) == (this.boot, this.pid_namespace)
+
+
 @lru_cache(maxsize=2)
 def _owner_of_pid(pid: int) -> Owner:
     started = _started(pid)
@@ -118,16 +124,15 @@ class Owners:
 
     def why_dead(self, owner: Owner, expires_at: float | None = None) -> str:
         """Why `owner` is certainly gone; empty when it is alive or nobody can tell. `expires_at`: Unix seconds."""
-        this = this_owner()
-        here = (owner.boot, owner.pid_namespace) == (this.boot, this.pid_namespace)
-        if here and _process_lives(owner):
+        near = is_near(owner)
+        if near and _process_lives(owner):
             return ""
         held = self._is_held(owner)
         if held:
             return ""
-        if here:
+        if near:
             return "its process is gone"
-        if held is False and (owner.boot == this.boot or self._lease_is_over(owner)):
+        if held is False and (owner.boot == this_owner().boot or self._lease_is_over(owner)):
             return "nobody holds its lock"
         if expires_at is not None and time.time() > expires_at:
             return "it has expired"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -37,6 +38,27 @@ def test_v1_cpu_beside_cpuacct_in_one_folder(tmp_path: Path) -> None:
     assert (folder / "cpu.cfs_quota_us").read_text() == "50000"
     assert len(group.procs_files) == 3
     assert cgroups.names() == ["1-0"]
+
+
+@pytest.mark.skipif(not Path("/sys/fs/cgroup/cpu").is_dir(), reason="only a v1 kernel refuses; there is none here")
+def test_v1_cpu_quota_above_our_own(tmp_path: Path) -> None:
+    """A server in a container of half a CPU: the kernel refuses more to its children, which is no fault of a box's."""
+    ours = Path(f"/sys/fs/cgroup/cpu/sandbox-gym-test-{os.getpid()}")
+    ours.mkdir()
+    for controller in ("memory", "pids", "cpuacct"):
+        (tmp_path / controller).mkdir()
+    (tmp_path / "cpu").symlink_to(ours)
+    cgroups = Cgroups(tmp_path)
+    try:
+        (ours / "cpu.cfs_quota_us").write_text("50000")
+        group = cgroups.make("1-0")
+        group.limit(64 << 20, 9, 2.0)
+        assert (group.folders["cpu"] / "cpu.cfs_quota_us").read_text() == "-1\n"
+        group.limit(64 << 20, 9, 0.25)
+        assert (group.folders["cpu"] / "cpu.cfs_quota_us").read_text() == "25000\n"
+    finally:
+        for folder in (ours / "sandbox_gym" / "1-0", ours / "sandbox_gym", ours):
+            folder.rmdir()
 
 
 def test_v1_without_swap_accounting_discourages_swap(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ import anyio.to_thread
 
 from sandbox_gym.sandbox.local.cgroups import Cgroups, Group
 from sandbox_gym.sandbox.local.jail import BOX_UID_BASE, OWNER_VARIABLE
-from sandbox_gym.sandbox.owner import EXPIRY_GRACE_S, Owner, Owners, owner_of, parse_owner
+from sandbox_gym.sandbox.owner import EXPIRY_GRACE_S, Owner, Owners, is_near, owner_of, parse_owner
 from sandbox_gym.sandbox.reaper import Orphan
 
 KILL_S = 5.0
@@ -59,8 +59,10 @@ class LocalOrphans:
         return found
 
     def _why_group(self, name: str, owner: Owner) -> str:
-        """As `Owners.why_dead`; only an empty group expires."""
-        assert self._cgroups is not None
+        """As `Owners.why_dead`; an empty group of an owner elsewhere expires."""
+        why = self._owners.why_dead(owner)
+        if why or is_near(owner) or self._cgroups is None:
+            return why
         group = self._cgroups.existing(name)
         return self._owners.why_dead(owner, None if group.processes() else _expiry(group))
 
@@ -105,7 +107,10 @@ class LocalOrphans:
 
 
 def _expiry(group: Group) -> float:
-    times = [folder.stat().st_mtime for folder in group.folders.values()]
+    try:
+        times = [folder.stat().st_mtime for folder in group.folders.values()]
+    except FileNotFoundError:  # removed meanwhile
+        return float("inf")
     return max(times, default=float("inf")) + _FOREIGN_KEEP_S
 
 
