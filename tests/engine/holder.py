@@ -20,12 +20,15 @@ from sandbox_gym.sandbox import docker_orphans
 from sandbox_gym.sandbox.docker import DockerBox
 from sandbox_gym.sandbox.local.provider import LocalBox
 from sandbox_gym.sandbox.owner import held_lease, this_owner
+from sandbox_gym.sandbox.registry import make_provider
 
 
 async def hold(provider: str, mounts: bool) -> None:
-    settings = Settings(provider=provider, boxes=2)
+    settings = Settings(provider=provider)
+    maker = make_provider(settings)
     held: dict[str, object] = {"owner": str(this_owner())}
-    async with open_engine(settings) as engine, engine._pool.lease("python", 2) as boxes:
+    async with open_engine(settings):
+        boxes = [await maker.start("python") for _ in range(2)]
         held["pids"] = [box.pid for box in boxes if isinstance(box, LocalBox)]
         held["groups"] = [
             str(folder)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -15,6 +18,7 @@ from typing import Any
 import pytest
 
 from sandbox_gym.sandbox.local.jail import BOX_UID_BASE, OWNER_VARIABLE
+from sandbox_gym.sandbox.owner import this_owner
 
 REPOSITORY = Path(__file__).parents[2]
 Held = dict[str, Any]
@@ -269,3 +273,30 @@ def test_what_only_looks_like_ours_stays(hold: Any, state: Path, tmp_path: Path)
         subprocess.run(["umount", str(mounted)], check=True)
         for folder in forged:
             folder.rmdir()
+
+
+def test_folders_that_deny_themselves_go_too() -> None:
+    """As nobody: a program, or overlayfs, leaves folders that their own user may not enter."""
+    state = Path(tempfile.mkdtemp())
+    this = this_owner()
+    locked = state / "scratch" / str(dataclasses.replace(this, started=1)) / "a" / "b"
+    locked.mkdir(parents=True)
+    (locked / "file").touch()
+    for folder in (locked, locked.parent):
+        folder.chmod(0)
+    for path in [state, *state.rglob("*")]:
+        os.chown(path, 65534, 65534)
+    command = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", "--inh-caps=-all", sys.executable]
+    try:
+        done = subprocess.run(
+            [*command, "-m", "sandbox_gym", "pool", "gc", "--json"],
+            cwd=REPOSITORY,
+            env=environment(state),
+            capture_output=True,
+            text=True,
+            timeout=100,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert os.listdir(state / "scratch") == []
+    finally:
+        shutil.rmtree(state)
