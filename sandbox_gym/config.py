@@ -12,10 +12,16 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 from sandbox_gym.limits import MIB, Limits, Policy
 
 
-def _default_state_dir() -> Path:
+def default_state_dir() -> Path:
+    """Where what must outlive a process is kept: /var/lib for root, the XDG state folder for others."""
     if os.geteuid() == 0:
         return Path("/var/lib/sandbox-gym")
-    return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "sandbox-gym"
+    given = os.environ.get("XDG_STATE_HOME", "")
+    try:
+        base = Path(given) if given.startswith("/") else Path.home() / ".local" / "state"
+    except RuntimeError:  # a user without a home, as in some containers
+        return Path(f"/tmp/sandbox-gym-{os.geteuid()}")
+    return base / "sandbox-gym"
 
 
 class Settings(BaseSettings):
@@ -37,17 +43,22 @@ class Settings(BaseSettings):
     attempts: int = Field(3, ge=1)
     """How often a plan is tried, each time in another box, when a box is lost."""
 
+    state_dir: Path = Field(default_factory=default_state_dir)
+    """Folder for what must outlive the process: owner locks, scratch folders."""
+    box_lifetime_s: float = Field(24 * 3600.0, ge=60)
+    """A sandbox older than this is replaced; one whose owner can't be asked is removed an hour later."""
+
     time_limit_s: float = Field(10.0, gt=0)
     """CPU seconds of one test; a row may ask for less."""
     memory_limit_mb: int = Field(1024, ge=16)
     """Memory of one test in MiB; a row may ask for less."""
+    cpus_per_box: float = Field(2.0, gt=0)
+    """CPUs that one sandbox may use at once, such as 0.5, where a cgroup can be made."""
     early_stop: bool = True
     """Stop at a row's first failing test, as NeMo Gym's code_gen does; a row may say otherwise."""
     reasoning_format_penalty: float = 0.0
     """The reward of an answer that leaves think tags in its final text, as code_gen's setting of that name."""
 
-    state_dir: Path = Field(default_factory=_default_state_dir)
-    """What outlives a process: held sessions and their snapshots."""
     session_ttl_s: float = Field(24 * 3600, gt=0)
     """Seconds after its last call when a session is closed."""
     session_idle_s: float = Field(60, gt=0)
@@ -112,5 +123,6 @@ class Settings(BaseSettings):
         return Limits(
             cpu_time_s=self.time_limit_s,
             wall_time_s=3 * self.time_limit_s + 2,
+            cpus=self.cpus_per_box,
             memory_bytes=self.memory_limit_mb * MIB,
         )

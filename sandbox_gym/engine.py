@@ -31,8 +31,10 @@ from sandbox_gym.contract import (
 from sandbox_gym.errors import BoxLost, DeadlineExceeded, LossEvidence, ProviderDown, Unavailable
 from sandbox_gym.observe.metrics import Metrics
 from sandbox_gym.sandbox.api import Box, Provider, SupportsDialogue
+from sandbox_gym.sandbox.owner import held_lease
 from sandbox_gym.sandbox.pool import Pool
-from sandbox_gym.sandbox.registry import make_provider, make_session_provider
+from sandbox_gym.sandbox.reaper import Reaper, reaping
+from sandbox_gym.sandbox.registry import make_provider, make_session_provider, reaping_sources
 from sandbox_gym.sandbox.sessions import Sessions, holding
 
 EVIDENCE_S: Final = 5.0
@@ -268,23 +270,29 @@ async def open_engine(settings: Settings, *, sessions: str = "") -> AsyncIterato
 
     `sessions`: hold stateful sandboxes too, kept under this name in the state folder.
     """
-    provider = make_provider(settings)
-    pool = Pool(
-        provider,
-        boxes=settings.boxes,
-        box_max_tasks=settings.box_max_tasks,
-        queue_size=settings.queue_size,
-        weights=settings.tenant_weights,
-    )
-    try:
-        async with _sessions(settings, provider, sessions) as held, anyio.create_task_group() as tasks:
-            tasks.start_soon(pool.run)
-            try:
-                yield Engine(pool, attempts=settings.attempts, deadline_s=settings.deadline_s, sessions=held)
-            finally:
-                tasks.cancel_scope.cancel()
-    finally:
-        await pool.aclose()
+    with held_lease(settings.state_dir) as lease:
+        provider = make_provider(settings)
+        pool = Pool(
+            provider,
+            boxes=settings.boxes,
+            box_max_tasks=settings.box_max_tasks,
+            queue_size=settings.queue_size,
+            weights=settings.tenant_weights,
+        )
+        reaper = Reaper(reaping_sources(settings, [provider]), lease.renew)
+        try:
+            async with (
+                reaping(reaper),
+                _sessions(settings, provider, sessions) as held,
+                anyio.create_task_group() as tasks,
+            ):
+                tasks.start_soon(pool.run)
+                try:
+                    yield Engine(pool, attempts=settings.attempts, deadline_s=settings.deadline_s, sessions=held)
+                finally:
+                    tasks.cancel_scope.cancel()
+        finally:
+            await pool.aclose()
 
 
 @asynccontextmanager

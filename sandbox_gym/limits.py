@@ -13,6 +13,8 @@ class Limits:
 
     cpu_time_s: float = 10.0
     """CPU seconds of the whole process tree."""
+    cpus: float = 2.0
+    """CPUs that the whole box may use at once, a fraction or more than one, where a cgroup is at hand."""
     wall_time_s: float = 30.0
     """Wall seconds from start to exit: the backstop for programs that sleep."""
     memory_bytes: int = 1024 * MIB

@@ -1,4 +1,4 @@
-"""The command line: `sandbox-gym verify | doctor | serve`. The one place that prints, and through rich only.
+"""The command line: `sandbox-gym verify | doctor | serve | pool`. The one place that prints, and through rich only.
 
 Exit codes of every command: 0 all is well, 1 not all is well, 2 wrong usage or settings, 130 interrupted.
 """
@@ -8,12 +8,14 @@ from __future__ import annotations
 import sys
 from typing import Annotated
 
+import structlog
 import typer
 from rich.console import Console
 from rich.markup import escape
 
 from sandbox_gym import __version__
 from sandbox_gym.cli.doctor import doctor as _doctor
+from sandbox_gym.cli.pool import pool as _pool
 from sandbox_gym.cli.serve import serve as _serve
 from sandbox_gym.cli.verify import verify as _verify
 from sandbox_gym.errors import ConfigurationError
@@ -22,6 +24,7 @@ _app = typer.Typer(name="sandbox-gym", no_args_is_help=True, add_completion=Fals
 _app.command()(_verify)
 _app.command()(_doctor)
 _app.command()(_serve)
+_app.add_typer(_pool)
 
 
 def _version(wanted: bool) -> None:
@@ -35,6 +38,8 @@ def _root(
     version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Show it.")] = False,
 ) -> None:
     """Runs what models answer in sandboxes and says what it is worth."""
+    # stdout is for answers; looked up each time, for a test may have replaced it
+    structlog.configure(logger_factory=lambda *_: structlog.PrintLogger(sys.stderr))
 
 
 def main() -> None:

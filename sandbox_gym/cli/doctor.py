@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 from typing import Annotated
 
 import anyio
@@ -13,8 +15,9 @@ from rich.table import Table
 
 from sandbox_gym.cli.settings import settings_with
 from sandbox_gym.config import Settings
-from sandbox_gym.errors import SandboxGymError
+from sandbox_gym.errors import ProviderDown, SandboxGymError
 from sandbox_gym.sandbox.api import Capability, Provider
+from sandbox_gym.sandbox.caps import CapRow, SupportsCaps
 from sandbox_gym.sandbox.registry import PROVIDERS, make_provider
 
 START_DEADLINE_S = 60.0
@@ -23,30 +26,50 @@ STARTS = "starts a sandbox"
 
 def doctor(
     provider: Annotated[str | None, typer.Option(help="Look at this provider only.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout instead of tables.")] = False,
 ) -> None:
     """Probe every provider. Exit: 0 the default one (or --provider) works, 1 it doesn't, 2 wrong usage."""
     settings = settings_with({"provider": provider})
     names = [provider] if provider else list(PROVIDERS)
+    findings = {name: anyio.run(probe, settings.model_copy(update={"provider": name})) for name in names}
+    works = any(row.name == STARTS and row.works for row in findings[settings.provider].capabilities)
+    if as_json:
+        Console(soft_wrap=True).print(
+            json.dumps(as_document(findings, settings.provider)), markup=False, highlight=False
+        )
+        raise typer.Exit(0 if works else 1)
     console = Console()
-    works = False
-    for name in names:
-        rows = anyio.run(probe, settings.model_copy(update={"provider": name}))
-        console.print(table(name, rows, is_default=name == settings.provider))
-        if name == settings.provider:
-            works = any(row.name == STARTS and row.works for row in rows)
+    for name, found in findings.items():
+        console.print(table(name, found.capabilities, is_default=name == settings.provider))
+        if found.caps:
+            console.print(caps_table(name, found.caps))
     verdict = "[green]works[/]" if works else "[red]doesn't work[/] (see the remedies above)"
     console.print(f"The default provider, [bold]{settings.provider}[/], {verdict}.")
     raise typer.Exit(0 if works else 1)
 
 
-async def probe(settings: Settings) -> Sequence[Capability]:
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """What one provider can do here, and who enforces its caps; no caps where no sandbox starts."""
+
+    capabilities: Sequence[Capability]
+    caps: Sequence[CapRow] = ()
+
+
+async def probe(settings: Settings) -> Findings:
     """The provider's own findings, and the one that counts: whether a box comes up."""
     try:
         provider = make_provider(settings)
     except (SandboxGymError, ImportError) as error:
-        return (Capability(STARTS, False, str(error), "install what the message names"),)
+        return Findings((Capability(STARTS, False, str(error), "install what the message names"),))
     try:
-        return (await _start(provider), *await provider.doctor())
+        starts = await _start(provider)
+        capabilities = (starts, *await provider.doctor())
+        if not (starts.works and isinstance(provider, SupportsCaps)):
+            return Findings(capabilities)
+        return Findings(capabilities, await provider.caps())
+    except ProviderDown as error:  # it was up a moment ago
+        return Findings((Capability(STARTS, False, str(error), "try again"),))
     finally:
         with anyio.CancelScope(shield=True):
             await provider.aclose()
@@ -63,6 +86,34 @@ async def _start(provider: Provider) -> Capability:
     except (SandboxGymError, OSError) as error:
         return Capability(STARTS, False, str(error), "see the rows below")
     return Capability(STARTS, True, f"isolation: {isolation}")
+
+
+def as_document(findings: Mapping[str, Findings], default: str) -> dict[str, object]:
+    """The `--json` answer, by provider."""
+    return {
+        "default_provider": default,
+        "providers": {
+            name: {
+                "capabilities": [asdict(row) for row in found.capabilities],
+                "caps": [
+                    {"cap": row.cap.value, "enforced": row.enforced, "scope": row.scope, "enforced_by": row.enforced_by}
+                    for row in found.caps
+                ],
+            }
+            for name, found in findings.items()
+        },
+    }
+
+
+def caps_table(name: str, caps: Sequence[CapRow]) -> Table:
+    """This machine's row of docs/caps.md, upright."""
+    shown = Table(title=f"{name}: caps on this machine", title_justify="left")
+    for column in ("cap", "holds for each", "enforced by"):
+        shown.add_column(column, overflow="fold")
+    for row in caps:
+        scope = row.scope if row.enforced else "[red]not enforced[/]"
+        shown.add_row(row.cap.value, scope, escape(row.enforced_by))
+    return shown
 
 
 def table(name: str, rows: Sequence[Capability], *, is_default: bool) -> Table:

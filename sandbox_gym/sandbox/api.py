@@ -44,6 +44,14 @@ class SupportsDialogue(Protocol):
     async def converse(self, dialogue: Dialogue, candidate_box: Box) -> DialogueOutcome: ...
 
 
+@runtime_checkable
+class SupportsWear(Protocol):
+    """A box with a lifetime: once `worn` it is replaced before another task gets it."""
+
+    @property
+    def worn(self) -> bool: ...
+
+
 @dataclass(frozen=True, slots=True)
 class Capability:
     """One line of `doctor`: what was probed, whether it works here, and what to do when it doesn't."""

@@ -7,10 +7,12 @@ clean up, no new privileges, the default seccomp profile, and caps on memory, sw
 from __future__ import annotations
 
 import contextlib
-import os
+import itertools
 import socket
+import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
 import anyio
@@ -19,19 +21,25 @@ from anyio.abc import ByteStream, SocketStream, UNIXSocketStream
 
 from sandbox_gym.contract import Dialogue, DialogueOutcome, Isolation, Outcome, Run
 from sandbox_gym.errors import BoxLost, ConfigurationError, LossEvidence, ProviderDown
-from sandbox_gym.limits import MIB
+from sandbox_gym.limits import MIB, Limits
+from sandbox_gym.sandbox import docker_orphans
 from sandbox_gym.sandbox.api import Box, Capability
 from sandbox_gym.sandbox.bundle import BOOTSTRAP
+from sandbox_gym.sandbox.caps import CapRow
+from sandbox_gym.sandbox.docker_caps import docker_caps
 from sandbox_gym.sandbox.link import GuestLink, converse
+from sandbox_gym.sandbox.owner import Owners
+from sandbox_gym.sandbox.reaper import Orphan
 
 if TYPE_CHECKING:
     from docker.models.containers import Container
 
 GUEST_BYTES: Final = 64 * MIB
-LABEL: Final = "sandbox-gym.owner"
 CAPABILITIES: Final = ("SETUID", "SETGID", "KILL", "CHOWN", "DAC_OVERRIDE", "FOWNER", "SETPCAP")
 CALL_TIMEOUT_S: Final = 60
+CPU_PERIOD_US: Final = 100_000
 R = TypeVar("R")
+_numbers = itertools.count()
 
 
 class SupportsClose(Protocol):
@@ -90,7 +98,13 @@ class DockerBox:
         self.link = link
         self._provider = provider
         self._container = container
-        self._memory_bytes = provider.memory_bytes
+        self._caps = (provider.memory_bytes, Limits().cpus)
+        self._worn_at = time.monotonic() + provider.lifetime_s
+
+    @property
+    def worn(self) -> bool:
+        """Whether its lifetime is over: soon its label lets other hosts' reapers take it for an orphan."""
+        return time.monotonic() > self._worn_at
 
     @asynccontextmanager
     async def run_all(self, runs: Sequence[Run]) -> AsyncIterator[AsyncIterator[Outcome]]:
@@ -105,9 +119,6 @@ class DockerBox:
         await candidate_box.cap([dialogue.candidate])
         return await converse(self.link, candidate_box.link, dialogue)
 
-    async def reset(self) -> bool:
-        return await self.link.reset()
-
     async def evidence(self) -> LossEvidence:
         return await self._provider.inspect(self._container)
 
@@ -116,16 +127,21 @@ class DockerBox:
         return self._container
 
     async def cap(self, runs: Sequence[Run]) -> None:
-        """Set the container's memory to the largest of the runs' limits; runs of one task share theirs."""
-        memory = max((run.limits.memory_bytes for run in runs), default=self._memory_bytes)
-        if memory != self._memory_bytes:
-            await self._provider.limit_memory(self._container, memory)
-            self._memory_bytes = memory
+        """Set the container's memory and CPUs to the largest of the runs' limits; runs of one task share theirs."""
+        if not runs:
+            return
+        caps = (max(run.limits.memory_bytes for run in runs), max(run.limits.cpus for run in runs))
+        if caps != self._caps:
+            await self._provider.limit(self._container, *caps)
+            self._caps = caps
+
+    async def reset(self) -> bool:
+        return not self.worn and await self.link.reset()
 
     async def aclose(self) -> None:
         with anyio.CancelScope(shield=True):
             await self.link.aclose()
-            await self._provider.remove(self._container)
+            await self._provider.destroy(self._container)
 
 
 class DockerProvider:
@@ -134,17 +150,25 @@ class DockerProvider:
     name = "docker"
 
     def __init__(
-        self, *, image_prefix: str = "sandbox-gym/", runtime: str = "", memory_bytes: int = 1024 * MIB
+        self,
+        *,
+        image_prefix: str = "sandbox-gym/",
+        runtime: str = "",
+        memory_bytes: int = 1024 * MIB,
+        lifetime_s: float = 24 * 3600.0,
+        state_dir: Path | None = None,
     ) -> None:
         try:
             import docker
         except ImportError as error:
             raise ConfigurationError("the docker SDK is missing; pip install 'sandbox-gym[docker]'") from error
         self._errors: tuple[type[BaseException], ...] = (docker.errors.DockerException, OSError)
-        self._not_found: type[BaseException] = docker.errors.NotFound
         self._image_missing: type[BaseException] = docker.errors.ImageNotFound
         self._prefix, self._runtime, self.memory_bytes = image_prefix, runtime, memory_bytes
+        self.lifetime_s = lifetime_s
+        self._owners = Owners(state_dir)
         self._limiter = anyio.CapacityLimiter(8)
+        self._reaping = anyio.CapacityLimiter(8)
         self._isolation: Isolation = "gvisor" if "runsc" in runtime else "container"
         self._client: Any = None
         self._docker = docker
@@ -161,6 +185,7 @@ class DockerProvider:
         """Create, attach, start, in this order: the guest's first byte must not be missed. Blocking."""
         client = self._connect()
         memory = self.memory_bytes + GUEST_BYTES
+        limits = Limits()
         container = client.containers.create(
             reference,
             ["python3", "-I", "-c", BOOTSTRAP, "0", "1"],
@@ -168,7 +193,7 @@ class DockerProvider:
             network_mode="none",
             read_only=not session,  # a session's files are in the container's own layer, where a snapshot finds them
             tmpfs={
-                "/scratch": f"size={128 * MIB},nr_inodes=16384,mode=755,exec",
+                "/scratch": f"size={limits.scratch_bytes},nr_inodes={limits.scratch_inodes},mode=755,exec",
                 "/tmp": f"size={64 * MIB},nr_inodes=8192,mode=1777,exec",
             },
             shm_size=f"{64 * MIB}b",
@@ -178,9 +203,11 @@ class DockerProvider:
             pids_limit=256,
             mem_limit=memory,
             memswap_limit=memory,
-            nano_cpus=2_000_000_000,
+            cpu_period=CPU_PERIOD_US,
+            cpu_quota=round(limits.cpus * CPU_PERIOD_US),
             init=True,
-            labels={LABEL: f"{os.uname().nodename}:{os.getpid()}"},
+            name=docker_orphans.container_name(next(_numbers)),
+            labels=docker_orphans.labels(self.lifetime_s),
             hostname="box",
             working_dir="/",
             user="0:0",
@@ -235,13 +262,18 @@ class DockerProvider:
             raise
         return box
 
-    async def limit_memory(self, container: Container, memory_bytes: int) -> None:
-        """Raises BoxLost when the Engine won't: a box without its cap is not to be used."""
+    async def limit(self, container: Container, memory_bytes: int, cpus: float) -> None:
+        """Raises BoxLost when the Engine won't: a box without its caps is not to be used."""
         total = memory_bytes + GUEST_BYTES
+        quota = max(1000, round(cpus * CPU_PERIOD_US))
         try:
-            await self._call(lambda: container.update(mem_limit=total, memswap_limit=total))
+            await self._call(
+                lambda: container.update(
+                    mem_limit=total, memswap_limit=total, cpu_period=CPU_PERIOD_US, cpu_quota=quota
+                )
+            )
         except self._errors as error:
-            raise BoxLost(f"container {container.id}: its memory can't be capped ({str(error)[:300]})") from error
+            raise BoxLost(f"container {container.id}: it can't be capped ({str(error)[:300]})") from error
 
     async def engine_call(self, function: Callable[[Any], R]) -> R:
         """`function(client)` in a worker thread. Raises ProviderDown for whatever the Engine refuses."""
@@ -268,13 +300,32 @@ class DockerProvider:
         detail = f"{found.get('Status')}, exit code {found.get('ExitCode')}"
         return LossEvidence(oom_kills=int(found.get("OOMKilled") is True), detail=detail)
 
-    async def remove(self, container: Container) -> None:
+    async def destroy(self, container: Container) -> None:
         """Kill and remove; a container that is gone already is fine."""
         try:
             with anyio.move_on_after(CALL_TIMEOUT_S):
                 await self._call(lambda: container.remove(force=True, v=True))
         except self._errors:
             return  # gone already, or the daemon is down; its label lets a later sweep find it
+
+    async def caps(self) -> Sequence[CapRow]:
+        return docker_caps(await self._ask(lambda: self._connect().info()))
+
+    async def orphans(self) -> Sequence[Orphan]:
+        return await self._ask(lambda: docker_orphans.find(self._connect().api, self._owners))
+
+    async def remove(self, orphan: Orphan) -> None:
+        def remove() -> None:
+            docker_orphans.remove(self._connect().api, orphan, self._owners, self._docker.errors.APIError)
+
+        await self._ask(remove)
+
+    async def _ask(self, function: Callable[[], R]) -> R:
+        """As `_call`, on threads of its own that a caller may leave behind. Raises ProviderDown."""
+        try:
+            return await anyio.to_thread.run_sync(function, limiter=self._reaping, abandon_on_cancel=True)
+        except self._errors as error:
+            raise ProviderDown(f"the Docker Engine: {str(error)[:500]}") from error
 
     async def doctor(self) -> list[Capability]:
         """Ask the daemon, then start a box."""

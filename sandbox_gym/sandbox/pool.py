@@ -18,7 +18,7 @@ import structlog
 
 from sandbox_gym.errors import ProviderDown
 from sandbox_gym.sandbox.admission import Admission
-from sandbox_gym.sandbox.api import Box, Provider
+from sandbox_gym.sandbox.api import Box, Provider, SupportsWear
 from sandbox_gym.sandbox.pressure import Governor, machine_pressure
 
 HOUSEKEEPING_S = 1.0
@@ -122,9 +122,12 @@ class Pool:
                         await self._give_back(one, clean=clean)
 
     async def _get(self, image: str) -> _Held:
-        if self._idle[image]:
-            self.stats.reused += 1
-            return self._idle[image].pop()
+        while self._idle[image]:
+            held = self._idle[image].pop()
+            if not (isinstance(held.box, SupportsWear) and held.box.worn):
+                self.stats.reused += 1
+                return held
+            await self._discard(held)
         if self._alive >= self.boxes:
             await self._drop_oldest_idle()
         return await self._start(image)

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from sandbox_gym.config import Settings
 from sandbox_gym.errors import ConfigurationError
 from sandbox_gym.sandbox.api import Provider
+from sandbox_gym.sandbox.leftovers import StateLeftovers
+from sandbox_gym.sandbox.reaper import SupportsReaping
 from sandbox_gym.sandbox.snapshots import SessionProvider
 
 
 def _local(settings: Settings) -> Provider:
     from sandbox_gym.sandbox.local import LocalProvider
 
-    return LocalProvider(settings.local_python, cgroup=settings.local_cgroup)
+    return LocalProvider(settings.local_python, cgroup=settings.local_cgroup, state_dir=settings.state_dir)
 
 
 def _docker(settings: Settings) -> Provider:
@@ -24,6 +26,8 @@ def _docker(settings: Settings) -> Provider:
         image_prefix=settings.docker_image_prefix,
         runtime=settings.docker_runtime,
         memory_bytes=settings.limits().memory_bytes,
+        lifetime_s=settings.box_lifetime_s,
+        state_dir=settings.state_dir,
     )
 
 
@@ -61,3 +65,12 @@ def make_session_provider(settings: Settings, provider: Provider, folder: Path) 
 def make_provider(settings: Settings) -> Provider:
     """The settings' provider. Raises ConfigurationError when this machine can't have it."""
     return _MAKERS[settings.provider](settings)
+
+
+def reaping_sources(settings: Settings, providers: Sequence[Provider]) -> dict[str, SupportsReaping]:
+    """Where orphans may be: the state folder, and each of `providers` that leaves things outside this process."""
+    sources: dict[str, SupportsReaping] = {}
+    for provider in providers:
+        if isinstance(provider, SupportsReaping):
+            sources[provider.name] = provider
+    return {**sources, "state folder": StateLeftovers(settings.state_dir, lifetime_s=settings.box_lifetime_s)}

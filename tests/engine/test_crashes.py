@@ -42,7 +42,13 @@ class WatchedDocker(DockerProvider):
         return self.last
 
 
-def _pool(provider: LocalProvider | DockerProvider | FakeProvider, *, boxes: int = 2, queue_size: int = 8, box_max_tasks: int = 8) -> Pool:
+def _pool(
+    provider: LocalProvider | DockerProvider | FakeProvider,
+    *,
+    boxes: int = 2,
+    queue_size: int = 8,
+    box_max_tasks: int = 8,
+) -> Pool:
     return Pool(provider, boxes=boxes, box_max_tasks=box_max_tasks, queue_size=queue_size)
 
 

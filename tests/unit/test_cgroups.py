@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -12,24 +13,105 @@ from sandbox_gym.sandbox.local.cgroups import Cgroups, cgroups_or_reason
 def test_v1_limits(tmp_path: Path) -> None:
     for controller in ("memory", "pids", "cpuacct"):
         (tmp_path / controller).mkdir()
-    group = Cgroups(tmp_path).make("1-0")
-    group.limit(64 << 20, 9)
+    cgroups = Cgroups(tmp_path)
+    assert not cgroups.caps_cpu
+    group = cgroups.make("1-0")
+    group.limit(64 << 20, 9, 1.0)
     memory = tmp_path / "memory" / "sandbox_gym" / "1-0"
     assert (memory / "memory.limit_in_bytes").read_text() == str(64 << 20)
     assert (tmp_path / "pids" / "sandbox_gym" / "1-0" / "pids.max").read_text() == "9"
     assert len(group.procs_files) == 3
 
 
+def test_v1_cpu_beside_cpuacct_in_one_folder(tmp_path: Path) -> None:
+    """As Debian mounts them: `cpu` and `cpuacct` are links to `cpu,cpuacct`."""
+    for controller in ("memory", "pids", "cpu,cpuacct"):
+        (tmp_path / controller).mkdir()
+    for name in ("cpu", "cpuacct"):
+        (tmp_path / name).symlink_to("cpu,cpuacct")
+    cgroups = Cgroups(tmp_path)
+    group = cgroups.make("1-0")
+    group.limit(64 << 20, 9, 0.5)
+    folder = tmp_path / "cpu,cpuacct" / "sandbox_gym" / "1-0"
+    assert cgroups.caps_cpu
+    assert (folder / "cpu.cfs_period_us").read_text() == "100000"
+    assert (folder / "cpu.cfs_quota_us").read_text() == "50000"
+    assert len(group.procs_files) == 3
+    assert cgroups.names() == ["1-0"]
+
+
+@pytest.mark.skipif(not Path("/sys/fs/cgroup/cpu").is_dir(), reason="only a v1 kernel refuses; there is none here")
+def test_v1_cpu_quota_above_our_own(tmp_path: Path) -> None:
+    """A server in a container of half a CPU: the kernel refuses more to its children, which is no fault of a box's."""
+    ours = Path(f"/sys/fs/cgroup/cpu/sandbox-gym-test-{os.getpid()}")
+    ours.mkdir()
+    for controller in ("memory", "pids", "cpuacct"):
+        (tmp_path / controller).mkdir()
+    (tmp_path / "cpu").symlink_to(ours)
+    cgroups = Cgroups(tmp_path)
+    try:
+        (ours / "cpu.cfs_quota_us").write_text("50000")
+        group = cgroups.make("1-0")
+        group.limit(64 << 20, 9, 2.0)
+        assert (group.folders["cpu"] / "cpu.cfs_quota_us").read_text() == "-1\n"
+        group.limit(64 << 20, 9, 0.25)
+        assert (group.folders["cpu"] / "cpu.cfs_quota_us").read_text() == "25000\n"
+    finally:
+        for folder in (ours / "sandbox_gym" / "1-0", ours / "sandbox_gym", ours):
+            folder.rmdir()
+
+
+def test_v1_without_swap_accounting_discourages_swap(tmp_path: Path) -> None:
+    for controller in ("memory", "pids", "cpuacct"):
+        (tmp_path / controller).mkdir()
+    cgroups = Cgroups(tmp_path)
+    group = cgroups.make("1-0")
+    (group.folders["memory"] / "memory.swappiness").write_text("60")
+    group.limit(64 << 20, 9, 1.0)
+    assert (group.folders["memory"] / "memory.swappiness").read_text() == "0"
+    assert not cgroups.caps_swap
+
+
 def test_v2_limits(tmp_path: Path) -> None:
     (tmp_path / "cgroup.controllers").write_text("cpu memory pids\n")
     cgroups = Cgroups(tmp_path)
     group = cgroups.make("1-0")
-    group.limit(64 << 20, 9)
+    group.limit(64 << 20, 9, 1.5)
     folder = tmp_path / "sandbox_gym" / "1-0"
+    assert (folder / "cpu.max").read_text() == "150000 100000"
+    assert (tmp_path / "cgroup.subtree_control").read_text() == "+cpu +memory +pids"
     assert cgroups.version == 2
     assert (folder / "memory.max").read_text() == str(64 << 20)
     assert (folder / "memory.swap.max").read_text() == "0"
     assert group.procs_files == [str(folder / "cgroup.procs")]
+
+
+def test_v2_without_the_cpu_controller_still_caps_the_rest(tmp_path: Path) -> None:
+    """What systemd delegates to users by default."""
+    (tmp_path / "cgroup.controllers").write_text("memory pids\n")
+    cgroups = Cgroups(tmp_path)
+    group = cgroups.make("1-0")
+    group.limit(64 << 20, 9, 1.5)
+    assert not cgroups.caps_cpu
+    assert not (group.folders["memory"] / "cpu.max").exists()
+    assert (tmp_path / "cgroup.subtree_control").read_text() == "+memory +pids"
+
+
+def test_killing_a_v2_group_thaws_it(tmp_path: Path) -> None:
+    (tmp_path / "cgroup.controllers").write_text("memory pids\n")
+    group = Cgroups(tmp_path).make("1-0")
+    for name in ("cgroup.freeze", "cgroup.kill"):
+        (group.folders["memory"] / name).write_text("")
+    group.kill()
+    assert (group.folders["memory"] / "cgroup.freeze").read_text() == "0"
+    assert (group.folders["memory"] / "cgroup.kill").read_text() == "1"
+
+
+@pytest.mark.parametrize("name", ["", ".", "..", "../memory", "a/b"])
+def test_only_bare_names_are_groups(tmp_path: Path, name: str) -> None:
+    (tmp_path / "cgroup.controllers").write_text("memory pids\n")
+    with pytest.raises(ValueError):
+        Cgroups(tmp_path).existing(name)
 
 
 @pytest.mark.parametrize("controllers", ["", "cpu pids"])

@@ -1,4 +1,4 @@
-"""Control groups of local boxes, v1 and v2: memory and process caps where this process may make groups.
+"""Control groups of local boxes, v1 and v2: memory, process and CPU caps where this process may make groups.
 
 Owns the files under the cgroup mount; knows nothing of jails. All paths hang off a root, so that tests bring their own.
 """
@@ -8,11 +8,17 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import signal
 from dataclasses import dataclass
 from pathlib import Path
 
 CONTROLLERS_V1 = ("memory", "pids", "cpuacct")
+OPTIONAL_V1 = ("cpu", "freezer")
+"""Kernels without CFS bandwidth control, and delegated v2 groups, may lack cpu; `Cgroups.caps_cpu` says. freezer is
+there so that whatever freezes a box by its own group is undone before it is killed."""
 PARENT = "sandbox_gym"
+CPU_PERIOD_US = 100_000
+_CPU_QUOTA_MIN_US = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,8 +33,8 @@ class Group:
         """Writing a PID into each of these moves the process into the box's group."""
         return sorted({str(folder / "cgroup.procs") for folder in self.folders.values()})
 
-    def limit(self, memory_bytes: int, processes: int) -> None:
-        """Cap the group; no swap where the kernel counts it."""
+    def limit(self, memory_bytes: int, processes: int, cpus: float) -> None:
+        """Cap the group; no swap where the kernel counts it. `cpus` is what the group may use of them at once."""
         memory, pids = self.folders["memory"], self.folders["pids"]
         if self.version == 1:
             swap = memory / "memory.memsw.limit_in_bytes"
@@ -37,15 +43,28 @@ class Group:
             _write(memory / "memory.limit_in_bytes", str(memory_bytes))
             if swap.exists():
                 _write(swap, str(memory_bytes))
+            elif (memory / "memory.swappiness").exists():
+                _write(memory / "memory.swappiness", "0")
         else:
             _write(memory / "memory.max", str(memory_bytes))
             with contextlib.suppress(OSError):  # absent on kernels without swap
                 _write(memory / "memory.swap.max", "0")
         _write(pids / "pids.max", str(processes))
+        if "cpu" in self.folders:
+            self._limit_cpu(self.folders["cpu"], cpus)
 
-    def pids(self) -> list[int]:
-        """The processes in the group now."""
-        return [int(pid) for pid in _read(next(iter(self.folders.values())) / "cgroup.procs").split()]
+    def _limit_cpu(self, folder: Path, cpus: float) -> None:
+        """A hard quota. Weights stay as the kernel sets them, equal: under pressure every box gets the same share."""
+        quota = max(_CPU_QUOTA_MIN_US, round(cpus * CPU_PERIOD_US))
+        if self.version == 1:
+            _write(folder / "cpu.cfs_period_us", str(CPU_PERIOD_US))
+            try:
+                _write(folder / "cpu.cfs_quota_us", str(quota))
+            except OSError as error:
+                if error.errno != errno.EINVAL:  # above what this server itself may use, which caps the box anyway
+                    raise
+        else:
+            _write(folder / "cpu.max", f"{quota} {CPU_PERIOD_US}")
 
     def processes(self) -> int:
         """How many processes are in the group now."""
@@ -59,6 +78,31 @@ class Group:
     def process_cap_hits(self) -> int:
         """Forks that the group's process cap refused."""
         return _counter(self.folders["pids"] / "pids.events", "max")
+
+    def pids(self) -> set[int]:
+        """The processes in the group now, in any of its folders."""
+        folders = set(self.folders.values())
+        return {int(pid) for folder in folders for pid in _read(folder / "cgroup.procs").split() if pid != "0"}
+
+    def thaw(self) -> None:
+        """Undo a freeze: in v1 the frozen don't die of SIGKILL."""
+        for folder in set(self.folders.values()):
+            _write_if_there(folder / "freezer.state", "THAWED")
+            _write_if_there(folder / "cgroup.freeze", "0")
+
+    def kill(self) -> None:
+        """SIGKILL all that is in it now, thawed first; forks meanwhile need another call."""
+        self.thaw()
+        for folder in set(self.folders.values()):
+            _write_if_there(folder / "cgroup.kill", "1")
+        for pid in self.pids():
+            with contextlib.suppress(ProcessLookupError):
+                pidfd = os.pidfd_open(pid)
+                try:
+                    if pid in self.pids():  # the number may have gone to a stranger before it was opened
+                        signal.pidfd_send_signal(pidfd, signal.SIGKILL)
+                finally:
+                    os.close(pidfd)
 
     def remove(self) -> None:
         """Remove the emptied group; a group that is still busy is left to the next sweep."""
@@ -89,9 +133,13 @@ class Cgroups:
             base = self._root / controller
             if not base.is_dir():
                 raise OSError(f"no cgroup v1 controller {controller} under {self._root}")
-            parents[controller] = base / PARENT
-            parents[controller].mkdir(exist_ok=True)
-            _must_be_writable(parents[controller])
+            parents[controller] = base.resolve() / PARENT  # cpu and cpuacct are links to one folder on many machines
+        for controller in OPTIONAL_V1:
+            if (self._root / controller).is_dir():
+                parents[controller] = (self._root / controller).resolve() / PARENT
+        for parent in parents.values():
+            parent.mkdir(exist_ok=True)
+            _must_be_writable(parent)
         return parents
 
     def _v2_parent(self) -> dict[str, Path]:
@@ -103,10 +151,22 @@ class Cgroups:
         if missing:
             raise OSError(f"cgroup v2 has no controller {', '.join(sorted(missing))} to hand out")
         _must_be_writable(base)
-        _hand_out(base)
+        wanted: list[str] = [controller for controller in ("cpu", "memory", "pids") if controller in available]
+        _hand_out(base, wanted)
         parent.mkdir(exist_ok=True)
-        _hand_out(parent)
-        return dict.fromkeys(("memory", "pids"), parent)
+        _hand_out(parent, wanted)
+        return dict.fromkeys(wanted, parent)
+
+    @property
+    def caps_cpu(self) -> bool:
+        """Whether boxes get a CPU quota."""
+        return "cpu" in self._parents
+
+    @property
+    def caps_swap(self) -> bool:
+        """Whether swap is counted against a box's memory; without it swapping is merely discouraged (v1)."""
+        name = "memory.memsw.limit_in_bytes" if self.version == 1 else "memory.swap.max"
+        return (self._parents["memory"] / name).exists()
 
     def make(self, name: str) -> Group:
         """A new group for one box."""
@@ -115,16 +175,18 @@ class Cgroups:
             folder.mkdir()
         return Group(folders, self.version)
 
-    def sweep(self, is_alive: dict[str, bool]) -> list[str]:
-        """Remove empty groups whose owner, the PID that starts their name, is not alive; their names."""
-        removed = []
-        for parent in set(self._parents.values()):
-            for folder in parent.iterdir() if parent.is_dir() else ():
-                if folder.is_dir() and not is_alive.get(folder.name.split("-")[0], False):
-                    with contextlib.suppress(OSError):
-                        folder.rmdir()
-                        removed.append(folder.name)
-        return removed
+    def names(self) -> list[str]:
+        """Every group below `PARENT`, anybody's."""
+        return sorted(
+            {entry.name for parent in set(self._parents.values()) for entry in parent.iterdir() if entry.is_dir()}
+        )
+
+    def existing(self, name: str) -> Group:
+        """The group of that name, as far as its folders are there. Raises ValueError for what is no bare name."""
+        if name in ("", ".", "..") or "/" in name:
+            raise ValueError(f"{name!r} is no group's name")
+        folders = {controller: parent / name for controller, parent in self._parents.items()}
+        return Group({controller: folder for controller, folder in folders.items() if folder.is_dir()}, self.version)
 
 
 def _own_v2_group() -> str:
@@ -140,11 +202,12 @@ def _must_be_writable(folder: Path) -> None:
         raise OSError(f"{folder} is not writable")
 
 
-def _hand_out(folder: Path) -> None:
+def _hand_out(folder: Path, controllers: list[str]) -> None:
     """Let children of `folder` have the controllers. A v2 group with processes of its own may not, so those move to a
     leaf first: so it is in a container and in a group that systemd delegated."""
+    text = " ".join(f"+{controller}" for controller in controllers)
     try:
-        _write(folder / "cgroup.subtree_control", "+memory +pids")
+        _write(folder / "cgroup.subtree_control", text)
     except OSError as error:
         if error.errno != errno.EBUSY:
             raise
@@ -153,12 +216,18 @@ def _hand_out(folder: Path) -> None:
         for pid in _read(folder / "cgroup.procs").split():
             with contextlib.suppress(ProcessLookupError):
                 _write(leaf / "cgroup.procs", pid)
-        _write(folder / "cgroup.subtree_control", "+memory +pids")
+        _write(folder / "cgroup.subtree_control", text)
 
 
 def _write(path: Path, text: str) -> None:
     with open(path, "w") as file:
         file.write(text)
+
+
+def _write_if_there(path: Path, text: str) -> None:
+    if path.exists():
+        with contextlib.suppress(OSError):  # it went meanwhile
+            _write(path, text)
 
 
 def _read(path: Path) -> str:

@@ -6,13 +6,13 @@ Blocking; needs to be root. Knows no sessions.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterable, Iterator, Set
 from pathlib import Path
 
 from sandbox_gym.sandbox.local import mounts
 
 
-def work_mounts(pids: Sequence[int], point: str) -> frozenset[int]:
+def work_mounts(pids: Iterable[int], point: str) -> frozenset[int]:
     """The ids of what is mounted at `point` in the view of any of `pids`."""
     found: set[int] = set()
     for pid in pids:
@@ -23,7 +23,7 @@ def work_mounts(pids: Sequence[int], point: str) -> frozenset[int]:
     return frozenset(found)
 
 
-def holders(pids: Sequence[int], mount_ids: Set[int]) -> int:
+def holders(pids: Iterable[int], mount_ids: Set[int]) -> int:
     """How many folders, open files and mapped files of `pids` lie in `mount_ids`."""
     return sum(1 for pid in pids for held in _held(pid) if held in mount_ids)
 

@@ -13,6 +13,7 @@ BOX_UID_BASE = 0x70000000
 """As root, each box gets a user of its own from here on, a range that no distribution assigns."""
 SESSION_UID = 0x6FFF0000
 """As root, every session's user, so that any of them can go on from any snapshot; namespaces keep them apart."""
+OWNER_VARIABLE = "SANDBOX_GYM_OWNER"
 _SYSTEM = ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
 _ETC = ("/etc/ld.so.cache", "/etc/alternatives", "/etc/mime.types", "/etc/java-17-openjdk", "/etc/mono")
 
@@ -32,6 +33,8 @@ class Jail:
     """cgroup.procs files that the box's first process writes itself into."""
     work: Path | None = None
     """A folder on this machine that sessions keep their files in, shown as /work."""
+    owner: str = ""
+    """Who started it, for the reaper to read in the environment of the jail's outermost process."""
 
     def argv(self) -> list[str]:
         """Enter the groups, become the box's user, make the jail, start the guest."""
@@ -44,7 +47,11 @@ class Jail:
         return [*argv, str(self.channel_fd), str(self.channel_fd)]
 
     def environment(self) -> dict[str, str]:
-        return {"SANDBOX_GYM_PROCS": " ".join(self.procs_files), "PATH": "/usr/sbin:/usr/bin:/sbin:/bin"}
+        return {
+            "SANDBOX_GYM_PROCS": " ".join(self.procs_files),
+            OWNER_VARIABLE: self.owner,
+            "PATH": "/usr/sbin:/usr/bin:/sbin:/bin",
+        }
 
     def _options(self) -> list[str]:
         options = ["--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-net"]

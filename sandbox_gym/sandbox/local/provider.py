@@ -21,9 +21,14 @@ from sandbox_gym.contract import Dialogue, DialogueOutcome, Isolation, Outcome, 
 from sandbox_gym.errors import BoxLost, ConfigurationError, LossEvidence, ProviderDown
 from sandbox_gym.limits import MIB
 from sandbox_gym.sandbox.api import Box, Capability
+from sandbox_gym.sandbox.caps import CapRow
 from sandbox_gym.sandbox.link import GuestLink, converse
+from sandbox_gym.sandbox.local.caps import local_caps
 from sandbox_gym.sandbox.local.cgroups import Cgroups, Group, cgroups_or_reason
 from sandbox_gym.sandbox.local.jail import BOX_UID_BASE, SESSION_UID, Jail
+from sandbox_gym.sandbox.local.orphans import LocalOrphans
+from sandbox_gym.sandbox.owner import Owners, this_owner
+from sandbox_gym.sandbox.reaper import Orphan
 
 GUEST_BYTES = 48 * MIB
 """What the supervisor and its zygote may use beside the program."""
@@ -45,17 +50,16 @@ class LocalBox:
         self._process = process
         self._pidfd = _open_pidfd(process.pid)
         self._group = group
-        self._memory_bytes = 0
-        self._processes = 0
+        self._caps = (0, 0, 0.0)
 
     @property
     def pid(self) -> int:
         """The jail's outermost process on this machine."""
         return self._process.pid
 
-    def pids(self) -> list[int]:
+    def pids(self) -> set[int]:
         """Every process of the box on this machine; none where it has no group."""
-        return self._group.pids() if self._group is not None else []
+        return self._group.pids() if self._group is not None else set()
 
     def run_all(self, runs: Sequence[Run]) -> AbstractAsyncContextManager[AsyncIterator[Outcome]]:
         self.cap(runs)
@@ -74,10 +78,11 @@ class LocalBox:
             return
         memory = max(run.limits.memory_bytes for run in runs)
         processes = max(run.limits.processes for run in runs)
-        if (memory, processes) != (self._memory_bytes, self._processes):
-            self._memory_bytes, self._processes = memory, processes
+        cpus = max(run.limits.cpus for run in runs)
+        if (memory, processes, cpus) != self._caps:
+            self._caps = (memory, processes, cpus)
             try:
-                self._group.limit(memory + GUEST_BYTES, processes + GUEST_PROCESSES)
+                self._group.limit(memory + GUEST_BYTES, processes + GUEST_PROCESSES, cpus)
             except OSError as error:
                 raise BoxLost(f"{self.box_id}: its cgroup can't be set ({error})") from error
 
@@ -92,6 +97,8 @@ class LocalBox:
     async def aclose(self) -> None:
         with anyio.CancelScope(shield=True):
             await self.link.aclose()
+            if self._group is not None:
+                self._group.thaw()
             self._kill()
             with anyio.move_on_after(10):
                 await self._process.wait()
@@ -135,7 +142,13 @@ class LocalProvider:
 
     name = "local"
 
-    def __init__(self, python: Path = Path("/usr/bin/python3"), *, cgroup: CgroupPolicy = "auto") -> None:
+    def __init__(
+        self,
+        python: Path = Path("/usr/bin/python3"),
+        *,
+        cgroup: CgroupPolicy = "auto",
+        state_dir: Path | None = None,
+    ) -> None:
         self._python = python
         bwrap = shutil.which("bwrap")
         if bwrap is None:
@@ -146,6 +159,7 @@ class LocalProvider:
         self._cgroups, self.no_cgroup_reason = (None, "not wanted") if cgroup == "never" else cgroups_or_reason()
         if cgroup == "require" and self._cgroups is None:
             raise ConfigurationError(f"no cgroup caps: {self.no_cgroup_reason}; allow rlimits or run as root")
+        self._left = LocalOrphans(Owners(state_dir), self._cgroups)
 
     @property
     def cgroups(self) -> Cgroups | None:
@@ -155,7 +169,7 @@ class LocalProvider:
         """A jail with its guest saying hello. Local boxes know one image: this machine. `work`: a session's folder."""
         number = next(_numbers)
         box_id = f"{os.getpid()}-{number}"
-        group = self._make_group(box_id)
+        group = self._make_group(f"{this_owner()}-{number}")
         ours, theirs = socket.socketpair()
         ours.setblocking(False)
         jail = Jail(
@@ -166,6 +180,7 @@ class LocalProvider:
             uid=_box_uid(number, session=work is not None),
             procs_files=group.procs_files if group else (),
             work=work,
+            owner=str(this_owner()),
         )
         try:
             process = await anyio.open_process(
@@ -177,14 +192,17 @@ class LocalProvider:
                 pass_fds=[theirs.fileno()],
                 cwd="/",
             )
-        except OSError as error:
+        except BaseException as error:
             ours.close()
             if group:
                 group.remove()
-            raise ProviderDown(f"can't start a jail: {error}") from error
+            if isinstance(error, OSError):
+                raise ProviderDown(f"can't start a jail: {error}") from error
+            raise
         finally:
             theirs.close()
-        link = GuestLink(await UNIXSocketStream.from_socket(ours), lambda: f"local box {box_id}")
+        with anyio.CancelScope(shield=True):  # from here on the box owns what must be closed
+            link = GuestLink(await UNIXSocketStream.from_socket(ours), lambda: f"local box {box_id}")
         box = LocalBox(box_id, process, link, group)
         try:
             await link.handshake(
@@ -230,6 +248,15 @@ class LocalProvider:
                 )
             )
         return rows
+
+    async def caps(self) -> Sequence[CapRow]:
+        return local_caps(self._cgroups, self.no_cgroup_reason)
+
+    async def orphans(self) -> Sequence[Orphan]:
+        return await self._left.orphans()
+
+    async def remove(self, orphan: Orphan) -> None:
+        await self._left.remove(orphan)
 
     async def aclose(self) -> None:
         """Boxes are closed by their holders; the provider itself holds nothing."""

@@ -1,0 +1,100 @@
+"""`sandbox-gym pool gc`: what dead servers and commands left behind on this machine, listed and removed."""
+
+from __future__ import annotations
+
+import json
+from contextlib import AsyncExitStack
+from typing import Annotated
+
+import anyio
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from sandbox_gym.cli.settings import settings_with
+from sandbox_gym.config import Settings
+from sandbox_gym.errors import ConfigurationError
+from sandbox_gym.sandbox.api import Provider
+from sandbox_gym.sandbox.reaper import Failure, Reaper, Swept
+from sandbox_gym.sandbox.registry import PROVIDERS, make_provider, reaping_sources
+
+pool = typer.Typer(name="pool", no_args_is_help=True, help="What sandboxes hold on this machine.")
+
+
+@pool.callback()
+def _root() -> None:
+    """What sandboxes hold on this machine."""
+
+
+@pool.command()
+def gc(
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="List only; remove nothing.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout instead of a table.")] = False,
+) -> None:
+    """Remove containers, cgroups, mounts, folders and jails whose owner is dead; nothing of a living owner.
+
+    Servers do the same at their start and every minute. Exit: 0 nothing is left (or --dry-run listed it), 1 something
+    could not be removed or the default provider could not be asked, 2 wrong settings.
+    """
+    settings = settings_with({})
+    swept = anyio.run(collect, settings, dry_run)
+    console = Console(soft_wrap=as_json)
+    if as_json:
+        console.print(json.dumps(as_document(swept, dry_run=dry_run)), markup=False, highlight=False)
+    else:
+        console.print(table(swept, dry_run=dry_run))
+        for failure in swept.failures:
+            console.print(f"[yellow]{escape(failure.source)}:[/] {escape(failure.why)}", highlight=False)
+    wrong = any(failure.orphan or failure.source in (settings.provider, "state folder") for failure in swept.failures)
+    raise typer.Exit(1 if wrong else 0)
+
+
+async def collect(settings: Settings, dry_run: bool) -> Swept:
+    """One sweep over every provider that can be had here; those that can't are among the failures."""
+    providers: list[Provider] = []
+    missing: list[Failure] = []
+    async with AsyncExitStack() as stack:
+        for name in PROVIDERS:
+            try:
+                provider = make_provider(settings.model_copy(update={"provider": name}))
+            except ConfigurationError as error:
+                missing.append(Failure(name, str(error)))
+                continue
+            stack.push_async_callback(provider.aclose)
+            providers.append(provider)
+        swept = await Reaper(reaping_sources(settings, providers)).sweep(dry_run=dry_run)
+    return Swept(swept.found, swept.removed, (*missing, *swept.failures))
+
+
+def as_document(swept: Swept, *, dry_run: bool) -> dict[str, object]:
+    """The `--json` answer: every orphan with `removed`, and what went wrong."""
+    removed = set(swept.removed)
+    return {
+        "dry_run": dry_run,
+        "orphans": [
+            {"kind": one.kind, "name": one.name, "owner": one.owner, "why": one.why, "removed": one in removed}
+            for one in swept.found
+        ],
+        "failures": [
+            {
+                "source": failure.source,
+                "kind": failure.orphan.kind if failure.orphan else None,
+                "name": failure.orphan.name if failure.orphan else None,
+                "why": failure.why,
+            }
+            for failure in swept.failures
+        ],
+    }
+
+
+def table(swept: Swept, *, dry_run: bool) -> Table:
+    """The orphans, one a row."""
+    shown = Table(title=f"{len(swept.found)} orphans, {len(swept.removed)} removed", title_justify="left")
+    for column in ("kind", "name", "why", "removed"):
+        shown.add_column(column, overflow="fold")
+    removed = set(swept.removed)
+    for one in swept.found:
+        mark = "[green]yes[/]" if one in removed else "dry run" if dry_run else "[red]no[/]"
+        shown.add_row(escape(one.kind), escape(one.name), escape(one.why), mark)
+    return shown

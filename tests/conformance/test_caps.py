@@ -1,0 +1,59 @@
+"""docs/caps.md, cell by cell: `test_cap[COLUMN-CAP]` is the cell's proof. Each column is run once, in its own process.
+
+The cgroup v2 columns have no kernel here to run on: tests/unit/test_cgroups.py checks what is written into v2's files.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from functools import cache
+
+import pytest
+
+from sandbox_gym.sandbox.caps import Cap
+from tests.in_compose import REPOSITORY, in_compose
+
+CELLS = "tests.conformance.caps"
+NOBODY = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", "--inh-caps=-all"]
+COLUMNS = {
+    "local": [sys.executable, "-m", CELLS, "local"],
+    "local-rlimits": [sys.executable, "-m", CELLS, "local-rlimits"],
+    "local-unprivileged": [*NOBODY, sys.executable, "-m", CELLS, "local-auto"],
+    "docker": [sys.executable, "-m", CELLS, "docker"],
+    "docker-in-compose": in_compose("-m", CELLS, "docker"),
+}
+NOT_ENFORCED = {("local-rlimits", Cap.CPU_SHARE), ("local-unprivileged", Cap.CPU_SHARE)}
+PER_PROCESS = {"local-rlimits", "local-unprivileged"}
+"""Columns where memory is each process's."""
+
+
+@cache
+def column(name: str) -> dict[str, dict[str, str]]:
+    environment = {**os.environ, "HOME": "/nonexistent"} if name == "local-unprivileged" else None
+    done = subprocess.run(COLUMNS[name], cwd=REPOSITORY, env=environment, capture_output=True, text=True, timeout=240)
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-4000:]
+    found: dict[str, dict[str, str]] = json.loads(done.stdout)
+    return found
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("cap", Cap, ids=lambda cap: cap.value.replace(" ", "_"))
+@pytest.mark.parametrize("name", COLUMNS)
+def test_cap(name: str, cap: Cap) -> None:
+    cell = column(name)[cap.value]
+    assert cell["wrong"] == "", cell
+    assert (cell["scope"] == "none") == ((name, cap) in NOT_ENFORCED), cell
+    if cap is Cap.MEMORY:
+        assert cell["scope"] == ("process" if name in PER_PROCESS else "box")
+
+
+def test_no_local_box_inside_compose() -> None:
+    """The image has no bubblewrap, and Docker's seccomp profile refuses the namespaces that it would make."""
+    done = subprocess.run(in_compose("-m", CELLS, "local"), capture_output=True, text=True, timeout=60)
+    assert done.returncode != 0
+    assert "bubblewrap is not installed" in done.stderr
+    source = "import ctypes; raise SystemExit(-ctypes.CDLL(None).unshare(0x10000000))"
+    assert subprocess.run(in_compose("-c", source), timeout=60).returncode == 1

@@ -1,0 +1,70 @@
+"""A process that holds sandboxes until it is killed: `python -m tests.engine.holder PROVIDER [no-mounts]`.
+
+Says on stdout, as one JSON line, what it holds outside itself.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import subprocess
+import sys
+import tarfile
+
+import anyio
+import structlog
+
+from sandbox_gym.config import Settings
+from sandbox_gym.engine import open_engine
+from sandbox_gym.sandbox import docker_orphans
+from sandbox_gym.sandbox.docker import DockerBox
+from sandbox_gym.sandbox.local.provider import LocalBox
+from sandbox_gym.sandbox.owner import held_lease, this_owner
+from sandbox_gym.sandbox.registry import make_provider
+
+
+async def hold(provider: str, mounts: bool) -> None:
+    settings = Settings(provider=provider)
+    maker = make_provider(settings)
+    held: dict[str, object] = {"owner": str(this_owner())}
+    async with open_engine(settings):
+        boxes = [await maker.start("python") for _ in range(2)]
+        held["pids"] = [box.pid for box in boxes if isinstance(box, LocalBox)]
+        held["groups"] = [
+            str(folder)
+            for box in boxes
+            if isinstance(box, LocalBox) and box._group
+            for folder in box._group.folders.values()
+        ]
+        held["containers"] = [str(box._container.id) for box in boxes if isinstance(box, DockerBox)]
+        if provider == "docker":
+            held |= in_engine()
+        with held_lease(settings.state_dir) as lease:
+            scratch = lease.scratch()
+            (scratch / "inner").mkdir()
+            (scratch / "file").write_text("x")
+            for name in ("a", "b") if mounts else ():  # one mounted over the other
+                subprocess.run(["mount", "-t", "tmpfs", name, str(scratch / "inner")], check=True)
+            held["scratch"] = str(scratch)
+            print(json.dumps(held), flush=True)  # noqa: T201
+            await anyio.sleep_forever()
+
+
+def in_engine() -> dict[str, str]:
+    """A volume and an image, labelled as ours and temporary."""
+    import docker
+
+    api = docker.from_env().api
+    labels = docker_orphans.labels(60) | {docker_orphans.TEMPORARY: "1"}
+    volume = api.create_volume(labels=labels)["Name"]
+    archive = io.BytesIO()
+    with tarfile.open(fileobj=archive, mode="w") as tar:
+        tar.addfile(tarfile.TarInfo(labels[docker_orphans.OWNER]))
+    changes = [f"LABEL {key}={value}" for key, value in labels.items()]
+    answer = api.import_image_from_data(archive.getvalue(), changes=changes)
+    return {"volume": volume, "image": json.loads(answer)["status"]}
+
+
+if __name__ == "__main__":
+    structlog.configure(logger_factory=lambda *_: structlog.PrintLogger(sys.stderr))
+    anyio.run(hold, sys.argv[1], "no-mounts" not in sys.argv)
