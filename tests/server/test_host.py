@@ -178,3 +178,26 @@ def test_many_at_once_all_get_their_verdict() -> None:
         return [status async for status in _two_hundred_at_once()]
 
     assert anyio.run(collect) == [200] * 90
+
+
+def test_metrics_count_verdicts_by_reason(serving: Serving) -> None:
+    client = serving().client
+    client.post("/verify", json=verify_body())
+    text = client.get("/metrics").text
+    assert 'sandbox_gym_verdicts_total{reason="passed"}' in text
+    assert "sandbox_gym_phase_seconds_bucket" in text
+    assert "sandbox_gym_pool_waiting 0.0" in text
+
+
+def test_a_request_id_is_kept_or_made(serving: Serving) -> None:
+    client = serving().client
+    assert client.get("/", headers={"X-Request-Id": "abc-1"}).headers["X-Request-Id"] == "abc-1"
+    for bad in ("", "x" * 500, "tab\there"):
+        assert len(client.get("/", headers={"X-Request-Id": bad}).headers["X-Request-Id"]) == 32
+
+
+@pytest.mark.parametrize("given", ["0", "-1", "soon", "nan", "inf", ""])
+def test_a_wrong_deadline_is_named(serving: Serving, given: str) -> None:
+    answer = serving().client.post("/verify", json=verify_body(), headers={"X-Sandbox-Gym-Deadline-S": given})
+    assert answer.status_code == 422
+    assert "X-Sandbox-Gym-Deadline-S" in answer.text

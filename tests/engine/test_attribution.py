@@ -1,0 +1,119 @@
+"""A lost box is ours until the kernel says otherwise; a frozen one is noticed long before its program's wall limit."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+
+import anyio
+import anyio.to_thread
+import pytest
+
+from sandbox_gym.contract import Answer, Outcome, Program, Run, Status, TestStatus
+from sandbox_gym.engine import Engine
+from sandbox_gym.errors import BoxLost
+from sandbox_gym.limits import Limits
+from sandbox_gym.sandbox.docker import DockerBox, DockerProvider
+from sandbox_gym.sandbox.fake import Behaviour, FakeProvider
+from sandbox_gym.sandbox.local import LocalProvider
+from sandbox_gym.sandbox.local.provider import LocalBox
+from sandbox_gym.sandbox.pool import Pool
+from sandbox_gym.verifiers.coding import CodingVerifier, parse_task
+
+pytestmark = pytest.mark.anyio
+TASK = parse_task({"unit_tests": {"inputs": ["1", "2"], "outputs": ["2", "4"]}}, limits=Limits(), early_stop=True)
+ANSWER = Answer("print(2 * int(input()))")
+
+
+def engine(behave: Callable[[Run], Behaviour]) -> Engine:
+    return Engine(Pool(FakeProvider(behave), boxes=2, box_max_tasks=8, queue_size=8))
+
+
+async def test_two_boxes_killed_with_evidence_are_the_programs_fault_now_and_later() -> None:
+    runs = 0
+
+    def kill(run: Run) -> Behaviour:
+        nonlocal runs
+        runs += 1
+        return Behaviour(lose_box=True, oom_kills=1)
+
+    opened = engine(kill)
+    verdict = await opened.verify(CodingVerifier(), TASK, ANSWER)
+    assert (verdict.reward, verdict.attempts, runs) == (0.0, 2, 2)
+    assert verdict.tests[0].status is TestStatus.MEMORY_LIMIT
+    assert verdict.tamper == ("sandbox_killed",)
+    again = await opened.verify(CodingVerifier(), TASK, ANSWER)
+    assert (again.reward, again.attempts, runs) == (0.0, 0, 2)
+    other = Answer("print(1)")
+    await opened.verify(CodingVerifier(), TASK, other)
+    assert runs == 4
+
+
+async def test_without_evidence_it_is_ours() -> None:
+    opened = engine(lambda run: Behaviour(lose_box=True))
+    for _ in range(2):
+        with pytest.raises(BoxLost):
+            await opened.verify(CodingVerifier(), TASK, ANSWER)
+    assert b'sandbox_crashes_total{cause="unexplained"} 6.0' in opened.metrics.text()
+
+
+async def test_one_kill_with_evidence_and_a_run_that_lives() -> None:
+    deaths = iter([True])
+
+    def once(run: Run) -> Behaviour:
+        if next(deaths, False):
+            return Behaviour(lose_box=True, oom_kills=1)
+        return Behaviour(stdout=str(2 * int(run.stdin)).encode())
+
+    verdict = await engine(once).verify(CodingVerifier(), TASK, ANSWER)
+    assert (verdict.reward, verdict.attempts) == (1.0, 2)
+
+
+def freeze(box: LocalBox | DockerBox) -> None:
+    if isinstance(box, LocalBox):
+        for pid in box.pids():
+            os.kill(pid, signal.SIGSTOP)
+    else:
+        subprocess.run([os.environ.get("DOCKER", "docker"), "pause", box.container.id], check=True, capture_output=True)
+
+
+@pytest.mark.parametrize("make", [LocalProvider, DockerProvider])
+async def test_a_frozen_box_is_lost_long_before_the_wall_limit(
+    make: Callable[[], LocalProvider | DockerProvider],
+) -> None:
+    provider = make()
+    box = await provider.start("python")
+    limits = Limits(cpu_time_s=60, wall_time_s=120)
+    program = Program("fork", {"main.py": b"import time\ntime.sleep(100)"})
+    started = time.monotonic()
+    try:
+        async with anyio.create_task_group() as tasks:
+
+            async def later() -> None:
+                await anyio.sleep(1)
+                await anyio.to_thread.run_sync(freeze, box)
+
+            tasks.start_soon(later)
+            with pytest.raises(BoxLost, match="heartbeat"):
+                async with box.run_all([Run("sleeper", program, limits=limits)]) as outcomes:
+                    await anext(outcomes)
+        assert time.monotonic() - started < 60
+    finally:
+        await box.aclose()
+        await provider.aclose()
+
+
+@pytest.mark.parametrize("make", [LocalProvider, DockerProvider])
+async def test_a_sleeping_program_is_not_a_frozen_box(make: Callable[[], LocalProvider | DockerProvider]) -> None:
+    provider = make()
+    box = await provider.start("python")
+    program = Program("fork", {"main.py": b"import time\ntime.sleep(4)\nprint('awake')"})
+    seen: list[Outcome] = []
+    async with box.run_all([Run("sleeper", program, limits=Limits(wall_time_s=30))] * 2) as outcomes:
+        seen = [outcome async for outcome in outcomes]
+    assert [(one.status, one.stdout) for one in seen] == [(Status.OK, b"awake\n")] * 2
+    await box.aclose()
+    await provider.aclose()
