@@ -29,7 +29,8 @@ class Box(Protocol):
         ...
 
     async def evidence(self) -> LossEvidence:
-        """Of a box that was lost: what the kernel or the provider knows of it. Ask before `aclose`."""
+        """Of a box that was lost: what the kernel or the provider knows of it since its last `reset`, so that no task
+        answers for an earlier one. Ask before `aclose`."""
         ...
 
     async def aclose(self) -> None:

@@ -12,6 +12,7 @@ import socket
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
@@ -98,6 +99,7 @@ class DockerBox:
         self.link = link
         self._provider = provider
         self._container = container
+        self._earlier_oom = False
         self._caps = (provider.memory_bytes, Limits().cpus)
         self._worn_at = time.monotonic() + provider.lifetime_s
 
@@ -120,7 +122,9 @@ class DockerBox:
         return await converse(self.link, candidate_box.link, dialogue)
 
     async def evidence(self) -> LossEvidence:
-        return await self._provider.inspect(self._container)
+        found = await self._provider.inspect(self._container)
+        # the Engine's flag stays up for good, and an earlier task may have raised it
+        return replace(found, oom_kills=0) if self._earlier_oom else found
 
     @property
     def container(self) -> Container:
@@ -136,6 +140,7 @@ class DockerBox:
             self._caps = caps
 
     async def reset(self) -> bool:
+        self._earlier_oom = self._earlier_oom or self.link.memory_limits > 0
         return not self.worn and await self.link.reset()
 
     async def aclose(self) -> None:

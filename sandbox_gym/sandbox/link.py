@@ -52,6 +52,8 @@ class GuestLink:
         self._blobs: dict[bytes, int] = {}
         self._next_id = 0
         self._beats = False
+        self.memory_limits = 0
+        """Runs that ended at their memory cap."""
         self._busy = False
         self.broken = False
 
@@ -299,7 +301,9 @@ class GuestLink:
 
     def _outcome(self, header: Header, body: bytes, run_id: int, limits: Limits) -> Outcome:
         try:
-            return _parse_outcome(header, body, run_id, limits)
+            outcome = _parse_outcome(header, body, run_id, limits)
+            self.memory_limits += outcome.status is Status.MEMORY_LIMIT
+            return outcome
         except (KeyError, TypeError, ValueError) as error:
             raise self.lost(f"sent a malformed result ({error})") from error
 

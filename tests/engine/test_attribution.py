@@ -117,3 +117,17 @@ async def test_a_sleeping_program_is_not_a_frozen_box(make: Callable[[], LocalPr
     assert [(one.status, one.stdout) for one in seen] == [(Status.OK, b"awake\n")] * 2
     await box.aclose()
     await provider.aclose()
+
+
+@pytest.mark.parametrize("make", [LocalProvider, DockerProvider])
+async def test_no_task_answers_for_an_earlier_ones_memory(make: Callable[[], LocalProvider | DockerProvider]) -> None:
+    provider = make()
+    box = await provider.start("python")
+    hungry = Program("fork", {"main.py": b"kept = []\nwhile True: kept.append(bytes(1_000_000) + b'x')"})
+    async with box.run_all([Run("hungry", hungry, limits=Limits(memory_bytes=64 << 20))]) as outcomes:
+        assert (await anext(outcomes)).status is Status.MEMORY_LIMIT
+    assert await box.reset()
+    evidence = await box.evidence()
+    assert not evidence.points_at_program
+    await box.aclose()
+    await provider.aclose()

@@ -49,6 +49,7 @@ class LocalBox:
         self.link = link
         self._process = process
         self._pidfd = _open_pidfd(process.pid)
+        self._earlier = LossEvidence()
         self._group = group
         self._caps = (0, 0, 0.0)
 
@@ -87,9 +88,18 @@ class LocalBox:
                 raise BoxLost(f"{self.box_id}: its cgroup can't be set ({error})") from error
 
     async def reset(self) -> bool:
-        return await self.link.reset()
+        clean = await self.link.reset()
+        self._earlier = self._counters()
+        return clean
 
     async def evidence(self) -> LossEvidence:
+        now, before = self._counters(), self._earlier
+        return LossEvidence(
+            now.oom_kills - before.oom_kills, now.process_cap_hits - before.process_cap_hits, now.detail
+        )
+
+    def _counters(self) -> LossEvidence:
+        """What the box's group has counted since it was made."""
         if self._group is None:
             return LossEvidence(detail="no cgroup")
         return LossEvidence(self._group.oom_kills(), self._group.process_cap_hits())
