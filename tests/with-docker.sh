@@ -13,12 +13,17 @@ mkdir -p .run
 # a pid file of a daemon that was killed keeps the next from starting
 [ -e /var/run/docker.pid ] && ! kill -0 "$(cat /var/run/docker.pid)" 2>/dev/null && rm -f /var/run/docker.pid
 unset DOCKER_HOST
-setsid dockerd --host unix:///var/run/docker.sock >.run/dockerd.log 2>&1 </dev/null &
+rm -f .run/dockerd.stop
+# a test may end the daemon: it comes back, as a service manager would have it
+export SANDBOX_GYM_TEST_DOCKERD_COMES_BACK=1
+setsid bash -c 'while [ ! -e .run/dockerd.stop ]; do
+  dockerd --host unix:///var/run/docker.sock; sleep 0.2; rm -f /var/run/docker.pid; done' >.run/dockerd.log 2>&1 </dev/null &
 pid=$!
 stop() {
-  kill "$pid" 2>/dev/null
+  touch .run/dockerd.stop
+  kill "$(cat /var/run/docker.pid 2>/dev/null)" 2>/dev/null
   for _ in $(seq 100); do kill -0 "$pid" 2>/dev/null || return 0; sleep 0.1; done
-  kill -9 "$pid" 2>/dev/null
+  kill -9 -- "-$pid" 2>/dev/null
 }
 trap stop EXIT
 for _ in $(seq 120); do

@@ -168,6 +168,7 @@ class DockerProvider:
         except ImportError as error:
             raise ConfigurationError("the docker SDK is missing; pip install 'sandbox-gym[docker]'") from error
         self._errors: tuple[type[BaseException], ...] = (docker.errors.DockerException, OSError)
+        self._not_found: type[BaseException] = docker.errors.NotFound
         self._image_missing: type[BaseException] = docker.errors.ImageNotFound
         self._prefix, self._runtime, self.memory_bytes = image_prefix, runtime, memory_bytes
         self.lifetime_s = lifetime_s
@@ -176,6 +177,7 @@ class DockerProvider:
         self._reaping = anyio.CapacityLimiter(8)
         self._isolation: Isolation = "gvisor" if "runsc" in runtime else "container"
         self._client: Any = None
+        self._unremoved: list[Container] = []
         self._docker = docker
 
     async def _call(self, function: Callable[[], R]) -> R:
@@ -242,6 +244,7 @@ class DockerProvider:
             raise ProviderDown(f"image {reference} is missing; run `make images`") from error
         except self._errors as error:
             raise ProviderDown(f"the Docker Engine can't start a container: {str(error)[:500]}") from error
+        await self._catch_up()
         raw: socket.socket = getattr(attached, "_sock", attached)
         raw.setblocking(False)
         stream_type: type[SocketStream] | type[UNIXSocketStream] = (
@@ -306,12 +309,20 @@ class DockerProvider:
         return LossEvidence(oom_kills=int(found.get("OOMKilled") is True), detail=detail)
 
     async def destroy(self, container: Container) -> None:
-        """Kill and remove; a container that is gone already is fine."""
+        """Kill and remove; a container that is gone already is fine. Where the daemon is down, it is tried later."""
         try:
             with anyio.move_on_after(CALL_TIMEOUT_S):
                 await self._call(lambda: container.remove(force=True, v=True))
+        except self._not_found:
+            return
         except self._errors:
-            return  # gone already, or the daemon is down; its label lets a later sweep find it
+            self._unremoved.append(container)
+
+    async def _catch_up(self) -> None:
+        """The daemon answers: remove what could not be removed while it did not."""
+        unremoved, self._unremoved = self._unremoved, []
+        for container in unremoved:
+            await self.destroy(container)
 
     async def caps(self) -> Sequence[CapRow]:
         return docker_caps(await self._ask(lambda: self._connect().info()))
@@ -349,6 +360,7 @@ class DockerProvider:
         return [*rows, Capability("container", True, caps)]
 
     async def aclose(self) -> None:
+        await self._catch_up()
         if self._client is not None:
             client, self._client = self._client, None
             await self._call(client.close)
