@@ -27,8 +27,9 @@ from sandbox_gym.sandbox import docker_orphans
 from sandbox_gym.sandbox.api import Box, Capability
 from sandbox_gym.sandbox.bundle import BOOTSTRAP
 from sandbox_gym.sandbox.caps import CapRow
+from sandbox_gym.sandbox.dialogue import converse
 from sandbox_gym.sandbox.docker_caps import docker_caps
-from sandbox_gym.sandbox.link import GuestLink, converse
+from sandbox_gym.sandbox.link import GuestLink
 from sandbox_gym.sandbox.owner import Owners
 from sandbox_gym.sandbox.reaper import Orphan
 

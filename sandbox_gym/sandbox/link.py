@@ -16,7 +16,7 @@ import structlog
 import structlog.contextvars
 from anyio.abc import ByteStream
 
-from sandbox_gym.contract import Dialogue, DialogueOutcome, Outcome, Program, Run, Status
+from sandbox_gym.contract import Outcome, Program, Run, Status
 from sandbox_gym.errors import BoxLost
 from sandbox_gym.guest import frames
 from sandbox_gym.limits import Limits
@@ -33,7 +33,6 @@ WINDOW: Final = 3
 """Runs sent ahead of their results: hides the round trip, bounds what early stop wastes."""
 GRACE_S: Final = 20.0
 """Beyond a run's wall limit before a silent guest counts as frozen."""
-RELAY_MAX_BYTES: Final = 64 << 20
 HANDSHAKE_S: Final = 30.0
 _OUTCOME_MAX: Final = 64 << 20
 
@@ -297,9 +296,19 @@ class GuestLink:
     async def result(self, run_id: int, limits: Limits) -> Outcome:
         """The next frame as the outcome of `run_id`. Raises BoxLost when it is not, or does not come in time."""
         header, body = await self.receive_live(limits.wall_time_s + GRACE_S)
-        return self._outcome(header, body, run_id, limits)
+        return self.outcome(header, body, run_id, limits)
 
-    def _outcome(self, header: Header, body: bytes, run_id: int, limits: Limits) -> Outcome:
+    def begin(self) -> int:
+        """The id of a run that is about to be sent outside `run_all`; `done` says that it is over."""
+        self._busy = True
+        self._next_id += 1
+        return self._next_id - 1
+
+    def done(self) -> None:
+        self._busy = False
+
+    def outcome(self, header: Header, body: bytes, run_id: int, limits: Limits) -> Outcome:
+        """A frame as the outcome of a run, every field checked. Raises BoxLost."""
         try:
             outcome = _parse_outcome(header, body, run_id, limits)
             self.memory_limits += outcome.status is Status.MEMORY_LIMIT
@@ -392,74 +401,3 @@ def _number(value: object) -> float:
     if type(value) not in (int, float) or not 0 <= float(value) < 1e15:  # type: ignore[arg-type]
         raise TypeError("not a number")
     return float(value)  # type: ignore[arg-type]
-
-
-class _End:
-    """One end of a dialogue: the link, its run, and what became of it."""
-
-    def __init__(self, link: GuestLink, run: Run, run_id: int) -> None:
-        self.link, self.run, self.run_id = link, run, run_id
-        self.outcome: Outcome | None = None
-        self.cancelled = False
-        self.ended = anyio.Event()
-
-
-async def converse(asker: GuestLink, candidate: GuestLink, dialogue: Dialogue) -> DialogueOutcome:
-    """Join the two programs' fd 3 until both have ended. Raises BoxLost for either box."""
-    ends = [_End(asker, dialogue.asker, asker._next_id), _End(candidate, dialogue.candidate, candidate._next_id)]
-    for end in ends:
-        end.link._next_id += 1
-        end.link._busy = True
-    for end in ends:
-        await end.link.send_run(end.run, end.run_id, relay=True)
-    lost: list[BoxLost] = []
-    async with anyio.create_task_group() as tasks:
-
-        async def side(end: _End, other: _End) -> None:
-            try:
-                await _pump(end, other)
-            except BoxLost as error:  # kept out of an exception group, so that callers see what they are promised
-                lost.append(error)
-                tasks.cancel_scope.cancel()
-
-        tasks.start_soon(side, ends[0], ends[1])
-        tasks.start_soon(side, ends[1], ends[0])
-    if lost:
-        raise lost[0]
-    for end in ends:
-        end.link._busy = False
-    first, second = (end.outcome for end in ends)
-    if first is None or second is None:
-        raise BoxLost("a dialogue ended without both outcomes")
-    return DialogueOutcome(asker=first, candidate=second)
-
-
-async def _pump(end: _End, other: _End) -> None:
-    """Carry `end`'s messages to `other`; when `end` has ended, tell `other`, and end it if it won't."""
-    relayed = 0
-    while end.outcome is None:
-        header, body = await end.link.receive_live(end.run.limits.wall_time_s + GRACE_S)
-        if header.get("op") == "chan":
-            relayed += len(body)
-            if relayed > RELAY_MAX_BYTES and not end.cancelled:
-                end.cancelled = True
-                await end.link.send({"op": "cancel"})
-            if other.outcome is None and not end.cancelled:
-                eof = header.get("eof") is True
-                for start in range(0, len(body) or 1, frames.CHUNK):
-                    chunk = body[start : start + frames.CHUNK]
-                    last = start + frames.CHUNK >= len(body)
-                    await other.link.send({"op": "chan", "id": other.run_id, "eof": eof and last}, chunk)
-        elif header.get("op") == "cancelled":
-            flood = relayed > RELAY_MAX_BYTES
-            end.outcome = Outcome(Status.OUTPUT_LIMIT if flood else Status.OK, detail="ended by the dialogue")
-        else:
-            end.outcome = end.link._outcome(header, body, end.run_id, end.run.limits)
-    end.ended.set()
-    if other.outcome is None:
-        await other.link.send({"op": "chan", "id": other.run_id, "eof": True})
-        with anyio.move_on_after(1.0 if end.run.program.mode == "ask" else other.run.limits.wall_time_s):
-            await other.ended.wait()
-        if other.outcome is None and not other.cancelled:
-            other.cancelled = True
-            await other.link.send({"op": "cancel"})

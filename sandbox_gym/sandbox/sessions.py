@@ -7,8 +7,6 @@ A session's place is written down when it changes, so a killed process goes on f
 from __future__ import annotations
 
 import contextlib
-import hashlib
-import json
 import time
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Mapping
@@ -23,6 +21,7 @@ import structlog
 
 from sandbox_gym.errors import BoxLost, DeadlineExceeded, PoolFull, SandboxGymError, SessionClosed
 from sandbox_gym.limits import Limits, Policy
+from sandbox_gym.sandbox.session_records import SessionRecord, SessionRecords
 from sandbox_gym.sandbox.snapshots import NoSuchSnapshot, SessionBox, SessionProvider, SnapshotFailed, SupportsPreparing
 
 GRACE_S: Final = 15.0
@@ -57,6 +56,11 @@ class _Session:
     lock: anyio.Lock = field(default_factory=anyio.Lock)
 
 
+def _written(session: _Session) -> SessionRecord:
+    assert session.snapshot_id is not None
+    return SessionRecord(session.session_id, session.created_at, session.last_used, session.snapshot_id)
+
+
 @dataclass(slots=True)
 class SessionStats:
     """Counters since the start."""
@@ -74,7 +78,7 @@ class Sessions:
     """Holds sessions. Use `holding` to make one."""
 
     def __init__(self, provider: SessionProvider, folder: Path, limits: Limits, policy: Policy) -> None:
-        self._provider, self._folder, self._limits, self._policy = provider, folder, limits, policy
+        self._provider, self._limits, self._policy = provider, limits, policy
         self._sessions: OrderedDict[str, _Session] = OrderedDict()
         self._closed: OrderedDict[str, None] = OrderedDict()
         self._live = 0
@@ -84,8 +88,9 @@ class Sessions:
         self._doomed: list[_Session] = []
         self._disk_bytes = 0
         self.stats = SessionStats()
-        folder.mkdir(parents=True, exist_ok=True)
-        self._load()
+        self._records = SessionRecords(folder)
+        for record in self._records.load():
+            self._sessions[record.session_id] = _Session(**asdict(record), restored=True)
 
     # -- what the outside asks
 
@@ -165,7 +170,7 @@ class Sessions:
         """Forget a session now; its sandbox and snapshots go soon. The next call of that id opens a new one."""
         session = self._sessions.pop(session_id, None)
         if session is not None:
-            self._record(session_id).unlink(missing_ok=True)
+            self._records.remove(session_id)
             self._doomed.append(session)
             self._doom.set()
 
@@ -176,7 +181,7 @@ class Sessions:
             self._closed.popitem(last=False)
         session = self._sessions.pop(session_id, None)
         if session is not None:
-            self._record(session_id).unlink(missing_ok=True)
+            self._records.remove(session_id)
             await self._end(session)
 
     async def _end(self, session: _Session) -> None:
@@ -214,7 +219,7 @@ class Sessions:
                 self._live -= 1
                 session.closed = True
                 self._sessions.pop(session.session_id, None)
-                self._record(session.session_id).unlink(missing_ok=True)
+                self._records.remove(session.session_id)
                 raise SessionClosed(f"session {session.session_id[:80]!r} lost its snapshot: {error}") from error
             except BaseException:
                 self._live -= 1
@@ -267,7 +272,7 @@ class Sessions:
         snapshot = await session.box.snapshot(keep_globals=wanted)
         self._disk_bytes += snapshot.size_bytes
         session.snapshot_id, session.dirty_since = snapshot.snapshot_id, None
-        self._write(session)
+        self._records.write(_written(session))
         self.stats.checkpoints += 1
         if before is not None:
             await self._delete(before)
@@ -291,28 +296,6 @@ class Sessions:
             self._live -= 1
             self._freed.set()
             await box.aclose()
-
-    # -- records
-
-    def _record(self, session_id: str) -> Path:
-        return self._folder / f"{hashlib.sha256(session_id.encode('utf-8', 'surrogatepass')).hexdigest()[:40]}.json"
-
-    def _write(self, session: _Session) -> None:
-        document = {key: getattr(session, key) for key in ("session_id", "created_at", "last_used", "snapshot_id")}
-        path = self._record(session.session_id)
-        new = path.with_suffix(".new")
-        new.write_text(json.dumps(document))
-        new.rename(path)
-
-    def _load(self) -> None:
-        for path in self._folder.glob("*.json"):
-            try:
-                document = json.loads(path.read_text())
-                session = _Session(**document, restored=True)
-            except (ValueError, TypeError) as error:
-                _log.warning("session_record_unreadable", path=str(path), why=str(error))
-                continue
-            self._sessions[session.session_id] = session
 
     # -- time
 

@@ -22,7 +22,8 @@ from sandbox_gym.errors import BoxLost, ConfigurationError, LossEvidence, Provid
 from sandbox_gym.limits import MIB
 from sandbox_gym.sandbox.api import Box, Capability
 from sandbox_gym.sandbox.caps import CapRow
-from sandbox_gym.sandbox.link import GuestLink, converse
+from sandbox_gym.sandbox.dialogue import converse
+from sandbox_gym.sandbox.link import GuestLink
 from sandbox_gym.sandbox.local.caps import local_caps
 from sandbox_gym.sandbox.local.cgroups import Cgroups, Group, cgroups_or_reason
 from sandbox_gym.sandbox.local.jail import BOX_UID_BASE, SESSION_UID, Jail

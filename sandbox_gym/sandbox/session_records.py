@@ -1,0 +1,52 @@
+"""Where each held session is, on disk: a small file each, so that a killed process can go on. Blocking, and quick."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import structlog
+
+_log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class SessionRecord:
+    """A session and the snapshot that it goes on from. Times in seconds since the epoch."""
+
+    session_id: str
+    created_at: float
+    last_used: float
+    snapshot_id: str
+
+
+class SessionRecords:
+    """The records in `folder`. File names are digests: ids come from outside."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        folder.mkdir(parents=True, exist_ok=True)
+
+    def _path(self, session_id: str) -> Path:
+        return self._folder / f"{hashlib.sha256(session_id.encode('utf-8', 'surrogatepass')).hexdigest()[:40]}.json"
+
+    def write(self, record: SessionRecord) -> None:
+        """Whole or not at all."""
+        path = self._path(record.session_id)
+        new = path.with_suffix(".new")
+        new.write_text(json.dumps(asdict(record)))
+        new.rename(path)
+
+    def remove(self, session_id: str) -> None:
+        self._path(session_id).unlink(missing_ok=True)
+
+    def load(self) -> Iterator[SessionRecord]:
+        """Every record; one that can't be read is said and left out."""
+        for path in self._folder.glob("*.json"):
+            try:
+                yield SessionRecord(**json.loads(path.read_text()))
+            except (ValueError, TypeError) as error:
+                _log.warning("session_record_unreadable", path=str(path), why=str(error))
