@@ -179,7 +179,7 @@ class Verdict:
     tamper: tuple[str, ...] = ()
     attempts: int = 1
     timings_s: Mapping[str, float] = field(default_factory=dict)
-    """Seconds by phase: acquire (waiting and starting), run (files, programs, outputs), judge."""
+    """Seconds by phase: queue (for a turn), acquire (a box), run (files, programs and outputs, in one pass), judge."""
 
 
 T = TypeVar("T", contravariant=True)

@@ -200,9 +200,10 @@ class Engine:
     ) -> State:
         started = time.perf_counter()
         pair = any(isinstance(step, Dialogue) for step in plan.steps)
-        async with self._pool.lease(plan.image, 2 if pair else 1, tenant=tenant) as boxes:
-            leased = time.perf_counter()
-            timings["acquire"] = timings.get("acquire", 0.0) + leased - started
+        async with self._pool.lease(plan.image, 2 if pair else 1, tenant=tenant) as lease:
+            leased, boxes = time.perf_counter(), lease.boxes
+            timings["queue"] = timings.get("queue", 0.0) + lease.queued_s
+            timings["acquire"] = timings.get("acquire", 0.0) + leased - started - lease.queued_s
             try:
                 outcomes = await self._run_steps(verifier, task, plan, boxes)
             except BoxLost as error:

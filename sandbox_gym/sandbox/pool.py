@@ -54,6 +54,14 @@ class _Demand:
         return min(slots, max(ahead, self.wanted))
 
 
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """Boxes for one task, and the seconds that it waited for its turn."""
+
+    boxes: Sequence[Box]
+    queued_s: float
+
+
 @dataclass(slots=True)
 class Stats:
     """Counters since the start."""
@@ -104,17 +112,19 @@ class Pool:
         return sum(len(held) for held in self._idle.values())
 
     @asynccontextmanager
-    async def lease(self, image: str, count: int = 1, *, tenant: str = "") -> AsyncIterator[Sequence[Box]]:
+    async def lease(self, image: str, count: int = 1, *, tenant: str = "") -> AsyncIterator[Lease]:
         """`count` boxes of `image`, clean. Raises PoolFull or ProviderDown. An error in the body discards the boxes."""
         self._demand[image].since += 1
+        asked = time.monotonic()
         async with self.admission.admitted(tenant, count):
+            queued_s = time.monotonic() - asked
             held: list[_Held] = []
             clean = False
             try:
                 for _ in range(count):
                     held.append(await self._get(image))
                 self.stats.leases += 1
-                yield [one.box for one in held]
+                yield Lease([one.box for one in held], queued_s)
                 clean = True
             finally:
                 with anyio.CancelScope(shield=True):

@@ -73,4 +73,8 @@ def reaping_sources(settings: Settings, providers: Sequence[Provider]) -> dict[s
     for provider in providers:
         if isinstance(provider, SupportsReaping):
             sources[provider.name] = provider
+    if any(provider.name == "local" for provider in providers):
+        from sandbox_gym.sandbox.local.slots import SlotOrphans
+
+        sources["local sessions"] = SlotOrphans()
     return {**sources, "state folder": StateLeftovers(settings.state_dir, lifetime_s=settings.box_lifetime_s)}

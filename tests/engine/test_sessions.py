@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
@@ -17,6 +19,8 @@ from sandbox_gym.sandbox.docker import DockerProvider
 from sandbox_gym.sandbox.docker_sessions import DockerSession, DockerSessions
 from sandbox_gym.sandbox.local import LocalProvider
 from sandbox_gym.sandbox.local.sessions import LocalSession, LocalSessions
+from sandbox_gym.sandbox.local.slots import SlotOrphans
+from sandbox_gym.sandbox.reaper import Orphan
 from sandbox_gym.sandbox.sessions import Sessions, ToolReply, holding
 
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(180)]
@@ -216,3 +220,46 @@ async def test_the_disk_budget_holds(hold: Hold) -> None:
         assert await text(sessions, "b", "stat -c %s f") == "400000\n"
         assert await text(sessions, "a", "stat -c %s f") == "400000\n"
         await close_all(sessions, "a", "b")
+
+
+async def test_slots_of_a_killed_owner_are_removed_and_a_living_ones_are_not(tmp_path: Path) -> None:
+    """The owner holds its lock in another process, which is killed with a session mounted."""
+    script = f"""
+import anyio
+from pathlib import Path
+from sandbox_gym.limits import Limits
+from sandbox_gym.sandbox.local import LocalProvider
+from sandbox_gym.sandbox.local.sessions import LocalSessions
+
+async def main():
+    keeper = LocalSessions(LocalProvider(), Path({str(tmp_path)!r}) / "dead", Limits())
+    await keeper.open_session(Limits())
+    print(keeper.live, flush=True)
+    await anyio.sleep(100)
+
+anyio.run(main)
+"""
+    async with await anyio.open_process([sys.executable, "-c", script], stdin=subprocess.DEVNULL) as owner:
+        assert owner.stdout is not None
+        live = Path((await owner.stdout.receive()).decode().strip())
+        living = LocalSessions(LocalProvider(), tmp_path / "living", LIMITS)
+        session = await living.open_session(LIMITS)
+        orphans = SlotOrphans()
+        assert {one.name for one in await orphans.orphans()}.isdisjoint({live.name, living.live.name})
+        owner.kill()
+        await owner.wait()
+        found = {one.name: one for one in await orphans.orphans()}
+        assert live.name in found
+        assert living.live.name not in found
+        for one in found.values():
+            await orphans.remove(one)
+        mounted = await anyio.Path("/proc/self/mountinfo").read_text()
+        assert str(live) not in mounted
+        assert str(living.live) in mounted
+        assert not await anyio.Path(live).exists()
+        await orphans.remove(Orphan("mount", living.live.name, "", ""))
+        await orphans.remove(Orphan("mount", "../../etc", "", ""))
+        request = {"op": "bash", "timeout_s": 5, "output_bytes": 100}
+        assert (await session.call(request, b"echo here; pwd", within_s=20))[1] == b"here\n/work\n"
+        await session.aclose()
+        await living.aclose()

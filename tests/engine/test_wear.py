@@ -25,11 +25,11 @@ async def test_an_idle_box_that_has_worn_out_is_replaced() -> None:
     provider = AgeingProvider()
     pool = Pool(provider, boxes=1, box_max_tasks=8, queue_size=8)
     for worn in (False, True):
-        async with pool.lease("python") as boxes:
-            first = boxes[0].box_id
+        async with pool.lease("python") as lease:
+            first = lease.boxes[0].box_id
         provider.last.worn = worn
-        async with pool.lease("python") as boxes:
-            assert (boxes[0].box_id != first) is worn
+        async with pool.lease("python") as lease:
+            assert (lease.boxes[0].box_id != first) is worn
     assert (pool.stats.started, pool.stats.discarded) == (2, 1)
     await pool.aclose()
 

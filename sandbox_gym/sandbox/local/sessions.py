@@ -6,8 +6,6 @@ slot when it is known, so that opening one costs a mount and a fork.
 
 from __future__ import annotations
 
-import fcntl
-import hashlib
 import os
 import secrets
 import time
@@ -23,18 +21,17 @@ import anyio.to_thread
 import structlog
 
 from sandbox_gym.contract import Isolation, Program, Run
-from sandbox_gym.errors import BoxLost, ConfigurationError, ProviderDown
+from sandbox_gym.errors import BoxLost, ProviderDown
 from sandbox_gym.limits import Limits
 from sandbox_gym.sandbox.driver import WORK, Driver
-from sandbox_gym.sandbox.local import mounts
 from sandbox_gym.sandbox.local.holders import holders, work_mounts
 from sandbox_gym.sandbox.local.jail import SESSION_UID
 from sandbox_gym.sandbox.local.provider import LocalBox, LocalProvider
+from sandbox_gym.sandbox.local.slots import forget, live_folder, own
 from sandbox_gym.sandbox.local.store import Layer, Record, Store
-from sandbox_gym.sandbox.local.trees import CopyTrees, OverlayTrees, Trees, remove_tree
+from sandbox_gym.sandbox.local.trees import CopyTrees, OverlayTrees, Trees
 from sandbox_gym.sandbox.snapshots import Snapshot, SnapshotFailed
 
-RUN = Path("/run/sandbox-gym")
 MAX_IN_MEMORY = 3
 """Layers of a live session that may be in memory, which its cgroup pays for."""
 MAX_LAYERS = 12
@@ -77,10 +74,8 @@ class LocalSessions:
     def __init__(self, provider: LocalProvider, root: Path, limits: Limits, *, warm: int = 2) -> None:
         self._provider, self._limits, self._warm = provider, limits, warm
         root.mkdir(parents=True, exist_ok=True)
-        self._lock = _own(root)
-        self.live = _live_folder(root)
-        mounts.unmount_below(self.live)  # of an owner that was killed
-        remove_tree(self.live)
+        self._lock = own(root)
+        self.live = live_folder(root)
         self._trees = _trees(self.live, limits)
         self._store = Store(root)
         self._layers: dict[str, _Layer] = {}
@@ -300,6 +295,7 @@ class LocalSessions:
             for snapshot_id in list(self._unsealed):
                 await self.delete(snapshot_id)
             await self.in_thread(self._trees.close)
+            await self.in_thread(lambda: forget(self.live))
             os.close(self._lock)
 
 
@@ -349,25 +345,6 @@ class LocalSession:
         with anyio.CancelScope(shield=True):
             await self.box.aclose()
             await self._owner.dispose(self._room, self.layers)
-
-
-def _own(root: Path) -> int:
-    lock = os.open(root / "owner.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        os.close(lock)
-        raise ConfigurationError(
-            f"state_dir: another process keeps its sessions in {root}; name another folder"
-        ) from None
-    return lock
-
-
-def _live_folder(root: Path) -> Path:
-    """Where slots are: as root below /run, which any box's user can pass through, whoever may read the state folder."""
-    if os.geteuid() != 0:
-        return root / "live"
-    return RUN / hashlib.sha256(os.fsencode(root.resolve())).hexdigest()[:12]
 
 
 def _trees(live: Path, limits: Limits) -> Trees:
