@@ -18,7 +18,7 @@ from sandbox_gym.limits import Limits
 from sandbox_gym.sandbox.link import GuestLink
 from sandbox_gym.sandbox.snapshots import Snapshot
 
-WORK: Final = "/work"
+WORK: Final = "/workspace"
 MAX_REPLY: Final = 17 << 20
 _RUN_ID: Final = 1
 

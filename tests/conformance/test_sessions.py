@@ -83,7 +83,7 @@ async def python(box: SessionBox, cell: str, timeout_s: float = 20) -> Said:
 async def test_a_shell_keeps_folder_variables_functions_and_jobs(keeper: SessionProvider) -> None:
     box = await keeper.open_session(LIMITS)
     await bash(box, "mkdir -p a/b; cd a/b; export X=1; y=2; f() { echo f$1; }; (sleep 0.3; echo late > ../job) &")
-    assert (await bash(box, "pwd; echo $X$y; f 3")).text == "/work/a/b\n12\nf3\n"
+    assert (await bash(box, "pwd; echo $X$y; f 3")).text == "/workspace/a/b\n12\nf3\n"
     await anyio.sleep(0.6)
     assert (await bash(box, "cat ../job; false")).text == "late\n"
     assert (await bash(box, "sh -c 'exit 7'")).exit_code == 7
@@ -156,14 +156,14 @@ async def test_a_snapshot_brings_back_files_folder_environment_and_globals(keepe
     await bash(box, "mkdir d; cd d; echo 1 > a; ln -s a link; chmod 750 a; printf x > 'odd\nname'; export V='a b'")
     await python(box, "import math\nvalue = [1, 2]\nf = lambda: 1")
     kept = await box.snapshot(keep_globals=True)
-    await bash(box, "rm -rf ../d; echo later > /work/new")
+    await bash(box, "rm -rf ../d; echo later > /workspace/new")
     await box.aclose()
     assert [one.snapshot_id for one in await keeper.snapshots()] == [kept.snapshot_id]
     assert kept.lost_globals == ["f"]
     assert len(kept.digest) == 64
     again = await keeper.open_session(LIMITS, kept.snapshot_id)
-    said = await bash(again, 'pwd; cat link; stat -c %a a; ls | wc -l; echo "$V"; ls /work')
-    assert said.text == "/work/d\n1\n750\n4\na b\nd\n"
+    said = await bash(again, 'pwd; cat link; stat -c %a a; ls | wc -l; echo "$V"; ls /workspace')
+    assert said.text == "/workspace/d\n1\n750\n4\na b\nd\n"
     assert (await python(again, "value, math.floor(2.5)")).text == "([1, 2], 2)\n"
     assert (await python(again, "f")).text.endswith("NameError: name 'f' is not defined\n")
     await again.aclose()
@@ -222,11 +222,13 @@ async def test_a_long_chain_of_snapshots(keeper: SessionProvider) -> None:
 
 async def test_what_a_hostile_program_left_runs_nothing_when_restored(keeper: SessionProvider) -> None:
     box = await keeper.open_session(LIMITS)
-    trap = "echo pwned > /work/pwned"
+    trap = "echo pwned > /workspace/pwned"
     names = ".bashrc .bash_profile .profile .bash_login .inputrc sitecustomize.py usercustomize.py"
-    await bash(box, f"for n in {names}; do echo '{trap}' > $n; done; export BASH_ENV=/work/.bashrc ENV=/work/.bashrc")
-    await bash(box, 'echo \'open("/work/pwned", "w")\' | tee json.py os.py ast.py sitecustomize.py; ln -s / root')
-    await bash(box, "export PYTHONSTARTUP=/work/os.py PYTHONPATH=/work; mkfifo pipe; mkdir -m 0 closed")
+    await bash(
+        box, f"for n in {names}; do echo '{trap}' > $n; done; export BASH_ENV=/workspace/.bashrc ENV=/workspace/.bashrc"
+    )
+    await bash(box, 'echo \'open("/workspace/pwned", "w")\' | tee json.py os.py ast.py sitecustomize.py; ln -s / root')
+    await bash(box, "export PYTHONSTARTUP=/workspace/os.py PYTHONPATH=/workspace; mkfifo pipe; mkdir -m 0 closed")
     kept = await box.snapshot(keep_globals=True)
     await box.aclose()
     again = await keeper.open_session(LIMITS, kept.snapshot_id)

@@ -86,7 +86,7 @@ async def test_an_idle_session_hibernates_and_wakes_where_it_was(hold: Hold) -> 
         assert (sessions.live, sessions.hibernated) == (1, 0)
         await until(lambda: sessions.live == 0)
         assert sessions.hibernated == 1
-        assert await text(sessions, "s", "pwd; cat f; echo $V") == "/work/d\n1\nx\n"
+        assert await text(sessions, "s", "pwd; cat f; echo $V") == "/workspace/d\n1\nx\n"
         assert sessions.stats.woken == 1
         await close_all(sessions, "s")
 
@@ -133,7 +133,7 @@ async def test_sessions_outlive_the_process_that_held_them(hold: Hold) -> None:
         await bash(sessions, "s", "echo 1 > f; cd /tmp")
     async with hold() as sessions:
         assert sessions.hibernated == 1
-        again = await bash(sessions, "s", "pwd; cat /work/f")
+        again = await bash(sessions, "s", "pwd; cat /workspace/f")
         assert (again.body, again.restored) == (b"/tmp\n1\n", True)
         await close_all(sessions, "s")
     async with hold() as sessions:
@@ -260,6 +260,6 @@ anyio.run(main)
         await orphans.remove(Orphan("mount", living.live.name, "", ""))
         await orphans.remove(Orphan("mount", "../../etc", "", ""))
         request = {"op": "bash", "timeout_s": 5, "output_bytes": 100}
-        assert (await session.call(request, b"echo here; pwd", within_s=20))[1] == b"here\n/work\n"
+        assert (await session.call(request, b"echo here; pwd", within_s=20))[1] == b"here\n/workspace\n"
         await session.aclose()
         await living.aclose()

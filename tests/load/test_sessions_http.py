@@ -36,18 +36,18 @@ def test_an_agent_works_in_its_own_sandbox(serve: Serve) -> None:
     with serve() as server, httpx.Client(base_url=server.url, timeout=60) as agent:
         call(agent, "/seed_session")
         assert call(agent, "/bash", command="echo 'print(6 * 7)' > a.py; cd /tmp; pwd")["output"] == "/tmp\n"
-        assert call(agent, "/bash", command="pwd; python3 /work/a.py")["output"] == "/tmp\n42\n"
-        assert call(agent, "/python", code="x = open('/work/a.py').read()\nx")["output"] == "'print(6 * 7)\\n'\n"
+        assert call(agent, "/bash", command="pwd; python3 /workspace/a.py")["output"] == "/tmp\n42\n"
+        assert call(agent, "/python", code="x = open('/workspace/a.py').read()\nx")["output"] == "'print(6 * 7)\\n'\n"
         timed_out = call(agent, "/bash", command="echo begun; sleep 60", timeout_s=0.5)
         assert timed_out["timed_out"] is True
         assert str(timed_out["output"]).endswith("[timed out after 0.5 s: interrupted]\n")
         with httpx.Client(base_url=server.url, timeout=60) as other:
-            assert call(other, "/bash", command="ls /work")["output"] == ""
+            assert call(other, "/bash", command="ls /workspace")["output"] == ""
         wrong = agent.post("/bash", json={"command": 5})
         assert (wrong.status_code, "command" in wrong.text) == (422, True)
         assert agent.post("/bash", json={"command": "a\0b"}).status_code == 422
         call(agent, "/seed_session")
-        assert call(agent, "/bash", command="ls /work")["output"] == ""
+        assert call(agent, "/bash", command="ls /workspace")["output"] == ""
 
 
 def test_a_closed_session_stays_closed(serve: Serve) -> None:
@@ -69,6 +69,6 @@ def test_sessions_outlive_a_killed_server(serve: Serve) -> None:
             server.stop(signal.SIGKILL)
         with serve() as server:
             reply = call(agent, "/bash", command="pwd; cat f")
-            assert str(reply["output"]).endswith("]\n/work/d\nkept\n")
+            assert str(reply["output"]).endswith("]\n/workspace/d\nkept\n")
             assert reply["state_lost"] is True
             assert call(agent, "/bash", command="pwd")["state_lost"] is False

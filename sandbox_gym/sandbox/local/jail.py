@@ -32,7 +32,7 @@ class Jail:
     procs_files: Sequence[str] = ()
     """cgroup.procs files that the box's first process writes itself into."""
     work: Path | None = None
-    """A folder on this machine that sessions keep their files in, shown as /work."""
+    """A folder on this machine that sessions keep their files in, shown as /workspace."""
     owner: str = ""
     """Who started it, for the reaper to read in the environment of the jail's outermost process."""
 
@@ -73,7 +73,7 @@ class Jail:
         for source, place in self.cgroup_folders:
             options += ["--ro-bind", source, f"/cgroup/{place}" if place else "/cgroup"]
         if self.work is not None:
-            options += ["--bind", str(self.work), "/work"]
+            options += ["--bind", str(self.work), "/workspace"]
         options += ["--dir", "/scratch", "--symlink", "scratch/tmp", "/tmp", "--dir", "/var"]
         options += ["--symlink", "../scratch/tmp", "/var/tmp", "--chdir", "/", "--remount-ro", "/"]
         return options

@@ -1,7 +1,7 @@
-"""Sessions in local jails: a work folder of stacked layers at /work, a driver inside, snapshots by cutting the stack.
+"""Sessions in local jails: a folder of stacked layers at /workspace, a driver inside, snapshots by cutting the stack.
 
-Jails are started ahead of sessions, with an empty slot bound at /work; what a session goes on from is mounted into the
-slot when it is known, so that opening one costs a mount and a fork.
+Jails are started ahead of sessions, with an empty slot bound at /workspace; what a session goes on from is mounted into
+the slot when it is known, so that opening one costs a mount and a fork.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class _Unsealed:
 
 @dataclass(frozen=True, slots=True)
 class _Room:
-    """A jail, and the folder bound at its /work."""
+    """A jail, and the folder bound at its /workspace."""
 
     box: LocalBox
     slot: Path
@@ -324,7 +324,7 @@ class LocalSession:
         return await self._driver.call(request, body, within_s=within_s)
 
     async def settle(self) -> None:
-        """Its /work was mounted anew: shell and Python step into it again by name."""
+        """Its /workspace was mounted anew: shell and Python step into it again by name."""
         await self._driver.call({"op": "settle", "work": WORK}, within_s=20)
 
     async def snapshot(self, *, durable: bool = True, keep_globals: bool = False) -> Snapshot:
