@@ -12,6 +12,12 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 from sandbox_gym.limits import MIB, Limits
 
 
+def _state_home() -> Path:
+    """The XDG base directory for state."""
+    given = os.environ.get("XDG_STATE_HOME", "")
+    return Path(given) if os.path.isabs(given) else Path.home() / ".local" / "state"
+
+
 class Settings(BaseSettings):
     """One server's or one command's settings. Environment beats the file."""
 
@@ -45,6 +51,21 @@ class Settings(BaseSettings):
     allow_unauthenticated: bool = False
     """Permit a bind beyond loopback without a token, by name."""
 
+    state_dir: Path = Field(default_factory=lambda: _state_home() / "sandbox-gym")
+    """Where a server keeps what outlives it."""
+    journal: str = "default"
+    """Verdicts on record: `default` is journal.sqlite in the state directory, `off` is none; else a path or a
+    SQLAlchemy URL of SQLite or PostgreSQL."""
+    journal_max_mb: float = Field(2048, gt=0)
+    """Size the journal is pruned to, oldest verdicts first."""
+    journal_days: float = Field(30, gt=0)
+    """Age beyond which verdicts are pruned."""
+    journal_state_mb: float = Field(32, ge=0)
+    """Most MiB of outputs kept of one verify; a verdict over it stays on record but can't be judged again."""
+    idempotency: Literal["header", "body", "off"] = "header"
+    """Which requests are the same request: those with the same Idempotency-Key, also those with the same body
+    where they carry no key, or none."""
+
     local_python: Path = Path("/usr/bin/python3")
     """The interpreter inside local boxes."""
     local_cgroup: Literal["auto", "require", "never"] = "auto"
@@ -63,6 +84,15 @@ class Settings(BaseSettings):
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
         return init_settings, env_settings, TomlConfigSettingsSource(settings_cls)
+
+    def judging(self) -> dict[str, float | bool]:
+        """The settings that a verdict depends on, by name."""
+        return {
+            "time_limit_s": self.time_limit_s,
+            "memory_limit_mb": self.memory_limit_mb,
+            "early_stop": self.early_stop,
+            "reasoning_format_penalty": self.reasoning_format_penalty,
+        }
 
     def limits(self) -> Limits:
         """The caps of one test; wall time is three times CPU time plus two seconds, a backstop against sleepers."""
