@@ -1,4 +1,4 @@
-"""The command line: `sandbox-gym verify | doctor | serve`. The one place that prints, and through rich only.
+"""The command line. The one place that prints: through rich, and JSON lines as they are.
 
 Exit codes of every command: 0 all is well, 1 not all is well, 2 wrong usage or settings, 130 interrupted.
 """
@@ -13,7 +13,10 @@ from rich.console import Console
 
 from sandbox_gym import __version__
 from sandbox_gym.cli.doctor import doctor as _doctor
+from sandbox_gym.cli.export import export as _export
+from sandbox_gym.cli.rejudge import rejudge as _rejudge
 from sandbox_gym.cli.serve import serve as _serve
+from sandbox_gym.cli.verdicts import verdicts as _verdicts
 from sandbox_gym.cli.verify import verify as _verify
 from sandbox_gym.errors import ConfigurationError
 
@@ -21,6 +24,9 @@ _app = typer.Typer(name="sandbox-gym", no_args_is_help=True, add_completion=Fals
 _app.command()(_verify)
 _app.command()(_doctor)
 _app.command()(_serve)
+_app.command()(_verdicts)
+_app.command()(_rejudge)
+_app.command()(_export)
 
 
 def _version(wanted: bool) -> None:

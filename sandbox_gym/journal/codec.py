@@ -175,6 +175,13 @@ def _required(field: Field[object]) -> bool:
     return field.default is MISSING and field.default_factory is MISSING
 
 
+def _is_default(field: Field[object], value: object) -> bool:
+    """So that a field which a later version adds leaves the digests of today's values as they are."""
+    if field.default_factory is not MISSING:
+        return bool(getattr(value, field.name) == field.default_factory())
+    return bool(field.default is not MISSING and getattr(value, field.name) == field.default)
+
+
 def digest(value: object) -> str:
     """SHA-256 of a value in hex. Equal values have equal digests; mappings count by content, not by order.
 
@@ -199,8 +206,8 @@ def _digest(value: object, known: dict[int, bytes]) -> bytes:
         parts = [part for pair in pairs for part in pair]
         mark = b"m"
     elif is_dataclass(value):
-        names = (field.name for field in fields(value))
-        parts = [part for name in names for part in (name.encode(), _digest(getattr(value, name), known))]
+        told = ((field.name, getattr(value, field.name)) for field in fields(value) if not _is_default(field, value))
+        parts = [part for name, item in told for part in (name.encode(), _digest(item, known))]
         mark = b"d" + type(value).__name__.encode()
     else:
         return hashlib.sha256(b"j" + json.dumps(_plain(value)).encode("ascii")).digest()

@@ -90,17 +90,16 @@ class Store:
         with self._engine.connect() as connection:
             return [as_summary(row) for row in connection.execute(statement).mappings()]
 
-    def whole(self, wanted: Filter) -> Iterator[Stored]:
-        """The earliest first, one in memory at a time; holds no transaction in between. Raises CodecError."""
+    def get(self, number: int) -> Stored | None:
+        """All that is on record under an id; None when it was pruned. Raises CodecError."""
         joined = verdicts.join(tasks, verdicts.c.task_digest == tasks.c.digest)
-        statement = select(*verdicts.columns, tasks.c.row).select_from(joined)
-        for number in self._ids(wanted):
-            with self._engine.connect() as connection:
-                row = connection.execute(statement.where(verdicts.c.id == number)).mappings().one_or_none()
-            if row is not None:  # else pruned meanwhile
-                yield as_stored(row)
+        statement = select(*verdicts.columns, tasks.c.row).select_from(joined).where(verdicts.c.id == number)
+        with self._engine.connect() as connection:
+            row = connection.execute(statement).mappings().one_or_none()
+        return None if row is None else as_stored(row)
 
-    def _ids(self, wanted: Filter) -> Iterator[int]:
+    def ids(self, wanted: Filter) -> Iterator[int]:
+        """The earliest first; holds no transaction in between."""
         after, base = 0, select(verdicts.c.id).where(*_conditions(wanted)).order_by(verdicts.c.id).limit(_PAGE)
         while True:
             with self._engine.connect() as connection:
@@ -152,7 +151,7 @@ class Store:
         if self._engine.dialect.name == "sqlite":
             with closing(self._engine.raw_connection()) as connection:
                 script = "PRAGMA incremental_vacuum"  # as a script: `execute` steps once, which frees one page
-                connection.cursor().executescript(script)  # type: ignore[attr-defined]
+                connection.cursor().executescript(script)
 
 
 _REPLAY = (verdicts.c.request_id, verdicts.c.body_digest, verdicts.c.reply)
