@@ -29,7 +29,7 @@ demo: venv ## verify the example rows in local sandboxes
 	@echo "  $(BIN)/sandbox-gym doctor                # what else works on this machine"
 
 tools: # what boxes and images are made with
-	@missing=; for t in bwrap:bubblewrap dockerd:docker.io mmdebstrap:mmdebstrap docker-compose:docker-compose; do \
+	@missing=; for t in bwrap:bubblewrap dockerd:docker.io mmdebstrap:mmdebstrap docker-compose:docker-compose pg_ctlcluster:postgresql; do \
 	  command -v $${t%%:*} >/dev/null || missing="$$missing $${t##*:}"; done; \
 	if [ -n "$$missing" ]; then $(APT) update -q && $(APT) install -qy --no-install-recommends $$missing; fi
 
@@ -46,7 +46,7 @@ lint: venv
 	$(BIN)/lint-imports --no-cache
 
 test: test-deps lint ## install what tests need, then run everything
-	tests/with-docker.sh bash -c "images/build.sh server && images/compose-smoke.sh && $(BIN)/python -m pytest"
+	tests/with-docker.sh bash -c "images/build.sh server && images/compose-smoke.sh && tests/with-postgres.sh $(BIN)/python -m pytest"
 
 smoke: test-deps ## docker compose up, one right and one wrong answer, down again
 	tests/with-docker.sh bash -c "images/build.sh server && images/compose-smoke.sh"

@@ -81,6 +81,19 @@ class Settings(BaseSettings):
     allow_unauthenticated: bool = False
     """Permit a bind beyond loopback without a token, by name."""
 
+    journal: str = "default"
+    """Verdicts on record: `default` is journal.sqlite in the state directory, `off` is none; else a path or a
+    SQLAlchemy URL of SQLite or PostgreSQL."""
+    journal_max_mb: float = Field(2048, gt=0)
+    """Size the journal is pruned to, oldest verdicts first."""
+    journal_days: float = Field(30, gt=0)
+    """Age beyond which verdicts are pruned."""
+    journal_state_mb: float = Field(32, ge=0)
+    """Most MiB of outputs kept of one verify; a verdict over it stays on record but can't be judged again."""
+    idempotency: Literal["header", "body", "off"] = "header"
+    """Which requests are the same request: those with the same Idempotency-Key, also those with the same body
+    where they carry no key, or none."""
+
     local_python: Path = Path("/usr/bin/python3")
     """The interpreter inside local boxes."""
     local_cgroup: Literal["auto", "require", "never"] = "auto"
@@ -117,6 +130,15 @@ class Settings(BaseSettings):
             disk_bytes=self.snapshot_disk_mb * MIB,
             keep_globals=self.session_keep_globals,
         )
+
+    def judging(self) -> dict[str, float | bool]:
+        """The settings that a verdict depends on, by name."""
+        return {
+            "time_limit_s": self.time_limit_s,
+            "memory_limit_mb": self.memory_limit_mb,
+            "early_stop": self.early_stop,
+            "reasoning_format_penalty": self.reasoning_format_penalty,
+        }
 
     def limits(self) -> Limits:
         """The caps of one test; wall time is three times CPU time plus two seconds, a backstop against sleepers."""

@@ -8,6 +8,7 @@ SandboxGymError
     ├── BoxLost             a sandbox died, froze or broke the protocol
     ├── ProviderDown        no sandbox can be made
     ├── PoolFull            the queue is full                                        (HTTP 429)
+    ├── JournalDown         a verdict can't be kept as it must be
     └── DeadlineExceeded    the request's time is up before a verdict
 """
 
@@ -88,3 +89,9 @@ class DeadlineExceeded(Unavailable):
     """The request's deadline passed before there was a verdict."""
 
     failure_kind = "deadline_exceeded"
+
+
+class JournalDown(Unavailable):
+    """The journal can't be read or written now, so an answer would not be on record."""
+
+    failure_kind = "journal_down"

@@ -1,4 +1,4 @@
-"""The command line: `sandbox-gym verify | doctor | serve | pool`. The one place that prints, and through rich only.
+"""The command line. The one place that prints: through rich, and JSON lines as they are.
 
 Exit codes of every command: 0 all is well, 1 not all is well, 2 wrong usage or settings, 130 interrupted.
 """
@@ -15,8 +15,11 @@ from rich.markup import escape
 
 from sandbox_gym import __version__
 from sandbox_gym.cli.doctor import doctor as _doctor
+from sandbox_gym.cli.export import export as _export
 from sandbox_gym.cli.pool import pool as _pool
+from sandbox_gym.cli.rejudge import rejudge as _rejudge
 from sandbox_gym.cli.serve import serve as _serve
+from sandbox_gym.cli.verdicts import verdicts as _verdicts
 from sandbox_gym.cli.verify import verify as _verify
 from sandbox_gym.errors import ConfigurationError
 
@@ -25,6 +28,9 @@ _app.command()(_verify)
 _app.command()(_doctor)
 _app.command()(_serve)
 _app.add_typer(_pool)
+_app.command()(_verdicts)
+_app.command()(_rejudge)
+_app.command()(_export)
 
 
 def _version(wanted: bool) -> None:

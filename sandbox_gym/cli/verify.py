@@ -5,10 +5,10 @@ from __future__ import annotations
 import signal
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Protocol
 
 import anyio
 import typer
@@ -30,9 +30,11 @@ from sandbox_gym.cli.rows import Lines, as_request, lines, take_up
 from sandbox_gym.cli.settings import settings_with
 from sandbox_gym.cli.tally import Tally
 from sandbox_gym.config import Settings
+from sandbox_gym.engine import ANYONE, Caller
 from sandbox_gym.errors import ConfigurationError, RequestError, Unavailable
-from sandbox_gym.server.resources import JudgingEngine, ResourcesServer, no_verdict
-from sandbox_gym.server.wire import Document, VerifyRequest, request_error_document
+from sandbox_gym.journal import location, open_journal
+from sandbox_gym.server.resources import JudgingEngine, no_verdict
+from sandbox_gym.server.wire import Document, VerifyFields, VerifyRequest, request_error_document
 
 INTERRUPTED = 130
 
@@ -50,6 +52,9 @@ def verify(
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace OUT.")] = False,
     all_tests: Annotated[bool, typer.Option("--all-tests", help="Don't stop at a row's first failing test.")] = False,
     limit: Annotated[int | None, typer.Option(min=1, help="Only the first so many rows.")] = None,
+    journal: Annotated[
+        str | None, typer.Option(help="Keep a journal too: `default` for the server's own, or a path or URL.")
+    ] = None,
 ) -> None:
     """Verify rows that have a `response`, or a plain `answer` text, beside their `verifier_metadata`.
 
@@ -57,7 +62,8 @@ def verify(
     valid as it is; --resume goes on).
     """
     console = Console(stderr=True)
-    settings = settings_with({"provider": provider, "early_stop": False if all_tests else None})
+    early_stop = False if all_tests else None
+    settings = settings_with({"provider": provider, "early_stop": early_stop, "journal": journal or "off"})
     done = prepare(out, resume=resume, overwrite=overwrite)
     job = Job(file, out, done, concurrency or settings.boxes, limit)
     if not job.todo and done:
@@ -114,8 +120,21 @@ class Job:
 
 async def _run(job: Job, settings: Settings, console: Console) -> bool:
     from sandbox_gym.server.coding import CodingResources
+    from sandbox_gym.server.ledger import Ledger
 
-    return await verify_file(job, CodingResources(settings), lambda: _working_engine(settings), console)
+    url = location(settings)
+    async with nullcontext() if url is None else open_journal(url, settings) as journal:
+        ledger = Ledger(CodingResources(settings), journal, settings)
+        return await verify_file(job, ledger, lambda: _working_engine(settings), console)
+
+
+class Verifying(Protocol):
+    """A resources server, or a ledger of one. `verify` raises RequestError and Unavailable."""
+
+    @property
+    def name(self) -> str: ...
+
+    async def verify(self, engine: JudgingEngine, request: VerifyRequest, caller: Caller = ANYONE) -> VerifyFields: ...
 
 
 @asynccontextmanager
@@ -133,7 +152,7 @@ async def _working_engine(settings: Settings) -> AsyncIterator[JudgingEngine]:
 
 async def verify_file(
     job: Job,
-    resources: ResourcesServer,
+    resources: Verifying,
     engine_factory: Callable[[], AbstractAsyncContextManager[JudgingEngine]],
     console: Console,
 ) -> bool:
@@ -172,7 +191,7 @@ async def _verify_rows(job: Job, worker: _Worker) -> None:
 
 @dataclass(frozen=True)
 class _Worker:
-    resources: ResourcesServer
+    resources: Verifying
     engine: JudgingEngine
     out: Lines
     tally: Tally

@@ -6,8 +6,9 @@ import hmac
 import ipaddress
 import uuid
 from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 
+import anyio
 import structlog
 from fastapi import FastAPI
 from starlette.datastructures import Headers, MutableHeaders
@@ -16,8 +17,11 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from sandbox_gym.config import Settings
 from sandbox_gym.errors import ConfigurationError
+from sandbox_gym.journal import open_journal
 from sandbox_gym.server.exchange import reply
 from sandbox_gym.server.gym import SESSION_ID_KEY, GymHost
+from sandbox_gym.server.ledger import Answered, Ledger
+from sandbox_gym.server.once import Once
 from sandbox_gym.server.resources import JudgingEngine, ResourcesServer
 
 EngineFactory = Callable[[], AbstractAsyncContextManager[JudgingEngine]]
@@ -25,19 +29,27 @@ REQUEST_ID_HEADER = "X-Request-Id"
 _OPEN_PATHS = frozenset({"/", "/health"})
 
 
-def build_app(resources: ResourcesServer, engine_factory: EngineFactory, settings: Settings) -> FastAPI:
-    """One resources server's ASGI application. Raises ConfigurationError for an open bind."""
+def build_app(
+    resources: ResourcesServer, engine_factory: EngineFactory, settings: Settings, *, journal_url: str | None = None
+) -> FastAPI:
+    """One resources server's ASGI application, its verdicts on record in the journal under the URL, if one is given.
+
+    Raises ConfigurationError for an open bind.
+    """
     check_bind(settings)
     host = GymHost(resources)
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        async with engine_factory() as engine:
+        recording = nullcontext() if journal_url is None else open_journal(journal_url, settings)
+        async with recording as journal, engine_factory() as engine, anyio.create_task_group() as group:
+            host.keep_records(Ledger(resources, journal, settings), Once[Answered](group))
             host.attach(engine)
             try:
                 yield
             finally:
                 host.attach(None)
+                group.cancel_scope.cancel()
 
     app = FastAPI(title=f"sandbox_gym {resources.name}", lifespan=lifespan, docs_url=None, redoc_url=None)
     host.add_routes(app)

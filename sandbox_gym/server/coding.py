@@ -31,6 +31,7 @@ class CodingResources:
 
     def __init__(self, settings: Settings, *, name: str = "coding") -> None:
         self.name = name
+        self.kind = "coding"
         self._limits = settings.limits()
         self._early_stop = settings.early_stop
         self._penalty = settings.reasoning_format_penalty

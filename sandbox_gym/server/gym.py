@@ -18,6 +18,8 @@ from sandbox_gym.errors import RequestError, Unavailable
 from sandbox_gym.observe.metrics import CONTENT_TYPE
 from sandbox_gym.server.exchange import error_reply, read_document, reply, unavailable, while_connected
 from sandbox_gym.server.health import Health
+from sandbox_gym.server.ledger import Answered, Ledger
+from sandbox_gym.server.once import KEY_HEADER, Once
 from sandbox_gym.server.resources import JudgingEngine, ResourcesServer, Tool, ToolCall, no_verdict
 from sandbox_gym.server.seeds import Seeds
 from sandbox_gym.server.wire import VerifyRequest, check_shape
@@ -26,6 +28,8 @@ SESSION_ID_KEY = "session_id"
 NO_VERDICT_HEADER = "X-Sandbox-Gym-No-Verdict"
 TENANT_HEADER = "X-Sandbox-Gym-Tenant"
 DEADLINE_HEADER = "X-Sandbox-Gym-Deadline-S"
+VERDICT_ID_HEADER = "X-Sandbox-Gym-Verdict-Id"
+REPLAYED_HEADER = "X-Sandbox-Gym-Replayed"
 
 Handler = Callable[[Request], Awaitable[Response]]
 
@@ -48,11 +52,12 @@ class _Close(BaseModel):
 
 
 class GymHost:
-    """One resources server's routes. `engine` is set while the application runs."""
+    """One resources server's routes. `engine` and `once` are set while the application runs."""
 
     def __init__(self, resources: ResourcesServer) -> None:
         self._resources = resources
         self._seeds = Seeds()
+        self._records: tuple[Ledger, Once[Answered]] | None = None
         self._engine: JudgingEngine | None = None
         self._health: Health | None = None
 
@@ -60,6 +65,10 @@ class GymHost:
         """The engine at start, None at the end."""
         self._engine = engine
         self._health = None if engine is None else Health(engine)
+
+    def keep_records(self, ledger: Ledger, once: Once[Answered]) -> None:
+        """Where verdicts go on record, and where those with a key meet; before the first request."""
+        self._records = (ledger, once)
 
     def add_routes(self, app: FastAPI) -> None:
         posts: dict[str, Handler] = {
@@ -100,6 +109,7 @@ class GymHost:
             "reason": finding.reason,
             "sessions": engine.sessions.stats_dict() if engine.sessions is not None else {},
             "stats": dict(engine.stats()),
+            "journal": self._recording()[0].stats(),
         }
         return reply(document, 200) if finding.up else reply(document, 503, {"Retry-After": "5"})
 
@@ -135,17 +145,21 @@ class GymHost:
         """A verdict; or 503 (200 for a client that asks so) with a masked body, never a plain reward 0."""
         wanted = VerifyRequest.parse(await read_document(request))
         engine, health = self._running()
+        ledger, once = self._recording()
+        key = ledger.key(request.headers.getlist(KEY_HEADER), wanted, engine.provider_name)
         try:
             caller = _caller(request)
-            fields = await while_connected(request, lambda: self._resources.verify(engine, wanted, caller))
+            answered = await while_connected(request, lambda: ledger.answer(engine, wanted, key, once, caller))
         except Unavailable as error:
             document = no_verdict(self._resources.name, error).answer(wanted)
             return reply(document) if _wants_body(request) else unavailable(error, document)
-        isolation = (fields.verdict or {}).get("isolation")
-        if isolation and isolation != "none":
+        verdict = answered.fields.get("verdict")
+        isolation = verdict.get("isolation") if isinstance(verdict, dict) else None
+        if isolation and isolation != "none" and not answered.replayed:
             health.saw_verdict(str(isolation))
         _start_anew(engine, str(request.session[SESSION_ID_KEY]))
-        return reply(fields.answer(wanted))
+        headers = {VERDICT_ID_HEADER: answered.request_id, **({REPLAYED_HEADER: "true"} if answered.replayed else {})}
+        return reply({**wanted.body, **answered.fields}, 200, headers)
 
     async def aggregate_metrics(self, request: Request) -> Response:
         rows = (await read_document(request)).get("verify_responses")
@@ -162,6 +176,11 @@ class GymHost:
         cookie_id = str(request.session[SESSION_ID_KEY])
         call = ToolCall(body, self._seeds.public_tests(cookie_id), cookie_id, _caller(request))
         return reply(await while_connected(request, lambda: tool(engine, call)))
+
+    def _recording(self) -> tuple[Ledger, Once[Answered]]:
+        if self._records is None:
+            raise Unavailable("the server is starting or stopping")
+        return self._records
 
     def _running(self) -> tuple[JudgingEngine, Health]:
         if self._engine is None or self._health is None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
+from functools import partial
 from importlib import import_module
 
 import uvicorn
@@ -11,6 +12,8 @@ import uvicorn
 from sandbox_gym.config import Settings
 from sandbox_gym.engine import open_engine
 from sandbox_gym.errors import ConfigurationError
+from sandbox_gym.journal import location
+from sandbox_gym.journal.schema import open_database
 from sandbox_gym.server.app import build_app
 from sandbox_gym.server.resources import ResourcesServer
 
@@ -22,9 +25,12 @@ Build = Callable[[Settings, str], ResourcesServer]
 
 def serve(resources: ResourcesServer, settings: Settings) -> None:
     """Serve until a signal. Raises ConfigurationError before the bind."""
-    app = build_app(
-        resources, lambda: open_engine(settings, sessions=f"{resources.name}-{settings.port or os.getpid()}"), settings
-    )
+    journal_url = location(settings)
+    if journal_url is not None:
+        open_database(journal_url, create=True).dispose()  # what is wrong with it is told before the bind
+    sessions = f"{resources.name}-{settings.port or os.getpid()}"
+    engine = partial(open_engine, settings, sessions=sessions)
+    app = build_app(resources, engine, settings, journal_url=journal_url)
     uvicorn.run(
         app,
         host=settings.host,

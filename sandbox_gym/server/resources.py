@@ -61,6 +61,11 @@ class ResourcesServer(Protocol):
         ...
 
     @property
+    def kind(self) -> str:
+        """Which server this is, whatever its instance is called: `coding`."""
+        ...
+
+    @property
     def tools(self) -> Mapping[str, Tool]:
         """Tool routes by name: POST /{name}."""
         ...

@@ -163,8 +163,11 @@ class VerifyFields:
 
     def answer(self, request: VerifyRequest) -> Document:
         """The whole response: the request as it came, and these fields over it."""
-        fields = {name: getattr(self, name) for name in self.__dataclass_fields__}
-        return {**request.body, **fields}
+        return {**request.body, **self.document()}
+
+    def document(self) -> Document:
+        """These fields alone."""
+        return {name: getattr(self, name) for name in self.__dataclass_fields__}
 
 
 def verdict_document(verdict: Verdict) -> Document:

@@ -38,6 +38,7 @@ class EchoResources:
     """The smallest resources server. `before` runs inside verify, before the engine is asked."""
 
     name: str = "echo"
+    kind: str = "echo"
     before: Callable[[VerifyRequest], None] | None = None
     cancelled: anyio.Event | None = None
     hang: bool = False

@@ -1,0 +1,110 @@
+"""`sandbox-gym export`: verdicts on record as JSON lines, with all that is known of each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+
+from sandbox_gym.cli.journal import (
+    JournalOption,
+    ReasonOption,
+    RequestOption,
+    RewardOption,
+    ServerOption,
+    SinceOption,
+    TaskOption,
+    filter_of,
+    opened,
+    summary_document,
+    write_line,
+)
+from sandbox_gym.cli.rows import Lines
+from sandbox_gym.errors import ConfigurationError
+from sandbox_gym.journal import Filter, Stored
+from sandbox_gym.journal.codec import CodecError
+from sandbox_gym.journal.rows import state_document
+from sandbox_gym.journal.store import Store
+from sandbox_gym.server.wire import Document
+
+
+def export(
+    out: Annotated[Path | None, typer.Option("--out", "-o", dir_okay=False, help="A file; else to the screen.")] = None,
+    states: Annotated[bool, typer.Option("--states/--no-states", help="With what each program did.")] = True,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace OUT.")] = False,
+    reward: RewardOption = None,
+    reason: ReasonOption = "",
+    task: TaskOption = "",
+    since: SinceOption = "",
+    server: ServerOption = "",
+    request_id: RequestOption = "",
+    journal: JournalOption = None,
+) -> None:
+    """Write verdicts as JSON lines, the earliest first. Exit: 0; 1 a record is damaged; 2 wrong usage or no journal."""
+    wanted = filter_of(reward, reason, task, since, server, request_id)
+    errors: list[str] = []
+    with opened(journal) as store:
+        documents = _documents(store, wanted, errors, states=states)
+        count = _to_screen(documents) if out is None else _to_file(out, documents, overwrite=overwrite)
+    said = Console(stderr=True)
+    for error in errors:
+        said.print(f"[red]damaged:[/] {escape(error)}", highlight=False)
+    said.print(f"{count} verdicts", highlight=False)
+    raise typer.Exit(1 if errors else 0)
+
+
+def _documents(store: Store, wanted: Filter, errors: list[str], *, states: bool) -> Iterator[Document]:
+    for number in store.ids(wanted):
+        try:
+            stored = store.get(number)
+        except CodecError as error:
+            errors.append(f"row {number}: {error}")
+            continue
+        if stored is not None:
+            yield document(stored, states=states)
+
+
+def document(stored: Stored, *, states: bool) -> Document:
+    """A verify on record, whole. Bytes are {"utf8": text} or {"b64": text}."""
+    source = stored.source
+    shown: Document = {
+        **summary_document(stored.summary),
+        "settings": source.settings,
+        "verifier_metadata": source.row,
+        "answer": source.answer,
+        "reasoning": source.reasoning,
+        "reply": stored.reply,
+    }
+    if states:
+        kept = stored.judgements
+        shown["states"] = None if kept is None else [state_document(each.state) for each in kept]
+    return shown
+
+
+def _to_screen(documents: Iterator[Document]) -> int:
+    count = 0
+    for each in documents:
+        write_line(each)
+        count += 1
+    return count
+
+
+def _to_file(out: Path, documents: Iterator[Document], *, overwrite: bool) -> int:
+    """Raises ConfigurationError when OUT can't be, or should not be, written."""
+    count = 0
+    try:
+        if overwrite:
+            out.unlink(missing_ok=True)
+        elif out.exists() and out.stat().st_size:
+            raise ConfigurationError(f"{out} is there already: --overwrite replaces it")
+        with Lines(out) as lines:
+            for each in documents:
+                lines.write(each)
+                count += 1
+    except OSError as error:
+        raise ConfigurationError(f"--out {out}: {error.strerror}") from None
+    return count

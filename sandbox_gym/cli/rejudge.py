@@ -1,0 +1,81 @@
+"""`sandbox-gym rejudge`: verdicts on record, judged again from their states."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import Annotated
+
+import anyio
+import typer
+from rich.console import Console
+from rich.markup import escape
+
+from sandbox_gym.cli.journal import (
+    JournalOption,
+    ReasonOption,
+    RequestOption,
+    RewardOption,
+    ServerOption,
+    SinceOption,
+    TaskOption,
+    filter_of,
+    opened,
+    write_line,
+)
+from sandbox_gym.journal import Filter
+from sandbox_gym.journal.codec import CodecError
+from sandbox_gym.journal.store import Store
+from sandbox_gym.server.rejudge import Agreement, Finding
+from sandbox_gym.server.rejudge import rejudge as rejudge_one
+
+
+def rejudge(
+    reward: RewardOption = None,
+    reason: ReasonOption = "",
+    task: TaskOption = "",
+    since: SinceOption = "",
+    server: ServerOption = "",
+    request_id: RequestOption = "",
+    as_json: Annotated[bool, typer.Option("--json", help="Each finding as JSON on a line.")] = False,
+    journal: JournalOption = None,
+) -> None:
+    """Judge verdicts again from what their programs did, in no sandbox, and show where the verdict is another now.
+
+    Exit: 0 all agree, 1 some don't, 2 wrong usage or no journal.
+    """
+    wanted = filter_of(reward, reason, task, since, server, request_id)
+    console, counts, otherwise = Console(), Counter[Agreement](), 0
+    with opened(journal) as store:
+        for finding in findings(store, wanted):
+            counts[finding.agreement] += 1
+            otherwise += finding.planned_otherwise
+            if as_json:
+                write_line(asdict(finding))
+            elif finding.agreement is Agreement.DISAGREES:
+                console.print(f"[red]disagrees[/] {finding.request_id}  {escape(finding.what)}", highlight=False)
+    sys.stdout.flush()
+    said = Console(stderr=True) if as_json else console
+    said.print(
+        f"{counts[Agreement.AGREES]} agree, {counts[Agreement.DISAGREES]} disagree,"
+        f" {counts[Agreement.NO_STATE]} without a state to judge"
+        + (f"; {otherwise} would be planned otherwise now" if otherwise else ""),
+        highlight=False,
+    )
+    raise typer.Exit(1 if counts[Agreement.DISAGREES] else 0)
+
+
+def findings(store: Store, wanted: Filter) -> Iterator[Finding]:
+    """One by one, earliest first. A damaged record disagrees with everything."""
+    from sandbox_gym.server.servers import SERVERS  # verifiers cost time that a list needn't pay
+
+    for number in store.ids(wanted):
+        try:
+            stored = store.get(number)
+        except CodecError as error:
+            yield Finding(f"row {number}", Agreement.DISAGREES, str(error))
+            continue
+        if stored is not None:
+            yield anyio.run(rejudge_one, stored, SERVERS)

@@ -1,0 +1,85 @@
+"""`sandbox-gym verdicts`: the verdicts on record, latest first."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from sandbox_gym.cli.journal import (
+    JournalOption,
+    ReasonOption,
+    RequestOption,
+    RewardOption,
+    ServerOption,
+    SinceOption,
+    TaskOption,
+    filter_of,
+    opened,
+    summary_document,
+    write_line,
+)
+from sandbox_gym.cli.settings import settings_with
+from sandbox_gym.journal import Summary
+from sandbox_gym.journal.journal import DAY_S
+from sandbox_gym.journal.store import Pruned, Store
+from sandbox_gym.limits import MIB
+
+
+def verdicts(
+    reward: RewardOption = None,
+    reason: ReasonOption = "",
+    task: TaskOption = "",
+    since: SinceOption = "",
+    server: ServerOption = "",
+    request_id: RequestOption = "",
+    limit: Annotated[int, typer.Option(min=0, help="At most so many; 0 for all.")] = 50,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line.")] = False,
+    prune: Annotated[bool, typer.Option("--prune", help="First delete what is over journal_max_mb or days.")] = False,
+    journal: JournalOption = None,
+) -> None:
+    """List verdicts, the latest first. Exit: 0, also when none matches; 2 wrong usage or no journal."""
+    wanted = filter_of(reward, reason, task, since, server, request_id)
+    with opened(journal) as store:
+        if prune:
+            _say(_prune(store))
+        found = store.summaries(wanted, limit=limit or None)
+    if as_json:
+        for summary in found:
+            write_line(summary_document(summary))
+        sys.stdout.flush()
+    else:
+        Console().print(table(found))
+        if limit and len(found) == limit:
+            Console(stderr=True).print(f"The latest {limit}; --limit 0 shows all.")
+
+
+def _prune(store: Store) -> Pruned:
+    settings = settings_with({})
+    return store.prune(max_bytes=settings.journal_max_mb * MIB, max_age_s=settings.journal_days * DAY_S)
+
+
+def _say(pruned: Pruned) -> None:
+    left = f"{pruned.size_bytes / MIB:.1f} MiB are left"
+    Console(stderr=True).print(f"Deleted {pruned.verdicts} verdicts and {pruned.tasks} tasks; {left}.", highlight=False)
+
+
+def table(found: Sequence[Summary]) -> Table:
+    """The columns that fit a terminal; --json has them all."""
+    shown = Table(title=f"{len(found)} verdicts", title_justify="left")
+    for name in ("finished", "request", "server", "reward", "reason", "task", "provider", "seconds"):
+        shown.add_column(name, overflow="fold", justify="right" if name in ("reward", "seconds") else "left")
+    for each in found:
+        when = datetime.fromtimestamp(each.finished_at).isoformat(" ", "seconds")
+        reward = "none" if each.reward is None else f"{each.reward:g}"
+        reason = each.failure_kind or each.failure_reason
+        took = f"{each.finished_at - each.started_at:.2f}"
+        cells = (when, each.request_id, each.server, reward, reason, each.task_digest[:12], each.provider, took)
+        shown.add_row(*map(escape, cells))
+    return shown

@@ -1,0 +1,80 @@
+"""What waits to be written: a queue bounded in entries and in bytes, whose producers wait while it is full."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field
+
+import anyio
+
+from sandbox_gym.contract import Run
+from sandbox_gym.journal.entry import Entry, Replay
+
+MAX_ENTRIES = 512
+MAX_BYTES = 64 * 1024 * 1024
+BATCH_ENTRIES = 128
+
+
+@dataclass(slots=True, eq=False)
+class Item:
+    """An entry on its way. `done` is set when it is on record, or when it is known that it never will be."""
+
+    entry: Entry
+    done: anyio.Event = field(default_factory=anyio.Event)
+    on_record: Replay | None = None
+    error: str = ""
+
+    @property
+    def size_bytes(self) -> int:
+        """The outputs and, twice for the row that holds them as well, the inputs."""
+        steps = [step for judgement in self.entry.judgements for step in judgement.plan.steps]
+        inputs = sum(len(step.stdin) for step in steps if isinstance(step, Run))
+        return self.entry.output_bytes + 2 * inputs + len(self.entry.source.answer)
+
+
+class Backlog:
+    """First in, first out, one consumer. An item leaves when it is written, not when it is taken up."""
+
+    def __init__(self, *, max_entries: int = MAX_ENTRIES, max_bytes: int = MAX_BYTES) -> None:
+        self._max_entries = max_entries
+        self._max_bytes = max_bytes
+        self._items: deque[Item] = deque()
+        self._sizes: deque[int] = deque()
+        self._bytes = 0
+        self._changed = anyio.Condition()
+        self._closed = False
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    async def put(self, item: Item) -> None:
+        """Waits while the queue is full; one item that is larger than the bound goes in alone."""
+        size_bytes = item.size_bytes
+        async with self._changed:
+            while self._items and (len(self._items) >= self._max_entries or self._bytes + size_bytes > self._max_bytes):
+                await self._changed.wait()
+            self._items.append(item)
+            self._sizes.append(size_bytes)
+            self._bytes += size_bytes
+            self._changed.notify_all()
+
+    async def batch(self) -> list[Item]:
+        """The first items, as soon as there are any; empty at the end, after `close`."""
+        async with self._changed:
+            while not self._items and not self._closed:
+                await self._changed.wait()
+            return [self._items[index] for index in range(min(BATCH_ENTRIES, len(self._items)))]
+
+    async def drop(self, count: int) -> None:
+        """The first `count` are dealt with."""
+        async with self._changed:
+            for _ in range(count):
+                self._items.popleft()
+                self._bytes -= self._sizes.popleft()
+            self._changed.notify_all()
+
+    async def close(self) -> None:
+        """No more will come; what is there is still handed out."""
+        async with self._changed:
+            self._closed = True
+            self._changed.notify_all()

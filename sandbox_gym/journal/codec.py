@@ -1,0 +1,217 @@
+"""Frozen values of the contract as strict JSON and back, and their digests. No pickle, no class paths.
+
+A dataclass is an object of its fields, bytes are {"utf8": text} or {"b64": text}, a float that JSON lacks is its name.
+What is read is checked against the types: an unknown key, a missing field or a wrong type raises CodecError, never
+a guess. Knows no database.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import json
+import math
+import types
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import MISSING, Field, fields, is_dataclass
+from enum import StrEnum
+from functools import cache
+from typing import Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
+
+from sandbox_gym.errors import SandboxGymError
+
+T = TypeVar("T")
+_Decode = Callable[[object], object]
+_NON_FINITE = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
+
+
+class CodecError(SandboxGymError):
+    """Stored JSON is not the value it should be: damaged, or written by a version that knew other fields."""
+
+
+def encode(value: object) -> bytes:
+    """The value as ASCII JSON: dataclasses, tuples, mappings with string keys, enums, bytes and JSON's own scalars."""
+    return json.dumps(_plain(value), separators=(",", ":"), allow_nan=False).encode("ascii")
+
+
+def decode(kind: type[T], raw: bytes) -> T:
+    """The value of dataclass `kind` that `encode` wrote. Raises CodecError."""
+    try:
+        plain: object = json.loads(raw)
+    except (ValueError, RecursionError):
+        raise CodecError(f"the stored {kind.__name__} is no JSON") from None
+    return cast(T, _decoder(cast(Hashable, kind))(plain))
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, StrEnum):
+        return value.value
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else repr(value)
+    if isinstance(value, bytes):
+        return _plain_bytes(value)
+    if isinstance(value, tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if is_dataclass(value):
+        return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
+    raise TypeError(f"{type(value).__name__} has no JSON form here")
+
+
+def _plain_bytes(value: bytes) -> dict[str, str]:
+    try:
+        return {"utf8": value.decode("utf-8")}
+    except UnicodeDecodeError:
+        return {"b64": base64.b64encode(value).decode("ascii")}
+
+
+@cache
+def _decoder(hint: Hashable) -> _Decode:
+    """What reads a value of type `hint`."""
+    if hint is float:
+        return _read_float
+    if hint is bytes:
+        return _read_bytes
+    if hint in (int, str, bool, type(None)):
+        return lambda value: _exact(value, cast(type, hint))
+    origin, arguments = get_origin(hint), get_args(hint)
+    if origin is Literal:
+        return lambda value: _one_of(value, arguments)
+    if origin in (Union, types.UnionType):
+        return _union_decoder(arguments)
+    if origin is tuple and len(arguments) == 2 and arguments[1] is Ellipsis:
+        item = _decoder(arguments[0])
+        return lambda value: tuple(item(each) for each in _exact(value, list))
+    if origin is not None and issubclass(origin, Mapping) and arguments[0] is str:
+        entry = _decoder(arguments[1])
+        return lambda value: {key: entry(each) for key, each in _exact(value, dict).items()}
+    if isinstance(hint, type) and issubclass(hint, StrEnum):
+        return lambda value: hint(str(_one_of(value, tuple(member.value for member in hint))))
+    if isinstance(hint, type) and is_dataclass(hint):
+        return _dataclass_decoder(hint)
+    raise TypeError(f"no JSON form for {hint!r}")
+
+
+def _exact(value: object, kind: type[T]) -> T:
+    if type(value) is not kind:
+        raise CodecError(f"a {kind.__name__} was expected, not a {type(value).__name__}")
+    return value
+
+
+def _one_of(value: object, allowed: tuple[object, ...]) -> object:
+    if not isinstance(value, str) or value not in allowed:
+        raise CodecError(f"one of {allowed} was expected")
+    return value
+
+
+def _read_float(value: object) -> float:
+    if isinstance(value, str) and value in _NON_FINITE:
+        return _NON_FINITE[value]
+    return float(value) if type(value) is int else _exact(value, float)
+
+
+def _read_bytes(value: object) -> bytes:
+    form = _exact(value, dict)
+    text = next(iter(form.values()), None) if len(form) == 1 else None
+    if isinstance(text, str):
+        try:
+            if "utf8" in form:
+                return text.encode("utf-8")
+            if "b64" in form:
+                return base64.b64decode(text, validate=True)
+        except (UnicodeEncodeError, ValueError, binascii.Error):
+            pass  # told below, as every other malformed form
+    raise CodecError("malformed bytes")
+
+
+def _union_decoder(members: tuple[object, ...]) -> _Decode:
+    """None or a value, or one of several dataclasses that are told apart by their fields."""
+    some = [member for member in members if member is not type(None)]
+    optional = len(some) < len(members)
+    classes = [member for member in some if isinstance(member, type) and is_dataclass(member)]
+    if len(some) > 1 and len(classes) < len(some):
+        raise TypeError(f"can't tell {members} apart")
+
+    def read(value: object) -> object:
+        if value is None and optional:
+            return None
+        if len(some) == 1:
+            return _decoder(some[0])(value)
+        keys = set(_exact(value, dict))
+        for kind in classes:
+            if keys <= {field.name for field in fields(kind)}:
+                return _decoder(kind)(value)
+        raise CodecError(f"the keys {sorted(keys)[:5]} belong to none of {[kind.__name__ for kind in classes]}")
+
+    return read
+
+
+def _dataclass_decoder(kind: type) -> _Decode:
+    hints = get_type_hints(kind)
+    readers = {field.name: _decoder(hints[field.name]) for field in fields(kind)}
+    required = {field.name for field in fields(kind) if _required(field)}
+
+    def read(value: object) -> object:
+        form = _exact(value, dict)
+        unknown, missing = set(form) - set(readers), required - set(form)
+        if unknown or missing:
+            what = f"unknown {sorted(unknown)}" if unknown else f"missing {sorted(missing)}"
+            raise CodecError(f"{kind.__name__}: {what[:200]}")
+        try:
+            return kind(**{name: readers[name](item) for name, item in form.items()})
+        except CodecError as error:
+            raise CodecError(f"{kind.__name__}: {error}") from None
+        except ValueError as error:  # a dataclass that checks its own values
+            raise CodecError(str(error)) from None
+
+    return read
+
+
+def _required(field: Field[object]) -> bool:
+    return field.default is MISSING and field.default_factory is MISSING
+
+
+def _is_default(field: Field[object], value: object) -> bool:
+    """So that a field which a later version adds leaves the digests of today's values as they are."""
+    if field.default_factory is not MISSING:
+        return bool(getattr(value, field.name) == field.default_factory())
+    return bool(field.default is not MISSING and getattr(value, field.name) == field.default)
+
+
+def digest(value: object) -> str:
+    """SHA-256 of a value in hex. Equal values have equal digests; mappings count by content, not by order.
+
+    Raises TypeError for what `encode` doesn't take, and for a list, which is a tuple here.
+    """
+    return _digest(value, {}).hex()
+
+
+def _digest(value: object, known: dict[int, bytes]) -> bytes:
+    """A Merkle tree of the value, so that a program shared by a hundred runs is hashed once."""
+    if id(value) in known:
+        return known[id(value)]
+    if isinstance(value, bytes):
+        return hashlib.sha256(b"b" + value).digest()
+    if isinstance(value, str) and not isinstance(value, StrEnum):
+        return hashlib.sha256(b"s" + value.encode("utf-8", "surrogatepass")).digest()
+    if isinstance(value, tuple | list):
+        parts = [_digest(item, known) for item in value]
+        mark = b"t"
+    elif isinstance(value, Mapping):
+        pairs = sorted((_digest(str(key), known), _digest(item, known)) for key, item in value.items())
+        parts = [part for pair in pairs for part in pair]
+        mark = b"m"
+    elif is_dataclass(value):
+        told = ((field.name, getattr(value, field.name)) for field in fields(value) if not _is_default(field, value))
+        parts = [part for name, item in told for part in (name.encode(), _digest(item, known))]
+        mark = b"d" + type(value).__name__.encode()
+    else:
+        return hashlib.sha256(b"j" + json.dumps(_plain(value)).encode("ascii")).digest()
+    result = hashlib.sha256(mark + b"\0" + b"\0".join(parts)).digest()
+    if is_dataclass(value):
+        known[id(value)] = result  # alive as long as the root is, so its id stays its own
+    return result

@@ -1,0 +1,160 @@
+"""What the journal takes and gives: one verify, before and after it went through the database."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from sandbox_gym.contract import Dialogue, DialogueOutcome, Outcome, Plan, Run, State, StepOutcome, Verdict
+from sandbox_gym.limits import Limits
+
+Json = Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """One plan that the engine ran, what it did (None where there was nothing to run) and what that was worth."""
+
+    plan: Plan
+    state: State | None
+    verdict: Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """What was judged, whole enough to judge it again without the request's body."""
+
+    verifier: str
+    """The kind of resources server, such as `coding`."""
+    settings: Json
+    """The settings that the verdict depends on."""
+    row: Json
+    """The request's verifier_metadata."""
+    answer: str
+    reasoning: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """What makes two requests one: the key's text, and a digest of the body that it came with."""
+
+    text: str
+    body_digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One finished verify. `reply` is None where there was no verdict, and then `failure_kind` says why."""
+
+    request_id: str
+    server: str
+    provider: str
+    source: Source
+    judgements: tuple[Judgement, ...]
+    started_at: float
+    """Unix time, as finished_at."""
+    finished_at: float
+    reply: Json | None = None
+    """The fields of the response beyond the echo."""
+    reward: float | None = None
+    failure_reason: str = ""
+    failure_kind: str = ""
+    key: Key | None = None
+
+    @property
+    def output_bytes(self) -> int:
+        """Bytes of all outputs in the states: what an entry weighs, nearly."""
+        states = [judgement.state for judgement in self.judgements if judgement.state is not None]
+        return sum(_weight(outcome) for state in states for outcome in state.outcomes)
+
+    @property
+    def limits(self) -> Limits | None:
+        """The caps of the first program that judges the candidate; a verify's runs share theirs."""
+        for judgement in self.judgements:
+            for step in judgement.plan.steps:
+                return _candidate(step).limits
+        return None
+
+
+def _candidate(step: Run | Dialogue) -> Run:
+    return step.candidate if isinstance(step, Dialogue) else step
+
+
+def _weight(outcome: StepOutcome) -> int:
+    if isinstance(outcome, DialogueOutcome):
+        return _weight(outcome.asker) + _weight(outcome.candidate)
+    assert isinstance(outcome, Outcome)
+    return len(outcome.stdout) + len(outcome.stderr) + len(outcome.channel)
+
+
+@dataclass(frozen=True, slots=True)
+class StoredJudgement:
+    """A judgement as it is stored: the plan by its digest only, since planning is repeatable."""
+
+    plan_digest: str
+    state: State | None
+    verdict: Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """A finished verdict found under a key."""
+
+    request_id: str
+    body_digest: str
+    reply: Json
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """A verify as lists show it: the columns, without what it takes to judge again."""
+
+    id: int
+    request_id: str
+    server: str
+    verifier: str
+    idempotency_key: str | None
+    task_digest: str
+    answer_digest: str
+    plan_digest: str
+    image: str
+    limits: Json
+    provider: str
+    isolation: str
+    integrity: str
+    reward: float | None
+    failure_reason: str
+    failure_kind: str
+    tamper: tuple[str, ...]
+    attempts: int
+    timings_s: Mapping[str, float]
+    started_at: float
+    finished_at: float
+    size_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A verify with all that is on record of it."""
+
+    summary: Summary
+    source: Source
+    judgements: tuple[StoredJudgement, ...] | None
+    """None: the outputs were too long to keep."""
+    reply: Json | None
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """Which verifies; every field that is set must hold."""
+
+    reward: float | None = None
+    reason: str = ""
+    """The failure reason or kind begins with this."""
+    task: str = ""
+    """The task's digest begins with this."""
+    since: float | None = None
+    """Finished at or after this Unix time."""
+    server: str = ""
+    request_id: str = ""
+    verdicts_only: bool = field(default=False, kw_only=True)

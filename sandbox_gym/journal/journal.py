@@ -1,0 +1,223 @@
+"""The journal as servers use it: entries in without waiting for the disk, or with; finished verdicts by key out.
+
+One writer takes what has come since its last transaction and commits it in one. Blocking calls run in worker threads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from functools import partial
+from typing import TypeVar
+
+import anyio
+import anyio.to_thread
+import structlog
+from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError, SQLAlchemyError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
+
+from sandbox_gym.config import Settings
+from sandbox_gym.errors import JournalDown
+from sandbox_gym.journal.backlog import Backlog, Item
+from sandbox_gym.journal.codec import CodecError
+from sandbox_gym.journal.entry import Entry, Replay
+from sandbox_gym.journal.rows import prepare
+from sandbox_gym.journal.schema import cause, open_database
+from sandbox_gym.journal.store import Store
+from sandbox_gym.limits import MIB
+
+WAIT_S = 30.0
+"""Longest that a verify waits for a place in the backlog, for its commit, or for a lookup."""
+CLOSE_S = 30.0
+"""Longest that a stop waits for the backlog to be written."""
+PRUNE_EVERY_S = 60.0
+DAY_S = 86_400.0
+_RETRY_S = (0.1, 0.5, 2.0, 5.0)
+_READERS = 4
+
+T = TypeVar("T")
+_log = structlog.get_logger(__name__)
+
+
+def location(settings: Settings) -> str | None:
+    """The journal's path or URL; None when it is off."""
+    if settings.journal in ("", "off"):
+        return None
+    return str(settings.state_dir / "journal.sqlite") if settings.journal == "default" else settings.journal
+
+
+class Journal:
+    """An open journal. `add` and `write` raise JournalDown when the database does not keep up."""
+
+    def __init__(self, store: Store, *, state_max_bytes: float, max_bytes: float, max_age_s: float) -> None:
+        self._store = store
+        self._state_max_bytes = state_max_bytes
+        self._max_bytes = max_bytes
+        self._max_age_s = max_age_s
+        self._backlog = Backlog()
+        self._writer = anyio.CapacityLimiter(1)
+        self._readers = anyio.CapacityLimiter(_READERS)
+        self._written = self._failed = self._batches = self._unpruned_bytes = 0
+        self._much_written = anyio.Event()
+
+    def stats(self) -> dict[str, int]:
+        """Entries that wait, that were written and that could not be; transactions."""
+        return {
+            "backlog": len(self._backlog),
+            "written": self._written,
+            "failed": self._failed,
+            "batches": self._batches,
+        }
+
+    async def add(self, entry: Entry) -> None:
+        """Take an entry; it is written soon. Waits only while the backlog is full."""
+        await self._put(Item(entry))
+
+    async def write(self, entry: Entry) -> Replay | None:
+        """Take an entry and wait until it is committed. With a key: what is on record under it, which is another's
+        where another was first."""
+        item = Item(entry)
+        await self._put(item)
+        await _in_time(item.done.wait, "no commit of the verdict")
+        if item.error:
+            raise JournalDown(item.error)
+        return item.on_record
+
+    async def _put(self, item: Item) -> None:
+        await _in_time(partial(self._backlog.put, item), "no place in the journal's backlog")
+
+    async def find(self, server: str, key: str) -> Replay | None:
+        """The finished verdict under a key. Raises JournalDown."""
+        try:
+            with anyio.fail_after(WAIT_S):
+                return await self._in_thread(partial(self._store.find, server, key), self._readers)
+        except TimeoutError:
+            raise JournalDown(f"no answer from the journal within {WAIT_S:g} s") from None
+        except (SQLAlchemyError, CodecError) as error:
+            raise JournalDown(f"journal: {_why(error)}") from None
+
+    @staticmethod
+    async def _in_thread(call: Callable[[], T], limiter: anyio.CapacityLimiter) -> T:
+        return await anyio.to_thread.run_sync(call, limiter=limiter)
+
+    async def run(self) -> None:
+        """Write what comes, until `close` and then until nothing is left."""
+        failures = 0
+        while batch := await self._backlog.batch():
+            try:
+                await self._write(batch)
+                failures = 0
+            except (OperationalError, InterfaceError, PoolTimeout) as error:
+                wait_s = _RETRY_S[min(failures, len(_RETRY_S) - 1)]
+                failures += 1
+                _log.error("journal_down", why=_why(error), waiting=len(self._backlog), retry_in_s=wait_s)
+                await anyio.sleep(wait_s)
+                continue
+            await self._backlog.drop(len(batch))
+
+    async def _write(self, batch: Sequence[Item]) -> None:
+        """Commit a batch; one that the database refuses is tried entry by entry, so that one can't lose another."""
+        try:
+            await self._commit(batch)
+        except (OperationalError, InterfaceError, PoolTimeout):
+            raise
+        except (DBAPIError, CodecError, ValueError, RecursionError) as error:
+            if len(batch) > 1:
+                for item in batch:
+                    await self._write([item])
+                return
+            item = batch[0]
+            item.error = f"the journal refused the verdict: {_why(error)}"
+            item.done.set()
+            self._failed += 1
+            _log.error("journal_refused", request_id=item.entry.request_id, why=_why(error))
+
+    async def _commit(self, batch: Sequence[Item]) -> None:
+        todo = [item for item in batch if not item.done.is_set()]
+        on_record, size_bytes = await self._in_thread(partial(self._add, todo), self._writer)
+        self._batches += 1
+        self._written += len(todo)
+        self._unpruned_bytes += size_bytes
+        if self._unpruned_bytes > self._max_bytes / 20:
+            self._much_written.set()
+        for item in todo:
+            item.on_record = on_record.get(item.entry.request_id)
+            item.done.set()
+
+    def _add(self, items: Sequence[Item]) -> tuple[dict[str, Replay], int]:
+        """In the writer's thread: what is on record under the items' keys, and bytes written."""
+        rows = [prepare(item.entry, state_max_bytes=self._state_max_bytes) for item in items]
+        return (self._store.add(rows) if rows else {}), sum(row.size_bytes for row in rows)
+
+    async def prune_regularly(self) -> None:
+        """Keep size and age in bounds: every minute, and whenever a twentieth of the size was written."""
+        while True:
+            self._much_written = anyio.Event()
+            self._unpruned_bytes = 0
+            try:
+                prune = partial(self._store.prune, max_bytes=self._max_bytes, max_age_s=self._max_age_s)
+                pruned = await self._in_thread(prune, self._writer)
+                if pruned.verdicts:
+                    _log.info("journal_pruned", verdicts=pruned.verdicts, tasks=pruned.tasks, size=pruned.size_bytes)
+            except SQLAlchemyError as error:
+                _log.error("journal_prune_failed", why=_why(error))
+                await anyio.sleep(_RETRY_S[-1])
+            with anyio.move_on_after(PRUNE_EVERY_S):
+                await self._much_written.wait()
+
+    async def close(self) -> None:
+        """No entry comes any more: `run` ends when it has written what waits."""
+        await self._backlog.close()
+
+
+@asynccontextmanager
+async def open_journal(url: str, settings: Settings) -> AsyncIterator[Journal]:
+    """A journal that writes while the context lasts, and at its end writes all that waits: for at most CLOSE_S, and
+    what is left then is counted in the log. Raises ConfigurationError."""
+    engine = await anyio.to_thread.run_sync(partial(open_database, url, create=True))
+    store = Store(engine)
+    journal = Journal(
+        store,
+        state_max_bytes=settings.journal_state_mb * MIB,
+        max_bytes=settings.journal_max_mb * MIB,
+        max_age_s=settings.journal_days * DAY_S,
+    )
+    try:
+        async with anyio.create_task_group() as group:
+            written = anyio.Event()
+            scope = anyio.CancelScope(shield=True)
+            group.start_soon(_write_on, journal, scope, written)
+            group.start_soon(journal.prune_regularly)
+            try:
+                yield journal
+            finally:
+                with anyio.CancelScope(shield=True):
+                    await journal.close()
+                    with anyio.move_on_after(CLOSE_S):
+                        await written.wait()
+                scope.cancel()
+                group.cancel_scope.cancel()
+    finally:
+        if journal.stats()["backlog"]:
+            _log.error("journal_lost", entries=journal.stats()["backlog"])
+        store.close()
+
+
+async def _write_on(journal: Journal, scope: anyio.CancelScope, written: anyio.Event) -> None:
+    """The writer, deaf to a cancelled lifespan: only the end of the close's patience stops it."""
+    with scope:
+        await journal.run()
+        written.set()
+
+
+async def _in_time(wait: Callable[[], Awaitable[T]], problem: str) -> T:
+    """Raises JournalDown when the wait is longer than WAIT_S."""
+    try:
+        with anyio.fail_after(WAIT_S):
+            return await wait()
+    except TimeoutError:
+        raise JournalDown(f"{problem} within {WAIT_S:g} s") from None
+
+
+def _why(error: Exception) -> str:
+    return cause(error) if isinstance(error, SQLAlchemyError) else str(error)[:300]

@@ -1,0 +1,169 @@
+"""Between entries and rows: columns to filter by, and compressed JSON for all else. Pure."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import Any, cast
+
+from sqlalchemy import RowMapping
+
+from sandbox_gym.contract import State, Verdict
+from sandbox_gym.journal.codec import CodecError, decode, digest, encode
+from sandbox_gym.journal.entry import Entry, Json, Replay, Source, Stored, StoredJudgement, Summary
+
+_LEVEL = 1
+"""Of zlib: outputs are mostly text, and the higher levels cost five times as much for a tenth less."""
+_COLUMNS_BYTES = 1024
+"""What a row takes beside its blobs, indexes included."""
+_UNJUDGED = Verdict(0.0)
+
+Columns = dict[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """An entry as it goes into the tables."""
+
+    columns: Columns
+    task: Columns
+    size_bytes: int
+
+
+def task_digest(row: Json) -> str:
+    """The digest of a row's verifier_metadata: what the tests of one task have in common."""
+    return digest(row)
+
+
+def prepare(entry: Entry, *, state_max_bytes: float) -> Prepared:
+    """The rows of one entry. A state over the bound is left out. Raises ValueError and RecursionError for values
+    that JSON can't hold."""
+    source = entry.source
+    last = entry.judgements[-1] if entry.judgements else None
+    verdict = last.verdict if last else _UNJUDGED
+    row = _pack(_json(source.row))
+    reply = None if entry.reply is None else _pack(_json(entry.reply))
+    judgements = _judgements(entry) if entry.output_bytes <= state_max_bytes else None
+    columns: Columns = {
+        "request_id": entry.request_id,
+        "server": _text(entry.server, 200),
+        "verifier": _text(source.verifier, 200),
+        "idempotency_key": entry.key.text if entry.key and reply else None,
+        "body_digest": entry.key.body_digest if entry.key else None,
+        "task_digest": task_digest(source.row),
+        "answer_digest": digest(source.answer),
+        "plan_digest": digest(last.plan) if last else "",
+        "image": _text(last.plan.image, 400) if last else "",
+        "limits": encode(entry.limits).decode() if entry.limits else "{}",
+        "provider": _text(entry.provider, 100),
+        "isolation": verdict.isolation if last else "",
+        "integrity": verdict.integrity if last else "",
+        "reward": entry.reward,
+        "failure_reason": _text(entry.failure_reason, 500),
+        "failure_kind": _text(entry.failure_kind, 200),
+        "tamper": encode(verdict.tamper).decode(),
+        "attempts": verdict.attempts,
+        "timings": encode(verdict.timings_s).decode(),
+        "started_at": entry.started_at,
+        "finished_at": entry.finished_at,
+        "reply": reply,
+        "source": _pack(_json(_source(source))),
+        "judgements": judgements,
+    }
+    blobs = (reply, columns["source"], judgements)
+    size_bytes = _COLUMNS_BYTES + sum(len(blob) for blob in blobs if isinstance(blob, bytes))
+    columns["size_bytes"] = size_bytes
+    task = {"digest": columns["task_digest"], "size_bytes": len(row) + 128, "row": row}
+    return Prepared(columns, task, size_bytes + len(row))
+
+
+def _source(source: Source) -> Json:
+    """Everything but the row, which the tasks' table holds."""
+    return {"settings": dict(source.settings), "answer": source.answer, "reasoning": list(source.reasoning)}
+
+
+def _judgements(entry: Entry) -> bytes:
+    stored = tuple(StoredJudgement(digest(each.plan), each.state, each.verdict) for each in entry.judgements)
+    return _pack(encode(_Judgements(stored)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Judgements:
+    judgements: tuple[StoredJudgement, ...]
+
+
+def _json(value: Json) -> bytes:
+    """Any JSON document, NaN included; ASCII, so that lone surrogates survive."""
+    return json.dumps(value, separators=(",", ":")).encode("ascii")
+
+
+def _pack(raw: bytes) -> bytes:
+    return zlib.compress(raw, _LEVEL)
+
+
+def _unpack(blob: object) -> bytes:
+    try:
+        return zlib.decompress(bytes(cast(bytes, blob)))
+    except zlib.error as error:
+        raise CodecError(f"a stored value is damaged ({error})") from None
+
+
+def _object(raw: bytes | str) -> dict[str, object]:
+    try:
+        value: object = json.loads(raw)
+    except ValueError:
+        raise CodecError("a stored object is no JSON") from None
+    if not isinstance(value, dict):
+        raise CodecError("a stored object is none")
+    return value
+
+
+def _text(text: str, length: int) -> str:
+    """Fit for a text column: PostgreSQL takes neither NUL nor what is no UTF-8."""
+    return text[:length].replace("\0", "\ufffd").encode("utf-8", "replace").decode()
+
+
+def as_replay(row: RowMapping) -> Replay:
+    """Of the columns request_id, body_digest and reply. Raises CodecError."""
+    return Replay(str(row["request_id"]), str(row["body_digest"] or ""), _object(_unpack(row["reply"])))
+
+
+SUMMARY_COLUMNS = tuple(
+    {"tamper": "tamper", "timings_s": "timings"}.get(field.name, field.name) for field in fields(Summary)
+)
+
+
+def as_summary(row: RowMapping) -> Summary:
+    """Raises CodecError."""
+    values: dict[str, Any] = {name: row[name] for name in SUMMARY_COLUMNS}
+    timings = {name: float(seconds) for name, seconds in _object(values.pop("timings")).items()}  # type: ignore[arg-type]
+    tamper: Sequence[str] = json.loads(values.pop("tamper"))
+    limits = _object(values.pop("limits"))
+    return Summary(**values, timings_s=timings, tamper=tuple(tamper), limits=limits)
+
+
+def as_stored(row: RowMapping) -> Stored:
+    """Of all columns and the task's row as `row`. Raises CodecError."""
+    source = _object(_unpack(row["source"]))
+    settings, reasoning = source["settings"], source["reasoning"]
+    if not isinstance(settings, dict) or not isinstance(reasoning, list):
+        raise CodecError("a stored source is none")
+    return Stored(
+        as_summary(row),
+        Source(
+            str(row["verifier"]),
+            settings,
+            _object(_unpack(row["row"])),
+            str(source["answer"]),
+            tuple(map(str, reasoning)),
+        ),
+        None if row["judgements"] is None else decode(_Judgements, _unpack(row["judgements"])).judgements,
+        None if row.reply is None else _object(_unpack(row["reply"])),
+    )
+
+
+def state_document(state: State | None) -> Json | None:
+    """A state as the export shows it."""
+    return None if state is None else _object(encode(state))

@@ -1,0 +1,209 @@
+"""The journal's tables, and a database of the right version under a URL. Knows no entries.
+
+`journal_meta` holds the version. An older database is brought up by the migrations, one transaction for all; a newer
+one is refused, because what it means is not known here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    Connection,
+    Engine,
+    Float,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    PoolProxiedConnection,
+    String,
+    Table,
+    Text,
+    create_engine,
+    event,
+    insert,
+    inspect,
+    select,
+)
+from sqlalchemy.engine import URL, make_url
+from sqlalchemy.engine.interfaces import DBAPIConnection
+from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
+
+from sandbox_gym.errors import ConfigurationError
+
+SCHEMA_VERSION = 1
+MIGRATIONS: Mapping[int, Callable[[Connection], None]] = {}
+"""From version n to n + 1. Version 1 is the first."""
+
+BUSY_TIMEOUT_S = 30
+_LOCK = 0x5A4D_6A72
+"""Of PostgreSQL's advisory lock that keeps two servers from making the tables at once."""
+
+metadata = MetaData()
+meta = Table("journal_meta", metadata, Column("schema_version", Integer, primary_key=True))
+
+tasks = Table(
+    "journal_tasks",
+    metadata,
+    Column("digest", String(64), primary_key=True),
+    Column("size_bytes", BigInteger, nullable=False),
+    Column("row", LargeBinary, nullable=False),
+)
+"""Rows by digest: a group of rollouts shares one."""
+
+verdicts = Table(
+    "journal_verdicts",
+    metadata,
+    Column("id", BigInteger().with_variant(Integer, "sqlite"), primary_key=True, autoincrement=True),
+    Column("request_id", String(64), nullable=False, unique=True),
+    Column("server", String(200), nullable=False),
+    Column("verifier", String(200), nullable=False),
+    Column("idempotency_key", String(400)),
+    Column("body_digest", String(64)),
+    Column("task_digest", String(64), nullable=False),
+    Column("answer_digest", String(64), nullable=False),
+    Column("plan_digest", String(64), nullable=False),
+    Column("image", String(400), nullable=False),
+    Column("limits", Text, nullable=False),
+    Column("provider", String(100), nullable=False),
+    Column("isolation", String(20), nullable=False),
+    Column("integrity", String(20), nullable=False),
+    Column("reward", Float(53)),
+    Column("failure_reason", String(500), nullable=False),
+    Column("failure_kind", String(200), nullable=False),
+    Column("tamper", Text, nullable=False),
+    Column("attempts", Integer, nullable=False),
+    Column("timings", Text, nullable=False),
+    Column("started_at", Float(53), nullable=False),
+    Column("finished_at", Float(53), nullable=False),
+    Column("size_bytes", BigInteger, nullable=False),
+    Column("reply", LargeBinary),
+    Column("source", LargeBinary, nullable=False),
+    Column("judgements", LargeBinary),
+    Index("journal_by_key", "server", "idempotency_key", unique=True),
+    Index("journal_by_task", "task_digest"),
+    Index("journal_by_age", "finished_at", "size_bytes"),
+)
+"""Blobs are zlib over the codec's JSON, and stand last: a list reads none of them."""
+
+
+def parse_url(text: str) -> URL:
+    """A SQLAlchemy URL, or the path of a SQLite file. Raises ConfigurationError, never showing a password."""
+    try:
+        url = make_url(text) if "://" in text else URL.create("sqlite", database=str(Path(text).expanduser()))
+    except ArgumentError:
+        raise ConfigurationError("journal: the URL can't be read; give sqlite:///path or postgresql://...") from None
+    if url.drivername in ("postgres", "postgresql"):
+        url = url.set(drivername="postgresql+psycopg")
+    if url.drivername not in ("sqlite", "sqlite+pysqlite", "postgresql+psycopg"):
+        raise ConfigurationError(f"journal: {url.drivername} is not supported; give sqlite:///path or postgresql://...")
+    if url.get_backend_name() == "sqlite" and url.database in (None, "", ":memory:"):
+        raise ConfigurationError("journal: a SQLite URL needs a path, as in sqlite:////var/lib/journal.sqlite")
+    return url
+
+
+def open_database(text: str, *, create: bool) -> Engine:
+    """A database with our tables. `create` False: it must be there. Raises ConfigurationError."""
+    url = parse_url(text)
+    shown = url.render_as_string(hide_password=True)
+    try:
+        if url.get_backend_name() == "sqlite":
+            _prepare_file(Path(str(url.database)), create=create)
+        engine = _engine(url)
+    except ModuleNotFoundError as error:
+        raise ConfigurationError(f"journal {shown}: pip install 'sandbox-gym[postgres]' ({error})") from None
+    except NoSuchModuleError as error:
+        raise ConfigurationError(f"journal {shown}: {error}") from None
+    try:
+        with writing(engine) as connection:
+            _bring_up(connection, shown, create=create)
+    except SQLAlchemyError as error:
+        engine.dispose()
+        raise ConfigurationError(f"journal {shown}: {cause(error)}") from None
+    except ConfigurationError:
+        engine.dispose()
+        raise
+    return engine
+
+
+def cause(error: SQLAlchemyError) -> str:
+    """What the database said, on one line, without the statement and its values."""
+    return " ".join(str(getattr(error, "orig", None) or type(error).__name__).split())[:300]
+
+
+def _prepare_file(path: Path, *, create: bool) -> None:
+    if not create and not path.exists():
+        raise ConfigurationError(
+            f"no journal at {path}: `sandbox-gym serve` writes one, or name another with --journal"
+        )
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if not path.exists():
+            path.touch(mode=0o600)  # answers and hidden tests are nobody else's
+    except OSError as error:
+        remedy = "set SANDBOX_GYM_STATE_DIR to a folder that can be written, or SANDBOX_GYM_JOURNAL=off"
+        raise ConfigurationError(f"journal {path}: {error.strerror}; {remedy}") from None
+
+
+def _engine(url: URL) -> Engine:
+    if url.get_backend_name() == "sqlite":
+        engine = create_engine(url, connect_args={"timeout": BUSY_TIMEOUT_S})
+        event.listen(engine, "connect", _set_up_sqlite)
+        event.listen(engine, "begin", _begin_sqlite)
+        return engine
+    caps = {"connect_timeout": 10, "options": f"-c statement_timeout={1000 * BUSY_TIMEOUT_S}"}
+    given = {name: value for name, value in caps.items() if name not in url.query}
+    return create_engine(url, connect_args=given, pool_pre_ping=True, pool_timeout=BUSY_TIMEOUT_S)
+
+
+def _set_up_sqlite(connection: DBAPIConnection, record: PoolProxiedConnection) -> None:
+    """WAL: readers never wait. `synchronous=FULL`: a commit is on the disk, whatever loses power."""
+    connection.isolation_level = None  # transactions are begun by us, below
+    cursor = connection.cursor()
+    for pragma in (
+        "auto_vacuum=INCREMENTAL",
+        "journal_mode=WAL",
+        "synchronous=FULL",
+        "journal_size_limit=16777216",
+    ):
+        cursor.execute(f"PRAGMA {pragma}")
+    cursor.close()
+
+
+def _begin_sqlite(connection: Connection) -> None:
+    """A writer takes its lock at once: one that read first could not, after another's commit."""
+    writes = connection.get_execution_options().get("writes", False)
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+
+@contextmanager
+def writing(engine: Engine) -> Iterator[Connection]:
+    """A transaction that writes, committed at the end."""
+    with engine.connect().execution_options(writes=True) as connection, connection.begin():
+        yield connection
+
+
+def _bring_up(connection: Connection, shown: str, *, create: bool) -> None:
+    if connection.dialect.name == "postgresql":
+        connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_LOCK})")
+    if not inspect(connection).has_table(meta.name):
+        if not create:
+            raise ConfigurationError(f"no journal in {shown}: `sandbox-gym serve` writes one")
+        metadata.create_all(connection)
+        connection.execute(insert(meta).values(schema_version=SCHEMA_VERSION))
+        return
+    version = connection.execute(select(meta.c.schema_version)).scalar_one()
+    if version > SCHEMA_VERSION:
+        raise ConfigurationError(
+            f"journal {shown} has version {version}, made by a later sandbox-gym; this one reads up to"
+            f" {SCHEMA_VERSION}: upgrade, or give another journal"
+        )
+    for number in range(version, SCHEMA_VERSION):
+        MIGRATIONS[number](connection)
+    if version < SCHEMA_VERSION:
+        connection.execute(meta.update().values(schema_version=SCHEMA_VERSION))

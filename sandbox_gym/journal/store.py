@@ -1,0 +1,185 @@
+"""The journal's statements: add, find, list, prune. Blocking; to be called from worker threads or commands.
+
+Raises SQLAlchemyError as it comes; `Journal` and the commands turn it into their own.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+
+from sqlalchemy import ColumnElement, Connection, Engine, delete, func, select, text, tuple_
+from sqlalchemy.dialects import postgresql, sqlite
+
+from sandbox_gym.journal.entry import Filter, Replay, Stored, Summary
+from sandbox_gym.journal.rows import SUMMARY_COLUMNS, Columns, Prepared, as_replay, as_stored, as_summary
+from sandbox_gym.journal.schema import tasks, verdicts, writing
+
+_PAGE = 1000
+_PRUNE_SHARE = 20
+"""A round of pruning by size deletes this fraction of the verdicts, so that no writer waits long."""
+_PRUNE_ROWS = 2000
+
+
+@dataclass(frozen=True, slots=True)
+class Pruned:
+    """What a pruning took away, and what is left."""
+
+    verdicts: int
+    tasks: int
+    size_bytes: int
+
+
+class Store:
+    """One open database."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._insert = postgresql.insert if engine.dialect.name == "postgresql" else sqlite.insert
+
+    def close(self) -> None:
+        """Idempotent."""
+        self._engine.dispose()
+
+    def add(self, batch: Sequence[Prepared]) -> dict[str, Replay]:
+        """One transaction for all. For each entry with a key: the verdict that is on record under that key, which
+        is another's where another was first; that entry is then not added."""
+        with writing(self._engine) as connection:
+            self._lock(connection, "ROW EXCLUSIVE")
+            self._add_tasks(connection, [prepared.task for prepared in batch])
+            rows = [prepared.columns for prepared in batch]
+            connection.execute(self._insert(verdicts).on_conflict_do_nothing(), rows)
+            return self._on_record(connection, [row for row in rows if row["idempotency_key"] is not None])
+
+    def _lock(self, connection: Connection, mode: str) -> None:
+        """Keeps pruning apart from adding, so that no task goes while its verdict comes. SQLite has one writer."""
+        if connection.dialect.name == "postgresql":
+            connection.execute(text(f"LOCK TABLE {tasks.name} IN {mode} MODE"))
+
+    def _add_tasks(self, connection: Connection, rows: Sequence[Columns]) -> None:
+        by_digest = {str(row["digest"]): row for row in rows}
+        there = connection.execute(select(tasks.c.digest).where(tasks.c.digest.in_(by_digest))).scalars()
+        for known in there.all():
+            del by_digest[known]
+        if by_digest:
+            connection.execute(self._insert(tasks).on_conflict_do_nothing(), list(by_digest.values()))
+
+    def _on_record(self, connection: Connection, rows: Sequence[Columns]) -> dict[str, Replay]:
+        if not rows:
+            return {}
+        keys = {(row["server"], row["idempotency_key"]) for row in rows}
+        columns = (verdicts.c.server, verdicts.c.idempotency_key, *_REPLAY)
+        where = tuple_(verdicts.c.server, verdicts.c.idempotency_key).in_(list(keys))
+        found = connection.execute(select(*columns).where(where)).mappings().all()
+        by_key = {(row["server"], row["idempotency_key"]): as_replay(row) for row in found}
+        return {str(row["request_id"]): by_key[row["server"], row["idempotency_key"]] for row in rows}
+
+    def find(self, server: str, key: str) -> Replay | None:
+        """The finished verdict under a key."""
+        where = (verdicts.c.server == server) & (verdicts.c.idempotency_key == key)
+        with self._engine.connect() as connection:
+            row = connection.execute(select(*_REPLAY).where(where)).mappings().one_or_none()
+        return None if row is None else as_replay(row)
+
+    def summaries(self, wanted: Filter, *, limit: int | None) -> list[Summary]:
+        """The latest first."""
+        columns = [verdicts.c[name] for name in SUMMARY_COLUMNS]
+        statement = select(*columns).where(*_conditions(wanted)).order_by(verdicts.c.id.desc()).limit(limit)
+        with self._engine.connect() as connection:
+            return [as_summary(row) for row in connection.execute(statement).mappings()]
+
+    def get(self, number: int) -> Stored | None:
+        """All that is on record under an id; None when it was pruned. Raises CodecError."""
+        joined = verdicts.join(tasks, verdicts.c.task_digest == tasks.c.digest)
+        statement = select(*verdicts.columns, tasks.c.row).select_from(joined).where(verdicts.c.id == number)
+        with self._engine.connect() as connection:
+            row = connection.execute(statement).mappings().one_or_none()
+        return None if row is None else as_stored(row)
+
+    def ids(self, wanted: Filter) -> Iterator[int]:
+        """The earliest first; holds no transaction in between."""
+        after, base = 0, select(verdicts.c.id).where(*_conditions(wanted)).order_by(verdicts.c.id).limit(_PAGE)
+        while True:
+            with self._engine.connect() as connection:
+                ids = connection.execute(base.where(verdicts.c.id > after)).scalars().all()
+            yield from ids
+            if len(ids) < _PAGE:
+                return
+            after = ids[-1]
+
+    def size_bytes(self) -> int:
+        """Of all rows; the file is a little larger."""
+        with self._engine.connect() as connection:
+            return _size(connection)
+
+    def prune(self, *, max_bytes: float, max_age_s: float) -> Pruned:
+        """Delete what is too old, then the oldest until the rest fits, then tasks that no verdict refers to."""
+        gone = tasks_gone = 0
+        while deleted := self._delete(verdicts.c.finished_at < time.time() - max_age_s, _PRUNE_ROWS):
+            gone += deleted[0]
+            tasks_gone += deleted[1]
+        if self.size_bytes() > max_bytes:
+            target = 0.9 * max_bytes  # so that the next pruning is not at the next verdict
+            while self.size_bytes() > target and (deleted := self._delete(None, None)):
+                gone += deleted[0]
+                tasks_gone += deleted[1]
+        if gone:
+            self._shrink()
+        return Pruned(gone, tasks_gone, self.size_bytes())
+
+    def _delete(self, where: ColumnElement[bool] | None, rows: int | None) -> tuple[int, int] | None:
+        """Delete the oldest that match; how many verdicts and tasks went, None when no verdict matched."""
+        with writing(self._engine) as connection:
+            self._lock(connection, "SHARE ROW EXCLUSIVE")
+            if rows is None:
+                count = connection.execute(select(func.count()).select_from(verdicts)).scalar_one()
+                rows = max(1, min(_PRUNE_ROWS, count // _PRUNE_SHARE))
+            oldest = select(verdicts.c.id, verdicts.c.task_digest).order_by(verdicts.c.finished_at).limit(rows)
+            chosen = connection.execute(oldest if where is None else oldest.where(where)).all()
+            if not chosen:
+                return None
+            connection.execute(delete(verdicts).where(verdicts.c.id.in_([row.id for row in chosen])))
+            digests = {row.task_digest for row in chosen}
+            used = select(verdicts.c.task_digest).where(verdicts.c.task_digest == tasks.c.digest).exists()
+            orphans = connection.execute(delete(tasks).where(tasks.c.digest.in_(digests), ~used))
+            return len(chosen), orphans.rowcount
+
+    def _shrink(self) -> None:
+        """Give freed pages back to the file system; PostgreSQL's autovacuum does so by itself."""
+        if self._engine.dialect.name == "sqlite":
+            with closing(self._engine.raw_connection()) as connection:
+                script = "PRAGMA incremental_vacuum"  # as a script: `execute` steps once, which frees one page
+                connection.cursor().executescript(script)
+
+
+_REPLAY = (verdicts.c.request_id, verdicts.c.body_digest, verdicts.c.reply)
+
+
+def _size(connection: Connection) -> int:
+    sums = (select(func.coalesce(func.sum(table.c.size_bytes), 0)) for table in (verdicts, tasks))
+    return sum(int(connection.execute(statement).scalar_one()) for statement in sums)
+
+
+def _conditions(wanted: Filter) -> list[ColumnElement[bool]]:
+    column = verdicts.c
+    conditions: list[ColumnElement[bool]] = []
+    if wanted.reward is not None:
+        conditions.append(column.reward == wanted.reward)
+    if wanted.verdicts_only:
+        conditions.append(column.reply.is_not(None))
+    if wanted.reason:
+        begins = (
+            each.startswith(wanted.reason, autoescape=True) for each in (column.failure_reason, column.failure_kind)
+        )
+        conditions.append(next(begins) | next(begins))
+    if wanted.task:
+        conditions.append(column.task_digest.startswith(wanted.task, autoescape=True))
+    if wanted.since is not None:
+        conditions.append(column.finished_at >= wanted.since)
+    if wanted.server:
+        conditions.append(column.server == wanted.server)
+    if wanted.request_id:
+        conditions.append(column.request_id == wanted.request_id)
+    return conditions

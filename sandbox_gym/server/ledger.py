@@ -1,0 +1,218 @@
+"""Verifies on record: each goes to the journal with what it takes to judge it again, and one with a key runs once.
+
+Stands between the host's routes (or the command) and a resources server; knows no HTTP.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeVar
+
+import structlog
+
+from sandbox_gym import __version__
+from sandbox_gym.config import Settings
+from sandbox_gym.contract import Answer, Outcome, Plan, Run, State, Verdict, Verifier
+from sandbox_gym.engine import ANYONE, Caller
+from sandbox_gym.errors import JournalDown, PoolFull, RequestError, Unavailable
+from sandbox_gym.journal import Entry, Journal, Judgement, Key, Replay, Source
+from sandbox_gym.observe.metrics import Metrics
+from sandbox_gym.sandbox.sessions import Sessions
+from sandbox_gym.server.once import KEY_HEADER, Once, other_body
+from sandbox_gym.server.resources import JudgingEngine, ResourcesServer, no_verdict
+from sandbox_gym.server.wire import Document, VerifyFields, VerifyRequest
+
+MAX_KEY_CHARS = 255
+
+T = TypeVar("T")
+_log = structlog.get_logger("sandbox_gym.server")
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """A verdict for one request. `replayed`: it was not run for this request."""
+
+    request_id: str
+    """Of the verify that gave the verdict, as the journal has it."""
+    fields: Document
+    replayed: bool = False
+
+
+class Witness:
+    """An engine for one verify that remembers what it judged."""
+
+    def __init__(self, engine: JudgingEngine) -> None:
+        self._engine = engine
+        self.judgements: list[Judgement] = []
+
+    @property
+    def provider_name(self) -> str:
+        return self._engine.provider_name
+
+    async def judged(
+        self, verifier: Verifier[T], task: T, answer: Answer, *, caller: Caller = ANYONE
+    ) -> tuple[Verdict, Plan, State | None]:
+        verdict, plan, state = await self._engine.judged(verifier, task, answer, caller=caller)
+        self.judgements.append(Judgement(plan, state, verdict))
+        return verdict, plan, state
+
+    async def run(self, run: Run, *, caller: Caller = ANYONE) -> Outcome:
+        return await self._engine.run(run, caller=caller)
+
+    @property
+    def metrics(self) -> Metrics:
+        return self._engine.metrics
+
+    @property
+    def sessions(self) -> Sessions | None:
+        return self._engine.sessions
+
+    def stats(self) -> dict[str, int]:
+        return self._engine.stats()
+
+
+class Ledger:
+    """One resources server's verifies. Without a journal none is on record, and a key holds while its run lasts."""
+
+    def __init__(self, resources: ResourcesServer, journal: Journal | None, settings: Settings) -> None:
+        self._resources = resources
+        self._journal = journal
+        self._settings = settings.judging()
+        self._idempotency: Literal["header", "body", "off"] = settings.idempotency
+
+    @property
+    def name(self) -> str:
+        """The resources server's."""
+        return self._resources.name
+
+    def stats(self) -> dict[str, int]:
+        """The journal's counters; empty without one."""
+        return {} if self._journal is None else self._journal.stats()
+
+    def key(self, headers: Sequence[str], request: VerifyRequest, provider: str) -> Key | None:
+        """What makes this request the same as another. Raises RequestError for a header that is no key."""
+        if self._idempotency == "off" or (not headers and self._idempotency == "header"):
+            return None
+        body_digest = _digest(request.body)
+        if headers:
+            return Key(f"h:{_key_text(headers)}", body_digest)
+        # a verdict of other settings, of other boxes or of another version's judge is no answer to this request
+        context = [body_digest, __version__, self._resources.kind, provider, self._settings]
+        return Key(f"b:{_digest(context)}", body_digest)
+
+    async def verify(self, engine: JudgingEngine, request: VerifyRequest, caller: Caller = ANYONE) -> VerifyFields:
+        """A verdict, on record soon. Raises RequestError, and Unavailable when there is none."""
+        fields, entry = await self._run(engine, request, None, caller)
+        if self._journal is not None:
+            await self._journal.add(entry)
+        return fields
+
+    async def answer(
+        self,
+        engine: JudgingEngine,
+        request: VerifyRequest,
+        key: Key | None,
+        once: Once[Answered],
+        caller: Caller = ANYONE,
+    ) -> Answered:
+        """`verify`, and under a key once: with those who ask now, and with those who asked before."""
+        if key is None:
+            fields, entry = await self._run(engine, request, None, caller)
+            if self._journal is not None:
+                await self._journal.add(entry)
+            return Answered(entry.request_id, fields.document())
+        answered, own = await once.run(key, lambda: self._settle(engine, request, key, caller))
+        return answered if own else Answered(answered.request_id, answered.fields, replayed=True)
+
+    async def _settle(self, engine: JudgingEngine, request: VerifyRequest, key: Key, caller: Caller) -> Answered:
+        """The verdict under a key: found in the journal, or made and committed before anyone is told."""
+        if self._journal is None:
+            fields, entry = await self._run(engine, request, key, caller)
+            return Answered(entry.request_id, fields.document())
+        found = await self._journal.find(self._resources.name, key.text)
+        if found is not None:
+            return _replayed(found, key)
+        fields, entry = await self._run(engine, request, key, caller)
+        on_record = await self._journal.write(entry)
+        if on_record is not None and on_record.request_id != entry.request_id:
+            return _replayed(on_record, key)  # another server with this journal was first
+        return Answered(entry.request_id, fields.document())
+
+    async def _run(
+        self, engine: JudgingEngine, request: VerifyRequest, key: Key | None, caller: Caller
+    ) -> tuple[VerifyFields, Entry]:
+        witness, started = Witness(engine), time.time()
+        try:
+            fields = await self._resources.verify(witness, request, caller)
+        except PoolFull:  # refused at the door: nothing was begun
+            raise
+        except Unavailable as error:
+            await self._note(self._entry(witness, request, started, no_verdict(self._resources.name, error), None))
+            raise
+        return fields, self._entry(witness, request, started, fields, key)
+
+    async def _note(self, entry: Entry) -> None:
+        """A no-verdict, on record if it can be: its cause is worth more than the journal's."""
+        if self._journal is None:
+            return
+        try:
+            await self._journal.add(entry)
+        except JournalDown as error:
+            _log.error("no_verdict_not_journalled", kind=entry.failure_kind, why=str(error))
+
+    def _entry(
+        self, witness: Witness, request: VerifyRequest, started: float, fields: VerifyFields, key: Key | None
+    ) -> Entry:
+        source = Source(
+            self._resources.kind,
+            self._settings,
+            request.verifier_metadata,
+            request.output_text,
+            request.reasoning_texts,
+        )
+        return Entry(
+            request_id=uuid.uuid4().hex,
+            server=self._resources.name,
+            provider=witness.provider_name,
+            source=source,
+            judgements=tuple(witness.judgements),
+            started_at=started,
+            finished_at=time.time(),
+            reply=None if fields.mask_sample else fields.document(),
+            reward=None if fields.mask_sample else fields.reward,
+            failure_reason=fields.failure_reason or "",
+            failure_kind=fields.failure_kind or "",
+            key=key,
+        )
+
+
+def _replayed(found: Replay, key: Key) -> Answered:
+    if found.body_digest != key.body_digest:
+        raise other_body()
+    return Answered(found.request_id, dict(found.reply), replayed=True)
+
+
+def _digest(value: object) -> str:
+    """SHA-256 of JSON with its keys in order: a client may write the same request in another order."""
+    try:
+        text = json.dumps(value, sort_keys=True, separators=(",", ":"))
+    except RecursionError:
+        raise RequestError("body", "is nested too deep", "flatten it") from None
+    return hashlib.sha256(text.encode("ascii")).hexdigest()
+
+
+def _key_text(headers: Sequence[str]) -> str:
+    """The one key: printable ASCII, with or without the quotes of a structured header's string."""
+    text = headers[0].strip()
+    if len(text) >= 2 and text[0] == text[-1] == '"':
+        text = text[1:-1]
+    if len(headers) > 1:
+        raise RequestError(KEY_HEADER, f"was sent {len(headers)} times", "send it once")
+    if not 0 < len(text) <= MAX_KEY_CHARS or not (text.isascii() and text.isprintable()):
+        raise RequestError(KEY_HEADER, "is no key", f"send 1 to {MAX_KEY_CHARS} printable ASCII characters")
+    return text
