@@ -6,7 +6,9 @@ of the image holds what the shell knew. The container's layer has no size cap of
 
 from __future__ import annotations
 
+import hashlib
 import json
+import os
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -18,11 +20,13 @@ import anyio.to_thread
 from sandbox_gym.contract import Isolation, Program, Run
 from sandbox_gym.errors import BoxLost, ProviderDown
 from sandbox_gym.limits import Limits
+from sandbox_gym.sandbox import docker_orphans
 from sandbox_gym.sandbox.docker import DockerBox, DockerProvider
 from sandbox_gym.sandbox.driver import Driver
 from sandbox_gym.sandbox.snapshots import NoSuchSnapshot, Snapshot, SnapshotFailed
 
 SNAPSHOT_LABEL: Final = "sandbox-gym.snapshot"
+KEEPER_LABEL: Final = "sandbox-gym.keeper"
 MAX_LABEL: Final = 64 << 10
 _HEX = frozenset("0123456789abcdef")
 
@@ -42,6 +46,7 @@ class DockerSessions:
         self._provider, self._folder, self._image = provider, folder, image
         self._repository = f"{provider.prefix}snapshot"
         folder.mkdir(parents=True, exist_ok=True)
+        self._keeper = hashlib.sha256(os.fsencode(folder.resolve())).hexdigest()[:16]
 
     def _reference(self, snapshot_id: str) -> str:
         if not snapshot_id or not set(snapshot_id) <= _HEX:
@@ -74,7 +79,15 @@ class DockerSessions:
         if len(label) > MAX_LABEL:
             snapshot = replace(snapshot, env={})
             label = json.dumps(asdict(snapshot))
-        changes = {"Labels": {SNAPSHOT_LABEL: label}}
+        # the container's own labels would be the image's too, and say that it is a sandbox to be reaped
+        changes = {
+            "Labels": {
+                SNAPSHOT_LABEL: label,
+                KEEPER_LABEL: self._keeper,
+                docker_orphans.OWNER: "",
+                docker_orphans.EXPIRES: "",
+            }
+        }
         try:
             image = await self._provider.engine_call(
                 lambda _client: box.container.commit(self._repository, snapshot.snapshot_id, conf=changes)
@@ -90,7 +103,7 @@ class DockerSessions:
     async def _images(self) -> list[_Image]:
         def listed(client: Any) -> list[_Image]:
             found = []
-            for image in client.images.list(name=self._repository, filters={"label": SNAPSHOT_LABEL}):
+            for image in client.images.list(name=self._repository, filters={"label": self._label()}):
                 document = json.loads(image.labels[SNAPSHOT_LABEL])
                 digest, size = str(image.id).removeprefix("sha256:"), int(image.history()[0]["Size"])
                 snapshot = replace(Snapshot(**document), digest=digest, size_bytes=size)
@@ -98,6 +111,10 @@ class DockerSessions:
             return sorted(found, key=lambda one: one.snapshot.created_at)
 
         return await self._provider.engine_call(listed)
+
+    def _label(self) -> str:
+        """What marks the snapshots of this state folder: several servers may share an Engine."""
+        return f"{KEEPER_LABEL}={self._keeper}"
 
     async def snapshots(self) -> Sequence[Snapshot]:
         return [one.snapshot for one in await self._images()]
@@ -122,7 +139,7 @@ class DockerSessions:
                 await self.delete(one.snapshot.snapshot_id)
                 used -= one.snapshot.size_bytes
         # a snapshot deleted while a session still ran on it has lost its name only
-        unnamed = {"dangling": True, "label": SNAPSHOT_LABEL}
+        unnamed = {"dangling": True, "label": self._label()}
         await self._provider.engine_call(lambda client: client.images.prune(filters=unnamed))
         return used
 
@@ -138,6 +155,11 @@ class DockerSession:
         self.isolation: Isolation = box.isolation
         self._owner, self._parent = owner, parent
         self._driver = Driver(box.link)
+
+    @property
+    def worn(self) -> bool:
+        """So old that its container is to be replaced."""
+        return self.box.worn
 
     async def start(self, limits: Limits, globals_blob: bytes) -> None:
         """Start the driver; what the shell and Python knew goes back to them."""

@@ -21,6 +21,7 @@ import structlog
 
 from sandbox_gym.errors import BoxLost, DeadlineExceeded, PoolFull, SandboxGymError, SessionClosed
 from sandbox_gym.limits import Limits, Policy
+from sandbox_gym.sandbox.api import SupportsWear
 from sandbox_gym.sandbox.session_records import SessionRecord, SessionRecords
 from sandbox_gym.sandbox.snapshots import NoSuchSnapshot, SessionBox, SessionProvider, SnapshotFailed, SupportsPreparing
 
@@ -344,7 +345,8 @@ class Sessions:
             elif session.box is not None:
                 async with session.lock:
                     dirty = session.dirty_since
-                    if now - session.last_used > policy.idle_s:
+                    worn = isinstance(session.box, SupportsWear) and session.box.worn
+                    if worn or now - session.last_used > policy.idle_s:
                         await self._hibernate(session)
                     elif dirty is not None and time.monotonic() - dirty > policy.checkpoint_s:
                         await self._try_checkpoint(session)

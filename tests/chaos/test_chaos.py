@@ -42,6 +42,7 @@ class Story:
     start: Callable[[], ServerProcess]
     server: ServerProcess
     random: random.Random
+    filler: httpx.Client = field(default_factory=lambda: httpx.Client(timeout=60))
     rewards: dict[int, list[float]] = field(default_factory=dict)
     wrong: list[str] = field(default_factory=list)
     refused: Counter[str] = field(default_factory=Counter)
@@ -169,14 +170,36 @@ def restart_the_engine(story: Story) -> bool:
     return True
 
 
-DEEDS = [kill_a_box, freeze_a_box, cut_a_connection, kill_the_server, restart_the_engine]
+def fill_the_disk(story: Story) -> bool:
+    """A session writes more than all snapshots together may take, again and again."""
+    with contextlib.suppress(httpx.TransportError):
+        body = {"command": "head -c 3000000 /dev/urandom > f$RANDOM; ls | wc -l", "timeout_s": 20}
+        story.filler.post(f"{story.server.url}/bash", json=body)
+        return True
+    return False
+
+
+DEEDS = [kill_a_box, freeze_a_box, cut_a_connection, kill_the_server, restart_the_engine, fill_the_disk]
+
+
+def let_go_of_the_disk(story: Story) -> None:
+    """The session still answers, and goes when its rollout ends."""
+    for _ in range(30):
+        reply = story.filler.post(f"{story.server.url}/bash", json={"command": "echo alive"})
+        if reply.status_code == 200 and "alive" in reply.json()["output"]:
+            break
+        time.sleep(1)  # the Engine may be on its way back
+    assert "alive" in reply.text, reply.text
+    story.filler.post(f"{story.server.url}/seed_session", json={})
+    story.server.wait_for(lambda health: health["sessions"]["closed"] >= 1)
+    story.filler.close()
 
 
 async def misfortune(story: Story) -> None:
     """Something at random every half second, a killed server now and then."""
     while not story.over:
         await anyio.sleep(story.random.uniform(0.3, 0.9))
-        deed = story.random.choices(DEEDS, [6, 3, 4, 1, 1])[0]
+        deed = story.random.choices(DEEDS, [6, 3, 4, 1, 1, 3])[0]
         if not story.over and await anyio.to_thread.run_sync(deed, story):
             story.deeds[deed.__name__] += 1
 
@@ -195,7 +218,10 @@ def left_behind(folder: Path) -> set[str]:
     mounts = {line for line in Path("/proc/self/mountinfo").read_text().splitlines() if str(folder) in line}
     command = [DOCKER, "ps", "-aq", "--filter", "label=sandbox-gym.owner"]
     listed = subprocess.run(command, capture_output=True, check=True, timeout=60)
-    return groups | mounts | set(listed.stdout.decode().split())
+    images = subprocess.run(
+        [DOCKER, "images", "-q", "--filter", "label=sandbox-gym.keeper"], capture_output=True, check=True
+    )
+    return groups | mounts | set((listed.stdout + images.stdout).decode().split())
 
 
 def _owner_lives(group: Path) -> bool:
@@ -205,7 +231,12 @@ def _owner_lives(group: Path) -> bool:
 @pytest.mark.parametrize("provider", ["local", "docker"])
 async def test_every_verify_gets_one_right_verdict_and_nothing_is_left(provider: str, tmp_path: Path) -> None:
     port = free_port()
-    settings = {"SANDBOX_GYM_MEMORY_LIMIT_MB": "128", "SANDBOX_GYM_TIME_LIMIT_S": "5"}
+    settings = {
+        "SANDBOX_GYM_MEMORY_LIMIT_MB": "128",
+        "SANDBOX_GYM_TIME_LIMIT_S": "5",
+        "SANDBOX_GYM_SNAPSHOT_DISK_MB": "4",
+        "SANDBOX_GYM_SESSION_CHECKPOINT_S": "0.2",
+    }
 
     def start() -> ServerProcess:
         return ServerProcess(provider, tmp_path, port, settings)
@@ -225,6 +256,7 @@ async def test_every_verify_gets_one_right_verdict_and_nothing_is_left(provider:
             for _ in range(8):
                 workers.start_soon(worker)
         story.over = True
+    await anyio.to_thread.run_sync(let_go_of_the_disk, story)
     story.server.stop()
     facts = {
         "verifies": len(story.rewards),
