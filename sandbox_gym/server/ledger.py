@@ -19,7 +19,8 @@ from sandbox_gym import __version__
 from sandbox_gym.config import Settings
 from sandbox_gym.contract import Answer, Outcome, Plan, Run, State, Verdict, Verifier
 from sandbox_gym.errors import JournalDown, PoolFull, RequestError, Unavailable
-from sandbox_gym.journal import Entry, Journal, Judgement, Key, Replay, Source
+from sandbox_gym.journal import Entry, Judgement, Key, Replay, Source
+from sandbox_gym.journal.journal import Journal
 from sandbox_gym.server.once import KEY_HEADER, Once, other_body
 from sandbox_gym.server.resources import JudgingEngine, ResourcesServer, no_verdict
 from sandbox_gym.server.wire import Document, VerifyFields, VerifyRequest
