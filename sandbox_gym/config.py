@@ -131,6 +131,17 @@ class Settings(BaseSettings):
             keep_globals=self.session_keep_globals,
         )
 
+    def journal_url(self) -> str | None:
+        """The journal's path or URL; None when it is off."""
+        if self.journal in ("", "off"):
+            return None
+        return str(self.state_dir / "journal.sqlite") if self.journal == "default" else self.journal
+
+    @property
+    def journal_age_s(self) -> float:
+        """`journal_days` in seconds."""
+        return 86_400 * self.journal_days
+
     def judging(self) -> dict[str, float | bool]:
         """The settings that a verdict depends on, by name."""
         return {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
@@ -27,9 +27,10 @@ from sandbox_gym.cli.rows import Lines
 from sandbox_gym.errors import ConfigurationError
 from sandbox_gym.journal import Filter, Stored
 from sandbox_gym.journal.codec import CodecError
-from sandbox_gym.journal.rows import state_document
-from sandbox_gym.journal.store import Store
 from sandbox_gym.server.wire import Document
+
+if TYPE_CHECKING:
+    from sandbox_gym.journal.store import Store
 
 
 def export(
@@ -80,6 +81,8 @@ def document(stored: Stored, *, states: bool) -> Document:
         "reply": stored.reply,
     }
     if states:
+        from sandbox_gym.journal.rows import state_document
+
         kept = stored.judgements
         shown["states"] = None if kept is None else [state_document(each.state) for each in kept]
     return shown

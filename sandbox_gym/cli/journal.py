@@ -9,17 +9,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from datetime import datetime
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from sqlalchemy.exc import SQLAlchemyError
 
 from sandbox_gym.cli.settings import settings_with
 from sandbox_gym.errors import ConfigurationError
-from sandbox_gym.journal import Filter, Summary, location
-from sandbox_gym.journal.schema import cause, open_database
-from sandbox_gym.journal.store import Store
+from sandbox_gym.journal import Filter, Summary
 from sandbox_gym.server.wire import Document, dumps
+
+if TYPE_CHECKING:
+    from sandbox_gym.journal.store import Store
 
 JournalOption = Annotated[str | None, typer.Option("--journal", help="Path or URL; the server's own unless given.")]
 RewardOption = Annotated[float | None, typer.Option("--reward", help="Only with this reward.")]
@@ -57,7 +57,12 @@ def since_time(text: str, now: float) -> float:
 @contextmanager
 def opened(journal: str | None) -> Iterator[Store]:
     """The journal's store, which must be there. Raises ConfigurationError, also for what the database says later."""
-    url = location(settings_with({"journal": journal}))
+    from sqlalchemy.exc import SQLAlchemyError  # a quarter of a second that other commands needn't pay
+
+    from sandbox_gym.journal.schema import cause, open_database
+    from sandbox_gym.journal.store import Store
+
+    url = settings_with({"journal": journal}).journal_url()
     if url is None:
         raise ConfigurationError("the journal is off; name one with --journal")
     store = Store(open_database(url, create=False))

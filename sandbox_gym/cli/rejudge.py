@@ -6,7 +6,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import anyio
 import typer
@@ -27,9 +27,10 @@ from sandbox_gym.cli.journal import (
 )
 from sandbox_gym.journal import Filter
 from sandbox_gym.journal.codec import CodecError
-from sandbox_gym.journal.store import Store
-from sandbox_gym.server.rejudge import Agreement, Finding
-from sandbox_gym.server.rejudge import rejudge as rejudge_one
+
+if TYPE_CHECKING:
+    from sandbox_gym.journal.store import Store
+    from sandbox_gym.server.rejudge import Finding
 
 
 def rejudge(
@@ -46,6 +47,8 @@ def rejudge(
 
     Exit: 0 all agree, 1 some don't, 2 wrong usage or no journal.
     """
+    from sandbox_gym.server.rejudge import Agreement  # verifiers cost time that other commands needn't pay
+
     wanted = filter_of(reward, reason, task, since, server, request_id)
     console, counts, otherwise = Console(), Counter[Agreement](), 0
     with opened(journal) as store:
@@ -69,7 +72,8 @@ def rejudge(
 
 def findings(store: Store, wanted: Filter) -> Iterator[Finding]:
     """One by one, earliest first. A damaged record disagrees with everything."""
-    from sandbox_gym.server.servers import SERVERS  # verifiers cost time that a list needn't pay
+    from sandbox_gym.server.rejudge import Agreement, Finding, rejudge_one
+    from sandbox_gym.server.servers import SERVERS
 
     for number in store.ids(wanted):
         try:

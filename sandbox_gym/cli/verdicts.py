@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
@@ -27,9 +27,10 @@ from sandbox_gym.cli.journal import (
 )
 from sandbox_gym.cli.settings import settings_with
 from sandbox_gym.journal import Summary
-from sandbox_gym.journal.journal import DAY_S
-from sandbox_gym.journal.store import Pruned, Store
 from sandbox_gym.limits import MIB
+
+if TYPE_CHECKING:
+    from sandbox_gym.journal.store import Pruned, Store
 
 
 def verdicts(
@@ -62,7 +63,7 @@ def verdicts(
 
 def _prune(store: Store) -> Pruned:
     settings = settings_with({})
-    return store.prune(max_bytes=settings.journal_max_mb * MIB, max_age_s=settings.journal_days * DAY_S)
+    return store.prune(max_bytes=settings.journal_max_mb * MIB, max_age_s=settings.journal_age_s)
 
 
 def _say(pruned: Pruned) -> None:

@@ -32,7 +32,6 @@ from sandbox_gym.cli.tally import Tally
 from sandbox_gym.config import Settings
 from sandbox_gym.engine import ANYONE, Caller
 from sandbox_gym.errors import ConfigurationError, RequestError, Unavailable
-from sandbox_gym.journal import location, open_journal
 from sandbox_gym.server.resources import JudgingEngine, no_verdict
 from sandbox_gym.server.wire import Document, VerifyFields, VerifyRequest, request_error_document
 
@@ -119,10 +118,11 @@ class Job:
 
 
 async def _run(job: Job, settings: Settings, console: Console) -> bool:
+    from sandbox_gym.journal.journal import open_journal
     from sandbox_gym.server.coding import CodingResources
     from sandbox_gym.server.ledger import Ledger
 
-    url = location(settings)
+    url = settings.journal_url()
     async with nullcontext() if url is None else open_journal(url, settings) as journal:
         ledger = Ledger(CodingResources(settings), journal, settings)
         return await verify_file(job, ledger, lambda: _working_engine(settings), console)

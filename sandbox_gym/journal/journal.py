@@ -31,19 +31,11 @@ WAIT_S = 30.0
 CLOSE_S = 30.0
 """Longest that a stop waits for the backlog to be written."""
 PRUNE_EVERY_S = 60.0
-DAY_S = 86_400.0
 _RETRY_S = (0.1, 0.5, 2.0, 5.0)
 _READERS = 4
 
 T = TypeVar("T")
 _log = structlog.get_logger(__name__)
-
-
-def location(settings: Settings) -> str | None:
-    """The journal's path or URL; None when it is off."""
-    if settings.journal in ("", "off"):
-        return None
-    return str(settings.state_dir / "journal.sqlite") if settings.journal == "default" else settings.journal
 
 
 class Journal:
@@ -180,7 +172,7 @@ async def open_journal(url: str, settings: Settings) -> AsyncIterator[Journal]:
         store,
         state_max_bytes=settings.journal_state_mb * MIB,
         max_bytes=settings.journal_max_mb * MIB,
-        max_age_s=settings.journal_days * DAY_S,
+        max_age_s=settings.journal_age_s,
     )
     try:
         async with anyio.create_task_group() as group:

@@ -17,7 +17,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from sandbox_gym.config import Settings
 from sandbox_gym.errors import ConfigurationError
-from sandbox_gym.journal import open_journal
+from sandbox_gym.journal.journal import open_journal
 from sandbox_gym.server.exchange import reply
 from sandbox_gym.server.gym import SESSION_ID_KEY, GymHost
 from sandbox_gym.server.ledger import Answered, Ledger

@@ -12,7 +12,6 @@ import uvicorn
 from sandbox_gym.config import Settings
 from sandbox_gym.engine import open_engine
 from sandbox_gym.errors import ConfigurationError
-from sandbox_gym.journal import location
 from sandbox_gym.journal.schema import open_database
 from sandbox_gym.server.app import build_app
 from sandbox_gym.server.resources import ResourcesServer
@@ -25,7 +24,7 @@ Build = Callable[[Settings, str], ResourcesServer]
 
 def serve(resources: ResourcesServer, settings: Settings) -> None:
     """Serve until a signal. Raises ConfigurationError before the bind."""
-    journal_url = location(settings)
+    journal_url = settings.journal_url()
     if journal_url is not None:
         open_database(journal_url, create=True).dispose()  # what is wrong with it is told before the bind
     sessions = f"{resources.name}-{settings.port or os.getpid()}"

@@ -20,7 +20,8 @@ from sandbox_gym.config import Settings
 from sandbox_gym.contract import Answer, Outcome, Plan, Run, State, Verdict, Verifier
 from sandbox_gym.engine import ANYONE, Caller
 from sandbox_gym.errors import JournalDown, PoolFull, RequestError, Unavailable
-from sandbox_gym.journal import Entry, Journal, Judgement, Key, Replay, Source
+from sandbox_gym.journal import Entry, Judgement, Key, Replay, Source
+from sandbox_gym.journal.journal import Journal
 from sandbox_gym.observe.metrics import Metrics
 from sandbox_gym.sandbox.sessions import Sessions
 from sandbox_gym.server.once import KEY_HEADER, Once, other_body

@@ -90,7 +90,7 @@ class RecordEngine:
         return {}
 
 
-async def rejudge(stored: Stored, servers: Mapping[str, Make]) -> Finding:
+async def rejudge_one(stored: Stored, servers: Mapping[str, Make]) -> Finding:
     """Judge one verify again, under the settings that it was judged under."""
     request_id = stored.summary.request_id
     why_not = _why_not(stored, servers)

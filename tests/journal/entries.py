@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 import uuid
 
+from sandbox_gym.config import Settings
 from sandbox_gym.contract import Answer, Outcome, State, Status
 from sandbox_gym.journal import Entry, Judgement, Key, Source
-from sandbox_gym.limits import Limits
 from sandbox_gym.verifiers.coding import CodingVerifier, parse_task
 
 ROW: dict[str, object] = {"unit_tests": {"inputs": ["1\n", "2\n"], "outputs": ["2\n", "4\n"]}}
@@ -24,7 +24,7 @@ def entry(
 ) -> Entry:
     """A verify whose first test printed `stdout` and whose second is right."""
     row = row or ROW
-    task = parse_task(row, limits=Limits(), early_stop=False)
+    task = parse_task(row, limits=Settings().limits(), early_stop=False)
     verifier = CodingVerifier()
     plan = verifier.plan(task, Answer(answer))
     state = State((Outcome(Status.OK, 0, stdout=stdout), Outcome(Status.OK, 0, stdout=b"4\n")), "none", "fake")

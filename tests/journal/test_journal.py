@@ -12,9 +12,10 @@ import pytest
 
 from sandbox_gym.config import Settings, default_state_dir
 from sandbox_gym.errors import JournalDown
-from sandbox_gym.journal import Entry, Filter, Key, Stored, Summary, location, open_journal
+from sandbox_gym.journal import Entry, Filter, Key, Stored, Summary
 from sandbox_gym.journal import journal as journal_module
 from sandbox_gym.journal.backlog import Backlog, Item
+from sandbox_gym.journal.journal import open_journal
 from sandbox_gym.journal.schema import open_database
 from sandbox_gym.journal.store import Store
 from tests.journal.entries import entry, no_verdict
@@ -200,10 +201,10 @@ async def test_size_is_kept_while_the_server_runs(url: str) -> None:
 
 
 def test_where_the_journal_is(tmp_path: Path) -> None:
-    assert location(settings(state_dir=tmp_path)) == str(tmp_path / "journal.sqlite")
-    assert location(settings(journal="off")) is None
-    assert location(settings(journal="")) is None
-    assert location(settings(journal="postgresql://h/d")) == "postgresql://h/d"
+    assert settings(state_dir=tmp_path).journal_url() == str(tmp_path / "journal.sqlite")
+    assert settings(journal="off").journal_url() is None
+    assert settings(journal="").journal_url() is None
+    assert settings(journal="postgresql://h/d").journal_url() == "postgresql://h/d"
 
 
 def test_the_state_directory_follows_xdg(monkeypatch: pytest.MonkeyPatch) -> None:
