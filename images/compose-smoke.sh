@@ -18,7 +18,7 @@ else
 fi
 SANDBOX_GYM_TOKEN=${SANDBOX_GYM_TOKEN:-$(od -An -N16 -tx1 /dev/urandom | tr -d ' \n')}
 export SANDBOX_GYM_TOKEN
-trap '$compose --profile smoke down -t 5 >/dev/null 2>&1' EXIT
+trap '$compose --profile smoke down -v -t 5 >/dev/null 2>&1' EXIT
 $compose up -d coding
 code=0
 $compose --profile smoke run -T --rm smoke </dev/null || code=$?
