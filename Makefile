@@ -29,8 +29,9 @@ demo: venv ## verify the example rows in local sandboxes
 	@echo "  $(BIN)/sandbox-gym doctor                # what else works on this machine"
 
 tools: # what boxes and images are made with
-	@missing=; for t in bwrap:bubblewrap dockerd:docker.io mmdebstrap:mmdebstrap docker-compose:docker-compose pg_ctlcluster:postgresql; do \
+	@missing=; for t in bwrap:bubblewrap dockerd:docker.io mmdebstrap:mmdebstrap docker-compose:docker-compose; do \
 	  command -v $${t%%:*} >/dev/null || missing="$$missing $${t##*:}"; done; \
+	ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || missing="$$missing postgresql"; \
 	if [ -n "$$missing" ]; then $(APT) update -q && $(APT) install -qy --no-install-recommends $$missing; fi
 
 test-deps: venv tools
@@ -51,8 +52,9 @@ test: test-deps lint ## install what tests need, then run everything
 smoke: test-deps ## docker compose up, one right and one wrong answer, down again
 	tests/with-docker.sh bash -c "images/build.sh server && images/compose-smoke.sh"
 
-bench: test-deps ## verifies per second beside a bare subprocess
+bench: test-deps ## verifies per second beside a bare subprocess, and what the journal costs
 	tests/with-docker.sh $(BIN)/python benchmarks/verify.py
+	tests/with-postgres.sh $(BIN)/python benchmarks/journal.py
 
 clean:
 	rm -rf $(VENV) .run demo-verdicts.jsonl

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
-import anyio
 import typer
+from anyio.from_thread import start_blocking_portal
 from rich.console import Console
 from rich.markup import escape
 
@@ -75,11 +75,12 @@ def findings(store: Store, wanted: Filter) -> Iterator[Finding]:
     from sandbox_gym.server.rejudge import Agreement, Finding, rejudge_one
     from sandbox_gym.server.servers import SERVERS
 
-    for number in store.ids(wanted):
-        try:
-            stored = store.get(number)
-        except CodecError as error:
-            yield Finding(f"row {number}", Agreement.DISAGREES, str(error))
-            continue
-        if stored is not None:
-            yield anyio.run(rejudge_one, stored, SERVERS)
+    with start_blocking_portal() as portal:
+        for number in store.ids(wanted):
+            try:
+                stored = store.get(number)
+            except CodecError as error:
+                yield Finding(f"row {number}", Agreement.DISAGREES, str(error))
+                continue
+            if stored is not None:
+                yield portal.call(rejudge_one, stored, SERVERS)

@@ -58,7 +58,7 @@ def _plain(value: object) -> object:
     if isinstance(value, Mapping):
         return {str(key): _plain(item) for key, item in value.items()}
     if is_dataclass(value):
-        return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
+        return {name: _plain(getattr(value, name)) for name, _ in _fields(cast(Hashable, type(value)))}
     raise TypeError(f"{type(value).__name__} has no JSON form here")
 
 
@@ -175,17 +175,19 @@ def _required(field: Field[object]) -> bool:
     return field.default is MISSING and field.default_factory is MISSING
 
 
-def _is_default(field: Field[object], value: object) -> bool:
-    """So that a field which a later version adds leaves the digests of today's values as they are."""
-    if field.default_factory is not MISSING:
-        return bool(getattr(value, field.name) == field.default_factory())
-    return bool(field.default is not MISSING and getattr(value, field.name) == field.default)
+@cache
+def _fields(kind: type) -> tuple[tuple[str, object], ...]:
+    """Names and defaults of a dataclass's fields; what has no default has MISSING, which nothing equals."""
+    made = ((field, field.default_factory) for field in fields(kind))
+    return tuple((field.name, field.default if make is MISSING else make()) for field, make in made)
 
 
 def digest(value: object) -> str:
     """SHA-256 of a value in hex. Equal values have equal digests; mappings count by content, not by order.
 
-    Raises TypeError for what `encode` doesn't take, and for a list, which is a tuple here.
+    A field that has its default is left out, so that one which a later version adds changes no digest of today.
+
+    A list counts as a tuple. Raises TypeError for what `encode` doesn't take.
     """
     return _digest(value, {}).hex()
 
@@ -206,8 +208,10 @@ def _digest(value: object, known: dict[int, bytes]) -> bytes:
         parts = [part for pair in pairs for part in pair]
         mark = b"m"
     elif is_dataclass(value):
-        told = ((field.name, getattr(value, field.name)) for field in fields(value) if not _is_default(field, value))
-        parts = [part for name, item in told for part in (name.encode(), _digest(item, known))]
+        told = ((name, getattr(value, name), default) for name, default in _fields(cast(Hashable, type(value))))
+        parts = [
+            part for name, item, default in told if item != default for part in (name.encode(), _digest(item, known))
+        ]
         mark = b"d" + type(value).__name__.encode()
     else:
         return hashlib.sha256(b"j" + json.dumps(_plain(value)).encode("ascii")).digest()

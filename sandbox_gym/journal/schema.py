@@ -6,6 +6,8 @@ one is refused, because what it means is not known here.
 
 from __future__ import annotations
 
+import sqlite3
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -31,7 +33,7 @@ from sqlalchemy import (
     select,
 )
 from sqlalchemy.engine import URL, make_url
-from sqlalchemy.engine.interfaces import DBAPIConnection
+from sqlalchemy.engine.interfaces import DBAPIConnection, DBAPICursor
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
 
 from sandbox_gym.errors import ConfigurationError
@@ -165,14 +167,24 @@ def _set_up_sqlite(connection: DBAPIConnection, record: PoolProxiedConnection) -
     """WAL: readers never wait. `synchronous=FULL`: a commit is on the disk, whatever loses power."""
     connection.isolation_level = None  # transactions are begun by us, below
     cursor = connection.cursor()
-    for pragma in (
-        "auto_vacuum=INCREMENTAL",
-        "journal_mode=WAL",
-        "synchronous=FULL",
-        "journal_size_limit=16777216",
-    ):
+    cursor.execute("PRAGMA auto_vacuum=INCREMENTAL")
+    _write_ahead(cursor)
+    for pragma in ("synchronous=FULL", "journal_size_limit=16777216"):
         cursor.execute(f"PRAGMA {pragma}")
     cursor.close()
+
+
+def _write_ahead(cursor: DBAPICursor) -> None:
+    """The first to open a journal turns it over; others are told "locked" at once meanwhile, busy timeout or not."""
+    deadline = time.monotonic() + BUSY_TIMEOUT_S
+    while True:
+        try:
+            cursor.execute("PRAGMA journal_mode=WAL")
+            return
+        except sqlite3.OperationalError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.02)
 
 
 def _begin_sqlite(connection: Connection) -> None:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import anyio
+import psycopg
 import pytest
 
 from sandbox_gym.config import Settings, default_state_dir
@@ -171,6 +172,22 @@ async def test_a_database_that_is_locked_delays_and_loses_nothing(
             while journal.stats()["backlog"]:
                 await anyio.sleep(0.02)
     assert len(on_record(str(path))) == 2
+
+
+@pytest.mark.postgres
+@pytest.mark.parametrize("url", ["postgres"], indirect=True)
+async def test_a_database_that_drops_its_connections_loses_nothing(url: str) -> None:
+    async with open_journal(url, settings()) as journal:
+        with psycopg.connect(url, autocommit=True) as other:
+            for number in range(5):
+                for _ in range(20):
+                    await journal.add(entry())
+                others = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid != pg_backend_pid()"
+                other.execute(f"{others} AND datname = current_database()")
+                kept = await journal.write(entry(key=Key(str(number), "d")))
+                assert kept is not None
+                assert await journal.find("coding", str(number)) == kept
+    assert len(on_record(url)) == 105
 
 
 async def test_a_commit_that_never_comes_is_no_verdict(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -100,7 +100,7 @@ def test_a_verify_is_on_record_with_what_it_takes_to_judge_again(url: str) -> No
     assert stored.judgements[0].state is not None
     assert stored.judgements[0].state.outcomes[0].exit_code == 3  # type: ignore[union-attr]
     assert stored.reply == {key: value for key, value in answer.json().items() if key not in body}
-    assert stored.summary.timings_s.keys() == {"acquire", "run", "judge"}
+    assert stored.summary.timings_s.keys() == {"queue", "acquire", "run", "judge"}
 
 
 def test_a_key_that_comes_again_gets_the_same_verdict_unrun(url: str) -> None:
