@@ -97,19 +97,20 @@ class Ledger:
 
     async def verify(self, engine: JudgingEngine, request: VerifyRequest) -> VerifyFields:
         """A verdict, on record soon. Raises RequestError, and Unavailable when there is none."""
+        return (await self._recorded(engine, request))[0]
+
+    async def _recorded(self, engine: JudgingEngine, request: VerifyRequest) -> tuple[VerifyFields, Entry]:
         fields, entry = await self._run(engine, request, None)
         if self._journal is not None:
             await self._journal.add(entry)
-        return fields
+        return fields, entry
 
     async def answer(
         self, engine: JudgingEngine, request: VerifyRequest, key: Key | None, once: Once[Answered]
     ) -> Answered:
         """`verify`, and under a key once: with those who ask now, and with those who asked before."""
         if key is None:
-            fields, entry = await self._run(engine, request, None)
-            if self._journal is not None:
-                await self._journal.add(entry)
+            fields, entry = await self._recorded(engine, request)
             return Answered(entry.request_id, fields.document())
         answered, own = await once.run(key, lambda: self._settle(engine, request, key))
         return answered if own else Answered(answered.request_id, answered.fields, replayed=True)
