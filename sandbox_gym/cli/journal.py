@@ -29,7 +29,7 @@ ReasonOption = Annotated[
 TaskOption = Annotated[str, typer.Option("--task", help="Only whose task digest begins with this.")]
 SinceOption = Annotated[str, typer.Option("--since", help="Only from then on: 30m, 2h, 7d, or 2026-01-31T12:00.")]
 ServerOption = Annotated[str, typer.Option("--server", help="Only of this resources server.")]
-RequestOption = Annotated[str, typer.Option("--request-id", help="Only this one.")]
+RequestOption = Annotated[str, typer.Option("--request-id", help="Only whose request id begins with this.")]
 
 _UNITS_S = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 

@@ -29,6 +29,9 @@ def serve(
         typer.Option("--allow-unauthenticated", help="Permit a bind beyond loopback without a token."),
     ] = None,
     boxes: Annotated[int | None, typer.Option(help="Sandboxes alive at once.")] = None,
+    journal: Annotated[
+        str | None, typer.Option(help="Where verdicts go on record: a path, a URL, or off; its own file unless set.")
+    ] = None,
 ) -> None:
     """Serve NeMo Gym's protocol, /run_code and /run_tests until Ctrl-C. Exit: 0 stopped, 2 wrong settings."""
     from sandbox_gym.server.coding import (
@@ -44,6 +47,7 @@ def serve(
             "token": token,
             "allow_unauthenticated": allow_unauthenticated,
             "boxes": boxes,
+            "journal": journal,
         }
     )
     serve_resources(CodingResources(settings, name=server.value), settings)

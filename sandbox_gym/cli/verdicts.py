@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
+from rich.console import Console, JustifyMethod
 from rich.markup import escape
 from rich.table import Table
 
@@ -72,15 +72,17 @@ def _say(pruned: Pruned) -> None:
 
 
 def table(found: Sequence[Summary]) -> Table:
-    """The columns that fit a terminal; --json has them all."""
+    """The columns that fit a terminal, ids as the prefixes that the filters take; --json has all, whole."""
     shown = Table(title=f"{len(found)} verdicts", title_justify="left")
     for name in ("finished", "request", "server", "reward", "reason", "task", "provider", "seconds"):
-        shown.add_column(name, overflow="fold", justify="right" if name in ("reward", "seconds") else "left")
+        justify: JustifyMethod = "right" if name in ("reward", "seconds") else "left"
+        shown.add_column(name, overflow="fold", justify=justify, no_wrap=name not in ("server", "reason"))
     for each in found:
-        when = datetime.fromtimestamp(each.finished_at).isoformat(" ", "seconds")
+        when = datetime.fromtimestamp(each.finished_at).strftime("%m-%d %H:%M:%S")
         reward = "none" if each.reward is None else f"{each.reward:g}"
         reason = each.failure_kind or each.failure_reason
         took = f"{each.finished_at - each.started_at:.2f}"
-        cells = (when, each.request_id, each.server, reward, reason, each.task_digest[:12], each.provider, took)
+        request, task = each.request_id[:12], each.task_digest[:8]
+        cells = (when, request, each.server, reward, reason, task, each.provider, took)
         shown.add_row(*map(escape, cells))
     return shown

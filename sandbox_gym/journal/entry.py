@@ -157,4 +157,5 @@ class Filter:
     """Finished at or after this Unix time."""
     server: str = ""
     request_id: str = ""
+    """The request id begins with this."""
     verdicts_only: bool = field(default=False, kw_only=True)

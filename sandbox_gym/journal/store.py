@@ -181,5 +181,5 @@ def _conditions(wanted: Filter) -> list[ColumnElement[bool]]:
     if wanted.server:
         conditions.append(column.server == wanted.server)
     if wanted.request_id:
-        conditions.append(column.request_id == wanted.request_id)
+        conditions.append(column.request_id.startswith(wanted.request_id, autoescape=True))
     return conditions

@@ -108,10 +108,15 @@ class Ledger:
 
     async def verify(self, engine: JudgingEngine, request: VerifyRequest, caller: Caller = ANYONE) -> VerifyFields:
         """A verdict, on record soon. Raises RequestError, and Unavailable when there is none."""
+        return (await self._recorded(engine, request, caller))[0]
+
+    async def _recorded(
+        self, engine: JudgingEngine, request: VerifyRequest, caller: Caller
+    ) -> tuple[VerifyFields, Entry]:
         fields, entry = await self._run(engine, request, None, caller)
         if self._journal is not None:
             await self._journal.add(entry)
-        return fields
+        return fields, entry
 
     async def answer(
         self,
@@ -123,9 +128,7 @@ class Ledger:
     ) -> Answered:
         """`verify`, and under a key once: with those who ask now, and with those who asked before."""
         if key is None:
-            fields, entry = await self._run(engine, request, None, caller)
-            if self._journal is not None:
-                await self._journal.add(entry)
+            fields, entry = await self._recorded(engine, request, caller)
             return Answered(entry.request_id, fields.document())
         answered, own = await once.run(key, lambda: self._settle(engine, request, key, caller))
         return answered if own else Answered(answered.request_id, answered.fields, replayed=True)
