@@ -47,6 +47,8 @@ class Program:
     """Python modes: names of LiveCodeBench's import prelude resolve without an import."""
     workdir: str = ""
     """A folder of the box to work in, which outlives the run; empty for a scratch folder of the run's own."""
+    needs: tuple[str, ...] = ()
+    """Names of the plan's builds whose artifacts join `files`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,24 +63,58 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Dialogue:
-    """Two programs in two boxes whose fd 3 are joined: `asker` holds the hidden test, `candidate` the answer."""
+    """Two programs in two boxes, joined: `asker` holds the hidden test, `candidate` the answer.
+
+    `channel` "calls" joins their fd 3; "stdio" joins each one's standard output to the other's standard input.
+    """
 
     name: str
     asker: Run
     candidate: Run
+    channel: Literal["calls", "stdio"] = "calls"
 
 
-Step = Run | Dialogue
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """A run whose output another program judges, in another box, when the run ended well."""
+
+    name: str
+    answer: Run
+    checker: Run
+    output_file: str = ""
+    """The checker's file that holds the answer's output; empty: its standard input."""
+
+
+Step = Run | Dialogue | Checked
+
+
+@dataclass(frozen=True, slots=True)
+class Build:
+    """A run before the steps whose result is kept by content, so that the same build is made once.
+
+    What it prints becomes the file `artifact` of each program that needs it; without one, its outcome is what was
+    wanted. `place`: the box of the answer, or the box that no answer's program ever runs in.
+    """
+
+    name: str
+    run: Run
+    artifact: str = ""
+    place: Literal["answer", "judge"] = "answer"
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What to run for one answer. `early_stop`: nothing after the first step that `Verifier.passed` denies is run."""
+    """What to run for one answer. `early_stop`: nothing after the first step that `Verifier.passed` denies is run, in
+    its group where there are groups."""
 
     steps: tuple[Step, ...]
     image: str = "python"
     integrity: Integrity = "isolated"
     early_stop: bool = False
+    builds: tuple[Build, ...] = ()
+    """Made in this order before the steps; no step is run when one fails."""
+    groups: tuple[int, ...] = ()
+    """How many steps each group has, in order; empty: all are one group."""
 
 
 class Status(StrEnum):
@@ -120,18 +156,39 @@ class DialogueOutcome:
 
     asker: Outcome
     candidate: Outcome
+    first: Literal["", "asker", "candidate"] = ""
+    """Which of the two ended first."""
 
 
-StepOutcome = Outcome | DialogueOutcome
+@dataclass(frozen=True, slots=True)
+class CheckedOutcome:
+    """The answer's run and the checker's; none where the answer's did not end well."""
+
+    answer: Outcome
+    checker: Outcome | None
+
+
+StepOutcome = Outcome | DialogueOutcome | CheckedOutcome
 
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """What a plan's steps did: `outcomes[i]` belongs to `plan.steps[i]`; early stop leaves the tail out."""
+    """What a plan did: `outcomes[i]` belongs to `plan.steps[i]`, None where early stop left it out; the tail is cut.
 
-    outcomes: tuple[StepOutcome, ...]
+    `builds[i]` belongs to `plan.builds[i]`, up to the first that failed; an artifact is not kept here.
+    """
+
+    outcomes: tuple[StepOutcome | None, ...]
     isolation: Isolation
     provider: str
+    builds: tuple[Outcome, ...] = ()
+
+
+def answers_outcome(outcome: StepOutcome) -> Outcome:
+    """What the answer's own program did in a step."""
+    if isinstance(outcome, DialogueOutcome):
+        return outcome.candidate
+    return outcome.answer if isinstance(outcome, CheckedOutcome) else outcome
 
 
 class TestStatus(StrEnum):
@@ -141,6 +198,9 @@ class TestStatus(StrEnum):
 
     PASSED = "passed"
     WRONG_ANSWER = "wrong_answer"
+    PRESENTATION_ERROR = "presentation_error"
+    """Right but for white space, where the row asks for the difference."""
+    COMPILE_ERROR = "compile_error"
     RUNTIME_ERROR = "runtime_error"
     TIME_LIMIT = "time_limit"
     MEMORY_LIMIT = "memory_limit"
@@ -149,6 +209,8 @@ class TestStatus(StrEnum):
     """The function gave something that is no exact builtin value."""
     SKIPPED = "skipped"
     """Not run: early stop after an earlier failure."""
+    CHECKER_FAILED = "checker_failed"
+    """The row's own checker or interactor gave no verdict: nobody knows what the answer is worth."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,9 +222,20 @@ class TestResult:
     index: int
     status: TestStatus
     reason: str = ""
+    score: float = 0.0
+    """What the test gives, from 0 to 1."""
     cpu_time_s: float = 0.0
     wall_time_s: float = 0.0
     peak_memory_bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class GroupResult:
+    """One group of tests: what it gave of what it could give."""
+
+    name: str
+    points: float
+    of: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,6 +250,10 @@ class Verdict:
     isolation: Isolation = "none"
     provider: str = ""
     tamper: tuple[str, ...] = ()
+    """Signs that the answer tried to reach beyond its task, by name."""
+    evidence: Mapping[str, str] = field(default_factory=dict)
+    """What was seen, by the name of the sign."""
+    groups: tuple[GroupResult, ...] = ()
     attempts: int = 1
     timings_s: Mapping[str, float] = field(default_factory=dict)
     """Seconds by phase: queue (for a turn), acquire (a box), run (files, programs and outputs, in one pass), judge."""
@@ -186,7 +263,11 @@ T = TypeVar("T", contravariant=True)
 
 
 class Verifier(Protocol, Generic[T]):
-    """Two pure functions, and the pure question early stop asks. Raises RequestError from `plan` only."""
+    """Two pure functions, and the pure question early stop asks.
+
+    `plan` raises RequestError. `judge` raises Unavailable for a state that allows no verdict, as where a compiler is
+    not installed.
+    """
 
     def plan(self, task: T, answer: Answer) -> Plan: ...
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import time
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import Final, TypeVar
@@ -13,14 +13,16 @@ from typing import Final, TypeVar
 import anyio
 import structlog
 
+from sandbox_gym.builds import Builds
 from sandbox_gym.config import Settings
 from sandbox_gym.contract import (
     Answer,
+    Checked,
+    CheckedOutcome,
     Dialogue,
     DialogueOutcome,
     Outcome,
     Plan,
-    Run,
     State,
     Status,
     StepOutcome,
@@ -30,14 +32,19 @@ from sandbox_gym.contract import (
 )
 from sandbox_gym.errors import BoxLost, DeadlineExceeded, LossEvidence, ProviderDown, Unavailable
 from sandbox_gym.observe.metrics import Metrics
-from sandbox_gym.sandbox.api import Box, Provider, SupportsDialogue
+from sandbox_gym.sandbox.api import Provider
 from sandbox_gym.sandbox.owner import held_lease
 from sandbox_gym.sandbox.pool import Pool
+from sandbox_gym.sandbox.pressure import machine_pressure
 from sandbox_gym.sandbox.reaper import Reaper, reaping
 from sandbox_gym.sandbox.registry import make_provider, make_session_provider, reaping_sources
 from sandbox_gym.sandbox.sessions import Sessions, holding
+from sandbox_gym.steps import PlanRun, QuietSlot, boxes_for, runs_of
 
 EVIDENCE_S: Final = 5.0
+QUIET_S: Final = 3.0
+"""How long a doubted time limit waits for other work to end before it is tried again."""
+BUSY: Final = 0.2
 MAX_QUARANTINE: Final = 1000
 _log = structlog.get_logger(__name__)
 T = TypeVar("T")
@@ -65,8 +72,11 @@ class Engine:
         deadline_s: float = 600.0,
         image: str = "python",
         sessions: Sessions | None = None,
+        busy: Callable[[], bool] = lambda: machine_pressure() > BUSY,
     ) -> None:
         self.sessions = sessions
+        self._builds = Builds()
+        self._busy = busy
         self.metrics = Metrics()
         self._pool = pool
         self._attempts = attempts
@@ -76,6 +86,8 @@ class Engine:
         self._crashes = 0
         self._verdicts = 0
         self.metrics.watch_all("pool", pool.stats_dict)
+        self.metrics.watch("builds_made", "Compilations and the like that were made", lambda: self._builds.made)
+        self.metrics.watch("builds_reused", "Builds answered from what was kept", lambda: self._builds.reused)
         if sessions is not None:
             self.metrics.watch_all("sessions", sessions.stats_dict)
             self.metrics.watch("snapshot_bytes", "Disk that snapshots take", lambda: sessions.disk_bytes)
@@ -127,13 +139,9 @@ class Engine:
             self.metrics.phases.labels(phase).observe(seconds)
         return replace(verdict, attempts=attempts, timings_s=timings), plan, state
 
-    async def run(self, run: Run, *, caller: Caller = ANYONE) -> Outcome:
-        """One program, outside any verdict: the tools' way in. Raises Unavailable."""
-        plan = Plan(steps=(run,), image=self._image)
-        state, _ = await self._attempt(None, None, plan, {}, caller)
-        outcome = state.outcomes[0]
-        assert isinstance(outcome, Outcome)
-        return outcome
+    async def run(self, plan: Plan, *, caller: Caller = ANYONE) -> State:
+        """What a plan did, outside any verdict: the tools' way in. Raises Unavailable."""
+        return (await self._attempt(None, None, plan, {}, caller))[0]
 
     async def _attempt(
         self, verifier: Verifier[T] | None, task: T, plan: Plan, timings: dict[str, float], caller: Caller
@@ -193,76 +201,47 @@ class Engine:
         first: StepOutcome = outcome
         if isinstance(plan.steps[0], Dialogue):
             first = DialogueOutcome(asker=Outcome(Status.OK), candidate=outcome)
+        elif isinstance(plan.steps[0], Checked):
+            first = CheckedOutcome(outcome, None)
         return State((first,), "none", self.provider_name)
 
     async def _once(
         self, verifier: Verifier[T] | None, task: T, plan: Plan, timings: dict[str, float], tenant: str
     ) -> State:
         started = time.perf_counter()
-        pair = any(isinstance(step, Dialogue) for step in plan.steps)
-        async with self._pool.lease(plan.image, 2 if pair else 1, tenant=tenant) as lease:
+        async with self._pool.lease(plan.image, boxes_for(plan), tenant=tenant) as lease:
             leased, boxes = time.perf_counter(), lease.boxes
             timings["queue"] = timings.get("queue", 0.0) + lease.queued_s
             timings["acquire"] = timings.get("acquire", 0.0) + leased - started - lease.queued_s
+            quiet = QuietSlot(self._busy, lambda: self._pool.quiet(len(boxes), within_s=QUIET_S))
+            work = PlanRun(
+                plan, boxes, self._builds, quiet, lambda index, outcome: _passed(verifier, task, index, outcome)
+            )
             try:
-                outcomes = await self._run_steps(verifier, task, plan, boxes)
+                state = await work.state(self.provider_name)
             except BoxLost as error:
                 with anyio.CancelScope(shield=True), anyio.move_on_after(EVIDENCE_S):
-                    error.evidence = max([await box.evidence() for box in boxes], key=lambda found: found.oom_kills)
+                    error.evidence = await boxes[0].evidence()  # a judge's box is no answer's to end
                 raise
             timings["run"] = timings.get("run", 0.0) + time.perf_counter() - leased
-            return State(tuple(outcomes), boxes[0].isolation, self.provider_name)
+            return state
 
-    async def _run_steps(
-        self, verifier: Verifier[T] | None, task: T, plan: Plan, boxes: Sequence[Box]
-    ) -> list[StepOutcome]:
-        outcomes: list[StepOutcome] = []
 
-        def keep(outcome: StepOutcome) -> bool:
-            """Record; whether to go on."""
-            outcomes.append(outcome)
-            return not plan.early_stop or verifier is None or verifier.passed(task, len(outcomes) - 1, outcome)
-
-        for group in _grouped(plan.steps):
-            if isinstance(group, Dialogue):
-                asker_box = boxes[0]
-                if not isinstance(asker_box, SupportsDialogue):
-                    raise ProviderDown(f"provider {self.provider_name} can't join two boxes")
-                if not keep(await asker_box.converse(group, boxes[1])):
-                    return outcomes
-                continue
-            async with boxes[0].run_all(group) as results:
-                async for outcome in results:
-                    if not keep(outcome):
-                        return outcomes
-        return outcomes
+def _passed(verifier: Verifier[T] | None, task: T, index: int, outcome: StepOutcome) -> bool:
+    return verifier is None or verifier.passed(task, index, outcome)
 
 
 def _digest(plan: Plan) -> bytes:
     """Names a plan by what it runs: programs, inputs and caps."""
     digest = hashlib.sha256(plan.image.encode())
-    for step in plan.steps:
-        for run in (step.asker, step.candidate) if isinstance(step, Dialogue) else (step,):
-            program = run.program
-            head = (program.mode, program.main, program.argv, sorted(program.env.items()), program.entry_point)
-            digest.update(repr((head, run.limits, sorted(program.files))).encode("utf-8", "surrogatepass"))
-            for path in sorted(program.files):
-                digest.update(hashlib.sha256(program.files[path]).digest())
-            digest.update(hashlib.sha256(run.stdin).digest())
+    for run in runs_of(plan):
+        program = run.program
+        head = (program.mode, program.main, program.argv, sorted(program.env.items()), program.entry_point)
+        digest.update(repr((head, run.limits, sorted(program.files))).encode("utf-8", "surrogatepass"))
+        for path in sorted(program.files):
+            digest.update(hashlib.sha256(program.files[path]).digest())
+        digest.update(hashlib.sha256(run.stdin).digest())
     return digest.digest()
-
-
-def _grouped(steps: Sequence[Run | Dialogue]) -> list[list[Run] | Dialogue]:
-    """Runs that follow each other, together: they travel in one round trip."""
-    groups: list[list[Run] | Dialogue] = []
-    for step in steps:
-        if isinstance(step, Dialogue):
-            groups.append(step)
-        elif groups and isinstance(groups[-1], list):
-            groups[-1].append(step)
-        else:
-            groups.append([step])
-    return groups
 
 
 @asynccontextmanager

@@ -8,6 +8,7 @@ SandboxGymError
     ├── BoxLost             a sandbox died, froze or broke the protocol
     ├── ProviderDown        no sandbox can be made
     ├── PoolFull            the queue is full                                        (HTTP 429)
+    ├── ToolchainMissing    no compiler or interpreter for the answer's language in the sandboxes
     ├── JournalDown         a verdict can't be kept as it must be
     └── DeadlineExceeded    the request's time is up before a verdict
 """
@@ -73,6 +74,13 @@ class ProviderDown(Unavailable):
     """The provider can't make a sandbox now."""
 
     failure_kind = "provider_down"
+
+
+class ToolchainMissing(Unavailable):
+    """The sandboxes have no compiler or interpreter for a language; the message says what to install."""
+
+    failure_kind = "toolchain_missing"
+    retry_after_s = 60
 
 
 class PoolFull(Unavailable):

@@ -1,6 +1,7 @@
 """Function tests. `serve` holds the candidate and answers calls on fd 3; `ask` holds the hidden test and makes them.
 
-A message is a u32 length and strict JSON. Request: {"args": [V], "kwargs": {name: V}}. Reply: {"value": V} (and "args"
+A message is a u32 length and strict JSON. Request: {"args": [V], "kwargs": {name: V}}, and "name" where it is not the
+entry point that is called. Reply: {"value": V} (and "args"
 when a call changed its arguments in place), {"error": {"type", "message"}} or {"bad_value": reason}. V as in values.py.
 """
 
@@ -62,12 +63,16 @@ def _receive():
 
 def serve(spec):
     """Load the candidate, then answer calls of its entry point until the channel ends."""
-    function = _entry_point(pyrun.load(spec, "candidate"), spec["entry_point"])
+    module = pyrun.load(spec, "candidate")
+    functions = {spec["entry_point"]: _entry_point(module, spec["entry_point"])}
     while True:
         request = _receive()
         if request is None:
             return
-        _send(_answer(function, request))
+        name = request.get("name", spec["entry_point"])
+        if name not in functions:
+            functions[name] = _entry_point(module, name)
+        _send(_answer(functions[name], request))
 
 
 def _entry_point(module, name):
@@ -105,16 +110,24 @@ def _text(error):
 
 
 class _Caller:
-    def __init__(self):
+    def __init__(self, name="", whole=None):
         self.calls = 0
+        self._name = name
+        self._whole = whole or self
+
+    def named(self, name):
+        """A caller of another of the candidate's functions."""
+        return _Caller(name, self._whole)
 
     def __call__(self, *args, **kwargs):
-        self.calls += 1
+        self._whole.calls += 1
         try:
             wire = {
                 "args": [values.encode(arg) for arg in args],
                 "kwargs": {key: values.encode(value) for key, value in kwargs.items()},
             }
+            if self._name:
+                wire["name"] = self._name
         except values.CannotCross as error:
             raise TypeError("the test passes what can't cross to the candidate's box: %s" % error) from None
         try:

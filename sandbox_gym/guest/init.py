@@ -105,7 +105,8 @@ def _write_files(spec, files):
             os.makedirs(parent)
             if uid:
                 os.chown(parent, uid, uid)
-        out = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
+        mode = 0o755 if spec["mode"] == "exec" else 0o644
+        out = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, mode)
         size, offset = os.fstat(fd).st_size, 0
         while offset < size:
             data = os.pread(fd, min(size - offset, 1 << 20), offset)

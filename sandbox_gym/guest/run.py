@@ -13,6 +13,8 @@ from . import init, zygote
 _READ = 1 << 17
 CHANNEL_MAX = (16 << 20) + 4
 _STUCK_S = 15.0
+_CPU_GRACE = 1.2
+"""A program is over its CPU time at its limit, and killed at this much of it: the host can tell little from much."""
 
 
 class Run:
@@ -28,6 +30,7 @@ class Run:
         self._input = self._channel = None
         self._opened = self._relay_ended = False
         self._outputs = {}
+        self._passed_on = 0
         self._over = False
         self._dead = False
         self._report = b""
@@ -46,9 +49,10 @@ class Run:
         spec = {key: header[key] for key in ("mode", "argv", "main", "entry_point", "recursion_limit")}
         spec["implicit_imports"] = header["implicit_imports"]
         spec["own_workdir"] = not self.workdir
-        spec["limits"] = dict(limits, processes=limits["processes"] + (0 if uid else 4))
+        processes, cpu_s = limits["processes"] + (0 if uid else 4), _CPU_GRACE * limits["cpu_time_s"]
+        spec["limits"] = dict(limits, processes=processes, cpu_time_s=cpu_s)
         spec["files"] = sorted(header["files"])
-        spec["channel"] = header["channel"] != "none"
+        spec["channel"] = header["channel"] in ("capture", "relay")
         spec["data_bytes"] = limits["memory_bytes"] + (16 << 20) if limit_data else 0
         spec.update(env=environment, uid=uid, workdir=workdir)
         self._evidence = self._supervisor.evidence
@@ -86,7 +90,7 @@ class Run:
         """Input goes to fd 0, or to fd 3 where the program is called over its channel."""
         self._input, self._input_is_channel, self._opened = stdin_w, False, True
         mode = self._header["channel"]
-        if mode != "none":
+        if mode in ("capture", "relay"):
             os.close(stdin_w)
             self._input = None
             self._input_is_channel = True
@@ -134,7 +138,7 @@ class Run:
             self.backlog.clear()
             self._close_input()
             return
-        relay = self._header["channel"] == "relay"
+        relay = self._header["channel"] in ("relay", "stdio")
         done = not self.backlog and (self._relay_ended if relay else self._input_left <= 0)
         if done:
             self._close_input()
@@ -184,13 +188,26 @@ class Run:
             self._forget(fd)
             os.close(fd)
             self._outputs[name].append("closed")
+            if name == "stdout" and self._header["channel"] == "stdio":
+                self._supervisor.send({"op": "chan", "id": self.id, "eof": True})
 
     def _keep(self, name, data):
         kept = self._outputs[name]
+        if name == "stdout" and self._header["channel"] == "stdio":
+            self._pass_on(data)
+            return
         room = kept[1] - len(kept[0])
         kept[0] += data[:room]
         if len(data) > room:
             self.kill("output_limit")
+
+    def _pass_on(self, data):
+        """Standard output of a dialogue goes to the other program as it comes."""
+        self._passed_on += len(data)
+        if self._passed_on > self._limits["stdout_bytes"]:
+            self.kill("output_limit")
+        else:
+            self._supervisor.send({"op": "chan", "id": self.id, "eof": False}, data)
 
     def _on_channel(self):
         if self.backlog:
@@ -234,7 +251,7 @@ class Run:
 
     def finished(self):
         streams = all(len(self._outputs[name]) == 3 for name in ("stdout", "stderr"))
-        return self._dead and self._over and streams and (self._channel is None or self._header["channel"] == "none")
+        return self._dead and self._over and streams and self._channel is None
 
     def kill(self, why):
         if not self.why:
@@ -257,7 +274,7 @@ class Run:
             self.kill("wall_time_limit")
             return 0.1
         if now >= self._next_cpu_check:
-            unused = self._limits["cpu_time_s"] - (self._evidence.cpu_s() - self._cpu_before)
+            unused = _CPU_GRACE * self._limits["cpu_time_s"] - (self._evidence.cpu_s() - self._cpu_before)
             self._next_cpu_check = now + max(0.1, unused / (os.cpu_count() or 1))
             if unused < 0:
                 self.kill("cpu_time_limit")

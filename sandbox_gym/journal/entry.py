@@ -5,7 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from sandbox_gym.contract import Dialogue, DialogueOutcome, Outcome, Plan, Run, State, StepOutcome, Verdict
+from sandbox_gym.contract import (
+    Checked,
+    CheckedOutcome,
+    Dialogue,
+    DialogueOutcome,
+    Outcome,
+    Plan,
+    Run,
+    State,
+    Step,
+    StepOutcome,
+    Verdict,
+)
 from sandbox_gym.limits import Limits
 
 Json = Mapping[str, object]
@@ -65,7 +77,8 @@ class Entry:
     def output_bytes(self) -> int:
         """Bytes of all outputs in the states: what an entry weighs, nearly."""
         states = [judgement.state for judgement in self.judgements if judgement.state is not None]
-        return sum(_weight(outcome) for state in states for outcome in state.outcomes)
+        steps = [outcome for state in states for outcome in state.outcomes if outcome is not None]
+        return sum(_weight(outcome) for outcome in [*steps, *(build for state in states for build in state.builds)])
 
     @property
     def limits(self) -> Limits | None:
@@ -76,13 +89,17 @@ class Entry:
         return None
 
 
-def _candidate(step: Run | Dialogue) -> Run:
-    return step.candidate if isinstance(step, Dialogue) else step
+def _candidate(step: Step) -> Run:
+    if isinstance(step, Dialogue):
+        return step.candidate
+    return step.answer if isinstance(step, Checked) else step
 
 
 def _weight(outcome: StepOutcome) -> int:
     if isinstance(outcome, DialogueOutcome):
         return _weight(outcome.asker) + _weight(outcome.candidate)
+    if isinstance(outcome, CheckedOutcome):
+        return _weight(outcome.answer) + (_weight(outcome.checker) if outcome.checker is not None else 0)
     assert isinstance(outcome, Outcome)
     return len(outcome.stdout) + len(outcome.stderr) + len(outcome.channel)
 

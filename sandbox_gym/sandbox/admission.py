@@ -9,8 +9,8 @@ from __future__ import annotations
 import math
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 
 import anyio
@@ -38,6 +38,7 @@ class Admission:
         self.held = 0
         self.waiting = 0
         self._service_s = 0.5
+        self._paused = False
 
     @asynccontextmanager
     async def admitted(self, tenant: str = "", count: int = 1) -> AsyncIterator[None]:
@@ -72,8 +73,18 @@ class Admission:
         self.limit = max(1, min(limit, self.slots))
         self._dispatch()
 
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Give out no slot while the body runs. Not for nesting."""
+        self._paused = True
+        try:
+            yield
+        finally:
+            self._paused = False
+            self._dispatch()
+
     def _dispatch(self) -> None:
-        while self._queues:
+        while self._queues and not self._paused:
             tenant = min(self._queues, key=lambda name: self._clocks[name])
             waiter = self._queues[tenant][0]
             # a request for a pair is not overtaken: it would wait for ever behind single ones

@@ -5,7 +5,7 @@ Owns the order of a dialogue and its bounds; what the messages mean is the guest
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, Literal
 
 import anyio
 
@@ -15,6 +15,8 @@ from sandbox_gym.guest import frames
 from sandbox_gym.sandbox.link import GRACE_S, GuestLink
 
 RELAY_MAX_BYTES: Final = 64 << 20
+ABANDONED_S: Final = 5.0
+"""How long a program may go on after the one that it talked to has left."""
 
 
 class _End:
@@ -24,14 +26,16 @@ class _End:
         self.link, self.run, self.run_id = link, run, run_id
         self.outcome: Outcome | None = None
         self.cancelled = False
+        self.ended_first = False
         self.ended = anyio.Event()
 
 
 async def converse(asker: GuestLink, candidate: GuestLink, dialogue: Dialogue) -> DialogueOutcome:
     """Join the two programs' fd 3 until both have ended. Raises BoxLost for either box."""
     ends = [_End(asker, dialogue.asker, asker.begin()), _End(candidate, dialogue.candidate, candidate.begin())]
+    channel: Literal["relay", "stdio"] = "stdio" if dialogue.channel == "stdio" else "relay"
     for end in ends:
-        await end.link.send_run(end.run, end.run_id, relay=True)
+        await end.link.send_run(end.run, end.run_id, channel)
     lost: list[BoxLost] = []
     async with anyio.create_task_group() as tasks:
 
@@ -48,10 +52,10 @@ async def converse(asker: GuestLink, candidate: GuestLink, dialogue: Dialogue) -
         raise lost[0]
     for end in ends:
         end.link.done()
-    first, second = (end.outcome for end in ends)
-    if first is None or second is None:
+    asked, answered = (end.outcome for end in ends)
+    if asked is None or answered is None:
         raise BoxLost("a dialogue ended without both outcomes")
-    return DialogueOutcome(asker=first, candidate=second)
+    return DialogueOutcome(asked, answered, first="asker" if ends[0].ended_first else "candidate")
 
 
 async def _pump(end: _End, other: _End) -> None:
@@ -76,10 +80,22 @@ async def _pump(end: _End, other: _End) -> None:
         else:
             end.outcome = end.link.outcome(header, body, end.run_id, end.run.limits)
     end.ended.set()
+    end.ended_first = other.outcome is None
     if other.outcome is None:
         await other.link.send({"op": "chan", "id": other.run_id, "eof": True})
-        with anyio.move_on_after(1.0 if end.run.program.mode == "ask" else other.run.limits.wall_time_s):
+        with anyio.move_on_after(_patience_s(end, other)):
             await other.ended.wait()
         if other.outcome is None and not other.cancelled:
             other.cancelled = True
             await other.link.send({"op": "cancel"})
+
+
+def _patience_s(ended: _End, other: _End) -> float:
+    """How long the other one has to come to its end by itself."""
+    if ended.run.program.mode == "ask":
+        return 1.0
+    return (
+        min(ABANDONED_S, other.run.limits.wall_time_s)
+        if ended.run.program.mode == "exec"
+        else (other.run.limits.wall_time_s)
+    )

@@ -33,7 +33,7 @@ class Driver:
     async def start(self, limits: Limits) -> None:
         """Start the driver in the box and hear from it. Raises BoxLost."""
         run = Run("session", Program("session", {}, workdir=WORK), limits=limits)
-        await self._link.send_run(run, _RUN_ID, relay=True)
+        await self._link.send_run(run, _RUN_ID, "relay")
         await self.call({"op": "ping"}, within_s=20)
 
     async def call(

@@ -17,6 +17,9 @@ from sandbox_gym.contract import Dialogue, DialogueOutcome, Isolation, Outcome, 
 from sandbox_gym.errors import BoxLost, LossEvidence, ProviderDown
 from sandbox_gym.sandbox.api import Box, Capability
 
+CPU_GRACE = 1.2
+"""As a guest has it: a program is killed at so much of its CPU time limit, and over it from the limit on."""
+
 
 @dataclass(frozen=True, slots=True)
 class Behaviour:
@@ -81,7 +84,8 @@ class FakeBox:
             self._evidence = LossEvidence(oom_kills=behaviour.oom_kills)
             raise BoxLost(f"{self.box_id} was lost, as its behaviour says")
         status = self._status(run, behaviour)
-        ended = status in (Status.OK, Status.RUNTIME_ERROR)
+        late = status is Status.CPU_TIME_LIMIT and behaviour.cpu_time_s <= CPU_GRACE * run.limits.cpu_time_s
+        ended = late or status in (Status.OK, Status.RUNTIME_ERROR)
         limits = run.limits
         return Outcome(
             status=status,
@@ -90,7 +94,7 @@ class FakeBox:
             stdout=behaviour.stdout[: limits.stdout_bytes],
             stderr=behaviour.stderr[: limits.stderr_bytes],
             channel=behaviour.channel,
-            cpu_time_s=min(behaviour.cpu_time_s, limits.cpu_time_s),
+            cpu_time_s=min(behaviour.cpu_time_s, CPU_GRACE * limits.cpu_time_s),
             wall_time_s=min(behaviour.wall_time_s, limits.wall_time_s),
             peak_memory_bytes=min(behaviour.peak_memory_bytes, limits.memory_bytes),
         )

@@ -9,7 +9,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import asdict
-from typing import Final
+from typing import Final, Literal
 
 import anyio
 import structlog
@@ -21,6 +21,7 @@ from sandbox_gym.errors import BoxLost
 from sandbox_gym.guest import frames
 from sandbox_gym.limits import Limits
 from sandbox_gym.sandbox.bundle import guest_bundle
+from sandbox_gym.sandbox.outcomes import parse_outcome
 from sandbox_gym.sandbox.pressure import machine_pressure
 
 SILENCE_S: Final = 1.5
@@ -206,10 +207,10 @@ class GuestLink:
             names[path] = blob
         return names
 
-    async def send_run(self, run: Run, run_id: int, *, relay: bool = False) -> None:
-        """One run and its input. `relay`: its fd 3 is carried as `chan` frames instead of being kept."""
+    async def send_run(self, run: Run, run_id: int, channel: Literal["", "relay", "stdio"] = "") -> None:
+        """One run and its input. `channel`: its fd 3 ("relay") or its standard input and output ("stdio") are carried
+        as `chan` frames instead of being kept."""
         program = run.program
-        channel = "relay" if relay else "capture" if program.mode == "call" else "none"
         blobs = await self._put(program)
         header = {
             "op": "run",
@@ -223,7 +224,7 @@ class GuestLink:
             "implicit_imports": program.implicit_imports,
             "files": blobs,
             "limits": asdict(run.limits),
-            "channel": channel,
+            "channel": channel or ("capture" if program.mode == "call" else "none"),
             "workdir": program.workdir,
             "trace": str(structlog.contextvars.get_contextvars().get("request_id", "")),
             "stdin_size": len(run.stdin),
@@ -310,7 +311,7 @@ class GuestLink:
     def outcome(self, header: Header, body: bytes, run_id: int, limits: Limits) -> Outcome:
         """A frame as the outcome of a run, every field checked. Raises BoxLost."""
         try:
-            outcome = _parse_outcome(header, body, run_id, limits)
+            outcome = parse_outcome(header, body, run_id, limits)
             self.memory_limits += outcome.status is Status.MEMORY_LIMIT
             return outcome
         except (KeyError, TypeError, ValueError) as error:
@@ -362,42 +363,3 @@ def check_paths(program: Program) -> None:
     for path in program.files:
         if path.startswith("/") or ".." in path.split("/") or "\0" in path:
             raise ValueError(f"Program.files: {path!r} would escape the scratch folder; name a path below it")
-
-
-def _parse_outcome(header: Header, body: bytes, run_id: int, limits: Limits) -> Outcome:
-    """Check every field's type and bound. Raises KeyError, TypeError or ValueError."""
-    if header["op"] != "result" or header["id"] != run_id:
-        raise ValueError(f"expected the result of run {run_id}")
-    sizes = header["sizes"]
-    if not isinstance(sizes, list) or len(sizes) != 3 or not all(type(n) is int and n >= 0 for n in sizes):
-        raise ValueError("sizes")
-    if sum(sizes) != len(body) or sizes[0] > limits.stdout_bytes or sizes[1] > limits.stderr_bytes:
-        raise ValueError("sizes do not add up")
-    tamper = header["tamper"]
-    if not isinstance(tamper, list) or len(tamper) > 16:
-        raise ValueError("tamper")
-    return Outcome(
-        status=Status(str(header["status"])),
-        exit_code=_optional_int(header["exit_code"]),
-        signal=_optional_int(header["signal"]),
-        stdout=body[: sizes[0]],
-        stderr=body[sizes[0] : sizes[0] + sizes[1]],
-        channel=body[sizes[0] + sizes[1] :],
-        cpu_time_s=_number(header["cpu_s"]),
-        wall_time_s=_number(header["wall_s"]),
-        peak_memory_bytes=int(_number(header["peak_bytes"])),
-        detail=str(header["detail"])[:500],
-        tamper=tuple(str(signal)[:64] for signal in tamper),
-    )
-
-
-def _optional_int(value: object) -> int | None:
-    if value is None or type(value) is int:
-        return value
-    raise TypeError("not an integer")
-
-
-def _number(value: object) -> float:
-    if type(value) not in (int, float) or not 0 <= float(value) < 1e15:  # type: ignore[arg-type]
-        raise TypeError("not a number")
-    return float(value)  # type: ignore[arg-type]

@@ -94,6 +94,8 @@ class Pool:
         self._demand: dict[str, _Demand] = defaultdict(_Demand)
         self._alive = 0
         self._closed = False
+        self._quiet_turn = anyio.Lock()
+        self._quiet_slots = 0
         self.stats = Stats()
 
     def stats_dict(self) -> dict[str, int]:
@@ -130,6 +132,21 @@ class Pool:
                 with anyio.CancelScope(shield=True):
                     for one in held:
                         await self._give_back(one, clean=clean)
+
+    @asynccontextmanager
+    async def quiet(self, slots: int, *, within_s: float) -> AsyncIterator[None]:
+        """For the holder of a lease of `slots` boxes: while the body runs nobody else is given a box, and those who
+        held one have been waited for, up to `within_s`. One holder at a time."""
+        self._quiet_slots += slots
+        try:
+            async with self._quiet_turn:
+                with self.admission.paused():
+                    with anyio.move_on_after(within_s):
+                        while self.admission.held > self._quiet_slots:  # noqa: ASYNC110 - rare, and short
+                            await anyio.sleep(0.02)
+                    yield
+        finally:
+            self._quiet_slots -= slots
 
     async def _get(self, image: str) -> _Held:
         while self._idle[image]:

@@ -7,17 +7,25 @@ from __future__ import annotations
 
 from pydantic import BaseModel, ConfigDict
 
-from sandbox_gym.contract import Answer, Program, Run
+from sandbox_gym.contract import Answer
 from sandbox_gym.errors import RequestError
 from sandbox_gym.limits import Limits
 from sandbox_gym.server.resources import JudgingEngine, ToolCall
 from sandbox_gym.server.wire import Document, check_shape
-from sandbox_gym.verifiers.coding import CodingVerifier, extract_code, parse_task
+from sandbox_gym.verifiers.coding import (
+    LANGUAGES,
+    CodingVerifier,
+    Language,
+    extract_code,
+    language_named,
+    parse_task,
+    program_outcome,
+    program_plan,
+)
 
 SHOWN_BYTES = 64 * 1024
 """The most of one stream that goes back to the model."""
 REASON_CHARS = 2048
-_PYTHON = frozenset({"python", "python3", "py"})
 
 
 class _RunCode(BaseModel):
@@ -45,19 +53,14 @@ class CodingTools:
     async def run_code(self, engine: JudgingEngine, call: ToolCall) -> Document:
         """POST /run_code {language, code, stdin?}: what the program printed and how it ended."""
         wanted = check_shape(_RunCode, call.arguments)
-        _check_language(wanted.language)
-        program = Program(mode="fork", files={"main.py": wanted.code.encode("utf-8", "replace")})
-        run = Run(
-            name="run_code",
-            program=program,
-            stdin=wanted.stdin.encode("utf-8", "replace"),
-            limits=self._limits,
-        )
-        outcome = await engine.run(run, caller=call.caller)
+        language = _language(wanted.language)
+        code, stdin = (text.encode("utf-8", "replace").decode() for text in (wanted.code, wanted.stdin))
+        state = await engine.run(program_plan(language, code, stdin, self._limits), caller=call.caller)
+        outcome, compiled = program_outcome(language, state)
         stdout, stdout_cut = _shown(outcome.stdout)
         stderr, stderr_cut = _shown(outcome.stderr)
         return {
-            "status": outcome.status.value,
+            "status": outcome.status.value if compiled else "compile_error",
             "exit_code": outcome.exit_code,
             "signal": outcome.signal,
             "stdout": stdout,
@@ -73,13 +76,13 @@ class CodingTools:
     async def run_tests(self, engine: JudgingEngine, call: ToolCall) -> Document:
         """POST /run_tests {code, public_tests?}: each public test's result, the session's or the body's."""
         wanted = check_shape(_RunTests, call.arguments)
-        _check_language(wanted.language)
+        language = _language(wanted.language)
         tests = call.public_tests if call.public_tests is not None else wanted.public_tests
         if tests is None:
             remedy = "seed the session with a row that has public_tests, or send public_tests {inputs, outputs}"
             raise RequestError("public_tests", "is missing: this task has no public tests", remedy)
         try:
-            task = parse_task({"unit_tests": tests}, limits=self._limits, early_stop=False)
+            task = parse_task({"unit_tests": tests, "language": language.name}, limits=self._limits, early_stop=False)
         except RequestError as error:
             field = error.field.rpartition("unit_tests")[2]
             raise RequestError(f"public_tests{field}", error.problem, error.remedy) from None
@@ -101,15 +104,18 @@ class CodingTools:
         }
 
 
-def _check_language(language: str) -> None:
-    if language.lower() not in _PYTHON:
-        raise RequestError("language", f"is {language[:40]!r}, which this server doesn't run", 'send "python"')
+def _language(name: str) -> Language:
+    language = language_named(name)
+    if language is None:
+        known = ", ".join(one.name for one in LANGUAGES)
+        raise RequestError("language", f"is {name[:40]!r}, which this server doesn't run", f"send one of {known}")
+    return language
 
 
-def _as_answer(code: str, language: str) -> str:
+def _as_answer(code: str, language: Language) -> str:
     """An answer text out of which the verifier takes exactly this code."""
     for fence in ("```", "~" * 40):
-        text = f"{fence}{language}\n{code}\n{fence}"
+        text = f"{fence}{language.name}\n{code}\n{fence}"
         if (extract_code(text, language) or "").strip() == code.strip():
             return text
     raise RequestError("code", "can't be told from the text around it", "send code without </think> tags")

@@ -17,7 +17,7 @@ import structlog
 
 from sandbox_gym import __version__
 from sandbox_gym.config import Settings
-from sandbox_gym.contract import Answer, Outcome, Plan, Run, State, Verdict, Verifier
+from sandbox_gym.contract import Answer, Plan, State, Verdict, Verifier
 from sandbox_gym.engine import ANYONE, Caller
 from sandbox_gym.errors import JournalDown, PoolFull, RequestError, Unavailable
 from sandbox_gym.journal import Entry, Judgement, Key, Replay, Source
@@ -62,8 +62,8 @@ class Witness:
         self.judgements.append(Judgement(plan, state, verdict))
         return verdict, plan, state
 
-    async def run(self, run: Run, *, caller: Caller = ANYONE) -> Outcome:
-        return await self._engine.run(run, caller=caller)
+    async def run(self, plan: Plan, *, caller: Caller = ANYONE) -> State:
+        return await self._engine.run(plan, caller=caller)
 
     @property
     def metrics(self) -> Metrics:

@@ -14,7 +14,7 @@ from typing import TypeVar
 from pydantic import ValidationError
 
 from sandbox_gym.config import Settings
-from sandbox_gym.contract import Answer, Outcome, Plan, Run, State, Verdict, Verifier
+from sandbox_gym.contract import Answer, Plan, State, Verdict, Verifier
 from sandbox_gym.engine import ANYONE, Caller
 from sandbox_gym.errors import RequestError, SandboxGymError
 from sandbox_gym.journal import Stored, StoredJudgement
@@ -83,7 +83,7 @@ class RecordEngine:
         given = recorded.verdict
         return replace(verdict, attempts=given.attempts, timings_s=given.timings_s), plan, recorded.state
 
-    async def run(self, run: Run, *, caller: Caller = ANYONE) -> Outcome:
+    async def run(self, plan: Plan, *, caller: Caller = ANYONE) -> State:
         raise NotOnRecord("judging runs a program outside any plan")
 
     def stats(self) -> dict[str, int]:

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
-from sandbox_gym.contract import Answer, Outcome, Plan, Run, State, Verdict, Verifier
+from sandbox_gym.contract import Answer, Plan, State, Verdict, Verifier
 from sandbox_gym.engine import ANYONE, Caller
 from sandbox_gym.errors import Unavailable
 from sandbox_gym.observe.metrics import Metrics
@@ -26,7 +26,7 @@ class JudgingEngine(Protocol):
         self, verifier: Verifier[T], task: T, answer: Answer, *, caller: Caller = ANYONE
     ) -> tuple[Verdict, Plan, State | None]: ...
 
-    async def run(self, run: Run, *, caller: Caller = ANYONE) -> Outcome: ...
+    async def run(self, plan: Plan, *, caller: Caller = ANYONE) -> State: ...
 
     def stats(self) -> dict[str, int]: ...
 

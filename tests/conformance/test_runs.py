@@ -390,7 +390,7 @@ async def test_messages_that_come_before_their_program_has_started_are_kept(box:
         held.append((header, body))
 
     link.send = hold
-    await link.send_run(run_, 77, relay=True)
+    await link.send_run(run_, 77, "relay")
     link.send = plain
     held.append(({"op": "chan", "id": 77, "eof": False}, b"hello"))
     held.append(({"op": "chan", "id": 77, "eof": True}, b""))

@@ -68,7 +68,7 @@ def as_served(stdout: bytes = b"2\n", **more: object) -> Entry:
     fields = VerifyFields(
         verdict.reward,
         extracted_model_output=made.source.answer,
-        extracted_model_code=extract_code(made.source.answer, "python"),
+        extracted_model_code=extract_code(made.source.answer),
         result=list(result_codes(verdict)),
         metadata=dict(result_metadata(task, verdict, state)),
         unit_tests_time_taken=verdict.timings_s.get("run"),

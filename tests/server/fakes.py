@@ -29,7 +29,8 @@ class EchoVerifier:
         return isinstance(outcome, Outcome) and outcome.exit_code == 0
 
     def judge(self, task: str, plan: Plan, state: State) -> Verdict:
-        right = self.passed(task, 0, state.outcomes[0])
+        outcome = state.outcomes[0]
+        right = outcome is not None and self.passed(task, 0, outcome)
         return Verdict(float(right), failure_reason="" if right else "wrong", provider=state.provider)
 
 

@@ -14,7 +14,7 @@ from sandbox_gym.limits import MIB, Limits
 from sandbox_gym.verifiers.coding import extract_code, has_reasoning_format_violation, parse_task
 from sandbox_gym.verifiers.coding.compare import explain_stdout, values_equal
 from sandbox_gym.verifiers.coding.plan import candidate_source, why_not_isolated
-from sandbox_gym.verifiers.coding.task import CheckTests
+from sandbox_gym.verifiers.coding.shapes import CheckTests
 from sandbox_gym.verifiers.coding.wire import MAX_DEPTH, BadReply, decode, encode, parse_reply
 
 
@@ -197,9 +197,8 @@ PROMPT = 'import math\ndef f(x):\n    """Doc."""\n'
 
 
 def test_candidate_source() -> None:
-    tests = CheckTests(CHECK["test"], "f", PROMPT)
-    assert candidate_source(tests, "    return x") == PROMPT + "    return x"
-    assert candidate_source(tests, "def f(x): return x").startswith(PROMPT)
+    assert candidate_source(PROMPT, "f", "    return x") == PROMPT + "    return x"
+    assert candidate_source(PROMPT, "f", "def f(x): return x").startswith(PROMPT)
 
 
 @pytest.mark.parametrize(

@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
-from sandbox_gym.contract import Answer, Plan, State, StepOutcome, TestStatus, Verdict
+from sandbox_gym.contract import Answer, Plan, State, StepOutcome, Verdict
 from sandbox_gym.verifiers.coding.extract import extract_code, has_reasoning_format_violation
-from sandbox_gym.verifiers.coding.judge import judge, judge_test, result_codes, result_metadata
+from sandbox_gym.verifiers.coding.judge import judge, passes
+from sandbox_gym.verifiers.coding.languages import LANGUAGES, PYTHON, Language, language_named
 from sandbox_gym.verifiers.coding.plan import make_plan
+from sandbox_gym.verifiers.coding.report import result_codes, result_metadata
+from sandbox_gym.verifiers.coding.solo import program_outcome, program_plan
 from sandbox_gym.verifiers.coding.task import CodingTask, parse_task
 
 __all__ = [
+    "LANGUAGES",
+    "PYTHON",
     "CodingTask",
     "CodingVerifier",
+    "Language",
     "extract_code",
     "has_reasoning_format_violation",
+    "language_named",
     "parse_task",
+    "program_outcome",
+    "program_plan",
     "result_codes",
     "result_metadata",
 ]
@@ -26,7 +35,7 @@ class CodingVerifier:
         return make_plan(task, answer)
 
     def passed(self, task: CodingTask, index: int, outcome: StepOutcome) -> bool:
-        return judge_test(task, index, outcome)[0] is TestStatus.PASSED
+        return passes(task, index, outcome)
 
     def judge(self, task: CodingTask, plan: Plan, state: State) -> Verdict:
         return judge(task, plan, state)

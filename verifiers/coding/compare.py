@@ -30,11 +30,11 @@ def explain_stdout(got: bytes, expected: str, float_tolerance: float | None = No
     for number, (line, want) in enumerate(pairs, 1):
         line, want = line.strip(), want.strip()
         if line != want and not _tokens_equal(line, want, float_tolerance):
-            return f"line {number}: got {_show(line)}, expected {_show(want)}"
+            return f"line {number}: got {shown(line)}, expected {shown(want)}"
     return ""
 
 
-def _show(text: str) -> str:
+def shown(text: str) -> str:
     return repr(text if len(text) <= _SHOWN else text[: _SHOWN // 2] + "…" + text[-_SHOWN // 2 :])
 
 

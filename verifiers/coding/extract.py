@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-_TAGS = {"python": {"python", "py", "python3", ""}}
+from sandbox_gym.verifiers.coding.languages import PYTHON, Language
+
 _BLANKS = " \t"
 
 
@@ -31,13 +32,13 @@ class _Block:
         return "\n".join(_dedented(line, self.fence.indent) for line in self.lines)
 
 
-def extract_code(text: str, language: str = "python") -> str | None:
+def extract_code(text: str, language: Language = PYTHON) -> str | None:
     """The answer's program, or None. What stands before the last `</think>` is not the answer.
 
     Without any fence it is the whole text; its first line keeps its indentation, which a completion needs.
     """
     text = text.rpartition("</think>")[2].replace("\r\n", "\n")
-    tags = _TAGS.get(language, {language, ""})
+    tags = {*language.tags, *language.fences, ""}
     closed, unclosed = _blocks(text, tags - {""})
     wanted = [block for block in closed if block.fence.tag in tags] or closed
     if wanted:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 import signal as signals
+from collections.abc import Callable
+from dataclasses import dataclass
 
 from sandbox_gym.contract import (
+    CheckedOutcome,
     DialogueOutcome,
     Outcome,
     Plan,
@@ -15,10 +18,25 @@ from sandbox_gym.contract import (
     TestResult,
     TestStatus,
     Verdict,
+    answers_outcome,
 )
-from sandbox_gym.verifiers.coding.compare import explain_stdout, values_equal
+from sandbox_gym.errors import DeadlineExceeded, ToolchainMissing
+from sandbox_gym.verifiers.coding.checkers import ProgramChecker
+from sandbox_gym.verifiers.coding.checking import judge_checker, missing
+from sandbox_gym.verifiers.coding.compare import values_equal
 from sandbox_gym.verifiers.coding.plan import planned_nonce
-from sandbox_gym.verifiers.coding.task import CodingTask, FunctionTests, StdinTests
+from sandbox_gym.verifiers.coding.programs import COMPILE_LIMITS
+from sandbox_gym.verifiers.coding.reference import (
+    ReferenceFailed,
+    ReferenceTests,
+    equal_to_reference,
+    expected_values,
+)
+from sandbox_gym.verifiers.coding.report import short
+from sandbox_gym.verifiers.coding.shapes import CheckTests, FunctionTests, StdinTests
+from sandbox_gym.verifiers.coding.signs import signs_of
+from sandbox_gym.verifiers.coding.task import CodingTask
+from sandbox_gym.verifiers.coding.texts import judge_text
 from sandbox_gym.verifiers.coding.wire import BadReply, decode, parse_reply
 
 _LIMITS = {
@@ -27,35 +45,96 @@ _LIMITS = {
     Status.MEMORY_LIMIT: (TestStatus.MEMORY_LIMIT, "memory limit of {0.memory_bytes} bytes"),
     Status.OUTPUT_LIMIT: (TestStatus.OUTPUT_LIMIT, "output limit of {0.stdout_bytes} bytes"),
 }
-_CODES = {TestStatus.PASSED: 1, TestStatus.WRONG_ANSWER: -2, TestStatus.TIME_LIMIT: -3}
-_ERROR_NAMES = {-2: "Wrong Answer", -3: "Time Limit Exceeded", -4: "Runtime Error"}
 _REPORT_MAX = 100_000
 _TAIL_BYTES = 4096
+_MESSAGE_CHARS = 2000
+
+
+@dataclass(frozen=True, slots=True)
+class _Judged:
+    """One test: how it ended, why, and what it gives."""
+
+    status: TestStatus
+    reason: str = ""
+    score: float | None = None
+
+    @property
+    def points(self) -> float:
+        return float(self.status is TestStatus.PASSED) if self.score is None else self.score
+
+
+def passes(task: CodingTask, index: int, outcome: StepOutcome) -> bool:
+    """Whether early stop goes on after a test: it passed, or its failure settles nothing."""
+    if isinstance(task.tests, ReferenceTests):  # the values to compare with come with the whole state
+        return answers_outcome(outcome).status is Status.OK or not task.scoring.stops_at(index)
+    return judge_test(task, index, outcome)[0] is TestStatus.PASSED or not task.scoring.stops_at(index)
 
 
 def judge_test(task: CodingTask, index: int, outcome: StepOutcome) -> tuple[TestStatus, str]:
     """One test's status and why. A program that leaves with a nonzero exit code has failed, whatever it printed."""
-    if isinstance(outcome, DialogueOutcome):
-        return _judge_dialogue(task, outcome)
-    failed = _failure(task, outcome)
-    if failed:
-        return failed
+    judged = _judge_one(task, index, outcome, ())
+    return judged.status, judged.reason
+
+
+def _judge_one(task: CodingTask, index: int, outcome: StepOutcome, expected: tuple[object, ...]) -> _Judged:
+    """`expected`: the reference's values, where there is one."""
     tests = task.tests
-    if isinstance(tests, StdinTests):
-        why = explain_stdout(outcome.stdout, tests.outputs[index], task.float_tolerance)
-        return (TestStatus.WRONG_ANSWER, why) if why else (TestStatus.PASSED, "")
+    if isinstance(outcome, DialogueOutcome) and isinstance(tests, CheckTests):
+        return _Judged(*_judge_dialogue(task, outcome))
+    if isinstance(outcome, DialogueOutcome) and isinstance(task.checker, ProgramChecker):
+        return _judge_interactive(task, task.checker, outcome)
+    answer = answers_outcome(outcome)
+    failed = _failure(task, answer)
+    if failed:
+        return _Judged(*failed)
+    if isinstance(outcome, CheckedOutcome) and isinstance(task.checker, ProgramChecker):
+        if outcome.checker is None:
+            return _Judged(TestStatus.CHECKER_FAILED, "the checker was not run")
+        return _Judged(*judge_checker(task.checker, outcome.checker))
+    if isinstance(tests, StdinTests) and not isinstance(task.checker, ProgramChecker):
+        return _Judged(*judge_text(task.checker, answer.stdout, tests.outputs[index]))
     if isinstance(tests, FunctionTests):
-        return _judge_call(task, tests.outputs[index], outcome)
-    return TestStatus.PASSED, ""  # an in-process check: `judge` compares the nonce
+        return _Judged(*_judge_call(tests.outputs[index], answer, lambda got, want: _equal(task, got, want)))
+    if isinstance(tests, ReferenceTests):
+        if index >= len(expected):
+            return _Judged(TestStatus.CHECKER_FAILED, "the reference gave no value")
+        return _Judged(
+            *_judge_call(expected[index], answer, lambda got, want: equal_to_reference(tests, index, got, want))
+        )
+    return _Judged(TestStatus.PASSED)  # an in-process check: `judge` compares the nonce
+
+
+def _equal(task: CodingTask, got: object, expected: object) -> bool:
+    return values_equal(got, expected, task.tolerance)
+
+
+def _judge_interactive(task: CodingTask, checker: ProgramChecker, outcome: DialogueOutcome) -> _Judged:
+    """An interactor that denied the answer and left first has decided, whatever the loss of its partner did to the
+    answer's program; else the program must have ended well too."""
+    status, reason, score = judge_checker(checker, outcome.asker)
+    answer = outcome.candidate
+    failed = _failure(task, answer)
+    denied = status in (TestStatus.WRONG_ANSWER, TestStatus.PRESENTATION_ERROR) and score == 0.0
+    if denied and (outcome.first == "asker" or not failed):
+        return _Judged(status, reason, score)
+    if failed:
+        return _Judged(*failed)
+    return _Judged(status, reason, score)
 
 
 def _failure(task: CodingTask, outcome: Outcome) -> tuple[TestStatus, str] | None:
+    """Why a program that did not end well did not. Raises ToolchainMissing where it could not be started for that."""
+    language, limits = task.language, task.language.limits(task.limits) if not task.language.forks else task.limits
     if outcome.status is Status.OK:
         return None
+    if outcome.status is Status.START_ERROR and not language.compile and not language.forks:
+        raise missing(language)
     if outcome.status in _LIMITS:
         status, text = _LIMITS[outcome.status]
-        return status, text.format(task.limits)
+        return status, text.format(limits)
     last = _last_line(outcome.stderr)
+    if any(sign in outcome.stderr[-_TAIL_BYTES:] for sign in language.memory_signs):
+        return TestStatus.MEMORY_LIMIT, f"{_LIMITS[Status.MEMORY_LIMIT][1].format(limits)}: {last}"
     if outcome.signal is not None:
         how = f"killed by {_signal_name(outcome.signal)}"
     else:
@@ -80,28 +159,20 @@ def _plain(text: str, length: int) -> str:
     return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text[:length])
 
 
-def _judge_call(task: CodingTask, expected: object, outcome: Outcome) -> tuple[TestStatus, str]:
+def _judge_call(expected: object, outcome: Outcome, equal: Callable[[object, object], bool]) -> tuple[TestStatus, str]:
     try:
         reply = parse_reply(outcome.channel)
         if "value" in reply:
             value = decode(reply["value"])
-            if values_equal(value, expected, task.float_tolerance):
+            if equal(value, expected):
                 return TestStatus.PASSED, ""
-            return TestStatus.WRONG_ANSWER, f"got {_short(value)}, expected {_short(expected)}"
+            return TestStatus.WRONG_ANSWER, f"got {short(value)}, expected {short(expected)}"
     except (BadReply, RecursionError) as error:
         return TestStatus.BAD_VALUE, str(error)
     error_info = reply.get("error")
     if isinstance(error_info, dict):
         return TestStatus.RUNTIME_ERROR, f"{_plain(error_info['type'], 100)}: {_plain(error_info['message'], 300)}"
     return TestStatus.BAD_VALUE, _plain(str(reply["bad_value"]), 300)
-
-
-def _short(value: object) -> str:
-    try:
-        text = repr(value)
-    except (ValueError, RecursionError):  # integers of over 4,300 digits have no decimal text
-        text = f"a {type(value).__name__} too large to show"
-    return text if len(text) <= 120 else text[:60] + "…" + text[-60:]
 
 
 def _judge_dialogue(task: CodingTask, outcome: DialogueOutcome) -> tuple[TestStatus, str]:
@@ -127,93 +198,117 @@ def _judge_dialogue(task: CodingTask, outcome: DialogueOutcome) -> tuple[TestSta
     return (TestStatus.WRONG_ANSWER if kind == "AssertionError" else TestStatus.RUNTIME_ERROR), f"{where} ({what})"
 
 
-def _costs(outcome: StepOutcome) -> Outcome:
-    return outcome.candidate if isinstance(outcome, DialogueOutcome) else outcome
-
-
 def judge(task: CodingTask, plan: Plan, state: State) -> Verdict:
-    """Reward 1.0 when every test passed, 0.0 otherwise."""
-    results = []
-    tamper: list[str] = []
-    for index, outcome in enumerate(state.outcomes):
-        status, reason = judge_test(task, index, outcome)
-        if plan.integrity == "in_process":
-            status, reason = _judge_in_process(plan, outcome, status, reason)
-        costs = _costs(outcome)
-        ends = (outcome.asker, outcome.candidate) if isinstance(outcome, DialogueOutcome) else (outcome,)
-        tamper += [sign for end in ends for sign in end.tamper]
-        results.append(TestResult(index, status, reason, costs.cpu_time_s, costs.wall_time_s, costs.peak_memory_bytes))
+    """The reward that the task's scoring gives. Raises Unavailable where the state allows no verdict."""
+    failed_build = _failed_build(task, plan, state)
+    if failed_build is not None:
+        results = [TestResult(0, failed_build.status, failed_build.reason)]
+    else:
+        results = _results(task, plan, state)
     for index in range(len(results), len(plan.steps)):
         results.append(TestResult(index, TestStatus.SKIPPED, "an earlier test failed"))
-    passed = bool(results) and all(result.status is TestStatus.PASSED for result in results)
-    first = next((result.status.value for result in results if result.status is not TestStatus.PASSED), "")
+    reward, groups = task.scoring.earned([result.score for result in results])
+    first = next((result.status.value for result in results if result.status not in _GOOD), "")
+    signs = signs_of(plan, state)
+    convicted = bool(task.fail_on_tamper & {*signs, "any"}) and bool(signs)
+    settled = not any(result.status is TestStatus.CHECKER_FAILED for result in results)
     return Verdict(
-        reward=1.0 if passed else 0.0,
+        reward=reward if settled and not convicted else 0.0,
         tests=tuple(results),
-        failure_reason="" if passed else first or "no_code",
+        failure_reason=_reason(first if results else "no_code", convicted, reward, settled),
         integrity=plan.integrity,
         isolation=state.isolation,
         provider=state.provider,
-        tamper=tuple(dict.fromkeys(tamper)),
+        tamper=tuple(signs),
+        evidence=signs,
+        groups=groups,
     )
 
 
-def _judge_in_process(plan: Plan, outcome: StepOutcome, status: TestStatus, why: str) -> tuple[TestStatus, str]:
-    """A failed assertion is a wrong answer; a pass needs the plan's nonce as the last line of output."""
-    costs = _costs(outcome)
-    if status is TestStatus.RUNTIME_ERROR and _last_line(costs.stderr).startswith("AssertionError"):
-        return TestStatus.WRONG_ANSWER, why
-    if status is TestStatus.PASSED and costs.stdout.rstrip(b"\n").rpartition(b"\n")[2] != planned_nonce(plan):
-        return TestStatus.WRONG_ANSWER, "check did not return"
-    return status, why
+_GOOD = (TestStatus.PASSED, TestStatus.SKIPPED)
 
 
-def result_codes(verdict: Verdict) -> list[int | bool]:
-    """code_gen's `result`: true for a pass, -2 wrong answer, -3 time limit, -4 the rest; ends where testing did."""
-    codes: list[int | bool] = []
-    for result in verdict.tests:
-        if result.status is TestStatus.PASSED:
-            codes.append(True)
-        elif result.status is not TestStatus.SKIPPED:
-            codes.append(_CODES.get(result.status, -4))
-    return codes
+def _reason(first: str, convicted: bool, reward: float, settled: bool) -> str:
+    """Why the reward is not full."""
+    if not settled:
+        return TestStatus.CHECKER_FAILED.value
+    if convicted:
+        return "tampered"
+    return "" if reward == 1.0 else first or "partial"
 
 
-def result_metadata(task: CodingTask, verdict: Verdict, state: State | None) -> dict[str, object]:
-    """code_gen's `metadata`: the first failure's error, input, output and expectation, or the time it all took."""
-    failed = next((result for result in verdict.tests if result.status is not TestStatus.PASSED), None)
-    if failed is None or state is None or failed.index >= len(state.outcomes):
-        return {"execution time": sum(result.wall_time_s for result in verdict.tests)}
-    code = _CODES.get(failed.status, -4)
-    outcome, tests = state.outcomes[failed.index], task.tests
-    inputs, expected = "", ""
-    if isinstance(tests, StdinTests):
-        inputs, expected = tests.inputs[failed.index], tests.outputs[failed.index]
-    elif isinstance(tests, FunctionTests):
-        inputs, expected = _short(tests.calls[failed.index]), _short(tests.outputs[failed.index])
-    return {
-        "error_code": code,
-        "error_message": f"{_ERROR_NAMES[code]}: {failed.reason}",
-        "inputs": _cut(inputs),
-        "output": _cut(_returned(outcome) if isinstance(tests, FunctionTests) else _printed(outcome)),
-        "expected": _cut(expected),
-    }
+def _failed_build(task: CodingTask, plan: Plan, state: State) -> _Judged | None:
+    """What a build that failed means: of the answer, that it does not compile; of the row's own, that nobody knows."""
+    for build, outcome in zip(plan.builds, state.builds, strict=False):
+        if outcome.status is Status.OK:
+            continue
+        own = isinstance(task.checker, ProgramChecker) and build.name == "checker"
+        language = task.checker.language if own and isinstance(task.checker, ProgramChecker) else task.language
+        if outcome.status is Status.START_ERROR:
+            raise missing(language)
+        if outcome.status is Status.WALL_TIME_LIMIT and outcome.cpu_time_s < COMPILE_LIMITS.cpu_time_s / 2:
+            raise DeadlineExceeded(f"{build.run.name} got too little CPU: {outcome.cpu_time_s:.1f} s")
+        if build.name != "answer":
+            return _Judged(TestStatus.CHECKER_FAILED, f"the row's {build.name} failed: {_build_words(outcome)}")
+        return _Judged(TestStatus.COMPILE_ERROR, _build_words(outcome))
+    return None
 
 
-def _printed(outcome: StepOutcome) -> str:
-    return _costs(outcome).stdout.decode("utf-8", "replace")
+def _build_words(outcome: Outcome) -> str:
+    """What a compiler said, or which of its caps it met."""
+    if outcome.status in _LIMITS:
+        return f"the compiler met its {_LIMITS[outcome.status][1].format(COMPILE_LIMITS)}"
+    if outcome.signal == signals.SIGXFSZ or b"File size limit exceeded" in outcome.stderr:
+        return f"the compiler met its file size limit of {COMPILE_LIMITS.file_bytes} bytes"
+    text = outcome.stderr[: 4 * _MESSAGE_CHARS].decode("utf-8", "replace").strip()
+    return "\n".join(_plain(line, 300) for line in text.split("\n"))[:_MESSAGE_CHARS]
 
 
-def _returned(outcome: StepOutcome) -> str:
-    """The value that a function gave, as text; empty when it gave none."""
+def _results(task: CodingTask, plan: Plan, state: State) -> list[TestResult]:
+    expected = _expected(task, state)
+    if isinstance(expected, str):
+        return [TestResult(0, TestStatus.CHECKER_FAILED, expected)]
+    results = []
+    for index, outcome in enumerate(state.outcomes):
+        if outcome is None:
+            results.append(TestResult(index, TestStatus.SKIPPED, "an earlier test of its group failed"))
+            continue
+        judged = _judge_one(task, index, outcome, expected)
+        if plan.integrity == "in_process":
+            judged = _judge_in_process(plan, outcome, judged)
+        costs = answers_outcome(outcome)
+        results.append(
+            TestResult(
+                index,
+                judged.status,
+                judged.reason,
+                judged.points,
+                costs.cpu_time_s,
+                costs.wall_time_s,
+                costs.peak_memory_bytes,
+            )
+        )
+    return results
+
+
+def _expected(task: CodingTask, state: State) -> tuple[object, ...] | str:
+    """The reference's values, or why there are none."""
+    if not isinstance(task.tests, ReferenceTests):
+        return ()
     try:
-        reply = parse_reply(_costs(outcome).channel)
-        return _short(decode(reply["value"])) if "value" in reply else ""
-    except (BadReply, RecursionError):
-        return ""
+        return tuple(expected_values(task.tests, state.builds[0])) if state.builds else "the reference was not run"
+    except ReferenceFailed as failed:
+        return str(failed)
 
 
-def _cut(text: str, length: int = 300) -> str:
-    """As code_gen cuts; lone surrogates, which UTF-8 can't carry, become question marks."""
-    cut = text if len(text) <= length else text[: length // 2] + "...(truncated)..." + text[-length // 2 :]
-    return cut.encode("utf-8", "replace").decode("utf-8")
+def _judge_in_process(plan: Plan, outcome: StepOutcome, judged: _Judged) -> _Judged:
+    """A failed assertion is a wrong answer; a pass needs the plan's nonce as the last line of output."""
+    costs = answers_outcome(outcome)
+    last = _last_line(costs.stderr)
+    if judged.status is TestStatus.RUNTIME_ERROR and last.startswith("AssertionError"):
+        return _Judged(TestStatus.WRONG_ANSWER, judged.reason)
+    if judged.status is TestStatus.RUNTIME_ERROR and last.startswith("ModuleNotFoundError: No module named 'pytest'"):
+        raise ToolchainMissing("the sandboxes have no pytest; run `apt-get install python3-pytest` on this machine")
+    if judged.status is TestStatus.PASSED and costs.stdout.rstrip(b"\n").rpartition(b"\n")[2] != planned_nonce(plan):
+        return _Judged(TestStatus.WRONG_ANSWER, "check did not return")
+    return judged

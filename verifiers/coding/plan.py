@@ -5,20 +5,27 @@ from __future__ import annotations
 import hashlib
 import re
 from dataclasses import replace
-from typing import Literal
 
-from sandbox_gym.contract import Answer, Dialogue, Plan, Program, Run
+from sandbox_gym.contract import Answer, Build, Dialogue, Plan, Program, Run, Step
 from sandbox_gym.errors import RequestError
 from sandbox_gym.limits import Limits
+from sandbox_gym.verifiers.coding.checkers import ProgramChecker
+from sandbox_gym.verifiers.coding.checking import checker_plan
 from sandbox_gym.verifiers.coding.extract import extract_code
+from sandbox_gym.verifiers.coding.programs import (
+    RECURSION_LIMIT,
+    answer_program,
+    encoded,
+    image_for,
+    python_program,
+)
+from sandbox_gym.verifiers.coding.reference import ReferenceTests
+from sandbox_gym.verifiers.coding.shapes import CheckTests, StdinTests
 from sandbox_gym.verifiers.coding.split import closing_body, why_not_isolated
-from sandbox_gym.verifiers.coding.task import CheckTests, CodingTask, StdinTests
+from sandbox_gym.verifiers.coding.task import CodingTask
 from sandbox_gym.verifiers.coding.wire import MAX_MESSAGE, frame_call
 
 __all__ = ["candidate_source", "in_process_source", "make_plan", "nonce", "planned_nonce", "why_not_isolated"]
-
-RECURSION_LIMIT = 50_000
-"""As LiveCodeBench's prelude sets it."""
 
 
 def make_plan(task: CodingTask, answer: Answer) -> Plan:
@@ -32,57 +39,82 @@ def make_plan(task: CodingTask, answer: Answer) -> Plan:
     tests = task.tests
     if isinstance(tests, CheckTests):
         return _check_plan(task, tests, code)
-    source = _bytes(code)
     if isinstance(tests, StdinTests):
-        program = _program("fork", source)
-        inputs = [_bytes(text) for text in tests.inputs]
+        return _stdin_plan(task, tests, code)
+    builds: tuple[Build, ...] = ()
+    if isinstance(tests, ReferenceTests):
+        source, name, field = candidate_source(tests.prompt, tests.entry_point, code), tests.entry_point, "base_input"
+        builds = (_reference(task, tests),)
     else:
-        program = replace(_program("call", source), entry_point=tests.fn_name)
-        inputs = [_framed(call, index) for index, call in enumerate(tests.calls)]
-    steps = tuple(Run(f"test-{index}", program, data, task.limits) for index, data in enumerate(inputs))
-    return Plan(steps, early_stop=task.early_stop)
+        source, name, field = code, tests.fn_name, "unit_tests.inputs"
+    program = replace(python_program("call", encoded(source)), entry_point=name)
+    steps = tuple(
+        Run(f"test-{index}", program, _framed(call, f"{field}[{index}]"), task.limits)
+        for index, call in enumerate(tests.calls)
+    )
+    return _plan(task, steps, builds)
 
 
-def _framed(call: tuple[object, ...], index: int) -> bytes:
+def _plan(task: CodingTask, steps: tuple[Step, ...], builds: tuple[Build, ...], image: str = "python") -> Plan:
+    groups = tuple(group.tests for group in task.scoring.groups)
+    return Plan(steps, image, early_stop=task.early_stop, builds=builds, groups=groups)
+
+
+def _stdin_plan(task: CodingTask, tests: StdinTests, code: str) -> Plan:
+    program, build, limits = answer_program(task.language, code, task.limits)
+    builds = () if build is None else (build,)
+    runs = [Run(f"test-{index}", program, encoded(text), limits) for index, text in enumerate(tests.inputs)]
+    if not isinstance(task.checker, ProgramChecker):
+        return _plan(task, tuple(runs), builds, image_for(task.language))
+    checker = checker_plan(task.checker, task.limits)
+    steps = tuple(
+        checker.step(run.name, run, given, expected)
+        for run, given, expected in zip(runs, tests.inputs, tests.outputs, strict=True)
+    )
+    image = image_for(task.language, task.checker.language)
+    return _plan(task, steps, (*builds, *checker.builds), image)
+
+
+def _reference(task: CodingTask, tests: ReferenceTests) -> Build:
+    """All calls of the row's own solution, in one process of the judge's box."""
+    frames = b"".join(_framed(call, f"base_input[{index}]") for index, call in enumerate(tests.calls))
+    program = replace(python_program("call", encoded(tests.reference)), entry_point=tests.entry_point)
+    patient = replace(task.limits, cpu_time_s=task.limits.cpu_time_s * 10, wall_time_s=task.limits.wall_time_s * 10)
+    return Build("reference", Run("reference", program, frames, patient), place="judge")
+
+
+def _framed(call: tuple[object, ...], field: str) -> bytes:
     frame = frame_call(call)
     if len(frame) > MAX_MESSAGE:
-        field = f"verifier_metadata.unit_tests.inputs[{index}]"
+        field = f"verifier_metadata.{field}"
         raise RequestError(field, f"takes {len(frame)} bytes as a call", f"keep it below {MAX_MESSAGE}")
     return frame
 
 
-def _bytes(text: str) -> bytes:
-    return text.encode("utf-8", "surrogatepass")
-
-
-def _program(mode: Literal["fork", "call"], source: bytes) -> Program:
-    return Program(mode, {"main.py": source}, recursion_limit=RECURSION_LIMIT, implicit_imports=True)
-
-
-def candidate_source(tests: CheckTests, code: str) -> str:
+def candidate_source(prompt: str, entry_point: str, code: str) -> str:
     """The candidate's module: the prompt's imports and helpers, then its code; a completion continues the prompt."""
-    if not tests.prompt:
+    if not prompt:
         return code
-    name = re.escape(tests.entry_point)
+    name = re.escape(entry_point)
     statement = rf"^[ \t]*(?:async[ \t]+)?(?:def|class)[ \t]+{name}\b"
     defines = re.search(rf"{statement}|^{name}[ \t]*(?::[^=\n]+)?=(?!=)", code, re.M)
     if not defines:
-        return tests.prompt + ("" if tests.prompt.endswith("\n") else "\n") + code
+        return prompt + ("" if prompt.endswith("\n") else "\n") + code
     futures = "".join(f"{line}\n" for line in _FUTURE.findall(code))  # only the top of a module may hold them
-    return f"{futures}{tests.prompt.rstrip()}\n{closing_body(tests.prompt)}\n\n{_FUTURE.sub('', code)}"
+    return f"{futures}{prompt.rstrip()}\n{closing_body(prompt)}\n\n{_FUTURE.sub('', code)}"
 
 
 _FUTURE = re.compile(r"^from __future__ import [\w, ]+$", re.M)
 
 
 def _check_plan(task: CodingTask, tests: CheckTests, code: str) -> Plan:
-    source = candidate_source(tests, code)
+    source = candidate_source(tests.prompt, tests.entry_point, code)
     why = why_not_isolated(tests)
     if why:
-        program = _program("fork", _bytes(in_process_source(tests, source)))
+        program = python_program("fork", encoded(in_process_source(tests, source)))
         return Plan((Run("check", program, b"", task.limits),), integrity="in_process")
-    candidate = replace(_program("call", _bytes(source)), entry_point=tests.entry_point)
-    hidden = _bytes(f"{tests.prompt.rstrip()}\n{closing_body(tests.prompt)}\n\n{tests.test}\n")
+    candidate = replace(python_program("call", encoded(source)), entry_point=tests.entry_point)
+    hidden = encoded(f"{tests.prompt.rstrip()}\n{closing_body(tests.prompt)}\n\n{tests.test}\n")
     asker = Program("ask", {"main.py": hidden}, entry_point=tests.entry_point, recursion_limit=RECURSION_LIMIT)
     asker = replace(asker, implicit_imports=True)
     patient = _patient(task.limits)

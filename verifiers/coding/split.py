@@ -9,7 +9,8 @@ from __future__ import annotations
 import ast
 import builtins
 
-from sandbox_gym.verifiers.coding.task import CheckTests, parse_trusted
+from sandbox_gym.verifiers.coding.shapes import CheckTests
+from sandbox_gym.verifiers.coding.syntax import UNPARSEABLE, parse_trusted
 
 _PRELUDE = """
     string re datetime collections heapq bisect copy math random statistics itertools functools operator io sys json
@@ -24,10 +25,13 @@ _REFLECTION = {"globals", "inspect"}
 def why_not_isolated(tests: CheckTests) -> str:
     """Why the test must share a process with the candidate; empty when it need not."""
     try:
-        tree = parse_trusted(f"{tests.prompt}\n{closing_body(tests.prompt)}\n{tests.test}")
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        tree = parse_trusted(f"{tests.prompt}\n{closing_body(tests.prompt)}\n{tests.written or tests.test}")
+    except UNPARSEABLE:
         return "the test does not parse behind the prompt"
-    names = {"candidate", tests.entry_point, *_check_parameter(tree)}
+    names = {"candidate", *tests.names, *_check_parameter(tree)}
+    foreign = _foreign_modules(tree, tests.module) if tests.style != "check" else set()
+    if foreign:
+        return f"the test imports {', '.join(sorted(foreign))}, whose objects can't cross between boxes"
     classes = {node.name for node in ast.walk(tree) if isinstance(node, ast.ClassDef)}
     functions = {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)}
     functions |= {name for name, value in vars(builtins).items() if callable(value)}
@@ -45,9 +49,35 @@ def closing_body(prompt: str) -> str:
     """A prompt that ends in a bare signature is made whole, so that it parses before the real definition."""
     try:
         parse_trusted(prompt)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    except UNPARSEABLE:
         return "    pass"
     return ""
+
+
+def _foreign_modules(tree: ast.Module, module: str) -> set[str]:
+    """What a test imports that may reach the answer otherwise than by values: files, streams, clocks, patches, types
+    that can't cross. Only modules that are known not to count as harmless."""
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module != module:
+            names = {f"{node.module}.{alias.name}" for alias in node.names}
+            found |= names & {"unittest.mock"} or {node.module or "."}
+        elif isinstance(node, ast.Name | ast.arg):
+            name = node.id if isinstance(node, ast.Name) else node.arg
+            found |= {name} & _FIXTURES
+    return found - _HARMLESS
+
+
+_HARMLESS = frozenset(
+    (
+        *("unittest", "pytest", "math", "cmath", "collections", "itertools", "functools", "json", "re", "string"),
+        *("typing", "operator", "textwrap", "copy", "heapq", "bisect", "statistics", "__future__"),
+    )
+)
+_FIXTURES = frozenset(("capsys", "capfd", "monkeypatch", "tmp_path", "tmpdir", "caplog", "recwarn", "open"))
+"""pytest's own, and open: they see what happens in the test's process only."""
 
 
 def _check_parameter(tree: ast.Module) -> list[str]:

@@ -47,9 +47,25 @@ def parse_reply(channel: bytes) -> dict[str, object]:
     """The one reply in `channel`: {"value": V}, {"error": {...}} or {"bad_value": text}. Raises BadReply."""
     if len(channel) < 4:
         raise BadReply("the function gave no answer")
-    body = channel[4:]
-    if int.from_bytes(channel[:4], "big") != len(body) or len(body) > MAX_MESSAGE:
+    if int.from_bytes(channel[:4], "big") != len(channel) - 4:
         raise BadReply("the answer's length is not what it says")
+    return _parse_body(channel[4:])
+
+
+def parse_replies(channel: bytes) -> list[dict[str, object]]:
+    """Replies that follow each other. Raises BadReply."""
+    replies = []
+    start = 0
+    while start < len(channel):
+        size = int.from_bytes(channel[start : start + 4], "big")
+        replies.append(_parse_body(channel[start + 4 : start + 4 + size]))
+        start += 4 + size
+    return replies
+
+
+def _parse_body(body: bytes) -> dict[str, object]:
+    if len(body) > MAX_MESSAGE:
+        raise BadReply("the answer is too long")
     if nesting(body) > MAX_DEPTH:
         raise BadReply("the answer nests too deeply")
     try:

@@ -1,0 +1,216 @@
+"""One plan in the boxes that were leased for it: builds first, then steps, each in its place, until there is enough.
+
+Owns the order of a plan's runs and which of two boxes each is for; knows neither pools, retries nor what a run earns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, replace
+from typing import Final
+
+import structlog
+
+from sandbox_gym.builds import Builds, build_key
+from sandbox_gym.contract import (
+    Build,
+    Checked,
+    CheckedOutcome,
+    Dialogue,
+    Outcome,
+    Plan,
+    Program,
+    Run,
+    State,
+    Status,
+    Step,
+    StepOutcome,
+    answers_outcome,
+)
+from sandbox_gym.errors import BoxLost, ProviderDown
+from sandbox_gym.limits import Limits
+from sandbox_gym.sandbox.api import Box, SupportsDialogue
+
+STARVED: Final = 0.2
+"""Who ran out of wall time on a busy machine after this share of the CPU time may have been starved."""
+_log = structlog.get_logger(__name__)
+
+
+def boxes_for(plan: Plan) -> int:
+    """One for the answer; a second where a test, a checker or a build must not share it."""
+    apart = any(isinstance(step, Dialogue | Checked) for step in plan.steps)
+    return 2 if apart or any(build.place == "judge" for build in plan.builds) else 1
+
+
+def answers_run(step: Step) -> Run:
+    """The run of a step that holds the answer's program."""
+    if isinstance(step, Dialogue):
+        return step.candidate
+    return step.answer if isinstance(step, Checked) else step
+
+
+def runs_of(plan: Plan) -> list[Run]:
+    """Every run of a plan, builds first."""
+    runs = [build.run for build in plan.builds]
+    for step in plan.steps:
+        if isinstance(step, Dialogue):
+            runs += [step.asker, step.candidate]
+        elif isinstance(step, Checked):
+            runs += [step.answer, step.checker]
+        else:
+            runs.append(step)
+    return runs
+
+
+@dataclass(frozen=True)
+class QuietSlot:
+    """When a time limit is doubted, and where the run is tried once more."""
+
+    busy: Callable[[], bool]
+    slot: Callable[[], AbstractAsyncContextManager[None]]
+
+    def doubts(self, outcome: Outcome, limits: Limits) -> bool:
+        """Whether a program that was over its time limit by little, or that was starved, met a busy machine."""
+        if outcome.status is Status.CPU_TIME_LIMIT:
+            near = outcome.exit_code is not None  # it ended by itself, within the guest's grace of 20 %
+        else:
+            near = outcome.status is Status.WALL_TIME_LIMIT and outcome.cpu_time_s >= STARVED * limits.cpu_time_s
+        return near and self.busy()
+
+
+class PlanRun:
+    """One try of a plan. `boxes[0]` is the answer's; `boxes[1]`, where there is one, never runs an answer."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        boxes: Sequence[Box],
+        builds: Builds,
+        quiet: QuietSlot,
+        passed: Callable[[int, StepOutcome], bool],
+    ) -> None:
+        self._plan = plan
+        self._boxes = boxes
+        self._builds = builds
+        self._quiet = quiet
+        self._passed = passed
+        self._artifacts: dict[str, tuple[str, bytes]] = {}
+
+    async def state(self, provider: str) -> State:
+        """Everything that was run. Raises BoxLost and ProviderDown."""
+        isolation = self._boxes[0].isolation
+        built = await self._build(provider)
+        if any(outcome.status is not Status.OK for outcome in built):
+            return State((), isolation, provider, tuple(built))
+        outcomes: list[StepOutcome | None] = []
+        for size in self._plan.groups or (len(self._plan.steps),):
+            await self._run_group(outcomes, len(outcomes) + size)
+        while outcomes and outcomes[-1] is None:
+            outcomes.pop()
+        return State(tuple(outcomes), isolation, provider, tuple(built))
+
+    # -- builds
+
+    async def _build(self, provider: str) -> list[Outcome]:
+        built: list[Outcome] = []
+        for build in self._plan.builds:
+            key = build_key(build, self._plan.image, provider)
+            outcome = await self._builds.outcome(key, lambda build=build: self._make(build))  # type: ignore[misc]
+            if outcome.status is Status.OK and build.artifact:
+                self._artifacts[build.name] = (build.artifact, outcome.stdout)
+            built.append(replace(outcome, stdout=b"") if build.artifact else outcome)
+            if outcome.status is not Status.OK:
+                break
+        return built
+
+    async def _make(self, build: Build) -> Outcome:
+        box = self._boxes[0] if build.place == "answer" else self._boxes[1]
+        return await self._one(box, build.run)
+
+    def _whole(self, run: Run) -> Run:
+        """The run with the artifacts that its program needs."""
+        if not run.program.needs:
+            return run
+        return replace(run, program=self._whole_program(run.program))
+
+    def _whole_program(self, program: Program) -> Program:
+        made = dict(self._artifacts[name] for name in program.needs)
+        return replace(program, files={**program.files, **made}, needs=())
+
+    # -- steps
+
+    async def _run_group(self, outcomes: list[StepOutcome | None], end: int) -> None:
+        """Run the steps from `len(outcomes)` to `end`; what early stop leaves out is None."""
+        steps = self._plan.steps
+        while len(outcomes) < end:
+            batch = _batch(steps[len(outcomes) : end])
+            if isinstance(batch[0], Dialogue):
+                go_on = self._keep(outcomes, await self._converse(batch[0]))
+            else:
+                go_on = await self._run_batch(outcomes, [step for step in batch if not isinstance(step, Dialogue)])
+            if not go_on:
+                outcomes += [None] * (end - len(outcomes))
+
+    def _keep(self, outcomes: list[StepOutcome | None], outcome: StepOutcome) -> bool:
+        """Record; whether to go on."""
+        outcomes.append(outcome)
+        return not self._plan.early_stop or self._passed(len(outcomes) - 1, outcome)
+
+    async def _run_batch(self, outcomes: list[StepOutcome | None], batch: list[Run | Checked]) -> bool:
+        """Run until the batch is through, early stop ends it (False), or a time limit is doubted and tried again."""
+        runs = [self._whole(answers_run(step)) for step in batch]
+        doubted = False
+        async with self._boxes[0].run_all(runs) as results:
+            position = 0
+            async for outcome in results:
+                if self._quiet.doubts(outcome, runs[position].limits):
+                    doubted = True
+                    break
+                if not self._keep(outcomes, await self._checked(batch[position], outcome)):
+                    return False
+                position += 1
+        if doubted:
+            _log.info("time_limit_doubted", run=runs[position].name, status=outcome.status.value)
+            async with self._quiet.slot():
+                again = await self._one(self._boxes[0], runs[position])
+            return self._keep(outcomes, await self._checked(batch[position], again))
+        return True
+
+    async def _checked(self, step: Run | Checked, outcome: Outcome) -> StepOutcome:
+        if not isinstance(step, Checked):
+            return outcome
+        if outcome.status is not Status.OK:
+            return CheckedOutcome(outcome, None)
+        checker = self._whole(step.checker)
+        if step.output_file:
+            files = {**checker.program.files, step.output_file: outcome.stdout}
+            checker = replace(checker, program=replace(checker.program, files=files))
+        else:
+            checker = replace(checker, stdin=outcome.stdout)
+        return CheckedOutcome(outcome, await self._one(self._boxes[1], checker))
+
+    async def _converse(self, dialogue: Dialogue) -> StepOutcome:
+        judges_box = self._boxes[1]
+        if not isinstance(judges_box, SupportsDialogue):
+            raise ProviderDown(f"{judges_box.box_id} can't be joined with another box")
+        whole = replace(dialogue, asker=self._whole(dialogue.asker), candidate=self._whole(dialogue.candidate))
+        outcome = await judges_box.converse(whole, self._boxes[0])
+        if self._quiet.doubts(answers_outcome(outcome), dialogue.candidate.limits):
+            async with self._quiet.slot():
+                outcome = await judges_box.converse(whole, self._boxes[0])
+        return outcome
+
+    async def _one(self, box: Box, run: Run) -> Outcome:
+        async with box.run_all([run]) as results:
+            async for outcome in results:
+                return outcome
+        raise BoxLost(f"{box.box_id} gave no outcome")
+
+
+def _batch(steps: Sequence[Step]) -> Sequence[Step]:
+    """The first dialogue, or all steps before the next one: they travel in one round trip."""
+    if isinstance(steps[0], Dialogue):
+        return steps[:1]
+    end = next((index for index, step in enumerate(steps) if isinstance(step, Dialogue)), len(steps))
+    return steps[:end]

@@ -1,0 +1,118 @@
+"""How a program's output is judged: by a rule for text, or by a program of the row's own.
+
+Sources: LiveCodeBench's stdio grader (`lines`), Kattis's default output validator and its flags (`tokens`, `float`),
+the ICPC output validator and testlib's checkers and interactors (programs).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal, cast
+
+from sandbox_gym.errors import RequestError
+from sandbox_gym.verifiers.coding.fields import ROOT, choice, flag, mapping, positive, text, texts, wrong
+from sandbox_gym.verifiers.coding.languages import Language, language_named
+
+FIELD = f"{ROOT}.checker"
+_TEXT_TYPES = ("lines", "exact", "tokens", "float", "unordered_lines")
+MAX_SOURCE = 4 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class TextChecker:
+    """A rule for text. `lines`: LiveCodeBench's; `exact`: byte for byte; `tokens`: words, white space between them of
+    any kind; `unordered_lines`: the same lines in any order."""
+
+    kind: Literal["lines", "exact", "tokens", "unordered_lines"] = "lines"
+    case_sensitive: bool = True
+    space_sensitive: bool = False
+    """Tokens: the white space must be the same too."""
+    absolute: float | None = None
+    """Numbers may differ by so much, or"""
+    relative: float | None = None
+    """by this share of the expected number."""
+    presentation_errors: bool = False
+    """Output that is right but for its white space is a presentation error, not a pass."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramChecker:
+    """A program that judges, in a box of its own. `kattis`: `checker input answer feedback/ [args] < output`, exit 42
+    right, 43 wrong; `testlib`: `checker input output answer [args]`, exit 0 right. `interactive`: it talks to the
+    answer's program over standard input and output instead."""
+
+    source: str
+    language: Language
+    style: Literal["kattis", "testlib"] = "kattis"
+    args: tuple[str, ...] = ()
+    files: Mapping[str, str] = field(default_factory=dict)
+    """Further files beside the source, as testlib.h."""
+    interactive: bool = False
+    full_score: float = 1.0
+    """A score that the program gives counts as a share of this."""
+
+
+Checker = TextChecker | ProgramChecker
+
+
+def parse_checker(row: Mapping[str, object]) -> Checker:
+    """The row's `checker`: a type's name or an object; `float_tolerance` alone makes `lines` tolerant."""
+    tolerance = positive(row, "float_tolerance")
+    value = row.get("checker")
+    if value is None:
+        return TextChecker(absolute=tolerance, relative=tolerance)
+    if isinstance(value, str):
+        value = {"type": value}
+    spec = mapping(value, FIELD, f"give one of {', '.join((*_TEXT_TYPES, 'program'))}, or an object with a type")
+    kind = choice(spec, "type", (*_TEXT_TYPES, "program"), FIELD)
+    return _program(spec) if kind == "program" else _text(spec, kind, tolerance)
+
+
+def _text(spec: Mapping[str, object], kind: str, tolerance: float | None) -> TextChecker:
+    either = positive(spec, "float_tolerance", FIELD) or tolerance
+    absolute = positive(spec, "float_absolute_tolerance", FIELD) or either
+    relative = positive(spec, "float_relative_tolerance", FIELD) or either
+    if kind == "float":
+        kind = "tokens"
+        if absolute is None and relative is None:
+            absolute = relative = 1e-6
+    if kind in ("exact", "unordered_lines") and (absolute or relative):
+        remedy = "use lines, tokens or float with a tolerance"
+        raise RequestError(f"{FIELD}.float_tolerance", f"does not go with {kind}", remedy)
+    if kind == "lines" and absolute != relative:
+        remedy = "give float_tolerance for both, or use float or tokens"
+        raise RequestError(f"{FIELD}.float_absolute_tolerance", "and the relative one differ for lines", remedy)
+    return TextChecker(
+        kind=cast(Literal["lines", "exact", "tokens", "unordered_lines"], kind),
+        case_sensitive=flag(spec, "case_sensitive", FIELD, default=True),
+        space_sensitive=flag(spec, "space_sensitive", FIELD),
+        absolute=absolute,
+        relative=relative,
+        presentation_errors=flag(spec, "presentation_errors", FIELD),
+    )
+
+
+def _program(spec: Mapping[str, object]) -> ProgramChecker:
+    source = text(spec, "source", FIELD)
+    if not source.strip():
+        raise RequestError(f"{FIELD}.source", "is missing", "give the checker's source")
+    name = text(spec, "language", FIELD) or "python"
+    language = language_named(name)
+    if language is None:
+        raise wrong(f"{FIELD}.language", name, "give a language that `sandbox-gym doctor` lists")
+    files = mapping(spec.get("files") or {}, f"{FIELD}.files", "give an object of names and texts")
+    for path, content in files.items():
+        if not isinstance(content, str) or "/" in path or path in ("", ".", ".."):
+            raise wrong(f"{FIELD}.files", path, "give plain file names and texts")
+    if len(source) + sum(len(str(content)) for content in files.values()) > MAX_SOURCE:
+        raise RequestError(f"{FIELD}.source", "is too long", f"keep sources below {MAX_SOURCE} characters")
+    return ProgramChecker(
+        source=source,
+        language=language,
+        style=cast(Literal["kattis", "testlib"], choice(spec, "style", ("kattis", "testlib"), FIELD)),
+        args=texts(spec.get("args") or [], f"{FIELD}.args"),
+        files={path: str(content) for path, content in files.items()},
+        interactive=flag(spec, "interactive", FIELD),
+        full_score=positive(spec, "full_score", FIELD) or 1.0,
+    )

@@ -1,0 +1,80 @@
+"""A row's fields read one by one: what is wrong names the field, the value and the remedy."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from collections.abc import Mapping, Sequence
+
+from sandbox_gym.errors import RequestError
+
+ROOT = "verifier_metadata"
+
+
+def wrong(field: str, value: object, remedy: str) -> RequestError:
+    """The error that a field's value deserves, the value shown in short."""
+    try:
+        shown = repr(value)
+    except (ValueError, RecursionError):  # integers of over 4,300 digits have no decimal text
+        shown = f"a {type(value).__name__} too large to show"
+    return RequestError(field, f"is {shown[:80]}{'…' if len(shown) > 80 else ''}", remedy)
+
+
+def positive(row: Mapping[str, object], name: str, root: str = ROOT, *, zero: bool = False) -> float | None:
+    """A finite number above zero, or from zero on; None where the row has none."""
+    value = row.get(name)
+    if value is None:
+        return None
+    number = math.nan
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        with contextlib.suppress(OverflowError):  # such an integer is as wrong as infinity
+            number = float(value)
+    if not math.isfinite(number) or number < 0 or (number == 0 and not zero):
+        bound = "not less than" if zero else "greater than"
+        raise wrong(f"{root}.{name}", value, f"give a finite number {bound} zero, or leave it out")
+    return number
+
+
+def flag(row: Mapping[str, object], name: str, root: str = ROOT, *, default: bool = False) -> bool:
+    value = row.get(name)
+    if value is None:
+        return default
+    if not isinstance(value, bool):
+        raise wrong(f"{root}.{name}", value, "give true or false")
+    return value
+
+
+def choice(row: Mapping[str, object], name: str, allowed: Sequence[str], root: str = ROOT) -> str:
+    """One of `allowed`; the first where the row has none."""
+    value = row.get(name)
+    if value is None:
+        return allowed[0]
+    if not isinstance(value, str) or value not in allowed:
+        raise wrong(f"{root}.{name}", value, f"give one of {', '.join(allowed)}")
+    return value
+
+
+def text(row: Mapping[str, object], name: str, root: str = ROOT, *, remedy: str = "give a string") -> str:
+    """A string; empty where the row has none."""
+    value = row.get(name)
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        raise wrong(f"{root}.{name}", value, remedy)
+    return value
+
+
+def texts(value: object, field: str) -> tuple[str, ...]:
+    """A list of strings."""
+    if not isinstance(value, list):
+        raise wrong(field, value, "give a list of strings")
+    for index, item in enumerate(value):
+        if not isinstance(item, str):
+            raise wrong(f"{field}[{index}]", item, "give a string")
+    return tuple(value)
+
+
+def mapping(value: object, field: str, remedy: str) -> Mapping[str, object]:
+    if not isinstance(value, Mapping):
+        raise wrong(field, value, remedy)
+    return value

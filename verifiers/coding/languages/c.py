@@ -1,0 +1,15 @@
+"""C, by GCC."""
+
+from sandbox_gym.verifiers.coding.languages.language import Language
+
+C = Language(
+    name="c",
+    aliases=("c11", "c17", "gcc"),
+    source="main.c",
+    toolchain="/usr/bin/gcc",
+    package="gcc libc6-dev",
+    version=("/usr/bin/gcc", "--version"),
+    compile=("/usr/bin/gcc", "-std=gnu17", "-O2", "-pipe", "-w", "-o", "{artifact}", "{source}", "-lm"),
+    artifact="main",
+    run=("./{artifact}",),
+)

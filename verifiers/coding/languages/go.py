@@ -1,0 +1,18 @@
+"""Go, by Debian's compiler, with its standard library and without modules."""
+
+from sandbox_gym.verifiers.coding.languages.language import Language
+
+GO = Language(
+    name="go",
+    aliases=("golang",),
+    source="main.go",
+    toolchain="/usr/bin/go",
+    package="golang-go",
+    version=("/usr/bin/go", "version"),
+    compile=("/usr/bin/go", "build", "-trimpath", "-ldflags=-s -w", "-o", "{artifact}", "{source}"),
+    artifact="main",
+    run=("./{artifact}",),
+    env={"GO111MODULE": "off", "GOFLAGS": "", "GOPATH": "/tmp/go", "GOCACHE": "/tmp/go-cache", "GOPROXY": "off"},
+    memory_extra_mb=32,
+    memory_signs=(b"fatal error: runtime: out of memory", b"runtime: cannot allocate memory"),
+)

@@ -1,0 +1,73 @@
+"""What a language is to a judge: how its source is named, compiled and run, and what its start costs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from sandbox_gym.limits import MIB, Limits
+
+
+@dataclass(frozen=True, slots=True)
+class Language:
+    """One language. In `compile` and `run`, `{source}`, `{main}` (the source's name without its ending), `{artifact}`
+    and `{memory_mb}` (the row's memory limit) are filled in."""
+
+    name: str
+    aliases: tuple[str, ...]
+    """Other names that rows give it; all are tags of fenced blocks too."""
+    source: str
+    toolchain: str
+    """The program without which nothing works, as an absolute path."""
+    package: str
+    """Debian's package that brings it."""
+    version: tuple[str, ...]
+    """What prints its version."""
+    run: tuple[str, ...]
+    compile: tuple[str, ...] = ()
+    artifact: str = ""
+    """The one file that `compile` leaves and `run` needs."""
+    time_factor: float = 1.0
+    """A row's CPU time limit is multiplied by this, then `start_s` is added."""
+    start_s: float = 0.0
+    memory_extra_mb: int = 0
+    """What the runtime itself takes beside the program's own memory."""
+    env: Mapping[str, str] = field(default_factory=dict)
+    memory_signs: tuple[bytes, ...] = ()
+    """In the last of stderr: the program was ended by its runtime for want of memory."""
+    source_name: re.Pattern[str] | None = None
+    """Where the source itself decides its name: the first group of the first match, in place of `source`'s stem."""
+    fences: tuple[str, ...] = ()
+    """Further tags of fenced blocks that hold it."""
+    forks: bool = False
+    """Runs as a fork of the guest's own interpreter, which costs a tenth of a start."""
+
+    @property
+    def tags(self) -> frozenset[str]:
+        return frozenset({self.name, *self.aliases})
+
+    def limits(self, limits: Limits) -> Limits:
+        """A row's limits as this language needs them."""
+        extra_s = limits.cpu_time_s * (self.time_factor - 1) + self.start_s
+        return replace(
+            limits,
+            cpu_time_s=limits.cpu_time_s + extra_s,
+            wall_time_s=limits.wall_time_s + 3 * extra_s,
+            memory_bytes=limits.memory_bytes + self.memory_extra_mb * MIB,
+        )
+
+    def source_of(self, code: str) -> str:
+        """The file name of a source."""
+        found = self.source_name.search(code) if self.source_name is not None else None
+        return found[1] + self.source[self.source.rindex(".") :] if found else self.source
+
+    def filled(self, argv: tuple[str, ...], source: str, limits: Limits) -> tuple[str, ...]:
+        """`argv` for one source under a row's limits."""
+        values = {
+            "source": source,
+            "main": source.rpartition(".")[0],
+            "artifact": self.artifact,
+            "memory_mb": str(limits.memory_bytes // MIB),
+        }
+        return tuple(part.format_map(values) for part in argv)

@@ -1,0 +1,37 @@
+"""TypeScript: checked and translated by tsc, run by Node.js.
+
+tsc knows the language, not Node.js; without the package of Node.js's types an answer's `require`, `process` and imports
+of Node.js's modules are of any type.
+"""
+
+from sandbox_gym.verifiers.coding.languages.javascript import NODE_RUN
+from sandbox_gym.verifiers.coding.languages.language import Language
+
+_AMBIENT = (
+    "declare var require: any; declare var module: any; declare var process: any; declare var Buffer: any;"
+    " declare var __dirname: string; declare var setImmediate: any; type Buffer = any;"
+    " declare module 'fs'; declare module 'readline'; declare module 'os'; declare module 'util';"
+    " declare module 'assert'; declare module 'path'; declare module 'events'; declare module 'stream';"
+    " declare module 'process'; declare module 'perf_hooks'; declare module 'worker_threads'; declare module 'crypto';"
+)
+_BUILD = (
+    'printf "%s" "$3" > ambient.d.ts && /usr/bin/tsc --target es2020 --module commonjs --lib es2020,dom'
+    ' --esModuleInterop --moduleResolution node --types "" --strict false --pretty false --outDir . "$1" ambient.d.ts'
+    ' && mv main.js "$2"'
+)
+TYPESCRIPT = Language(
+    name="typescript",
+    aliases=("ts",),
+    fences=("javascript", "js"),
+    source="main.ts",
+    toolchain="/usr/bin/tsc",
+    package="node-typescript nodejs",
+    version=("/usr/bin/tsc", "--version"),
+    compile=("/bin/sh", "-c", _BUILD, "build", "{source}", "{artifact}", _AMBIENT.replace("{", "{{")),
+    artifact="compiled.js",
+    run=(*NODE_RUN, "{artifact}"),
+    time_factor=1.5,
+    start_s=0.2,
+    memory_extra_mb=96,
+    memory_signs=(b"JavaScript heap out of memory", b"Array buffer allocation failed"),
+)

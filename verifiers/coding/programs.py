@@ -1,0 +1,79 @@
+"""From sources to programs: what is compiled first, what is started, and under which caps."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Literal
+
+from sandbox_gym.contract import Build, Program, Run
+from sandbox_gym.limits import MIB, Limits
+from sandbox_gym.verifiers.coding.languages import Language
+
+RECURSION_LIMIT = 50_000
+"""As LiveCodeBench's prelude sets it."""
+COMPILE_LIMITS = Limits(
+    cpu_time_s=30,
+    wall_time_s=120,
+    memory_bytes=1536 * MIB,
+    file_bytes=96 * MIB,
+    scratch_bytes=256 * MIB,
+    stdout_bytes=48 * MIB,
+    stderr_bytes=MIB,
+)
+"""A compiler's caps; what it makes is its standard output, at most `stdout_bytes`."""
+
+_COMPILE = (
+    'test -x "$0" || { echo "sandbox: can\'t start: no $0" >&2; exit 127; };'
+    ' out=$1; shift; "$@" >&2 </dev/null && exec cat -- "$out"'
+)
+_INTERPRET = 'test -x "$0" || { echo "sandbox: can\'t start: no $0" >&2; exit 127; }; exec "$@"'
+
+
+def encoded(text: str) -> bytes:
+    """A source or an input as a program gets it."""
+    return text.encode("utf-8", "surrogatepass")
+
+
+def image_for(*languages: Language) -> str:
+    """The image that has them all."""
+    return "python" if all(language.forks for language in languages) else "polyglot"
+
+
+def program_of(
+    language: Language, code: str, limits: Limits, build: str, files: Mapping[str, bytes] | None = None
+) -> tuple[Program, Build | None]:
+    """How a source is started, and the build of that name that it needs first, if it is compiled.
+
+    `files`: further files that a compiler or an interpreter finds beside the source. `limits`: the program's own.
+    """
+    name = language.source_of(code)
+    sources = {**(files or {}), name: encoded(code)}
+    run = language.filled(language.run, name, limits)
+    if not language.compile:
+        argv = ("/bin/sh", "-c", _INTERPRET, language.toolchain, *run)
+        if run[0] == language.toolchain:
+            argv = run
+        return Program("exec", sources, main=name, argv=argv, env=language.env), None
+    compiler = language.filled(language.compile, name, limits)
+    argv = ("/bin/sh", "-c", _COMPILE, language.toolchain, language.artifact, *compiler)
+    program = Program("exec", sources, main=name, argv=argv, env=language.env)
+    made = Build(build, Run(f"compile {build}", program, limits=COMPILE_LIMITS), language.artifact)
+    return Program("exec", {}, main=language.artifact, argv=run, env=language.env, needs=(build,)), made
+
+
+def python_program(mode: Literal["fork", "call"], source: bytes) -> Program:
+    """A Python program in a fork of the guest's interpreter, with LiveCodeBench's prelude."""
+    return Program(mode, {"main.py": source}, recursion_limit=RECURSION_LIMIT, implicit_imports=True)
+
+
+def answer_program(language: Language, code: str, limits: Limits) -> tuple[Program, Build | None, Limits]:
+    """The answer's program, its build, and its limits."""
+    if language.forks:
+        return python_program("fork", encoded(code)), None, limits
+    program, build = program_of(language, code, limits, "answer")
+    return program, build, language.limits(limits)
+
+
+def in_judges_box(build: Build | None) -> tuple[Build, ...]:
+    return () if build is None else (replace(build, place="judge"),)
