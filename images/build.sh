@@ -1,5 +1,5 @@
 #!/bin/sh
-# Build every image that is named, or base and python, in order. `images/build.sh server` adds the coding server's.
+# Build every image that is named, or base, python and polyglot, in order. `images/build.sh server` adds the coding server's.
 set -eu
 cd "$(dirname "$0")/.."
 if [ -z "${DOCKER:-}" ]; then
@@ -7,9 +7,9 @@ if [ -z "${DOCKER:-}" ]; then
   [ -x /usr/bin/docker ] && DOCKER=/usr/bin/docker
 fi
 export DOCKER
-[ $# -gt 0 ] || set -- base python
+[ $# -gt 0 ] || set -- base python polyglot
 for name in "$@"; do
-  case "$name" in base|python|server) ;; *) echo "no image called $name: base, python or server" >&2; exit 2 ;; esac
+  case "$name" in base|python|polyglot|server) ;; *) echo "no image called $name: base, python, polyglot or server" >&2; exit 2 ;; esac
 done
 images/make-base.sh
 # pip inside a build trusts what this machine trusts

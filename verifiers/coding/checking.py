@@ -22,7 +22,7 @@ from sandbox_gym.verifiers.coding.programs import encoded, in_judges_box, progra
 OUTPUT = "output"
 _KATTIS = (
     'mkdir feedback; "$@"; code=$?;'
-    ' { echo; echo "$0"; head -c 64 feedback/score.txt; echo; head -c 500 feedback/judgemessage.txt; } 2>/dev/null >&2;'
+    ' { echo; echo "$0"; head -c 64 feedback/score.txt; echo; head -c 500 feedback/judgemessage.txt; } >&2 2>/dev/null;'
     " exit $code"
 )
 _POINTS = re.compile(rb"points (-?\d+(?:\.\d+)?)")
@@ -85,7 +85,7 @@ def judge_checker(checker: ProgramChecker, outcome: Outcome) -> tuple[TestStatus
 
 
 def _judge_kattis(checker: ProgramChecker, outcome: Outcome) -> tuple[TestStatus, str, float]:
-    said = outcome.stderr[-_TAIL:].rpartition(_mark(checker).encode())[2].decode("utf-8", "replace").strip("\n")
+    said = outcome.stderr[-_TAIL:].rpartition(_mark(checker).encode())[2].decode("utf-8", "replace").removeprefix("\n")
     score_text, _, message = said.partition("\n")
     if outcome.exit_code == 43:
         return TestStatus.WRONG_ANSWER, message.strip()[:300] or "the checker denies it", 0.0

@@ -9,7 +9,7 @@ GO = Language(
     toolchain="/usr/bin/go",
     package="golang-go",
     version=("/usr/bin/go", "version"),
-    compile=("/usr/bin/go", "build", "-trimpath", "-ldflags=-s -w", "-o", "{artifact}", "{source}"),
+    compile=("/usr/bin/go", "build", "-ldflags=-s -w", "-o", "{artifact}", "{source}"),
     artifact="main",
     run=("./{artifact}",),
     env={"GO111MODULE": "off", "GOFLAGS": "", "GOPATH": "/tmp/go", "GOCACHE": "/tmp/go-cache", "GOPROXY": "off"},

@@ -16,7 +16,7 @@ _AMBIENT = (
 )
 _BUILD = (
     'printf "%s" "$3" > ambient.d.ts && /usr/bin/tsc --target es2020 --module commonjs --lib es2020,dom'
-    ' --esModuleInterop --moduleResolution node --types "" --strict false --pretty false --outDir . "$1" ambient.d.ts'
+    ' --esModuleInterop --moduleResolution node --strict false --pretty false --outDir . "$1" ambient.d.ts'
     ' && mv main.js "$2"'
 )
 TYPESCRIPT = Language(
