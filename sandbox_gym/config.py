@@ -56,6 +56,8 @@ class Settings(BaseSettings):
     """CPUs that one sandbox may use at once, such as 0.5, where a cgroup can be made."""
     early_stop: bool = True
     """Stop at a row's first failing test, as NeMo Gym's code_gen does; a row may say otherwise."""
+    fail_on_tamper: list[str] = Field(default_factory=list)
+    """Signs of tampering that cost the reward, by name, or "any"; docs/threat-model.md lists them."""
     reasoning_format_penalty: float = 0.0
     """The reward of an answer that leaves think tags in its final text, as code_gen's setting of that name."""
 
@@ -142,12 +144,13 @@ class Settings(BaseSettings):
         """`journal_days` in seconds."""
         return 86_400 * self.journal_days
 
-    def judging(self) -> dict[str, float | bool]:
+    def judging(self) -> dict[str, float | bool | list[str]]:
         """The settings that a verdict depends on, by name."""
         return {
             "time_limit_s": self.time_limit_s,
             "memory_limit_mb": self.memory_limit_mb,
             "early_stop": self.early_stop,
+            "fail_on_tamper": self.fail_on_tamper,
             "reasoning_format_penalty": self.reasoning_format_penalty,
         }
 

@@ -213,6 +213,22 @@ class TestStatus(StrEnum):
     """The row's own checker or interactor gave no verdict: nobody knows what the answer is worth."""
 
 
+CONTEST_CODES: Mapping[TestStatus, str] = {
+    TestStatus.PASSED: "AC",
+    TestStatus.WRONG_ANSWER: "WA",
+    TestStatus.PRESENTATION_ERROR: "PE",
+    TestStatus.COMPILE_ERROR: "CE",
+    TestStatus.RUNTIME_ERROR: "RTE",
+    TestStatus.TIME_LIMIT: "TLE",
+    TestStatus.MEMORY_LIMIT: "MLE",
+    TestStatus.OUTPUT_LIMIT: "OLE",
+    TestStatus.BAD_VALUE: "WA",
+    TestStatus.SKIPPED: "SK",
+    TestStatus.CHECKER_FAILED: "JE",
+}
+"""What programming contests call each status; SK for a test that was not run, JE for a judging error."""
+
+
 @dataclass(frozen=True, slots=True)
 class TestResult:
     """One test: which, how it ended, why, and what it cost."""
@@ -257,6 +273,13 @@ class Verdict:
     attempts: int = 1
     timings_s: Mapping[str, float] = field(default_factory=dict)
     """Seconds by phase: queue (for a turn), acquire (a box), run (files, programs and outputs, in one pass), judge."""
+
+    @property
+    def contest(self) -> str:
+        """The verdict as a contest has it: the first test's that did not pass."""
+        bad = (test for test in self.tests if test.status not in (TestStatus.PASSED, TestStatus.SKIPPED))
+        first = next(bad, None)
+        return CONTEST_CODES[first.status] if first is not None else "AC" if self.tests else "CE"
 
 
 T = TypeVar("T", contravariant=True)

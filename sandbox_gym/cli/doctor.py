@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from sandbox_gym.cli.languages import LanguageRow, languages
 from sandbox_gym.cli.settings import settings_with
 from sandbox_gym.config import Settings
 from sandbox_gym.errors import ProviderDown, SandboxGymError
@@ -43,6 +44,8 @@ def doctor(
         console.print(table(name, found.capabilities, is_default=name == settings.provider))
         if found.caps:
             console.print(caps_table(name, found.caps))
+        if found.languages:
+            console.print(languages_table(name, found.languages))
     verdict = "[green]works[/]" if works else "[red]doesn't work[/] (see the remedies above)"
     console.print(f"The default provider, [bold]{settings.provider}[/], {verdict}.")
     raise typer.Exit(0 if works else 1)
@@ -54,6 +57,7 @@ class Findings:
 
     capabilities: Sequence[Capability]
     caps: Sequence[CapRow] = ()
+    languages: Sequence[LanguageRow] = ()
 
 
 async def probe(settings: Settings) -> Findings:
@@ -65,9 +69,10 @@ async def probe(settings: Settings) -> Findings:
     try:
         starts = await _start(provider)
         capabilities = (starts, *await provider.doctor())
-        if not (starts.works and isinstance(provider, SupportsCaps)):
+        if not starts.works:
             return Findings(capabilities)
-        return Findings(capabilities, await provider.caps())
+        caps = await provider.caps() if isinstance(provider, SupportsCaps) else ()
+        return Findings(capabilities, caps, await languages(provider))
     except ProviderDown as error:  # it was up a moment ago
         return Findings((Capability(STARTS, False, str(error), "try again"),))
     finally:
@@ -99,10 +104,21 @@ def as_document(findings: Mapping[str, Findings], default: str) -> dict[str, obj
                     {"cap": row.cap.value, "enforced": row.enforced, "scope": row.scope, "enforced_by": row.enforced_by}
                     for row in found.caps
                 ],
+                "languages": [asdict(row) for row in found.languages],
             }
             for name, found in findings.items()
         },
     }
+
+
+def languages_table(name: str, rows: Sequence[LanguageRow]) -> Table:
+    """Which languages this provider's sandboxes judge."""
+    shown = Table(title=f"{name}: languages", title_justify="left")
+    for column in ("language", "works", "version", "remedy"):
+        shown.add_column(column, overflow="fold")
+    for row in rows:
+        shown.add_row(row.name, "[green]yes[/]" if row.works else "no", escape(row.version), escape(row.remedy))
+    return shown
 
 
 def caps_table(name: str, caps: Sequence[CapRow]) -> Table:

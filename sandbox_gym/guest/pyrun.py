@@ -5,6 +5,7 @@ import atexit
 import builtins
 import gc
 import os
+import signal
 import sys
 import types
 
@@ -106,6 +107,9 @@ def _main(spec):
     load(spec, "__main__")
 
 
+_INTERRUPTED = object()
+
+
 def _finish(body, spec):
     """Run `body(spec)` and do what the interpreter does at its end: report, join threads, atexit, flush, tear down."""
     code = 0
@@ -114,7 +118,7 @@ def _finish(body, spec):
     except SystemExit as leaving:
         code = _exit_code(leaving)
     except KeyboardInterrupt:
-        code = 130
+        code = _INTERRUPTED
         _report()
     except BaseException:
         code = 1
@@ -132,6 +136,10 @@ def _finish(body, spec):
         code = 120
     _tear_down()
     _flush()
+    if code is _INTERRUPTED:  # as the interpreter does, so that a parent sees the signal
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        os.kill(os.getpid(), signal.SIGINT)
+        code = 130
     return code
 
 
@@ -176,7 +184,8 @@ def _flush():
     failed = False
     for stream in (sys.stdout, sys.stderr):
         try:
-            stream.flush()
+            if not stream.closed:
+                stream.flush()
         except BaseException:
             failed = True
     return failed

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from sandbox_gym.config import Settings
-from sandbox_gym.contract import Answer
+from sandbox_gym.contract import Answer, TestStatus
 from sandbox_gym.engine import ANYONE, Caller
 from sandbox_gym.errors import RequestError
 from sandbox_gym.server.coding_tools import CodingTools
@@ -35,6 +35,7 @@ class CodingResources:
         self._limits = settings.limits()
         self._early_stop = settings.early_stop
         self._penalty = settings.reasoning_format_penalty
+        self._fail_on_tamper = frozenset(settings.fail_on_tamper)
         self._tools = CodingTools(self._limits)
 
     @property
@@ -59,11 +60,17 @@ class CodingResources:
         return None
 
     async def verify(self, engine: JudgingEngine, request: VerifyRequest, caller: Caller = ANYONE) -> VerifyFields:
-        task = parse_task(request.verifier_metadata, limits=self._limits, early_stop=self._early_stop)
+        task = parse_task(
+            request.verifier_metadata,
+            limits=self._limits,
+            early_stop=self._early_stop,
+            fail_on_tamper=self._fail_on_tamper,
+        )
         difficulty = request.verifier_metadata.get("difficulty")
         answer = Answer(request.output_text)
         verdict, _plan, state = await engine.judged(CodingVerifier(), task, answer, caller=caller)
-        violation = has_reasoning_format_violation(request.output_text, request.reasoning_texts)
+        checker_failed = verdict.failure_reason == TestStatus.CHECKER_FAILED
+        violation = not checker_failed and has_reasoning_format_violation(request.output_text, request.reasoning_texts)
         return VerifyFields(
             reward=self._penalty if violation else verdict.reward,
             extracted_model_output=request.output_text or None,
@@ -74,6 +81,8 @@ class CodingResources:
             reasoning_format_violation_rate=float(violation),
             difficulty=difficulty if isinstance(difficulty, str) else None,
             verdict=verdict_document(verdict),
+            mask_sample=checker_failed,
+            failure_kind=f"{self.name}:checker_failed" if checker_failed else None,
             failure_reason="reasoning_format_violation" if violation else verdict.failure_reason or None,
         )
 

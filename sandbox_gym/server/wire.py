@@ -14,7 +14,7 @@ from typing import TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from sandbox_gym.contract import Verdict
+from sandbox_gym.contract import CONTEST_CODES, Verdict
 from sandbox_gym.errors import RequestError
 
 Document = dict[str, object]
@@ -178,11 +178,16 @@ def verdict_document(verdict: Verdict) -> Document:
         "integrity": verdict.integrity,
         "isolation": verdict.isolation,
         "provider": verdict.provider,
+        "contest": verdict.contest,
+        "groups": [asdict(group) for group in verdict.groups],
         "tamper": list(verdict.tamper),
+        "evidence": dict(verdict.evidence),
         "attempts": verdict.attempts,
         "timings_s": dict(verdict.timings_s),
     }
-    document["tests"] = [{**asdict(test), "status": test.status.value} for test in verdict.tests]
+    document["tests"] = [
+        {**asdict(test), "status": test.status.value, "contest": CONTEST_CODES[test.status]} for test in verdict.tests
+    ]
     return document
 
 

@@ -1,0 +1,53 @@
+"""Which languages a provider's sandboxes judge: each toolchain is asked for its version in a box."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sandbox_gym.contract import Outcome, Program, Run, Status
+from sandbox_gym.errors import BoxLost, ProviderDown
+from sandbox_gym.limits import MIB, Limits
+from sandbox_gym.sandbox.api import Provider
+from sandbox_gym.verifiers.coding import LANGUAGES, Language
+
+_LIMITS = Limits(cpu_time_s=20, wall_time_s=60, memory_bytes=1024 * MIB)
+IMAGE = "polyglot"
+
+
+@dataclass(frozen=True, slots=True)
+class LanguageRow:
+    """One language: whether a box has what it needs, which version, and else what to do."""
+
+    name: str
+    works: bool
+    version: str
+    remedy: str = ""
+
+
+async def languages(provider: Provider) -> list[LanguageRow]:
+    """One row a language; every one a failure where no box of the image starts."""
+    if provider.name == "fake":
+        return []
+    try:
+        box = await provider.start(IMAGE)
+    except ProviderDown as error:
+        return [LanguageRow(language.name, False, "", str(error)) for language in LANGUAGES if not language.forks]
+    try:
+        async with box.run_all([_version_of(language) for language in LANGUAGES]) as outcomes:
+            found = [outcome async for outcome in outcomes]
+        return [_row(language, outcome) for language, outcome in zip(LANGUAGES, found, strict=True)]
+    except BoxLost as error:
+        return [LanguageRow(language.name, False, "", str(error)) for language in LANGUAGES]
+    finally:
+        await box.aclose()
+
+
+def _version_of(language: Language) -> Run:
+    return Run(language.name, Program("exec", {}, argv=language.version, env=language.env), limits=_LIMITS)
+
+
+def _row(language: Language, outcome: Outcome) -> LanguageRow:
+    said = (outcome.stdout or outcome.stderr).decode("utf-8", "replace").split("\n")[0].strip()[:60]
+    if outcome.status is Status.OK:
+        return LanguageRow(language.name, True, said)
+    return LanguageRow(language.name, False, "", f"apt-get install {language.package}")

@@ -1,0 +1,5 @@
+import * as fs from 'fs';
+
+const s: string = fs.readFileSync(0, 'utf8');
+const r = parseFloat(s);
+console.log(Math.PI * r * r);

@@ -1,0 +1,4 @@
+import * as fs from 'fs';
+
+const s: string = fs.readFileSync(0, 'utf8');
+console.log(NaN);

@@ -1,0 +1,11 @@
+using System;
+using System.Collections.Generic;
+using System.Linq;
+
+class Program {
+    static void Main() {
+        string s = Console.In.ReadToEnd();
+        int n = int.Parse(s.Trim());
+        for (int d = n; d > 0; d--) if (n % d == 0) Console.WriteLine(d);
+    }
+}

@@ -1,0 +1,3 @@
+s=$(cat)
+for ((d = s; d > 0; d--)); do ((s % d == 0)) && echo "$d"; done
+true

@@ -1,0 +1,3 @@
+const s = require('fs').readFileSync(0, 'utf8');
+const n = parseInt(s);
+for (let d = 1; d <= n; d++) console.log(d);

@@ -1,0 +1,3 @@
+s=$(cat)
+x=$(printf '%1000000s' y)
+while :; do x=$x$x; done

@@ -1,0 +1,1 @@
+WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT printf('%.1000c', 'x') FROM n;

@@ -1,0 +1,1 @@
+SELECT region, amount FROM sale;

@@ -1,0 +1,1 @@
+SELEC region FROM sales;

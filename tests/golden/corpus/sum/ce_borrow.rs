@@ -1,0 +1,5 @@
+fn main() {
+    let v = vec![1];
+    let w = v;
+    println!("{:?} {:?}", v, w);
+}

@@ -1,0 +1,2 @@
+#include "/scratch/work/answer"
+int main() {}

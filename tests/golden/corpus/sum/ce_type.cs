@@ -1,0 +1,5 @@
+class Program {
+    static void Main() {
+        int x = "six";
+    }
+}

@@ -1,0 +1,2 @@
+const total: number = 'six';
+console.log(total);

@@ -1,0 +1,3 @@
+int missing(void);
+
+int main(void) { return missing(); }

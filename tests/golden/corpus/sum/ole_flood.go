@@ -1,0 +1,23 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+)
+
+var _ = strconv.Itoa
+var _ = strings.Fields
+
+func main() {
+	data, _ := io.ReadAll(os.Stdin)
+	s := string(data)
+	_ = s
+	line := strings.Repeat("6", 100000)
+	for {
+		fmt.Println(line)
+	}
+	_ = fmt.Sprint()
+}

@@ -1,0 +1,20 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+)
+
+var _ = strconv.Itoa
+var _ = strings.Fields
+
+func main() {
+	data, _ := io.ReadAll(os.Stdin)
+	s := string(data)
+	_ = s
+	os.Exit(2)
+	_ = fmt.Sprint()
+}

@@ -1,0 +1,2 @@
+s=$(cat)
+kill -SEGV $$

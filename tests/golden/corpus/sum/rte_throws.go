@@ -1,0 +1,21 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+)
+
+var _ = strconv.Itoa
+var _ = strings.Fields
+
+func main() {
+	data, _ := io.ReadAll(os.Stdin)
+	s := string(data)
+	_ = s
+	var none []int
+	fmt.Println(none[len(s)])
+	_ = fmt.Sprint()
+}

@@ -1,0 +1,4 @@
+import sys
+
+s = sys.stdin.read()
+raise ValueError(s)

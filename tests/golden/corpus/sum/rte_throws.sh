@@ -1,0 +1,3 @@
+s=$(cat)
+echo 6
+exit 1

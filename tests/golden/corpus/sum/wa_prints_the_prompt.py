@@ -1,0 +1,2 @@
+n = int(input('n? '))
+print(sum(map(int, input().split())))

@@ -1,0 +1,2 @@
+const s = require('fs').readFileSync(0, 'utf8');
+console.log(s.trim().split(/\s+/).reverse().join(' '));

@@ -1,0 +1,5 @@
+s=$(cat)
+set -- $s
+out=
+for w in "$@"; do out="$w${out:+ $out}"; done
+printf '%s\n' "$out"

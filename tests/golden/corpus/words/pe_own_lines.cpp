@@ -1,0 +1,9 @@
+#include <bits/stdc++.h>
+using namespace std;
+
+int main() {
+    string s((istreambuf_iterator<char>(cin)), istreambuf_iterator<char>());
+    stringstream in(s); vector<string> w; string x;
+    while (in >> x) w.push_back(x);
+    for (size_t i = w.size(); i--;) cout << "\t" << w[i] << "\n";
+}

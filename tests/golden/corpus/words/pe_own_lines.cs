@@ -1,0 +1,10 @@
+using System;
+using System.Collections.Generic;
+using System.Linq;
+
+class Program {
+    static void Main() {
+        string s = Console.In.ReadToEnd();
+        Console.WriteLine(" " + string.Join("   ", s.Split(new char[]{' ', '\n'}, StringSplitOptions.RemoveEmptyEntries).Reverse()));
+    }
+}

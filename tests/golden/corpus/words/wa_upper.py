@@ -1,0 +1,4 @@
+import sys
+
+s = sys.stdin.read()
+print(' '.join(reversed(s.upper().split())))

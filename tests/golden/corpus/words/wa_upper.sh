@@ -1,0 +1,2 @@
+s=$(cat)
+printf '%s.\n' "$s"
