@@ -14,8 +14,11 @@ from rich.console import Console
 from rich.markup import escape
 
 from sandbox_gym import __version__
+from sandbox_gym.cli.audit import audit as _audit
 from sandbox_gym.cli.doctor import doctor as _doctor
 from sandbox_gym.cli.export import export as _export
+from sandbox_gym.cli.packages import check_package as _check_package
+from sandbox_gym.cli.packages import import_package as _import_package
 from sandbox_gym.cli.pool import pool as _pool
 from sandbox_gym.cli.rejudge import rejudge as _rejudge
 from sandbox_gym.cli.serve import serve as _serve
@@ -31,6 +34,9 @@ _app.add_typer(_pool)
 _app.command()(_verdicts)
 _app.command()(_rejudge)
 _app.command()(_export)
+_app.command()(_audit)
+_app.command()(_check_package)
+_app.command()(_import_package)
 
 
 def _version(wanted: bool) -> None:

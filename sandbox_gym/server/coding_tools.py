@@ -16,7 +16,7 @@ from sandbox_gym.verifiers.coding import (
     LANGUAGES,
     CodingVerifier,
     Language,
-    extract_code,
+    fenced,
     language_named,
     parse_task,
     program_outcome,
@@ -86,7 +86,7 @@ class CodingTools:
         except RequestError as error:
             field = error.field.rpartition("unit_tests")[2]
             raise RequestError(f"public_tests{field}", error.problem, error.remedy) from None
-        answer = Answer(_as_answer(wanted.code, task.language))
+        answer = Answer(fenced(wanted.code, task.language))
         verdict, _plan, _state = await engine.judged(CodingVerifier(), task, answer, caller=call.caller)
         return {
             "passed": sum(test.status == "passed" for test in verdict.tests),
@@ -110,15 +110,6 @@ def _language(name: str) -> Language:
         known = ", ".join(one.name for one in LANGUAGES)
         raise RequestError("language", f"is {name[:40]!r}, which this server doesn't run", f"send one of {known}")
     return language
-
-
-def _as_answer(code: str, language: Language) -> str:
-    """An answer text out of which the verifier takes exactly this code."""
-    for fence in ("```", "~" * 40):
-        text = f"{fence}{language.name}\n{code}\n{fence}"
-        if (extract_code(text, language) or "").strip() == code.strip():
-            return text
-    raise RequestError("code", "can't be told from the text around it", "send code without </think> tags")
 
 
 def _shown(stream: bytes) -> tuple[str, int]:

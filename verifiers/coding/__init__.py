@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from sandbox_gym.contract import Answer, Plan, State, StepOutcome, Verdict
-from sandbox_gym.verifiers.coding.extract import extract_code, has_reasoning_format_violation
+from sandbox_gym.verifiers.coding.extract import extract_code, fenced, has_reasoning_format_violation
 from sandbox_gym.verifiers.coding.judge import judge, passes
 from sandbox_gym.verifiers.coding.languages import LANGUAGES, PYTHON, Language, language_named
 from sandbox_gym.verifiers.coding.plan import make_plan
 from sandbox_gym.verifiers.coding.report import result_codes, result_metadata
 from sandbox_gym.verifiers.coding.solo import program_outcome, program_plan
+from sandbox_gym.verifiers.coding.split import why_not_isolated
 from sandbox_gym.verifiers.coding.task import CodingTask, parse_task
 
 __all__ = [
@@ -18,6 +19,7 @@ __all__ = [
     "CodingVerifier",
     "Language",
     "extract_code",
+    "fenced",
     "has_reasoning_format_violation",
     "language_named",
     "parse_task",
@@ -25,6 +27,7 @@ __all__ = [
     "program_plan",
     "result_codes",
     "result_metadata",
+    "why_not_isolated",
 ]
 
 

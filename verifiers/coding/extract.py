@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from sandbox_gym.errors import RequestError
 from sandbox_gym.verifiers.coding.languages import PYTHON, Language
 
 _BLANKS = " \t"
@@ -48,6 +49,15 @@ def extract_code(text: str, language: Language = PYTHON) -> str | None:
     whole = text.rstrip()
     first = len(whole) - len(whole.lstrip())
     return whole[whole.rfind("\n", 0, first) + 1 :] or None
+
+
+def fenced(code: str, language: Language = PYTHON) -> str:
+    """An answer text out of which exactly this code is taken. Raises RequestError where there is none."""
+    for fence in ("```", "~" * 40):
+        text = f"{fence}{language.name}\n{code}\n{fence}"
+        if (extract_code(text, language) or "").strip() == code.strip():
+            return text
+    raise RequestError("code", "can't be told from the text around it", "send code without </think> tags")
 
 
 def _unless_blank(code: str) -> str | None:

@@ -1,0 +1,4 @@
+import sys
+
+sys.stdout.write("500\n")
+sys.stdin.readline()

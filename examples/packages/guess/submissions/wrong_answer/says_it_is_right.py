@@ -1,0 +1,1 @@
+print("correct", flush=True)

@@ -1,0 +1,5 @@
+public class index {
+    public static void main(String[] args) {
+        System.out.println(args[1]);
+    }
+}

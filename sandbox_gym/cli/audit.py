@@ -1,0 +1,112 @@
+"""`sandbox-gym audit`: which rows of a dataset would reward a wrong answer, or fail a right one."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated
+
+import anyio
+import typer
+from anyio.abc import ObjectReceiveStream
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from sandbox_gym.audit.audit import Audit, audit_row
+from sandbox_gym.audit.findings import SEVERE, Finding, Weakness
+from sandbox_gym.cli.rows import Lines, lines
+from sandbox_gym.cli.settings import settings_with
+from sandbox_gym.config import Settings
+from sandbox_gym.engine import Engine, open_engine
+from sandbox_gym.errors import RequestError
+from sandbox_gym.server.wire import loads
+
+SHOWN = 15
+
+
+def audit(
+    file: Annotated[Path, typer.Argument(exists=True, dir_okay=False, readable=True, help="Rows, one a line.")],
+    out: Annotated[Path | None, typer.Option("--out", "-o", dir_okay=False, help="Findings, one row a line.")] = None,
+    provider: Annotated[str | None, typer.Option(help="Sandbox provider: local or docker.")] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="Only the first so many rows.")] = None,
+) -> None:
+    """Audit rows: tests that a constant or an echo passes, solutions that fail, tests that can't be kept apart.
+
+    A row's own solution is its `canonical_solution`, `gold`, `solution` or `code`. Exit: 0 no row is weak, 1 some
+    are, 2 wrong usage.
+    """
+    settings = settings_with({"provider": provider})
+    report = Report()
+    if out is not None:
+        out.unlink(missing_ok=True)
+    anyio.run(_audit, file, out, settings, limit, report)
+    console = Console()
+    console.print(
+        f"{report.rows} rows, {report.weak} weak, {report.with_gold} with a solution of their own", highlight=False
+    )
+    if report.counts:
+        console.print(report.table())
+    for row, finding in report.worst[:SHOWN]:
+        console.print(f"row {row}: [bold]{finding.weakness}[/]: {escape(finding.evidence)}", highlight=False)
+    if len(report.worst) > SHOWN:
+        console.print(f"... and {len(report.worst) - SHOWN} more" + ("; --out has them all" if out is None else ""))
+    raise typer.Exit(1 if report.weak else 0)
+
+
+@dataclass
+class Report:
+    """Sums over the rows, and the severe findings."""
+
+    rows: int = 0
+    weak: int = 0
+    with_gold: int = 0
+    counts: Counter[Weakness] = field(default_factory=Counter)
+    worst: list[tuple[int, Finding]] = field(default_factory=list)
+
+    def add(self, row: int, found: Audit) -> None:
+        self.rows += 1
+        self.weak += found.weak
+        self.with_gold += found.has_gold
+        self.counts.update(finding.weakness for finding in found.findings)
+        self.worst += [(row, finding) for finding in found.findings if finding.severe]
+        self.worst.sort(key=lambda pair: pair[0])
+
+    def table(self) -> Table:
+        shown = Table()
+        for column in ("finding", "rows", ""):
+            shown.add_column(column)
+        for weakness in Weakness:
+            if self.counts[weakness]:
+                mark = "[red]weak[/]" if weakness in SEVERE else "note"
+                shown.add_row(weakness.value, str(self.counts[weakness]), mark)
+        return shown
+
+
+async def _audit(file: Path, out: Path | None, settings: Settings, limit: int | None, report: Report) -> None:
+    send, receive = anyio.create_memory_object_stream[tuple[int, bytes]](0)
+    async with open_engine(settings) as engine, anyio.create_task_group() as workers:
+        for _ in range(settings.boxes):
+            workers.start_soon(_work, engine, settings, receive.clone(), out, report)
+        receive.close()
+        async with send:
+            for position, row in enumerate(lines(file)):
+                if limit is None or position < limit:
+                    await send.send(row)
+
+
+async def _work(
+    engine: Engine, settings: Settings, rows: ObjectReceiveStream[tuple[int, bytes]], out: Path | None, report: Report
+) -> None:
+    async with rows:
+        async for number, line in rows:
+            try:
+                found = await audit_row(engine, loads(line), settings.limits())
+            except RequestError as error:
+                found = Audit((Finding(Weakness.INVALID, str(error)),))
+            report.add(number, found)
+            if out is not None:
+                findings = [{"finding": one.weakness.value, "evidence": one.evidence} for one in found.findings]
+                with Lines(out) as written:
+                    written.write({"row": number, "weak": found.weak, "findings": findings})
