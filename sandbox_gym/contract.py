@@ -157,7 +157,7 @@ class DialogueOutcome:
     asker: Outcome
     candidate: Outcome
     first: Literal["", "asker", "candidate"] = ""
-    """Which of the two ended first."""
+    """Which of the two left first: its output ended, or it did."""
 
 
 @dataclass(frozen=True, slots=True)

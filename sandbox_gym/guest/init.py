@@ -12,7 +12,7 @@ import signal
 import socket
 import time
 
-from . import kernel, program
+from . import kernel, program, seccomp, watch
 
 REPORT_MAX = 4096
 
@@ -54,20 +54,31 @@ def _run(spec, fds, tier, filter_program):
     files = fds[5 : 5 + len(spec["files"])]
     _write_files(spec, files)
     channel = fds[-1] if spec["channel"] else -1
+    poll = select.poll()
+    watching = watch.Watch(poll, seccomp.watched())
     started = time.monotonic()
     child = os.fork()
     if child == 0:
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-        program.become(spec, fds[1:4], channel, filter_program)
+        program.become(spec, fds[1:4], channel, filter_program, watching.child_end.fileno())
     for fd in [fds[0], fds[1], fds[2], fds[3]] + files + ([channel] if channel >= 0 else []):
         os.close(fd)
-    status, usage, killed = _wait(child, report, wake_read)
+    watching.started()
+    status, usage, killed = _wait(child, report, wake_read, poll, watching)
     wall = time.monotonic() - started
     left = _kill_the_rest(spec, tier, usage)
     report.sendall(
         json.dumps(
-            {"status": status, "killed": killed, "wall_s": wall, "cpu_s": usage[0], "peak_kb": usage[1], "left": left}
+            {
+                "status": status,
+                "killed": killed,
+                "wall_s": wall,
+                "cpu_s": usage[0],
+                "peak_kb": usage[1],
+                "left": left,
+                "seen": watching.seen,
+            }
         ).encode("ascii")
     )
 
@@ -135,10 +146,9 @@ def _reap(child, usage):
             status = got
 
 
-def _wait(child, report, wake):
+def _wait(child, report, wake, poll, watching):
     """Until the program's first process ends or the supervisor closes its end of the report socket."""
     usage = [0.0, 0]
-    poll = select.poll()
     poll.register(report, select.POLLIN | select.POLLHUP)
     poll.register(wake, select.POLLIN)
     while True:
@@ -146,6 +156,8 @@ def _wait(child, report, wake):
         if status is not None:
             return status, usage, False
         for fd, _event in poll.poll():
+            if watching.handles(fd):
+                continue
             if fd == wake:
                 try:
                     os.read(wake, 4096)

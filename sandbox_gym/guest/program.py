@@ -1,21 +1,23 @@
 """The last steps of a run's child: give everything up, then become the program. Runs after fork; never returns."""
 
+import fcntl
 import gc
 import os
 import resource
 import signal
 import sys
 
-from . import kernel, seccomp
+from . import kernel, seccomp, watch
 
 CHANNEL_FD = 3
 
 
-def become(spec, stdio, channel, filter_program):
-    """Turn this process into the program of `spec`. `stdio` are the three fds, `channel` is fd 3's source or -1."""
+def become(spec, stdio, channel, filter_program, watch_fd):
+    """Turn this process into the program of `spec`. `stdio` are the three fds, `channel` is fd 3's source or -1.
+    `watch_fd` takes the filter's listener to init."""
     code = 127
     try:
-        _give_up(spec, stdio, channel, filter_program)
+        _give_up(spec, stdio, channel, filter_program, watch_fd)
         if spec["mode"] == "exec":
             _exec(spec)
         elif spec["mode"] == "session":
@@ -40,14 +42,16 @@ def _say(text):
         pass  # nobody listens any more
 
 
-def _give_up(spec, stdio, channel, filter_program):
+def _give_up(spec, stdio, channel, filter_program, watch_fd):
     kernel.prctl(kernel.PR_SET_DUMPABLE, 1)  # its own /proc files must open; nothing of the guest's is in this copy
     os.setsid()
     for target, fd in enumerate(stdio):
         os.dup2(fd, target)
     if channel >= 0:
         os.dup2(channel, CHANNEL_FD)
-    os.closerange(CHANNEL_FD + (channel >= 0), 1024)
+    watch_fd = fcntl.fcntl(watch_fd, fcntl.F_DUPFD_CLOEXEC, 64)
+    os.closerange(CHANNEL_FD + (channel >= 0), watch_fd)
+    os.closerange(watch_fd + 1, 1024)
     os.chdir(spec["workdir"])
     os.umask(0o022)
     _set_limits(spec)
@@ -60,7 +64,7 @@ def _give_up(spec, stdio, channel, filter_program):
     kernel.prctl(kernel.PR_SET_NO_NEW_PRIVS, 1)
     kernel.drop_capabilities()
     kernel.prctl(kernel.PR_SET_DUMPABLE, 1)
-    seccomp.install(filter_program)
+    watch.hand_over(watch_fd, seccomp.install(filter_program))
 
 
 def _set_limits(spec):

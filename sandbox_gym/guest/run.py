@@ -303,6 +303,9 @@ class Run:
         tamper = [] if self._report or verdict == "memory_limit" else ["supervision_ended"]
         if account.get("left"):
             tamper.append("processes_left_behind")
+        if account.get("seen"):
+            tried = ["%s %d times" % pair for pair in sorted(account["seen"].items())]
+            tamper.append("debugging: " + ", ".join(tried))
         bodies = [bytes(self._outputs[name][0]) for name in ("stdout", "stderr", "channel") if name in self._outputs]
         bodies += [b""] * (3 - len(bodies))
         header = {

@@ -8,7 +8,7 @@ import ctypes
 import os
 import struct
 
-from . import kernel
+from . import kernel, watch
 
 _X86_64 = (
     0xC000003E,
@@ -29,22 +29,32 @@ _NAMESPACE_FLAGS = 0x7E020080  # every CLONE_NEW*
 _ALLOWED_FAMILIES = (1, 2, 10, 16)  # unix, inet, inet6, netlink
 
 _LD_ABS, _JEQ, _JGE, _JSET, _RET = 0x20, 0x15, 0x35, 0x45, 0x06
-_ALLOW, _ERRNO = 0x7FFF0000, 0x00050000
+_ALLOW, _ERRNO, _NOTIFY = 0x7FFF0000, 0x00050000, 0x7FC00000
+_WATCHED = {
+    "x86_64": {101: "ptrace", 310: "process_vm_readv", 311: "process_vm_writev", 438: "pidfd_getfd"},
+    "aarch64": {117: "ptrace", 270: "process_vm_readv", 271: "process_vm_writev", 438: "pidfd_getfd"},
+}
 _EPERM, _ENOSYS = 1, 38
 
 
-def _assemble():
+def watched():
+    """The denied calls that are told of, by number: they reach into another process."""
+    return _WATCHED[os.uname().machine]
+
+
+def _assemble(telling):
     tables = {"x86_64": _X86_64, "aarch64": _AARCH64}
     machine = os.uname().machine
     if machine not in tables:
         raise OSError(_ENOSYS, "no system call filter for machine %s" % machine)
     arch, denied, named = tables[machine]
     op = lambda code, k, yes=0, no=0: struct.pack("HBBI", code, yes, no, k & 0xFFFFFFFF)  # noqa: E731
+    tell = op(_RET, _NOTIFY)
     deny, nosys, allow = op(_RET, _ERRNO | _EPERM), op(_RET, _ERRNO | _ENOSYS), op(_RET, _ALLOW)
     code = [op(_LD_ABS, 4), op(_JEQ, arch, 1, 0), nosys, op(_LD_ABS, 0), op(_JGE, 0x40000000, 0, 1), nosys]
     code += [op(_JEQ, _CLONE3, 0, 1), nosys]
     for number in denied:
-        code += [op(_JEQ, number, 0, 1), deny]
+        code += [op(_JEQ, number, 0, 1), tell if telling and number in watched() else deny]
     code += [op(_JEQ, named["clone"], 0, 3), op(_LD_ABS, 16), op(_JSET, _NAMESPACE_FLAGS, 0, 1), deny]
     # after the clone test the accumulator may hold an argument: load the number again
     code += [op(_LD_ABS, 0), op(_JEQ, named["prlimit64"], 0, 7)]
@@ -65,13 +75,18 @@ class _Program(ctypes.Structure):
 
 
 def prepare():
-    """The filter as an object for `install`, assembled once per box."""
-    code, length = _assemble()
-    buffer = ctypes.create_string_buffer(code, len(code))
-    program = _Program(length, ctypes.cast(buffer, ctypes.c_void_p))
-    return program, buffer
+    """The filter as an object for `install`, assembled once per box: one that tells, and one that only denies."""
+    made = []
+    for telling in (True, False):
+        code, length = _assemble(telling)
+        buffer = ctypes.create_string_buffer(code, len(code))
+        made.append((_Program(length, ctypes.cast(buffer, ctypes.c_void_p)), buffer))
+    return made
 
 
 def install(prepared):
-    """Filter this thread and all it starts from here on. Needs no_new_privs."""
-    kernel.prctl(22, 2, ctypes.addressof(prepared[0]))
+    """Filter this thread and all it starts from here on; the listener's fd, or -1. Needs no_new_privs."""
+    listener = watch.install(kernel.libc, prepared[0][0])
+    if listener < 0:
+        kernel.prctl(22, 2, ctypes.addressof(prepared[1][0]))
+    return listener

@@ -6,7 +6,7 @@ from functools import cache
 from importlib.resources import files
 
 _ORDER = (
-    "frames", "kernel", "values", "seccomp", "program", "pyrun", "calls", "init", "zygote", "evidence", "run",
+    "frames", "kernel", "values", "watch", "seccomp", "program", "pyrun", "calls", "init", "zygote", "evidence", "run",
     "supervisor",
 )  # fmt: skip
 _LAZY = ("clip", "child", "shell", "repl", "session")

@@ -26,7 +26,8 @@ class _End:
         self.link, self.run, self.run_id = link, run, run_id
         self.outcome: Outcome | None = None
         self.cancelled = False
-        self.ended_first = False
+        self.left_first = False
+        """Its output ended, or it did, before the other's."""
         self.ended = anyio.Event()
 
 
@@ -55,7 +56,7 @@ async def converse(asker: GuestLink, candidate: GuestLink, dialogue: Dialogue) -
     asked, answered = (end.outcome for end in ends)
     if asked is None or answered is None:
         raise BoxLost("a dialogue ended without both outcomes")
-    return DialogueOutcome(asked, answered, first="asker" if ends[0].ended_first else "candidate")
+    return DialogueOutcome(asked, answered, first="asker" if ends[0].left_first else "candidate")
 
 
 async def _pump(end: _End, other: _End) -> None:
@@ -65,11 +66,12 @@ async def _pump(end: _End, other: _End) -> None:
         header, body = await end.link.receive_live(end.run.limits.wall_time_s + GRACE_S)
         if header.get("op") == "chan":
             relayed += len(body)
+            eof = header.get("eof") is True
+            end.left_first = end.left_first or (eof and not other.left_first)
             if relayed > RELAY_MAX_BYTES and not end.cancelled:
                 end.cancelled = True
                 await end.link.send({"op": "cancel"})
             if other.outcome is None and not end.cancelled:
-                eof = header.get("eof") is True
                 for start in range(0, len(body) or 1, frames.CHUNK):
                     chunk = body[start : start + frames.CHUNK]
                     last = start + frames.CHUNK >= len(body)
@@ -80,7 +82,7 @@ async def _pump(end: _End, other: _End) -> None:
         else:
             end.outcome = end.link.outcome(header, body, end.run_id, end.run.limits)
     end.ended.set()
-    end.ended_first = other.outcome is None
+    end.left_first = end.left_first or not other.left_first
     if other.outcome is None:
         await other.link.send({"op": "chan", "id": other.run_id, "eof": True})
         with anyio.move_on_after(_patience_s(end, other)):

@@ -31,7 +31,7 @@ def parse_outcome(header: Mapping[str, object], body: bytes, run_id: int, limits
         wall_time_s=_number(header["wall_s"]),
         peak_memory_bytes=int(_number(header["peak_bytes"])),
         detail=str(header["detail"])[:500],
-        tamper=tuple(str(signal)[:64] for signal in tamper),
+        tamper=tuple(str(signal)[:200] for signal in tamper),
     )
 
 
