@@ -23,23 +23,23 @@ async def engine(request: pytest.FixtureRequest) -> AsyncIterator[Engine]:
         yield opened
 
 
-async def verdict(engine: Engine, folder: Path, source: str) -> Verdict:
+async def verdict(engine: Engine, folder: Path, name: str) -> Verdict:
     row = json.loads((folder / "row.json").read_text())["verifier_metadata"]
     task = parse_task(row, limits=Settings().limits(), early_stop=True)
-    code = (folder / source).read_text()
-    return await engine.verify(CodingVerifier(), task, Answer(f"```python\n{code}\n```"))
+    (source,) = folder.glob(f"{name}.*")
+    return await engine.verify(CodingVerifier(), task, Answer(f"```{task.language.name}\n{source.read_text()}\n```"))
 
 
 def test_the_corpus_is_there() -> None:
-    assert len(FOLDERS) >= 40
+    assert len(FOLDERS) >= 75
 
 
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
 async def test_the_attack_earns_nothing_and_the_honest_answer_everything(engine: Engine, folder: Path) -> None:
-    hostile = await verdict(engine, folder, "payload.py")
+    hostile = await verdict(engine, folder, "payload")
     assert hostile.reward == 0.0
     assert hostile.attempts == 1, "an attack is the program's fault, never ours"
     assert hostile.failure_reason
     assert hostile.integrity == "isolated"
-    honest = await verdict(engine, folder, "honest.py")
+    honest = await verdict(engine, folder, "honest")
     assert honest.reward == 1.0, honest

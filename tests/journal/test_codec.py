@@ -6,12 +6,16 @@ import json
 import math
 import random
 from dataclasses import replace
+from typing import Literal
 
 import pytest
 
 from sandbox_gym.contract import (
     Answer,
+    CheckedOutcome,
     DialogueOutcome,
+    GroupResult,
+    Isolation,
     Outcome,
     Plan,
     Program,
@@ -46,17 +50,25 @@ def some_outcome(chance: random.Random) -> Outcome:
     )
 
 
-def some_step(chance: random.Random) -> StepOutcome:
-    if chance.random() < 0.5:
-        return some_outcome(chance)
-    return DialogueOutcome(some_outcome(chance), some_outcome(chance))
+def some_step(chance: random.Random) -> StepOutcome | None:
+    kind = chance.randrange(5)
+    if kind == 0:
+        return None
+    if kind == 1:
+        sides: list[Literal["", "asker", "candidate"]] = ["", "asker", "candidate"]
+        return DialogueOutcome(some_outcome(chance), some_outcome(chance), chance.choice(sides))
+    if kind == 2:
+        return CheckedOutcome(some_outcome(chance), chance.choice([None, some_outcome(chance)]))
+    return some_outcome(chance)
 
 
 @pytest.mark.parametrize("seed", range(50))
 def test_states_come_back_the_same(seed: int) -> None:
     chance = random.Random(seed)
     steps = tuple(some_step(chance) for _ in range(chance.randrange(6)))
-    state = State(steps, chance.choice(["namespace", "container", "gvisor", "vm", "none"]), chance.choice(AWKWARD))
+    isolations: list[Isolation] = ["namespace", "container", "gvisor", "vm", "none"]
+    builds = tuple(some_outcome(chance) for _ in range(chance.randrange(3)))
+    state = State(steps, chance.choice(isolations), chance.choice(AWKWARD), builds)
     raw = encode(state)
     assert raw.isascii()
     assert decode(State, raw) == state
@@ -67,7 +79,16 @@ def test_verdicts_come_back_the_same(seed: int) -> None:
     chance = random.Random(seed)
     results = tuple(TestResult(i, chance.choice(list(TestStatus)), chance.choice(AWKWARD)) for i in range(4))
     timings = {name: chance.choice(NUMBERS) for name in ("acquire", "run", "é")}
-    verdict = Verdict(chance.random(), results, "wrong_answer", tamper=("a",), attempts=3, timings_s=timings)
+    verdict = Verdict(
+        chance.random(),
+        results,
+        "wrong_answer",
+        tamper=("a",),
+        evidence={"a": chance.choice(AWKWARD)},
+        groups=(GroupResult("easy", 30.0, chance.choice([30.0, 70.5])),),
+        attempts=3,
+        timings_s=timings,
+    )
     back = decode(Verdict, encode(verdict))
     assert back == verdict
     assert all(type(test.status) is TestStatus for test in back.tests)

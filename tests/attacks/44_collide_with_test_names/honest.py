@@ -1,0 +1,2 @@
+def solve(a, b):
+    return a * b + a + b
