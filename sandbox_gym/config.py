@@ -57,7 +57,8 @@ class Settings(BaseSettings):
     early_stop: bool = True
     """Stop at a row's first failing test, as NeMo Gym's code_gen does; a row may say otherwise."""
     fail_on_tamper: list[str] = Field(default_factory=list)
-    """Signs of tampering that cost the reward, by name, or "any"; docs/threat-model.md lists them."""
+    """Signs of tampering that cost the reward, by name, or "any" for all that are no mere hint in the
+    source; docs/coding.md lists them."""
     reasoning_format_penalty: float = 0.0
     """The reward of an answer that leaves think tags in its final text, as code_gen's setting of that name."""
 

@@ -41,7 +41,8 @@ async def test_a_sign_is_recorded_and_the_right_answer_still_counts(
     assert (strict.reward, strict.failure_reason) == (0.0, "tampered")
     other = await judge(code, {**TESTS, "fail_on_tamper": ["supervision_ended"]})
     assert other.reward == 1.0
-    assert (await judge(code, {**TESTS, "fail_on_tamper": ["any"]})).reward == 0.0
+    hint = sign.startswith("source_")
+    assert (await judge(code, {**TESTS, "fail_on_tamper": ["any"]})).reward == (1.0 if hint else 0.0)
 
 
 async def test_replies_that_nobody_asked_for_are_a_sign(judge: Judge) -> None:

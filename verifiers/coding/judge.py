@@ -34,7 +34,7 @@ from sandbox_gym.verifiers.coding.reference import (
 )
 from sandbox_gym.verifiers.coding.report import short
 from sandbox_gym.verifiers.coding.shapes import CheckTests, FunctionTests, StdinTests
-from sandbox_gym.verifiers.coding.signs import signs_of
+from sandbox_gym.verifiers.coding.signs import convicting, signs_of
 from sandbox_gym.verifiers.coding.task import CodingTask
 from sandbox_gym.verifiers.coding.texts import judge_text
 from sandbox_gym.verifiers.coding.wire import BadReply, decode, parse_reply
@@ -210,7 +210,7 @@ def judge(task: CodingTask, plan: Plan, state: State) -> Verdict:
     reward, groups = task.scoring.earned([result.score for result in results])
     first = next((result.status.value for result in results if result.status not in _GOOD), "")
     signs = signs_of(plan, state)
-    convicted = bool(task.fail_on_tamper & {*signs, "any"}) and bool(signs)
+    convicted = convicting(task.fail_on_tamper, signs)
     settled = not any(result.status is TestStatus.CHECKER_FAILED for result in results)
     return Verdict(
         reward=reward if settled and not convicted else 0.0,

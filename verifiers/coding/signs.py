@@ -7,7 +7,7 @@ a hint only: it can be hidden from this, and an honest program may bear one.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Set
 from typing import Final
 
 from sandbox_gym.contract import (
@@ -58,6 +58,7 @@ _IN_SOURCE = {
     ),
 }
 _SHOWN = 120
+_HINT = "source_"
 MAX_FRAMES = 10_000
 
 
@@ -76,6 +77,11 @@ def signs_of(plan: Plan, state: State) -> dict[str, str]:
     for name, what in _source_signs(_source(plan)).items():
         found.setdefault(name, what)
     return found
+
+
+def convicting(fail_on: Set[str], signs: Iterable[str]) -> bool:
+    """Whether signs cost the reward: those named in `fail_on`, and by "any" each that is no mere hint."""
+    return any(sign in fail_on or ("any" in fail_on and not sign.startswith(_HINT)) for sign in signs)
 
 
 def _forged(plan: Plan, step: Run, outcome: Outcome) -> Iterator[tuple[str, str]]:

@@ -1,7 +1,8 @@
-use std::io::read_to_string;
+use std::io::Read;
 
 fn main() {
-    let text = read_to_string(std::io::stdin()).unwrap();
+    let mut text = String::new();
+    std::io::stdin().read_to_string(&mut text).unwrap();
     let n: Vec<i64> = text.split_whitespace().map(|w| w.parse().unwrap()).collect();
     println!("{}", n[0] * n[1] + n[0] + n[1]);
 }
