@@ -1,2 +1,2 @@
-#include "/scratch/work/answer"
+#include "/tests/secret/1.ans"
 int main() {}
