@@ -1,6 +1,6 @@
-"""Which graders pay for reward hacks: every payload of tests/attacks and its honest control, through ours and our peers.
+"""Which graders pay for reward hacks: every payload of tests/attacks and its honest control, through ours and peers.
 
-Run as `python -m benchmarks.integrity`. Exit code 1 where ours accepts a payload, rejects a control, or gives no verdict.
+Run as `python -m benchmarks.integrity`. Exit code 1 where ours accepts a payload, rejects a control or is silent.
 Peers are an in-process grader of LiveCodeBench's kind, one of HumanEval's kind, and the package EvalPlus itself; each
 verdict is made in a process of its own, the peers' in a jail. Some payloads were written against one of them, some
 against ours, some against nobody's in particular: all see all that they have a form for.
@@ -32,6 +32,7 @@ EVALPLUS = "evalplus"
 EVALPLUS_PACKAGES = ("evalplus==0.3.1", "numpy", "psutil")
 """What `evalplus.eval` imports; its other dependencies call models."""
 DETAIL_CHARS = 120
+TABLE_CHARS = 140
 
 
 @dataclass(frozen=True)
@@ -136,7 +137,7 @@ def main(
             graders.append(evalplus(evalplus_python or install_evalplus(Path(folder))))
         results = anyio.run(measure, graders, chosen, wall_s, jobs)
     tallies = [report.tally(grader.name, results) for grader in graders]
-    console = Console()
+    console = Console(width=TABLE_CHARS)
     console.print(report.table(tallies))
     for attack in chosen:
         if attack.danger:

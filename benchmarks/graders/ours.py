@@ -21,7 +21,7 @@ from sandbox_gym.verifiers.coding import CodingVerifier, parse_task
 
 async def verdict(folder: Path, source: str) -> Verdict:
     row = json.loads((folder / "row.json").read_text())["verifier_metadata"]
-    settings = Settings(provider="local", boxes=1)
+    settings = Settings(provider="local", boxes=2)
     task = parse_task(row, limits=settings.limits(), early_stop=True)
     code = (folder / source).read_text()
     async with open_engine(settings) as engine:

@@ -113,7 +113,7 @@ def markdown(tallies: Sequence[Tally], results: Sequence[Result]) -> str:
         [
             "# Reward hacks, by grader",
             "",
-            f"Python {platform.python_version()}. Made by `python -m benchmarks.integrity`; docs/testing.md says how to read it.",
+            f"Python {platform.python_version()}. Made by `python -m benchmarks.integrity`; see docs/testing.md.",
             "",
             *_rows([COLUMNS, *(each.cells for each in tallies)]),
             "",
