@@ -40,7 +40,8 @@ class Grader:
     name: str
     command: Callable[[Attack, str], list[str]]
     """What judges a file of an attack's folder."""
-    takes: Callable[[Job], bool] = lambda job: True
+    form: Callable[[Job], Job | None] = lambda job: job
+    """The job in the form of its kind, None where there is none."""
     jailed: bool = True
 
 
@@ -51,24 +52,24 @@ def ours() -> Grader:
     return Grader(OURS, command, jailed=False)
 
 
-def peer(name: str, module: str, takes: Callable[[Job], bool], python: str = sys.executable) -> Grader:
+def peer(name: str, module: str, form: Callable[[Job], Job | None], python: str = sys.executable) -> Grader:
     jail = contain.jailed(python, f"benchmarks.graders.{module}")
-    return Grader(name, lambda _attack, _source: jail, takes)
+    return Grader(name, lambda _attack, _source: jail, form)
 
 
 def livecodebench_style() -> Grader:
-    return peer("LiveCodeBench-style", "livecodebench_style", lambda job: bool(job.inputs))
+    return peer("LiveCodeBench-style", "livecodebench_style", Job.as_cases)
 
 
 def humaneval_style() -> Grader:
-    return peer("HumanEval-style", "humaneval_style", lambda job: bool(job.test))
+    return peer("HumanEval-style", "humaneval_style", Job.as_check)
 
 
 def evalplus(python: str) -> Grader:
     """The package, named with its version, in the environment of `python`."""
     ask = "import importlib.metadata as m; print(m.version('evalplus'))"
     version = subprocess.run([python, "-c", ask], check=True, capture_output=True, text=True, timeout=60).stdout.strip()
-    return peer(f"{EVALPLUS} {version}", "evalplus_package", lambda job: job.by_value, python)
+    return peer(f"{EVALPLUS} {version}", "evalplus_package", Job.as_calls, python)
 
 
 def install_evalplus(folder: Path) -> str:
@@ -83,8 +84,7 @@ def install_evalplus(folder: Path) -> str:
 
 async def judge(grader: Grader, attack: Attack, wall_s: float) -> Result:
     """The payload first, then the control, which is harmless also where the payload is not."""
-    job = attack.job("payload.py")
-    if not grader.takes(job):
+    if grader.form(attack.job("payload.py")) is None:
         return Result(grader.name, attack.name, Outcome.OTHER_FORM, Outcome.OTHER_FORM)
     control, _ = await outcome(grader, attack, "honest.py", wall_s)
     if grader.jailed and attack.danger:
@@ -96,8 +96,9 @@ async def judge(grader: Grader, attack: Attack, wall_s: float) -> Result:
 
 
 async def outcome(grader: Grader, attack: Attack, source: str, wall_s: float) -> tuple[Outcome, str]:
-    stdin = attack.job(source).to_json() if grader.jailed else ""
-    ended = await contain.run(grader.command(attack, source), stdin, wall_s)
+    job = grader.form(attack.job(source))
+    assert job is not None, "asked before"
+    ended = await contain.run(grader.command(attack, source), job.to_json() if grader.jailed else "", wall_s)
     codes = {ACCEPTED: Outcome.ACCEPTED, REJECTED: Outcome.REJECTED, None: Outcome.HUNG}
     return codes.get(ended.code, Outcome.CRASHED), ended.tail
 

@@ -19,6 +19,8 @@ import anyio
 from anyio.abc import ByteReceiveStream, Process
 
 GRADERS = Path(__file__).resolve().parent
+ROOT = GRADERS.parents[1]
+"""What `python -m benchmarks...` is run from."""
 MEMORY_BYTES = 2 << 30
 FILE_BYTES = 64 << 20
 PROCESSES = 128
@@ -65,7 +67,12 @@ def _prefixes(python: str) -> list[str]:
 async def run(command: Sequence[str], stdin: str, wall_s: float) -> Ended:
     """Run to its end or to the wall limit; nothing of its group or jail is left."""
     process = await anyio.open_process(
-        command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True
+        command,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        cwd=ROOT,
+        start_new_session=True,
     )
     assert process.stdin is not None
     assert process.stderr is not None

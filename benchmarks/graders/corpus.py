@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 FOLDER = Path(__file__).resolve().parents[2] / "tests" / "attacks"
@@ -45,9 +45,17 @@ class Job:
         fields = json.loads(text)
         return cls(**{**fields, "inputs": tuple(fields["inputs"]), "outputs": tuple(fields["outputs"])})
 
-    @property
-    def by_value(self) -> bool:
-        return bool(self.function and self.inputs)
+    def as_cases(self) -> Job | None:
+        """Inputs and outputs alone: what a grader never has, a memory scan must not find in it."""
+        return replace(self, test="") if self.inputs else None
+
+    def as_calls(self) -> Job | None:
+        """Cases of a function."""
+        return self.as_cases() if self.function else None
+
+    def as_check(self) -> Job | None:
+        """The check function alone."""
+        return replace(self, inputs=(), outputs=()) if self.test else None
 
 
 @dataclass(frozen=True)

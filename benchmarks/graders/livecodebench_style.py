@@ -45,7 +45,9 @@ class TooLong(Exception):
 def grade(job: Job) -> bool:
     manager = multiprocessing.Manager()
     results, metadata = manager.list(), manager.list()
-    child = multiprocessing.Process(target=execute, args=(job, results, metadata))
+    tests = json.dumps({"inputs": job.inputs, "outputs": job.outputs, "fn_name": job.function or None})
+    args = (tests, job.source, job.time_limit_s, results, metadata)
+    child = multiprocessing.Process(target=execute, args=args)
     child.start()
     child.join(timeout=(job.time_limit_s + 1) * len(job.inputs) + 5)
     if child.is_alive():
@@ -54,12 +56,19 @@ def grade(job: Job) -> bool:
     return all(result > 0 for result in found)
 
 
-def execute(job: Job, results: MutableSequence[object], metadata: MutableSequence[object]) -> None:
-    """In the child: everything the candidate needs to be right is in its caller's frames."""
+def execute(
+    tests: str, source: str, timeout: int, results: MutableSequence[object], metadata: MutableSequence[object]
+) -> None:
+    """In the child: all that the candidate needs to be right is in its callers' frames, under the names used there."""
     signal.signal(signal.SIGALRM, ring)
     guard(keep_exit=True)
+    in_outs = json.loads(tests)
+    name, all_inputs, all_outputs = in_outs["fn_name"], in_outs["inputs"], in_outs["outputs"]
     try:
-        found, about = (call_all if job.function else read_and_print_all)(job)
+        if name:
+            found, about = call_all(source, all_inputs, all_outputs, name, timeout)
+        else:
+            found, about = read_and_print_all(source, all_inputs, all_outputs, timeout)
     except Exception as error:
         found, about = [FAILED], {"error": repr(error)}
     results.append(found)
@@ -89,14 +98,16 @@ def loaded(source: str, name: str, time_limit_s: int) -> Callable[..., object]:
     return found
 
 
-def call_all(job: Job) -> tuple[list[object], dict[str, str]]:
-    method = loaded(f"{PRELUDE}\n{job.source}", job.function, job.time_limit_s)
-    all_inputs = [[json.loads(line) for line in given.split("\n")] for given in job.inputs]
-    all_outputs = [json.loads(wanted) for wanted in job.outputs]
+def call_all(
+    code: str, inputs: list[str], outputs: list[str], fn_name: str, timeout: int
+) -> tuple[list[object], dict[str, str]]:
+    method = loaded(f"{PRELUDE}\n{code}", fn_name, timeout)
+    all_inputs = [[json.loads(line) for line in given.split("\n")] for given in inputs]
+    all_outputs = [json.loads(wanted) for wanted in outputs]
     all_results: list[object] = []
     for gt_inp, gt_out in zip(all_inputs, all_outputs, strict=True):
         try:
-            with limit(job.time_limit_s):
+            with limit(timeout):
                 prediction = method(*gt_inp)
             if isinstance(prediction, tuple):
                 prediction = list(prediction)
@@ -109,13 +120,15 @@ def call_all(job: Job) -> tuple[list[object], dict[str, str]]:
     return all_results, {}
 
 
-def read_and_print_all(job: Job) -> tuple[list[object], dict[str, str]]:
-    method = loaded(as_function(job.source), "wrapped", job.time_limit_s)
+def read_and_print_all(
+    code: str, all_inputs: list[str], all_outputs: list[str], timeout: int
+) -> tuple[list[object], dict[str, str]]:
+    method = loaded(as_function(code), "wrapped", timeout)
     all_results: list[object] = []
-    for gt_inp, gt_out in zip(job.inputs, job.outputs, strict=True):
+    for gt_inp, gt_out in zip(all_inputs, all_outputs, strict=True):
         captured = io.StringIO()
         try:
-            with limit(job.time_limit_s), contextlib.redirect_stdout(captured):
+            with limit(timeout), contextlib.redirect_stdout(captured):
                 call_with_input(method, gt_inp)
         except Exception as error:
             return [*all_results, failure(error)], {"error": repr(error)}
