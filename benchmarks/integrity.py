@@ -97,7 +97,12 @@ async def judge(grader: Grader, attack: Attack, wall_s: float) -> Result:
 async def outcome(grader: Grader, attack: Attack, source: str, wall_s: float) -> tuple[Outcome, str]:
     job = grader.form(attack.job(source))
     assert job is not None, "asked before"
-    ended = await contain.run(grader.command(attack, source), job.to_json() if grader.jailed else "", wall_s)
+    command = grader.command(attack, source)
+    if grader.jailed:
+        async with contain.capped(command) as inside:
+            ended = await contain.run(inside, job.to_json(), wall_s)
+    else:
+        ended = await contain.run(command, "", wall_s)
     codes = {ACCEPTED: Outcome.ACCEPTED, REJECTED: Outcome.REJECTED, None: Outcome.HUNG}
     return codes.get(ended.code, Outcome.CRASHED), ended.tail
 

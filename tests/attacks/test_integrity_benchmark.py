@@ -69,6 +69,17 @@ async def test_the_jail_hides_the_machine() -> None:
     assert (await contain.run([*shell, hidden], "", WALL_S)).code == 0
 
 
+@pytest.mark.anyio
+async def test_a_fork_bomb_stays_in_the_control_group() -> None:
+    probe = contain.jailed(sys.executable, "benchmarks.graders.ours")
+    bomb = "import os, time\nmade = 0\nwhile made < 1000:\n    if not os.fork(): time.sleep(60)\n    made += 1"
+    command = [*probe[: probe.index(sys.executable)], sys.executable, "-c", bomb]
+    async with contain.capped(command) as inside:
+        ended = await contain.run(inside, "", WALL_S)
+    assert ended.code == 1
+    assert "BlockingIOError" in ended.tail
+
+
 def test_the_exit_code_says_that_ours_accepted_a_payload(tmp_path: Path) -> None:
     """A right answer filed as a payload must be told as a hole, or the benchmark could not find one."""
     made = tmp_path / "attacks" / "one"
