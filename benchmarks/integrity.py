@@ -23,7 +23,7 @@ import typer
 from rich.console import Console
 
 from benchmarks.graders import contain, report
-from benchmarks.graders.corpus import Attack, Job, attacks
+from benchmarks.graders.corpus import FOLDER, Attack, Job, attacks
 from benchmarks.graders.report import Outcome, Result
 from benchmarks.graders.verdict import ACCEPTED, REJECTED
 
@@ -76,9 +76,8 @@ def install_evalplus(folder: Path) -> str:
     """An environment of its own, so that it is never among our dependencies; returns its interpreter."""
     venv.create(folder, with_pip=True)
     python = str(folder / "bin" / "python")
-    pip = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-    subprocess.run([*pip, "--no-deps", EVALPLUS_PACKAGES[0]], check=True, timeout=600)
-    subprocess.run([*pip, *EVALPLUS_PACKAGES[1:]], check=True, timeout=600)
+    pip = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps"]
+    subprocess.run([*pip, *EVALPLUS_PACKAGES], check=True, timeout=600)
     return python
 
 
@@ -98,7 +97,12 @@ async def judge(grader: Grader, attack: Attack, wall_s: float) -> Result:
 async def outcome(grader: Grader, attack: Attack, source: str, wall_s: float) -> tuple[Outcome, str]:
     job = grader.form(attack.job(source))
     assert job is not None, "asked before"
-    ended = await contain.run(grader.command(attack, source), job.to_json() if grader.jailed else "", wall_s)
+    command = grader.command(attack, source)
+    if grader.jailed:
+        async with contain.capped(command) as inside:
+            ended = await contain.run(inside, job.to_json(), wall_s)
+    else:
+        ended = await contain.run(command, "", wall_s)
     codes = {ACCEPTED: Outcome.ACCEPTED, REJECTED: Outcome.REJECTED, None: Outcome.HUNG}
     return codes.get(ended.code, Outcome.CRASHED), ended.tail
 
@@ -122,20 +126,21 @@ async def measure(graders: Sequence[Grader], chosen: Sequence[Attack], wall_s: f
 def main(
     evalplus_python: Annotated[str, typer.Option(help="An interpreter with evalplus; else one is made.")] = "",
     without_evalplus: Annotated[bool, typer.Option("--without-evalplus", help="Where PyPI can't be reached.")] = False,
+    folder: Annotated[Path, typer.Option("--attacks", help="Folders of row.json, payload.py, honest.py.")] = FOLDER,
     only: Annotated[list[str] | None, typer.Option(help="Names of attacks; else all.")] = None,
     wall_s: Annotated[float, typer.Option(help="For each verdict.")] = 45.0,
     jobs: Annotated[int, typer.Option(help="Verdicts at once.")] = 2,
     json_file: Annotated[Path | None, typer.Option("--json")] = None,
     markdown_file: Annotated[Path | None, typer.Option("--markdown")] = None,
 ) -> None:
-    chosen = [attack for attack in attacks() if not only or attack.name in only]
+    chosen = [attack for attack in attacks(folder) if not only or attack.name in only]
     if unknown := set(only or ()) - {attack.name for attack in chosen}:
         raise typer.BadParameter(f"no such attack: {', '.join(sorted(unknown))}")
     with ExitStack() as stack:
         graders = [ours(), livecodebench_style(), humaneval_style()]
         if not without_evalplus:
-            folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="integrity-"))
-            graders.append(evalplus(evalplus_python or install_evalplus(Path(folder))))
+            made = stack.enter_context(tempfile.TemporaryDirectory(prefix="integrity-"))
+            graders.append(evalplus(evalplus_python or install_evalplus(Path(made))))
         results = anyio.run(measure, graders, chosen, wall_s, jobs)
     tallies = [report.tally(grader.name, results) for grader in graders]
     console = Console(width=TABLE_CHARS)

@@ -1,8 +1,8 @@
 """One grader's process: in a throw-away jail for peers, under a hard wall limit, killed as a group.
 
 Peers hand hostile programs their own rights, so a jail is around the whole grader: no network, no sight of other
-processes, a system that can't be written, small memory file systems, few processes. It is there to protect the machine;
-it takes nothing from the grader that its own documentation lets it count on.
+processes, a system that can't be written, small memory file systems, a control group that caps memory and processes.
+It is there to protect the machine; it takes nothing from the grader that its own documentation lets it count on.
 """
 
 from __future__ import annotations
@@ -10,13 +10,17 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-from collections.abc import Sequence
-from contextlib import suppress
+import time
+import uuid
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 import anyio
 from anyio.abc import ByteReceiveStream, Process
+
+from sandbox_gym.sandbox.local.cgroups import Group, cgroups_or_reason
 
 GRADERS = Path(__file__).resolve().parent
 ROOT = GRADERS.parents[1]
@@ -24,8 +28,11 @@ ROOT = GRADERS.parents[1]
 MEMORY_BYTES = 2 << 30
 FILE_BYTES = 64 << 20
 PROCESSES = 128
+CPUS = 2.0
 TAIL_BYTES = 4096
 KILL_GRACE_S = 5.0
+ENTER = 'while [ "$1" != -- ]; do echo 0 > "$1"; shift; done; shift; exec "$@"'
+"""Joins the groups named before `--`, then becomes what follows."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +45,7 @@ class Ended:
 
 def jailed(python: str, module: str) -> list[str]:
     """The command that runs `python -m module` in a jail of bubblewrap's."""
-    limits = [f"--as={MEMORY_BYTES}", f"--fsize={FILE_BYTES}", f"--nproc={PROCESSES}", "--core=0"]
+    limits = [f"--as={MEMORY_BYTES}", f"--fsize={FILE_BYTES}", "--core=0"]
     jail = ["--unshare-all", "--unshare-user", "--uid", "65534", "--gid", "65534", "--die-with-parent", "--new-session"]
     jail += ["--clearenv", "--setenv", "PATH", "/usr/bin:/bin", "--setenv", "HOME", "/tmp", "--setenv", "PYTHONPATH"]
     jail += ["/grader", "--setenv", "PYTHONDONTWRITEBYTECODE", "1"]
@@ -64,8 +71,31 @@ def _prefixes(python: str) -> list[str]:
     return [folder for folder in asked.stdout.splitlines() if not folder.startswith("/usr")]
 
 
+@asynccontextmanager
+async def capped(command: Sequence[str]) -> AsyncIterator[list[str]]:
+    """The command in a control group of its own, emptied at the end. Raises OSError where there are none to be had."""
+    cgroups, reason = cgroups_or_reason()
+    if cgroups is None:
+        raise OSError(f"hostile programs need a control group around a grader that has none: {reason}")
+    group = cgroups.make(f"integrity-{uuid.uuid4().hex}")
+    try:
+        group.limit(MEMORY_BYTES, PROCESSES, CPUS)
+        yield ["/bin/sh", "-c", ENTER, "sh", *group.procs_files, "--", *command]
+    finally:
+        with anyio.CancelScope(shield=True):
+            await _empty(group)
+
+
+async def _empty(group: Group) -> None:
+    deadline = time.monotonic() + KILL_GRACE_S
+    while group.processes() and time.monotonic() < deadline:
+        group.kill()
+        await anyio.sleep(0.01)
+    group.remove()
+
+
 async def run(command: Sequence[str], stdin: str, wall_s: float) -> Ended:
-    """Run to its end or to the wall limit; nothing of its group or jail is left."""
+    """Run to its end or to the wall limit; nothing of its process group is left."""
     process = await anyio.open_process(
         command,
         stdin=subprocess.PIPE,

@@ -97,7 +97,10 @@ def faults(grader: str, results: Sequence[Result]) -> list[str]:
 
 
 def table(tallies: Sequence[Tally]) -> Table:
-    shown = Table(*COLUMNS)
+    shown = Table()
+    shown.add_column(COLUMNS[0], no_wrap=True)
+    for column in COLUMNS[1:]:
+        shown.add_column(column)
     for each in tallies:
         shown.add_row(*each.cells)
     return shown

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -72,6 +75,32 @@ async def test_the_jail_hides_the_machine() -> None:
     shell = [*probe[: probe.index(sys.executable)], "/bin/sh", "-c"]
     hidden = "ls /proc | grep -c '^[0-9]' | { read n; test $n -lt 10; } && ! touch /usr/x && ! test -e /etc/passwd"
     assert (await contain.run([*shell, hidden], "", WALL_S)).code == 0
+
+
+@pytest.mark.anyio
+async def test_a_fork_bomb_stays_in_the_control_group() -> None:
+    probe = contain.jailed(sys.executable, "benchmarks.graders.ours")
+    bomb = "import os, time\nmade = 0\nwhile made < 1000:\n    if not os.fork(): time.sleep(60)\n    made += 1"
+    command = [*probe[: probe.index(sys.executable)], sys.executable, "-c", bomb]
+    async with contain.capped(command) as inside:
+        ended = await contain.run(inside, "", WALL_S)
+    assert ended.code == 1
+    assert "BlockingIOError" in ended.tail
+
+
+def test_the_exit_code_says_that_ours_accepted_a_payload(tmp_path: Path) -> None:
+    """A right answer filed as a payload must be told as a hole, or the benchmark could not find one."""
+    made = tmp_path / "attacks" / "one"
+    shutil.copytree(ATTACKS["05_eq_always_true"].folder, made)
+    shutil.copy(made / "honest.py", made / "payload.py")
+    command = [sys.executable, "-m", "benchmarks.integrity", "--without-evalplus", "--attacks", str(made.parent)]
+    written = tmp_path / "found.json"
+    done = subprocess.run(
+        [*command, "--json", str(written)], cwd=contain.ROOT, capture_output=True, text=True, timeout=100
+    )
+    assert done.returncode == 1, done.stderr
+    assert "one: the payload was accepted" in done.stdout
+    assert {row["payload"] for row in json.loads(written.read_text())["results"]} == {"accepted"}
 
 
 def test_tests_are_rewritten_without_changing_what_they_say() -> None:
