@@ -126,7 +126,7 @@ async def measure(graders: Sequence[Grader], chosen: Sequence[Attack], wall_s: f
 def main(
     evalplus_python: Annotated[str, typer.Option(help="An interpreter with evalplus; else one is made.")] = "",
     without_evalplus: Annotated[bool, typer.Option("--without-evalplus", help="Where PyPI can't be reached.")] = False,
-    folder: Annotated[Path, typer.Option("--attacks", help="Folders of row.json, payload.py, honest.py.")] = FOLDER,
+    folder: Annotated[Path, typer.Option("--attacks", help="Folders of row.json, payload.*, honest.*.")] = FOLDER,
     only: Annotated[list[str] | None, typer.Option(help="Names of attacks; else all.")] = None,
     wall_s: Annotated[float, typer.Option(help="For each verdict.")] = 45.0,
     jobs: Annotated[int, typer.Option(help="Verdicts at once.")] = 2,
