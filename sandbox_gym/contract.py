@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Generic, Literal, Protocol, TypeVar
 
-from sandbox_gym.limits import Limits
+from sandbox_gym.limits import MIB, Limits
 
 Isolation = Literal["namespace", "container", "gvisor", "vm", "none"]
 Integrity = Literal["isolated", "in_process"]
@@ -85,7 +85,33 @@ class Checked:
     """The checker's file that holds the answer's output; empty: its standard input."""
 
 
-Step = Run | Dialogue | Checked
+@dataclass(frozen=True, slots=True)
+class Service:
+    """A program that stays: started once in a box of `image`, it answers requests in forked workers.
+
+    `files["main.py"]` ends in `nursery.serve(handle, ...)`; see guest/nursery.py.
+    """
+
+    name: str
+    files: Mapping[str, bytes]
+    image: str = "python"
+    worker_memory_bytes: int = 1024 * MIB
+    """Address space that a worker may take beyond what it was forked with."""
+    remedy: str = ""
+    """What to do where its imports are missing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A request to a service. `limits`: CPU and wall time of this one request; its answer is the outcome's stdout."""
+
+    name: str
+    service: Service
+    request: bytes
+    limits: Limits = field(default_factory=Limits)
+
+
+Step = Run | Dialogue | Checked | Query
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,8 +130,8 @@ class Build:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What to run for one answer. `early_stop`: nothing after the first step that `Verifier.passed` denies is run, in
-    its group where there are groups."""
+    """What to run for one answer; either all steps are queries or none is. `early_stop`: nothing after the first step
+    that `Verifier.passed` denies is run, in its group where there are groups."""
 
     steps: tuple[Step, ...]
     image: str = "python"
@@ -182,6 +208,15 @@ class State:
     isolation: Isolation
     provider: str
     builds: tuple[Outcome, ...] = ()
+
+
+def answers_run(step: Step) -> Run | None:
+    """The run of a step that holds the answer's program; none where a service is asked."""
+    if isinstance(step, Dialogue):
+        return step.candidate
+    if isinstance(step, Checked):
+        return step.answer
+    return step if isinstance(step, Run) else None
 
 
 def answers_outcome(outcome: StepOutcome) -> Outcome:

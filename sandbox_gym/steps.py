@@ -43,13 +43,6 @@ def boxes_for(plan: Plan) -> int:
     return 2 if apart or any(build.place == "judge" for build in plan.builds) else 1
 
 
-def answers_run(step: Step) -> Run:
-    """The run of a step that holds the answer's program."""
-    if isinstance(step, Dialogue):
-        return step.candidate
-    return step.answer if isinstance(step, Checked) else step
-
-
 def runs_of(plan: Plan) -> list[Run]:
     """Every run of a plan, builds first."""
     runs = [build.run for build in plan.builds]
@@ -58,7 +51,7 @@ def runs_of(plan: Plan) -> list[Run]:
             runs += [step.asker, step.candidate]
         elif isinstance(step, Checked):
             runs += [step.answer, step.checker]
-        else:
+        elif isinstance(step, Run):
             runs.append(step)
     return runs
 
@@ -148,7 +141,7 @@ class PlanRun:
             if isinstance(batch[0], Dialogue):
                 go_on = self._keep(outcomes, await self._converse(batch[0]))
             else:
-                go_on = await self._run_batch(outcomes, [step for step in batch if not isinstance(step, Dialogue)])
+                go_on = await self._run_batch(outcomes, [step for step in batch if isinstance(step, Run | Checked)])
             if not go_on:
                 outcomes += [None] * (end - len(outcomes))
 
@@ -159,7 +152,7 @@ class PlanRun:
 
     async def _run_batch(self, outcomes: list[StepOutcome | None], batch: list[Run | Checked]) -> bool:
         """Run until the batch is through, early stop ends it (False), or a time limit is doubted and tried again."""
-        runs = [self._whole(answers_run(step)) for step in batch]
+        runs = [self._whole(step.answer if isinstance(step, Checked) else step) for step in batch]
         doubted = False
         async with self._boxes[0].run_all(runs) as results:
             position = 0

@@ -6,17 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from sandbox_gym.contract import (
-    Checked,
     CheckedOutcome,
-    Dialogue,
     DialogueOutcome,
     Outcome,
     Plan,
-    Run,
     State,
-    Step,
     StepOutcome,
     Verdict,
+    answers_run,
 )
 from sandbox_gym.limits import Limits
 
@@ -82,17 +79,12 @@ class Entry:
 
     @property
     def limits(self) -> Limits | None:
-        """The caps of the first program that judges the candidate; a verify's runs share theirs."""
+        """The caps of the first program that holds the answer; a verify's runs share theirs."""
         for judgement in self.judgements:
             for step in judgement.plan.steps:
-                return _candidate(step).limits
+                run = answers_run(step)
+                return run.limits if run is not None else None
         return None
-
-
-def _candidate(step: Step) -> Run:
-    if isinstance(step, Dialogue):
-        return step.candidate
-    return step.answer if isinstance(step, Checked) else step
 
 
 def _weight(outcome: StepOutcome) -> int:

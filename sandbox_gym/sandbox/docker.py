@@ -32,6 +32,7 @@ from sandbox_gym.sandbox.docker_caps import docker_caps
 from sandbox_gym.sandbox.link import GuestLink
 from sandbox_gym.sandbox.owner import Owners
 from sandbox_gym.sandbox.reaper import Orphan
+from sandbox_gym.sandbox.relay import Relay
 
 if TYPE_CHECKING:
     from docker.models.containers import Container
@@ -139,6 +140,12 @@ class DockerBox:
         if caps != self._caps:
             await self._provider.limit(self._container, *caps)
             self._caps = caps
+
+    async def relay(self, run: Run) -> Relay:
+        await self.cap([run])
+        relay = Relay(self.link, run)
+        await relay.start()
+        return relay
 
     async def reset(self) -> bool:
         self._earlier_oom = self._earlier_oom or self.link.memory_limits > 0

@@ -11,15 +11,14 @@ from collections.abc import Iterable, Iterator, Set
 from typing import Final
 
 from sandbox_gym.contract import (
-    Checked,
     CheckedOutcome,
-    Dialogue,
     DialogueOutcome,
     Outcome,
     Plan,
     Run,
     State,
     StepOutcome,
+    answers_run,
 )
 from sandbox_gym.verifiers.coding.plan import planned_nonce
 
@@ -121,9 +120,8 @@ def _source(plan: Plan) -> bytes:
         return built.files.get(built.main, b"")
     if not plan.steps:
         return b""
-    step = plan.steps[0]
-    run: Run = step.candidate if isinstance(step, Dialogue) else step.answer if isinstance(step, Checked) else step
-    return run.program.files.get(run.program.main, b"")
+    run = answers_run(plan.steps[0])
+    return run.program.files.get(run.program.main, b"") if run is not None else b""
 
 
 def _source_signs(source: bytes) -> dict[str, str]:

@@ -13,6 +13,8 @@ BOX_UID_BASE = 0x70000000
 """As root, each box gets a user of its own from here on, a range that no distribution assigns."""
 SESSION_UID = 0x6FFF0000
 """As root, every session's user, so that any of them can go on from any snapshot; namespaces keep them apart."""
+SITE = "/opt/sandbox-gym/site"
+"""Programs that want packages beside the interpreter's own put this on their path."""
 OWNER_VARIABLE = "SANDBOX_GYM_OWNER"
 _SYSTEM = ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
 _ETC = ("/etc/ld.so.cache", "/etc/alternatives", "/etc/mime.types", "/etc/java-17-openjdk", "/etc/mono")
@@ -33,6 +35,8 @@ class Jail:
     """cgroup.procs files that the box's first process writes itself into."""
     work: Path | None = None
     """A folder on this machine that sessions keep their files in, shown as /workspace."""
+    site: Path | None = None
+    """A folder on this machine with Python packages, shown as SITE."""
     owner: str = ""
     """Who started it, for the reaper to read in the environment of the jail's outermost process."""
 
@@ -74,6 +78,8 @@ class Jail:
             options += ["--ro-bind", source, f"/cgroup/{place}" if place else "/cgroup"]
         if self.work is not None:
             options += ["--bind", str(self.work), "/workspace"]
+        if self.site is not None:
+            options += ["--ro-bind", str(self.site), SITE]
         options += ["--dir", "/scratch", "--symlink", "scratch/tmp", "/tmp", "--dir", "/var"]
         options += ["--symlink", "../scratch/tmp", "/var/tmp", "--chdir", "/", "--remount-ro", "/"]
         return options

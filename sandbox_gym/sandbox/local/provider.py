@@ -28,8 +28,10 @@ from sandbox_gym.sandbox.local.caps import local_caps
 from sandbox_gym.sandbox.local.cgroups import Cgroups, Group, cgroups_or_reason
 from sandbox_gym.sandbox.local.jail import BOX_UID_BASE, SESSION_UID, Jail
 from sandbox_gym.sandbox.local.orphans import LocalOrphans
+from sandbox_gym.sandbox.local.sites import Sites
 from sandbox_gym.sandbox.owner import Owners, this_owner
 from sandbox_gym.sandbox.reaper import Orphan
+from sandbox_gym.sandbox.relay import Relay
 
 GUEST_BYTES = 48 * MIB
 """What the supervisor and its zygote may use beside the program."""
@@ -87,6 +89,12 @@ class LocalBox:
                 self._group.limit(memory + GUEST_BYTES, processes + GUEST_PROCESSES, cpus)
             except OSError as error:
                 raise BoxLost(f"{self.box_id}: its cgroup can't be set ({error})") from error
+
+    async def relay(self, run: Run) -> Relay:
+        self.cap([run])
+        relay = Relay(self.link, run)
+        await relay.start()
+        return relay
 
     async def reset(self) -> bool:
         clean = await self.link.reset()
@@ -170,6 +178,7 @@ class LocalProvider:
         self._cgroups, self.no_cgroup_reason = (None, "not wanted") if cgroup == "never" else cgroups_or_reason()
         if cgroup == "require" and self._cgroups is None:
             raise ConfigurationError(f"no cgroup caps: {self.no_cgroup_reason}; allow rlimits or run as root")
+        self._sites = Sites(python, state_dir)
         self._left = LocalOrphans(Owners(state_dir), self._cgroups)
 
     @property
@@ -177,7 +186,9 @@ class LocalProvider:
         return self._cgroups
 
     async def start(self, image: str, *, work: Path | None = None) -> LocalBox:
-        """A jail with its guest saying hello. Local boxes know one image: this machine. `work`: a session's folder."""
+        """A jail with its guest saying hello. Local boxes know one image, this machine; some names bring packages of
+        the server's own environment with them. `work`: a session's folder. Raises ProviderDown, ToolchainMissing."""
+        site = await self._sites.ready(image)
         number = next(_numbers)
         box_id = f"{os.getpid()}-{number}"
         group = self._make_group(f"{this_owner()}-{number}")
@@ -191,6 +202,7 @@ class LocalProvider:
             uid=_box_uid(number, session=work is not None),
             procs_files=group.procs_files if group else (),
             work=work,
+            site=site,
             owner=str(this_owner()),
         )
         try:

@@ -1,0 +1,260 @@
+"""A service's program: answers requests in forked workers, each request under a CPU budget, a wall and a memory cap.
+
+`serve(handle)` forks workers from a process that has everything imported. A worker takes one request at a time; one
+that dies or is killed is replaced by another fork, in milliseconds. Runs in a box, as an ordinary program of it.
+Frames on fd 3: from the host `ask` and `drop`, to the host `ready` and `answer`.
+"""
+
+import gc
+import os
+import resource
+import selectors
+import signal
+import socket
+import time
+
+import frames
+
+CHANNEL_FD = 3
+RECYCLE_REQUESTS = 5000
+RECYCLE_GROWTH = 256 << 20
+"""Resident bytes above its start at which a worker makes room for a fresh one."""
+MAX_ANSWER = 1 << 19
+
+
+def serve(handle, workers, memory_bytes):
+    """Until the host goes. `handle(body, say)` gives bytes; `say(phase)` tells how far it got."""
+    gc.collect()
+    gc.freeze()
+    _Nursery(handle, workers, memory_bytes).run()
+
+
+class _Worker:
+    def __init__(self, pid, sock):
+        self.pid, self.sock = pid, sock
+        self.reader = frames.FrameReader()
+        self.cpu_s = 0.0
+        self.job = None
+
+
+class _Job:
+    def __init__(self, header, body):
+        self.id = header["id"]
+        self.cpu_s, self.wall_s = header["cpu_s"], header["wall_s"]
+        self.body = body
+        self.phase = ""
+        self.started = 0.0
+
+
+class _Nursery:
+    def __init__(self, handle, workers, memory_bytes):
+        self._handle, self._count, self._memory_bytes = handle, workers, memory_bytes
+        self._selector = selectors.DefaultSelector()
+        self._channel = socket.socket(fileno=CHANNEL_FD)
+        self._reader = frames.FrameReader()
+        self._workers = []
+        self._queue = []
+
+    def run(self):
+        for _ in range(self._count):
+            self._fork()
+        self._selector.register(self._channel, selectors.EVENT_READ)
+        self._send({"op": "ready", "workers": self._count})
+        while True:
+            for key, _events in self._selector.select(self._pause()):
+                if key.fileobj is self._channel:
+                    if not self._hear():
+                        return
+                elif key.data in self._workers:
+                    self._heed(key.data)
+            self._enforce()
+            self._dispatch()
+
+    # -- the host
+
+    def _send(self, header, body=b""):
+        self._channel.sendall(frames.pack(header, body))
+
+    def _hear(self):
+        data = self._channel.recv(1 << 18)
+        if not data:
+            return False
+        self._reader.feed(data)
+        while True:
+            frame = self._reader.next()
+            if frame is None:
+                return True
+            header, body = frame
+            if header["op"] == "ask":
+                self._queue.append(_Job(header, body))
+            elif header["op"] == "drop":
+                self._drop(header["id"])
+
+    def _drop(self, job_id):
+        """Nobody waits for this answer any more."""
+        self._queue = [job for job in self._queue if job.id != job_id]
+        for worker in list(self._workers):
+            if worker.job is not None and worker.job.id == job_id:
+                worker.job = None
+                self._replace(worker)
+
+    def _answer(self, job, status, cpu_s, body=b"", detail=""):
+        wall_s = time.monotonic() - job.started
+        header = {"op": "answer", "id": job.id, "status": status, "cpu_s": cpu_s, "wall_s": wall_s}
+        self._send(dict(header, phase=job.phase, detail=detail), body)
+
+    # -- workers
+
+    def _fork(self):
+        mine, its = socket.socketpair()
+        pid = os.fork()
+        if pid == 0:
+            try:
+                self._channel.close()
+                mine.close()
+                for worker in self._workers:
+                    worker.sock.close()
+                _work(its, self._handle, self._memory_bytes)
+            finally:
+                os._exit(1)
+        its.close()
+        worker = _Worker(pid, mine)
+        self._workers.append(worker)
+        self._selector.register(mine, selectors.EVENT_READ, worker)
+
+    def _replace(self, worker):
+        """End a worker, fork another; (its wait status, CPU seconds since its last answer)."""
+        self._selector.unregister(worker.sock)
+        worker.sock.close()
+        self._workers.remove(worker)
+        try:
+            os.kill(worker.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass  # not reaped yet, so this can't be; it costs nothing to be sure
+        _pid, status, usage = os.wait4(worker.pid, 0)
+        self._fork()
+        return status, max(0.0, usage.ru_utime + usage.ru_stime - worker.cpu_s)
+
+    def _heed(self, worker):
+        try:
+            data = worker.sock.recv(1 << 18)
+        except OSError:
+            data = b""
+        if not data:
+            self._bury(worker)
+            return
+        worker.reader.feed(data)
+        while True:
+            frame = worker.reader.next()
+            if frame is None:
+                return
+            header, body = frame
+            job = worker.job
+            if "phase" in header:
+                if job is not None:
+                    job.phase = header["phase"]
+                continue
+            worker.job, worker.cpu_s = None, header["total_cpu_s"]
+            if job is not None:
+                self._answer(job, header["status"], header["cpu_s"], body, header["detail"])
+            if header["leaving"]:
+                self._replace(worker)
+                return
+
+    def _bury(self, worker):
+        """A worker ended by itself, or by the kernel: say why."""
+        job, worker.job = worker.job, None
+        _pid, status, usage = os.wait4(worker.pid, 0)
+        self._selector.unregister(worker.sock)
+        worker.sock.close()
+        self._workers.remove(worker)
+        self._fork()
+        if job is None:
+            return
+        cpu_s = max(0.0, usage.ru_utime + usage.ru_stime - worker.cpu_s)
+        number = os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0
+        if number == signal.SIGPROF:
+            self._answer(job, "cpu_time_limit", cpu_s)
+        elif number == signal.SIGKILL:  # nobody here did that: the kernel was short of memory
+            self._answer(job, "memory_limit", cpu_s, detail="killed by the kernel")
+        else:
+            why = "signal %d" % number if number else "exit code %d" % os.WEXITSTATUS(status)
+            self._answer(job, "runtime_error", cpu_s, detail=why)
+
+    # -- clocks and turns
+
+    def _pause(self):
+        ends = [worker.job.started + worker.job.wall_s for worker in self._workers if worker.job is not None]
+        return max(0.0, min(ends) - time.monotonic()) if ends else None
+
+    def _enforce(self):
+        now = time.monotonic()
+        for worker in list(self._workers):
+            job = worker.job
+            if job is not None and now >= job.started + job.wall_s:
+                worker.job = None
+                _status, cpu_s = self._replace(worker)
+                self._answer(job, "wall_time_limit", cpu_s)
+
+    def _dispatch(self):
+        for worker in list(self._workers):
+            if not self._queue:
+                return
+            if worker.job is None:
+                job = worker.job = self._queue.pop(0)
+                job.started = time.monotonic()
+                try:
+                    worker.sock.sendall(frames.pack({"cpu_s": job.cpu_s}, job.body))
+                except OSError:
+                    self._bury(worker)
+
+
+def _work(sock, handle, memory_bytes):
+    """One worker's life."""
+    with open("/proc/self/statm") as file:
+        space, resident = (int(number) * os.sysconf("SC_PAGE_SIZE") for number in file.read().split()[:2])
+    ceiling = resource.getrlimit(resource.RLIMIT_AS)[1]
+    wanted = space + memory_bytes
+    if ceiling != resource.RLIM_INFINITY:
+        wanted = min(wanted, ceiling)
+    resource.setrlimit(resource.RLIMIT_AS, (wanted, wanted))
+    signal.signal(signal.SIGPROF, signal.SIG_DFL)
+    gc.enable()
+    reader = frames.FrameReader()
+
+    def say(phase):
+        sock.sendall(frames.pack({"phase": phase}))
+
+    done = 0
+    while True:
+        frame = reader.next()
+        if frame is None:
+            data = sock.recv(1 << 18)
+            if not data:
+                os._exit(0)
+            reader.feed(data)
+            continue
+        header, body = frame
+        done += 1
+        before = time.process_time()
+        signal.setitimer(signal.ITIMER_PROF, header["cpu_s"])
+        status, detail, answer = _handled(handle, body, say)
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        total = time.process_time()
+        with open("/proc/self/statm") as file:
+            grown = int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE") - resident
+        leaving = status == "memory_limit" or done >= RECYCLE_REQUESTS or grown > RECYCLE_GROWTH
+        word = {"status": status, "detail": detail, "cpu_s": total - before, "total_cpu_s": total, "leaving": leaving}
+        sock.sendall(frames.pack(word, answer))
+
+
+def _handled(handle, body, say):
+    try:
+        answer = handle(body, say)
+        if len(answer) > MAX_ANSWER:
+            return "output_limit", "an answer of %d bytes" % len(answer), b""
+        return "ok", "", answer
+    except MemoryError:
+        return "memory_limit", "no more memory", b""
+    except BaseException as error:
+        return "runtime_error", type(error).__name__, b""
