@@ -305,6 +305,8 @@ class Verdict:
     evidence: Mapping[str, str] = field(default_factory=dict)
     """What was seen, by the name of the sign."""
     groups: tuple[GroupResult, ...] = ()
+    decided_by: str = ""
+    """Which rung of a ladder of judges said so, where there is a ladder."""
     attempts: int = 1
     timings_s: Mapping[str, float] = field(default_factory=dict)
     """Seconds by phase: queue (for a turn), acquire (a box), run (files, programs and outputs, in one pass), judge."""

@@ -75,7 +75,7 @@ def document(stored: Stored, *, states: bool) -> Document:
     shown: Document = {
         **summary_document(stored.summary),
         "settings": source.settings,
-        "verifier_metadata": source.row,
+        **({"verifier_metadata": source.row} if source.verifier == "coding" else source.row),
         "answer": source.answer,
         "reasoning": source.reasoning,
         "reply": stored.reply,

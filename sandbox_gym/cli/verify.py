@@ -55,7 +55,9 @@ def verify(
         str | None, typer.Option(help="Keep a journal too: `default` for the server's own, or a path or URL.")
     ] = None,
 ) -> None:
-    """Verify rows that have a `response`, or a plain `answer` text, beside their `verifier_metadata`.
+    """Verify rows that have a `response`, or a plain `answer` text, beside what they are judged by.
+
+    Coding rows have `verifier_metadata`, math rows `expected_answer` or `expected_result`.
 
     Exit: 0 every row got a verdict, 1 some got none or are invalid, 2 wrong usage, 130 interrupted (OUT is
     valid as it is; --resume goes on).
@@ -119,13 +121,15 @@ class Job:
 
 async def _run(job: Job, settings: Settings, console: Console) -> bool:
     from sandbox_gym.journal.journal import open_journal
-    from sandbox_gym.server.coding import CodingResources
     from sandbox_gym.server.ledger import Ledger
+    from sandbox_gym.server.servers import SERVERS, kind_of
 
     url = settings.journal_url()
     async with nullcontext() if url is None else open_journal(url, settings) as journal:
-        ledger = Ledger(CodingResources(settings), journal, settings)
-        return await verify_file(job, ledger, lambda: _working_engine(settings), console)
+        ledgers = {kind: Ledger(make(settings, kind), journal, settings) for kind, make in SERVERS.items()}
+        return await verify_file(
+            job, lambda request: ledgers[kind_of(request.body)], lambda: _working_engine(settings), console
+        )
 
 
 class Verifying(Protocol):
@@ -152,7 +156,7 @@ async def _working_engine(settings: Settings) -> AsyncIterator[JudgingEngine]:
 
 async def verify_file(
     job: Job,
-    resources: Verifying,
+    server_of: Callable[[VerifyRequest], Verifying],
     engine_factory: Callable[[], AbstractAsyncContextManager[JudgingEngine]],
     console: Console,
 ) -> bool:
@@ -173,7 +177,7 @@ async def verify_file(
         async with engine_factory() as engine:
             with Lines(job.out) as out, _progress(console) as progress:
                 bar = progress.add_task("verify", total=job.todo)
-                await _verify_rows(job, _Worker(resources, engine, out, job.tally, lambda: progress.advance(bar)))
+                await _verify_rows(job, _Worker(server_of, engine, out, job.tally, lambda: progress.advance(bar)))
         group.cancel_scope.cancel()
     return interrupted
 
@@ -191,7 +195,7 @@ async def _verify_rows(job: Job, worker: _Worker) -> None:
 
 @dataclass(frozen=True)
 class _Worker:
-    resources: Verifying
+    server_of: Callable[[VerifyRequest], Verifying]
     engine: JudgingEngine
     out: Lines
     tally: Tally
@@ -207,10 +211,11 @@ class _Worker:
         started = time.monotonic()
         try:
             request = VerifyRequest.parse(as_request(row, line))
+            server = self.server_of(request)
             try:
-                fields = await self.resources.verify(self.engine, request)
+                fields = await server.verify(self.engine, request)
             except Unavailable as error:
-                fields = no_verdict(self.resources.name, error)
+                fields = no_verdict(server.name, error)
         except RequestError as error:
             self.tally.invalid += 1
             return {"row": row, "line": row + 1, **request_error_document(error)}

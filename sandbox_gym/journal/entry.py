@@ -38,7 +38,7 @@ class Source:
     settings: Json
     """The settings that the verdict depends on."""
     row: Json
-    """The request's verifier_metadata."""
+    """What of the request describes its task: a coding row's verifier_metadata."""
     answer: str
     reasoning: tuple[str, ...] = ()
 

@@ -15,7 +15,7 @@ from sandbox_gym.server.coding_tools import CodingTools
 from sandbox_gym.server.metrics_aggregate import aggregate_metrics
 from sandbox_gym.server.resources import JudgingEngine, Tool
 from sandbox_gym.server.session_tools import bash, python
-from sandbox_gym.server.wire import Document, VerifyFields, VerifyRequest, verdict_document
+from sandbox_gym.server.wire import CodeFields, Document, VerifyFields, VerifyRequest, verdict_document
 from sandbox_gym.verifiers.coding import (
     CodingVerifier,
     extract_code,
@@ -47,6 +47,11 @@ class CodingResources:
             "python": python,
         }
 
+    def row(self, body: Document) -> Document:
+        """`verifier_metadata`: the tests and how they count."""
+        metadata = body.get("verifier_metadata")
+        return metadata if isinstance(metadata, dict) else {}
+
     def public_tests(self, row: Document) -> Document | None:
         """`public_tests` of a row or its `verifier_metadata`; the hidden `unit_tests` are never looked at."""
         metadata = row.get("verifier_metadata")
@@ -71,7 +76,7 @@ class CodingResources:
         verdict, _plan, state = await engine.judged(CodingVerifier(), task, answer, caller=caller)
         checker_failed = verdict.failure_reason == TestStatus.CHECKER_FAILED
         violation = not checker_failed and has_reasoning_format_violation(request.output_text, request.reasoning_texts)
-        return VerifyFields(
+        return CodeFields(
             reward=self._penalty if violation else verdict.reward,
             extracted_model_output=request.output_text or None,
             extracted_model_code=extract_code(request.output_text, task.language) or None,

@@ -37,6 +37,11 @@ def reply(document: Document, status: int = 200, headers: Mapping[str, str] | No
     return Response(dumps(document), status, dict(headers or {}), media_type="application/json")
 
 
+def plain(text: str) -> Response:
+    """Text for a model, as it is but for lone surrogates."""
+    return Response(text.encode("utf-8", "replace"), media_type="text/plain; charset=utf-8")
+
+
 async def read_document(request: Request, *, empty_is_object: bool = False) -> Document:
     """The request's JSON object, read up to the cap. Raises BodyTooLarge, RequestError."""
     declared = request.headers.get("content-length", "")

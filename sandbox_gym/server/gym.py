@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from sandbox_gym.engine import Caller
 from sandbox_gym.errors import RequestError, Unavailable
 from sandbox_gym.observe.metrics import CONTENT_TYPE
-from sandbox_gym.server.exchange import error_reply, read_document, reply, unavailable, while_connected
+from sandbox_gym.server.exchange import error_reply, plain, read_document, reply, unavailable, while_connected
 from sandbox_gym.server.health import Health
 from sandbox_gym.server.ledger import Answered, Ledger
 from sandbox_gym.server.once import KEY_HEADER, Once
@@ -175,7 +175,8 @@ class GymHost:
         engine, _ = self._running()
         cookie_id = str(request.session[SESSION_ID_KEY])
         call = ToolCall(body, self._seeds.public_tests(cookie_id), cookie_id, _caller(request))
-        return reply(await while_connected(request, lambda: tool(engine, call)))
+        answer = await while_connected(request, lambda: tool(engine, call))
+        return plain(answer) if isinstance(answer, str) else reply(answer)
 
     def _recording(self) -> tuple[Ledger, Once[Answered]]:
         if self._records is None:

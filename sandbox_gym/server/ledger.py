@@ -175,7 +175,7 @@ class Ledger:
         source = Source(
             self._resources.kind,
             self._settings,
-            request.verifier_metadata,
+            self._resources.row(request.body),
             request.output_text,
             request.reasoning_texts,
         )

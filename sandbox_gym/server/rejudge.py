@@ -98,7 +98,8 @@ async def rejudge_one(stored: Stored, servers: Mapping[str, Make]) -> Finding:
         return Finding(request_id, Agreement.NO_STATE, why_not)
     source = stored.source
     engine = RecordEngine(stored.judgements, stored.summary.provider)
-    request = VerifyRequest({}, source.answer, source.reasoning, dict(source.row))
+    row = dict(source.row)
+    request = VerifyRequest(row, source.answer, source.reasoning, row)
     try:
         settings = Settings.model_validate(dict(source.settings))
         resources = servers[source.verifier](settings, stored.summary.server)
@@ -113,6 +114,8 @@ async def rejudge_one(stored: Stored, servers: Mapping[str, Make]) -> Finding:
 def _why_not(stored: Stored, servers: Mapping[str, Make]) -> str:
     if stored.reply is None:
         return f"there was no verdict ({stored.summary.failure_kind})"
+    if stored.reply.get("judge_evaluations"):
+        return "a model judged it"
     if stored.judgements is None:
         return "its outputs were longer than journal_state_mb"
     if stored.source.verifier not in servers:

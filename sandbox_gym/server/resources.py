@@ -49,7 +49,8 @@ class ToolCall:
     caller: Caller = ANYONE
 
 
-Tool = Callable[[JudgingEngine, ToolCall], Awaitable[Document]]
+Tool = Callable[[JudgingEngine, ToolCall], Awaitable[Document | str]]
+"""A string is answered as plain text."""
 
 
 class ResourcesServer(Protocol):
@@ -68,6 +69,10 @@ class ResourcesServer(Protocol):
     @property
     def tools(self) -> Mapping[str, Tool]:
         """Tool routes by name: POST /{name}."""
+        ...
+
+    def row(self, body: Document) -> Document:
+        """What of a request describes its task, not its answer: goes on record, and names the task there."""
         ...
 
     def public_tests(self, row: Document) -> Document | None:

@@ -142,23 +142,16 @@ def _texts(parts: object, field: str, wanted: str) -> list[str]:
     return texts
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class VerifyFields:
-    """What a verify response says beyond the echo: NeMo Gym's code_gen fields, then ours."""
+    """What a verify response says beyond the echo; each server adds its own."""
 
     reward: float
-    extracted_model_output: str | None = None
-    extracted_model_code: str | None = None
-    result: list[int | bool] | None = None
-    metadata: Document | None = None
-    unit_tests_time_taken: float | None = None
-    reasoning_format_violation_rate: float = 0.0
-    difficulty: str | None = None
     verdict: Document | None = None
     mask_sample: bool = False
     """True: there is no verdict, the reward is a filler, and the sample must not be trained on or counted."""
     failure_kind: str | None = None
-    """`<server>:<kind>` in NeMo Gym's vocabulary of failure kinds; only with `mask_sample`."""
+    """`<server>:<kind>` in NeMo Gym's vocabulary of failure kinds: why there is no verdict, or who gave none."""
     failure_reason: str | None = None
 
     def answer(self, request: VerifyRequest) -> Document:
@@ -170,6 +163,19 @@ class VerifyFields:
         return {name: getattr(self, name) for name in self.__dataclass_fields__}
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CodeFields(VerifyFields):
+    """NeMo Gym's code_gen."""
+
+    extracted_model_output: str | None = None
+    extracted_model_code: str | None = None
+    result: list[int | bool] | None = None
+    metadata: Document | None = None
+    unit_tests_time_taken: float | None = None
+    reasoning_format_violation_rate: float = 0.0
+    difficulty: str | None = None
+
+
 def verdict_document(verdict: Verdict) -> Document:
     """A verdict as JSON."""
     document: Document = {
@@ -179,6 +185,7 @@ def verdict_document(verdict: Verdict) -> Document:
         "isolation": verdict.isolation,
         "provider": verdict.provider,
         "contest": verdict.contest,
+        "decided_by": verdict.decided_by,
         "groups": [asdict(group) for group in verdict.groups],
         "tamper": list(verdict.tamper),
         "evidence": dict(verdict.evidence),

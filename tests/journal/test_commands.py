@@ -21,7 +21,7 @@ from sandbox_gym.journal.rows import prepare, task_digest
 from sandbox_gym.journal.schema import open_database, verdicts, writing
 from sandbox_gym.journal.store import Store
 from sandbox_gym.limits import MIB, Limits
-from sandbox_gym.server.wire import VerifyFields, verdict_document
+from sandbox_gym.server.wire import CodeFields, verdict_document
 from sandbox_gym.verifiers.coding import extract_code, parse_task, result_codes, result_metadata
 from tests.journal.entries import ROW, entry, no_verdict
 
@@ -65,8 +65,8 @@ def as_served(stdout: bytes = b"2\n", **more: object) -> Entry:
     verdict, state = made.judgements[0].verdict, made.judgements[0].state
     assert state is not None
     task = parse_task(made.source.row, limits=Limits(), early_stop=False)
-    fields = VerifyFields(
-        verdict.reward,
+    fields = CodeFields(
+        reward=verdict.reward,
         extracted_model_output=made.source.answer,
         extracted_model_code=extract_code(made.source.answer),
         result=list(result_codes(verdict)),

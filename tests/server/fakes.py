@@ -16,7 +16,7 @@ from sandbox_gym.sandbox.fake import Behaviour, FakeProvider, silent
 from sandbox_gym.sandbox.pool import Pool
 from sandbox_gym.server.metrics_aggregate import aggregate_metrics
 from sandbox_gym.server.resources import JudgingEngine, Tool, ToolCall
-from sandbox_gym.server.wire import Document, VerifyFields, VerifyRequest, verdict_document
+from sandbox_gym.server.wire import CodeFields, Document, VerifyFields, VerifyRequest, verdict_document
 
 
 class EchoVerifier:
@@ -53,6 +53,10 @@ class EchoResources:
 
         return {"note": note}
 
+    def row(self, body: Document) -> Document:
+        metadata = body.get("verifier_metadata")
+        return metadata if isinstance(metadata, dict) else {}
+
     def public_tests(self, row: Document) -> Document | None:
         tests = row.get("public_tests")
         return tests if isinstance(tests, dict) else None
@@ -70,8 +74,8 @@ class EchoResources:
             raise RequestError("verifier_metadata.bad", "is there", "leave it out")
         answer = Answer(request.output_text)
         verdict, _, _ = await engine.judged(EchoVerifier(), "", answer, caller=caller)
-        return VerifyFields(
-            verdict.reward,
+        return CodeFields(
+            reward=verdict.reward,
             extracted_model_output=request.output_text,
             verdict=verdict_document(verdict),
             failure_reason=verdict.failure_reason or None,

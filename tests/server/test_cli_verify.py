@@ -37,7 +37,7 @@ def read(path: Path) -> dict[int, Document]:
 def run(job: Job, resources: ResourcesServer | None = None) -> bool:
     async def go() -> bool:
         return await verify_file(
-            job, resources or EchoResources(), lambda: fake_engine(FakeProvider(exits_as_told)),
+            job, lambda request: resources or EchoResources(), lambda: fake_engine(FakeProvider(exits_as_told)),
             Console(stderr=True, quiet=True),
         )  # fmt: skip
 
