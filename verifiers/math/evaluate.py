@@ -19,10 +19,10 @@ MAX_EXPONENT_10 = 20_000
 _MAX_DEPTH = 90
 _WORK_BITS = 1_000_000
 _TOKEN = re.compile(
-    r"\s*(?:(?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,9}(?![\d.]))?)|(?P<word>\\[A-Za-z]+|sqrt|exp|pi|[A-Za-z])"
+    r"\s*(?:(?P<number>(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,9}(?![0-9.]))?)|(?P<word>\\[A-Za-z]+|sqrt|exp|pi|[A-Za-z])"
     r"|(?P<mark>[-+*/^!(){}\[\]|]))"
 )
-_MIXED = re.compile(r"(?<![\d.)}])(\d{1,9}) +(\d{1,9})\s*/\s*(\d{1,9})(?![\d.])")
+_MIXED = re.compile(r"(?<![0-9.)}])([0-9]{1,9}) +([0-9]{1,9})\s*/\s*([0-9]{1,9})(?![0-9.])")
 _FUNCTIONS = {"\\frac", "\\sqrt", "sqrt", "exp", "\\exp", "\\binom", "\\pi", "pi"}
 
 

@@ -11,7 +11,7 @@ from sandbox_gym.verifiers.math.rungs.collections import same_collection
 from sandbox_gym.verifiers.math.rungs.equations import false_equation, renamed
 from sandbox_gym.verifiers.math.rungs.intervals import same_interval
 from sandbox_gym.verifiers.math.rungs.numbers import same_number
-from sandbox_gym.verifiers.math.rungs.texts import same_choice, same_integer, same_points, same_text
+from sandbox_gym.verifiers.math.rungs.texts import same_choice, same_decimal_comma, same_integer, same_points, same_text
 from sandbox_gym.verifiers.math.shapes import assigned
 from sandbox_gym.verifiers.math.tex import normalise
 
@@ -42,6 +42,7 @@ def _decide_normal(gold: str, answer: str, options: MathOptions) -> Decision | N
     for found in (
         same_text(gold, answer),
         same_integer(gold, answer),
+        same_decimal_comma(gold, answer),
         same_choice(gold, answer, options),
         same_points(gold, answer),
         same_residue(gold, answer),

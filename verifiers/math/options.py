@@ -13,7 +13,8 @@ class MathOptions:
     `plain_answer`: where there is no box, "The answer is X", "#### X" and the like count. `drop_thinking`: what stands
     before the last `</think>` is no answer; `open_think_is_answer`: an unclosed `<think>` may hold it all the same.
     `multiple_choice`: the gold is a letter and the answer is read as one. `strict_units`: a unit that only one side
-    has makes them differ. `relation_as_interval`: `0 < x < 1` answers the gold `(0,1)`. `decimal_places`: how many
+    has makes them differ. `relation_as_interval`: `0 < x < 1` answers the gold `(0,1)`. `strict_variables`:
+    the names of variables matter. `decimal_places`: how many
     places a decimal must have to stand for a value that it rounds.
     """
 
@@ -24,6 +25,7 @@ class MathOptions:
     multiple_choice: bool = False
     strict_units: bool = False
     relation_as_interval: bool = True
+    strict_variables: bool = True
     decimal_places: int = 6
 
 

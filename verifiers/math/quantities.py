@@ -18,12 +18,12 @@ _NO_UNIT = frozenset(
     " answer final hundred thousand million billion trillion dozen half quarter third".split()
 )
 _PERCENT = re.compile(r"\s*(?:%|‹\s*(?:%|percent|percentage|pct)\s*›|(?:percent|percentage|pct)\b)\s*$", re.IGNORECASE)
-_DEGREES = re.compile(r"\s*(?:\^\\circ|(?<=[\d}])\s*\\circ)\s*(?:‹?\s*([CF])\s*›?)?\s*$")
-_PLAIN_NUMBER = r"[-+]?[$€£¥₹]?\s?(?:\d[\d,]*\.?\d*|\.\d+|\\frac\{?\d+\}?\{?\d+\}?)(?:[ ]?(?:\d+/\d+|/\d+|\\frac\{?\d+\}?\{?\d+\}?|\\pi))?"
+_DEGREES = re.compile(r"\s*(?:\^\\circ|(?<=[0-9}])\s*\\circ)\s*(?:‹?\s*([CF])\s*›?)?\s*$")
+_PLAIN_NUMBER = r"[-+]?[$€£¥₹]?\s?(?:[0-9][0-9,]*(?:\.[0-9]*)?|\.[0-9]+|\\frac\{?[0-9]+\}?\{?[0-9]+\}?)(?:[ ]?(?:[0-9]+/[0-9]+|/[0-9]+|\\frac\{?[0-9]+\}?\{?[0-9]+\}?|\\pi))?"
 _WITH_WORDS = re.compile(rf"^({_PLAIN_NUMBER})(\s?)([A-Za-zµμΩ][A-Za-zµμΩ /.^{{}}0-9*()-]*)$")
-_THOUSANDS = re.compile(r"(?<![\d,.])([1-9]\d{0,2})((?:,\d{3})+)(?![\d,])")
-_SPACED = re.compile(r"^([-+]?)([1-9]\d{0,2})((?: \d{3})+)(\.\d+)?$")
-_BARE_DECIMAL = re.compile(r"^[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?$")
+_THOUSANDS = re.compile(r"(?<![0-9,.])([1-9][0-9]{0,2})((?:,[0-9]{3})+)(?![0-9,])")
+_SPACED = re.compile(r"^([-+]?)([1-9][0-9]{0,2})((?: [0-9]{3})+)(\.[0-9]+)?$")
+_BARE_DECIMAL = re.compile(r"^[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +106,7 @@ def _parted(text: str) -> tuple[str, str, bool]:
     if not found or mark >= 0:
         return text, "", True
     core, gap, tail = found.group(1), found.group(2), found.group(3).strip()
-    if re.fullmatch(r"[eE]\d+", tail) or tail in ("pi", "i", "e") or not (gap or len(tail.split("^")[0]) > 1):
+    if re.fullmatch(r"[eE][0-9]+", tail) or tail in ("pi", "i", "e") or not (gap or len(tail.split("^")[0]) > 1):
         return (text, "", True) if tail in ("pi", "i", "e") or tail[:1] in "eE" else (core, tail, False)
     letters = [word for word in re.split(r"[^A-Za-zµμΩ]+", tail) if word]
     return core, tail, all(len(word) > 1 for word in letters) or bool(gap and letters)

@@ -12,10 +12,10 @@ _OPENERS = {"sqrt(": ("\\sqrt{", "}"), "exp(": ("e^{", "}"), "abs(": ("|", "|")}
 _CALL = re.compile(r"\\?(sqrt|exp|abs)\(|[()]")
 _WORDS = re.compile(r"(?<![A-Za-z\\‹])(pi|theta|alpha|beta|gamma|infinity|infty|oo|sin|cos|tan|cot|sec|csc|ln|log|arctan|arcsin|arccos)(?![A-Za-z›])")
 _COMMANDS = {"infinity": "\\infty ", "oo": "\\infty ", "infty": "\\infty "}
-_SCIENTIFIC = re.compile(r"(?<![\w.\\])(\d+\.?\d*|\.\d+)[eE]([+-]?\d{1,4})(?![\w.])")
-_MIXED = re.compile(r"(?<![\d.)}/^_])(\d{1,9}) +(\d{1,9})\s*/\s*(\d{1,9})(?![\d.])")
-_PLAIN_ROOT = re.compile(r"\\sqrt\s+(\d+|[A-Za-z])")
-_LETTER_ROOT = re.compile(r"\\sqrt(\d)(?!\d)")
+_SCIENTIFIC = re.compile(r"(?<![\w.\\])([0-9]+(?:\.[0-9]*)?|\.[0-9]+)[eE]([+-]?[0-9]{1,4})(?![\w.])")
+_MIXED = re.compile(r"(?<![0-9.)}/^_])([0-9]{1,9}) +([0-9]{1,9})\s*/\s*([0-9]{1,9})(?![0-9.])")
+_PLAIN_ROOT = re.compile(r"\\sqrt\s+([0-9]+|[A-Za-z])")
+_LETTER_ROOT = re.compile(r"\\sqrt([0-9])(?![0-9])")
 
 
 def rewrite(text: str) -> str:

@@ -17,6 +17,7 @@ _ASSIGNED = re.compile(
     rf"^({_NAME}(?:\({_NAME}(?:,\s?{_NAME}){{0,5}}\))?|\({_NAME}(?:,\s?{_NAME}){{1,8}}\))\s?(?:=|\\approx|\\in)\s?(.+)$",
     re.DOTALL,
 )
+_BUILDER = re.compile(r"\\mid|\\vert|\||:|\\in\b|\\dots|\\cdots|\\ldots|\.\.\.")
 _WORDS_BETWEEN = re.compile(r"\s*,?\s*(?:‹\s*,?\s*(?:and|or)\s*,?\s*›|\b(?:and|or)\b)\s*")
 
 
@@ -37,7 +38,10 @@ def shape_of(text: str) -> Shape:
     if matrix:
         return _matrix(matrix.group(2))
     if text.startswith("\\{") and text.endswith("\\}") and _one_group(text):
-        return Shape("set", _items(text[2:-2]))
+        inner = text[2:-2]
+        if _BUILDER.search(inner):
+            return Shape("scalar", (text,))  # a set by its rule
+        return Shape("set", _items(inner))
     for opening, closing in (("\\langle", "\\rangle"), ("(", ")"), ("(", "]"), ("[", ")"), ("[", "]")):
         if text.startswith(opening) and text.endswith(closing) and _one_group(text):
             items = _items(text[len(opening) : -len(closing)], words=False)
@@ -61,7 +65,7 @@ def assigned(text: str) -> tuple[str, str]:
     name, rest = re.sub(r"\s", "", found.group(1)), found.group(2).strip()
     parts = split_top(rest, "=")
     if len(parts) > 1:
-        if "," in rest or any(not part.strip() for part in parts):
+        if "," in rest or ";" in rest or _WORDS_BETWEEN.search(rest) or any(not part.strip() for part in parts):
             return "", text
         rest = parts[-1].strip()
     return name, rest

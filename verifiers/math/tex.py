@@ -40,7 +40,7 @@ _SAME = {
 _COMMAND = re.compile(r"\\([A-Za-z]+)\*?")
 _TEXT_COMMANDS = "text textbf textit textrm textnormal mbox mathrm mathbf mathit operatorname mathsf texttt mathop hbox"
 _TEXT = re.compile(rf"\\(?:{'|'.join(_TEXT_COMMANDS.split())})\s*(?:\{{([^{{}}]*)\}}|(?<=\s)([A-Za-z]))")
-_DIGIT_GAP = re.compile(r"(?<=\d)(?:\\[,;:! ]|\{,\}|,\\!\s*|\{\s\})(?=\s*\d{3}(?!\d))\s*")
+_DIGIT_GAP = re.compile(r"(?<=[0-9])(?:\\[,;:! ]|\{,\}|,\\!\s*|\{\s\})(?=\s*[0-9]{3}(?![0-9]))\s*")
 _SPACING = re.compile(r"\\[,;:!> ]|~|\\\n")
 _SPACES = re.compile(r"\s+")
 ROW_END = "↵"
@@ -52,7 +52,7 @@ _SYMBOLS = {"<=": "\\le ", ">=": "\\ge ", "!=": "\\ne ", "\\%": "%", "\\$": "$",
 def normalise(text: str) -> str:
     """The text with one spelling per meaning, spaces collapsed, outer delimiters and a final full stop gone."""
     text = _RAISED_RUN.sub(_raised, _LOWERED_RUN.sub(_lowered, text)).translate(_TABLE)
-    text = _unwrap(text)
+    text = _unwrap(_SPACES.sub(" ", text))
     text = text.replace("\\\\", ROW_END if "\\begin" in text else "\\")  # without a matrix it is a doubled escape
     text = _DIGIT_GAP.sub("", text)
     text = text.replace("\\$", "$").replace("{,}", ",")

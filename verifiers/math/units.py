@@ -40,7 +40,7 @@ _KINDS = {
 }
 _APART = {"gal", "eV", "month", "year"}  # named, but not converted into the others of their kind
 _SHORT = {"mph": ("mi", "h"), "kph": ("km", "h"), "kmh": ("km", "h"), "mps": ("m", "s")}
-_TOKEN = re.compile(r"\s*(per\b|square[ds]?\b|sq\b\.?|cubic\b|cubed\b|[A-Za-zµμΩ°$€£¥₹¢]+|\^\{?-?\d\}?|[/*.()])")
+_TOKEN = re.compile(r"\s*(per\b|square[ds]?\b|sq\b\.?|cubic\b|cubed\b|[A-Za-zµμΩ°$€£¥₹¢]+|\^\{?-?[0-9]\}?|[/*.()])")
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,7 @@ def veto(gold: str, answer: str, options: MathOptions | None = None) -> Decision
         same_number(mine, theirs, options),
         _other_kind(mine, theirs),
         _base_dropped(mine, theirs),
-        _words_for_numbers(mine, theirs),
+        _other_variables(mine, theirs) if options.strict_variables else None,
     ):
         if found is not None and not found.equal:
             return found
@@ -46,7 +46,7 @@ def _base_dropped(gold: str, answer: str) -> Decision | None:
     return None
 
 
-def _words_for_numbers(gold: str, answer: str) -> Decision | None:
+def _other_variables(gold: str, answer: str) -> Decision | None:
     """`2j` is no `2i`: values with other variables that are linear in them."""
     first, second = read_quantity(gold), read_quantity(answer)
     if first is None or second is None or first.has_point or second.has_point:

@@ -12,12 +12,12 @@ from sandbox_gym.verifiers.math.values import as_fraction
 _WORDS = {"two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10,
           "twelve": 12, "sixteen": 16}  # fmt: skip
 _BASED = re.compile(
-    r"^\(?([0-9A-Fa-f]{1,400})\)?\s*(?:_\s*\{?\s*\(?(?:‹?\s*(\d{1,2}|[a-z]+)\s*›?)\)?\s*\}?|‹?\s*\(?base (\d{1,2}|[a-z]+)\)?\s*›?)$"
+    r"^\(?([0-9A-Fa-f]{1,400})\)?\s*(?:_\s*\{?\s*\(?(?:‹?\s*([0-9]{1,2}|[a-z]+)\s*›?)\)?\s*\}?|‹?\s*\(?base ([0-9]{1,2}|[a-z]+)\)?\s*›?)$"
 )
 _DIGITS = re.compile(r"^[0-9A-Fa-f]{1,400}$")
-_MODULUS = re.compile(r"^(.*?)\s*\(?\s*(?:\\pmod|\\mod|\\bmod|‹\s*mod\s*›|\bmod)\s*\{?\s*(\d{1,30})\s*\}?\s*\)?$")
+_MODULUS = re.compile(r"^(.*?)\s*\(?\s*(?:\\pmod|\\mod|\\bmod|‹\s*mod\s*›|\bmod)\s*\{?\s*([0-9]{1,30})\s*\}?\s*\)?$")
 _LEFT = re.compile(r"^.{0,40}?(?:\\equiv|\\cong|=)\s*")
-_TIME = re.compile(r"^([01]?\d|2[0-3]):[0-5]\d$")
+_TIME = re.compile(r"^([01]?[0-9]|2[0-3]):[0-5][0-9]$")
 
 
 def same_based(gold: str, answer: str, options: MathOptions) -> Decision | None:

@@ -25,11 +25,11 @@ class Caps:
 
 READ = Caps(chars=20_000, depth=60, digits=20_000, exponent=10**9, factorial=10**9, terms=20_000)
 MATH_VERIFY = Caps()
-_DIGITS = re.compile(r"\d+")
-_EXPONENT = re.compile(r"(?:\^\s*[({]?\s*[-+]?|\d[eE][-+]?)(\d+)")
-_TOWER = re.compile(r"\^[({]?[^(){}^]{0,30}\^[({]?[^(){}^]{0,30}\^|\d\^[({]?\d+\^[({]?\d{2,}|\d{2,}\^[({]?\d+\^[({]?\d+|"
-                    r"\d\^[({]?[6-9]\^[({]?[6-9]")  # fmt: skip
-_FACTORIAL = re.compile(r"(\d+)\s*[)}]?\s*!")
+_DIGITS = re.compile(r"[0-9]+")
+_EXPONENT = re.compile(r"(?:\^ ?[({]? ?[-+]?|[0-9][eE][-+]?)([0-9]+)")
+_TOWER = re.compile(r"\^[({]?[^(){}^]{0,30}\^[({]?[^(){}^]{0,30}\^|[0-9]\^[({]?[0-9]+\^[({]?[0-9]{2,}|[0-9]{2,}\^[({]?[0-9]+\^[({]?[0-9]+|"
+                    r"[0-9]\^[({]?[6-9]\^[({]?[6-9]")  # fmt: skip
+_FACTORIAL = re.compile(r"(?<![0-9])([0-9]++)\s?[)}]?\s?!")
 
 
 def excess(text: str, caps: Caps) -> str:

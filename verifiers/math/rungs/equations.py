@@ -10,7 +10,7 @@ from sandbox_gym.verifiers.math.shapes import split_top
 from sandbox_gym.verifiers.math.values import Value, variables
 
 _FUNCTION = re.compile(r"^([A-Za-z])\(([a-z])\)\s*=")
-_CONSTANT = re.compile(r"\+\s*([A-Zck])(?:_\{?\d\}?)?\s*$")
+_CONSTANT = re.compile(r"\+\s*([A-Zck])(?:_\{?[0-9]\}?)?\s*$")
 
 
 def false_equation(gold: str, answer: str) -> Decision | None:

@@ -67,7 +67,7 @@ def _rounds(decimal: Fraction, places: int | None, exact: Fraction, options: Mat
         return False
     unit = 10**places
     scaled, wanted = abs(decimal * unit), abs(exact * unit)
-    if (decimal < 0) != (exact < 0) or scaled < 10 ** (_MIN_SIGNIFICANT - 1):
+    if (decimal < 0) != (exact < 0) or scaled < 10 ** (min(_MIN_SIGNIFICANT, options.decimal_places) - 1):
         return False
     if abs(scaled - wanted) * 2 <= 1 or scaled == wanted.numerator // wanted.denominator:
         return True

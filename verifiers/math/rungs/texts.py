@@ -8,11 +8,12 @@ from sandbox_gym.verifiers.math.extract import choice_letter
 from sandbox_gym.verifiers.math.options import Decision, MathOptions
 from sandbox_gym.verifiers.math.tex import squeezed
 
-_WHOLE = re.compile(r"^([-+]?)0*(\d+)(?:\.0{0,1000})?$")
+_WHOLE = re.compile(r"^([-+]?)([0-9]++)(?:\.0{0,1000})?$")
+_DECIMAL_COMMA = re.compile(r"^[-+]?(?:[0-9]{1,30},(?:[0-9]{2}|[0-9]{4,30})|0,[0-9]{2,30})$")
 _POINTS = re.compile(r"^[A-Z]{2,6}$")
 _WORD = re.compile(r"^[A-Za-z][A-Za-z' -]*$")
 _CHOICE = re.compile(r"^\(?([A-J])\)?$")
-_NUMBER_START = re.compile(r"^[-+]?(?:\d|\.\d|\\frac|\\sqrt)")
+_NUMBER_START = re.compile(r"^[-+]?(?:[0-9]|\.[0-9]|\\frac|\\sqrt)")
 
 
 def same_text(gold: str, answer: str) -> Decision | None:
@@ -33,8 +34,17 @@ def same_integer(gold: str, answer: str) -> Decision | None:
     first, second = _WHOLE.match(gold.strip()), _WHOLE.match(answer.strip())
     if not first or not second:
         return None
-    one, two = (("-" if found[1] == "-" and found[2] != "0" else "", found[2]) for found in (first, second))
-    return Decision(one == two, "integer", "the same integer" if one == two else "different integers")
+    one, two = ((found[1] == "-", found[2].lstrip("0")) for found in (first, second))
+    equal = one[1] == two[1] and (one[0] == two[0] or not one[1])
+    return Decision(equal, "integer", "the same integer" if equal else "different integers")
+
+
+def same_decimal_comma(gold: str, answer: str) -> Decision | None:
+    """`1000,99` as `1000.99`. One decimal after a comma is a list of two, three are thousands; those are left alone."""
+    for one, other in ((gold, answer), (answer, gold)):
+        if _DECIMAL_COMMA.match(one.strip()) and one.strip().replace(",", ".") == other.strip():
+            return Decision(True, "number", "equal, with a decimal comma")
+    return None
 
 
 def same_choice(gold: str, answer: str, options: MathOptions) -> Decision | None:
