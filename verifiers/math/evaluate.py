@@ -23,6 +23,7 @@ _TOKEN = re.compile(
     r"|(?P<mark>[-+*/^!(){}\[\]|]))"
 )
 _MIXED = re.compile(r"(?<![0-9.)}])([0-9]{1,9}) +([0-9]{1,9})\s*/\s*([0-9]{1,9})(?![0-9.])")
+_REPEATING = re.compile(r"(?<![0-9.])([0-9]{0,60})\.([0-9]{0,60})\\(?:overline|bar)\{?([0-9]{1,60})\}?(?![0-9.])")
 _FUNCTIONS = {"\\frac", "\\sqrt", "sqrt", "exp", "\\exp", "\\binom", "\\pi", "pi"}
 
 
@@ -30,7 +31,7 @@ def evaluate(text: str) -> Value:
     """The exact value. Raises Unknown (not read here) and TooBig (over a bound)."""
     if len(text) > MAX_CHARS:
         raise TooBig
-    reader = _Reader(_tokens(_MIXED.sub(_mixed, text)))
+    reader = _Reader(_tokens(_REPEATING.sub(_repeating, _MIXED.sub(_mixed, text))))
     value = reader.total(0)
     if reader.peek():
         raise Unknown
@@ -53,12 +54,21 @@ def literal(text: str) -> Fraction:
         raise TooBig
     number = Fraction(int((whole + places) or "0"), 10 ** len(places))
     tens = int(exponent or 0)
-    return number * 10**tens if tens >= 0 else number / 10**-tens
+    power: int = 10 ** abs(tens)
+    return number * power if tens >= 0 else number / power
 
 
 def _mixed(found: re.Match[str]) -> str:
     whole, top, bottom = found.groups()
     return f"({whole}+{top}/{bottom})" if 0 < int(top) < int(bottom) else found.group()
+
+
+def _repeating(found: re.Match[str]) -> str:
+    """`0.1\\overline{6}` as the fraction it is."""
+    whole, fixed, period = found.groups()
+    nines = int("9" * len(period)) * 10 ** len(fixed)
+    top = int((whole or "0") + fixed + period) - int((whole or "0") + fixed)
+    return f"({top}/{nines})"
 
 
 def _tokens(text: str) -> list[str]:

@@ -44,7 +44,7 @@ def last_box(text: str, frames: tuple[str, ...] = (_BOX,)) -> str | None:
 
 
 def strip_delimiters(text: str) -> str:
-    """A gold without its one outer pair of `$`, `$$`, `\\(` `\\)` or `\\[` `\\]`, as math_with_judge takes it, or its box."""
+    """A gold without its one outer pair of `$`, `$$`, `\\(` `\\)` or `\\[` `\\]`."""
     text = text.strip()
     for opening, closing in (("$$", "$$"), ("$", "$"), ("\\(", "\\)"), ("\\[", "\\]")):
         inner = text[len(opening) : len(text) - len(closing)]

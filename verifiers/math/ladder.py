@@ -80,5 +80,3 @@ def _collections(gold: str, answer: str, options: MathOptions, depth: int) -> De
         return found.equal if found else None
 
     return same_collection(gold, answer, compare)
-
-

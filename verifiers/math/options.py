@@ -1,4 +1,4 @@
-"""What a math verdict may be asked to do differently. The defaults are NeMo Gym's math_with_judge where it has a rule."""
+"""What a math verdict may be asked to do differently. The defaults are math_with_judge's where it has a rule."""
 
 from __future__ import annotations
 

@@ -13,14 +13,21 @@ from sandbox_gym.verifiers.math.values import Value
 
 _SCALES = {"hundred": 100, "thousand": 1000, "million": 10**6, "billion": 10**9, "trillion": 10**12, "dozen": 12}
 _NO_UNIT = frozenset(
-    "is are was or and not no wrong if for to when where with mod modulo of but it its correct incorrect in out either"
-    " neither than more less plus minus times over only about approximately all any none be except unless from base"
-    " answer final hundred thousand million billion trillion dozen half quarter third".split()
-)
+    {"is", "are", "was", "or", "and", "not", "no", "wrong", "if", "for", "to", "when", "where", "with", "mod", "modulo",
+     "of", "but", "it", "its", "correct", "incorrect", "in", "out", "either", "neither", "than", "more", "less", "plus",
+     "minus", "times", "over", "only", "about", "approximately", "all", "any", "none", "be", "except", "unless", "from",
+     "base", "answer", "final", "half", "quarter", "third", *_SCALES}
+)  # fmt: skip
 _PERCENT = re.compile(r"\s*(?:%|‹\s*(?:%|percent|percentage|pct)\s*›|(?:percent|percentage|pct)\b)\s*$", re.IGNORECASE)
 _DEGREES = re.compile(r"\s*(?:\^\\circ|(?<=[0-9}])\s*\\circ)\s*(?:‹?\s*([CF])\s*›?)?\s*$")
-_PLAIN_NUMBER = r"[-+]?[$€£¥₹]?\s?(?:[0-9][0-9,]*(?:\.[0-9]*)?|\.[0-9]+|\\frac\{?[0-9]+\}?\{?[0-9]+\}?)(?:[ ]?(?:[0-9]+/[0-9]+|/[0-9]+|\\frac\{?[0-9]+\}?\{?[0-9]+\}?|\\pi))?"
+_FRACTION = r"\\frac\{?[0-9]+\}?\{?[0-9]+\}?"
+_PLAIN_NUMBER = (
+    rf"[-+]?[$€£¥₹]?\s?(?:[0-9][0-9,]*(?:\.[0-9]*)?|\.[0-9]+|{_FRACTION})"
+    rf"(?: ?(?:[0-9]+/[0-9]+|/[0-9]+|{_FRACTION}|\\pi))?"
+)
 _WITH_WORDS = re.compile(rf"^({_PLAIN_NUMBER})(\s?)([A-Za-zµμΩ][A-Za-zµμΩ /.^{{}}0-9*()-]*)$")
+_NUMBER_WORDS = {"zero": 0, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8,
+                 "nine": 9, "ten": 10, "eleven": 11, "twelve": 12}  # fmt: skip
 _THOUSANDS = re.compile(r"(?<![0-9,.])([1-9][0-9]{0,2})((?:,[0-9]{3})+)(?![0-9,])")
 _SPACED = re.compile(r"^([-+]?)([1-9][0-9]{0,2})((?: [0-9]{3})+)(\.[0-9]+)?$")
 _BARE_DECIMAL = re.compile(r"^[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?$")
@@ -44,6 +51,8 @@ class Quantity:
 def read_quantity(text: str) -> Quantity | None:
     """A normalised scalar as a quantity, or None where its number is not one this reader knows."""
     text = text.strip()
+    if (number := _NUMBER_WORDS.get(text.strip("‹› ").lower())) is not None:
+        return Quantity(values.rational(number))
     percent = _PERCENT.search(text[-40:])
     if percent:
         return _percent(text[: len(text) - len(percent.group())])

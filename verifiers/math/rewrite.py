@@ -10,10 +10,13 @@ from sandbox_gym.verifiers.math.tex import ROW_END, normalise
 
 _OPENERS = {"sqrt(": ("\\sqrt{", "}"), "exp(": ("e^{", "}"), "abs(": ("|", "|")}
 _CALL = re.compile(r"\\?(sqrt|exp|abs)\(|[()]")
-_WORDS = re.compile(r"(?<![A-Za-z\\‹])(pi|theta|alpha|beta|gamma|infinity|infty|oo|sin|cos|tan|cot|sec|csc|ln|log|arctan|arcsin|arccos)(?![A-Za-z›])")
+_WORDS = re.compile(
+    r"(?<![A-Za-z\\‹])(pi|theta|alpha|beta|gamma|infinity|infty|oo|sin|cos|tan|cot|sec|csc|ln|log|arctan|arcsin|arccos)(?![A-Za-z›])"
+)
 _COMMANDS = {"infinity": "\\infty ", "oo": "\\infty ", "infty": "\\infty "}
 _SCIENTIFIC = re.compile(r"(?<![\w.\\])([0-9]+(?:\.[0-9]*)?|\.[0-9]+)[eE]([+-]?[0-9]{1,4})(?![\w.])")
 _MIXED = re.compile(r"(?<![0-9.)}/^_])([0-9]{1,9}) +([0-9]{1,9})\s*/\s*([0-9]{1,9})(?![0-9.])")
+_ANGLE = re.compile(r"\\(sin|cos|tan|cot|sec|csc) ?[({]? ?([0-9]{1,6}(?:\.[0-9]{1,6})?) ?\^\\circ ?[)}]?")
 _PLAIN_ROOT = re.compile(r"\\sqrt\s+([0-9]+|[A-Za-z])")
 _LETTER_ROOT = re.compile(r"\\sqrt([0-9])(?![0-9])")
 
@@ -26,6 +29,7 @@ def rewrite(text: str) -> str:
     text = _calls(text)
     text = _WORDS.sub(lambda found: _COMMANDS.get(found[1], f"\\{found[1]} "), text)
     text = _PLAIN_ROOT.sub(r"\\sqrt{\1}", _LETTER_ROOT.sub(r"\\sqrt{\1}", text))
+    text = _ANGLE.sub(r"\\\1(\\frac{\2\\pi}{180})", text)
     text = text.replace("*", " \\cdot ").replace(ROW_END, "\\\\")
     text = text.replace("%", "\\%").replace("$", "\\$")
     return _texts(merge_thousands(text))

@@ -1,6 +1,6 @@
 """One way of writing for many: unicode, spacing and command variants of a short math text made alike.
 
-Text commands (`\\text{ cm}`, `\\mathrm{kg}`) become marked runs `‹ cm›`, so that later readers can tell words from
+Text commands (`\\text{ cm}`, `\\mathrm{kg}`) become runs between two marks, so that later readers can tell words from
 variables. Every pattern here is linear; callers bound the length first.
 """
 

@@ -110,6 +110,8 @@ def power(base: Value, exponent: Value) -> Value:
 def root(base: Value, degree: int) -> Value:
     """The principal root of a number: any square root, other roots of perfect powers."""
     number = as_fraction(base)
+    if number is None and degree == 2:
+        return _root_of_monomial(base)
     if number is None or degree < 1 or degree > 64:
         raise Unknown
     if number == 0:
@@ -199,7 +201,7 @@ def _integer_power(base: Value, exponent: int) -> Value:
     widest = max((max(c.numerator.bit_length(), c.denominator.bit_length()) for c in base.values()), default=0)
     if len(base) > 1 and exponent > MAX_POWER_OF_SUM:
         raise TooBig
-    if exponent > MAX_BITS or widest > 1 and widest * exponent > MAX_BITS:
+    if exponent > MAX_BITS or (widest > 1 and widest * exponent > MAX_BITS):
         raise TooBig
     if set(base) == {ONE}:
         return rational(base[ONE] ** exponent)
@@ -222,6 +224,18 @@ def _exponential(exponent: Value) -> Value:
         quarter = int(exponent[turn] * 2) % 4
         return rational(1 - quarter) if quarter % 2 == 0 else multiply(rational(2 - quarter), imaginary_unit())
     raise Unknown
+
+
+def _root_of_monomial(base: Value) -> Value:
+    """√ of a single product in which every symbol has an odd exponent: there √x² = |x| doesn't come up."""
+    if len(base) != 1:
+        raise Unknown
+    [(term, coefficient)] = base.items()
+    odd = all(exponent.denominator == 1 and exponent.numerator % 2 for _, exponent in term.symbols)
+    if term.imaginary or term.radicand != 1 or coefficient < 0 or not odd:
+        raise Unknown
+    halved = tuple((name, exponent / 2) for name, exponent in term.symbols)
+    return multiply(_square_root(coefficient), {Monomial(symbols=halved): Fraction(1)})
 
 
 def _square_root(number: Fraction) -> Value:

@@ -12,7 +12,8 @@ from sandbox_gym.verifiers.math.values import as_fraction
 _WORDS = {"two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10,
           "twelve": 12, "sixteen": 16}  # fmt: skip
 _BASED = re.compile(
-    r"^\(?([0-9A-Fa-f]{1,400})\)?\s*(?:_\s*\{?\s*\(?(?:‹?\s*([0-9]{1,2}|[a-z]+)\s*›?)\)?\s*\}?|‹?\s*\(?base ([0-9]{1,2}|[a-z]+)\)?\s*›?)$"
+    r"^\(?([0-9A-Fa-f]{1,400})\)?\s*(?:_\s*\{?\s*\(?(?:‹?\s*([0-9]{1,2}|[a-z]+)\s*›?)\)?\s*\}?"
+    r"|‹?\s*\(?base ([0-9]{1,2}|[a-z]+)\)?\s*›?)$"
 )
 _DIGITS = re.compile(r"^[0-9A-Fa-f]{1,400}$")
 _MODULUS = re.compile(r"^(.*?)\s*\(?\s*(?:\\pmod|\\mod|\\bmod|‹\s*mod\s*›|\bmod)\s*\{?\s*([0-9]{1,30})\s*\}?\s*\)?$")

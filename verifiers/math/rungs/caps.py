@@ -27,8 +27,9 @@ READ = Caps(chars=20_000, depth=60, digits=20_000, exponent=10**9, factorial=10*
 MATH_VERIFY = Caps()
 _DIGITS = re.compile(r"[0-9]+")
 _EXPONENT = re.compile(r"(?:\^ ?[({]? ?[-+]?|[0-9][eE][-+]?)([0-9]+)")
-_TOWER = re.compile(r"\^[({]?[^(){}^]{0,30}\^[({]?[^(){}^]{0,30}\^|[0-9]\^[({]?[0-9]+\^[({]?[0-9]{2,}|[0-9]{2,}\^[({]?[0-9]+\^[({]?[0-9]+|"
-                    r"[0-9]\^[({]?[6-9]\^[({]?[6-9]")  # fmt: skip
+_UP = r"\^(?:[({] ?[A-Za-z0-9]{1,12}|[0-9]{1,12}|[A-Za-z])"
+_TOWER = re.compile(rf"{_UP}{_UP}\^")
+_POWER_IN_EXPONENT = re.compile(r"\^[({]? ?([0-9]{1,12})\^[({]? ?([0-9]{1,12})")
 _FACTORIAL = re.compile(r"(?<![0-9])([0-9]++)\s?[)}]?\s?!")
 
 
@@ -43,7 +44,7 @@ def excess(text: str, caps: Caps) -> str:
         return f"a number of {longest} digits"
     if any(_over(run, caps.exponent) for run in _EXPONENT.findall(text)):
         return f"an exponent over {caps.exponent}"
-    if caps is MATH_VERIFY and _TOWER.search(text):
+    if caps is MATH_VERIFY and (_TOWER.search(text) or any(map(_high, _POWER_IN_EXPONENT.findall(text)))):
         return "a tower of powers"
     if "!!!" in text or any(_over(run, caps.factorial) for run in _FACTORIAL.findall(text)):
         return f"a factorial over {caps.factorial}!"
@@ -74,3 +75,9 @@ def nesting(text: str) -> int:
 def _over(digits: str, cap: int) -> bool:
     bare = digits.lstrip("0")
     return len(bare) > 12 or int(bare or "0") > cap
+
+
+def _high(found: tuple[str, str]) -> bool:
+    """Whether n^m in an exponent is past the cap, told by the bits that it has at most."""
+    n, m = int(found[0]), int(found[1])
+    return n > 1 and n.bit_length() * m > MATH_VERIFY.exponent.bit_length() + 1

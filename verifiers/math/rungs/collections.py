@@ -75,7 +75,9 @@ def _matrices(first: Shape, second: Shape, compare: Compare) -> Decision | None:
         return None
     if [len(row) for row in first.rows] != [len(row) for row in second.rows]:
         return Decision(False, NAME, "matrices of other sizes")
-    pairs = [(a, b) for mine, theirs in zip(first.rows, second.rows, strict=True) for a, b in zip(mine, theirs, strict=True)]
+    pairs = [
+        (a, b) for mine, theirs in zip(first.rows, second.rows, strict=True) for a, b in zip(mine, theirs, strict=True)
+    ]
     return _all_members([compare(a, b) for a, b in pairs], "the same entries")
 
 
@@ -96,7 +98,7 @@ def _by_name(first: Shape, second: Shape, compare: Compare) -> Decision | None:
             return None
         values = dict(theirs)
         return _all_members([compare(value, values[name]) for name, value in mine], "the same values by name")
-    if len(names) != len(others) or not (distinct[0] and not any(others) or distinct[1] and not any(names)):
+    if len(names) != len(others) or not ((distinct[0] and not any(others)) or (distinct[1] and not any(names))):
         return None
     if len(names) < 2:
         return None
@@ -149,7 +151,7 @@ def _plain_number(text: str) -> str | None:
 
 def _key(text: str) -> str:
     """A member's canonical key; it starts with `=` where the member is an exact number."""
-    name, value = assigned(text)
+    value = assigned(text)[1]
     found = read_quantity(value)
     if found is None or found.unit or found.words or found.percent or found.degrees or variables(found.value):
         return f"text {squeezed(value)}"

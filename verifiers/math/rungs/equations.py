@@ -32,10 +32,10 @@ def renamed(gold: str, answer: str) -> str:
         if not _letter(first[2]).search(body):
             answer = f"{first[1]}({first[2]})=" + _letter(second[2]).sub(first[2], body)
     mine, theirs = _CONSTANT.search(gold), _CONSTANT.search(answer)
-    if mine and theirs and mine[1].isupper() and theirs.group() != mine.group():
-        if not _letter(theirs[1]).search(answer[: theirs.start()]):
-            answer = answer[: theirs.start()] + mine.group()
-    return answer
+    if not (mine and theirs and mine[1].isupper()) or theirs.group() == mine.group():
+        return answer
+    rest = answer[: theirs.start()]
+    return answer if _letter(theirs[1]).search(rest) else rest + mine.group()
 
 
 def _letter(name: str) -> re.Pattern[str]:

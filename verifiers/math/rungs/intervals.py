@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from itertools import pairwise
 
 from sandbox_gym.verifiers.math.evaluate import try_evaluate
 from sandbox_gym.verifiers.math.options import Decision, MathOptions
@@ -65,7 +66,7 @@ def same_interval(gold: str, answer: str, options: MathOptions) -> Decision | No
 def _disjoint(region: Region) -> bool:
     """Whether the union's pieces neither overlap nor touch, so that it can be written in one way only."""
     numbered = sorted((_position(piece.low), _position(piece.high)) for piece in region.pieces)
-    return all(before[1] < after[0] for before, after in zip(numbered, numbered[1:], strict=False))
+    return all(before[1] < after[0] for before, after in pairwise(numbered))
 
 
 def _position(key: str) -> tuple[int, float]:

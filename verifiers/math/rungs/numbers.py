@@ -44,7 +44,7 @@ def equal_numbers(a: Quantity, b: Quantity, options: MathOptions) -> bool | None
         return _unequal_surds(a, b)
     if _rounds(first, a.places, second, options) or _rounds(second, b.places, first, options):
         return True
-    loose = a.has_point and a.places is None or b.has_point and b.places is None
+    loose = (a.has_point and a.places is None) or (b.has_point and b.places is None)
     return None if loose else False
 
 
@@ -107,7 +107,7 @@ def _with_units(a: Quantity, b: Quantity, options: MathOptions) -> Decision | No
         return _two_units(a, b, options)
     if not (a.sure and b.sure):
         return None  # `5m` may be five metres or five times m
-    if (a.words or b.words) and (a.words and b.words or a.unit or b.unit) and a.words != b.words:
+    if (a.words or b.words) and ((a.words and b.words) or a.unit or b.unit) and a.words != b.words:
         return _words_against(a, b, options)
     equal = equal_numbers(a, b, options)
     both = bool(a.words and b.words)

@@ -21,7 +21,7 @@ def same_text(gold: str, answer: str) -> Decision | None:
     first, second = squeezed(gold), squeezed(answer)
     if not first or not second:
         return Decision(False, "blank", "gold or answer is blank")
-    if first == second or first.replace(" ", "") == second.replace(" ", "") and not any(c.isdigit() for c in first):
+    if first == second or (first.replace(" ", "") == second.replace(" ", "") and not any(c.isdigit() for c in first)):
         return Decision(True, "text", "the same text")
     words = len(first) > 3 and _WORD.match(first) and _WORD.match(second)
     if words and first.lower() == second.lower():
