@@ -62,6 +62,41 @@ class Settings(BaseSettings):
     reasoning_format_penalty: float = 0.0
     """The reward of an answer that leaves think tags in its final text, as code_gen's setting of that name."""
 
+    math_wire: Literal["auto", "math_with_judge", "math_with_code", "ns_tools"] = "auto"
+    """Whose fields the math server speaks; `auto` tells by each row's fields."""
+    math_cpu_time_s: float = Field(2.0, gt=0)
+    """CPU seconds that math-verify may take for one answer."""
+    math_wall_time_s: float = Field(5.0, gt=0)
+    """Wall seconds for the same; if they run out before the CPU seconds do, there is no verdict."""
+    math_worker_memory_mb: int = Field(1024, ge=128)
+    """Memory in MiB that math-verify may take for one answer."""
+    math_last_box: Literal["last", "all"] = "last"
+    """The last box is the answer, or all of them are, as a list."""
+    math_plain_answer: bool = False
+    """Without a box, "The answer is X", "#### X" and the like count."""
+    math_drop_thinking: bool = False
+    """What stands before the last </think> is no answer."""
+    math_multiple_choice: bool = False
+    """Answers are letters."""
+    math_strict_units: bool = False
+    """A unit that only one side has makes them differ."""
+    math_mask_undecided: bool = False
+    """Mask a sample whose answer math-verify could not decide within its caps, instead of giving it 0."""
+    math_tool_timeout_s: float = Field(10.0, gt=0, le=3600)
+    """Wall seconds of one execute_python or stateful_python_code_exec."""
+    math_tool_output_chars: int = Field(20_000, ge=200)
+    """The most of one stream that goes back to the model: its first half and its last."""
+    should_use_judge: bool = False
+    """Ask a model about answers that the rules call different, as math_with_judge."""
+    judge_base_url: str = ""
+    """An OpenAI-compatible server's base, such as http://127.0.0.1:8000/v1; its /responses is called."""
+    judge_model: str = ""
+    judge_api_key: str = Field("", repr=False)
+    judge_responses_create_params: dict[str, object] = Field(default_factory=dict)
+    """Sent with each question, such as {"temperature": 0}."""
+    judge_timeout_s: float = Field(120.0, gt=0)
+    judge_max_concurrency: int = Field(64, ge=1)
+
     session_ttl_s: float = Field(24 * 3600, gt=0)
     """Seconds after its last call when a session is closed."""
     session_idle_s: float = Field(60, gt=0)
@@ -145,7 +180,7 @@ class Settings(BaseSettings):
         """`journal_days` in seconds."""
         return 86_400 * self.journal_days
 
-    def judging(self) -> dict[str, float | bool | list[str]]:
+    def judging(self) -> dict[str, float | bool | str | list[str]]:
         """The settings that a verdict depends on, by name."""
         return {
             "time_limit_s": self.time_limit_s,
@@ -153,6 +188,14 @@ class Settings(BaseSettings):
             "early_stop": self.early_stop,
             "fail_on_tamper": self.fail_on_tamper,
             "reasoning_format_penalty": self.reasoning_format_penalty,
+            "math_wire": self.math_wire,
+            "math_cpu_time_s": self.math_cpu_time_s,
+            "math_last_box": self.math_last_box,
+            "math_plain_answer": self.math_plain_answer,
+            "math_drop_thinking": self.math_drop_thinking,
+            "math_multiple_choice": self.math_multiple_choice,
+            "math_strict_units": self.math_strict_units,
+            "math_mask_undecided": self.math_mask_undecided,
         }
 
     def limits(self) -> Limits:

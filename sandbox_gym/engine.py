@@ -137,7 +137,7 @@ class Engine:
                 raise
         started = time.perf_counter()
         judged_state = state or State((), "none", self.provider_name)
-        verdict = verifier.judge(task, plan, judged_state)
+        verdict = verifier.judge(task, answer, plan, judged_state)
         timings["judge"] = time.perf_counter() - started
         self._verdicts += 1
         failed = next((test.status.value for test in verdict.tests if test.status is not TestStatus.PASSED), "")

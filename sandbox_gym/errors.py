@@ -9,6 +9,8 @@ SandboxGymError
     ├── ProviderDown        no sandbox can be made
     ├── PoolFull            the queue is full                                        (HTTP 429)
     ├── ToolchainMissing    no compiler or interpreter for the answer's language in the sandboxes
+    ├── Starved             the machine was too busy for a question that needs little
+    ├── ModelDown           the model that was to judge gave no answer
     ├── JournalDown         a verdict can't be kept as it must be
     └── DeadlineExceeded    the request's time is up before a verdict
 """
@@ -81,6 +83,18 @@ class ToolchainMissing(Unavailable):
 
     failure_kind = "toolchain_missing"
     retry_after_s = 60
+
+
+class Starved(Unavailable):
+    """Wall time ran out while CPU time did not: the machine's doing, and no verdict on anything."""
+
+    failure_kind = "starved"
+
+
+class ModelDown(Unavailable):
+    """A model server that was to judge gave no answer, or nonsense."""
+
+    failure_kind = "model_down"
 
 
 class PoolFull(Unavailable):

@@ -14,6 +14,7 @@ class ServerName(StrEnum):
     """The resources servers there are."""
 
     CODING = "coding"
+    MATH = "math"
 
 
 def serve(
@@ -33,11 +34,11 @@ def serve(
         str | None, typer.Option(help="Where verdicts go on record: a path, a URL, or off; its own file unless set.")
     ] = None,
 ) -> None:
-    """Serve NeMo Gym's protocol, /run_code and /run_tests until Ctrl-C. Exit: 0 stopped, 2 wrong settings."""
-    from sandbox_gym.server.coding import (
-        CodingResources,
-    )  # FastAPI costs half a second that doctor needn't pay
-    from sandbox_gym.server.launch import serve as serve_resources
+    """Serve NeMo Gym's protocol and the agents' tools until Ctrl-C. Exit: 0 stopped, 2 wrong settings."""
+    from sandbox_gym.server.launch import (
+        serve as serve_resources,  # FastAPI costs half a second that doctor needn't pay
+    )
+    from sandbox_gym.server.servers import SERVERS
 
     settings = settings_with(
         {
@@ -50,4 +51,4 @@ def serve(
             "journal": journal,
         }
     )
-    serve_resources(CodingResources(settings, name=server.value), settings)
+    serve_resources(SERVERS[server.value](settings, server.value), settings)

@@ -26,6 +26,7 @@ class Child:
         self._channel = channel
         self.pid = 0
         self.starts = 0
+        self._adopted = ""
         self.output = Clip(IDLE_BYTES)
 
     def _fork(self, body, child_fds):
@@ -44,6 +45,13 @@ class Child:
             os.close(fd)
         self.pid = pid
         self.starts += 1
+        self._adopted = ""
+
+    def _adopt(self, pid):
+        """Go on with a process that is not this one's child; False when it is not there."""
+        self._adopted = _birth(pid)
+        self.pid = pid if self._adopted else 0
+        return bool(self._adopted)
 
     def _enter(self):
         for folder in (self.cwd, self._home, "/"):
@@ -57,6 +65,10 @@ class Child:
         """Whether the child runs; reaps it when it has ended."""
         if not self.pid:
             return False
+        if self._adopted:
+            if _birth(self.pid) != self._adopted:
+                self.pid, self.exit_code = 0, 137
+            return bool(self.pid)
         try:
             pid, status = os.waitpid(self.pid, os.WNOHANG)
         except ChildProcessError:
@@ -131,7 +143,7 @@ class Child:
         self.exit_code = 137
 
     def _descendants(self):
-        """PIDs below the child, deepest last; background jobs that left it for PID 1 are not among them."""
+        """PIDs below the child, deepest last; what left it for PID 1, such as background jobs, is not among them."""
         parents = {}
         for name in os.listdir("/proc"):
             if name.isdigit():
@@ -146,6 +158,16 @@ class Child:
             level = [pid for parent in level for pid in parents.get(parent, ())]
             found += level
         return found
+
+
+def _birth(pid):
+    """When a process was started, as /proc has it; empty for one that is dead or reaped."""
+    try:
+        with open("/proc/%d/stat" % pid, "rb") as file:
+            fields = file.read().rpartition(b")")[2].split()
+    except OSError:
+        return ""
+    return "" if fields[0] in (b"Z", b"X") else fields[19].decode("ascii")
 
 
 def _signal(pid, number):

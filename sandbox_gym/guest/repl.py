@@ -1,13 +1,19 @@
-"""One Python that lives between cells: one namespace, the last expression echoed once, output before the traceback."""
+"""One Python that lives between cells: one namespace, the last expression echoed once, output before the traceback.
+
+Before each cell the Python forks a copy of itself that waits. A cell that has to be killed, or that ends the process,
+costs what it did and no more: the copy goes on, with everything as it was before the cell.
+"""
 
 import ast
 import builtins
+import importlib.util
 import json
 import linecache
 import os
 import pickle
 import signal
 import sys
+import time
 import traceback
 import types
 
@@ -16,6 +22,9 @@ from .clip import Clip
 
 MAX_CELL = 1 << 20
 MAX_GLOBALS = 16 << 20
+MAX_VALUE = 64 << 10
+GO_ON = signal.SIGUSR1
+_fork, _kill, _waitpid = os.fork, os.kill, os.waitpid  # a cell may replace them
 
 
 class Repl(Child):
@@ -24,27 +33,52 @@ class Repl(Child):
     def __init__(self, home, environment, channel):
         Child.__init__(self, home, environment, channel)
         self._saved = b""
+        self._copy = 0
 
-    def run(self, cell, timeout_s, output_bytes):
-        """(reply, stdout and stderr): `status` is ok, error, interrupted or killed."""
+    def run(self, cell, timeout_s, output_bytes, echo=True, preload=()):
+        """(reply, stdout and stderr): `status` is ok, error, interrupted or killed.
+
+        `echo`: the last expression's value goes to stdout; if not, its repr is the reply's `value`. `preload`: pairs of
+        a name and a module that the name stands for from the start, imported when it is first used. `rolled_back`: the
+        cell's process is gone and its copy from before the cell goes on.
+        """
         if len(cell) > MAX_CELL:
             return {"ok": False, "error": "a cell is at most %d bytes" % MAX_CELL}, b""
-        reset = self._ensure()
+        reset = self._ensure(preload)
         out, err = Clip(output_bytes), Clip(output_bytes)
-        reply = {"ok": True, "reset": reset, "status": "killed"}
+        reply = {"ok": True, "reset": reset, "status": "killed", "rolled_back": False}
+        self._copy = 0
+        started = time.monotonic()
         try:
-            outcome = self._exchange(b"x" + cell, timeout_s, {self._out: out, self._err: err})
+            kind = b"x" if echo else b"v"
+            outcome = self._exchange(kind + cell, timeout_s, {self._out: out, self._err: err})
             reply["status"] = "interrupted" if outcome else self._word.get("status", "error")
+            value = self._word.get("value")
+            reply["value"] = value if isinstance(value, str) else None
         except Gone:
             self._drain(self._out, out)
             self._drain(self._err, err)
-            self._close()
+            if time.monotonic() - started < timeout_s:
+                reply["status"] = "died"
+            reply["rolled_back"] = self._roll_back()
+            if not reply["rolled_back"]:
+                self._close()
         out_body, out_sizes = out.take()
         err_body, err_sizes = err.take()
         reply.update(sizes=out_sizes, stderr_sizes=err_sizes)
         return reply, out_body + err_body
 
-    def _ensure(self):
+    def _roll_back(self):
+        """Have the copy go on, where there is one; what the cell's process still says is thrown away."""
+        copy, self._copy = self._copy, 0
+        if not copy or not self._adopt(copy):
+            return False
+        self._drain(self._words, Clip(4096))
+        self._pending = b""
+        os.kill(copy, GO_ON)
+        return True
+
+    def _ensure(self, preload=()):
         if self.alive():
             return False
         had = self.starts > 0
@@ -64,7 +98,7 @@ class Repl(Child):
                 os.dup2(fd, target)
             keep = [os.dup(read), os.dup(words)]
             os.closerange(3, min(keep))
-            Worker(*keep).serve()
+            Worker(*keep).serve(preload)
 
         self._fork(body, (read, out, err, words))
         if self._saved:
@@ -95,7 +129,11 @@ class Repl(Child):
                     rest[0] = memoryview(b"")
             body, _sizes = words.take()
             self._pending += body
-            return len(self._pending) >= 4 and len(self._pending) >= 4 + int.from_bytes(self._pending[:4], "big")
+            if self._whole_word() and self._pending[4:5] == b"@":
+                size = int.from_bytes(self._pending[:4], "big")
+                self._copy = int(self._pending[5 : 4 + size])
+                self._pending = self._pending[4 + size :]
+            return self._whole_word()
 
         outcome = self._wait({**streams, self._words: words}, done, timeout_s)
         size = int.from_bytes(self._pending[:4], "big")
@@ -106,6 +144,9 @@ class Repl(Child):
         except ValueError:
             self._word = {}
         return outcome
+
+    def _whole_word(self):
+        return len(self._pending) >= 4 and len(self._pending) >= 4 + int.from_bytes(self._pending[:4], "big")
 
     def settle(self):
         if self.alive():
@@ -134,7 +175,8 @@ class Worker:
         self._cells, self._words = cells, words
         self._count = 0
 
-    def serve(self):
+    def serve(self, preload):
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
         sys.stdin = sys.__stdin__ = open(0, "r", encoding="utf-8", closefd=False)
         sys.stdout = sys.__stdout__ = open(1, "w", encoding="utf-8", errors="backslashreplace", closefd=False)
         sys.stderr = sys.__stderr__ = open(2, "w", encoding="utf-8", errors="backslashreplace", closefd=False)
@@ -142,16 +184,74 @@ class Worker:
         module = sys.modules["__main__"] = types.ModuleType("__main__")
         module.__builtins__ = builtins
         self._namespace = module.__dict__
+        for name, wanted in preload:
+            self._bind_lazily(name, wanted)
         while True:
             head = self._read(4)
             message = self._read(int.from_bytes(head, "big"))
             kind, body = message[:1], message[1:]
-            if kind == b"x":
-                self._say({"status": self._cell(body)})
+            if kind in (b"x", b"v"):
+                copy = self._stand_by()
+                if copy == 0:
+                    continue  # this is the copy, and its turn has come: the cell is not run again
+                self._value = None
+                word = {"status": self._cell(body, kind == b"x")}
+                if self._value is not None:
+                    word["value"] = self._value
+                if copy > 0:
+                    _kill(copy, signal.SIGKILL)
+                self._say(word)
             elif kind == b"s":
                 self._save()
             else:
                 self._restore(body)
+
+    def _bind_lazily(self, name, wanted):
+        """`name` stands for a module that is imported when it is first used."""
+        spec = importlib.util.find_spec(wanted)
+        if spec is None or spec.loader is None:
+            return
+        if wanted not in sys.modules:
+            spec.loader = importlib.util.LazyLoader(spec.loader)
+            module = importlib.util.module_from_spec(spec)
+            sys.modules[wanted] = module
+            spec.loader.exec_module(module)
+        self._namespace[name] = sys.modules[wanted]
+
+    def _stand_by(self):
+        """Fork a copy that waits: its pid, -1 where none could be made; 0 in the copy, once it is to go on.
+
+        By way of a process that ends at once, so that the copy is nobody's child: a cell may wait for all of its own.
+        """
+        read, write = os.pipe2(os.O_CLOEXEC)
+        signal.pthread_sigmask(signal.SIG_BLOCK, (GO_ON,))
+        try:
+            between = _fork()
+        except OSError:
+            between = -1
+        if between == 0:
+            try:
+                pid = _fork()
+            except OSError:
+                os._exit(0)
+            if pid:
+                os.write(write, b"%d" % pid)
+                os._exit(0)
+            os.close(read)
+            os.close(write)
+            signal.sigwait((GO_ON,))
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, (GO_ON,))
+            return 0
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, (GO_ON,))
+        os.close(write)
+        pid = os.read(read, 20)
+        os.close(read)
+        if between > 0:
+            _waitpid(between, 0)
+        if not pid:
+            return -1
+        os.write(self._words, (1 + len(pid)).to_bytes(4, "big") + b"@" + pid)
+        return int(pid)
 
     def _read(self, size):
         data = b""
@@ -168,7 +268,7 @@ class Worker:
         while view:
             view = view[os.write(self._words, view) :]
 
-    def _cell(self, source):
+    def _cell(self, source, echo):
         self._count += 1
         name = "<cell %d>" % self._count
         status = "ok"
@@ -176,7 +276,7 @@ class Worker:
         try:
             text = source.decode("utf-8")
             linecache.cache[name] = (len(text), None, text.splitlines(True), name)
-            self._execute(text, name)
+            self._execute(text, name, echo)
         except SystemExit as leaving:
             status = "ok" if leaving.code in (None, 0) else "error"
             if leaving.code not in (None, 0):
@@ -196,15 +296,19 @@ class Worker:
                 pass  # the cell closed or replaced it
         return status
 
-    def _execute(self, text, name):
+    def _execute(self, text, name, echo):
         tree = ast.parse(text, name)
         last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
         exec(compile(tree, name, "exec"), self._namespace)
         if last is not None:
             value = eval(compile(ast.Expression(last.value), name, "eval"), self._namespace)
-            if value is not None:
-                self._namespace["_"] = value
+            if value is None:
+                return
+            self._namespace["_"] = value
+            if echo:
                 sys.stdout.write("%r\n" % (value,))
+            else:
+                self._value = repr(value)[:MAX_VALUE]
 
     def _report(self, name):
         kind, error, trace = sys.exc_info()
@@ -216,7 +320,7 @@ class Worker:
         kept, lost = {}, []
         size = 0
         for name, value in self._namespace.items():
-            if name.startswith("__"):
+            if name.startswith("__") or type(value).__name__ == "_LazyModule":
                 continue
             if isinstance(value, types.ModuleType):
                 kept[name] = ("module", value.__name__)

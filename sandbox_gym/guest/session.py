@@ -65,7 +65,8 @@ class Driver:
         return self._shell.run(body, request["timeout_s"], request["output_bytes"])
 
     def _op_python(self, request, body):
-        return self._repl.run(body, request["timeout_s"], request["output_bytes"])
+        echo, preload = request.get("echo", True), request.get("preload", ())
+        return self._repl.run(body, request["timeout_s"], request["output_bytes"], echo=echo, preload=preload)
 
     def _op_settle(self, request, body):
         """The work folder was mounted anew under us: go back into it by name, as far as we can."""

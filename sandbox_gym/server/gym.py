@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from functools import partial
 
 import anyio
@@ -143,7 +144,8 @@ class GymHost:
 
     async def verify(self, request: Request) -> Response:
         """A verdict; or 503 (200 for a client that asks so) with a masked body, never a plain reward 0."""
-        wanted = VerifyRequest.parse(await read_document(request))
+        cookie_id = str(request.session[SESSION_ID_KEY])
+        wanted = replace(VerifyRequest.parse(await read_document(request)), session_id=cookie_id)
         engine, health = self._running()
         ledger, once = self._recording()
         key = ledger.key(request.headers.getlist(KEY_HEADER), wanted, engine.provider_name)
@@ -157,7 +159,7 @@ class GymHost:
         isolation = verdict.get("isolation") if isinstance(verdict, dict) else None
         if isolation and isolation != "none" and not answered.replayed:
             health.saw_verdict(str(isolation))
-        _start_anew(engine, str(request.session[SESSION_ID_KEY]))
+        _start_anew(engine, cookie_id)
         headers = {VERDICT_ID_HEADER: answered.request_id, **({REPLAYED_HEADER: "true"} if answered.replayed else {})}
         return reply({**wanted.body, **answered.fields}, 200, headers)
 

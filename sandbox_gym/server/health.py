@@ -31,7 +31,7 @@ class _Probe:
     def passed(self, task: None, index: int, outcome: StepOutcome) -> bool:
         return True
 
-    def judge(self, task: None, plan: Plan, state: State) -> Verdict:
+    def judge(self, task: None, answer: Answer, plan: Plan, state: State) -> Verdict:
         return Verdict(1.0, isolation=state.isolation, provider=state.provider)
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from functools import partial
-from importlib import import_module
 
 import uvicorn
+import yaml
 
 from sandbox_gym.config import Settings
 from sandbox_gym.engine import open_engine
@@ -49,22 +49,47 @@ def serve_as_child(build: Build, name: str) -> None:
     if not config_name:
         settings = Settings.model_validate({})
         return serve(build(settings, name), settings)
-    fields = _instance_fields(os.environ.get("NEMO_GYM_CONFIG_DICT", ""), config_name)
+    config = _merged(os.environ.get("NEMO_GYM_CONFIG_DICT", ""))
+    fields = dict(_instance_fields(config, config_name))
+    if fields.get("judge_model_server") and not fields.get("judge_base_url"):
+        fields["judge_base_url"] = _model_server_url(config, fields["judge_model_server"])
     known = {key: value for key, value in fields.items() if key in Settings.model_fields and value is not None}
     settings = Settings.model_validate(known)
     return serve(build(settings, config_name), settings)
 
 
-def _instance_fields(config_yaml: str, config_name: str) -> Mapping[str, object]:
-    """The fields of `<instance>.resources_servers.<impl>` in NeMo Gym's merged configuration."""
+def _merged(config_yaml: str) -> object:
+    """NeMo Gym's merged configuration."""
     try:
-        yaml = import_module("yaml")  # comes with nemo-gym, whose child this is; nothing else of ours needs it
-    except ImportError:
-        raise ConfigurationError("NEMO_GYM_CONFIG_PATH is set but PyYAML is missing: pip install pyyaml") from None
-    node: object = yaml.safe_load(config_yaml)
-    for key in (config_name, "resources_servers"):
+        return yaml.safe_load(config_yaml)
+    except yaml.YAMLError as error:
+        raise ConfigurationError(f"NEMO_GYM_CONFIG_DICT is no YAML: {error}") from None
+
+
+def _implementation(config: object, name: str, kind: str) -> Mapping[str, object] | None:
+    """The fields of `<name>.<kind>.<implementation>`; none where there is no such, or more than one."""
+    node = config
+    for key in (name, kind):
         node = node.get(key) if isinstance(node, dict) else None
     implementations = list(node.values()) if isinstance(node, dict) else []
-    if len(implementations) != 1 or not isinstance(implementations[0], dict):
+    found = implementations[0] if len(implementations) == 1 else None
+    return found if isinstance(found, dict) else None
+
+
+def _instance_fields(config: object, config_name: str) -> Mapping[str, object]:
+    fields = _implementation(config, config_name, "resources_servers")
+    if fields is None:
         raise ConfigurationError(f"NEMO_GYM_CONFIG_DICT holds no resources server called {config_name!r}")
-    return implementations[0]
+    return fields
+
+
+def _model_server_url(config: object, reference: object) -> str:
+    """Where a `{type: responses_api_models, name: ...}` listens. Raises ConfigurationError."""
+    name = reference.get("name") if isinstance(reference, dict) else None
+    fields = _implementation(config, str(name), "responses_api_models") or {}
+    host, port = fields.get("host"), fields.get("port")
+    if not host or not port:
+        raise ConfigurationError(
+            f"judge_model_server: the configuration has no model server called {name!r} with a port"
+        )
+    return f"http://{host}:{port}/v1"

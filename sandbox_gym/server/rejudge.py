@@ -79,7 +79,7 @@ class RecordEngine:
             raise NotOnRecord("judging asks for more plans than were run")
         plan = verifier.plan(task, answer)
         self.planned_otherwise |= digest(plan) != recorded.plan_digest
-        verdict = verifier.judge(task, plan, recorded.state or State((), "none", self._provider))
+        verdict = verifier.judge(task, answer, plan, recorded.state or State((), "none", self._provider))
         given = recorded.verdict
         return replace(verdict, attempts=given.attempts, timings_s=given.timings_s), plan, recorded.state
 

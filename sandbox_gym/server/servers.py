@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 
 from sandbox_gym.config import Settings
 from sandbox_gym.server.coding import CodingResources
+from sandbox_gym.server.math import MathResources
 from sandbox_gym.server.resources import ResourcesServer
 
 Make = Callable[[Settings, str], ResourcesServer]
@@ -15,4 +16,14 @@ def _coding(settings: Settings, name: str) -> ResourcesServer:
     return CodingResources(settings, name=name)
 
 
-SERVERS: Mapping[str, Make] = {"coding": _coding}
+def _math(settings: Settings, name: str) -> ResourcesServer:
+    return MathResources(settings, name=name)
+
+
+SERVERS: Mapping[str, Make] = {"coding": _coding, "math": _math}
+
+
+def kind_of(row: Mapping[str, object]) -> str:
+    """Which server a row is for, by its fields."""
+    math = row.get("expected_answer") is not None or row.get("expected_result") is not None
+    return "math" if math and "verifier_metadata" not in row else "coding"

@@ -5,7 +5,8 @@ Answers go to a model as they are, so they are short and plain, and say when sta
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -20,6 +21,8 @@ SHOWN_BYTES: Final = 64 * 1024
 RESTORED: Final = "[the sandbox was lost; files are as of its last snapshot, variables and background jobs are gone]\n"
 LOST: Final = "[the sandbox was lost during this call; it may not have run. Files go back to the last snapshot]\n"
 SHELL_RESET: Final = "[a new shell was started; variables and functions of the earlier one are gone]\n"
+ROLLED_BACK: Final = "variables are as before it"
+GONE: Final = "variables are gone"
 PYTHON_RESET: Final = "[a new Python was started; variables of the earlier one are gone]\n"
 
 
@@ -58,29 +61,90 @@ async def bash(engine: JudgingEngine, call: ToolCall) -> Document:
     }
 
 
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """What a cell did. `said`: what has to be told of the state before its output; `note`: how it ended, after it."""
+
+    stdout: str
+    stderr: str
+    status: str
+    """ok, error, interrupted, killed, died or lost."""
+    value: str | None
+    said: str
+    note: str
+    state_lost: bool
+
+    @property
+    def output(self) -> str:
+        return self.said + self.stdout + self.stderr + self.note
+
+
+async def run_cell(
+    engine: JudgingEngine,
+    call: ToolCall,
+    code: str,
+    timeout_s: float,
+    *,
+    echo: bool = True,
+    shown_bytes: int = SHOWN_BYTES,
+    preload: Sequence[tuple[str, str]] = (),
+) -> Cell:
+    """One cell of the session's Python. `echo`: the last value goes to stdout, else it is `value`."""
+    options = {"echo": echo, "preload": [list(pair) for pair in preload]}
+    answer = await _call(engine, call, "python", code, timeout_s, shown_bytes, options)
+    reply = answer.reply
+    _refused(answer, "code")
+    stdout, stderr = _split(answer.body, reply, shown_bytes)
+    status = str(reply.get("status", "lost"))[:20]
+    value = reply.get("value")
+    reset = _flag(reply, "reset")
+    return Cell(
+        stdout,
+        stderr,
+        status,
+        value[:shown_bytes] if isinstance(value, str) else None,
+        _said(answer, reset, PYTHON_RESET),
+        _ended(status, timeout_s, rolled_back=_flag(reply, "rolled_back")),
+        answer.lost or answer.restored or reset,
+    )
+
+
+def _ended(status: str, timeout_s: float, *, rolled_back: bool) -> str:
+    """A line on a cell that did not end by itself, and on what is left of the variables."""
+    state = ROLLED_BACK if rolled_back else GONE
+    if status == "interrupted":
+        return f"[timed out after {timeout_s:g} s: interrupted; variables are kept]\n"
+    if status == "killed":
+        return f"[timed out after {timeout_s:g} s: killed; {state}]\n"
+    return f"[the Python process died during this call; {state}]\n" if status == "died" else ""
+
+
 async def python(engine: JudgingEngine, call: ToolCall) -> Document:
     """POST /python {code, timeout_s?}: what a cell printed, its last expression's value with it, and its traceback."""
     wanted = check_shape(_Python, call.arguments)
-    answer = await _call(engine, call, "python", wanted.code, wanted.timeout_s)
-    reply = answer.reply
-    _refused(answer, "code")
-    stdout, stderr = _split(answer.body, reply)
-    status = str(reply.get("status", "lost"))[:20]
-    note = f"[timed out after {wanted.timeout_s:g} s: {status}]\n" if status in ("interrupted", "killed") else ""
+    cell = await run_cell(engine, call, wanted.code, wanted.timeout_s)
     return {
-        "output": _said(answer, _flag(reply, "reset"), PYTHON_RESET) + stdout + stderr + note,
-        "stdout": stdout,
-        "stderr": stderr,
-        "status": status,
-        "state_lost": answer.lost or answer.restored or _flag(reply, "reset"),
+        "output": cell.output,
+        "stdout": cell.stdout,
+        "stderr": cell.stderr,
+        "status": cell.status,
+        "state_lost": cell.state_lost,
     }
 
 
-async def _call(engine: JudgingEngine, call: ToolCall, op: str, text: str, timeout_s: float) -> ToolReply:
+async def _call(
+    engine: JudgingEngine,
+    call: ToolCall,
+    op: str,
+    text: str,
+    timeout_s: float,
+    shown_bytes: int = SHOWN_BYTES,
+    options: Mapping[str, object] | None = None,
+) -> ToolReply:
     if engine.sessions is None:
         remedy = "serve with provider local or docker"
         raise RequestError(op, f"needs a session, and provider {engine.provider_name} holds none", remedy)
-    request = {"op": op, "timeout_s": timeout_s, "output_bytes": SHOWN_BYTES}
+    request = {"op": op, "timeout_s": timeout_s, "output_bytes": shown_bytes, **(options or {})}
     body = text.encode("utf-8", "surrogatepass" if op == "bash" else "replace")
     return await engine.sessions.call(call.session_id, request, body, timeout_s=timeout_s)
 
@@ -98,16 +162,16 @@ def _said(answer: ToolReply, reset: bool, reset_line: str) -> str:
     return reset_line if reset else ""
 
 
-def _split(body: bytes, reply: Mapping[str, object]) -> tuple[str, str]:
+def _split(body: bytes, reply: Mapping[str, object], shown_bytes: int) -> tuple[str, str]:
     sizes = reply.get("sizes")
     own = sum(_sizes(sizes)[:2])
-    return _shown(body[:own], sizes), _shown(body[own:], reply.get("stderr_sizes"))
+    return _shown(body[:own], sizes, shown_bytes), _shown(body[own:], reply.get("stderr_sizes"), shown_bytes)
 
 
-def _shown(body: bytes, sizes: object) -> str:
+def _shown(body: bytes, sizes: object, shown_bytes: int = SHOWN_BYTES) -> str:
     """Head and tail, and between them how much was left out. The sizes are the sandbox's word, and bounded."""
     head, _tail, dropped = _sizes(sizes)
-    body = body[:SHOWN_BYTES]
+    body = body[:shown_bytes]
     if not dropped:
         return body.decode("utf-8", "replace")
     head = min(head, len(body))

@@ -106,6 +106,8 @@ class VerifyRequest:
     """Every output_text part of every message, joined: OpenAI's `response.output_text`."""
     reasoning_texts: tuple[str, ...]
     verifier_metadata: Document
+    session_id: str = ""
+    """Of the cookie, where the request came with one."""
 
     @classmethod
     def parse(cls, body: Document) -> VerifyRequest:

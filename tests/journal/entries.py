@@ -28,7 +28,7 @@ def entry(
     verifier = CodingVerifier()
     plan = verifier.plan(task, Answer(answer))
     state = State((Outcome(Status.OK, 0, stdout=stdout), Outcome(Status.OK, 0, stdout=b"4\n")), "none", "fake")
-    verdict = verifier.judge(task, plan, state)
+    verdict = verifier.judge(task, Answer(answer), plan, state)
     finished = time.time() - age_s
     return Entry(
         request_id=uuid.uuid4().hex,

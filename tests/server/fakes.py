@@ -28,7 +28,7 @@ class EchoVerifier:
     def passed(self, task: str, index: int, outcome: StepOutcome) -> bool:
         return isinstance(outcome, Outcome) and outcome.exit_code == 0
 
-    def judge(self, task: str, plan: Plan, state: State) -> Verdict:
+    def judge(self, task: str, answer: Answer, plan: Plan, state: State) -> Verdict:
         outcome = state.outcomes[0]
         right = outcome is not None and self.passed(task, 0, outcome)
         return Verdict(float(right), failure_reason="" if right else "wrong", provider=state.provider)

@@ -40,5 +40,5 @@ class CodingVerifier:
     def passed(self, task: CodingTask, index: int, outcome: StepOutcome) -> bool:
         return passes(task, index, outcome)
 
-    def judge(self, task: CodingTask, plan: Plan, state: State) -> Verdict:
+    def judge(self, task: CodingTask, answer: Answer, plan: Plan, state: State) -> Verdict:
         return judge(task, plan, state)

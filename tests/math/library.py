@@ -1,0 +1,117 @@
+"""The whole way of an answer with math-verify in this process: extraction, rungs, the library, veto. For tests only;
+the product runs the library in a sandbox."""
+
+from __future__ import annotations
+
+import json
+import logging
+from dataclasses import dataclass
+from pathlib import Path
+
+from math_verify import ExprExtractionConfig, LatexExtractionConfig, parse, verify
+
+from sandbox_gym.verifiers.math import (
+    MathOptions,
+    decide,
+    extract_answer,
+    last_box,
+    plain_gold,
+    rewrite_pair,
+    strip_delimiters,
+    veto,
+)
+
+logging.getLogger("math_verify").setLevel(logging.CRITICAL)
+SUITE = Path(__file__).parent / "data" / "math_verify_suite.jsonl"
+_BARE_CHARS = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Whether the two are equal, and who said so (a rung's name, `math-verify`, `veto`, `none`), with the reason."""
+
+    equal: bool
+    by: str
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SuiteCase:
+    """A row of math-verify's own tests, and how its test calls the library."""
+
+    test: str
+    gold: str
+    pred: str
+    expected: bool
+    targets: tuple[str, ...]
+    precision: int
+    strict: bool
+    set_relation: bool
+
+
+def suite() -> list[SuiteCase]:
+    rows = [json.loads(line) for line in SUITE.read_text(encoding="utf-8").splitlines()]
+    return [
+        SuiteCase(
+            row["test"], row["gold"], row["pred"], bool(row["expected"]), tuple(row["targets"]), row["precision"],
+            row["strict"], row["set_relation"],
+        )
+        for row in rows
+    ]  # fmt: skip
+
+
+def judged(gold: str, response: str, options: MathOptions) -> Found:
+    """A response against a gold, as the verifier takes them."""
+    answer = extract_answer(response, options)
+    if answer is None:
+        return Found(False, "none", "no answer in the text")
+    return compared(gold, answer, options)
+
+
+def compared(gold: str, answer: str, options: MathOptions) -> Found:
+    """An extracted answer against a gold."""
+    decision = decide(gold, answer, options)
+    if decision:
+        return Found(decision.equal, decision.rung, decision.why)
+    mine, theirs = rewrite_pair(plain_gold(gold), answer)
+    latex, both = [LatexExtractionConfig()], [ExprExtractionConfig(), LatexExtractionConfig()]
+    golds = parse(f"\\boxed{{{mine}}}", latex, parsing_timeout=None)
+    predictions = parse(f"\\boxed{{{theirs}}}", both, parsing_timeout=None)
+    if not verify(golds, predictions, options.decimal_places, strict=options.strict_variables, timeout_seconds=None):
+        return Found(False, "math-verify", f"{mine} is not {theirs}")
+    vetoed = veto(plain_gold(gold), answer, options)
+    return Found(False, "veto", vetoed.why) if vetoed else Found(True, "math-verify", f"{mine} is {theirs}")
+
+
+def library_alone(case: SuiteCase) -> bool:
+    """What the library says of a suite row, called as its own test calls it."""
+    configs = {"latex": LatexExtractionConfig(boxed_match_priority=0), "expr": ExprExtractionConfig()}
+    targets = [configs[name] for name in case.targets if name in configs]
+    targets = targets or [LatexExtractionConfig(), ExprExtractionConfig()]
+    golds, predictions = (parse(text, targets, parsing_timeout=None) for text in (case.gold, case.pred))
+    return bool(
+        verify(golds, predictions, case.precision, strict=case.strict, allow_set_relation_comp=case.set_relation,
+               timeout_seconds=None)
+    )  # fmt: skip
+
+
+def through_ladder(case: SuiteCase) -> Found:
+    """A suite row through the ladder, where both sides hold one answer; whole texts without a box are the library's."""
+    gold, answer = _bare(case.gold), _bare(case.pred)
+    if gold is None or answer is None:
+        return Found(library_alone(case), "library", "a text to search, not an answer")
+    options = MathOptions(
+        relation_as_interval=case.set_relation, decimal_places=case.precision, strict_variables=case.strict
+    )
+    return compared(gold, answer, options)
+
+
+def _bare(text: str) -> str | None:
+    """The one answer in a row's text: its only box, what its delimiters hold, or a short text by itself."""
+    if text.count("\\boxed") > 1:
+        return None
+    if box := last_box(text):
+        return box
+    bare = strip_delimiters(text)
+    short = "$" not in text and len(text) < _BARE_CHARS and " " not in text.strip()
+    return bare if bare != text.strip() or short else None

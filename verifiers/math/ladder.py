@@ -1,0 +1,82 @@
+"""The pure rungs, in order: the first that is sure decides. Linear in hostile input: what is large is only compared
+as text."""
+
+from __future__ import annotations
+
+from sandbox_gym.verifiers.math.extract import plain_gold
+from sandbox_gym.verifiers.math.options import Decision, MathOptions
+from sandbox_gym.verifiers.math.rungs.bases import same_based, same_ratio, same_residue
+from sandbox_gym.verifiers.math.rungs.caps import READ, too_large
+from sandbox_gym.verifiers.math.rungs.collections import same_collection
+from sandbox_gym.verifiers.math.rungs.equations import false_equation, renamed
+from sandbox_gym.verifiers.math.rungs.intervals import same_interval
+from sandbox_gym.verifiers.math.rungs.numbers import same_number
+from sandbox_gym.verifiers.math.rungs.texts import same_choice, same_decimal_comma, same_integer, same_points, same_text
+from sandbox_gym.verifiers.math.shapes import assigned
+from sandbox_gym.verifiers.math.tex import normalise
+
+_NESTED_COLLECTIONS = 4
+
+
+def decide(gold: str, answer: str, options: MathOptions | None = None) -> Decision | None:
+    """Whether the extracted answer is the gold, and which rung said so; None: math-verify's turn.
+
+    A decision of the rung `caps` is one without math-verify's verdict: the texts differ and are too large for it.
+    """
+    options = options or MathOptions()
+    gold, answer = gold.strip(), answer.strip()
+    if not gold or not answer:
+        return Decision(False, "blank", "gold or answer is blank")
+    if gold == answer:
+        return Decision(True, "text", "the same text")
+    integers = same_integer(gold, answer)
+    if integers:
+        return integers
+    if too_long := too_large(gold, answer, READ):
+        return too_long
+    return _decide_normal(normalise(plain_gold(gold)), normalise(answer), options) or too_large(gold, answer)
+
+
+def _decide_normal(gold: str, answer: str, options: MathOptions) -> Decision | None:
+    answer = renamed(gold, answer)
+    for found in (
+        same_text(gold, answer),
+        same_integer(gold, answer),
+        same_decimal_comma(gold, answer),
+        same_choice(gold, answer, options),
+        same_points(gold, answer),
+        same_residue(gold, answer),
+        false_equation(gold, answer),
+    ):
+        if found:
+            return found
+    return _decide_values(gold, answer, options)
+
+
+def _decide_values(gold: str, answer: str, options: MathOptions, depth: int = 0) -> Decision | None:
+    """By what stands right of `=`; members of collections come back here."""
+    (left, first), (right, second) = assigned(gold), assigned(answer)
+    if left and right and left != right:
+        return None  # x = 5 and y = 5: whether the name matters is the library's call
+    if depth and (same := same_text(first, second)):
+        return same
+    if left != right and (same := same_text(first, second)):
+        return same
+    return (
+        same_based(first, second, options)
+        or same_ratio(first, second)
+        or same_number(first, second, options)
+        or same_interval(first, second, options)
+        or _collections(first, second, options, depth)
+    )
+
+
+def _collections(gold: str, answer: str, options: MathOptions, depth: int) -> Decision | None:
+    if depth >= _NESTED_COLLECTIONS:
+        return None
+
+    def compare(mine: str, theirs: str) -> bool | None:
+        found = _decide_values(mine, theirs, options, depth + 1)
+        return found.equal if found else None
+
+    return same_collection(gold, answer, compare)

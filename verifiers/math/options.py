@@ -1,0 +1,38 @@
+"""What a math verdict may be asked to do differently. The defaults are math_with_judge's where it has a rule."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+
+@dataclass(frozen=True, slots=True)
+class MathOptions:
+    """`last_box`: the last box is the answer, or all of them together are a list.
+
+    `plain_answer`: where there is no box, "The answer is X", "#### X" and the like count. `drop_thinking`: what stands
+    before the last `</think>` is no answer; `open_think_is_answer`: an unclosed `<think>` may hold it all the same.
+    `multiple_choice`: the gold is a letter and the answer is read as one. `strict_units`: a unit that only one side
+    has makes them differ. `relation_as_interval`: `0 < x < 1` answers the gold `(0,1)`. `strict_variables`:
+    the names of variables matter. `decimal_places`: how many
+    places a decimal must have to stand for a value that it rounds.
+    """
+
+    last_box: Literal["last", "all"] = "last"
+    plain_answer: bool = False
+    drop_thinking: bool = False
+    open_think_is_answer: bool = False
+    multiple_choice: bool = False
+    strict_units: bool = False
+    relation_as_interval: bool = True
+    strict_variables: bool = True
+    decimal_places: int = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """One rung's word: whether gold and answer are equal, which rung said so, and why (plain English, short)."""
+
+    equal: bool
+    rung: str
+    why: str

@@ -1,0 +1,161 @@
+"""A number with what stands around it: currency, percent, degrees, units, scale words."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from fractions import Fraction
+
+from sandbox_gym.verifiers.math import values
+from sandbox_gym.verifiers.math.evaluate import try_evaluate
+from sandbox_gym.verifiers.math.units import Unit, parse_unit
+from sandbox_gym.verifiers.math.values import Value
+
+_SCALES = {"hundred": 100, "thousand": 1000, "million": 10**6, "billion": 10**9, "trillion": 10**12, "dozen": 12}
+_NO_UNIT = frozenset(
+    {"is", "are", "was", "or", "and", "not", "no", "wrong", "if", "for", "to", "when", "where", "with", "mod", "modulo",
+     "of", "but", "it", "its", "correct", "incorrect", "in", "out", "either", "neither", "than", "more", "less", "plus",
+     "minus", "times", "over", "only", "about", "approximately", "all", "any", "none", "be", "except", "unless", "from",
+     "base", "answer", "final", "half", "quarter", "third", *_SCALES}
+)  # fmt: skip
+_PERCENT = re.compile(r"\s*(?:%|‹\s*(?:%|percent|percentage|pct)\s*›|(?:percent|percentage|pct)\b)\s*$", re.IGNORECASE)
+_DEGREES = re.compile(r"\s*(?:\^\\circ|(?<=[0-9}])\s*\\circ)\s*(?:‹?\s*([CF])\s*›?)?\s*$")
+_FRACTION = r"\\frac\{?[0-9]+\}?\{?[0-9]+\}?"
+_PLAIN_NUMBER = (
+    rf"[-+]?[$€£¥₹]?\s?(?:[0-9][0-9,]*(?:\.[0-9]*)?|\.[0-9]+|{_FRACTION})"
+    rf"(?: ?(?:[0-9]+/[0-9]+|/[0-9]+|{_FRACTION}|\\pi))?"
+)
+_WITH_WORDS = re.compile(rf"^({_PLAIN_NUMBER})(\s?)([A-Za-zµμΩ][A-Za-zµμΩ /.^{{}}0-9*()-]*)$")
+_NUMBER_WORDS = {"zero": 0, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8,
+                 "nine": 9, "ten": 10, "eleven": 11, "twelve": 12}  # fmt: skip
+_THOUSANDS = re.compile(r"(?<![0-9,.])([1-9][0-9]{0,2})((?:,[0-9]{3})+)(?![0-9,])")
+_SPACED = re.compile(r"^([-+]?)([1-9][0-9]{0,2})((?: [0-9]{3})+)(\.[0-9]+)?$")
+_BARE_DECIMAL = re.compile(r"^[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?$")
+
+
+@dataclass(frozen=True, slots=True)
+class Quantity:
+    """`value` is exact. `unit`: a known one; `words`: what stands there and is none; `sure`: the unit can't be a
+    variable; `places`: decimals written, where the number is one bare decimal literal."""
+
+    value: Value
+    percent: bool = False
+    degrees: bool = False
+    unit: Unit | None = None
+    words: str = ""
+    sure: bool = True
+    places: int | None = None
+    has_point: bool = False
+
+
+def read_quantity(text: str) -> Quantity | None:
+    """A normalised scalar as a quantity, or None where its number is not one this reader knows."""
+    text = text.strip()
+    if (number := _NUMBER_WORDS.get(text.strip("‹› ").lower())) is not None:
+        return Quantity(values.rational(number))
+    percent = _PERCENT.search(text[-40:])
+    if percent:
+        return _percent(text[: len(text) - len(percent.group())])
+    degrees = _DEGREES.search(text[-40:])
+    if degrees and text[: len(text) - len(degrees.group())].strip():
+        core = text[: len(text) - len(degrees.group())]
+        unit = parse_unit(f"°{degrees.group(1)}") if degrees.group(1) else None
+        return _number(core, degrees=unit is None, unit=unit)
+    core, tail, sure = _parted(text)
+    if not tail:
+        core, unit = _currency(core)
+        return _number(core, unit=unit)
+    return _with_tail(core, tail, sure)
+
+
+def merge_thousands(text: str) -> str:
+    """`1,000` as `1000`, where no comma in the text can mean a list."""
+    spaced = _SPACED.match(text)
+    if spaced:
+        return "".join(part or "" for part in spaced.groups()).replace(" ", "")
+    if "," not in text or text.lstrip("-+$ ")[:1] in ("(", "[", "{", "\\"):
+        return text
+    merged = _THOUSANDS.sub(lambda found: found.group(1) + found.group(2).replace(",", ""), text)
+    if merged.count(",") != merged.count(", "):
+        return text
+    return merged
+
+
+def decimal_places(text: str) -> int | None:
+    """How many decimals a bare decimal literal has, its exponent of ten counted in; None where it is no such thing."""
+    text = text.strip()
+    if len(text) > 5000 or not _BARE_DECIMAL.match(text):
+        return None
+    mantissa, _, exponent = text.lower().partition("e")
+    if len(exponent) > 6:
+        return None
+    return max(0, len(mantissa.partition(".")[2]) - int(exponent or 0))
+
+
+def _percent(core: str) -> Quantity | None:
+    return _number(core, percent=True)
+
+
+def _currency(core: str) -> tuple[str, Unit | None]:
+    bare = core.strip()
+    sign = "-" if bare.startswith("-") else ""
+    rest = bare.removeprefix("-").strip()
+    for symbol in "$€£¥₹¢":
+        if rest.startswith(symbol) or rest.endswith(symbol):
+            return sign + rest.strip(symbol + " "), parse_unit(symbol)
+    return core, None
+
+
+def _parted(text: str) -> tuple[str, str, bool]:
+    """The number's text, what stands behind it, and whether that can't be variables."""
+    mark = text.find("‹")
+    if mark > 0:
+        return text[:mark].strip(), text[mark:].replace("‹", " ").replace("›", " ").strip(), True
+    found = _WITH_WORDS.match(text) if len(text) <= 200 else None
+    if not found or mark >= 0:
+        return text, "", True
+    core, gap, tail = found.group(1), found.group(2), found.group(3).strip()
+    if re.fullmatch(r"[eE][0-9]+", tail) or tail in ("pi", "i", "e") or not (gap or len(tail.split("^")[0]) > 1):
+        return (text, "", True) if tail in ("pi", "i", "e") or tail[:1] in "eE" else (core, tail, False)
+    letters = [word for word in re.split(r"[^A-Za-zµμΩ]+", tail) if word]
+    return core, tail, all(len(word) > 1 for word in letters) or bool(gap and letters)
+
+
+def _with_tail(core: str, tail: str, sure: bool) -> Quantity | None:
+    core, unit = _currency(core)
+    scale, tail = _scaled(tail)
+    if not tail:
+        return _number(core, unit=unit, scale=scale)
+    known = parse_unit(tail)
+    if known is not None:
+        return _number(core, unit=known, sure=sure, scale=scale) if unit is None else None
+    words = tail.lower().split()
+    plain = all(word.strip(".,()").isalpha() and len(word) > 1 and word not in _NO_UNIT for word in words)
+    if not plain or len(words) > 4 or not sure:
+        return None
+    return _number(core, unit=unit, words=" ".join(word.rstrip("s.,") for word in words), scale=scale)
+
+
+def _scaled(tail: str) -> tuple[int, str]:
+    first, _, rest = tail.partition(" ")
+    scale = _SCALES.get(first.lower())
+    return (scale, rest.strip()) if scale else (1, tail)
+
+
+def _number(
+    core: str,
+    percent: bool = False,
+    degrees: bool = False,
+    unit: Unit | None = None,
+    words: str = "",
+    sure: bool = True,
+    scale: int = 1,
+) -> Quantity | None:
+    core = merge_thousands(core.strip())
+    value = try_evaluate(core)
+    if value is None:
+        return None
+    if scale != 1:
+        value = values.multiply(value, values.rational(Fraction(scale)))
+    places = decimal_places(core) if scale == 1 else None
+    return Quantity(value, percent, degrees, unit, words, sure, places, "." in core)

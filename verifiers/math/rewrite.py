@@ -1,0 +1,75 @@
+"""What math-verify is given instead of the answer as written: spellings that it misreads, put in ones that it reads."""
+
+from __future__ import annotations
+
+import re
+
+from sandbox_gym.verifiers.math.quantities import decimal_places, merge_thousands
+from sandbox_gym.verifiers.math.rungs.equations import renamed
+from sandbox_gym.verifiers.math.tex import ROW_END, normalise
+
+_OPENERS = {"sqrt(": ("\\sqrt{", "}"), "exp(": ("e^{", "}"), "abs(": ("|", "|")}
+_CALL = re.compile(r"\\?(sqrt|exp|abs)\(|[()]")
+_WORDS = re.compile(
+    r"(?<![A-Za-z\\‹])(pi|theta|alpha|beta|gamma|infinity|infty|oo|sin|cos|tan|cot|sec|csc|ln|log|arctan|arcsin|arccos)(?![A-Za-z›])"
+)
+_COMMANDS = {"infinity": "\\infty ", "oo": "\\infty ", "infty": "\\infty "}
+_SCIENTIFIC = re.compile(r"(?<![\w.\\])([0-9]+(?:\.[0-9]*)?|\.[0-9]+)[eE]([+-]?[0-9]{1,4})(?![\w.])")
+_MIXED = re.compile(r"(?<![0-9.)}/^_])([0-9]{1,9}) +([0-9]{1,9})\s*/\s*([0-9]{1,9})(?![0-9.])")
+_ANGLE = re.compile(r"\\(sin|cos|tan|cot|sec|csc) ?[({]? ?([0-9]{1,6}(?:\.[0-9]{1,6})?) ?\^\\circ ?[)}]?")
+_PLAIN_ROOT = re.compile(r"\\sqrt\s+([0-9]+|[A-Za-z])")
+_LETTER_ROOT = re.compile(r"\\sqrt([0-9])(?![0-9])")
+
+
+def rewrite(text: str) -> str:
+    """The text for math-verify: the same meaning in plain LaTeX. Linear in the text's length."""
+    text = normalise(text)
+    text = _MIXED.sub(_mixed, text)
+    text = _SCIENTIFIC.sub(r"(\1 \\times 10^{\2})", text) if not _SCIENTIFIC.fullmatch(text) else _power_of_ten(text)
+    text = _calls(text)
+    text = _WORDS.sub(lambda found: _COMMANDS.get(found[1], f"\\{found[1]} "), text)
+    text = _PLAIN_ROOT.sub(r"\\sqrt{\1}", _LETTER_ROOT.sub(r"\\sqrt{\1}", text))
+    text = _ANGLE.sub(r"\\\1(\\frac{\2\\pi}{180})", text)
+    text = text.replace("*", " \\cdot ").replace(ROW_END, "\\\\")
+    text = text.replace("%", "\\%").replace("$", "\\$")
+    return _texts(merge_thousands(text))
+
+
+def rewrite_pair(gold: str, answer: str) -> tuple[str, str]:
+    """Both for math-verify, the answer under the gold's names for a function's variable and the constant."""
+    return rewrite(gold), rewrite(renamed(normalise(gold), normalise(answer)))
+
+
+def _mixed(found: re.Match[str]) -> str:
+    whole, top, bottom = found.groups()
+    return f"({whole}+\\frac{{{top}}}{{{bottom}}})" if 0 < int(top) < int(bottom) else found.group()
+
+
+def _power_of_ten(text: str) -> str:
+    mantissa, _, exponent = text.lower().partition("e")
+    places = decimal_places(text)
+    if places is None:
+        return text
+    return f"{mantissa} \\times 10^{{{int(exponent)}}}"
+
+
+def _calls(text: str) -> str:
+    """`sqrt(x)` as `\\sqrt{x}`, `exp(x)` as `e^{x}`: one pass, closing each call at its own bracket."""
+    out: list[str] = []
+    closers: list[str] = []
+    at = 0
+    for found in _CALL.finditer(text):
+        out.append(text[at : found.start()])
+        at = found.end()
+        token = found.group().lstrip("\\")
+        if token == ")":
+            out.append(closers.pop() if closers else ")")
+        else:
+            opening, closing = _OPENERS.get(token, ("(", ")"))
+            out.append(opening)
+            closers.append(closing)
+    return "".join([*out, text[at:]]) if not closers else text
+
+
+def _texts(text: str) -> str:
+    return text.replace("‹", "\\text{").replace("›", "}")

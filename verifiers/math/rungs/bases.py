@@ -1,0 +1,106 @@
+"""Numerals with a base (`1011_2`, `2A_{16}`), residues (`2 \\pmod 7`) and ratios (`2:4`)."""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+
+from sandbox_gym.verifiers.math.evaluate import try_evaluate
+from sandbox_gym.verifiers.math.options import Decision, MathOptions
+from sandbox_gym.verifiers.math.values import as_fraction
+
+_WORDS = {"two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10,
+          "twelve": 12, "sixteen": 16}  # fmt: skip
+_BASED = re.compile(
+    r"^\(?([0-9A-Fa-f]{1,400})\)?\s*(?:_\s*\{?\s*\(?(?:‹?\s*([0-9]{1,2}|[a-z]+)\s*›?)\)?\s*\}?"
+    r"|‹?\s*\(?base ([0-9]{1,2}|[a-z]+)\)?\s*›?)$"
+)
+_DIGITS = re.compile(r"^[0-9A-Fa-f]{1,400}$")
+_MODULUS = re.compile(r"^(.*?)\s*\(?\s*(?:\\pmod|\\mod|\\bmod|‹\s*mod\s*›|\bmod)\s*\{?\s*([0-9]{1,30})\s*\}?\s*\)?$")
+_LEFT = re.compile(r"^.{0,40}?(?:\\equiv|\\cong|=)\s*")
+_TIME = re.compile(r"^([01]?[0-9]|2[0-3]):[0-5][0-9]$")
+
+
+def same_based(gold: str, answer: str, options: MathOptions) -> Decision | None:
+    """Both in a base: by value where the base is the same, not equal where values differ. One without a base: its
+    digits must be the other's."""
+    first, second = _based(gold), _based(answer)
+    if first and second:
+        if first[1] == second[1]:
+            equal = first[0] == second[0]
+            return Decision(equal, "base", f"{'the same' if equal else 'different'} digits in base {first[1]}")
+        if _value(*first) != _value(*second):
+            return Decision(False, "base", "different values in different bases")
+        return None
+    based, other = (first, answer) if first else (second, gold)
+    if not based or not _DIGITS.match(other.strip()):
+        return None
+    equal = other.strip().upper() == based[0]
+    if equal and options.strict_units:
+        return Decision(False, "base", f"base {based[1]} on one side only")
+    return Decision(equal, "base", f"{'the' if equal else 'not the'} digits in base {based[1]}, its base not said")
+
+
+def same_residue(gold: str, answer: str) -> Decision | None:
+    """Residues of one modulus. A residue against a number without modulus is left to others."""
+    first, second = _residue(gold), _residue(answer)
+    if not first or not second:
+        return None
+    equal = first[1] == second[1] and (first[0] - second[0]) % first[1] == 0
+    return Decision(equal, "modulus", "the same residue class" if equal else "different residue classes")
+
+
+def same_ratio(gold: str, answer: str) -> Decision | None:
+    """Ratios of numbers, by proportion; times of day as they stand."""
+    gold, answer = re.sub(r"\s", "", gold), re.sub(r"\s", "", answer)
+    first, second = _ratio(gold), _ratio(answer)
+    if not first or not second or len(first) != len(second):
+        return None
+    equal = all(a * second[0] == b * first[0] for a, b in zip(first, second, strict=True))
+    if _TIME.match(gold) and _TIME.match(answer) and gold != answer:
+        return None if equal else Decision(False, "ratio", "different times or ratios")
+    return Decision(equal, "ratio", "the same proportion" if equal else "different proportions")
+
+
+def has_base(text: str) -> bool:
+    """Whether the text is a numeral with a base."""
+    return _based(text) is not None
+
+
+def _based(text: str) -> tuple[str, int] | None:
+    found = _BASED.match(text.strip()) if len(text) < 500 else None
+    if not found:
+        return None
+    name = found[2] or found[3]
+    base = int(name) if name.isdigit() else _WORDS.get(name, 0)
+    digits = found[1].upper().lstrip("0") or "0"
+    if not 2 <= base <= 36 or any(int(digit, 36) >= base for digit in digits):
+        return None
+    return digits, base
+
+
+def _value(digits: str, base: int) -> int:
+    return int(digits, base)
+
+
+def _residue(text: str) -> tuple[int, int] | None:
+    found = _MODULUS.match(text.strip()) if len(text) < 500 else None
+    if not found or int(found[2]) < 1:
+        return None
+    value = try_evaluate(_LEFT.sub("", found[1], count=1).strip())
+    number = as_fraction(value) if value is not None else None
+    return (number.numerator, int(found[2])) if number is not None and number.denominator == 1 else None
+
+
+def _ratio(text: str) -> list[Fraction] | None:
+    parts = text.split(":") if len(text) < 500 else []
+    if not 2 <= len(parts) <= 6:
+        return None
+    found: list[Fraction] = []
+    for part in parts:
+        value = try_evaluate(part)
+        number = as_fraction(value) if value is not None else None
+        if not number or number < 0:
+            return None
+        found.append(number)
+    return found

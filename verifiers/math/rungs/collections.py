@@ -1,0 +1,159 @@
+"""Lists, tuples, sets and matrices, member by member: in order where order means something, in any order elsewhere."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+
+from sandbox_gym.verifiers.math.options import Decision
+from sandbox_gym.verifiers.math.quantities import read_quantity
+from sandbox_gym.verifiers.math.shapes import Shape, assigned, shape_of
+from sandbox_gym.verifiers.math.tex import squeezed
+from sandbox_gym.verifiers.math.values import variables
+
+Compare = Callable[[str, str], bool | None]
+NAME = "collection"
+_MAX_PAIRS = 10_000
+_DECIMAL_COMMA = 2
+
+
+def same_collection(gold: str, answer: str, compare: Compare) -> Decision | None:
+    """`compare` decides a pair of members. Both texts are normalised and without their left side."""
+    first, second = _expanded(shape_of(gold)), _expanded(shape_of(answer))
+    kinds = {first.kind, second.kind}
+    if kinds == {"scalar"}:
+        return None
+    if "scalar" in kinds:
+        return _against_scalar(first, second)
+    if kinds == {"tuple", "set"}:
+        return Decision(False, NAME, "a tuple is not a set")
+    if "matrix" in kinds:
+        return _matrices(first, second, compare)
+    if "tuple" in kinds:
+        return _ordered(first, second, compare)
+    named = _by_name(first, second, compare)
+    return named or _unordered(first.items, second.items, compare)
+
+
+def _expanded(shape: Shape) -> Shape:
+    """A list or set with each `±` written as two members."""
+    if shape.kind not in ("scalar", "list", "set") or sum("\\pm" in item for item in shape.items) == 0:
+        return shape
+    items: list[str] = []
+    for item in shape.items:
+        one = item.count("\\pm") == 1
+        items += [item.replace("\\pm", "+"), item.replace("\\pm", "-")] if one else [item]
+    return Shape("list" if shape.kind == "scalar" and len(items) > 1 else shape.kind, tuple(items))
+
+
+def _against_scalar(first: Shape, second: Shape) -> Decision | None:
+    """Several numbers are not one. `1,22` may be a decimal, and words may have been split: those settle nothing."""
+    many, one = (second, first) if first.kind == "scalar" else (first, second)
+    if many.kind == "matrix" or len(many.items) < 2:
+        return None
+    if _plain_number(one.items[0]) is None or any(_plain_number(item) is None for item in many.items):
+        return None
+    if many.kind == "list" and len(many.items) == _DECIMAL_COMMA and "." in one.items[0]:
+        return None
+    if many.kind != "tuple" and len({_plain_number(item) for item in many.items}) == 1:
+        return None
+    return Decision(False, NAME, "several values against one")
+
+
+def _ordered(first: Shape, second: Shape, compare: Compare) -> Decision | None:
+    mine, theirs = _members(first), _members(second)
+    if len(mine) != len(theirs):
+        return Decision(False, NAME, "another number of members") if _flat(first) and _flat(second) else None
+    brackets = {shape.brackets for shape in (first, second)} - {""}
+    if len(brackets) > 1 and len(mine) == 2:
+        return None  # intervals are compared before
+    return _all_members([compare(a, b) for a, b in zip(mine, theirs, strict=True)], "the same members in order")
+
+
+def _matrices(first: Shape, second: Shape, compare: Compare) -> Decision | None:
+    if first.kind != second.kind:
+        return None
+    if [len(row) for row in first.rows] != [len(row) for row in second.rows]:
+        return Decision(False, NAME, "matrices of other sizes")
+    pairs = [
+        (a, b) for mine, theirs in zip(first.rows, second.rows, strict=True) for a, b in zip(mine, theirs, strict=True)
+    ]
+    return _all_members([compare(a, b) for a, b in pairs], "the same entries")
+
+
+def _all_members(found: list[bool | None], why: str) -> Decision | None:
+    if any(equal is False for equal in found):
+        return Decision(False, NAME, "a member differs")
+    return Decision(True, NAME, why) if all(found) else None
+
+
+def _by_name(first: Shape, second: Shape, compare: Compare) -> Decision | None:
+    """`x=1, y=2`: by name where both are named, in the gold's order where one side is. Equal names are a plain list."""
+    mine = [assigned(item) for item in first.items]
+    theirs = [assigned(item) for item in second.items]
+    names, others = [name for name, _ in mine], [name for name, _ in theirs]
+    distinct = [len(set(group)) == len(group) and all(group) for group in (names, others)]
+    if all(distinct) and len(names) > 1:
+        if set(names) != set(others):
+            return None
+        values = dict(theirs)
+        return _all_members([compare(value, values[name]) for name, value in mine], "the same values by name")
+    if len(names) != len(others) or not ((distinct[0] and not any(others)) or (distinct[1] and not any(names))):
+        return None
+    if len(names) < 2:
+        return None
+    pairs = zip([value for _, value in mine], [value for _, value in theirs], strict=True)
+    return _all_members([compare(a, b) for a, b in pairs], "the same values in order")
+
+
+def _unordered(mine: tuple[str, ...], theirs: tuple[str, ...], compare: Compare) -> Decision | None:
+    first, second = [_key(item) for item in mine], [_key(item) for item in theirs]
+    if Counter(first) == Counter(second) or set(first) == set(second):
+        return Decision(True, NAME, "the same members")
+    exact = all(key.startswith("=") for key in (*first, *second))
+    decimals = any("." in item for item in (*mine, *theirs))
+    if exact and not decimals:
+        return Decision(False, NAME, "other members")
+    if len(mine) != len(theirs) or len(mine) * len(theirs) > _MAX_PAIRS:
+        return None
+    return _matched(list(mine), list(theirs), compare)
+
+
+def _matched(mine: list[str], theirs: list[str], compare: Compare) -> Decision | None:
+    """Each member finds its own equal on the other side, or one of them finds surely none."""
+    left = list(theirs)
+    for item in mine:
+        found = [compare(item, other) for other in left]
+        if True in found:
+            left.pop(found.index(True))
+        elif all(equal is False for equal in (compare(item, other) for other in theirs)):
+            return Decision(False, NAME, "a member is on one side only")
+        else:
+            return None
+    return Decision(True, NAME, "the same members")
+
+
+def _members(shape: Shape) -> list[str]:
+    return [assigned(item)[1] for item in shape.items] if shape.kind == "list" else list(shape.items)
+
+
+def _flat(shape: Shape) -> bool:
+    return all(_plain_number(assigned(item)[1]) is not None for item in shape.items)
+
+
+def _plain_number(text: str) -> str | None:
+    """A canonical key where the member is a number without words, units or variables."""
+    found = read_quantity(assigned(text)[1])
+    if found is None or variables(found.value) or found.words:
+        return None
+    return _key(text)
+
+
+def _key(text: str) -> str:
+    """A member's canonical key; it starts with `=` where the member is an exact number."""
+    value = assigned(text)[1]
+    found = read_quantity(value)
+    if found is None or found.unit or found.words or found.percent or found.degrees or variables(found.value):
+        return f"text {squeezed(value)}"
+    terms = sorted((repr(term), f"{part.numerator:x}/{part.denominator:x}") for term, part in found.value.items())
+    return f"={terms}"

@@ -1,0 +1,52 @@
+"""What stands left of `=`: false equations, functions under another variable's name, constants of integration."""
+
+from __future__ import annotations
+
+import re
+
+from sandbox_gym.verifiers.math.evaluate import try_evaluate
+from sandbox_gym.verifiers.math.options import Decision
+from sandbox_gym.verifiers.math.shapes import split_top
+from sandbox_gym.verifiers.math.values import Value, variables
+
+_FUNCTION = re.compile(r"^([A-Za-z])\(([a-z])\)\s*=")
+_CONSTANT = re.compile(r"\+\s*([A-Zck])(?:_\{?[0-9]\}?)?\s*$")
+
+
+def false_equation(gold: str, answer: str) -> Decision | None:
+    """An answer that is an equation between different numbers (`1+2=5`) is no answer, whatever the gold."""
+    if "=" in gold or "=" not in answer:
+        return None
+    sides = [try_evaluate(side) for side in split_top(answer, "=")]
+    known = [side for side in sides if side is not None and _is_number(side)]
+    if len(known) == len(sides) and any(side != known[0] for side in known) and not _has_point(answer):
+        return Decision(False, "equation", "an equation between different numbers")
+    return None
+
+
+def renamed(gold: str, answer: str) -> str:
+    """The answer with the gold's names: a defined function's variable, a constant of integration."""
+    first, second = _FUNCTION.match(gold), _FUNCTION.match(answer)
+    if first and second and first[1] == second[1] and first[2] != second[2]:
+        body = answer[second.end() :]
+        if not _letter(first[2]).search(body):
+            answer = f"{first[1]}({first[2]})=" + _letter(second[2]).sub(first[2], body)
+    mine, theirs = _CONSTANT.search(gold), _CONSTANT.search(answer)
+    if not (mine and theirs and mine[1].isupper()) or theirs.group() == mine.group():
+        return answer
+    rest = answer[: theirs.start()]
+    return answer if _letter(theirs[1]).search(rest) else rest + mine.group()
+
+
+def _letter(name: str) -> re.Pattern[str]:
+    """The variable where it stands alone, not inside a command's or a function's name."""
+    return re.compile(rf"(?<![A-Za-z\\]){re.escape(name)}(?![A-Za-z])")
+
+
+def _is_number(value: Value) -> bool:
+    return not variables(value)
+
+
+def _has_point(text: str) -> bool:
+    """Decimals may be rounded: `2/3 = 0.67` is what people write."""
+    return "." in text or "\\approx" in text

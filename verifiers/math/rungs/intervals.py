@@ -1,0 +1,179 @@
+"""Intervals, unions of them, and the relations that mean the same: `0 \\le x < 1`, `x < 1 or x > 2`, `x \\ne 3`."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from itertools import pairwise
+
+from sandbox_gym.verifiers.math.evaluate import try_evaluate
+from sandbox_gym.verifiers.math.options import Decision, MathOptions
+from sandbox_gym.verifiers.math.shapes import split_top
+from sandbox_gym.verifiers.math.tex import squeezed
+from sandbox_gym.verifiers.math.values import as_fraction, variables
+
+_OPERATORS = re.compile(r"\\le(?![A-Za-z])|\\ge(?![A-Za-z])|\\ne(?![A-Za-z])|<|>")
+_OR = re.compile(r"‹\s*or\s*›|\bor\b|\\cup|\\vee|\\lor")
+_AND = re.compile(r"‹\s*and\s*›|\band\b|\\wedge|\\cap")
+_NAME = re.compile(r"^\\?[A-Za-z]+(?:_\{?\w\}?)?(?:\([A-Za-z]\))?$")
+_IN = re.compile(r"^\\?[A-Za-z]+(?:_\{?\w\}?)?\s*\\in\s*")
+_SET_BUILDER = re.compile(r"^\\\{\s*\\?[A-Za-z]+\s*(?:\\in\s*\\mathbb\{?R\}?\s*)?(?:\||:|\\mid|\\vert)\s*(.+)\\\}$")
+_INFINITY = re.compile(r"^([-+]?)\s*(?:\\infty|\\infin|oo|inf|infinity|‹\s*inf(?:inity|ty)?\s*›)$")
+_FLIPPED = {"<": ">", ">": "<", "\\le": "\\ge", "\\ge": "\\le", "\\ne": "\\ne"}
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """One interval; its ends are canonical keys (`-inf`, `+inf`, a value's own, or a text that is not exact)."""
+
+    low: str
+    low_closed: bool
+    high: str
+    high_closed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """`exact`: every end is a number known exactly. `relation`: it was written with < or >. `variable`: its name."""
+
+    pieces: frozenset[Piece]
+    exact: bool
+    relation: bool
+    variable: str = ""
+
+
+def same_interval(gold: str, answer: str, options: MathOptions) -> Decision | None:
+    first, second = _region(gold), _region(answer)
+    if first is None or second is None:
+        return None
+    if second.relation and not first.relation and not options.relation_as_interval:
+        return None
+    if first.variable and second.variable and first.variable != second.variable:
+        return None
+    if first.pieces == second.pieces:
+        return Decision(True, "interval", "the same ends, open and closed alike")
+    if first.exact and second.exact and len(first.pieces) == len(second.pieces) == 1:
+        [mine], [theirs] = first.pieces, second.pieces
+        alike = (mine.low_closed, mine.high_closed) == (theirs.low_closed, theirs.high_closed)
+        if alike and "." in gold + answer:
+            return None  # decimals may round the ends: member by member
+        return Decision(False, "interval", "other ends" if alike else "open where it should be closed")
+    if first.exact and second.exact and _disjoint(first) and _disjoint(second):
+        return Decision(False, "interval", "different unions of intervals")
+    return None
+
+
+def _disjoint(region: Region) -> bool:
+    """Whether the union's pieces neither overlap nor touch, so that it can be written in one way only."""
+    numbered = sorted((_position(piece.low), _position(piece.high)) for piece in region.pieces)
+    return all(before[1] < after[0] for before, after in pairwise(numbered))
+
+
+def _position(key: str) -> tuple[int, float]:
+    if key in ("-inf", "+inf"):
+        return (1 if key == "+inf" else -1, 0.0)
+    top, _, bottom = key.partition("/")
+    try:
+        return (0, int(top, 16) / int(bottom, 16))
+    except (ValueError, OverflowError):
+        return (0, 0.0)  # not a rational: never strictly between, so nothing is said
+
+
+def _region(text: str) -> Region | None:
+    text = text.strip()
+    if len(text) > 2000:
+        return None
+    builder = _SET_BUILDER.match(text)
+    if builder:
+        text = builder.group(1).strip()
+    if _OPERATORS.search(text):
+        return _relation(text)
+    text = _IN.sub("", text)
+    if text in ("\\mathbb{R}", "\\mathbb R", "\\R"):
+        return Region(frozenset({Piece("-inf", False, "+inf", False)}), True, False)
+    pieces: set[Piece] = set()
+    exact = True
+    for part in _OR.split(text):
+        found = _interval(part.strip())
+        if found is None:
+            return None
+        pieces.add(found[0])
+        exact = exact and found[1]
+    return Region(frozenset(pieces), exact, False)
+
+
+def _interval(text: str) -> tuple[Piece, bool] | None:
+    if len(text) < 5 or text[0] not in "([" or text[-1] not in ")]":
+        return None
+    ends = split_top(text[1:-1], ",")
+    if len(ends) != 2 or not ends[0].strip() or not ends[1].strip():
+        return None
+    (low, sure), (high, certain) = _end(ends[0]), _end(ends[1])
+    return Piece(low, text[0] == "[", high, text[-1] == "]"), sure and certain
+
+
+def _relation(text: str) -> Region | None:
+    pieces: set[Piece] = set()
+    names: set[str] = set()
+    exact = True
+    for part in _OR.split(text):
+        found = _conjunction(part.strip().strip(","))
+        if found is None:
+            return None
+        for piece in found.pieces:
+            pieces.add(piece)
+        names.add(found.variable)
+        exact = exact and found.exact
+    return Region(frozenset(pieces), exact, True, names.pop()) if len(names) == 1 else None
+
+
+def _conjunction(text: str) -> Region | None:
+    """`a < x`, `a < x \\le b` or `x \\ne a`, the name alone on its place."""
+    if _AND.search(text) or "," in text or "=" in text:
+        return None
+    operators = _OPERATORS.findall(text)
+    terms = [term.strip() for term in _OPERATORS.split(text)]
+    if len(operators) == 1 and _NAME.match(terms[1]) and not _is_number(terms[1]):
+        terms, operators = terms[::-1], [_FLIPPED[operators[0]]]
+    if len(operators) == 1 and _NAME.match(terms[0]) and not _is_number(terms[0]):
+        return _one_sided(terms[0], operators[0], terms[1])
+    if len(operators) != 2 or not _NAME.match(terms[1]) or _is_number(terms[1]):
+        return None
+    if operators[0] in (">", "\\ge"):
+        terms, operators = terms[::-1], [_FLIPPED[operator] for operator in operators[::-1]]
+    if not set(operators) <= {"<", "\\le"}:
+        return None
+    (low, sure), (high, certain) = _end(terms[0]), _end(terms[2])
+    piece = Piece(low, operators[0] == "\\le", high, operators[1] == "\\le")
+    return Region(frozenset({piece}), sure and certain, True, squeezed(terms[1]))
+
+
+def _one_sided(name: str, operator: str, end: str) -> Region | None:
+    if not end:
+        return None
+    key, exact = _end(end)
+    below = Piece("-inf", False, key, operator == "\\le")
+    above = Piece(key, operator == "\\ge", "+inf", False)
+    pieces = {"<": {below}, "\\le": {below}, ">": {above}, "\\ge": {above}, "\\ne": {below, above}}[operator]
+    return Region(frozenset(pieces), exact, True, squeezed(name))
+
+
+def _end(text: str) -> tuple[str, bool]:
+    """An end's canonical key, and whether it is exact."""
+    text = text.strip()
+    infinite = _INFINITY.match(text)
+    if infinite:
+        return ("-inf" if infinite.group(1) == "-" else "+inf"), True
+    value = try_evaluate(text)
+    if value is None or variables(value):
+        return f"text {squeezed(text)}", False
+    number = as_fraction(value)
+    if number is not None:
+        return f"{number.numerator:x}/{number.denominator:x}", True  # decimal digits are bounded by Python
+    terms = sorted((repr(term), f"{part.numerator:x}/{part.denominator:x}") for term, part in value.items())
+    return f"exact {terms}", True
+
+
+def _is_number(text: str) -> bool:
+    value = try_evaluate(text)
+    return bool(_INFINITY.match(text)) or (value is not None and not variables(value))

@@ -1,0 +1,135 @@
+"""Numbers, exactly: with units, percent, degrees and currency, and decimals that round a value."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from sandbox_gym.verifiers.math import values
+from sandbox_gym.verifiers.math.options import Decision, MathOptions
+from sandbox_gym.verifiers.math.quantities import Quantity, read_quantity
+from sandbox_gym.verifiers.math.values import Value, as_fraction
+
+_MIN_SIGNIFICANT = 3
+_FLOAT_NOISE = Fraction(1, 10**12)
+_HALF_TURN = Fraction(180)
+
+
+def same_number(gold: str, answer: str, options: MathOptions) -> Decision | None:
+    """Both normalised scalars. None where one is no exact number, or what stands around them settles nothing."""
+    first, second = read_quantity(gold), read_quantity(answer)
+    if first is None or second is None:
+        return None
+    if first.unit or second.unit or first.words or second.words:
+        return _with_units(first, second, options)
+    if first.percent != second.percent:
+        return _percent(first, second, options)
+    if first.degrees != second.degrees:
+        return _degrees(first, second, options)
+    return _decided(first, second, options, "number")
+
+
+def _decided(a: Quantity, b: Quantity, options: MathOptions, rung: str, note: str = "") -> Decision | None:
+    equal = equal_numbers(a, b, options)
+    if equal is None:
+        return None
+    return Decision(equal, rung, f"{'equal' if equal else 'different'} numbers{note}")
+
+
+def equal_numbers(a: Quantity, b: Quantity, options: MathOptions) -> bool | None:
+    """Whether the numbers alone are equal, exactly or as a decimal that rounds the other; None where unsure."""
+    if a.value == b.value:
+        return True
+    first, second = as_fraction(a.value), as_fraction(b.value)
+    if first is None or second is None:
+        return _unequal_surds(a, b)
+    if _rounds(first, a.places, second, options) or _rounds(second, b.places, first, options):
+        return True
+    loose = (a.has_point and a.places is None) or (b.has_point and b.places is None)
+    return None if loose else False
+
+
+def _unequal_surds(a: Quantity, b: Quantity) -> bool | None:
+    """Different exact forms are different numbers, unless a decimal stands for one, or a letter may mean anything."""
+    letters = values.variables(a.value) | values.variables(b.value)
+    if letters or a.has_point or b.has_point or _has_e(a.value) or _has_e(b.value):
+        return None
+    return False
+
+
+def _has_e(value: Value) -> bool:
+    """Of e and π nobody has proved that no sum of their products vanishes; e may also be a variable."""
+    return any(name == "e" for term in value for name, _ in term.symbols)
+
+
+def _rounds(decimal: Fraction, places: int | None, exact: Fraction, options: MathOptions) -> bool:
+    """Whether a literal with enough places is `exact` rounded or cut at its last place, or off by a float's noise."""
+    if places is None or places < options.decimal_places or places > 400:
+        return False
+    unit = 10**places
+    scaled, wanted = abs(decimal * unit), abs(exact * unit)
+    if (decimal < 0) != (exact < 0) or scaled < 10 ** (min(_MIN_SIGNIFICANT, options.decimal_places) - 1):
+        return False
+    if abs(scaled - wanted) * 2 <= 1 or scaled == wanted.numerator // wanted.denominator:
+        return True
+    return places >= 12 and abs(decimal - exact) <= abs(exact) * _FLOAT_NOISE
+
+
+def _percent(a: Quantity, b: Quantity, options: MathOptions) -> Decision | None:
+    """28% is 28 (the sign was asked for in the question) and is 0.28."""
+    as_it_is = equal_numbers(a, b, options)
+    if as_it_is:
+        return Decision(True, "percent", "equal, one of them written with %")
+    hundredth = values.rational(Fraction(1, 100))
+    first, second = (
+        Quantity(values.multiply(q.value, hundredth), places=None if q.places is None else q.places + 2)
+        if q.percent
+        else q
+        for q in (a, b)
+    )
+    return _decided(first, second, options, "percent", " as percent")
+
+
+def _degrees(a: Quantity, b: Quantity, options: MathOptions) -> Decision | None:
+    """90° is 90, and is π/2 radians."""
+    if equal_numbers(a, b, options):
+        return Decision(True, "degrees", "equal, one of them written with a degree sign")
+    turned, plain = (a, b) if a.degrees else (b, a)
+    radians = values.multiply(turned.value, values.divide(values.symbol("π"), values.rational(_HALF_TURN)))
+    if radians == plain.value and plain.value:
+        return Decision(True, "degrees", "the same angle in degrees and radians")
+    return _decided(a, b, options, "degrees")
+
+
+def _with_units(a: Quantity, b: Quantity, options: MathOptions) -> Decision | None:
+    if a.percent or b.percent:
+        return None
+    if a.unit and b.unit:
+        return _two_units(a, b, options)
+    if not (a.sure and b.sure):
+        return None  # `5m` may be five metres or five times m
+    if (a.words or b.words) and ((a.words and b.words) or a.unit or b.unit) and a.words != b.words:
+        return _words_against(a, b, options)
+    equal = equal_numbers(a, b, options)
+    both = bool(a.words and b.words)
+    if equal and options.strict_units and not both:
+        return Decision(False, "units", "a unit on one side only")
+    return _decided(a, b, options, "units", "" if both else ", a unit on one side only")
+
+
+def _words_against(a: Quantity, b: Quantity, options: MathOptions) -> Decision | None:
+    """Different words behind the numbers: only numbers that differ settle it."""
+    return Decision(False, "units", "different numbers") if equal_numbers(a, b, options) is False else None
+
+
+def _two_units(a: Quantity, b: Quantity, options: MathOptions) -> Decision | None:
+    """The same dimensions and the same size, or not equal."""
+    if not a.unit or not b.unit or not (a.sure or b.sure):
+        return None
+    if a.unit.dimensions != b.unit.dimensions:
+        return Decision(False, "units", "different kinds of unit")
+    if a.unit.factor == b.unit.factor:
+        return _decided(a, b, options, "units", " in the same unit")
+    first = Quantity(values.multiply(a.value, values.rational(a.unit.factor)), has_point=a.has_point, places=a.places)
+    second = Quantity(values.multiply(b.value, values.rational(b.unit.factor)), has_point=b.has_point, places=b.places)
+    equal = first.value == second.value
+    return Decision(equal, "units", "equal after conversion" if equal else "different after conversion")

@@ -1,0 +1,74 @@
+"""Texts that are equal once spelling is; whole numbers of any length; words; letters of a choice; names of points."""
+
+from __future__ import annotations
+
+import re
+
+from sandbox_gym.verifiers.math.extract import choice_letter
+from sandbox_gym.verifiers.math.options import Decision, MathOptions
+from sandbox_gym.verifiers.math.tex import squeezed
+
+_WHOLE = re.compile(r"^([-+]?)([0-9]++)(?:\.0{0,1000})?$")
+_DECIMAL_COMMA = re.compile(r"^[-+]?(?:[0-9]{1,30},(?:[0-9]{2}|[0-9]{4,30})|0,[0-9]{2,30})$")
+_POINTS = re.compile(r"^[A-Z]{2,6}$")
+_WORD = re.compile(r"^[A-Za-z][A-Za-z' -]*$")
+_CHOICE = re.compile(r"^\(?([A-J])\)?$")
+_NUMBER_START = re.compile(r"^[-+]?(?:[0-9]|\.[0-9]|\\frac|\\sqrt)")
+
+
+def same_text(gold: str, answer: str) -> Decision | None:
+    """Both normalised. Words are compared without case, math with it."""
+    first, second = squeezed(gold), squeezed(answer)
+    if not first or not second:
+        return Decision(False, "blank", "gold or answer is blank")
+    if first == second or (first.replace(" ", "") == second.replace(" ", "") and not any(c.isdigit() for c in first)):
+        return Decision(True, "text", "the same text")
+    words = len(first) > 3 and _WORD.match(first) and _WORD.match(second)
+    if words and first.lower() == second.lower():
+        return Decision(True, "text", "the same words")
+    return None
+
+
+def same_integer(gold: str, answer: str) -> Decision | None:
+    """Whole numbers written in digits, of any length, compared as text."""
+    first, second = _WHOLE.match(gold.strip()), _WHOLE.match(answer.strip())
+    if not first or not second:
+        return None
+    one, two = ((found[1] == "-", found[2].lstrip("0")) for found in (first, second))
+    equal = one[1] == two[1] and (one[0] == two[0] or not one[1])
+    return Decision(equal, "integer", "the same integer" if equal else "different integers")
+
+
+def same_decimal_comma(gold: str, answer: str) -> Decision | None:
+    """`1000,99` as `1000.99`. One decimal after a comma is a list of two, three are thousands; those are left alone."""
+    for one, other in ((gold, answer), (answer, gold)):
+        if _DECIMAL_COMMA.match(one.strip()) and one.strip().replace(",", ".") == other.strip():
+            return Decision(True, "number", "equal, with a decimal comma")
+    return None
+
+
+def same_choice(gold: str, answer: str, options: MathOptions) -> Decision | None:
+    """A gold that is a choice's letter. Without the option only what can be nothing else is decided."""
+    wanted = _CHOICE.match(squeezed(gold).strip("."))
+    bare = squeezed(answer)
+    if options.multiple_choice and (letter := choice_letter(squeezed(gold))):
+        given = choice_letter(bare)
+        return Decision(letter == given, "choice", f"choice {given or 'none'}, wanted {letter}")
+    if not wanted:
+        return None
+    if found := re.match(r"^\(([A-J])\)|^([A-J])\)|^([A-J])[.:]\s?\S", bare):
+        given = found[1] or found[2] or found[3]
+        return Decision(given == wanted[1], "choice", f"choice {given}, wanted {wanted[1]}")
+    if (other := _CHOICE.match(bare)) and other[1] != wanted[1]:
+        return Decision(False, "choice", f"choice {other[1]}, wanted {wanted[1]}")
+    if _NUMBER_START.match(bare) and not re.search(r"[A-Za-z]", re.sub(r"\\[a-z]+", "", bare)):
+        return Decision(False, "choice", f"a number where the letter {wanted[1]} was wanted")
+    return None
+
+
+def same_points(gold: str, answer: str) -> Decision | None:
+    """Two or more capital letters name points, a segment or a figure; they are no product."""
+    first, second = squeezed(gold), squeezed(answer)
+    if _POINTS.match(first) and _POINTS.match(second) and first != second:
+        return Decision(False, "points", "different letters, or in another order")
+    return None

@@ -1,0 +1,162 @@
+"""The math verifier: what the pure rungs leave open is asked of math-verify, in a service's worker.
+
+Pure: planning and judging the same answer twice gives the same plan and the same verdict.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Final
+
+from sandbox_gym.contract import (
+    Answer,
+    Outcome,
+    Plan,
+    Query,
+    Service,
+    State,
+    Status,
+    StepOutcome,
+    TestResult,
+    TestStatus,
+    Verdict,
+)
+from sandbox_gym.errors import Starved, Unavailable
+from sandbox_gym.verifiers.math.extract import extract_answer, plain_gold
+from sandbox_gym.verifiers.math.ladder import decide
+from sandbox_gym.verifiers.math.options import Decision
+from sandbox_gym.verifiers.math.rewrite import rewrite_pair
+from sandbox_gym.verifiers.math.rungs.caps import NAME as CAPS
+from sandbox_gym.verifiers.math.task import MathTask
+from sandbox_gym.verifiers.math.tolerance import within
+from sandbox_gym.verifiers.math.veto import veto
+
+LIBRARY: Final = "math_verify"
+NO_ANSWER: Final = "no_answer"
+WRONG: Final = "wrong_answer"
+TOO_LARGE: Final = "too_large"
+_REMEDY = "run `pip install 'sandbox-gym[math]'`, or `make images` for containers"
+_STATUS = {
+    Status.CPU_TIME_LIMIT: TestStatus.TIME_LIMIT,
+    Status.MEMORY_LIMIT: TestStatus.MEMORY_LIMIT,
+    Status.OUTPUT_LIMIT: TestStatus.OUTPUT_LIMIT,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """An answer as it was found in a text, and what the pure rungs say of it; no decision: math-verify's turn."""
+
+    extracted: str | None
+    decision: Decision | None = None
+
+
+def ask(task: MathTask, text: str) -> Asked:
+    """Extraction and the pure rungs."""
+    extracted = extract_answer(text, task.options)
+    if extracted is None:
+        return Asked(None)
+    if within(task.relative_tolerance, plain_gold(task.expected_answer), extracted):
+        return Asked(extracted, Decision(True, "tolerance", f"within {task.relative_tolerance:g}"))
+    return Asked(extracted, decide(task.expected_answer, extracted, task.options))
+
+
+class MathVerifier:
+    """The ladder without a model's judgement. The answer's text is searched for its answer."""
+
+    def plan(self, task: MathTask, answer: Answer) -> Plan:
+        asked = ask(task, answer.text)
+        if asked.extracted is None or asked.decision is not None:
+            return Plan(steps=(), image="math")
+        gold, theirs = rewrite_pair(plain_gold(task.expected_answer), asked.extracted)
+        request = {
+            "gold": f"\\boxed{{{gold}}}",
+            "answer": f"\\boxed{{{theirs}}}",
+            "precision": task.options.decimal_places,
+            "strict": task.options.strict_variables,
+        }
+        body = json.dumps(request).encode("ascii")
+        return Plan((Query(LIBRARY, library_service(task.worker_memory_bytes), body, task.limits),), image="math")
+
+    def passed(self, task: MathTask, index: int, outcome: StepOutcome) -> bool:
+        return True
+
+    def judge(self, task: MathTask, answer: Answer, plan: Plan, state: State) -> Verdict:
+        """`decided_by` names the rung; empty where none decided, and `failure_reason` says what stopped it:
+        `gold_...` where the row's own answer did. Raises Starved where the machine used up the time, not the answer."""
+        asked = ask(task, answer.text)
+        if asked.extracted is None:
+            return Verdict(0.0, failure_reason=NO_ANSWER, decided_by="extraction", provider=state.provider)
+        if asked.decision is not None:
+            return _by_rung(asked.decision, state)
+        outcome = state.outcomes[0] if state.outcomes else None
+        if not isinstance(outcome, Outcome):
+            raise Unavailable("math-verify was not asked")
+        equal = _equal(outcome)
+        if equal is None:
+            return _undecided(outcome, state)
+        vetoed = veto(plain_gold(task.expected_answer), asked.extracted, task.options) if equal else None
+        if vetoed is not None:
+            return _verdict(False, "veto", vetoed.why, state, outcome)
+        return _verdict(equal, LIBRARY, "equal" if equal else "not equal", state, outcome)
+
+
+@cache
+def library_service(worker_memory_bytes: int) -> Service:
+    """math-verify behind a nursery of workers."""
+    source = files("sandbox_gym.verifiers.math.boxed").joinpath("library.py").read_bytes()
+    return Service("math-verify", {"main.py": source}, "math", worker_memory_bytes, _REMEDY)
+
+
+def _by_rung(decision: Decision, state: State) -> Verdict:
+    if decision.rung == CAPS:
+        result = TestResult(0, TestStatus.WRONG_ANSWER, decision.why)
+        return Verdict(0.0, (result,), TOO_LARGE, provider=state.provider)
+    return _verdict(decision.equal, decision.rung, decision.why, state)
+
+
+def _verdict(equal: bool, rung: str, why: str, state: State, outcome: Outcome | None = None) -> Verdict:
+    result = TestResult(
+        0,
+        TestStatus.PASSED if equal else TestStatus.WRONG_ANSWER,
+        why,
+        score=float(equal),
+        cpu_time_s=outcome.cpu_time_s if outcome else 0.0,
+        wall_time_s=outcome.wall_time_s if outcome else 0.0,
+    )
+    return Verdict(
+        float(equal),
+        (result,),
+        "" if equal else WRONG,
+        isolation=state.isolation,
+        provider=state.provider,
+        decided_by=rung,
+    )
+
+
+def _undecided(outcome: Outcome, state: State) -> Verdict:
+    if outcome.status is Status.WALL_TIME_LIMIT:
+        raise Starved(f"math-verify had {outcome.cpu_time_s:.1f} s of CPU time in {outcome.wall_time_s:.1f} s")
+    whose = "answer" if outcome.detail.startswith(("gold", "answer")) else "gold"  # the last phase that was through
+    status = "crashed" if outcome.status in (Status.OK, Status.RUNTIME_ERROR) else outcome.status.value
+    why = f"math-verify on the {whose}: {status} {outcome.detail}".strip()
+    result = TestResult(
+        0,
+        _STATUS.get(outcome.status, TestStatus.RUNTIME_ERROR),
+        why,
+        cpu_time_s=outcome.cpu_time_s,
+        wall_time_s=outcome.wall_time_s,
+    )
+    reason = f"{whose}_{status}"
+    return Verdict(0.0, (result,), reason, isolation=state.isolation, provider=state.provider)
+
+
+def _equal(outcome: Outcome) -> bool | None:
+    """What the service said; None where it came to no end before it knew."""
+    word = outcome.detail.partition(" ")[0]
+    if word in ("equal", "unequal"):
+        return word == "equal"
+    return None

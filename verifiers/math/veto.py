@@ -1,0 +1,56 @@
+"""What math-verify calls equal and is not: it drops units and bases, takes sets for tuples and products for names, and
+rounds differences below 10⁻¹⁵ to nothing."""
+
+from __future__ import annotations
+
+from sandbox_gym.verifiers.math.options import Decision, MathOptions
+from sandbox_gym.verifiers.math.quantities import read_quantity
+from sandbox_gym.verifiers.math.rungs.bases import has_base, same_based, same_residue
+from sandbox_gym.verifiers.math.rungs.equations import false_equation
+from sandbox_gym.verifiers.math.rungs.numbers import same_number
+from sandbox_gym.verifiers.math.rungs.texts import same_points
+from sandbox_gym.verifiers.math.shapes import assigned, shape_of
+from sandbox_gym.verifiers.math.tex import normalise
+from sandbox_gym.verifiers.math.values import variables
+
+
+def veto(gold: str, answer: str, options: MathOptions | None = None) -> Decision | None:
+    """A Decision that the two differ although math-verify said equal, or None where its word stands."""
+    options = options or MathOptions()
+    first, second = normalise(gold), normalise(answer)
+    mine, theirs = assigned(first)[1], assigned(second)[1]
+    for found in (
+        same_points(first, second),
+        false_equation(first, second),
+        same_based(mine, theirs, options),
+        same_residue(first, second),
+        same_number(mine, theirs, options),
+        _other_kind(mine, theirs),
+        _base_dropped(mine, theirs),
+        _other_variables(mine, theirs) if options.strict_variables else None,
+    ):
+        if found is not None and not found.equal:
+            return found
+    return None
+
+
+def _other_kind(gold: str, answer: str) -> Decision | None:
+    kinds = {shape_of(gold).kind, shape_of(answer).kind}
+    return Decision(False, "collection", "a tuple is not a set") if kinds == {"tuple", "set"} else None
+
+
+def _base_dropped(gold: str, answer: str) -> Decision | None:
+    """A numeral in a base against a number that is not its digits."""
+    if has_base(gold) != has_base(answer) and not gold.strip("()").startswith(answer.strip("()")):
+        return Decision(False, "base", "a base on one side only")
+    return None
+
+
+def _other_variables(gold: str, answer: str) -> Decision | None:
+    """`2j` is no `2i`: values with other variables that are linear in them."""
+    first, second = read_quantity(gold), read_quantity(answer)
+    if first is None or second is None or first.has_point or second.has_point:
+        return None
+    if variables(first.value) != variables(second.value) and first.value != second.value:
+        return Decision(False, "number", "other variables")
+    return None
