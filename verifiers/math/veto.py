@@ -16,7 +16,7 @@ from sandbox_gym.verifiers.math.tex import normalise
 from sandbox_gym.verifiers.math.values import variables
 
 _HEDGES = re.compile(
-    r"\b(?:not|isn't|wrong|incorrect|false|never|except|unless|neither|maybe|perhaps|or more|or less)\b"
+    r"\b(?:not|isn't|wrong|incorrect|false|never|except|unless|neither|maybe|perhaps|or [a-z]{4,20})\b"
 )
 
 
