@@ -32,15 +32,15 @@ tools: # what boxes and images are made with
 	@missing=; for t in bwrap:bubblewrap dockerd:docker.io mmdebstrap:mmdebstrap docker-compose:docker-compose; do \
 	  command -v $${t%%:*} >/dev/null || missing="$$missing $${t##*:}"; done; \
 	ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || missing="$$missing postgresql"; \
-	for package in $$(grep -v '^#' images/polyglot/packages.txt); do \
+	for package in $$(grep -hv '^#' images/*/packages.txt); do \
 	  dpkg -s $$package >/dev/null 2>&1 || missing="$$missing $$package"; done; \
 	if [ -n "$$missing" ]; then $(APT) update -q && $(APT) install -qy --no-install-recommends $$missing; fi
 
 test-deps: venv tools
-	@tests/with-docker.sh images/build.sh base python polyglot
+	@tests/with-docker.sh images/build.sh base python polyglot math
 
-images: tools ## build sandbox-gym/base, /python, /polyglot and /server
-	@tests/with-docker.sh images/build.sh base python polyglot server
+images: tools ## build sandbox-gym/base, /python, /polyglot, /math and /server
+	@tests/with-docker.sh images/build.sh base python polyglot math server
 
 lint: venv
 	$(BIN)/ruff check .

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Build every image that is named, or base, python and polyglot, in order. `images/build.sh server` adds the coding server's.
+# Build every image that is named, or base, python, polyglot and math, in order. `images/build.sh server` adds the coding server's.
 set -eu
 cd "$(dirname "$0")/.."
 if [ -z "${DOCKER:-}" ]; then
@@ -7,9 +7,9 @@ if [ -z "${DOCKER:-}" ]; then
   [ -x /usr/bin/docker ] && DOCKER=/usr/bin/docker
 fi
 export DOCKER
-[ $# -gt 0 ] || set -- base python polyglot
+[ $# -gt 0 ] || set -- base python polyglot math
 for name in "$@"; do
-  case "$name" in base|python|polyglot|server) ;; *) echo "no image called $name: base, python, polyglot or server" >&2; exit 2 ;; esac
+  case "$name" in base|python|polyglot|math|server) ;; *) echo "no image called $name: base, python, polyglot, math or server" >&2; exit 2 ;; esac
 done
 images/make-base.sh
 # pip inside a build trusts what this machine trusts
@@ -17,16 +17,19 @@ bundle=${PIP_CERT:-/etc/ssl/certs/ca-certificates.crt}
 for name in "$@"; do
   context=images/$name
   index=
-  if [ "$name" = server ]; then
+  case "$name" in math|server)  # these run pip
     context=$(mktemp -d)
     trap 'rm -rf "$context"' EXIT
-    cp -a pyproject.toml README.md sandbox_gym verifiers resources_servers images/server "$context/"
+    case "$name" in
+      math) cp images/math/* "$context/" ;;
+      server) cp -a pyproject.toml README.md sandbox_gym verifiers resources_servers images/server "$context/" ;;
+    esac
     find "$context" -name __pycache__ -type d -prune -exec rm -rf {} +
     for setting in PIP_INDEX_URL PIP_EXTRA_INDEX_URL; do
       if printenv "$setting" >/dev/null; then index="$index --build-arg $setting"; fi
     done
-    if [ -e "$bundle" ]; then cp "$bundle" "$context/ca-bundle.crt"; else : > "$context/ca-bundle.crt"; fi
-  fi
+    if [ -e "$bundle" ]; then cp "$bundle" "$context/ca-bundle.crt"; else : > "$context/ca-bundle.crt"; fi ;;
+  esac
   echo "building sandbox-gym/$name"
   # `docker history` shows build arguments: keep passwords out of these addresses
   "$DOCKER" build --quiet --network host $index -t "sandbox-gym/$name:latest" -f "images/$name/Dockerfile" "$context"

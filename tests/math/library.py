@@ -23,6 +23,7 @@ from sandbox_gym.verifiers.math import (
 
 logging.getLogger("math_verify").setLevel(logging.CRITICAL)
 SUITE = Path(__file__).parent / "data" / "math_verify_suite.jsonl"
+PAIRS = SUITE.with_name("pairs.jsonl")
 _BARE_CHARS = 40
 
 

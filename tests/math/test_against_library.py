@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 from sandbox_gym.verifiers.math import MathOptions
-from tests.math.library import judged, library_alone, suite, through_ladder
+from tests.math.library import PAIRS, compared, judged, library_alone, suite, through_ladder
 
 # Upstream expects 1 - 1/e and 1 + 1/e to be equal: the parser drops \mathrm{e} there. They are not.
 _MISLABELLED = {("$1 - \\frac{1}{\\mathrm{e}}$", "$1 + \\frac{1}{\\mathrm{e}}$")}
@@ -46,6 +46,12 @@ def test_labelled_stress_rows(data_folder: Path) -> None:
     }
     assert missed <= {("\\ln(x^2)", "\\boxed{2\\ln|x|}")}, missed
     assert len(rows) >= 97
+
+
+def test_pairs_written_after_the_rules() -> None:
+    rows = [json.loads(line) for line in PAIRS.read_text(encoding="utf-8").splitlines()]
+    missed = [row for row in rows if compared(row["gold"], row["answer"], MathOptions()).equal != bool(row["expected"])]
+    assert not missed
 
 
 def test_default_extraction_agrees_with_math_with_judge(data_folder: Path) -> None:

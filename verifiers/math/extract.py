@@ -14,7 +14,8 @@ _FRAMES = ("\\boxed{", "\\fbox{")
 _LINE_CHARS = 2000
 _ANCHORS = ("final answer", "the answer is", "answer is", "answer:", "answer =", "answer")
 _AFTER_ANCHOR = re.compile(r"(?:\*\*|__)?\s*(?:is|are|=)?\s*:?\s*(?:\*\*|__)?\s*")
-_LETTER = re.compile(r"\(?\s*([A-Za-z])\s*(?:[).:,]|$)")
+_LETTER = re.compile(r"\(?\s*([A-Za-z])\s*(?:[).:]|$)")
+_ANOTHER = re.compile(r"\([A-Za-z]\)|^[\s,.:)]*(?:(?:and|or|&|/)\s*)?\(?[A-Z](?:[\s).:,]|$)")
 _BOLD = re.compile(r"\*\*([^*\n]{1,500})\*\*")
 
 
@@ -90,7 +91,9 @@ def choice_letter(text: str) -> str | None:
         text = text.removeprefix(wrapper)
     bare = text.replace("}", " ", 4).strip()
     found = _LETTER.match(bare)
-    return found.group(1).upper() if found else None
+    if not found or _ANOTHER.search(bare[found.end() :][:_LINE_CHARS]):
+        return None  # two letters are no choice
+    return found.group(1).upper()
 
 
 def _line(text: str) -> str:

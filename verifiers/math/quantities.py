@@ -65,7 +65,8 @@ def read_quantity(text: str) -> Quantity | None:
     if not tail:
         core, unit = _currency(core)
         return _number(core, unit=unit)
-    return _with_tail(core, tail, sure)
+    found = _with_tail(core, tail, sure)
+    return _number(text) if found is None and not sure else found  # no unit: variables
 
 
 def merge_thousands(text: str) -> str:

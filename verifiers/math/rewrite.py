@@ -23,7 +23,11 @@ _LETTER_ROOT = re.compile(r"\\sqrt([0-9])(?![0-9])")
 
 def rewrite(text: str) -> str:
     """The text for math-verify: the same meaning in plain LaTeX. Linear in the text's length."""
-    text = normalise(text)
+    return _rewritten(normalise(text))
+
+
+def _rewritten(text: str) -> str:
+    """A normalised text (normalising twice would lose the marks around words) as LaTeX."""
     text = _MIXED.sub(_mixed, text)
     text = _SCIENTIFIC.sub(r"(\1 \\times 10^{\2})", text) if not _SCIENTIFIC.fullmatch(text) else _power_of_ten(text)
     text = _calls(text)
@@ -37,7 +41,8 @@ def rewrite(text: str) -> str:
 
 def rewrite_pair(gold: str, answer: str) -> tuple[str, str]:
     """Both for math-verify, the answer under the gold's names for a function's variable and the constant."""
-    return rewrite(gold), rewrite(renamed(normalise(gold), normalise(answer)))
+    first, second = normalise(gold), normalise(answer)
+    return _rewritten(first), _rewritten(renamed(first, second))
 
 
 def _mixed(found: re.Match[str]) -> str:

@@ -13,8 +13,9 @@ Kind = Literal["scalar", "list", "tuple", "set", "matrix"]
 MAX_ITEMS = 3_000
 _MATRIX = re.compile(r"^\\begin\{([pbBvV]?matrix|array)\}(?:\{[clr| ]*\})?(.*)\\end\{\1\}$", re.DOTALL)
 _NAME = r"(?:\\?[A-Za-z]+'*(?:_(?:\{[^{}]{1,20}\}|[A-Za-z0-9]))?|\|[A-Z]{2}\|)"
+_QUOTIENT = r"\\frac\{[A-Za-z]{1,3}\}\{[A-Za-z]{1,3}\}"
 _ASSIGNED = re.compile(
-    rf"^({_NAME}(?:\({_NAME}(?:,\s?{_NAME}){{0,5}}\))?|\({_NAME}(?:,\s?{_NAME}){{1,8}}\))\s?(?:=|\\approx|\\in)\s?(.+)$",
+    rf"^({_NAME}(?:\({_NAME}(?:,\s?{_NAME}){{0,5}}\))?|\({_NAME}(?:,\s?{_NAME}){{1,8}}\)|{_QUOTIENT})\s?(?:=|\\approx|\\in)\s?(.+)$",
     re.DOTALL,
 )
 _BUILDER = re.compile(r"\\mid|\\vert|\||:|\\in\b|\\dots|\\cdots|\\ldots|\.\.\.")

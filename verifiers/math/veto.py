@@ -3,21 +3,28 @@ rounds differences below 10⁻¹⁵ to nothing."""
 
 from __future__ import annotations
 
+import re
+
 from sandbox_gym.verifiers.math.options import Decision, MathOptions
 from sandbox_gym.verifiers.math.quantities import read_quantity
 from sandbox_gym.verifiers.math.rungs.bases import has_base, same_based, same_residue
-from sandbox_gym.verifiers.math.rungs.equations import false_equation
+from sandbox_gym.verifiers.math.rungs.equations import false_equation, renamed
 from sandbox_gym.verifiers.math.rungs.numbers import same_number
 from sandbox_gym.verifiers.math.rungs.texts import same_points
 from sandbox_gym.verifiers.math.shapes import assigned, shape_of
 from sandbox_gym.verifiers.math.tex import normalise
 from sandbox_gym.verifiers.math.values import variables
 
+_HEDGES = re.compile(
+    r"\b(?:not|isn't|wrong|incorrect|false|never|except|unless|neither|maybe|perhaps|or [a-z]{4,20})\b"
+)
+
 
 def veto(gold: str, answer: str, options: MathOptions | None = None) -> Decision | None:
     """A Decision that the two differ although math-verify said equal, or None where its word stands."""
     options = options or MathOptions()
-    first, second = normalise(gold), normalise(answer)
+    first = normalise(gold)
+    second = renamed(first, normalise(answer))
     mine, theirs = assigned(first)[1], assigned(second)[1]
     for found in (
         same_points(first, second),
@@ -27,6 +34,7 @@ def veto(gold: str, answer: str, options: MathOptions | None = None) -> Decision
         same_number(mine, theirs, options),
         _other_kind(mine, theirs),
         _base_dropped(mine, theirs),
+        _hedged(first, second),
         _other_variables(mine, theirs) if options.strict_variables else None,
     ):
         if found is not None and not found.equal:
@@ -46,11 +54,18 @@ def _base_dropped(gold: str, answer: str) -> Decision | None:
     return None
 
 
+def _hedged(gold: str, answer: str) -> Decision | None:
+    """The library drops words: `\\text{not } 4` is no 4, and `4 \\text{ or more}` says more than 4."""
+    added = set(_HEDGES.findall(answer.lower())) - set(_HEDGES.findall(gold.lower()))
+    return Decision(False, "words", f"the answer adds {', '.join(sorted(added))!r}") if added else None
+
+
 def _other_variables(gold: str, answer: str) -> Decision | None:
-    """`2j` is no `2i`: values with other variables that are linear in them."""
+    """`2j` is no `2i`: exact forms in other variables."""
     first, second = read_quantity(gold), read_quantity(answer)
     if first is None or second is None or first.has_point or second.has_point:
         return None
-    if variables(first.value) != variables(second.value) and first.value != second.value:
+    cased = gold.strip().lower() == answer.strip().lower()  # the library takes E for e, and so may the asker
+    if variables(first.value) != variables(second.value) and first.value != second.value and not cased:
         return Decision(False, "number", "other variables")
     return None

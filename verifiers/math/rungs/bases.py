@@ -74,7 +74,7 @@ def _based(text: str) -> tuple[str, int] | None:
     name = found[2] or found[3]
     base = int(name) if name.isdigit() else _WORDS.get(name, 0)
     digits = found[1].upper().lstrip("0") or "0"
-    if not 2 <= base <= 36 or any(int(digit, 36) >= base for digit in digits):
+    if not any(c.isdigit() for c in digits) or not 2 <= base <= 36 or any(int(digit, 36) >= base for digit in digits):
         return None
     return digits, base
 

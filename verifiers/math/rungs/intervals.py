@@ -16,6 +16,7 @@ _OPERATORS = re.compile(r"\\le(?![A-Za-z])|\\ge(?![A-Za-z])|\\ne(?![A-Za-z])|<|>
 _OR = re.compile(r"‹\s*or\s*›|\bor\b|\\cup|\\vee|\\lor")
 _AND = re.compile(r"‹\s*and\s*›|\band\b|\\wedge|\\cap")
 _NAME = re.compile(r"^\\?[A-Za-z]+(?:_\{?\w\}?)?(?:\([A-Za-z]\))?$")
+_ABSOLUTE = re.compile(r"^\| ?(\\?[A-Za-z]+) ?\|$")
 _IN = re.compile(r"^\\?[A-Za-z]+(?:_\{?\w\}?)?\s*\\in\s*")
 _SET_BUILDER = re.compile(r"^\\\{\s*\\?[A-Za-z]+\s*(?:\\in\s*\\mathbb\{?R\}?\s*)?(?:\||:|\\mid|\\vert)\s*(.+)\\\}$")
 _INFINITY = re.compile(r"^([-+]?)\s*(?:\\infty|\\infin|oo|inf|infinity|‹\s*inf(?:inity|ty)?\s*›)$")
@@ -133,6 +134,8 @@ def _conjunction(text: str) -> Region | None:
         return None
     operators = _OPERATORS.findall(text)
     terms = [term.strip() for term in _OPERATORS.split(text)]
+    if len(operators) == 1 and (absolute := _ABSOLUTE.match(terms[0])):
+        return _within(absolute[1], operators[0], terms[1])
     if len(operators) == 1 and _NAME.match(terms[1]) and not _is_number(terms[1]):
         terms, operators = terms[::-1], [_FLIPPED[operators[0]]]
     if len(operators) == 1 and _NAME.match(terms[0]) and not _is_number(terms[0]):
@@ -146,6 +149,19 @@ def _conjunction(text: str) -> Region | None:
     (low, sure), (high, certain) = _end(terms[0]), _end(terms[2])
     piece = Piece(low, operators[0] == "\\le", high, operators[1] == "\\le")
     return Region(frozenset({piece}), sure and certain, True, squeezed(terms[1]))
+
+
+def _within(name: str, operator: str, end: str) -> Region | None:
+    """`|x| \\le a` and `|x| > a`, with a positive number."""
+    value = try_evaluate(end)
+    number = as_fraction(value) if value is not None else None
+    if number is None or number <= 0 or operator == "\\ne":
+        return None
+    (low, _), (high, _) = _end(f"-({end})"), _end(end)
+    closed = operator in ("\\le", "\\ge")
+    inside = {Piece(low, closed, high, closed)}
+    outside = {Piece("-inf", False, low, closed), Piece(high, closed, "+inf", False)}
+    return Region(frozenset(inside if operator in ("<", "\\le") else outside), True, True, name)
 
 
 def _one_sided(name: str, operator: str, end: str) -> Region | None:

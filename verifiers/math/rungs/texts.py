@@ -58,6 +58,8 @@ def same_choice(gold: str, answer: str, options: MathOptions) -> Decision | None
         return None
     if found := re.match(r"^\(([A-J])\)|^([A-J])\)|^([A-J])[.:]\s?\S", bare):
         given = found[1] or found[2] or found[3]
+        if choice_letter(bare) != given:
+            return Decision(False, "choice", "more than one choice")
         return Decision(given == wanted[1], "choice", f"choice {given}, wanted {wanted[1]}")
     if (other := _CHOICE.match(bare)) and other[1] != wanted[1]:
         return Decision(False, "choice", f"choice {other[1]}, wanted {wanted[1]}")

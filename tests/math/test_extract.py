@@ -1,0 +1,127 @@
+"""The answer out of a response text."""
+
+from __future__ import annotations
+
+import pytest
+
+from sandbox_gym.verifiers.math import MathOptions, choice_letter, extract_answer, plain_gold, strip_delimiters
+
+PLAIN = MathOptions(plain_answer=True)
+THINK = MathOptions(drop_thinking=True)
+
+
+@pytest.mark.parametrize(
+    ("text", "answer"),
+    [
+        ("so \\boxed{4}.", "4"),
+        ("\\boxed{\\frac{1}{2}} done", "\\frac{1}{2}"),
+        ("\\boxed{3} no wait, \\boxed{4}", "4"),
+        ("\\boxed{ 7 }", "7"),
+        ("\\boxed{5", None),
+        ("\\boxed{1} and then \\boxed{5", None),
+        ("\\boxed{}", None),
+        ("\\boxed{  }", None),
+        ("The answer is 5", None),
+        ("\\fbox{12}", None),
+        ("", None),
+        ("<think>\\boxed{4}</think> \\boxed{5}", "5"),
+        ("<think>I get \\boxed{4} so", "4"),
+    ],
+)
+def test_default_is_the_last_box(text: str, answer: str | None) -> None:
+    assert extract_answer(text) == answer
+
+
+@pytest.mark.parametrize(
+    ("text", "answer"),
+    [
+        ("✅ Final Answer: **73**", "73"),
+        ("**Final Answer:** 73", "73"),
+        ("The answer is 5.", "5"),
+        ("The answer is: $\\frac{1}{2}$.", "\\frac{1}{2}"),
+        ("Sum is 3.\n#### 1,234\n", "1,234"),
+        ("Answer: (B)", "(B)"),
+        ("The final answer is $4$. I hope it is correct.", "4"),
+        ("So it is **42**.", "42"),
+        ("\\fbox{12}", "12"),
+        ("answer is 3, but \\boxed{4}", "4"),
+        ("The answer is 4 and \\boxed{5", None),
+        ("no number here", None),
+    ],
+)
+def test_plain_answers(text: str, answer: str | None) -> None:
+    assert extract_answer(text, PLAIN) == answer
+
+
+@pytest.mark.parametrize(
+    ("text", "answer"),
+    [
+        ("<think>\\boxed{4}</think> The answer is \\boxed{5}", "5"),
+        ("<think>\\boxed{4}</think> The answer is five", None),
+        ("<think>I get \\boxed{4} so", None),
+        ("\\boxed{4}</think>", None),
+        ("\\boxed{4}", "4"),
+    ],
+)
+def test_thinking_is_no_answer(text: str, answer: str | None) -> None:
+    assert extract_answer(text, THINK) == answer
+
+
+def test_an_open_think_may_hold_the_answer_if_asked() -> None:
+    options = MathOptions(drop_thinking=True, open_think_is_answer=True)
+    assert extract_answer("<think>I get \\boxed{4} so", options) == "4"
+
+
+def test_all_boxes_together() -> None:
+    every = MathOptions(last_box="all")
+    assert extract_answer("\\boxed{1} and \\boxed{\\frac{1}{2}}", every) == "1, \\frac{1}{2}"
+    assert extract_answer("\\boxed{\\boxed{3}}", every) == "\\boxed{3}"
+    assert extract_answer("nothing", every) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "letter"),
+    [
+        ("B", "B"), ("(B)", "B"), ("\\text{B}", "B"), ("\\text{(C) }42", "C"), ("\\textbf{(D)}\\ 7", "D"),
+        ("b) seven", "B"), ("B. Paris", "B"), ("**C**", "C"),
+        ("A, B", None), ("(A) or (B)", None), ("A or B", None), ("Because", None), ("42", None), ("", None),
+    ],
+)  # fmt: skip
+def test_choice_letters(text: str, letter: str | None) -> None:
+    assert choice_letter(text) == letter
+
+
+@pytest.mark.parametrize(
+    ("text", "letter"),
+    [
+        ("I think \\boxed{\\text{B}}", "B"),
+        ("Answer: (C)", "C"),
+        ("The correct answer is D.", "D"),
+        ("\\boxed{(A) 3}", "A"),
+    ],
+)
+def test_multiple_choice_responses(text: str, letter: str) -> None:
+    assert extract_answer(text, MathOptions(multiple_choice=True)) == letter
+
+
+@pytest.mark.parametrize(
+    ("gold", "bare"),
+    [
+        ("\\(x+1\\)", "x+1"),
+        ("$5$", "5"),
+        ("$$5$$", "5"),
+        ("\\[5\\]", "5"),
+        ("$1$ and $2$", "$1$ and $2$"),
+        ("\\$5", "\\$5"),
+        ("5", "5"),
+    ],
+)
+def test_golds_without_delimiters(gold: str, bare: str) -> None:
+    assert strip_delimiters(gold) == bare
+
+
+def test_golds_as_data_sets_write_them() -> None:
+    assert plain_gold("\\boxed{5}") == "5"
+    assert plain_gold("$\\boxed{5}$") == "5"
+    assert plain_gold("long way <<1+1=2>>\n#### 1,234") == "1,234"
+    assert plain_gold("x \\in \\boxed{[0,7)}") == "x \\in \\boxed{[0,7)}"
