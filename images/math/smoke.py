@@ -4,7 +4,7 @@ import sys
 
 sys.path.insert(0, "/opt/sandbox-gym/site")
 
-from math_verify import parse, verify  # noqa: E402
+from math_verify import parse, verify
 
 assert verify(parse(r"\boxed{\frac{1}{2}}"), parse(r"\boxed{0.5}"))
 assert not verify(parse(r"\boxed{\frac{1}{2}}"), parse(r"\boxed{0.6}"))

@@ -70,11 +70,9 @@ class Repl(Child):
 
     def _roll_back(self):
         """Have the copy go on, where there is one; what the cell's process still says is thrown away."""
-        copy, self._copy = self._copy, 0
+        copy, self._copy, self._pending = self._copy, 0, b""
         if not copy or not self._adopt(copy):
             return False
-        self._drain(self._words, Clip(4096))
-        self._pending = b""
         os.kill(copy, GO_ON)
         return True
 
@@ -129,13 +127,16 @@ class Repl(Child):
                     rest[0] = memoryview(b"")
             body, _sizes = words.take()
             self._pending += body
-            if self._whole_word() and self._pending[4:5] == b"@":
-                size = int.from_bytes(self._pending[:4], "big")
-                self._copy = int(self._pending[5 : 4 + size])
-                self._pending = self._pending[4 + size :]
+            self._heed_copy()
             return self._whole_word()
 
-        outcome = self._wait({**streams, self._words: words}, done, timeout_s)
+        try:
+            outcome = self._wait({**streams, self._words: words}, done, timeout_s)
+        except Gone:
+            self._drain(self._words, words)  # it may have died before its word of the copy was read
+            self._pending += words.take()[0]
+            self._heed_copy()
+            raise
         size = int.from_bytes(self._pending[:4], "big")
         word, self._pending = self._pending[4 : 4 + size], self._pending[4 + size :]
         head, _nul, self._blob = word.partition(b"\0")
@@ -144,6 +145,13 @@ class Repl(Child):
         except ValueError:
             self._word = {}
         return outcome
+
+    def _heed_copy(self):
+        """Take the word that names the cell's copy out of what was read."""
+        if self._whole_word() and self._pending[4:5] == b"@":
+            size = int.from_bytes(self._pending[:4], "big")
+            self._copy = int(self._pending[5 : 4 + size])
+            self._pending = self._pending[4 + size :]
 
     def _whole_word(self):
         return len(self._pending) >= 4 and len(self._pending) >= 4 + int.from_bytes(self._pending[:4], "big")

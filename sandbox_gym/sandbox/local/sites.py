@@ -23,17 +23,20 @@ from sandbox_gym.sandbox.local.trees import remove_tree
 
 PACKAGES: Final = {"math": ("math-verify", "latex2sympy2_extended", "antlr4-python3-runtime", "sympy", "mpmath")}
 """What images of these names have beyond a Python; the same as images/math/Dockerfile installs."""
+CACHE: Final = Path("/var/cache/sandbox-gym")
+"""As root, whose boxes run as users that can't enter just any state folder."""
 COMPILE_S: Final = 300
 _MADE = ".complete"
 _LEFT_OUT = ("tests", "benchmarks", "__pycache__")
 
 
 class Sites:
-    """The copies below `state_dir`, or below the user's temporary folder where there is none."""
+    """The copies: below CACHE as root, else below `state_dir`, or the temporary folder where there is none."""
 
     def __init__(self, python: Path, state_dir: Path | None) -> None:
         self._python = python
-        self._root = (state_dir or Path(f"/tmp/sandbox-gym-{os.geteuid()}")) / "sites"
+        own = state_dir or Path(f"/tmp/sandbox-gym-{os.geteuid()}")
+        self._root = (CACHE if os.geteuid() == 0 else own) / "sites"
         self._ready: dict[str, Path | None] = {}
         self._lock = anyio.Lock()
 
