@@ -6,7 +6,7 @@ from __future__ import annotations
 from sandbox_gym.verifiers.math.extract import plain_gold
 from sandbox_gym.verifiers.math.options import Decision, MathOptions
 from sandbox_gym.verifiers.math.rungs.bases import same_based, same_ratio, same_residue
-from sandbox_gym.verifiers.math.rungs.caps import READ, too_large
+from sandbox_gym.verifiers.math.rungs.caps import READ, costly, too_large
 from sandbox_gym.verifiers.math.rungs.collections import same_collection
 from sandbox_gym.verifiers.math.rungs.equations import false_equation, renamed
 from sandbox_gym.verifiers.math.rungs.intervals import same_interval
@@ -66,9 +66,12 @@ def _decide_values(gold: str, answer: str, options: MathOptions, depth: int = 0)
         same_based(first, second, options)
         or same_ratio(first, second)
         or same_number(first, second, options)
-        or same_interval(first, second, options)
-        or _collections(first, second, options, depth)
+        or (None if costly(first) or costly(second) else _by_members(first, second, options, depth))
     )
+
+
+def _by_members(gold: str, answer: str, options: MathOptions, depth: int) -> Decision | None:
+    return same_interval(gold, answer, options) or _collections(gold, answer, options, depth)
 
 
 def _collections(gold: str, answer: str, options: MathOptions, depth: int) -> Decision | None:

@@ -15,6 +15,7 @@ MAX_BITS = 100_000
 MAX_TERMS = 60
 MAX_POWER_OF_SUM = 12
 MAX_FACTORIAL = 3_000
+MAX_BINOMIAL = 300
 _TRIAL_DIVISORS = 10_000
 _MAX_RADICAND = 10**12
 
@@ -140,7 +141,7 @@ def binomial(upper: Value, lower: Value) -> Value:
     n, k = as_fraction(upper), as_fraction(lower)
     if n is None or k is None or n.denominator != 1 or k.denominator != 1 or not 0 <= k <= n:
         raise Unknown
-    if n > MAX_FACTORIAL:
+    if n > MAX_BINOMIAL:
         raise TooBig
     product = Fraction(1)
     for step in range(1, min(k, n - k).numerator + 1):

@@ -30,6 +30,7 @@ _EXPONENT = re.compile(r"(?:\^ ?[({]? ?[-+]?|[0-9][eE][-+]?)([0-9]+)")
 _UP = r"\^(?:[({] ?[A-Za-z0-9]{1,12}|[0-9]{1,12}|[A-Za-z])"
 _TOWER = re.compile(rf"{_UP}{_UP}\^")
 _POWER_IN_EXPONENT = re.compile(r"\^[({]? ?([0-9]{1,12})\^[({]? ?([0-9]{1,12})")
+_EXPONENT_OF_TEN = re.compile(r"[0-9.][eE]")
 _FACTORIAL = re.compile(r"(?<![0-9])([0-9]++)\s?[)}]?\s?!")
 
 
@@ -58,6 +59,11 @@ def too_large(gold: str, answer: str, caps: Caps = MATH_VERIFY) -> Decision | No
         if why := excess(text, caps):
             return Decision(False, NAME, f"no verdict from math-verify: too large ({whose}: {why})")
     return None
+
+
+def costly(text: str) -> bool:
+    """Whether it holds so many powers, roots and factorials that evaluating them member by member would be long."""
+    return sum(text.count(sign) for sign in ("^", "!", "sqrt", "binom")) + len(_EXPONENT_OF_TEN.findall(text)) > 24
 
 
 def nesting(text: str) -> int:
