@@ -26,11 +26,18 @@ def free_port() -> int:
 
 
 class ServerProcess:
-    """`sandbox-gym serve coding` in a process of its own, its state in `folder`."""
+    """`sandbox-gym serve` in a process of its own, its state in `folder`."""
 
-    def __init__(self, provider: str, folder: Path, port: int = 0, settings: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        provider: str,
+        folder: Path,
+        port: int = 0,
+        settings: Mapping[str, str] | None = None,
+        server: str = "coding",
+    ) -> None:
         self._log = folder / f"server-{time.monotonic_ns()}.log"
-        command = [sys.executable, "-m", "sandbox_gym", "serve", "coding", "--port", str(port), "--provider", provider]
+        command = [sys.executable, "-m", "sandbox_gym", "serve", server, "--port", str(port), "--provider", provider]
         environment = {
             **os.environ,
             "NO_COLOR": "1",
