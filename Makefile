@@ -54,8 +54,9 @@ test: test-deps lint ## install what tests need, then run everything
 smoke: test-deps ## docker compose up, one right and one wrong answer, down again
 	tests/with-docker.sh bash -c "images/build.sh server && images/compose-smoke.sh"
 
-bench: test-deps ## verifies per second beside a bare subprocess, and what the journal costs
+bench: test-deps ## verdicts per second beside what others do, and what the journal costs
 	tests/with-docker.sh $(BIN)/python benchmarks/verify.py
+	$(BIN)/python benchmarks/math_answers.py
 	tests/with-postgres.sh $(BIN)/python benchmarks/journal.py
 
 clean:

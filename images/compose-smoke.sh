@@ -19,8 +19,8 @@ fi
 SANDBOX_GYM_TOKEN=${SANDBOX_GYM_TOKEN:-$(od -An -N16 -tx1 /dev/urandom | tr -d ' \n')}
 export SANDBOX_GYM_TOKEN
 trap '$compose --profile smoke down -t 5 --volumes >/dev/null 2>&1' EXIT
-$compose up -d coding
+$compose up -d coding math
 code=0
 $compose --profile smoke run -T --rm smoke </dev/null || code=$?
-[ "$code" = 0 ] || $compose logs coding
+[ "$code" = 0 ] || $compose logs coding math
 exit "$code"

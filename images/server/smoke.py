@@ -1,4 +1,4 @@
-"""Posts one right and one wrong answer to a running coding server; exits 0 only when the rewards are 1.0 and 0.0."""
+"""One right and one wrong answer to the coding and to the math server; exits 0 when each reward is as it should be."""
 
 import json
 import os
@@ -7,12 +7,14 @@ import time
 import urllib.error
 import urllib.request
 
-URL = os.environ.get("SANDBOX_GYM_URL", "http://coding:8080")
+CODING = os.environ.get("SANDBOX_GYM_URL", "http://coding:8080")
+MATH = os.environ.get("SANDBOX_GYM_MATH_URL", "http://math:8080")
 TOKEN = os.environ.get("SANDBOX_GYM_TOKEN", "")
+CODE_ROW = {"verifier_metadata": {"unit_tests": {"inputs": ["2", "21"], "outputs": ["4", "42"]}}}
+MATH_ROW = {"question": "Simplify.", "expected_answer": "\\sin^2 x + \\cos^2 x + y"}
 
 
-def verify(code):
-    text = "```python\n%s\n```" % code
+def verify(url, text, row):
     message = {
         "id": "m",
         "type": "message",
@@ -21,7 +23,7 @@ def verify(code):
         "content": [{"type": "output_text", "text": text, "annotations": []}],
     }
     body = {
-        "responses_create_params": {"input": "Double the number."},
+        "responses_create_params": {"input": "Solve it."},
         "response": {
             "id": "r",
             "object": "response",
@@ -32,27 +34,32 @@ def verify(code):
             "tool_choice": "auto",
             "tools": [],
         },
-        "verifier_metadata": {"unit_tests": {"inputs": ["2", "21"], "outputs": ["4", "42"]}},
     }
     headers = {"Content-Type": "application/json", "Authorization": "Bearer " + TOKEN}
-    request = urllib.request.Request(URL + "/verify", json.dumps(body).encode(), headers)
-    with urllib.request.urlopen(request, timeout=60) as reply:
+    request = urllib.request.Request(url + "/verify", json.dumps(dict(body, **row)).encode(), headers)
+    with urllib.request.urlopen(request, timeout=120) as reply:
         return json.load(reply)["reward"]
 
 
-def main():
+def wait_for(url):
     deadline = time.monotonic() + 60
     while True:
         try:
-            urllib.request.urlopen(URL + "/", timeout=5).close()
-            break
+            urllib.request.urlopen(url + "/", timeout=5).close()
+            return
         except (urllib.error.URLError, OSError):
             if time.monotonic() > deadline:
                 raise
             time.sleep(0.5)
-    rewards = verify("print(int(input()) * 2)"), verify("print(int(input()) + 2)")
-    sys.stdout.write("right %s, wrong %s\n" % rewards)
-    return 0 if rewards == (1.0, 0.0) else 1
+
+
+def main():
+    for url in (CODING, MATH):
+        wait_for(url)
+    rewards = [verify(CODING, "```python\nprint(int(input()) %s 2)\n```" % sign, CODE_ROW) for sign in "*+"]
+    rewards += [verify(MATH, "\\boxed{%s + y}" % number, MATH_ROW) for number in "12"]
+    sys.stdout.write("code: right %s, wrong %s; math: right %s, wrong %s\n" % tuple(rewards))
+    return 0 if rewards == [1.0, 0.0, 1.0, 0.0] else 1
 
 
 sys.exit(main())
