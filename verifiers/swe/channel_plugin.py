@@ -223,8 +223,7 @@ class PytestPlugin:
             return True
         return bool(self.prefixes) and nodeid.startswith(self.prefixes)
 
-    def collection_modifyitems(self, config, items):
-        yield
+    def select(self, config, items):
         left_out = [item for item in items if not self.chosen(item.nodeid)]
         if left_out:
             config.hook.pytest_deselected(items=left_out)
@@ -232,7 +231,7 @@ class PytestPlugin:
         for name in WATCHED_HOOKS:
             for impl in getattr(config.hook, name).get_hookimpls():
                 path = getattr(impl.plugin, "__file__", None) or ""
-                if impl.plugin is not self and os.path.basename(path) == "conftest.py":
+                if os.path.basename(path) == "conftest.py":
                     self.pipe.say(kind="hook", hook=name, file=path)
 
     def collectreport(self, report):
@@ -245,7 +244,6 @@ class PytestPlugin:
 
     def makereport(self, item, call):
         self.raised[item.nodeid, call.when] = call.excinfo is not None
-        yield
 
     def logreport(self, report):
         if report.outcome == "rerun":
@@ -270,9 +268,10 @@ class PytestPlugin:
         mark, plugin = self.pytest.hookimpl, self
 
         class Hooks:
-            @mark(hookwrapper=True, trylast=True)
+            @mark(hookwrapper=True, tryfirst=True)
             def pytest_collection_modifyitems(self, config, items):
-                return plugin.collection_modifyitems(config, items)
+                yield
+                plugin.select(config, items)
 
             @mark(tryfirst=True)
             def pytest_collectreport(self, report):
@@ -284,7 +283,8 @@ class PytestPlugin:
 
             @mark(hookwrapper=True, tryfirst=True)
             def pytest_runtest_makereport(self, item, call):
-                return plugin.makereport(item, call)
+                plugin.makereport(item, call)
+                yield
 
             @mark(trylast=True)
             def pytest_runtest_logreport(self, report):

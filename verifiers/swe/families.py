@@ -105,7 +105,7 @@ def runner_of(row: Mapping[str, object], ids: tuple[str, ...], parser: str, repo
     if given is not None:
         if given not in ("pytest", "unittest", "log"):
             raise wrong(f"{root}.runner", given, "give pytest, unittest or log, or leave it out")
-        return given  # type: ignore[return-value]  # one of the three, as was just seen
+        return given
     if repo in _LOG_REPOS or (parser and parser not in _PYTEST_PARSERS):
         return "log"
     return "pytest" if all(".py::" in test for test in ids) else "log"
