@@ -113,7 +113,7 @@ def scripts(tmp_path: Path) -> Path:
 def made(repo: Path, text: str, *names: str, **more: object) -> SweTask:
     """A repository of one test file, and a task that asks for these of its tests."""
     (repo / "tests" / "test_a.py").write_text(text)
-    return own_task(repo, [f"tests/test_a.py::{name}" for name in names], **more)
+    return own_task(repo, [f"tests/test_a.py::{name}" for name in names], [], **more)
 
 
 def short(statuses: object) -> dict[str, str]:

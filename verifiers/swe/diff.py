@@ -231,7 +231,7 @@ def _word(line: bytes) -> str:
 def _side(raw: bytes) -> str:
     """The path of a `---` or `+++` line, less its first part as `-p1` has it; empty for /dev/null."""
     raw = raw.rstrip(b"\r")
-    name = _unquoted(raw if raw.startswith(b'"') else raw.partition(b"\t")[0])
+    name = _unquoted(raw.rstrip(b"\t") if raw.startswith(b'"') else raw.partition(b"\t")[0])
     return "" if name == "/dev/null" else _stripped(name)
 
 

@@ -107,10 +107,21 @@ def _unwrapped(block: _Block, depth: int) -> _Block:
     """What is inside, for a fence in a tag or a tag in a fence, and for a tag that prose named and nothing closed."""
     first = next((line.lstrip() for line in block.lines if line.strip()), "")
     wrapped = first.startswith(("```", "~~~", *(f"<{tag}>" for tag in _TAGS)))
-    if block.source == "raw" or depth >= _MAX_NESTING or not (wrapped or (block.source == "tag" and not block.closed)):
+    unclosed = block.source == "tag" and not block.closed
+    if unclosed:
+        block.lines = _before_glued_end(block.lines, f"</{block.end}>")
+    if block.source == "raw" or depth >= _MAX_NESTING or not (wrapped or unclosed):
         return block
     inner = _candidates(block.lines, depth + 1)
     return _Block(block.source, lines=inner[-1].lines) if inner else block
+
+
+def _before_glued_end(lines: list[str], tag: str) -> list[str]:
+    """Up to the last line that ends with the closing tag behind a line of the patch, as `+x = 2</patch>`."""
+    for index in range(len(lines) - 1, -1, -1):
+        if lines[index].rstrip().endswith(tag):
+            return [*lines[:index], lines[index].rstrip()[: -len(tag)]]
+    return lines
 
 
 def _is_diff(lines: list[str]) -> bool:

@@ -84,8 +84,13 @@ def is_shadow(path: str) -> bool:
     parts = path.split("/")
     if parts[-1] in ("pytest", "py.test") and len(parts) > 1 and parts[-2] == "bin":
         return True
-    top = parts[1:] if parts[0] in ("src", "lib") and len(parts) > 1 else parts
-    return top[0].removesuffix(".py") in _RUNNERS
+    return top_of(path).removesuffix(".py") in _RUNNERS
+
+
+def top_of(path: str) -> str:
+    """The name under which an import would find the path: its first part, or the one after `src/` or `lib/`."""
+    parts = path.split("/")
+    return parts[1] if parts[0] in ("src", "lib") and len(parts) > 1 else parts[0]
 
 
 def folder_of_tests(path: str) -> str:

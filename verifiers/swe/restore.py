@@ -8,7 +8,14 @@ from typing import Final
 
 from sandbox_gym.verifiers.swe.diff import FileChange, is_symlink, read_patch
 from sandbox_gym.verifiers.swe.ids import files_of
-from sandbox_gym.verifiers.swe.paths import folders_of_tests, is_shadow, is_startup, is_test, is_test_config
+from sandbox_gym.verifiers.swe.paths import (
+    folders_of_tests,
+    is_shadow,
+    is_startup,
+    is_test,
+    is_test_config,
+    top_of,
+)
 from sandbox_gym.verifiers.swe.task import SweTask
 
 SIGNS: Final = {
@@ -73,8 +80,7 @@ class _Ground:
     @classmethod
     def of(cls, task: SweTask, gold: tuple[str, ...]) -> _Ground:
         own = (*task.test_files, *(files_of(task.ids) if task.runner == "pytest" else ()))
-        tops = frozenset(path.split("/")[0] for path in gold)
-        return cls(tuple(dict.fromkeys(own)), folders_of_tests(own), frozenset(gold), tops)
+        return cls(tuple(dict.fromkeys(own)), folders_of_tests(own), frozenset(gold), frozenset(map(top_of, gold)))
 
     def is_tests(self, path: str) -> bool:
         return path in self.own or path.startswith(self.folders)
@@ -92,7 +98,7 @@ class _Ground:
 
     def is_planted(self, path: str, *, created: bool) -> bool:
         """Whether a file with a runner's name is new, and not in the runner's own repository."""
-        return created and path.split("/")[0] not in self.gold_tops - {"src", "lib"}
+        return created and top_of(path) not in self.gold_tops
 
 
 def _signs(ground: _Ground, changes: tuple[FileChange, ...], touched: tuple[tuple[str, bool], ...]) -> dict[str, str]:
