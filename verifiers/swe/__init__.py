@@ -8,6 +8,7 @@ from sandbox_gym.verifiers.swe.diff import FileChange, PatchReading, read_patch
 from sandbox_gym.verifiers.swe.extract import ExtractedPatch, extract_patch, normalised
 from sandbox_gym.verifiers.swe.grading import CaseGrade, Grade, Resolution, Share, grade, to_rerun, weak_spots
 from sandbox_gym.verifiers.swe.paths import pytest_settings_differ
+from sandbox_gym.verifiers.swe.report import verdict_of
 from sandbox_gym.verifiers.swe.restore import SIGNS, RestorePlan, hook_signs, restore_plan
 from sandbox_gym.verifiers.swe.rows import parse_task
 from sandbox_gym.verifiers.swe.task import CaseStatus, Recipe, SweLimits, SweTask
@@ -44,5 +45,6 @@ __all__ = [
     "run_command",
     "script_source",
     "to_rerun",
+    "verdict_of",
     "weak_spots",
 ]
