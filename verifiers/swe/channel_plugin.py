@@ -35,6 +35,14 @@ WATCHED_HOOKS = (
     "pytest_runtest_call",
     "pytest_report_teststatus",
 )
+GUARDED = (
+    "_pytest.runner",
+    "_pytest.python",
+    "_pytest.reports",
+    "_pytest.unittest",
+    "_pytest.skipping",
+    "unittest.case",
+)
 
 
 # ---- the watcher
@@ -206,6 +214,22 @@ class Pipe:
             data = data[os.write(self.fd, data) :]
 
 
+def own_functions():
+    """The code of each function that the test runner's modules define themselves, by where it is."""
+    for name in GUARDED:
+        module = sys.modules.get(name)
+        for key, value in list(vars(module).items()) if module else ():
+            if getattr(value, "__module__", None) != name:
+                continue
+            if not isinstance(value, type):
+                yield name + "." + key, getattr(value, "__code__", value)
+                continue
+            for method, found in list(vars(value).items()):
+                found = getattr(found, "__func__", found)
+                if hasattr(found, "__code__"):
+                    yield name + "." + key + "." + method, found.__code__
+
+
 class PytestPlugin:
     """Selects the wanted tests and tells each one's end, from what was raised and from what was reported."""
 
@@ -215,6 +239,16 @@ class PytestPlugin:
         self.prefixes = tuple(job["prefixes"])
         self.skip = set(job["skip"])
         self.raised, self.status, self.detail = {}, {}, {}
+        self.code = {}
+
+    def check(self):
+        """Tell what became of the test runner since before any file of the repository was run."""
+        now = dict(own_functions())
+        for place, code in self.code.items():
+            if now.get(place) is not code:
+                self.pipe.say(kind="sign", sign="runner_changed", what=place)
+                self.code = {}  # once is enough
+                return
 
     def chosen(self, nodeid):
         if nodeid in self.skip:
@@ -261,6 +295,7 @@ class PytestPlugin:
 
     def logfinish(self, nodeid, location):
         status = self.status.get(nodeid, "ERROR")
+        self.check()
         self.pipe.say(kind="done", id=nodeid, status=status, detail=self.detail.get(nodeid, ""))
 
     def named(self):
@@ -268,6 +303,10 @@ class PytestPlugin:
         mark, plugin = self.pytest.hookimpl, self
 
         class Hooks:
+            @mark(tryfirst=True)
+            def pytest_load_initial_conftests(self):
+                plugin.code = dict(own_functions())
+
             @mark(hookwrapper=True, tryfirst=True)
             def pytest_collection_modifyitems(self, config, items):
                 yield
