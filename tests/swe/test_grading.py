@@ -139,6 +139,7 @@ def test_fail_only() -> None:
     silent = task(["a b", "c d"], [], eval_type="fail_only", runner="log")
     assert grade(silent, {"other": P}).resolved
     assert grade(silent, {"other": P, "a b": F}).resolution is Resolution.PARTIAL
+    assert grade(task(["a[b"], [], eval_type="fail_only", runner="log"), {"a[b, c]": F}).resolved
     nothing = grade(silent, {})
     assert (nothing.resolved, nothing.reason) == (False, "no test ran")
 

@@ -32,10 +32,10 @@ def files_of(ids: Iterable[str]) -> tuple[str, ...]:
 
 def look_up(task: SweTask, test_id: str, statuses: Mapping[str, CaseStatus]) -> str | None:
     """The reported id that an id of the row stands for, or None. A cut id stands for those that begin with it, if they
-    agree on whether they passed."""
+    agree on whether they passed; not where absence passes, as in swebench."""
     if test_id in statuses:
         return test_id
-    if not (task.ids_may_be_cut and is_cut(test_id)):
+    if not (task.ids_may_be_cut and task.rule == "full" and is_cut(test_id)):
         return None
     matches = [reported for reported in statuses if reported.startswith(test_id)]
     agreed = len({statuses[match] in _GOOD for match in matches}) == 1
