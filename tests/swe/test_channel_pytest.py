@@ -474,3 +474,30 @@ def test_a_log_runners_task_has_no_such_command(tmp_path: Path) -> None:
     task = own_task(tmp_path, ["test_x (a.B)"], runner="log")
     with pytest.raises(RequestError, match="log"):
         run_command(task, task.ids, OPTIONS)
+
+
+def test_a_plugin_that_runs_failures_again(repo: Path, scripts: Path) -> None:
+    """As pytest-rerunfailures does: attempts that are reported as `rerun`, then the one that counts."""
+    (repo / "conftest.py").write_text("""
+from _pytest.runner import runtestprotocol
+def pytest_runtest_protocol(item, nextitem):
+    for attempt in range(3):
+        item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
+        reports = runtestprotocol(item, nextitem=nextitem, log=False)
+        failed = any(report.failed for report in reports) and attempt < 2
+        for report in reports:
+            if failed and report.failed:
+                report.outcome = "rerun"
+            item.ihook.pytest_runtest_logreport(report=report)
+            if report.outcome == "rerun":
+                break
+        item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
+        if not failed:
+            break
+    return True
+""")
+    text = "runs = []\ndef test_a():\n    runs.append(1)\n    assert len(runs) > 1\ndef test_b(): assert False\n"
+    task = made(repo, text, "test_a", "test_b")
+    report = run_tests(task, task.ids, scripts, options=OPTIONS).report
+    assert short(report.statuses()) == {"test_a": "PASSED", "test_b": "FAILED"}
+    assert report.signs == {}

@@ -13,6 +13,7 @@ A candidate in the runner's process can lie about its own tests; that is why the
 
 import contextlib
 import ctypes
+import importlib.util
 import json
 import os
 import select
@@ -239,7 +240,7 @@ class PytestPlugin:
         self.prefixes = tuple(job["prefixes"])
         self.skip = set(job["skip"])
         self.raised, self.status, self.detail = {}, {}, {}
-        self.code = {}
+        self.code, self.again = {}, False
 
     def check(self):
         """Tell what became of the test runner since before any file of the repository was run."""
@@ -280,7 +281,8 @@ class PytestPlugin:
         self.raised[item.nodeid, call.when] = call.excinfo is not None
 
     def logreport(self, report):
-        if report.outcome == "rerun":
+        self.again = report.outcome == "rerun"  # a plugin's own rerun: only the last attempt is the test's end
+        if self.again:
             return
         test, status = report.nodeid, status_of(report)
         raised = self.raised.get((test, report.when))
@@ -294,6 +296,8 @@ class PytestPlugin:
             self.detail[test] = tail(report)
 
     def logfinish(self, nodeid, location):
+        if self.again:
+            return
         status = self.status.get(nodeid, "ERROR")
         self.check()
         self.pipe.say(kind="done", id=nodeid, status=status, detail=self.detail.get(nodeid, ""))
@@ -355,11 +359,14 @@ def tail(report):
 def run_pytest(job, pipe):
     import pytest  # of the repository's environment, before its own folder is on the path
 
+    args = list(job["args"])
+    if importlib.util.find_spec("xdist") and not os.environ.get("PYTEST_DISABLE_PLUGIN_AUTOLOAD"):
+        args.insert(0, "-n0")  # whatever the project's own options say: the tests run in this process, one by one
     if job["prepend_workdir"]:
         sys.path.insert(0, job["workdir"])
-    sys.argv = ["pytest", *job["args"]]
+    sys.argv = ["pytest", *args]
     plugin = PytestPlugin(job, pipe, pytest)
-    return int(pytest.main(list(job["args"]), plugins=[plugin.named()]))
+    return int(pytest.main(args, plugins=[plugin.named()]))
 
 
 def run_unittest(job, pipe):

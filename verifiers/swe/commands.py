@@ -128,6 +128,8 @@ def _pytest_arguments(wanted: tuple[str, ...], task: SweTask, options: RunOption
         task.workdir,
         "-p",
         "no:cacheprovider",
+        "-p",
+        "no:randomly",
         *(("-c", options.ini_file) if options.ini_file else ()),
         *plugins,
         "--continue-on-collection-errors",
