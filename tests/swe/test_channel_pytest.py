@@ -489,8 +489,6 @@ def pytest_runtest_protocol(item, nextitem):
             if failed and report.failed:
                 report.outcome = "rerun"
             item.ihook.pytest_runtest_logreport(report=report)
-            if report.outcome == "rerun":
-                break
         item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
         if not failed:
             break

@@ -281,8 +281,10 @@ class PytestPlugin:
         self.raised[item.nodeid, call.when] = call.excinfo is not None
 
     def logreport(self, report):
-        self.again = report.outcome == "rerun"  # a plugin's own rerun: only the last attempt is the test's end
-        if self.again:
+        if report.when == "setup":
+            self.again = False
+        if report.outcome == "rerun":  # by a plugin of the repository's: only the last attempt is the test's end
+            self.again = True
             return
         test, status = report.nodeid, status_of(report)
         raised = self.raised.get((test, report.when))
