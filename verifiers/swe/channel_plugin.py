@@ -36,6 +36,7 @@ WATCHED_HOOKS = (
     "pytest_runtest_call",
     "pytest_report_teststatus",
 )
+CHECK_S = 0.1  # seconds between two looks at the functions below
 GUARDED = (
     "_pytest.runner",
     "_pytest.python",
@@ -241,9 +242,11 @@ class PytestPlugin:
         self.skip = set(job["skip"])
         self.raised, self.status, self.detail = {}, {}, {}
         self.code, self.again = {}, False
+        self.clock, self.next_check_s = time.monotonic, 0.0
 
     def check(self):
         """Tell what became of the test runner since before any file of the repository was run."""
+        self.next_check_s = self.clock() + CHECK_S
         now = dict(own_functions())
         for place, code in self.code.items():
             if now.get(place) is not code:
@@ -301,7 +304,8 @@ class PytestPlugin:
         if self.again:
             return
         status = self.status.get(nodeid, "ERROR")
-        self.check()
+        if self.clock() >= self.next_check_s:
+            self.check()
         self.pipe.say(kind="done", id=nodeid, status=status, detail=self.detail.get(nodeid, ""))
 
     def named(self):
@@ -368,7 +372,9 @@ def run_pytest(job, pipe):
         sys.path.insert(0, job["workdir"])
     sys.argv = ["pytest", *args]
     plugin = PytestPlugin(job, pipe, pytest)
-    return int(pytest.main(args, plugins=[plugin.named()]))
+    code = int(pytest.main(args, plugins=[plugin.named()]))
+    plugin.check()
+    return code
 
 
 def run_unittest(job, pipe):
