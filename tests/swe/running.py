@@ -17,7 +17,7 @@ from sandbox_gym.verifiers.swe import (
     SweTask,
     read_channel,
     run_command,
-    script_source,
+    script_sources,
 )
 
 NONCE = "5f0c8f0e5a8b4f6e9d31"
@@ -35,13 +35,13 @@ class Ran:
 def run_tests(
     task: SweTask, ids: Iterable[str], scripts: Path, *, python: str = sys.executable, options: RunOptions | None = None
 ) -> Ran:
-    """The script goes to the folder `scripts`; the task's workdir is a folder of this machine."""
-    script = scripts / "watch.py"
-    script.write_bytes(script_source())
+    """The scripts go to the folder `scripts`; the task's workdir is a folder of this machine."""
+    for name, source in script_sources().items():
+        (scripts / name).write_bytes(source)
     read_end, write_end = os.pipe()
-    base = options or RunOptions(python="", script="", nonce=NONCE)
+    base = options or RunOptions(python="", folder="", nonce=NONCE)
     command = run_command(
-        task, ids, replace(base, python=python, script=str(script), channel_fd=write_end, nonce=NONCE)
+        task, ids, replace(base, python=python, folder=str(scripts), channel_fd=write_end, nonce=NONCE)
     )
     env = {name: value for name, value in os.environ.items() if name not in SCRUBBED}
     process = subprocess.Popen(

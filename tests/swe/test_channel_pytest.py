@@ -18,13 +18,13 @@ from sandbox_gym.verifiers.swe import (
     as_row_ids,
     grade,
     run_command,
-    script_source,
+    script_sources,
     to_rerun,
 )
 from tests.swe.rows import own_task
 from tests.swe.running import NONCE, run_tests
 
-OPTIONS = RunOptions(python="", script="", nonce=NONCE, autoload=False)
+OPTIONS = RunOptions(python="", folder="", nonce=NONCE, autoload=False)
 
 EVERY_END = """
 import unittest
@@ -138,15 +138,14 @@ def interpreters() -> list[str]:
 
 
 def test_the_script_compiles_with_every_python_here(scripts: Path) -> None:
-    (scripts / "watch.py").write_bytes(script_source())
     ran = 0
     for python in interpreters():
-        code = "import ast,sys; ast.parse(open(sys.argv[1]).read())"
-        found = subprocess.run([python, "-c", code, str(scripts / "watch.py")], capture_output=True, text=True)
-        assert found.returncode == 0 or "No module" not in found.stderr, found.stderr
-        assert "SyntaxError" not in found.stderr, f"{python}: {found.stderr}"
-        ran += found.returncode == 0
-    assert ran >= 1
+        for source in script_sources().values():
+            code = "import ast,sys; ast.parse(sys.stdin.buffer.read())"
+            found = subprocess.run([python, "-c", code], input=source, capture_output=True)
+            assert b"SyntaxError" not in found.stderr, (python, found.stderr)
+            ran += found.returncode == 0
+    assert ran >= 2
 
 
 def test_only_the_wanted_run_and_a_missing_one_hurts_no_other(repo: Path, scripts: Path) -> None:
@@ -160,7 +159,7 @@ def test_only_the_wanted_run_and_a_missing_one_hurts_no_other(repo: Path, script
 
 def test_whole_files(repo: Path, scripts: Path) -> None:
     task = made(repo, "def test_a(): pass\ndef test_b(): pass\n", "test_b")
-    whole = RunOptions(python="", script="", nonce=NONCE, autoload=False, whole_files=True)
+    whole = RunOptions(python="", folder="", nonce=NONCE, autoload=False, whole_files=True)
     assert short(run_tests(task, task.ids, scripts, options=whole).report.statuses()) == {
         "test_a": "PASSED",
         "test_b": "PASSED",
@@ -452,9 +451,9 @@ class Broken(unittest.TestCase):
 
 def test_the_command_holds_no_secret_and_no_id(repo: Path) -> None:
     task = made(repo, "", "test_a[x y]", "test_b")
-    options = RunOptions(python="/py", script="/host/watch.py", nonce=NONCE, ini_file="/host/pytest.ini")
+    options = RunOptions(python="/py", folder="/host", nonce=NONCE, ini_file="/host/pytest.ini")
     command = run_command(task, task.ids, options)
-    assert command.argv == ("/py", "-I", "-S", "/host/watch.py")
+    assert command.argv == ("/py", "-I", "-S", "/host/channel_watch.py")
     assert NONCE not in json.dumps(dict(command.env))
     job = json.loads(command.stdin)
     assert job["ids"] == list(task.ids)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sandbox_gym.verifiers.swe.channel import CaseReport, ChannelReport, read_channel
-from sandbox_gym.verifiers.swe.commands import SCRUBBED, RunCommand, RunOptions, as_row_ids, run_command, script_source
+from sandbox_gym.verifiers.swe.commands import SCRUBBED, RunCommand, RunOptions, as_row_ids, run_command, script_sources
 from sandbox_gym.verifiers.swe.diff import FileChange, PatchReading, read_patch
 from sandbox_gym.verifiers.swe.extract import ExtractedPatch, extract_patch, normalised
 from sandbox_gym.verifiers.swe.grading import CaseGrade, Grade, Resolution, Share, grade, to_rerun, weak_spots
@@ -43,7 +43,7 @@ __all__ = [
     "read_patch",
     "restore_plan",
     "run_command",
-    "script_source",
+    "script_sources",
     "to_rerun",
     "verdict_of",
     "weak_spots",

@@ -1,4 +1,4 @@
-"""The judge's end of channel_plugin.py: its lines read strictly, within bounds, and trusted as far as they go.
+"""The judge's end of channel_watch.py: its lines read strictly, within bounds, and trusted as far as they go.
 
 A line is the nonce, a blank and a JSON object whose `n` counts from 0. What is missing, out of order or told twice is a
 sign; of two results for one test the worse one counts.

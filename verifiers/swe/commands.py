@@ -17,6 +17,7 @@ from sandbox_gym.verifiers.swe.ids import dotted, file_of, files_of, is_cut
 from sandbox_gym.verifiers.swe.paths import refusal
 from sandbox_gym.verifiers.swe.task import CaseStatus, SweTask
 
+_WATCHER, _RUNNER = "channel_watch.py", "channel_plugin.py"
 SCRUBBED = (
     "PYTEST_ADDOPTS",
     "PYTEST_PLUGINS",
@@ -44,8 +45,8 @@ class RunOptions:
 
     python: str
     """The interpreter that the repository is installed for."""
-    script: str
-    """Where `script_source()` was put: a folder of its own that no candidate may write."""
+    folder: str
+    """Where the files of `script_sources()` were put: a folder of their own that no candidate may write."""
     nonce: str
     """Random, of this run only, known to nobody in the box but the watcher."""
     channel_fd: int = 3
@@ -73,9 +74,9 @@ class RunCommand:
     workdir: str
 
 
-def script_source() -> bytes:
-    """The watcher and runner, as the box needs it: a file of this package."""
-    return files(__package__).joinpath("channel_plugin.py").read_bytes()
+def script_sources() -> dict[str, bytes]:
+    """The watcher and the runner, by the names that they need in `RunOptions.folder`: files of this package."""
+    return {name: files(__package__).joinpath(name).read_bytes() for name in (_WATCHER, _RUNNER)}
 
 
 def run_command(task: SweTask, ids: Iterable[str], options: RunOptions) -> RunCommand:
@@ -87,6 +88,7 @@ def run_command(task: SweTask, ids: Iterable[str], options: RunOptions) -> RunCo
     arguments = _pytest_arguments(wanted, task, options) if task.runner == "pytest" else ()
     job = {
         "runner": task.runner,
+        "runner_script": _RUNNER,
         "nonce": options.nonce,
         "channel_fd": options.channel_fd,
         "workdir": task.workdir,
@@ -104,7 +106,7 @@ def run_command(task: SweTask, ids: Iterable[str], options: RunOptions) -> RunCo
     if not options.autoload:
         env["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
     return RunCommand(
-        argv=(options.python, "-I", "-S", options.script),
+        argv=(options.python, "-I", "-S", f"{options.folder}/{_WATCHER}"),
         stdin=json.dumps(job).encode("ascii"),
         env={**env, **(task.recipe.env if task.recipe else {})},
         workdir=task.workdir,
