@@ -208,8 +208,8 @@ def run_pytest(job, pipe):
     return code
 
 
-def run_unittest(job, pipe):
-    import unittest
+def telling_result(unittest, pipe):
+    """A class of unittest results that tells the watcher of each test."""
 
     class Result(unittest.TextTestResult):
         def startTest(self, test):
@@ -255,12 +255,19 @@ def run_unittest(job, pipe):
             pipe.say(kind="done", id=test.id(), status=self.status, detail=self.why)
             del self.status
 
+    return Result
+
+
+def run_unittest(job, pipe):
+    import unittest
+
+    result_class = telling_result(unittest, pipe)
     sys.path.insert(0, job["workdir"])
     suite = unittest.TestSuite()
     for name in job["ids"]:
         if name not in job["skip"]:
             suite.addTest(unittest.defaultTestLoader.loadTestsFromName(name))
-    result = unittest.TextTestRunner(resultclass=Result, verbosity=0).run(suite)
+    result = unittest.TextTestRunner(resultclass=result_class, verbosity=0).run(suite)
     return 0 if result.wasSuccessful() else 1
 
 
