@@ -1,0 +1,50 @@
+"""Software engineering: a row's repository, the answer's patch, and what the hidden tests make of it."""
+
+from __future__ import annotations
+
+from sandbox_gym.verifiers.swe.channel import CaseReport, ChannelReport, read_channel
+from sandbox_gym.verifiers.swe.commands import SCRUBBED, RunCommand, RunOptions, as_row_ids, run_command, script_sources
+from sandbox_gym.verifiers.swe.diff import FileChange, PatchReading, read_patch
+from sandbox_gym.verifiers.swe.extract import ExtractedPatch, extract_patch, normalised
+from sandbox_gym.verifiers.swe.grading import CaseGrade, Grade, Resolution, Share, grade, to_rerun, weak_spots
+from sandbox_gym.verifiers.swe.paths import pytest_settings_differ
+from sandbox_gym.verifiers.swe.report import verdict_of
+from sandbox_gym.verifiers.swe.restore import SIGNS, RestorePlan, hook_signs, restore_plan
+from sandbox_gym.verifiers.swe.rows import parse_task
+from sandbox_gym.verifiers.swe.task import CaseStatus, Recipe, SweLimits, SweTask
+
+__all__ = [
+    "SCRUBBED",
+    "SIGNS",
+    "CaseGrade",
+    "CaseReport",
+    "CaseStatus",
+    "ChannelReport",
+    "ExtractedPatch",
+    "FileChange",
+    "Grade",
+    "PatchReading",
+    "Recipe",
+    "Resolution",
+    "RestorePlan",
+    "RunCommand",
+    "RunOptions",
+    "Share",
+    "SweLimits",
+    "SweTask",
+    "as_row_ids",
+    "extract_patch",
+    "grade",
+    "hook_signs",
+    "normalised",
+    "parse_task",
+    "pytest_settings_differ",
+    "read_channel",
+    "read_patch",
+    "restore_plan",
+    "run_command",
+    "script_sources",
+    "to_rerun",
+    "verdict_of",
+    "weak_spots",
+]

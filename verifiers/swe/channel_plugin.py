@@ -1,0 +1,289 @@
+"""The runner: runs a repository's tests in a box and tells its watcher how each ended. See channel_watch.py.
+
+It imports pytest before the repository's folder is on the path, then runs the repository's own code: from there on a
+candidate shares this process and can lie about its own tests, which is why the verdict says `in_process`. What it does
+by pytest's own means, hooks that change or invent reports, is seen, and so are functions of the runner's that change.
+"""
+
+import importlib.util
+import json
+import os
+import sys
+import time
+
+DETAIL = 600  # characters of a failure's text
+ORDER = ["PASSED", "SKIPPED", "XFAIL", "XPASS", "ERROR", "FAILED"]  # as pytest's -rA lists them: the last one counts
+WATCHED_HOOKS = (
+    "pytest_runtest_protocol",
+    "pytest_runtest_makereport",
+    "pytest_runtest_logreport",
+    "pytest_pyfunc_call",
+    "pytest_runtest_call",
+    "pytest_report_teststatus",
+)
+CHECK_S = 0.1  # seconds between two looks at the functions below
+GUARDED = (
+    "_pytest.runner",
+    "_pytest.python",
+    "_pytest.reports",
+    "_pytest.unittest",
+    "_pytest.skipping",
+    "unittest.case",
+)
+
+
+class Pipe:
+    """The watcher's ear; no child of a test inherits it."""
+
+    def __init__(self, fd):
+        self.fd, self.pid = os.dup(fd), os.getpid()
+        os.close(fd)
+
+    def say(self, **line):
+        if os.getpid() != self.pid:
+            return  # a test forked and its child goes on as if it were pytest
+        data = (json.dumps(line) + "\n").encode("ascii")
+        while data:
+            data = data[os.write(self.fd, data) :]
+
+
+def own_functions():
+    """The code of each function that the test runner's modules define themselves, by where it is."""
+    for name in GUARDED:
+        module = sys.modules.get(name)
+        for key, value in list(vars(module).items()) if module else ():
+            if getattr(value, "__module__", None) != name:
+                continue
+            if not isinstance(value, type):
+                yield name + "." + key, getattr(value, "__code__", value)
+                continue
+            for method, found in list(vars(value).items()):
+                found = getattr(found, "__func__", found)
+                if hasattr(found, "__code__"):
+                    yield name + "." + key + "." + method, found.__code__
+
+
+class PytestPlugin:
+    """Selects the wanted tests and tells each one's end, from what was raised and from what was reported."""
+
+    def __init__(self, job, pipe, pytest):
+        self.pipe, self.pytest = pipe, pytest
+        self.wanted = None if job["ids"] is None else set(job["ids"])
+        self.prefixes = tuple(job["prefixes"])
+        self.skip = set(job["skip"])
+        self.raised, self.status, self.detail = {}, {}, {}
+        self.code, self.again = {}, False
+        self.clock, self.next_check_s = time.monotonic, 0.0
+
+    def check(self):
+        """Tell what became of the test runner since before any file of the repository was run."""
+        self.next_check_s = self.clock() + CHECK_S
+        now = dict(own_functions())
+        for place, code in self.code.items():
+            if now.get(place) is not code:
+                self.pipe.say(kind="sign", sign="runner_changed", what=place)
+                self.code = {}  # once is enough
+                return
+
+    def chosen(self, nodeid):
+        if nodeid in self.skip:
+            return False
+        if self.wanted is None or nodeid in self.wanted:
+            return True
+        return bool(self.prefixes) and nodeid.startswith(self.prefixes)
+
+    def select(self, config, items):
+        left_out = [item for item in items if not self.chosen(item.nodeid)]
+        if left_out:
+            config.hook.pytest_deselected(items=left_out)
+            items[:] = [item for item in items if self.chosen(item.nodeid)]
+        for name in WATCHED_HOOKS:
+            for impl in getattr(config.hook, name).get_hookimpls():
+                path = getattr(impl.plugin, "__file__", None) or ""
+                if os.path.basename(path) == "conftest.py":
+                    self.pipe.say(kind="hook", hook=name, file=path)
+
+    def collectreport(self, report):
+        if report.failed:
+            self.pipe.say(kind="collect", id=report.nodeid, detail=tail(report))
+
+    def logstart(self, nodeid, location):
+        self.raised, self.status, self.detail = {}, {}, {}
+        self.pipe.say(kind="start", id=nodeid)
+
+    def makereport(self, item, call):
+        self.raised[item.nodeid, call.when] = call.excinfo is not None
+
+    def logreport(self, report):
+        if report.when == "setup":
+            self.again = False
+        if report.outcome == "rerun":  # by a plugin of the repository's: only the last attempt is the test's end
+            self.again = True
+            return
+        test, status = report.nodeid, status_of(report)
+        raised = self.raised.get((test, report.when))
+        if raised is None or (raised and report.outcome == "passed"):
+            sign = "report_without_run" if raised is None else "report_changed"
+            self.pipe.say(kind="sign", sign=sign, what=test + " " + str(report.when))
+            status = "ERROR"
+        worst = self.status.get(test, "PASSED" if status is None else status)
+        self.status[test] = max(worst, status or "PASSED", key=ORDER.index)
+        if status not in (None, "PASSED"):
+            self.detail[test] = tail(report)
+
+    def logfinish(self, nodeid, location):
+        if self.again:
+            return
+        status = self.status.get(nodeid, "ERROR")
+        if self.clock() >= self.next_check_s:
+            self.check()
+        self.pipe.say(kind="done", id=nodeid, status=status, detail=self.detail.get(nodeid, ""))
+
+    def named(self):
+        """An object with pytest's hooks: the marks can only be made where pytest is."""
+        mark, plugin = self.pytest.hookimpl, self
+
+        class Hooks:
+            @mark(tryfirst=True)
+            def pytest_load_initial_conftests(self):
+                plugin.code = dict(own_functions())
+
+            @mark(hookwrapper=True, tryfirst=True)
+            def pytest_collection_modifyitems(self, config, items):
+                yield
+                plugin.select(config, items)
+
+            @mark(tryfirst=True)
+            def pytest_collectreport(self, report):
+                plugin.collectreport(report)
+
+            @mark(tryfirst=True)
+            def pytest_runtest_logstart(self, nodeid, location):
+                plugin.logstart(nodeid, location)
+
+            @mark(hookwrapper=True, tryfirst=True)
+            def pytest_runtest_makereport(self, item, call):
+                plugin.makereport(item, call)
+                yield
+
+            @mark(trylast=True)
+            def pytest_runtest_logreport(self, report):
+                plugin.logreport(report)
+
+            @mark(trylast=True)
+            def pytest_runtest_logfinish(self, nodeid, location):
+                plugin.logfinish(nodeid, location)
+
+        return Hooks()
+
+
+def status_of(report):
+    """A phase's word in SWE-bench's terms, as pytest's summary has it; None for a phase that says nothing."""
+    xfail = hasattr(report, "wasxfail")
+    if report.outcome == "failed":
+        return "FAILED" if report.when == "call" else "ERROR"
+    if report.outcome == "skipped":
+        return "XFAIL" if xfail else "SKIPPED"
+    if report.when != "call":
+        return None
+    return "XPASS" if xfail else "PASSED"
+
+
+def tail(report):
+    return str(getattr(report, "longrepr", "") or "")[-DETAIL:]
+
+
+def run_pytest(job, pipe):
+    import pytest  # of the repository's environment, before its own folder is on the path
+
+    args = list(job["args"])
+    if importlib.util.find_spec("xdist") and not os.environ.get("PYTEST_DISABLE_PLUGIN_AUTOLOAD"):
+        args.insert(0, "-n0")  # whatever the project's own options say: the tests run in this process, one by one
+    if job["prepend_workdir"]:
+        sys.path.insert(0, job["workdir"])
+    sys.argv = ["pytest", *args]
+    plugin = PytestPlugin(job, pipe, pytest)
+    code = int(pytest.main(args, plugins=[plugin.named()]))
+    plugin.check()
+    return code
+
+
+def telling_result(unittest, pipe):
+    """A class of unittest results that tells the watcher of each test."""
+
+    class Result(unittest.TextTestResult):
+        def startTest(self, test):
+            self.status, self.why = "PASSED", ""
+            pipe.say(kind="start", id=test.id())
+            super().startTest(test)
+
+        def note(self, status, why=""):
+            if ORDER.index(status) >= ORDER.index(self.status):
+                self.status, self.why = status, str(why)[-DETAIL:]
+
+        def addError(self, test, err):
+            super().addError(test, err)
+            if hasattr(self, "status"):
+                self.note("ERROR", err[1])
+            else:  # a module's or a class's setup, before any of its tests
+                pipe.say(kind="collect", id=str(test), detail=str(err[1])[-DETAIL:])
+
+        def addFailure(self, test, err):
+            super().addFailure(test, err)
+            self.note("FAILED", err[1])
+
+        def addSkip(self, test, reason):
+            super().addSkip(test, reason)
+            if hasattr(self, "status"):
+                self.note("SKIPPED", reason)
+
+        def addExpectedFailure(self, test, err):
+            super().addExpectedFailure(test, err)
+            self.note("XFAIL")
+
+        def addUnexpectedSuccess(self, test):
+            super().addUnexpectedSuccess(test)
+            self.note("XPASS")
+
+        def addSubTest(self, test, subtest, err):
+            super().addSubTest(test, subtest, err)
+            if err is not None:
+                self.note("FAILED" if issubclass(err[0], test.failureException) else "ERROR", err[1])
+
+        def stopTest(self, test):
+            super().stopTest(test)
+            pipe.say(kind="done", id=test.id(), status=self.status, detail=self.why)
+            del self.status
+
+    return Result
+
+
+def run_unittest(job, pipe):
+    import unittest
+
+    result_class = telling_result(unittest, pipe)
+    sys.path.insert(0, job["workdir"])
+    suite = unittest.TestSuite()
+    for name in job["ids"]:
+        if name not in job["skip"]:
+            suite.addTest(unittest.defaultTestLoader.loadTestsFromName(name))
+    result = unittest.TextTestRunner(resultclass=result_class, verbosity=0).run(suite)
+    return 0 if result.wasSuccessful() else 1
+
+
+def run():
+    job = json.loads(sys.stdin.buffer.read().decode("utf-8"))
+    pipe = Pipe(job["fd"])
+    empty = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(empty, 0)
+    os.close(empty)
+    sys.path[:] = [entry for entry in sys.path if entry != os.path.dirname(os.path.abspath(__file__))]
+    code = (run_pytest if job["runner"] == "pytest" else run_unittest)(job, pipe)
+    pipe.say(kind="end", exit_code=code)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    sys.exit(code)
+
+
+if __name__ == "__main__":
+    run()

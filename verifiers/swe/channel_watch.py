@@ -1,0 +1,183 @@
+"""The watcher: starts a repository's tests in a box and tells how each ended, on a channel that is not their output.
+
+This file and channel_plugin.py, the runner, are text to us: they are put side by side into a folder of the box that no
+candidate can write, and this one is started as a script, by the interpreter that the repository is installed for. It
+needs Python 3.6 and imports nothing of ours. It reads the job from its standard input, keeps the nonce and the channel
+to itself, and never imports a line of the repository. The runner, a second interpreter, is told neither: it says on a
+pipe which test begins and how it ended. The watcher has the clock: a test that takes too long is killed with its
+process, and the rest go on in another.
+
+On the channel: lines of the nonce, a blank and a JSON object. channel.py is the other end and has their meaning.
+"""
+
+import contextlib
+import ctypes
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+import time
+
+DETAIL = 600  # characters of a failure's text
+ID = 1 << 15  # characters of a test's id
+LINE = 1 << 16  # bytes read at once from the runner
+FIELDS = frozenset(["kind", "id", "status", "detail", "sign", "what", "hook", "file"])  # of its lines
+PR_SET_DUMPABLE = 4
+
+
+class Channel:
+    """The lines that the judge reads."""
+
+    def __init__(self, fd, nonce):
+        self.fd, self.nonce, self.lines = fd, nonce, 0
+
+    def say(self, **line):
+        line["n"] = self.lines
+        self.lines += 1
+        data = (self.nonce + " " + json.dumps(line) + "\n").encode("ascii")
+        while data:
+            data = data[os.write(self.fd, data) :]
+
+
+class Watch:
+    """What is known of the tests so far. `wanted` maps the runner's ids to the row's, or is None for all."""
+
+    def __init__(self, job, channel):
+        self.job, self.channel = job, channel
+        self.end_s = time.monotonic() + job["run_time_s"]
+        self.done = set()
+        self.current, self.began_s, self.ended = None, 0.0, False
+
+    def deadline_s(self):
+        limit = self.job["test_time_s"] if self.current is not None else self.job["collect_time_s"]
+        return min(self.end_s, self.began_s + limit)
+
+    def take(self, line):
+        """One line of the runner's; what is no such line is told and otherwise ignored."""
+        try:
+            said = {key: str(value) for key, value in json.loads(line.decode("utf-8")).items() if key in FIELDS}
+        except (ValueError, AttributeError, RecursionError):
+            said = {}
+        kind, test = said.get("kind"), said.get("id", "")[:ID]
+        if kind == "start":
+            self.current, self.began_s = test, time.monotonic()
+        elif kind == "done":
+            self.finish(test, said.get("status"), said.get("detail", ""))
+        elif kind == "end":
+            self.ended = True
+        elif kind in ("collect", "sign", "hook"):
+            self.channel.say(**{key: value[:ID] for key, value in said.items()})
+        else:
+            self.channel.say(kind="sign", sign="garbled", what=repr(line[:80]))
+
+    def finish(self, test, status, detail):
+        if test != self.current:
+            self.channel.say(kind="sign", sign="result_without_start", what=test)
+            status = "ERROR"
+        wall_s = time.monotonic() - self.began_s
+        self.done.add(test)
+        self.channel.say(kind="done", id=test, status=status, detail=detail[:DETAIL], wall_s=round(wall_s, 4))
+        self.current, self.began_s = None, time.monotonic()
+
+
+def watch_all(job, channel):
+    """Runners, one after the other, until one of them came to its end or no test is left to blame."""
+    state = Watch(job, channel)
+    rounds, code = 0, None
+    while rounds <= job["restarts"]:
+        rounds += 1
+        blamed, code = watch_one(job, state)
+        if not blamed or state.ended or time.monotonic() >= state.end_s:
+            break
+    channel.say(kind="end", complete=state.ended, exit_code=code, rounds=rounds, tests=len(state.done))
+
+
+def watch_one(job, state):
+    """One runner; whether a test is to blame that it did not come to its end, and the exit code."""
+    read_end, write_end = os.pipe()
+    os.set_inheritable(write_end, True)
+    told = dict(job, skip=sorted(state.done), fd=write_end)
+    told.pop("nonce")
+    argv = [
+        sys.executable,
+        *job["interpreter_flags"],
+        os.path.join(os.path.dirname(os.path.abspath(__file__)), job["runner_script"]),
+    ]
+    runner = subprocess.Popen(
+        argv, stdin=subprocess.PIPE, pass_fds=[write_end], cwd=job["workdir"], start_new_session=True
+    )
+    os.close(write_end)
+    state.current, state.began_s = None, time.monotonic()
+    try:
+        with contextlib.suppress(OSError):  # it may have ended by now; then its exit code says so
+            runner.stdin.write(json.dumps(told).encode("utf-8"))
+            runner.stdin.close()
+        late = listen(read_end, state)
+    finally:
+        os.close(read_end)
+        if not state.ended:
+            kill(runner)
+    try:
+        runner.wait(timeout=10)
+    except subprocess.TimeoutExpired:  # its threads or its exit handlers hang; all its tests are told
+        kill(runner)
+        runner.wait()
+    if state.ended:
+        return False, runner.returncode
+    return blame(state, late, runner.returncode), runner.returncode
+
+
+def kill(runner):
+    with contextlib.suppress(OSError):
+        os.killpg(runner.pid, signal.SIGKILL)
+
+
+def listen(fd, state):
+    """Take lines until the runner's end or the end of its pipe; true when time was up first."""
+    held = b""
+    while not state.ended:
+        left_s = state.deadline_s() - time.monotonic()
+        if left_s <= 0:
+            return True
+        if not select.select([fd], [], [], left_s)[0]:
+            continue
+        data = os.read(fd, LINE)
+        if not data:
+            return False
+        *lines, held = (held + data).split(b"\n")
+        for line in lines:
+            state.take(line)
+        if len(held) > 16 * LINE:
+            state.channel.say(kind="sign", sign="garbled", what="an endless line")
+            held = b""
+    return False
+
+
+def blame(state, late, code):
+    """The test at work when the runner was lost is told and left out of the next; false where there was none."""
+    if state.current is None:
+        why = "collection took too long" if late else "the test process ended with %s" % code
+        state.channel.say(kind="crash", detail=why)
+        return False
+    if late:
+        state.finish(state.current, "TIMEOUT", "took too long")
+    else:
+        state.finish(state.current, "ERROR", "the test process ended with %s" % code)
+    return True
+
+
+def watch():
+    job = json.loads(sys.stdin.buffer.read().decode("utf-8"))
+    with contextlib.suppress(OSError, AttributeError):  # no libc to ask: the nonce is then as safe as its process
+        ctypes.CDLL(None).prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)  # no other process of this user reads our memory or fds
+    fd = os.dup(job["channel_fd"])  # above, closed on exec
+    os.close(job["channel_fd"])
+    channel = Channel(fd, job["nonce"])
+    channel.say(kind="begin", python="%d.%d.%d" % sys.version_info[:3])
+    watch_all(job, channel)
+
+
+if __name__ == "__main__":
+    watch()

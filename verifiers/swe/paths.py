@@ -1,0 +1,135 @@
+"""What a path of a patch means: refused, a test, test configuration, a startup file. No file is looked at."""
+
+from __future__ import annotations
+
+import configparser
+import tomllib
+from collections.abc import Iterable
+from posixpath import basename
+
+_MAX_PATH = 4096
+_TEST_FOLDERS = frozenset({"test", "tests", "testing", "e2e"})
+_CONFIG = frozenset(
+    {
+        "conftest.py",
+        "pytest.ini",
+        ".pytest.ini",
+        "pytest.toml",
+        ".pytest.toml",
+        "tox.ini",
+        "tox.toml",
+        "setup.cfg",
+        "pyproject.toml",
+        "noxfile.py",
+        ".coveragerc",
+        "runtests.py",
+    }
+)
+_STARTUP = frozenset({"sitecustomize.py", "usercustomize.py"})
+_STARTUP_FOLDERS = frozenset({"sitecustomize", "usercustomize"})
+_RUNNERS = frozenset({"pytest", "_pytest", "py", "pluggy", "unittest", "iniconfig", "packaging", "nose", "coverage"})
+_INSTALLED = ("site-packages", "dist-packages")
+_ENTRY_POINTS = (".egg-info", ".dist-info", ".egg-link")
+
+
+def refusal(path: str) -> str:
+    """Why no patch may touch the path; empty when one may."""
+    if not path:
+        return "it is empty"
+    if len(path) > _MAX_PATH:
+        return f"it is longer than {_MAX_PATH} characters"
+    if "\0" in path:
+        return "it holds a NUL"
+    if path.startswith("/"):
+        return "it is absolute"
+    parts = path.split("/")
+    if ".." in parts:
+        return "it leaves the repository with .."
+    if any(_is_git(part) for part in parts):
+        return "it is inside .git"
+    return ""
+
+
+def _is_git(part: str) -> bool:
+    """Names that some file system takes for `.git`; the list is git's own (is_hfs_dotgit, is_ntfs_dotgit)."""
+    bare = "".join(char for char in part if char.isprintable()).lower().rstrip(". ")
+    return bare in (".git", "git~1") or bare.startswith(".git:")
+
+
+def is_test(path: str) -> bool:
+    """Whether the path looks like a test's: in a folder of tests, or named as pytest's and Django's are."""
+    name = basename(path)
+    by_name = name.endswith(".py") and (
+        name.startswith("test_") or name.endswith(("_test.py", "_tests.py")) or name in ("tests.py", "conftest.py")
+    )
+    return by_name or any(part in _TEST_FOLDERS for part in path.split("/")[:-1])
+
+
+def is_test_config(path: str) -> bool:
+    """Whether a test runner reads the path by itself."""
+    return basename(path) in _CONFIG or is_startup(path) or is_shadow(path)
+
+
+def is_startup(path: str) -> bool:
+    """Whether an interpreter or pytest may load the path at its start, before any test: where it is on the path."""
+    name = basename(path)
+    parts = path.split("/")
+    if name in _STARTUP or name.endswith(".pth") or any(part in _STARTUP_FOLDERS for part in parts[:-1]):
+        return True
+    return any(part in _INSTALLED or part.endswith(_ENTRY_POINTS) for part in parts)
+
+
+def is_shadow(path: str) -> bool:
+    """Whether the path takes the name of a test runner's own module or command, where an import would find it."""
+    parts = path.split("/")
+    if parts[-1] in ("pytest", "py.test") and len(parts) > 1 and parts[-2] == "bin":
+        return True
+    return top_of(path).removesuffix(".py") in _RUNNERS
+
+
+def top_of(path: str) -> str:
+    """The name under which an import would find the path: its first part, or the one after `src/` or `lib/`."""
+    parts = path.split("/")
+    return parts[1] if parts[0] in ("src", "lib") and len(parts) > 1 else parts[0]
+
+
+def folder_of_tests(path: str) -> str:
+    """The folder of tests that a test file is in, with its slash: `a/tests/b/test_c.py` -> `a/tests/`; else empty."""
+    parts = path.split("/")
+    for index, part in enumerate(parts[:-1]):
+        if part in _TEST_FOLDERS:
+            return "/".join(parts[: index + 1]) + "/"
+    return ""
+
+
+def folders_of_tests(paths: Iterable[str]) -> tuple[str, ...]:
+    """Every folder of tests of the paths, each once."""
+    return tuple(dict.fromkeys(folder for folder in map(folder_of_tests, paths) if folder))
+
+
+def pytest_settings_differ(path: str, before: str, after: str) -> bool:
+    """Whether two texts of a configuration file tell pytest different things. What can't be read differs if a character
+    does. In a file that is all configuration every difference counts."""
+    if before == after:
+        return False
+    name = basename(path)
+    try:
+        if name == "pyproject.toml":
+            return _toml_table(before) != _toml_table(after)
+        if name in ("setup.cfg", "tox.ini"):
+            return _ini_tables(before) != _ini_tables(after)
+    except (tomllib.TOMLDecodeError, configparser.Error, RecursionError):
+        return True
+    return True
+
+
+def _toml_table(text: str) -> object:
+    tool = tomllib.loads(text).get("tool")
+    return tool.get("pytest") if isinstance(tool, dict) else None
+
+
+def _ini_tables(text: str) -> dict[str, dict[str, str]]:
+    parser = configparser.ConfigParser(interpolation=None, strict=False)
+    parser.read_string(text)
+    wanted = ("pytest", "tool:pytest")
+    return {name: dict(parser[name]) for name in wanted if parser.has_section(name)}
