@@ -47,6 +47,8 @@ class Program:
     """Python modes: names of LiveCodeBench's import prelude resolve without an import."""
     workdir: str = ""
     """A folder of the box to work in, which outlives the run; empty for a scratch folder of the run's own."""
+    captures: bool = False
+    """"exec" mode: what is written on fd 3 is kept as the outcome's `channel`."""
     needs: tuple[str, ...] = ()
     """Names of the plan's builds whose artifacts join `files`."""
 

@@ -11,6 +11,7 @@ SandboxGymError
     ├── ToolchainMissing    no compiler or interpreter for the answer's language in the sandboxes
     ├── Starved             the machine was too busy for a question that needs little
     ├── ModelDown           the model that was to judge gave no answer
+    ├── InstanceFailed      a task's repository can't be built or begun from
     ├── JournalDown         a verdict can't be kept as it must be
     └── DeadlineExceeded    the request's time is up before a verdict
 """
@@ -95,6 +96,13 @@ class ModelDown(Unavailable):
     """A model server that was to judge gave no answer, or nonsense."""
 
     failure_kind = "model_down"
+
+
+class InstanceFailed(Unavailable):
+    """A task's repository can't be installed, from its recipe or its image."""
+
+    failure_kind = "instance_failed"
+    retry_after_s = 60
 
 
 class PoolFull(Unavailable):

@@ -91,12 +91,12 @@ class Run:
         self._input, self._input_is_channel, self._opened = stdin_w, False, True
         mode = self._header["channel"]
         if mode in ("capture", "relay"):
-            os.close(stdin_w)
-            self._input = None
-            self._input_is_channel = True
             cap = CHANNEL_MAX if mode == "capture" else 0
             self._outputs["channel"] = [bytearray(), cap]
             self._register(self._channel, selectors.EVENT_READ, self._on_channel)
+        if mode in ("capture", "relay") and self._header["mode"] != "exec":
+            os.close(stdin_w)
+            self._input_is_channel = True
             self._input = self._channel.fileno()
         else:
             fcntl.fcntl(stdin_w, fcntl.F_SETFL, os.O_NONBLOCK)

@@ -196,7 +196,7 @@ class DockerProvider:
             self._client = self._docker.from_env(timeout=CALL_TIMEOUT_S)
         return self._client
 
-    def _create(self, reference: str, *, session: bool) -> tuple[Container, Any]:
+    def _create(self, reference: str, *, session: bool, network: bool) -> tuple[Container, Any]:
         """Create, attach, start, in this order: the guest's first byte must not be missed. Blocking."""
         client = self._connect()
         memory = self.memory_bytes + GUEST_BYTES
@@ -205,7 +205,7 @@ class DockerProvider:
             reference,
             ["python3", "-I", "-c", BOOTSTRAP, "0", "1"],
             stdin_open=True,
-            network_mode="none",
+            network_mode="host" if network else "none",
             read_only=not session,  # a session's files are in the container's own layer, where a snapshot finds them
             tmpfs={
                 "/scratch": f"size={limits.scratch_bytes},nr_inodes={limits.scratch_inodes},mode=755,exec",
@@ -223,7 +223,7 @@ class DockerProvider:
             init=True,
             name=docker_orphans.container_name(next(_numbers)),
             labels=docker_orphans.labels(self.lifetime_s),
-            hostname="box",
+            **({} if network else {"hostname": "box"}),
             working_dir="/",
             user="0:0",
             environment={},
@@ -244,10 +244,11 @@ class DockerProvider:
         """A container of `image` with its guest saying hello. Raises ProviderDown."""
         return await self.start_from(f"{self._prefix}{image}:latest")
 
-    async def start_from(self, reference: str, *, session: bool = False) -> DockerBox:
-        """A container of any image that holds a Python. `session`: it will hold one."""
+    async def start_from(self, reference: str, *, session: bool = False, network: bool = False) -> DockerBox:
+        """A container of any image that holds a Python. `session`: it will hold one. `network`: the machine's, only to
+        build what others begin with."""
         try:
-            container, attached = await self._call(lambda: self._create(reference, session=session))
+            container, attached = await self._call(lambda: self._create(reference, session=session, network=network))
         except self._image_missing as error:
             raise ProviderDown(f"image {reference} is missing; run `make images`") from error
         except self._errors as error:

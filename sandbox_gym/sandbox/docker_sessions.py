@@ -23,7 +23,7 @@ from sandbox_gym.limits import Limits
 from sandbox_gym.sandbox import docker_orphans
 from sandbox_gym.sandbox.docker import DockerBox, DockerProvider
 from sandbox_gym.sandbox.driver import Driver
-from sandbox_gym.sandbox.snapshots import NoSuchSnapshot, Snapshot, SnapshotFailed
+from sandbox_gym.sandbox.snapshots import NoSuchSnapshot, Snapshot, SnapshotBox, SnapshotFailed
 
 SNAPSHOT_LABEL: Final = "sandbox-gym.snapshot"
 KEEPER_LABEL: Final = "sandbox-gym.keeper"
@@ -72,6 +72,25 @@ class DockerSessions:
                 raise ProviderDown(f"a session does not start: {error}") from error
             raise
         return session
+
+    async def open_builder(self, limits: Limits, image: str) -> DockerSession:
+        """See `sandbox.snapshots.SupportsBuilding`. A name without a registry or tag is one of our own images."""
+        ours = "/" not in image and ":" not in image
+        reference = f"{self._provider.prefix}{image}:latest" if ours else image
+        box = await self._provider.start_from(reference, session=True, network=True)
+        session = DockerSession(self, box, None)
+        try:
+            await session.start(limits, b"")
+        except BaseException:
+            await session.aclose()
+            raise
+        return session
+
+    async def open_box(self, limits: Limits, snapshot_id: str) -> SnapshotBox:
+        """See `sandbox.snapshots.SupportsBuilding`."""
+        reference = self._reference(snapshot_id)
+        box = await self._provider.start_from(reference, session=True)
+        return SnapshotBox(box, box.aclose)
 
     async def commit(self, box: DockerBox, snapshot: Snapshot, globals_blob: bytes) -> Snapshot:
         """Keep the container's layer as an image. The container is paused meanwhile. Raises SnapshotFailed."""

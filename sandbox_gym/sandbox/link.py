@@ -224,7 +224,7 @@ class GuestLink:
             "implicit_imports": program.implicit_imports,
             "files": blobs,
             "limits": asdict(run.limits),
-            "channel": channel or ("capture" if program.mode == "call" else "none"),
+            "channel": channel or ("capture" if program.mode == "call" or program.captures else "none"),
             "workdir": program.workdir,
             "trace": str(structlog.contextvars.get_contextvars().get("request_id", "")),
             "stdin_size": len(run.stdin),

@@ -21,6 +21,7 @@ class SessionRecord:
     created_at: float
     last_used: float
     snapshot_id: str
+    base: str | None = None
 
 
 class SessionRecords:

@@ -50,6 +50,8 @@ class _Session:
     last_used: float
     box: SessionBox | None = None
     snapshot_id: str | None = None
+    base: str | None = None
+    """The snapshot that it begins from, somebody else's to delete."""
     dirty_since: float | None = None
     restored: bool = False
     closed: bool = False
@@ -59,7 +61,7 @@ class _Session:
 
 def _written(session: _Session) -> SessionRecord:
     assert session.snapshot_id is not None
-    return SessionRecord(session.session_id, session.created_at, session.last_used, session.snapshot_id)
+    return SessionRecord(session.session_id, session.created_at, session.last_used, session.snapshot_id, session.base)
 
 
 @dataclass(slots=True)
@@ -88,6 +90,8 @@ class Sessions:
         self._doom = anyio.Event()
         self._doomed: list[_Session] = []
         self._disk_bytes = 0
+        self.pinned: set[str] = set()
+        """Snapshots of others that a collection leaves alone."""
         self.stats = SessionStats()
         self._records = SessionRecords(folder)
         for record in self._records.load():
@@ -148,6 +152,21 @@ class Sessions:
                         self._sessions.move_to_end(session_id)
                 return ToolReply(reply, answer, restored)
         raise DeadlineExceeded(f"session {session_id[:80]!r} gave no answer within {deadline_s:g} s")
+
+    def begin(self, session_id: str, snapshot_id: str) -> None:
+        """A session anew, from a snapshot that stays its owner's. Raises SessionClosed, PoolFull."""
+        self.discard(session_id)
+        self._get(session_id).base = snapshot_id
+
+    def base_of(self, session_id: str) -> str | None:
+        """The snapshot that a held session began from."""
+        session = self._sessions.get(session_id)
+        return session.base if session is not None else None
+
+    @property
+    def provider(self) -> SessionProvider:
+        """What opens them."""
+        return self._provider
 
     async def checkpoint(self, session_id: str, *, keep_globals: bool | None = None) -> str:
         """Snapshot a session now; its id. Raises SnapshotFailed, SessionClosed, BoxLost."""
@@ -215,7 +234,7 @@ class Sessions:
             await self._make_room()
             self._live += 1
             try:
-                session.box = await self._provider.open_session(self._limits, session.snapshot_id)
+                session.box = await self._provider.open_session(self._limits, session.snapshot_id or session.base)
             except NoSuchSnapshot as error:
                 self._live -= 1
                 session.closed = True
@@ -365,7 +384,8 @@ class Sessions:
 
     async def collect(self) -> int:
         """Delete snapshots that no session needs, down to the disk budget; the bytes that are left."""
-        pinned = {one.snapshot_id for one in self._sessions.values() if one.snapshot_id is not None}
+        pinned = {one.snapshot_id for one in self._sessions.values() if one.snapshot_id is not None} | self.pinned
+        pinned |= {one.base for one in self._sessions.values() if one.base is not None}
         self._disk_bytes = await self._provider.collect(budget_bytes=self._policy.disk_bytes, pinned=pinned)
         return self._disk_bytes
 

@@ -6,13 +6,15 @@ processes. Whatever a program left in it is data: restoring it runs nothing.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence, Set
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
-from typing import Protocol, runtime_checkable
+from typing import Final, Protocol, runtime_checkable
 
-from sandbox_gym.contract import Isolation
-from sandbox_gym.errors import SandboxGymError
+from sandbox_gym.contract import Isolation, Outcome, Run
+from sandbox_gym.errors import LossEvidence, SandboxGymError
 from sandbox_gym.limits import Limits
+from sandbox_gym.sandbox.api import Box
 
 
 class SnapshotFailed(SandboxGymError):
@@ -81,6 +83,43 @@ class SessionProvider(Protocol):
         ...
 
     async def aclose(self) -> None: ...
+
+
+class SnapshotBox:
+    """A box that begins as a snapshot was, for one plan: never proven clean, never handed to another task."""
+
+    def __init__(self, box: Box, close: Callable[[], Awaitable[None]]) -> None:
+        self._box, self._close = box, close
+        self.box_id, self.isolation = box.box_id, box.isolation
+
+    def run_all(self, runs: Sequence[Run]) -> AbstractAsyncContextManager[AsyncIterator[Outcome]]:
+        return self._box.run_all(runs)
+
+    async def reset(self) -> bool:
+        return False
+
+    async def evidence(self) -> LossEvidence:
+        return await self._box.evidence()
+
+    async def aclose(self) -> None:
+        await self._close()
+
+
+BUILDER_IMAGE: Final = "swe"
+"""What builders begin from where a recipe names no image: git, patch, and Pythons of several versions."""
+
+
+@runtime_checkable
+class SupportsBuilding(Protocol):
+    """A session provider in whose sandboxes things can be installed, and whose snapshots can be run in directly."""
+
+    async def open_builder(self, limits: Limits, image: str) -> SessionBox:
+        """A session with the machine's network, from an image; for recipes, not for candidates. Raises ProviderDown."""
+        ...
+
+    async def open_box(self, limits: Limits, snapshot_id: str) -> SnapshotBox:
+        """A box with a snapshot's files, without network and without a driver. Raises NoSuchSnapshot, ProviderDown."""
+        ...
 
 
 @runtime_checkable

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -54,8 +54,8 @@ class CopyAsRoot(trees.CopyTrees):
         os.chown(slot, SESSION_UID, SESSION_UID)
         return slot
 
-    def fill(self, slot: Path, layers: object) -> None:
-        super().fill(slot, layers)  # type: ignore[arg-type]
+    def fill(self, slot: Path, layers: Sequence[Path], space: trees.Space | None = None) -> None:
+        super().fill(slot, layers, space)
         os.chown(slot, SESSION_UID, SESSION_UID)
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sandbox_gym.sandbox.bundle import BOOTSTRAP
+from sandbox_gym.sandbox.local.pythons import PLACE
 
 BOX_UID_BASE = 0x70000000
 """As root, each box gets a user of its own from here on, a range that no distribution assigns."""
@@ -17,6 +18,7 @@ SITE = "/opt/sandbox-gym/site"
 """Programs that want packages beside the interpreter's own put this on their path."""
 OWNER_VARIABLE = "SANDBOX_GYM_OWNER"
 _SYSTEM = ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
+_ETC_NETWORK = ("/etc/resolv.conf", "/etc/hosts", "/etc/nsswitch.conf", "/etc/ssl", "/etc/ca-certificates")
 _ETC = ("/etc/ld.so.cache", "/etc/alternatives", "/etc/mime.types", "/etc/java-17-openjdk", "/etc/mono")
 
 
@@ -37,6 +39,10 @@ class Jail:
     """A folder on this machine that sessions keep their files in, shown as /workspace."""
     site: Path | None = None
     """A folder on this machine with Python packages, shown as SITE."""
+    pythons: Path | None = None
+    """A folder on this machine with interpreters of other versions, shown at pythons.PLACE."""
+    network: bool = False
+    """Leave the machine's network in: for building what boxes begin with, never for a candidate."""
     owner: str = ""
     """Who started it, for the reaper to read in the environment of the jail's outermost process."""
 
@@ -58,7 +64,8 @@ class Jail:
         }
 
     def _options(self) -> list[str]:
-        options = ["--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-net"]
+        options = ["--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts"]
+        options += [] if self.network else ["--unshare-net"]
         options += ["--unshare-cgroup-try", "--uid", "1000", "--gid", "1000", "--hostname", "box", "--as-pid-1"]
         options += ["--cap-drop", "ALL"]
         for capability in ("CAP_SYS_ADMIN", "CAP_SETPCAP", "CAP_SYS_CHROOT"):
@@ -69,7 +76,7 @@ class Jail:
                 options += ["--symlink", os.readlink(path), path]
             elif os.path.isdir(path):
                 options += ["--ro-bind", path, path]
-        for path in _ETC:
+        for path in (*_ETC, *(_ETC_NETWORK if self.network else ())):
             if os.path.exists(path):
                 options += ["--ro-bind", path, path]
         options += self._interpreter()
@@ -78,6 +85,8 @@ class Jail:
             options += ["--ro-bind", source, f"/cgroup/{place}" if place else "/cgroup"]
         if self.work is not None:
             options += ["--bind", str(self.work), "/workspace"]
+        if self.pythons is not None:
+            options += ["--ro-bind", str(self.pythons), PLACE]
         if self.site is not None:
             options += ["--ro-bind", str(self.site), SITE]
         options += ["--dir", "/scratch", "--symlink", "scratch/tmp", "/tmp", "--dir", "/var"]

@@ -28,6 +28,7 @@ from sandbox_gym.sandbox.local.caps import local_caps
 from sandbox_gym.sandbox.local.cgroups import Cgroups, Group, cgroups_or_reason
 from sandbox_gym.sandbox.local.jail import BOX_UID_BASE, SESSION_UID, Jail
 from sandbox_gym.sandbox.local.orphans import LocalOrphans
+from sandbox_gym.sandbox.local.pythons import cache_folder
 from sandbox_gym.sandbox.local.sites import Sites
 from sandbox_gym.sandbox.owner import Owners, this_owner
 from sandbox_gym.sandbox.reaper import Orphan
@@ -185,9 +186,10 @@ class LocalProvider:
     def cgroups(self) -> Cgroups | None:
         return self._cgroups
 
-    async def start(self, image: str, *, work: Path | None = None) -> LocalBox:
+    async def start(self, image: str, *, work: Path | None = None, network: bool = False) -> LocalBox:
         """A jail with its guest saying hello. Local boxes know one image, this machine; some names bring packages of
-        the server's own environment with them. `work`: a session's folder. Raises ProviderDown, ToolchainMissing."""
+        the server's own environment with them. `work`: a session's folder. `network`: only to build
+        what others begin with. Raises ProviderDown, ToolchainMissing."""
         site = await self._sites.ready(image)
         number = next(_numbers)
         box_id = f"{os.getpid()}-{number}"
@@ -203,6 +205,8 @@ class LocalProvider:
             procs_files=group.procs_files if group else (),
             work=work,
             site=site,
+            pythons=pythons if (pythons := cache_folder()).is_dir() else None,
+            network=network,
             owner=str(this_owner()),
         )
         try:

@@ -29,8 +29,8 @@ from sandbox_gym.sandbox.local.jail import SESSION_UID
 from sandbox_gym.sandbox.local.provider import LocalBox, LocalProvider
 from sandbox_gym.sandbox.local.slots import forget, live_folder, own
 from sandbox_gym.sandbox.local.store import Layer, Record, Store
-from sandbox_gym.sandbox.local.trees import CopyTrees, OverlayTrees, Trees
-from sandbox_gym.sandbox.snapshots import Snapshot, SnapshotFailed
+from sandbox_gym.sandbox.local.trees import CopyTrees, OverlayTrees, Space, Trees
+from sandbox_gym.sandbox.snapshots import BUILDER_IMAGE, Snapshot, SnapshotBox, SnapshotFailed
 
 MAX_IN_MEMORY = 3
 """Layers of a live session that may be in memory, which its cgroup pays for."""
@@ -100,12 +100,12 @@ class LocalSessions:
         while len(self._rooms) < self._warm:
             self._rooms.append(await self._new_room())
 
-    async def _new_room(self) -> _Room:
+    async def _new_room(self, *, network: bool = False) -> _Room:
         self._numbers += 1
         name = f"s{self._numbers}"
         slot = await self.in_thread(lambda: self._trees.slot(name))
         try:
-            return _Room(await self._provider.start("python", work=slot), slot)
+            return _Room(await self._provider.start("python", work=slot, network=network), slot)
         except BaseException:
             with anyio.CancelScope(shield=True):
                 await self.in_thread(lambda: self._trees.dispose(slot))
@@ -113,11 +113,36 @@ class LocalSessions:
 
     async def open_session(self, limits: Limits, snapshot_id: str | None = None) -> LocalSession:
         """See `sandbox.snapshots.SessionProvider`."""
-        snapshot, layers, blob = await self._find(snapshot_id)
         room = self._rooms.pop() if self._rooms else await self._new_room()
-        session = LocalSession(self, room, snapshot)
+        return await self._open(room, limits, snapshot_id, None)
+
+    async def open_builder(self, limits: Limits, image: str) -> LocalSession:
+        """See `sandbox.snapshots.SupportsBuilding`."""
+        if image != BUILDER_IMAGE:
+            raise ProviderDown(f"provider local has no images, and {image[:200]!r} is one; use docker")
+        room = await self._new_room(network=True)
+        return await self._open(room, limits, None, Space(limits.scratch_bytes, limits.scratch_inodes))
+
+    async def open_box(self, limits: Limits, snapshot_id: str) -> SnapshotBox:
+        """See `sandbox.snapshots.SupportsBuilding`."""
+        _snapshot, layers, _blob = await self._find(snapshot_id)
+        room = self._rooms.pop() if self._rooms else await self._new_room()
+        session = LocalSession(self, room, None)
         try:
-            await self._fill(session, layers)
+            await self._fill(session, layers, Space(limits.scratch_bytes, limits.scratch_inodes))
+        except BaseException as error:
+            await session.aclose()
+            if isinstance(error, OSError):
+                raise ProviderDown(f"a snapshot can't be mounted: {error}") from error
+            raise
+        return SnapshotBox(room.box, session.aclose)
+
+    async def _open(self, room: _Room, limits: Limits, snapshot_id: str | None, space: Space | None) -> LocalSession:
+        session = LocalSession(self, room, None)
+        try:
+            snapshot, layers, blob = await self._find(snapshot_id)
+            session.parent = snapshot
+            await self._fill(session, layers, space)
             await session.start(limits, blob)
         except BaseException as error:
             await session.aclose()
@@ -126,10 +151,10 @@ class LocalSessions:
             raise
         return session
 
-    async def _fill(self, session: LocalSession, layers: tuple[_Layer, ...]) -> None:
+    async def _fill(self, session: LocalSession, layers: tuple[_Layer, ...], space: Space | None) -> None:
         self._retain(layers)
         session.layers = layers
-        await self.in_thread(lambda: self._trees.fill(session.slot, [layer.path for layer in layers]))
+        await self.in_thread(lambda: self._trees.fill(session.slot, [layer.path for layer in layers], space))
 
     async def _find(self, snapshot_id: str | None) -> tuple[Snapshot | None, tuple[_Layer, ...], bytes]:
         if snapshot_id is None:
@@ -307,7 +332,7 @@ class LocalSession:
     def __init__(self, owner: LocalSessions, room: _Room, parent: Snapshot | None) -> None:
         self.box, self.slot, self.box_id = room.box, room.slot, room.box.box_id
         self.layers: tuple[_Layer, ...] = ()
-        self._owner, self._room, self._parent = owner, room, parent
+        self._owner, self._room, self.parent = owner, room, parent
         self._driver = Driver(room.box.link)
         self._closed = False
 
@@ -315,8 +340,8 @@ class LocalSession:
         """Start the driver; what the shell and Python knew goes back to them."""
         self.box.cap([Run("session", Program("session", {}), limits=limits)])
         await self._driver.start(limits)
-        if self._parent is not None:
-            await self._driver.restore(self._parent, globals_blob)
+        if self.parent is not None:
+            await self._driver.restore(self.parent, globals_blob)
 
     async def call(
         self, request: Mapping[str, object], body: bytes = b"", *, within_s: float
@@ -329,14 +354,14 @@ class LocalSession:
 
     async def snapshot(self, *, durable: bool = True, keep_globals: bool = False) -> Snapshot:
         """See `sandbox.snapshots.SessionBox`. Raises SnapshotFailed; the session lives on."""
-        snapshot, blob = await self._driver.save(self._parent, keep_globals=keep_globals)
+        snapshot, blob = await self._driver.save(self.parent, keep_globals=keep_globals)
         with self._owner.operation():
             try:
                 layers = await self._owner.cut(self)
             except OSError as error:
                 raise SnapshotFailed(f"the work folder can't be cut: {error}") from error
-            self._parent = await self._owner.keep(self, snapshot, layers, blob, durable=durable)
-        return self._parent
+            self.parent = await self._owner.keep(self, snapshot, layers, blob, durable=durable)
+        return self.parent
 
     async def aclose(self) -> None:
         if self._closed:

@@ -10,6 +10,7 @@ import os
 import shutil
 import subprocess
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Protocol
 
@@ -20,6 +21,14 @@ COPY_TIMEOUT_S = 120
 MAX_COVERED = 8
 
 
+@dataclass(frozen=True, slots=True)
+class Space:
+    """How much may be written above the layers."""
+
+    size_bytes: int
+    inodes: int
+
+
 class Trees(Protocol):
     """Slots are folders that a jail binds before it is known what they will hold."""
 
@@ -27,7 +36,7 @@ class Trees(Protocol):
 
     def slot(self, name: str) -> Path: ...
 
-    def fill(self, slot: Path, layers: Sequence[Path]) -> None: ...
+    def fill(self, slot: Path, layers: Sequence[Path], space: Space | None = None) -> None: ...
 
     def cut(self, slot: Path) -> Path:
         """What was written since the slot was filled or last cut, as a layer that is written no more."""
@@ -84,6 +93,7 @@ class OverlayTrees:
         self._root, self._uid, self._limits = root, uid, limits
         self._stacks: dict[Path, list[Path]] = {}
         self._covered: dict[Path, int] = {}
+        self._spaces: dict[Path, Space] = {}
         self._count = 0
         root.mkdir(parents=True, exist_ok=True)
         mounts.share(root)
@@ -93,7 +103,8 @@ class OverlayTrees:
         slot.mkdir(mode=0o755)
         return slot
 
-    def fill(self, slot: Path, layers: Sequence[Path]) -> None:
+    def fill(self, slot: Path, layers: Sequence[Path], space: Space | None = None) -> None:
+        self._spaces[slot] = space or Space(self._limits.scratch_bytes, self._limits.scratch_inodes)
         # a layer that comes again below hides nothing of itself, and overlay refuses to see it twice
         self._stack(slot, list(dict.fromkeys(layers)) or [self._empty()])
 
@@ -124,7 +135,8 @@ class OverlayTrees:
         self._count += 1
         upper = self._root / f"u{self._count}"
         upper.mkdir()
-        mounts.tmpfs(upper, size_bytes=self._limits.scratch_bytes, inodes=self._limits.scratch_inodes, uid=self._uid)
+        space = self._spaces[slot]
+        mounts.tmpfs(upper, size_bytes=space.size_bytes, inodes=space.inodes, uid=self._uid)
         for name in ("u", "w"):
             (upper / name).mkdir(mode=0o755)
             os.chown(upper / name, self._uid, self._uid)
@@ -139,6 +151,7 @@ class OverlayTrees:
 
     def dispose(self, slot: Path) -> None:
         stack = self._stacks.pop(slot, None)
+        self._spaces.pop(slot, None)
         self._uncover(slot)
         if slot.exists():
             slot.rmdir()
@@ -171,7 +184,7 @@ class CopyTrees:
         slot.mkdir(mode=0o755)
         return slot
 
-    def fill(self, slot: Path, layers: Sequence[Path]) -> None:
+    def fill(self, slot: Path, layers: Sequence[Path], space: Space | None = None) -> None:
         if layers:  # a copy's cut is whole, so the topmost layer is all there is
             command = ["cp", "--archive", "--no-dereference", "--reflink=auto", f"{layers[0]}/.", str(slot)]
             subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=COPY_TIMEOUT_S, check=True)

