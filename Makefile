@@ -37,10 +37,10 @@ tools: # what boxes and images are made with
 	if [ -n "$$missing" ]; then $(APT) update -q && $(APT) install -qy --no-install-recommends $$missing; fi
 
 test-deps: venv tools
-	@tests/with-docker.sh images/build.sh base python polyglot math
+	@PYTHON=$(BIN)/python tests/with-docker.sh images/build.sh base python polyglot math swe
 
-images: tools ## build sandbox-gym/base, /python, /polyglot, /math and /server
-	@tests/with-docker.sh images/build.sh base python polyglot math server
+images: tools ## build sandbox-gym/base, /python, /polyglot, /math, /swe and /server
+	@PYTHON=$(BIN)/python tests/with-docker.sh images/build.sh base python polyglot math swe server
 
 lint: venv
 	$(BIN)/ruff check .

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Build every image that is named, or base, python, polyglot and math, in order. `images/build.sh server` adds the coding server's.
+# Build every image that is named, or base, python, polyglot, math and swe, in order. `images/build.sh server` adds the coding server's.
 set -eu
 cd "$(dirname "$0")/.."
 if [ -z "${DOCKER:-}" ]; then
@@ -7,9 +7,9 @@ if [ -z "${DOCKER:-}" ]; then
   [ -x /usr/bin/docker ] && DOCKER=/usr/bin/docker
 fi
 export DOCKER
-[ $# -gt 0 ] || set -- base python polyglot math
+[ $# -gt 0 ] || set -- base python polyglot math swe
 for name in "$@"; do
-  case "$name" in base|python|polyglot|math|server) ;; *) echo "no image called $name: base, python, polyglot, math or server" >&2; exit 2 ;; esac
+  case "$name" in base|python|polyglot|math|swe|server) ;; *) echo "no image called $name: base, python, polyglot, math, swe or server" >&2; exit 2 ;; esac
 done
 images/make-base.sh
 # pip inside a build trusts what this machine trusts
@@ -17,6 +17,19 @@ bundle=${PIP_CERT:-/etc/ssl/certs/ca-certificates.crt}
 for name in "$@"; do
   context=images/$name
   index=
+  if [ "$name" = swe ]; then
+    context=$(mktemp -d)
+    trap 'rm -rf "$context"' EXIT
+    cp images/swe/* "$context/"
+    mkdir "$context/python"
+    copy="import pathlib, sys; from sandbox_gym.sandbox.local.pythons import ready"
+    copy="$copy; ready(sys.argv[2], pathlib.Path(sys.argv[1]))"
+    # Debian has one Python; rows ask for others, which this machine may have. SWE_PYTHONS= builds without any
+    for version in ${SWE_PYTHONS-3.12}; do
+      "${PYTHON:-.venv/bin/python}" -c "$copy" "$context/python" "$version" \
+        || echo "swe: no Python $version here; rows that ask for it can't be built in containers" >&2
+    done
+  fi
   case "$name" in math|server)  # these run pip
     context=$(mktemp -d)
     trap 'rm -rf "$context"' EXIT

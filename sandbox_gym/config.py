@@ -97,6 +97,17 @@ class Settings(BaseSettings):
     judge_timeout_s: float = Field(120.0, gt=0)
     judge_max_concurrency: int = Field(64, ge=1)
 
+    swe_test_timeout_s: float = Field(60.0, gt=0)
+    """Wall seconds of one test of a repository; a row may ask for less."""
+    swe_run_timeout_s: float = Field(1800.0, gt=0)
+    """Wall seconds of all tests of one verdict; a row may ask for less."""
+    swe_memory_limit_mb: int = Field(4096, ge=64)
+    """Memory of the tests in MiB; a row may ask for less."""
+    swe_restore_test_config: bool = True
+    """Put back test configuration that a patch touches, such as conftest.py; it is flagged either way."""
+    swe_disk_mb: int = Field(20_000, ge=100)
+    """Disk for built instances, in MiB; the longest unused go first."""
+
     session_ttl_s: float = Field(24 * 3600, gt=0)
     """Seconds after its last call when a session is closed."""
     session_idle_s: float = Field(60, gt=0)

@@ -42,6 +42,7 @@ from sandbox_gym.sandbox.reaper import Reaper, reaping
 from sandbox_gym.sandbox.registry import make_provider, make_session_provider, reaping_sources
 from sandbox_gym.sandbox.services import Services, serving
 from sandbox_gym.sandbox.sessions import Sessions, holding
+from sandbox_gym.sandbox.snapshots import SnapshotProvider, SupportsBuilding
 from sandbox_gym.steps import PlanRun, QuietSlot, boxes_for, runs_of
 
 EVIDENCE_S: Final = 5.0
@@ -278,38 +279,43 @@ def _digest(plan: Plan) -> bytes:
 async def open_engine(settings: Settings, *, sessions: str = "") -> AsyncIterator[Engine]:
     """An engine over a pool of the settings' provider; both closed at the end. Raises ConfigurationError.
 
-    `sessions`: hold stateful sandboxes too, kept under this name in the state folder.
+    `sessions`: hold stateful sandboxes too, kept under this name in the state folder; a plan may then begin from a
+    snapshot of theirs.
     """
     with held_lease(settings.state_dir) as lease:
         provider = make_provider(settings)
-        pool = Pool(
-            provider,
-            boxes=settings.boxes,
-            box_max_tasks=settings.box_max_tasks,
-            queue_size=settings.queue_size,
-            weights=settings.tenant_weights,
-        )
         reaper = Reaper(reaping_sources(settings, [provider]), lease.renew)
-        try:
-            async with (
-                reaping(reaper),
-                _sessions(settings, provider, sessions) as held,
-                serving(provider, queue_size=settings.queue_size, weights=settings.tenant_weights) as services,
-                anyio.create_task_group() as tasks,
-            ):
-                tasks.start_soon(pool.run)
-                try:
-                    yield Engine(
-                        pool,
-                        attempts=settings.attempts,
-                        deadline_s=settings.deadline_s,
-                        sessions=held,
-                        services=services,
-                    )
-                finally:
-                    tasks.cancel_scope.cancel()
-        finally:
-            await pool.aclose()
+        async with reaping(reaper), _sessions(settings, provider, sessions) as held:
+            pool = Pool(
+                _snapshots_too(provider, held),
+                boxes=settings.boxes,
+                box_max_tasks=settings.box_max_tasks,
+                queue_size=settings.queue_size,
+                weights=settings.tenant_weights,
+            )
+            try:
+                async with (
+                    serving(provider, queue_size=settings.queue_size, weights=settings.tenant_weights) as services,
+                    anyio.create_task_group() as tasks,
+                ):
+                    tasks.start_soon(pool.run)
+                    try:
+                        yield Engine(
+                            pool,
+                            attempts=settings.attempts,
+                            deadline_s=settings.deadline_s,
+                            sessions=held,
+                            services=services,
+                        )
+                    finally:
+                        tasks.cancel_scope.cancel()
+            finally:
+                await pool.aclose()
+
+
+def _snapshots_too(provider: Provider, sessions: Sessions | None) -> Provider:
+    keeper = sessions.provider if sessions is not None else None
+    return SnapshotProvider(provider, keeper) if isinstance(keeper, SupportsBuilding) else provider
 
 
 @asynccontextmanager

@@ -15,6 +15,7 @@ class ServerName(StrEnum):
 
     CODING = "coding"
     MATH = "math"
+    SWE = "swe"
 
 
 def serve(

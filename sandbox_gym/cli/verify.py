@@ -57,7 +57,8 @@ def verify(
 ) -> None:
     """Verify rows that have a `response`, or a plain `answer` text, beside what they are judged by.
 
-    Coding rows have `verifier_metadata`, math rows `expected_answer` or `expected_result`.
+    Coding rows have `verifier_metadata`, math rows `expected_answer` or `expected_result`, SWE rows FAIL_TO_PASS and a
+    `model_patch` or a diff in the answer.
 
     Exit: 0 every row got a verdict, 1 some got none or are invalid, 2 wrong usage, 130 interrupted (OUT is
     valid as it is; --resume goes on).
@@ -110,6 +111,10 @@ class Job:
     def __post_init__(self) -> None:
         self.todo = sum(1 for _ in self.rows())
 
+    def needs_sessions(self) -> bool:
+        """Whether a row is a repository's: these are built in, and judged from, stateful sandboxes."""
+        return any(b'"FAIL_TO_PASS"' in line or b'"expected_output_json"' in line for _row, line in self.rows())
+
     def rows(self) -> Iterator[tuple[int, bytes]]:
         """The rows to verify, read as they are asked for."""
         for position, (row, line) in enumerate(lines(self.file)):
@@ -127,8 +132,9 @@ async def _run(job: Job, settings: Settings, console: Console) -> bool:
     url = settings.journal_url()
     async with nullcontext() if url is None else open_journal(url, settings) as journal:
         ledgers = {kind: Ledger(make(settings, kind), journal, settings) for kind, make in SERVERS.items()}
+        sessions = "verify" if job.needs_sessions() else ""
         return await verify_file(
-            job, lambda request: ledgers[kind_of(request.body)], lambda: _working_engine(settings), console
+            job, lambda request: ledgers[kind_of(request.body)], lambda: _working_engine(settings, sessions), console
         )
 
 
@@ -142,11 +148,11 @@ class Verifying(Protocol):
 
 
 @asynccontextmanager
-async def _working_engine(settings: Settings) -> AsyncIterator[JudgingEngine]:
+async def _working_engine(settings: Settings, sessions: str) -> AsyncIterator[JudgingEngine]:
     """An engine that has started a sandbox already. Raises ConfigurationError: better now than once a row."""
     from sandbox_gym.engine import open_engine
 
-    async with open_engine(settings) as engine:
+    async with open_engine(settings, sessions=sessions) as engine:
         try:
             await engine.check()
         except Unavailable as error:

@@ -73,8 +73,9 @@ class DockerSessions:
             raise
         return session
 
-    async def open_builder(self, limits: Limits, image: str) -> DockerSession:
-        """See `sandbox.snapshots.SupportsBuilding`. A name without a registry or tag is one of our own images."""
+    async def open_builder(self, limits: Limits, image: str, python: str = "") -> DockerSession:
+        """See `sandbox.snapshots.SupportsBuilding`. A name without a registry or tag is one of our own images, which
+        brings its Pythons; a build says so where it does not."""
         ours = "/" not in image and ":" not in image
         reference = f"{self._provider.prefix}{image}:latest" if ours else image
         box = await self._provider.start_from(reference, session=True, network=True)

@@ -81,7 +81,7 @@ class Sessions:
     """Holds sessions. Use `holding` to make one."""
 
     def __init__(self, provider: SessionProvider, folder: Path, limits: Limits, policy: Policy) -> None:
-        self._provider, self._limits, self._policy = provider, limits, policy
+        self._provider, self._limits, self._policy, self.folder = provider, limits, policy, folder
         self._sessions: OrderedDict[str, _Session] = OrderedDict()
         self._closed: OrderedDict[str, None] = OrderedDict()
         self._live = 0

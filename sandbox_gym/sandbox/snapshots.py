@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from typing import Final, Protocol, runtime_checkable
 
 from sandbox_gym.contract import Isolation, Outcome, Run
-from sandbox_gym.errors import LossEvidence, SandboxGymError
-from sandbox_gym.limits import Limits
-from sandbox_gym.sandbox.api import Box
+from sandbox_gym.errors import LossEvidence, ProviderDown, SandboxGymError
+from sandbox_gym.limits import MIB, Limits
+from sandbox_gym.sandbox.api import Box, Capability, Provider
 
 
 class SnapshotFailed(SandboxGymError):
@@ -105,6 +105,33 @@ class SnapshotBox:
         await self._close()
 
 
+SNAPSHOT_IMAGE: Final = "snapshot:"
+"""A plan's image of this beginning is a snapshot's id."""
+BOX_LIMITS: Final = Limits(scratch_bytes=2048 * MIB, scratch_inodes=400_000)
+
+
+class SnapshotProvider:
+    """A provider whose images may be snapshots of a session provider too."""
+
+    def __init__(self, provider: Provider, keeper: SupportsBuilding) -> None:
+        self._provider, self._keeper = provider, keeper
+        self.name = provider.name
+
+    async def start(self, image: str) -> Box:
+        if not image.startswith(SNAPSHOT_IMAGE):
+            return await self._provider.start(image)
+        try:
+            return await self._keeper.open_box(BOX_LIMITS, image.removeprefix(SNAPSHOT_IMAGE))
+        except NoSuchSnapshot as error:
+            raise ProviderDown(f"a plan begins from a snapshot that is gone: {error}") from error
+
+    async def doctor(self) -> Sequence[Capability]:
+        return await self._provider.doctor()
+
+    async def aclose(self) -> None:
+        await self._provider.aclose()
+
+
 BUILDER_IMAGE: Final = "swe"
 """What builders begin from where a recipe names no image: git, patch, and Pythons of several versions."""
 
@@ -113,8 +140,9 @@ BUILDER_IMAGE: Final = "swe"
 class SupportsBuilding(Protocol):
     """A session provider in whose sandboxes things can be installed, and whose snapshots can be run in directly."""
 
-    async def open_builder(self, limits: Limits, image: str) -> SessionBox:
-        """A session with the machine's network, from an image; for recipes, not for candidates. Raises ProviderDown."""
+    async def open_builder(self, limits: Limits, image: str, python: str = "") -> SessionBox:
+        """A session with the machine's network, from an image; for recipes, not for candidates. `python`: the version
+        that it must have. Raises ProviderDown, ToolchainMissing."""
         ...
 
     async def open_box(self, limits: Limits, snapshot_id: str) -> SnapshotBox:

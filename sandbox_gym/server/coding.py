@@ -52,6 +52,9 @@ class CodingResources:
         metadata = body.get("verifier_metadata")
         return metadata if isinstance(metadata, dict) else {}
 
+    async def seed(self, engine: JudgingEngine, session_id: str, row: Document) -> None:
+        """A session begins empty."""
+
     def public_tests(self, row: Document) -> Document | None:
         """`public_tests` of a row or its `verifier_metadata`; the hidden `unit_tests` are never looked at."""
         metadata = row.get("verifier_metadata")

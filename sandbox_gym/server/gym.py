@@ -127,11 +127,13 @@ class GymHost:
         if "resources_session_id" not in body:
             self._seeds.seed(cookie_id, self._resources.public_tests(body))
             _start_anew(engine, cookie_id)
+            await while_connected(request, lambda: self._resources.seed(engine, cookie_id, body))
             return reply({})
         seed = check_shape(_Seed, body)
         tests = self._resources.public_tests(seed.task_data or {})
         self._seeds.seed(cookie_id, tests, session_id=seed.resources_session_id)
         _start_anew(engine, cookie_id)
+        await while_connected(request, lambda: self._resources.seed(engine, cookie_id, seed.task_data or {}))
         return reply({"resources_session_id": seed.resources_session_id})
 
     async def close_session(self, request: Request) -> Response:

@@ -101,6 +101,9 @@ class MathResources:
         printed = _tool_text(body)
         return {**found, _TOOL_TEXT: printed} if printed else found
 
+    async def seed(self, engine: JudgingEngine, session_id: str, row: Document) -> None:
+        """A session begins empty."""
+
     def public_tests(self, row: Document) -> Document | None:
         """Math rows show none."""
         return None

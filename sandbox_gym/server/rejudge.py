@@ -99,6 +99,8 @@ async def rejudge_one(stored: Stored, servers: Mapping[str, Make]) -> Finding:
     source = stored.source
     engine = RecordEngine(stored.judgements, stored.summary.provider)
     row = dict(source.row)
+    if stored.reply.get("model_patch") is not None:  # what was taken from a session's box is on record in the reply
+        row["model_patch"] = stored.reply["model_patch"]
     request = VerifyRequest(row, source.answer, source.reasoning, row)
     try:
         settings = Settings.model_validate(dict(source.settings))

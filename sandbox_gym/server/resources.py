@@ -75,6 +75,10 @@ class ResourcesServer(Protocol):
         """What of a request describes its task, not its answer: goes on record, and names the task there."""
         ...
 
+    async def seed(self, engine: JudgingEngine, session_id: str, row: Document) -> None:
+        """Make ready what a session begins with, of the row that seeds it. Raises RequestError and Unavailable."""
+        ...
+
     def public_tests(self, row: Document) -> Document | None:
         """The tests that an agent may see, out of the row that seeds a session. Raises RequestError."""
         ...

@@ -8,6 +8,7 @@ from sandbox_gym.config import Settings
 from sandbox_gym.server.coding import CodingResources
 from sandbox_gym.server.math import MathResources
 from sandbox_gym.server.resources import ResourcesServer
+from sandbox_gym.server.swe import SweResources
 
 Make = Callable[[Settings, str], ResourcesServer]
 
@@ -20,10 +21,16 @@ def _math(settings: Settings, name: str) -> ResourcesServer:
     return MathResources(settings, name=name)
 
 
-SERVERS: Mapping[str, Make] = {"coding": _coding, "math": _math}
+def _swe(settings: Settings, name: str) -> ResourcesServer:
+    return SweResources(settings, name=name)
+
+
+SERVERS: Mapping[str, Make] = {"coding": _coding, "math": _math, "swe": _swe}
 
 
 def kind_of(row: Mapping[str, object]) -> str:
     """Which server a row is for, by its fields."""
+    if "FAIL_TO_PASS" in row or "expected_output_json" in row or isinstance(row.get("instance"), dict):
+        return "swe"
     math = row.get("expected_answer") is not None or row.get("expected_result") is not None
     return "math" if math and "verifier_metadata" not in row else "coding"

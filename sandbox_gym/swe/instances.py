@@ -18,7 +18,6 @@ import structlog
 
 from sandbox_gym.errors import BoxLost, InstanceFailed, ProviderDown
 from sandbox_gym.limits import MIB, Limits
-from sandbox_gym.sandbox.local.pythons import ready
 from sandbox_gym.sandbox.sessions import Sessions
 from sandbox_gym.sandbox.snapshots import BUILDER_IMAGE, SessionBox, SupportsBuilding
 from sandbox_gym.swe.recipes import ENVIRONMENT, REPOSITORY, BuildStep, image_steps, recipe_steps
@@ -34,6 +33,8 @@ BUILD_LIMITS: Final = Limits(
     scratch_bytes=6144 * MIB,
     scratch_inodes=600_000,
 )
+BUNDLE: Final = "/tmp/ca-bundle.crt"
+"""Of a build's box; no snapshot holds it."""
 BUILDS_AT_ONCE: Final = 2
 _SHOWN: Final = 1500
 _log = structlog.get_logger(__name__)
@@ -56,9 +57,10 @@ class Instance:
 
 
 class Instances:
-    """Builds and remembers. `folder` keeps the index; the snapshots are the session provider's."""
+    """Builds and remembers. The index is kept beside the sessions, whose provider keeps the snapshots."""
 
-    def __init__(self, sessions: Sessions, folder: Path, *, disk_bytes: int) -> None:
+    def __init__(self, sessions: Sessions, *, disk_bytes: int) -> None:
+        folder = sessions.folder.parent / "instances"
         self._sessions, self._index, self._disk_bytes = sessions, folder / "instances.json", disk_bytes
         folder.mkdir(parents=True, exist_ok=True)
         self._known = _load(self._index)
@@ -72,6 +74,10 @@ class Instances:
         used = sum(one.size_bytes for one in self._known.values())
         kept = {"kept": len(self._known), "disk_bytes": used}
         return {"built": self.built, "reused": self.reused, "evicted": self.evicted, **kept}
+
+    def of_snapshot(self, snapshot_id: str) -> Instance | None:
+        """The instance that a snapshot is."""
+        return next((one for one in self._known.values() if one.snapshot_id == snapshot_id), None)
 
     async def ensure(self, task: SweTask) -> Instance:
         """The task's instance, built unless it is kept; asked for by many at once, it is built once.
@@ -123,14 +129,13 @@ class Instances:
         if not isinstance(provider, SupportsBuilding):
             raise ProviderDown("this provider builds no instances; use local or docker")
         recipe, started = task.recipe, time.monotonic()
-        if recipe is not None and recipe.python and not recipe.base_image:
-            await anyio.to_thread.run_sync(ready, recipe.python)
         image = task.image or (recipe.base_image if recipe is not None else "") or BUILDER_IMAGE
         steps = recipe_steps(recipe, pip_settings()) if recipe is not None else image_steps(task.workdir)
         workdir = REPOSITORY if recipe is not None and recipe.source else task.workdir
         _log.info("instance_build", instance=task.instance_id, image=image)
-        box = await provider.open_builder(BUILD_LIMITS, image)
+        box = await provider.open_builder(BUILD_LIMITS, image, recipe.python if recipe is not None else "")
         try:
+            await _bring_certificates(box)
             for step in steps:
                 await _do(box, step, task.instance_id)
             commit = (
@@ -163,13 +168,28 @@ async def _do(box: SessionBox, step: BuildStep, instance_id: str) -> str:
     return text
 
 
+def _bundle() -> Path | None:
+    """The certificates that this machine's pip trusts, which may be more than an image's."""
+    named = [os.environ.get(name, "") for name in ("PIP_CERT", "REQUESTS_CA_BUNDLE", "SSL_CERT_FILE")]
+    found = [Path(name) for name in (*named, "/etc/ssl/certs/ca-certificates.crt") if name and Path(name).is_file()]
+    return found[0] if found else None
+
+
+async def _bring_certificates(box: SessionBox) -> None:
+    bundle = _bundle()
+    if bundle is not None:
+        data = await anyio.to_thread.run_sync(bundle.read_bytes)
+        reply, _ = await box.call({"op": "write", "path": BUNDLE}, data, within_s=60)
+        if reply.get("ok") is not True:
+            raise ProviderDown(f"a build's sandbox can't be written to: {str(reply.get('error'))[:200]}")
+
+
 def pip_settings() -> dict[str, str]:
     """This machine's pip settings that are not files of its own, for builds alone."""
     named = ("PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL", "PIP_TRUSTED_HOST", "HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY")
     found = {name: os.environ[name] for name in named if os.environ.get(name)}
-    bundle = Path("/etc/ssl/certs/ca-certificates.crt")
-    if bundle.exists():
-        found["PIP_CERT"] = str(bundle)
+    if _bundle() is not None:
+        found.update(dict.fromkeys(("PIP_CERT", "SSL_CERT_FILE", "REQUESTS_CA_BUNDLE"), BUNDLE))
     return {**found, "PIP_DISABLE_PIP_VERSION_CHECK": "1", "PIP_NO_CACHE_DIR": "1"}
 
 

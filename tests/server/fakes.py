@@ -57,6 +57,9 @@ class EchoResources:
         metadata = body.get("verifier_metadata")
         return metadata if isinstance(metadata, dict) else {}
 
+    async def seed(self, engine: JudgingEngine, session_id: str, row: Document) -> None:
+        """A session begins empty."""
+
     def public_tests(self, row: Document) -> Document | None:
         tests = row.get("public_tests")
         return tests if isinstance(tests, dict) else None

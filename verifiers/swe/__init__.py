@@ -12,6 +12,7 @@ from sandbox_gym.verifiers.swe.report import verdict_of
 from sandbox_gym.verifiers.swe.restore import SIGNS, RestorePlan, hook_signs, restore_plan
 from sandbox_gym.verifiers.swe.rows import parse_task
 from sandbox_gym.verifiers.swe.task import CaseStatus, Recipe, SweLimits, SweTask
+from sandbox_gym.verifiers.swe.verifier import Place, SweJob, SweVerifier, flakes, statuses
 
 __all__ = [
     "SCRUBBED",
@@ -24,16 +25,20 @@ __all__ = [
     "FileChange",
     "Grade",
     "PatchReading",
+    "Place",
     "Recipe",
     "Resolution",
     "RestorePlan",
     "RunCommand",
     "RunOptions",
     "Share",
+    "SweJob",
     "SweLimits",
     "SweTask",
+    "SweVerifier",
     "as_row_ids",
     "extract_patch",
+    "flakes",
     "grade",
     "hook_signs",
     "normalised",
@@ -44,6 +49,7 @@ __all__ = [
     "restore_plan",
     "run_command",
     "script_sources",
+    "statuses",
     "to_rerun",
     "verdict_of",
     "weak_spots",

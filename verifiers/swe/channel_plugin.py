@@ -277,7 +277,6 @@ def run():
     empty = os.open(os.devnull, os.O_RDONLY)
     os.dup2(empty, 0)
     os.close(empty)
-    sys.path[:] = [entry for entry in sys.path if entry != os.path.dirname(os.path.abspath(__file__))]
     code = (run_pytest if job["runner"] == "pytest" else run_unittest)(job, pipe)
     pipe.say(kind="end", exit_code=code)
     sys.stdout.flush()

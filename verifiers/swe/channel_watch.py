@@ -25,6 +25,7 @@ ID = 1 << 15  # characters of a test's id
 LINE = 1 << 16  # bytes read at once from the runner
 FIELDS = frozenset(["kind", "id", "status", "detail", "sign", "what", "hook", "file"])  # of its lines
 PR_SET_DUMPABLE = 4
+WITHOUT_FOLDER = "import sys; sys.path.pop(0)\n"  # -c puts the working folder first, and that is the candidate's
 
 
 class Channel:
@@ -100,11 +101,8 @@ def watch_one(job, state):
     os.set_inheritable(write_end, True)
     told = dict(job, skip=sorted(state.done), fd=write_end)
     told.pop("nonce")
-    argv = [
-        sys.executable,
-        *job["interpreter_flags"],
-        os.path.join(os.path.dirname(os.path.abspath(__file__)), job["runner_script"]),
-    ]
+    told.pop("runner_source")
+    argv = [sys.executable, *job["interpreter_flags"], "-c", WITHOUT_FOLDER + job["runner_source"]]
     runner = subprocess.Popen(
         argv, stdin=subprocess.PIPE, pass_fds=[write_end], cwd=job["workdir"], start_new_session=True
     )
@@ -172,6 +170,9 @@ def watch():
     job = json.loads(sys.stdin.buffer.read().decode("utf-8"))
     with contextlib.suppress(OSError, AttributeError):  # no libc to ask: the nonce is then as safe as its process
         ctypes.CDLL(None).prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)  # no other process of this user reads our memory or fds
+    here = os.path.dirname(os.path.abspath(__file__))
+    with open(os.path.join(here, job["runner_script"]), encoding="utf-8") as file:
+        job["runner_source"] = file.read()  # now, before a test can rewrite it for the next runner
     fd = os.dup(job["channel_fd"])  # above, closed on exec
     os.close(job["channel_fd"])
     channel = Channel(fd, job["nonce"])

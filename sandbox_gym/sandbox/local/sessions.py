@@ -24,6 +24,7 @@ from sandbox_gym.contract import Isolation, Program, Run
 from sandbox_gym.errors import BoxLost, ProviderDown
 from sandbox_gym.limits import Limits
 from sandbox_gym.sandbox.driver import WORK, Driver
+from sandbox_gym.sandbox.local import pythons
 from sandbox_gym.sandbox.local.holders import holders, work_mounts
 from sandbox_gym.sandbox.local.jail import SESSION_UID
 from sandbox_gym.sandbox.local.provider import LocalBox, LocalProvider
@@ -116,8 +117,10 @@ class LocalSessions:
         room = self._rooms.pop() if self._rooms else await self._new_room()
         return await self._open(room, limits, snapshot_id, None)
 
-    async def open_builder(self, limits: Limits, image: str) -> LocalSession:
+    async def open_builder(self, limits: Limits, image: str, python: str = "") -> LocalSession:
         """See `sandbox.snapshots.SupportsBuilding`."""
+        if python:
+            await self.in_thread(lambda: pythons.ready(python))
         if image != BUILDER_IMAGE:
             raise ProviderDown(f"provider local has no images, and {image[:200]!r} is one; use docker")
         room = await self._new_room(network=True)

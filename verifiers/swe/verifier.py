@@ -1,0 +1,223 @@
+"""The SWE verifier: a patch goes into a fresh box of its instance, the host's tests over it; results come by channel.
+
+Pure: planning and judging the same patch twice gives the same plan and the same verdict.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from importlib.resources import files
+from typing import Final
+
+from sandbox_gym.contract import (
+    Answer,
+    Outcome,
+    Plan,
+    Program,
+    Run,
+    State,
+    Status,
+    StepOutcome,
+    Verdict,
+)
+from sandbox_gym.errors import InstanceFailed
+from sandbox_gym.limits import MIB, Limits
+from sandbox_gym.verifiers.swe.channel import ChannelReport, read_channel
+from sandbox_gym.verifiers.swe.commands import RunOptions, as_row_ids, run_command, script_sources
+from sandbox_gym.verifiers.swe.diff import PatchReading, read_patch
+from sandbox_gym.verifiers.swe.grading import Grade, grade, to_rerun
+from sandbox_gym.verifiers.swe.report import verdict_of
+from sandbox_gym.verifiers.swe.restore import RestorePlan, hook_signs, restore_plan
+from sandbox_gym.verifiers.swe.task import CaseStatus, SweTask
+
+FOLDER: Final = ".verify"
+PATCH_FAILED, TESTS_FAILED, RESTORE_FAILED = 41, 42, 43
+MARGIN_S: Final = 60.0
+EMPTY: Final = "empty_patch"
+REFUSED: Final = "patch_refused"
+NOT_APPLIED: Final = "patch_does_not_apply"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a task's instance is in its box: `image` begins a box with it, `home` is a folder to work in, beside the
+    repository `workdir`, whose one commit is `commit`; `python` runs its tests."""
+
+    image: str
+    home: str
+    workdir: str
+    commit: str
+    python: str
+
+
+@dataclass(frozen=True, slots=True)
+class SweJob:
+    """A task at its place, and how to judge. `first`: how the tests ended before, where `ids` are run once more."""
+
+    task: SweTask
+    place: Place
+    ids: tuple[str, ...] = ()
+    """Which tests to run; empty: all that the verdict asks for."""
+    first: Mapping[str, CaseStatus] = field(default_factory=dict)
+    restore_config: bool = True
+    run_empty: bool = False
+    """Run the tests for an empty patch too, which is not resolved without running any."""
+    fail_on_tamper: frozenset[str] = frozenset()
+
+
+class SweVerifier:
+    """The answer's text is the patch itself; what is no UTF-8 in it is there as lone surrogates."""
+
+    def plan(self, task: SweJob, answer: Answer) -> Plan:
+        data = patch_bytes(answer.text)
+        reading = read_patch(data)
+        if _refused(data, reading) or (not data.strip() and not task.run_empty):
+            return Plan(steps=(), image=task.place.image, integrity="in_process")
+        place, limits = task.place, task.task.limits
+        folder = f"{place.home}/{FOLDER}"
+        options = RunOptions(python=place.python, folder=folder, nonce=nonce(task, data))
+        command = run_command(_placed(task), task.ids or task.task.ids, options)
+        prepare = {
+            "workdir": place.workdir,
+            "commit": place.commit,
+            "restore": _restored(task, reading).restore,
+            "watch": command.argv,
+        }
+        contents = {
+            "prepare.json": json.dumps(prepare).encode("ascii"),
+            "candidate.diff": data,
+            "tests.diff": task.task.test_patch.encode("utf-8", "surrogateescape"),
+            "prepare.py": files(__package__).joinpath("channel_prepare.py").read_bytes(),
+            **script_sources(),
+        }
+        path = f"{place.python.rpartition('/')[0]}:/usr/local/bin:/usr/bin:/bin"
+        program = Program(
+            "exec",
+            {f"{FOLDER}/{name}": content for name, content in contents.items()},
+            argv=(place.python, "-I", "-S", f"{folder}/prepare.py"),
+            env={"PATH": path, **command.env},
+            workdir=place.home,
+            captures=True,
+        )
+        run = Run("tests", program, stdin=command.stdin, limits=_limits(limits.run_time_s, limits.memory_bytes))
+        return Plan((run,), image=place.image, integrity="in_process")
+
+    def passed(self, task: SweJob, index: int, outcome: StepOutcome) -> bool:
+        return True
+
+    def judge(self, task: SweJob, answer: Answer, plan: Plan, state: State) -> Verdict:
+        """Raises InstanceFailed where the row's own tests can't be put in place."""
+        data = patch_bytes(answer.text)
+        reading = read_patch(data)
+        if problem := _refused(data, reading):
+            return Verdict(0.0, failure_reason=f"{REFUSED}: {problem}", integrity="in_process", decided_by=REFUSED)
+        outcome = state.outcomes[0] if state.outcomes else None
+        if not isinstance(outcome, Outcome):
+            return Verdict(0.0, failure_reason=EMPTY, integrity="in_process", decided_by=EMPTY)
+        return _judged(task, data, reading, outcome, state)
+
+    def report(self, task: SweJob, answer: Answer, state: State | None) -> ChannelReport | None:
+        """What came of the tests; none where none were run."""
+        outcome = state.outcomes[0] if state is not None and state.outcomes else None
+        if not isinstance(outcome, Outcome) or outcome.exit_code in (PATCH_FAILED, TESTS_FAILED, RESTORE_FAILED):
+            return None
+        return read_channel(outcome.channel, nonce(task, patch_bytes(answer.text)))
+
+    def grade_of(self, task: SweJob, answer: Answer, state: State | None) -> Grade | None:
+        """The grade of one run; none where no test was run."""
+        report = self.report(task, answer, state)
+        return grade(task.task, as_row_ids(task.task, report)) if report is not None else None
+
+    def rerun(self, task: SweJob, ids: tuple[str, ...], first: Mapping[str, CaseStatus]) -> SweJob:
+        """The job of running `ids` once more."""
+        return replace(task, ids=ids, first=first)
+
+    def flaky(self, task: SweJob, answer: Answer, state: State | None) -> list[str]:
+        """Of a rerun: the tests that passed this time."""
+        report = self.report(task, answer, state)
+        if report is None:
+            return []
+        graded = grade(task.task, task.first, rerun=as_row_ids(task.task, report))
+        return [case.test_id for case in graded.cases if case.flaky]
+
+
+def flakes(job: SweJob, report: ChannelReport) -> tuple[str, ...]:
+    """The PASS_TO_PASS to run once more."""
+    return to_rerun(job.task, as_row_ids(job.task, report))
+
+
+def statuses(job: SweJob, report: ChannelReport) -> dict[str, CaseStatus]:
+    """How the tests ended, under the row's ids."""
+    return as_row_ids(job.task, report)
+
+
+def patch_bytes(text: str) -> bytes:
+    return text.encode("utf-8", "surrogateescape")
+
+
+def _refused(data: bytes, reading: PatchReading) -> str:
+    """Why a patch is not applied at all; an empty one is another matter."""
+    return reading.problem if data.strip() else ""
+
+
+def nonce(job: SweJob, patch: bytes) -> str:
+    """Of the hidden tests, which no candidate has seen, and of the patch."""
+    secret = hashlib.sha256(job.task.test_patch.encode("utf-8", "surrogatepass"))
+    secret.update("\0".join(job.task.ids).encode("utf-8", "surrogatepass"))
+    secret.update(patch + repr(job.ids).encode("utf-8", "surrogatepass"))
+    return secret.hexdigest()[:32]
+
+
+def _placed(job: SweJob) -> SweTask:
+    return replace(job.task, workdir=job.place.workdir)
+
+
+def _restored(job: SweJob, reading: PatchReading) -> RestorePlan:
+    return restore_plan(job.task, reading.changes, restore_config=job.restore_config)
+
+
+def _limits(run_time_s: float, memory_bytes: int) -> Limits:
+    wall_s = run_time_s + MARGIN_S
+    return Limits(
+        cpu_time_s=8 * wall_s,
+        wall_time_s=wall_s,
+        memory_bytes=memory_bytes,
+        processes=512,
+        open_files=4096,
+        file_bytes=512 * MIB,
+        scratch_bytes=1024 * MIB,
+        scratch_inodes=200_000,
+    )
+
+
+def _judged(job: SweJob, data: bytes, reading: PatchReading, outcome: Outcome, state: State) -> Verdict:
+    if outcome.exit_code == PATCH_FAILED:
+        shown = outcome.stdout[-400:].decode("utf-8", "replace").strip()
+        reason = f"{NOT_APPLIED}: {shown}"
+        return Verdict(
+            0.0, failure_reason=reason, integrity="in_process", isolation=state.isolation, provider=state.provider,
+            decided_by=NOT_APPLIED,
+        )  # fmt: skip
+    if outcome.exit_code in (TESTS_FAILED, RESTORE_FAILED) or outcome.status is Status.START_ERROR:
+        shown = (outcome.stdout or outcome.detail.encode())[-400:].decode("utf-8", "replace").strip()
+        raise InstanceFailed(f"the tests of {job.task.instance_id} can't be put in place: {shown}")
+    report = read_channel(outcome.channel, nonce(job, data))
+    after = as_row_ids(job.task, report)
+    rerun = after if job.first else None
+    graded = grade(job.task, job.first or after, rerun=rerun)
+    signs = {
+        **_restored(job, reading).signs,
+        **report.signs,
+        **hook_signs(reading.changes, report.hooks, job.place.workdir),
+        **{name: "during the tests" for name in outcome.tamper if ":" not in name},
+    }
+    verdict = verdict_of(graded, cases=report.cases, signs=signs, fail_on_tamper=job.fail_on_tamper)
+    return _costed(verdict, outcome, state)
+
+
+def _costed(verdict: Verdict, outcome: Outcome, state: State) -> Verdict:
+    by = "tests" if outcome.status in (Status.OK, Status.RUNTIME_ERROR) else outcome.status.value
+    return replace(verdict, isolation=state.isolation, provider=state.provider, decided_by=by)
