@@ -26,14 +26,18 @@ GONE: Final = "variables are gone"
 PYTHON_RESET: Final = "[a new Python was started; variables of the earlier one are gone]\n"
 
 
-class _Bash(BaseModel):
+class Bash(BaseModel):
+    """Run a command in the session's shell, which keeps its folder, variables and background jobs between calls."""
+
     model_config = ConfigDict(extra="ignore")
 
     command: str
     timeout_s: float = Field(60.0, gt=0, le=3600)
 
 
-class _Python(BaseModel):
+class Python(BaseModel):
+    """Run a cell in the session's Python, which keeps its names between calls; a last expression is shown."""
+
     model_config = ConfigDict(extra="ignore")
 
     code: str
@@ -42,7 +46,7 @@ class _Python(BaseModel):
 
 async def bash(engine: JudgingEngine, call: ToolCall) -> Document:
     """POST /bash {command, timeout_s?}: what the session's shell printed, its exit code and where it stands now."""
-    wanted = check_shape(_Bash, call.arguments)
+    wanted = check_shape(Bash, call.arguments)
     answer = await _call(engine, call, "bash", wanted.command, wanted.timeout_s)
     reply = answer.reply
     _refused(answer, "command")
@@ -121,7 +125,7 @@ def _ended(status: str, timeout_s: float, *, rolled_back: bool) -> str:
 
 async def python(engine: JudgingEngine, call: ToolCall) -> Document:
     """POST /python {code, timeout_s?}: what a cell printed, its last expression's value with it, and its traceback."""
-    wanted = check_shape(_Python, call.arguments)
+    wanted = check_shape(Python, call.arguments)
     cell = await run_cell(engine, call, wanted.code, wanted.timeout_s)
     return {
         "output": cell.output,

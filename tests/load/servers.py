@@ -35,9 +35,12 @@ class ServerProcess:
         port: int = 0,
         settings: Mapping[str, str] | None = None,
         server: str = "coding",
+        module: str = "",
     ) -> None:
+        """`module`: one that serves by itself, given provider and port, instead of the command."""
         self._log = folder / f"server-{time.monotonic_ns()}.log"
-        command = [sys.executable, "-m", "sandbox_gym", "serve", server, "--port", str(port), "--provider", provider]
+        serve = ["sandbox_gym", "serve", server, "--port", str(port), "--provider", provider]
+        command = [sys.executable, "-m", *([module, provider, str(port)] if module else serve)]
         environment = {
             **os.environ,
             "NO_COLOR": "1",

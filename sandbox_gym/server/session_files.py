@@ -1,0 +1,112 @@
+"""Tools for programs that drive a session from outside: a command beside the shell, files as bytes.
+
+What agents of the field are built on (sandbox_gym/agents); a model is better served by bash and the editor's tools.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from typing import Annotated, Final, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+
+from sandbox_gym.errors import RequestError
+from sandbox_gym.limits import MIB
+from sandbox_gym.server.resources import JudgingEngine, ToolCall
+from sandbox_gym.server.session_box import SessionBox, encoded, place, script
+from sandbox_gym.server.wire import Document, check_shape
+
+HOME: Final = "/workspace"
+MAX_ARGUMENTS: Final = 100_000
+MAX_STREAM: Final = 7 * MIB
+"""Two streams and their account fit in one read."""
+Encoding = Literal["utf-8", "base64"]
+_Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
+
+
+class _Exec(BaseModel):
+    model_config = ConfigDict(extra="ignore")
+
+    command: str | list[str]
+    stdin: str = ""
+    cwd: str = HOME
+    env: dict[_Name, str] = Field(default_factory=dict)
+    timeout_s: float = Field(60.0, gt=0, le=3600)
+    output_bytes: int = Field(64 * 1024, ge=2, le=MAX_STREAM)
+    encoding: Encoding = "utf-8"
+
+
+class _Read(BaseModel):
+    model_config = ConfigDict(extra="ignore")
+
+    path: str
+    encoding: Encoding = "utf-8"
+
+
+class _Write(BaseModel):
+    model_config = ConfigDict(extra="ignore")
+
+    path: str
+    content: str
+    encoding: Encoding = "utf-8"
+
+
+async def exec_command(engine: JudgingEngine, call: ToolCall) -> Document:
+    """POST /exec {command, stdin?, cwd?, env?, timeout_s?, output_bytes?, encoding?}: one command beside the shell.
+
+    A string is for bash, a list is argv. `encoding` is how `stdin` comes and both streams go back.
+    """
+    wanted = check_shape(_Exec, call.arguments)
+    argv = ["bash", "-c", wanted.command] if isinstance(wanted.command, str) else wanted.command
+    texts = [*argv, *wanted.env.values()]
+    if not argv or sum(len(encoded(text, "command")) for text in texts) > MAX_ARGUMENTS or "\0" in "".join(texts):
+        remedy = f"send one to {MAX_ARGUMENTS} bytes of arguments and variables, without NUL; longer ones by write_file"
+        raise RequestError("command", "is empty, too long, or holds NUL", remedy)
+    box = SessionBox(engine, call)
+    ran = await box.run(
+        script(argv, place(HOME, wanted.cwd, "cwd"), wanted.env),
+        timeout_s=wanted.timeout_s,
+        stdin=_bytes(wanted.stdin, wanted.encoding, "stdin"),
+        stdout_bytes=wanted.output_bytes,
+        stderr_bytes=wanted.output_bytes,
+    )
+    return {
+        "stdout": _text(ran.stdout, wanted.encoding),
+        "stderr": _text(ran.stderr, wanted.encoding),
+        "stdout_cut_bytes": ran.stdout_cut_bytes,
+        "stderr_cut_bytes": ran.stderr_cut_bytes,
+        "exit_code": ran.exit_code,
+        "timed_out": ran.timed_out,
+        "state_lost": box.restored,
+    }
+
+
+async def read_file(engine: JudgingEngine, call: ToolCall) -> Document:
+    """POST /read_file {path, encoding?}: a file of at most 16 MiB, whole."""
+    wanted = check_shape(_Read, call.arguments)
+    box = SessionBox(engine, call)
+    data = await box.read(place(HOME, wanted.path))
+    return {"content": _text(data, wanted.encoding), "size_bytes": len(data), "state_lost": box.restored}
+
+
+async def write_file(engine: JudgingEngine, call: ToolCall) -> Document:
+    """POST /write_file {path, content, encoding?}: at most 16 MiB; folders are made."""
+    wanted = check_shape(_Write, call.arguments)
+    box = SessionBox(engine, call)
+    data = _bytes(wanted.content, wanted.encoding, "content")
+    await box.write(place(HOME, wanted.path), data)
+    return {"size_bytes": len(data), "state_lost": box.restored}
+
+
+def _bytes(text: str, encoding: Encoding, field: str) -> bytes:
+    if encoding == "utf-8":
+        return encoded(text, field)
+    try:
+        return base64.b64decode(text, validate=True)
+    except (ValueError, binascii.Error):
+        raise RequestError(field, "is no base64", "send base64, or encoding utf-8") from None
+
+
+def _text(data: bytes, encoding: Encoding) -> str:
+    return base64.b64encode(data).decode() if encoding == "base64" else data.decode("utf-8", "replace")

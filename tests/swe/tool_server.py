@@ -1,0 +1,55 @@
+"""A resources server that has nothing but the tools: python -m tests.swe.tool_server PROVIDER PORT."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+
+from pydantic import BaseModel
+
+from sandbox_gym.config import Settings
+from sandbox_gym.engine import ANYONE, Caller
+from sandbox_gym.errors import RequestError
+from sandbox_gym.server.launch import serve
+from sandbox_gym.server.resources import JudgingEngine, Tool
+from sandbox_gym.server.session_tools import python
+from sandbox_gym.server.swe_arguments import ARGUMENTS
+from sandbox_gym.server.swe_tools import SweTools
+from sandbox_gym.server.wire import Document, VerifyFields, VerifyRequest
+
+WORKDIR = "/workspace/repo"
+BASE = "refs/sandbox-gym/base"
+TEST_COMMAND = "python3 -m unittest -v {test_ids}"
+
+
+class ToolsOnly:
+    """No task, no verdict."""
+
+    name = kind = "tools"
+
+    def __init__(self) -> None:
+        self._tools = SweTools(WORKDIR, BASE, TEST_COMMAND, test_timeout_s=20)
+
+    @property
+    def tools(self) -> Mapping[str, Tool]:
+        return {**self._tools.tools, "python": python}
+
+    @property
+    def tool_arguments(self) -> Mapping[str, type[BaseModel]]:
+        return ARGUMENTS
+
+    def row(self, body: Document) -> Document:
+        return {}
+
+    def public_tests(self, row: Document) -> Document | None:
+        return None
+
+    async def verify(self, engine: JudgingEngine, request: VerifyRequest, caller: Caller = ANYONE) -> VerifyFields:
+        raise RequestError("body", "has nothing to verify", "use the tools")
+
+    def aggregate(self, verify_responses: list[Document]) -> Document:
+        return {}
+
+
+if __name__ == "__main__":
+    serve(ToolsOnly(), Settings.model_validate({"provider": sys.argv[1], "port": int(sys.argv[2]), "journal": "off"}))
