@@ -189,13 +189,13 @@ class SweResources:
         """
         given = request.body.get("model_patch")
         if isinstance(given, str):
-            return normalised(given).data.decode("utf-8", "surrogateescape") if given.strip() else given
+            return normalised(given)
         if given is not None:
             raise RequestError("model_patch", f"is a {type(given).__name__}", "give a diff as a string")
         if self._instance_of_session(engine, request.session_id):
             return await self._session_patch(engine, request.session_id)
         found = extract_patch(request.output_text)
-        return found.data.decode("utf-8", "surrogateescape") if found is not None else None
+        return found.text if found is not None else None
 
     def _instance_of_session(self, engine: JudgingEngine, session_id: str) -> bool:
         return bool(session_id) and engine.sessions is not None and engine.sessions.base_of(session_id) is not None

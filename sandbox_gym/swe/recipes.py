@@ -73,6 +73,7 @@ def _clean() -> str:
     """What installing left in and beside the repository's own files is no part of anybody's patch."""
     return (
         f"cd {REPOSITORY} && git {_AUTHOR} commit -q -a --amend --no-edit && git gc -q --prune=now"
+        f" && printf '%s\\n' __pycache__/ '*.pyc' .pytest_cache/ >> .git/info/exclude"
         f" && git ls-files --others --exclude-standard | sed 's#^#/#' >> .git/info/exclude"
         f" && find {WORK} -name __pycache__ -type d -prune -exec rm -rf {{}} +; rm -rf ~/.cache /tmp/*; true"
     )

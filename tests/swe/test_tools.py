@@ -204,12 +204,13 @@ def test_commands_beside_the_shell(agent: Agent) -> None:
     raw = agent.json("exec", command="printf '\\377\\0'", encoding="base64")["stdout"]
     assert base64.b64decode(raw) == b"\xff\0"
     assert agent.sh("echo $x; pwd; ls -a /tmp | grep -c '^.sg' || true").endswith("/\n0\n")
-    for wrong in (
+    refused: tuple[dict[str, object], ...] = (
         {"command": []},
         {"command": "a\0"},
         {"command": "x" * 200_000},
         {"command": "x", "env": {"a b": ""}},
-    ):
+    )
+    for wrong in refused:
         agent.refused("exec", **wrong)
 
 

@@ -41,6 +41,9 @@ class ToolsOnly:
     def row(self, body: Document) -> Document:
         return {}
 
+    async def seed(self, engine: JudgingEngine, session_id: str, row: Document) -> None:
+        """Nothing."""
+
     def public_tests(self, row: Document) -> Document | None:
         return None
 
