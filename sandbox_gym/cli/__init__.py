@@ -22,6 +22,8 @@ from sandbox_gym.cli.packages import import_package as _import_package
 from sandbox_gym.cli.pool import pool as _pool
 from sandbox_gym.cli.rejudge import rejudge as _rejudge
 from sandbox_gym.cli.serve import serve as _serve
+from sandbox_gym.cli.swe import images as _images
+from sandbox_gym.cli.swe import swe as _swe
 from sandbox_gym.cli.verdicts import verdicts as _verdicts
 from sandbox_gym.cli.verify import verify as _verify
 from sandbox_gym.errors import ConfigurationError
@@ -31,6 +33,8 @@ _app.command()(_verify)
 _app.command()(_doctor)
 _app.command()(_serve)
 _app.add_typer(_pool)
+_app.add_typer(_swe)
+_app.add_typer(_images)
 _app.command()(_verdicts)
 _app.command()(_rejudge)
 _app.command()(_export)

@@ -30,7 +30,7 @@ def as_request(row: int, line: bytes) -> Document:
     """
     body = loads(line)
     if "response" not in body:
-        answer = body.get("answer")
+        answer = body.get("answer", "" if "model_patch" in body else None)
         if not isinstance(answer, str):
             raise RequestError("response", "is missing", "give the row a response, or an answer text")
         body["response"] = _response(row, answer)

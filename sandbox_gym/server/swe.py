@@ -111,7 +111,7 @@ class SweResources:
         """A session at the row's base commit: one commit, no network. Raises RequestError and Unavailable."""
         if not row:
             return
-        task = parse_task(row, limits=self._limits)
+        task = self.task(row)
         instance = await self.instances(engine).ensure(task)
         assert engine.sessions is not None
         engine.sessions.begin(session_id, instance.snapshot_id)
@@ -140,17 +140,25 @@ class SweResources:
         return None
 
     async def verify(self, engine: JudgingEngine, request: VerifyRequest, caller: Caller = ANYONE) -> VerifyFields:
-        task = parse_task(request.body, limits=self._limits)
+        task = self.task(request.body)
         patch = await self._patch(engine, request)
         if patch is None:
             return SweFields(reward=0.0, instance_id=task.instance_id, failure_reason="no_patch")
-        job = SweJob(
+        return await self._judged(engine, await self.job(engine, request.body), Answer(patch), caller)
+
+    def task(self, row: Document) -> SweTask:
+        """Raises RequestError."""
+        return parse_task(row, limits=self._limits)
+
+    async def job(self, engine: JudgingEngine, row: Document) -> SweJob:
+        """A row at its place, which is built unless it is there. Raises RequestError and Unavailable."""
+        task = self.task(row)
+        return SweJob(
             task,
             await self._place(engine, task),
             restore_config=self._restore_config,
             fail_on_tamper=self._fail_on_tamper,
         )
-        return await self._judged(engine, job, Answer(patch), caller)
 
     async def _judged(self, engine: JudgingEngine, job: SweJob, answer: Answer, caller: Caller) -> SweFields:
         verifier, task = SweVerifier(), job.task

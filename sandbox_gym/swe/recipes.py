@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from sandbox_gym.errors import RequestError
 from sandbox_gym.sandbox.driver import WORK
 from sandbox_gym.sandbox.local.pythons import in_box
 from sandbox_gym.verifiers.swe import Recipe
@@ -32,6 +33,9 @@ class BuildStep:
 
 def recipe_steps(recipe: Recipe, pip: Mapping[str, str]) -> tuple[BuildStep, ...]:
     """The steps for a recipe. `pip`: settings of this machine's pip, given to each command and kept nowhere."""
+    if recipe.system_packages:
+        remedy = "name a base_image that has them"
+        raise RequestError("environment.system_packages", "can't be installed: builds have no root", remedy)
     settings = " ".join(f"{name}={shlex.quote(value)}" for name, value in {**recipe.env, **pip}.items())
     inside = f"cd {REPOSITORY} && export PATH={ENVIRONMENT}/bin:$PATH"
     python = f"{settings} {ENVIRONMENT}/bin/python -m pip --no-input install --no-cache-dir -q"

@@ -35,11 +35,18 @@ def cache_folder() -> Path:
 
 def in_box(version: str) -> str:
     """The interpreter's path in a box; Debian's own where no version is asked for."""
+    version = minor(version)
     return f"{PLACE}/{version}/bin/python{version}" if version else "/usr/bin/python3"
+
+
+def minor(version: str) -> str:
+    """`3.12` of `3.12.1`."""
+    return ".".join(version.split(".")[:2])
 
 
 def ready(version: str, folder: Path | None = None) -> Path:
     """A copy of Python `version` ("3.12"), made unless it is there. Blocking. Raises ToolchainMissing."""
+    version = minor(version)
     if not _VERSION.fullmatch(version):
         raise ToolchainMissing(f"Python {version[:20]!r} is no version such as 3.12")
     target = (folder or cache_folder()) / version

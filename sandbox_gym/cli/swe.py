@@ -1,0 +1,166 @@
+"""`sandbox-gym swe validate` and `sandbox-gym images prefetch`: repositories, before anybody trains on them."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import anyio
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from sandbox_gym.cli.rows import lines
+from sandbox_gym.cli.settings import settings_with
+from sandbox_gym.config import Settings
+from sandbox_gym.engine import Engine, open_engine
+from sandbox_gym.errors import RequestError, Unavailable
+from sandbox_gym.server.wire import Document, loads
+from sandbox_gym.swe.validate import Validation, validate
+
+if TYPE_CHECKING:
+    from sandbox_gym.server.swe import SweResources
+
+swe = typer.Typer(name="swe", no_args_is_help=True, help="Rows of repositories.")
+images = typer.Typer(name="images", no_args_is_help=True, help="What repositories are begun from.")
+RowsArgument = Annotated[Path, typer.Argument(exists=True, dir_okay=False, readable=True, help="Rows, one a line.")]
+ProviderOption = Annotated[str | None, typer.Option(help="Sandbox provider: local or docker.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="One JSON object a row on stdout.")]
+
+
+@swe.callback()
+def _swe() -> None:
+    """Rows of repositories."""
+
+
+@images.callback()
+def _images() -> None:
+    """What repositories are begun from."""
+
+
+@swe.command("validate")
+def validate_rows(
+    file: RowsArgument,
+    provider: ProviderOption = None,
+    runs: Annotated[int, typer.Option(min=1, help="How often each patch is run: flakes show.")] = 2,
+    as_json: JsonOption = False,
+) -> None:
+    """Run each row's own patch and an empty one: the first must resolve, the second not, and tests must not flake.
+
+    Exit: 0 every row is sound, 1 some are not, 2 wrong usage.
+    """
+    from sandbox_gym.server.swe import SweResources  # a server's imports cost time that `--help` needn't pay
+
+    settings = settings_with({"provider": provider})
+    found: list[Validation] = []
+    resources = SweResources(settings)
+
+    async def one(engine: Engine, row: Document) -> None:
+        finding = await _validated(engine, resources, row, runs)
+        found.append(finding)
+        if as_json:
+            sys.stdout.write(json.dumps({**asdict(finding), "sound": finding.sound}) + "\n")
+            sys.stdout.flush()
+
+    anyio.run(_each, file, settings, "verify", one)
+    if not as_json:
+        Console().print(_table(found))
+    raise typer.Exit(0 if all(each.sound for each in found) else 1)
+
+
+@images.command()
+def prefetch(
+    file: RowsArgument,
+    provider: ProviderOption = None,
+    store: Annotated[
+        str, typer.Option("--for", help="Whose instances: `verify` (the command), or a server's name and port.")
+    ] = "swe-8080",
+    as_json: JsonOption = False,
+) -> None:
+    """Build each row's instance now, so that nobody waits for it later. The server must not be running meanwhile.
+
+    Exit: 0 every instance is there, 1 some could not be built, 2 wrong usage.
+    """
+    from sandbox_gym.server.swe import SweResources
+
+    settings = settings_with({"provider": provider})
+    failed, console, resources = 0, Console(), SweResources(settings)
+
+    async def one(engine: Engine, row: Document) -> None:
+        nonlocal failed
+        try:
+            built = await resources.instances(engine).ensure(resources.task(row))
+        except (RequestError, Unavailable) as error:
+            failed += 1
+            shown: Document = {"instance_id": row.get("instance_id"), "error": str(error)}
+        else:
+            seconds, size = round(built.build_s, 1), built.size_bytes
+            shown = {"instance_id": row.get("instance_id"), "key": built.key, "bytes": size, "build_s": seconds}
+        if as_json:
+            sys.stdout.write(json.dumps(shown) + "\n")
+            sys.stdout.flush()
+        else:
+            console.print(escape(", ".join(f"{name} {value}" for name, value in shown.items())), highlight=False)
+
+    anyio.run(_each, file, settings, store, one)
+    raise typer.Exit(1 if failed else 0)
+
+
+async def _validated(engine: Engine, resources: SweResources, row: Document, runs: int) -> Validation:
+    name = str(row.get("instance_id"))[:200]
+    try:
+        job = replace(await resources.job(engine, row), run_empty=True)
+    except (RequestError, Unavailable) as error:
+        return Validation(name, str(error)[:500])
+    return await validate(engine, job, runs=runs)
+
+
+async def _each(file: Path, settings: Settings, store: str, do: Callable[[Engine, Document], Awaitable[None]]) -> None:
+    """Row by row, `settings.boxes` halves at once."""
+    async with open_engine(settings, sessions=store) as engine, _limited(max(1, settings.boxes // 2)) as start:
+        for _number, line in lines(file):
+            row = loads(line)
+            await start(lambda row=row: do(engine, row))  # type: ignore[misc]
+
+
+@asynccontextmanager
+async def _limited(count: int) -> AsyncIterator[Callable[[Callable[[], Awaitable[None]]], Awaitable[None]]]:
+    """Starts tasks, at most `count` at once."""
+    slots = anyio.Semaphore(count)
+
+    async def run(work: Callable[[], Awaitable[None]]) -> None:
+        try:
+            await work()
+        finally:
+            slots.release()
+
+    async with anyio.create_task_group() as tasks:
+
+        async def start(work: Callable[[], Awaitable[None]]) -> None:
+            await slots.acquire()
+            tasks.start_soon(run, work)
+
+        yield start
+
+
+def _table(found: list[Validation]) -> Table:
+    table = Table(title=f"{len(found)} rows, {sum(each.sound for each in found)} sound", title_justify="left")
+    table.add_column("instance", overflow="fold", min_width=24)
+    for column in ("own patch", "empty patch", "weak", "flaky", "s", ""):
+        table.add_column(column, overflow="fold")
+    for each in sorted(found, key=lambda one: one.instance_id):
+        if each.problem:
+            table.add_row(escape(each.instance_id), "-", "-", "-", "-", "-", f"[yellow]{escape(each.problem[:200])}[/]")
+            continue
+        gold = "[green]resolves[/]" if each.gold_resolves else "[red]does not[/]"
+        empty = "[red]resolves[/]" if each.empty_resolves else "[green]does not[/]"
+        remark = escape(each.gold_reason[:200] or ", ".join((*each.weak, *each.flaky))[:200])
+        counts = (str(len(each.weak)), str(len(each.flaky)), f"{each.gold_s:.1f}")
+        table.add_row(escape(each.instance_id), gold, empty, *counts, remark)
+    return table

@@ -1,0 +1,80 @@
+"""Whether a row can be trained on: its own fix resolves it, an empty patch does not, and its tests do not flake."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+from sandbox_gym.contract import Answer, State, Verdict
+from sandbox_gym.engine import Engine
+from sandbox_gym.errors import RequestError, Unavailable
+from sandbox_gym.verifiers.swe import CaseStatus, SweJob, SweVerifier, statuses, weak_spots
+
+MAX_NAMED = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Validation:
+    """One row's finding. `problem`: why nothing more is known."""
+
+    instance_id: str
+    problem: str = ""
+    gold_resolves: bool = False
+    empty_resolves: bool = False
+    gold_reason: str = ""
+    weak: tuple[str, ...] = ()
+    """Tests whose status before any patch is not what their list says."""
+    flaky: tuple[str, ...] = ()
+    """Tests that ended differently in runs of the same patch."""
+    signs: tuple[str, ...] = ()
+    """Signs of tampering that the row's own fix gives."""
+    gold_s: float = 0.0
+    """Seconds of one verify of the fix, the median."""
+
+    @property
+    def sound(self) -> bool:
+        return not (self.problem or self.empty_resolves or self.weak or self.flaky) and self.gold_resolves
+
+
+async def validate(engine: Engine, job: SweJob, *, runs: int) -> Validation:
+    """Run the empty patch and the row's own, `runs` times each; the job must have the empty one run. Never raises
+    RequestError or Unavailable."""
+    task = job.task
+    if not task.patch:
+        return Validation(task.instance_id, "the row has no patch of its own")
+    try:
+        before = [await _ran(engine, job, "") for _ in range(runs)]
+        after = [await _ran(engine, job, task.patch) for _ in range(runs)]
+    except (RequestError, Unavailable) as error:
+        return Validation(task.instance_id, str(error)[:500])
+    bad = next((verdict for verdict, _, _ in after if verdict.reward != 1.0), None)
+    return Validation(
+        task.instance_id,
+        gold_resolves=bad is None,
+        empty_resolves=any(verdict.reward == 1.0 for verdict, _, _ in before),
+        gold_reason=bad.failure_reason if bad is not None else "",
+        weak=tuple(weak_spots(task, before[0][1]))[:MAX_NAMED],
+        flaky=_flaky([found for _, found, _ in before], [found for _, found, _ in after]),
+        signs=after[0][0].tamper,
+        gold_s=sorted(seconds for _, _, seconds in after)[len(after) // 2],
+    )
+
+
+async def _ran(engine: Engine, job: SweJob, patch: str) -> tuple[Verdict, dict[str, CaseStatus], float]:
+    verifier, answer, started = SweVerifier(), Answer(patch), time.monotonic()
+    verdict, _plan, state = await engine.judged(verifier, job, answer)
+    return verdict, _statuses(verifier, job, answer, state), time.monotonic() - started
+
+
+def _statuses(verifier: SweVerifier, job: SweJob, answer: Answer, state: State | None) -> dict[str, CaseStatus]:
+    report = verifier.report(job, answer, state)
+    return statuses(job, report) if report is not None else {}
+
+
+def _flaky(*series: list[dict[str, CaseStatus]]) -> tuple[str, ...]:
+    found: dict[str, None] = {}
+    for runs in series:
+        for test in {test for run in runs for test in run}:
+            if len({run.get(test) for run in runs}) > 1:
+                found[test] = None
+    return tuple(sorted(found))[:MAX_NAMED]
