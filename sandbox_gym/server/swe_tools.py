@@ -64,7 +64,7 @@ class SweTools:
         try:
             data = await box.read(path)
         except FileProblem as error:
-            if error.code != "EINVAL":
+            if error.code != "EISDIR":
                 raise
             return _told(box, await self._folder(box, path, wanted))
         if b"\0" in data[:65536]:
