@@ -1,8 +1,8 @@
 """The work of an agent as a patch: everything in its session's repository that differs from the base commit.
 
 Untracked files and what the agent committed belong to it. What running tests leaves, bytecode and pytest's cache, does
-not, unless it was committed. git runs in the box, on the candidate's own repository, so nothing is believed of the patch
-but that the candidate hands it in.
+not, unless it was committed. git runs in the box, on the candidate's own repository, so nothing is believed of the
+patch but that the candidate hands it in.
 """
 
 from __future__ import annotations

@@ -51,7 +51,8 @@ def test_a_file_is_viewed_with_line_numbers(agent: Agent) -> None:
     assert "ENOENT" in agent.refused("view", path="missing.py")["problem"]
     assert agent.refused("view", path="calc.py", view_range=[7, 9])["problem"].endswith("the file has 6 lines")
     by_path: list[dict[str, object]] = [{"path": ""}, {"path": "a\0b"}, {"path": 3}, {}]
-    for wrong in (*by_path, {"path": "calc.py", "view_range": ["1", 2]}):
+    by_path.append({"path": "calc.py", "view_range": ["1", 2]})
+    for wrong in by_path:
         assert agent.refused("view", **wrong)["field"].startswith(("path", "view_range"))
 
 
@@ -205,8 +206,8 @@ def test_commands_beside_the_shell(agent: Agent) -> None:
     raw = agent.json("exec", command="printf '\\377\\0'", encoding="base64")["stdout"]
     assert base64.b64decode(raw) == b"\xff\0"
     assert agent.sh("echo $x; pwd; ls -a /tmp | grep -c '^.sg' || true").endswith("/\n0\n")
-    wrongs: list[dict[str, object]] = [{"command": []}, {"command": "a\0"}, {"command": "x" * 200_000}]
-    for wrong in (*wrongs, {"command": "x", "env": {"a b": ""}}):
+    wrongs: list[dict[str, object]] = [{"command": []}, {"command": "a\0"}, {"command": "x" * 4_000_000}]
+    for wrong in [*wrongs, dict[str, object](command="x", env={"a b": ""})]:
         agent.refused("exec", **wrong)
 
 
