@@ -1,4 +1,4 @@
-"""inspect_ai's sandbox environment on our sandboxes: `sandbox="sandbox_gym"`, or `("sandbox_gym", URL)`.
+"""inspect_ai's sandbox environment on our sandboxes: `sandbox="sandbox_gym"`, or `("sandbox_gym", "config.yaml")`.
 
 Registered by entry point. The contract is inspect_ai's, told in SandboxEnvironment's docstrings; errors are mapped.
 """
@@ -11,8 +11,10 @@ import posixpath
 import secrets
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Final, Literal, overload
 
+import yaml
 from inspect_ai.util import (
     ExecResult,
     OutputLimitExceededError,
@@ -191,11 +193,11 @@ class SandboxGymSandbox(SandboxEnvironment):
 
 
 def _config(config: SandboxEnvironmentConfigType | None) -> SandboxGymConfig:
-    """A configuration, a server's URL, or nothing, which is the server that the environment names."""
-    if config is None or config == "":
+    """A configuration, a YAML file with one, or nothing, which is the server that the environment names."""
+    if config is None:
         return SandboxGymConfig()
     if isinstance(config, str):
-        return SandboxGymConfig(url=config)
+        return SandboxGymConfig.model_validate(yaml.safe_load(Path(config).read_text("utf-8")) or {})
     return config if isinstance(config, SandboxGymConfig) else SandboxGymConfig.model_validate(config.model_dump())
 
 

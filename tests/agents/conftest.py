@@ -1,4 +1,4 @@
-"""Servers for agents of the field. Their packages are the extra `agents`; `make test-agents` installs it and runs these."""
+"""Servers for agents of the field. Their packages are the extra `agents`: `make test-agents` installs it first."""
 
 from __future__ import annotations
 

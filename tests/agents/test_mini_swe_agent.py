@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import httpx2 as httpx
 import pytest
 from minisweagent.agents.default import DefaultAgent
 from minisweagent.environments import get_environment
@@ -24,15 +25,14 @@ CLASS = "sandbox_gym.agents.mini_swe_agent.SandboxGymEnvironment"
 @pytest.fixture
 def environment(server: ServerProcess) -> Iterator[Any]:
     """Made as mini-swe-agent makes it, from a configuration."""
-    made = get_environment({"environment_class": CLASS, "url": server.url, "env": {"PAGER": "cat"}})
+    made: Any = get_environment({"environment_class": CLASS, "url": server.url, "env": {"PAGER": "cat"}})
     yield made
     made.cleanup()
 
 
-def sessions(server: ServerProcess) -> int:
-    found: list[int] = []
-    server.wait_for(lambda health: found.append(health["sessions"]["closed"]) is None)
-    return found[-1]
+def closed_sessions(server: ServerProcess) -> int:
+    closed: int = httpx.get(f"{server.url}/health", timeout=30).json()["sessions"]["closed"]
+    return closed
 
 
 def test_a_scripted_agent_mends_a_bug_and_submits_the_diff(environment: Any, tmp_path: Path) -> None:
@@ -45,7 +45,7 @@ def test_a_scripted_agent_mends_a_bug_and_submits_the_diff(environment: Any, tmp
     ]
     outputs = [make_output("next", [{"command": command}]) for command in script]
     agent = DefaultAgent(
-        DeterministicModel(outputs=outputs),
+        DeterministicModel(outputs=outputs),  # type: ignore[no-untyped-call, unused-ignore]
         environment,
         system_template="You are on {{system}} {{machine}}, in {{cwd}}.",
         instance_template="{{task}}",
@@ -94,12 +94,12 @@ def test_a_token_is_sent_and_never_told(
 
 
 def test_an_environment_nobody_cleans_up_is_closed_with_its_object(server: ServerProcess) -> None:
-    before = sessions(server)
+    before = closed_sessions(server)
     made = SandboxGymEnvironment(url=server.url)
     made.execute({"command": "true"})
     del made
     gc.collect()
-    assert sessions(server) == before + 1
+    assert closed_sessions(server) == before + 1
 
 
 def test_a_server_that_is_not_there_is_no_output_of_a_command() -> None:
