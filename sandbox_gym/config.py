@@ -123,6 +123,9 @@ class Settings(BaseSettings):
     snapshot_disk_mb: int = Field(8192, ge=1)
     """Disk for all snapshots, in MiB."""
 
+    expose_tools_over_mcp: bool = False
+    """Serve the tools at /mcp too, as NeMo Gym's setting of that name; needs the extra `mcp`."""
+
     host: str = "127.0.0.1"
     port: int = Field(8080, ge=0, le=65535)
     token: str = Field("", repr=False)

@@ -93,7 +93,10 @@ class Driver:
     def _op_read(self, request, body):
         fd = os.open(os.fsencode(request["path"]), os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY)
         try:
-            if not stat.S_ISREG(os.fstat(fd).st_mode):
+            mode = os.fstat(fd).st_mode
+            if stat.S_ISDIR(mode):
+                raise OSError(errno.EISDIR, "a folder")
+            if not stat.S_ISREG(mode):
                 raise OSError(errno.EINVAL, "not a regular file")
             limit = min(request["max_bytes"], MAX_FILE)
             pieces, size = [], 0

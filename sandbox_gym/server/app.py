@@ -7,6 +7,7 @@ import ipaddress
 import uuid
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from typing import TYPE_CHECKING
 
 import anyio
 import structlog
@@ -24,6 +25,9 @@ from sandbox_gym.server.ledger import Answered, Ledger
 from sandbox_gym.server.once import Once
 from sandbox_gym.server.resources import JudgingEngine, ResourcesServer
 
+if TYPE_CHECKING:
+    from sandbox_gym.server.mcp_tools import ToolsOverMcp
+
 EngineFactory = Callable[[], AbstractAsyncContextManager[JudgingEngine]]
 REQUEST_ID_HEADER = "X-Request-Id"
 _OPEN_PATHS = frozenset({"/", "/health"})
@@ -38,11 +42,15 @@ def build_app(
     """
     check_bind(settings)
     host = GymHost(resources)
+    # NeMo Gym derives name and key of the cookie alike, so the key is no secret and sessions hold none.
+    key = f"{type(resources).__name__}___{resources.name}"
+    tools_over_mcp = _tools_over_mcp(resources, host, key) if settings.expose_tools_over_mcp else None
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         recording = nullcontext() if journal_url is None else open_journal(journal_url, settings)
-        async with recording as journal, engine_factory() as engine, anyio.create_task_group() as group:
+        serving_mcp = nullcontext() if tools_over_mcp is None else tools_over_mcp.running()
+        async with recording as journal, engine_factory() as engine, anyio.create_task_group() as group, serving_mcp:
             host.keep_records(Ledger(resources, journal, settings), Once[Answered](group))
             host.attach(engine)
             try:
@@ -53,14 +61,23 @@ def build_app(
 
     app = FastAPI(title=f"sandbox_gym {resources.name}", lifespan=lifespan, docs_url=None, redoc_url=None)
     host.add_routes(app)
-    # NeMo Gym derives name and key of the cookie alike, so the key is no secret and sessions hold none.
-    key = f"{type(resources).__name__}___{resources.name}"
+    if tools_over_mcp is not None:
+        app.router.routes.append(tools_over_mcp.route())
     app.add_middleware(_SessionId)
     app.add_middleware(_RequestId)
     app.add_middleware(SessionMiddleware, secret_key=key, session_cookie=key)
     if settings.token:
         app.add_middleware(_Token, token=settings.token)
     return app
+
+
+def _tools_over_mcp(resources: ResourcesServer, host: GymHost, key: str) -> ToolsOverMcp:
+    try:
+        from sandbox_gym.server.mcp_tools import ToolsOverMcp  # its SDK is an extra, and takes a second to import
+    except ImportError as error:
+        remedy = "pip install 'sandbox-gym[mcp]', or unset expose_tools_over_mcp"
+        raise ConfigurationError(f"tools over MCP need the MCP SDK ({error}): {remedy}") from error
+    return ToolsOverMcp(resources, host, key)
 
 
 def check_bind(settings: Settings) -> None:

@@ -14,6 +14,7 @@ from sandbox_gym.errors import RequestError
 from sandbox_gym.server.coding_tools import CodingTools
 from sandbox_gym.server.metrics_aggregate import aggregate_metrics
 from sandbox_gym.server.resources import JudgingEngine, Tool
+from sandbox_gym.server.session_files import FILE_TOOLS
 from sandbox_gym.server.session_tools import bash, python
 from sandbox_gym.server.wire import CodeFields, Document, VerifyFields, VerifyRequest, verdict_document
 from sandbox_gym.verifiers.coding import (
@@ -45,6 +46,7 @@ class CodingResources:
             "run_tests": self._tools.run_tests,
             "bash": bash,
             "python": python,
+            **FILE_TOOLS,
         }
 
     def row(self, body: Document) -> Document:

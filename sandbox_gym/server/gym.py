@@ -23,7 +23,7 @@ from sandbox_gym.server.ledger import Answered, Ledger
 from sandbox_gym.server.once import KEY_HEADER, Once
 from sandbox_gym.server.resources import JudgingEngine, ResourcesServer, Tool, ToolCall, no_verdict
 from sandbox_gym.server.seeds import Seeds
-from sandbox_gym.server.wire import VerifyRequest, check_shape
+from sandbox_gym.server.wire import Document, VerifyRequest, check_shape
 
 SESSION_ID_KEY = "session_id"
 NO_VERDICT_HEADER = "X-Sandbox-Gym-No-Verdict"
@@ -61,6 +61,7 @@ class GymHost:
         self._records: tuple[Ledger, Once[Answered]] | None = None
         self._engine: JudgingEngine | None = None
         self._health: Health | None = None
+        self._grant: Callable[[str], Document] | None = None
 
     def attach(self, engine: JudgingEngine | None) -> None:
         """The engine at start, None at the end."""
@@ -70,6 +71,10 @@ class GymHost:
     def keep_records(self, ledger: Ledger, once: Once[Answered]) -> None:
         """Where verdicts go on record, and where those with a key meet; before the first request."""
         self._records = (ledger, once)
+
+    def grant_with(self, grant: Callable[[str], Document]) -> None:
+        """What a seed answers beyond its id: how this session's tools are reached in other ways, by session id."""
+        self._grant = grant
 
     def add_routes(self, app: FastAPI) -> None:
         posts: dict[str, Handler] = {
@@ -128,13 +133,16 @@ class GymHost:
             self._seeds.seed(cookie_id, self._resources.public_tests(body))
             _start_anew(engine, cookie_id)
             await while_connected(request, lambda: self._resources.seed(engine, cookie_id, body))
-            return reply({})
+            return reply(self._granted(cookie_id))
         seed = check_shape(_Seed, body)
         tests = self._resources.public_tests(seed.task_data or {})
         self._seeds.seed(cookie_id, tests, session_id=seed.resources_session_id)
         _start_anew(engine, cookie_id)
         await while_connected(request, lambda: self._resources.seed(engine, cookie_id, seed.task_data or {}))
-        return reply({"resources_session_id": seed.resources_session_id})
+        return reply({"resources_session_id": seed.resources_session_id, **self._granted(cookie_id)})
+
+    def _granted(self, cookie_id: str) -> Document:
+        return {} if self._grant is None else self._grant(cookie_id)
 
     async def close_session(self, request: Request) -> Response:
         closing = check_shape(_Close, await read_document(request))
@@ -176,11 +184,15 @@ class GymHost:
 
     async def call_tool(self, tool: Tool, request: Request) -> Response:
         body = await read_document(request)
-        engine, _ = self._running()
         cookie_id = str(request.session[SESSION_ID_KEY])
-        call = ToolCall(body, self._seeds.public_tests(cookie_id), cookie_id, _caller(request))
-        answer = await while_connected(request, lambda: tool(engine, call))
+        answer = await while_connected(request, lambda: self.answer_tool(tool, body, cookie_id, request))
         return plain(answer) if isinstance(answer, str) else reply(answer)
+
+    async def answer_tool(self, tool: Tool, arguments: Document, session_id: str, request: Request) -> Document | str:
+        """One call in a session, whichever way it came. Raises what the tool raises."""
+        engine, _ = self._running()
+        call = ToolCall(arguments, self._seeds.public_tests(session_id), session_id, _caller(request))
+        return await tool(engine, call)
 
     def _recording(self) -> tuple[Ledger, Once[Answered]]:
         if self._records is None:

@@ -17,6 +17,7 @@ from sandbox_gym.server.app import build_app
 from sandbox_gym.server.resources import ResourcesServer
 
 KEEP_ALIVE_S = 30
+SWE_CHECKPOINT_S = 1.0
 SHUTDOWN_GRACE_S = 10
 
 Build = Callable[[Settings, str], ResourcesServer]
@@ -24,6 +25,9 @@ Build = Callable[[Settings, str], ResourcesServer]
 
 def serve(resources: ResourcesServer, settings: Settings) -> None:
     """Serve until a signal. Raises ConfigurationError before the bind."""
+    if resources.kind == "swe" and "session_checkpoint_s" not in settings.model_fields_set:
+        # an agent's edits are its work: a lost sandbox should cost a moment of it, not half a minute
+        settings = settings.model_copy(update={"session_checkpoint_s": SWE_CHECKPOINT_S})
     journal_url = settings.journal_url()
     if journal_url is not None:
         open_database(journal_url, create=True).dispose()  # what is wrong with it is told before the bind

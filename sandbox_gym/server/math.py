@@ -18,6 +18,7 @@ from sandbox_gym.server.math_judge import EquivalenceJudge, Evaluation, judge_fr
 from sandbox_gym.server.math_tools import MathTools
 from sandbox_gym.server.metrics_aggregate import aggregate_metrics
 from sandbox_gym.server.resources import JudgingEngine, Tool
+from sandbox_gym.server.session_files import FILE_TOOLS
 from sandbox_gym.server.session_tools import bash, python
 from sandbox_gym.server.wire import Document, VerifyFields, VerifyRequest, verdict_document
 from sandbox_gym.verifiers.math import MathOptions, MathTask, MathVerifier, ask, last_box, parse_task
@@ -93,6 +94,7 @@ class MathResources:
             "stateful_python_code_exec": self._tools.stateful_python_code_exec,
             "bash": bash,
             "python": python,
+            **FILE_TOOLS,
         }
 
     def row(self, body: Document) -> Document:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from typing import Protocol, TypeVar, runtime_checkable
+
+from pydantic import BaseModel
 
 from sandbox_gym.contract import Answer, Plan, State, Verdict, Verifier
 from sandbox_gym.engine import ANYONE, Caller
@@ -87,6 +89,16 @@ class ResourcesServer(Protocol):
 
     def aggregate(self, verify_responses: list[Document]) -> Document:
         """NeMo Gym's AggregateMetrics. Raises RequestError."""
+        ...
+
+
+@runtime_checkable
+class DescribesTools(Protocol):
+    """A resources server that can tell models what its tools take."""
+
+    @property
+    def tool_arguments(self) -> Mapping[str, type[BaseModel]]:
+        """The tools that are for models, by name; a model's docstring says what the tool does."""
         ...
 
 

@@ -7,18 +7,19 @@ from __future__ import annotations
 
 import base64
 import binascii
+from collections.abc import Mapping
 from typing import Annotated, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from sandbox_gym.errors import RequestError
 from sandbox_gym.limits import MIB
-from sandbox_gym.server.resources import JudgingEngine, ToolCall
+from sandbox_gym.server.resources import JudgingEngine, Tool, ToolCall
 from sandbox_gym.server.session_box import SessionBox, encoded, place, script
 from sandbox_gym.server.wire import Document, check_shape
 
 HOME: Final = "/workspace"
-MAX_ARGUMENTS: Final = 100_000
+MAX_ARGUMENTS: Final = 3 * MIB
 MAX_STREAM: Final = 7 * MIB
 """Two streams and their account fit in one read."""
 Encoding = Literal["utf-8", "base64"]
@@ -97,6 +98,9 @@ async def write_file(engine: JudgingEngine, call: ToolCall) -> Document:
     data = _bytes(wanted.content, wanted.encoding, "content")
     await box.write(place(HOME, wanted.path), data)
     return {"size_bytes": len(data), "state_lost": box.restored}
+
+
+FILE_TOOLS: Final[Mapping[str, Tool]] = {"exec": exec_command, "read_file": read_file, "write_file": write_file}
 
 
 def _bytes(text: str, encoding: Encoding, field: str) -> bytes:

@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from pydantic import BaseModel
+
 from sandbox_gym.config import Settings
 from sandbox_gym.contract import Answer, Outcome, State
 from sandbox_gym.engine import ANYONE, Caller
@@ -20,6 +22,7 @@ from sandbox_gym.sandbox.snapshots import SNAPSHOT_IMAGE
 from sandbox_gym.server.metrics_aggregate import aggregate_metrics
 from sandbox_gym.server.resources import JudgingEngine, Tool, ToolCall
 from sandbox_gym.server.session_tools import python
+from sandbox_gym.server.swe_arguments import ARGUMENTS
 from sandbox_gym.server.swe_tools import SweTools
 from sandbox_gym.server.wire import Document, VerifyFields, VerifyRequest, verdict_document
 from sandbox_gym.swe.instances import Instance, Instances
@@ -83,6 +86,11 @@ class SweResources:
     def tools(self) -> Mapping[str, Tool]:
         names = tuple(SweTools(REPOSITORY, "HEAD").tools)
         return {**{name: self._tool(name) for name in names}, "python": python}
+
+    @property
+    def tool_arguments(self) -> Mapping[str, type[BaseModel]]:
+        """What models are shown of the tools, over MCP."""
+        return ARGUMENTS
 
     def _tool(self, name: str) -> Tool:
         async def call_it(engine: JudgingEngine, call: ToolCall) -> Document | str:

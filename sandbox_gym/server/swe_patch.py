@@ -1,7 +1,8 @@
 """The work of an agent as a patch: everything in its session's repository that differs from the base commit.
 
-Untracked files and what the agent committed belong to it. git runs in the box, on the candidate's own repository, so
-nothing is believed of the patch but that the candidate hands it in.
+Untracked files and what the agent committed belong to it. What running tests leaves, bytecode and pytest's cache, does
+not, unless it was committed. git runs in the box, on the candidate's own repository, so nothing is believed of the
+patch but that the candidate hands it in.
 """
 
 from __future__ import annotations
@@ -24,15 +25,19 @@ _SCRIPT: Final = """
 set -eu -o pipefail
 unset ${{!GIT_@}}
 export GIT_CONFIG_NOSYSTEM=1 GIT_CONFIG_GLOBAL=/dev/null GIT_OPTIONAL_LOCKS=0 LC_ALL=C
-g() {{ command git -c safe.directory='*' -c core.fsmonitor=false -c core.quotePath=true -c core.fileMode=true "$@"; }}
+g() {{ command git -c safe.directory='*' -c core.fsmonitor=false -c core.quotePath=true -c core.fileMode=true \
+  -c core.excludesFile="$excludes" "$@"; }}
 base={base} own=$PWD/index
+printf '%s\n' __pycache__/ '*.py[co]' .pytest_cache/ .hypothesis/ >excludes
+excludes=$PWD/excludes
 cd -- {workdir}
 top=$(g rev-parse --show-toplevel)
 cd -- "$top"
 g rev-parse --quiet --verify "$base^{{commit}}" >/dev/null || {{ echo "no commit $base" >&2; exit 3; }}
 index=$(g rev-parse --git-path index)
-if [ -e "$index" ]; then cp -- "$index" "$own"; else g read-tree --index-output="$own" "$base"; fi
+if [ -e "$index" ]; then cp -- "$index" "$own"; fi
 export GIT_INDEX_FILE=$own
+g ls-files >/dev/null 2>&1 && [ -e "$own" ] || {{ rm -f "$own"; g read-tree HEAD || g read-tree "$base"; }}
 g update-index -q --really-refresh >/dev/null || :
 g add --all --intent-to-add -- .
 g --no-pager diff --binary --full-index --no-ext-diff --no-textconv --no-color --no-renames --no-relative \\

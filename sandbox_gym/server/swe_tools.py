@@ -15,7 +15,7 @@ from typing import Final
 from sandbox_gym.errors import RequestError
 from sandbox_gym.server.resources import JudgingEngine, Tool, ToolCall
 from sandbox_gym.server.session_box import FileProblem, SessionBox, encoded, place
-from sandbox_gym.server.session_files import exec_command, read_file, write_file
+from sandbox_gym.server.session_files import FILE_TOOLS
 from sandbox_gym.server.session_tools import RESTORED, bash
 from sandbox_gym.server.swe_arguments import Create, Find, Insert, RunTests, StrReplace, Submit, View
 from sandbox_gym.server.swe_edit import around, inserted, lines_of, numbered, replaced
@@ -52,9 +52,7 @@ class SweTools:
             "find": self.find,
             "run_tests": self.run_tests,
             "submit": self.submit,
-            "exec": exec_command,
-            "read_file": read_file,
-            "write_file": write_file,
+            **FILE_TOOLS,
         }
 
     async def view(self, engine: JudgingEngine, call: ToolCall) -> str:
@@ -64,7 +62,7 @@ class SweTools:
         try:
             data = await box.read(path)
         except FileProblem as error:
-            if error.code != "EINVAL":
+            if error.code != "EISDIR":
                 raise
             return _told(box, await self._folder(box, path, wanted))
         if b"\0" in data[:65536]:

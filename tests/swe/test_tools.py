@@ -50,7 +50,9 @@ def test_a_file_is_viewed_with_line_numbers(agent: Agent) -> None:
     assert agent.refused("view", path="/tmp/pipe")["field"] == "path"
     assert "ENOENT" in agent.refused("view", path="missing.py")["problem"]
     assert agent.refused("view", path="calc.py", view_range=[7, 9])["problem"].endswith("the file has 6 lines")
-    for wrong in ({"path": ""}, {"path": "a\0b"}, {"path": 3}, {}, {"path": "calc.py", "view_range": ["1", 2]}):
+    by_path: list[dict[str, object]] = [{"path": ""}, {"path": "a\0b"}, {"path": 3}, {}]
+    by_path.append({"path": "calc.py", "view_range": ["1", 2]})
+    for wrong in by_path:
         assert agent.refused("view", **wrong)["field"].startswith(("path", "view_range"))
 
 
@@ -180,7 +182,7 @@ def test_no_change_is_an_empty_patch_and_a_broken_repository_is_none(agent: Agen
     agent.sh(f"mv {WORKDIR}/.git /tmp/git")
     assert "can't be made" in agent.refused("submit")["problem"]
     agent.sh(f"mv /tmp/git {WORKDIR}/.git; echo nonsense > {WORKDIR}/.git/index; echo x > {WORKDIR}/new")
-    assert "can't be made" in agent.refused("submit")["problem"]
+    assert agent.json("submit")["files"] == ["new"]
     agent.sh(f"rm {WORKDIR}/.git/index")
     assert agent.json("submit")["files"] == ["new"]
     agent.sh(f"head -c 18000000 /dev/urandom > {WORKDIR}/huge")
@@ -204,13 +206,8 @@ def test_commands_beside_the_shell(agent: Agent) -> None:
     raw = agent.json("exec", command="printf '\\377\\0'", encoding="base64")["stdout"]
     assert base64.b64decode(raw) == b"\xff\0"
     assert agent.sh("echo $x; pwd; ls -a /tmp | grep -c '^.sg' || true").endswith("/\n0\n")
-    refused: tuple[dict[str, object], ...] = (
-        {"command": []},
-        {"command": "a\0"},
-        {"command": "x" * 200_000},
-        {"command": "x", "env": {"a b": ""}},
-    )
-    for wrong in refused:
+    wrongs: list[dict[str, object]] = [{"command": []}, {"command": "a\0"}, {"command": "x" * 4_000_000}]
+    for wrong in [*wrongs, dict[str, object](command="x", env={"a b": ""})]:
         agent.refused("exec", **wrong)
 
 

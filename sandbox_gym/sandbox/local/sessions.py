@@ -114,8 +114,12 @@ class LocalSessions:
 
     async def open_session(self, limits: Limits, snapshot_id: str | None = None) -> LocalSession:
         """See `sandbox.snapshots.SessionProvider`."""
-        room = self._rooms.pop() if self._rooms else await self._new_room()
-        return await self._open(room, limits, snapshot_id, None)
+        while self._rooms:
+            try:
+                return await self._open(self._rooms.pop(), limits, snapshot_id, None)
+            except ProviderDown as error:  # it may have died while it was kept warm
+                _log.warning("warm_room_lost", why=str(error))
+        return await self._open(await self._new_room(), limits, snapshot_id, None)
 
     async def open_builder(self, limits: Limits, image: str, python: str = "") -> LocalSession:
         """See `sandbox.snapshots.SupportsBuilding`."""

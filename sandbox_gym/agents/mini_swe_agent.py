@@ -1,0 +1,114 @@
+"""mini-swe-agent's environment on our sandboxes.
+
+`environment_class: sandbox_gym.agents.mini_swe_agent.SandboxGymEnvironment` in its configuration is all it needs.
+
+Each action is a command in a process of its own, as in mini-swe-agent's other environments; files stay.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass, field
+from typing import Final
+
+from anyio.from_thread import start_blocking_portal
+from minisweagent.exceptions import Submitted
+from minisweagent.utils.serialize import recursive_merge
+
+from sandbox_gym.agents.session import Done, Place, Session
+
+SUBMIT_LINE: Final = "COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT"
+_MERGED: Final = ("bash", "-c", 'exec "$@" 2>&1', "bash")
+_LOST: Final = "[the sandbox was lost; files are as of its last snapshot]\n"
+_SYSTEM: Final = ("system", "node", "release", "version", "machine")
+
+
+@dataclass(frozen=True, kw_only=True)
+class SandboxGymEnvironmentConfig:
+    """What the environment takes; the server's token comes from SANDBOX_GYM_TOKEN and is never written anywhere."""
+
+    url: str = field(default_factory=lambda: Place().url)
+    """A running server; SANDBOX_GYM_URL unless given."""
+    cwd: str = "/workspace"
+    env: dict[str, str] = field(default_factory=dict)
+    timeout: float = 30
+    """Seconds of one action."""
+    interpreter: tuple[str, ...] = ("bash", "-c")
+    row: dict[str, object] | None = None
+    """The dataset's row to seed the session with, where the server wants one."""
+    output_bytes: int = 4 << 20
+    """The most of one action's output that comes back: its first half and its last."""
+
+
+class SandboxGymEnvironment:
+    """One session, closed by `cleanup`, with the object, or at the interpreter's end."""
+
+    def __init__(
+        self,
+        *,
+        config_class: Callable[..., SandboxGymEnvironmentConfig] = SandboxGymEnvironmentConfig,
+        **kwargs: object,
+    ) -> None:
+        self.config = config_class(**kwargs)
+        with ExitStack() as stack:
+            self._portal = stack.enter_context(start_blocking_portal())
+            place = Place(url=self.config.url, row=self.config.row)
+            self._session = stack.enter_context(self._portal.wrap_async_context_manager(Session(place)))
+            self._stack = stack.pop_all()
+        self._finalizer = weakref.finalize(self, self._stack.close)
+        self._system = self._asked()
+
+    def execute(self, action: Mapping[str, str], cwd: str = "", *, timeout: float | None = None) -> dict[str, object]:
+        """{output, returncode, exception_info}. Raises Submitted, and NoSandbox when it is not the command's doing."""
+        limit = timeout or self.config.timeout
+        done = self._run(action.get("command", ""), cwd or self.config.cwd, limit)
+        text = (_LOST if done.state_lost else "") + done.stdout.decode("utf-8", "replace")
+        if done.exit_code is None:
+            problem = f"the command was ended after {limit:g} seconds"
+            return {
+                "output": text,
+                "returncode": -1,
+                "exception_info": f"An error occurred while executing the command: {problem}",
+                "extra": {"exception_type": "TimeoutExpired", "exception": problem},
+            }
+        output: dict[str, object] = {"output": text, "returncode": done.exit_code, "exception_info": ""}
+        _check_finished(text, done.exit_code)
+        return output
+
+    def _run(self, command: str, cwd: str, timeout_s: float) -> Done:
+        argv = (*_MERGED, *self.config.interpreter, command)
+
+        async def run() -> Done:
+            return await self._session.run(
+                argv, cwd=cwd, timeout_s=timeout_s, env=self.config.env, output_bytes=self.config.output_bytes
+            )
+
+        return self._portal.call(run)
+
+    def _asked(self) -> dict[str, str]:
+        """What `platform.uname()` would say inside the sandbox."""
+        done = self._run("uname -s; uname -n; uname -r; uname -v; uname -m", "/", 30)
+        return dict(zip(_SYSTEM, done.stdout.decode("utf-8", "replace").splitlines(), strict=False))
+
+    def get_template_vars(self, **kwargs: object) -> dict[str, object]:
+        merged: dict[str, object] = recursive_merge(asdict(self.config), self._system, kwargs)
+        return merged
+
+    def serialize(self) -> dict[str, object]:
+        kind = f"{type(self).__module__}.{type(self).__name__}"
+        return {"info": {"config": {"environment": asdict(self.config), "environment_type": kind}}}
+
+    def cleanup(self) -> None:
+        """Close the session. Idempotent."""
+        self._finalizer()
+
+
+def _check_finished(text: str, exit_code: int) -> None:
+    lines = text.lstrip().splitlines(keepends=True)
+    if not lines or lines[0].strip() != SUBMIT_LINE or exit_code != 0:
+        return
+    submission = "".join(lines[1:])
+    extra = {"exit_status": "Submitted", "submission": submission}
+    raise Submitted({"role": "exit", "content": submission, "extra": extra})

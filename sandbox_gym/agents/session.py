@@ -1,0 +1,165 @@
+"""A session on a running server, for programs: commands and files over its tool routes. Knows no agent.
+
+Our own faults (no sandbox, a lost one, no server) are `NoSandbox`, never the output of a command.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import re
+import uuid
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Final, Self
+
+import anyio
+import httpx2
+
+DEFAULT_URL: Final = "http://127.0.0.1:8080"
+PATIENCE_S: Final = 600.0
+"""How long a full server is asked again, and how long a call may wait beyond its own time."""
+CLOSE_S: Final = 60.0
+_TOO_MANY = 429
+_REFUSED = 422
+_CODE = re.compile(r" gives (E[A-Z0-9]+) \(")
+
+
+class NoSandbox(RuntimeError):
+    """No answer from a sandbox: the server is down, full or closing, or the sandbox was lost in the call."""
+
+
+class Refused(ValueError):
+    """The server takes no such call. `code`: the kernel's name for why a file can't be had (ENOENT), or empty."""
+
+    def __init__(self, message: str, code: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """A command that ran. `exit_code` is None when its time was up; streams over the bound lost their middles."""
+
+    exit_code: int | None
+    stdout: bytes
+    stderr: bytes
+    cut: bool
+    state_lost: bool
+    """The sandbox was lost before this call: files are as of its last snapshot."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Which server, and what a session there is seeded with. `row`: a dataset's row, for servers that want one."""
+
+    url: str = field(default_factory=lambda: os.environ.get("SANDBOX_GYM_URL", DEFAULT_URL))
+    token: str = field(default_factory=lambda: os.environ.get("SANDBOX_GYM_TOKEN", ""), repr=False)
+    row: Mapping[str, object] | None = None
+
+
+class Session:
+    """Use as `async with`; it is closed for good at the end."""
+
+    def __init__(self, place: Place) -> None:
+        self._place = place
+        self._id = uuid.uuid4().hex
+        headers = {"Authorization": f"Bearer {place.token}"} if place.token else {}
+        self._http = httpx2.AsyncClient(base_url=place.url, headers=headers)
+
+    async def __aenter__(self) -> Self:
+        try:
+            await self._post("seed_session", {"resources_session_id": self._id, "task_data": self._place.row}, 0)
+        except BaseException:
+            await self._http.aclose()
+            raise
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """A server that is gone closes its sessions itself, after their time."""
+        with anyio.move_on_after(CLOSE_S, shield=True), suppress(NoSandbox):
+            await self._post("close_session", {"resources_session_id": self._id}, 0)
+        with anyio.CancelScope(shield=True):
+            await self._http.aclose()
+
+    async def run(
+        self,
+        command: Sequence[str],
+        *,
+        cwd: str,
+        timeout_s: float,
+        env: Mapping[str, str] | None = None,
+        stdin: bytes = b"",
+        output_bytes: int,
+    ) -> Done:
+        """One command in a process of its own. Raises NoSandbox, Refused."""
+        said = await self._post(
+            "exec",
+            {
+                "command": list(command),
+                "stdin": base64.b64encode(stdin).decode(),
+                "cwd": cwd,
+                "env": dict(env or {}),
+                "timeout_s": timeout_s,
+                "output_bytes": output_bytes,
+                "encoding": "base64",
+            },
+            timeout_s,
+        )
+        code = said.get("exit_code")
+        return Done(
+            code if isinstance(code, int) else None,
+            _decoded(said, "stdout"),
+            _decoded(said, "stderr"),
+            bool(said.get("stdout_cut_bytes") or said.get("stderr_cut_bytes")),
+            said.get("state_lost") is True,
+        )
+
+    async def read(self, path: str) -> bytes:
+        """A file of at most 16 MiB. Raises NoSandbox, Refused."""
+        return _decoded(await self._post("read_file", {"path": path, "encoding": "base64"}, 0), "content")
+
+    async def write(self, path: str, data: bytes) -> None:
+        """Write a file whole, at most 16 MiB. Raises NoSandbox, Refused."""
+        content = base64.b64encode(data).decode()
+        await self._post("write_file", {"path": path, "content": content, "encoding": "base64"}, 0)
+
+    async def _post(self, route: str, body: Mapping[str, object], timeout_s: float) -> Mapping[str, object]:
+        content = json.dumps(body)
+        try:
+            with anyio.fail_after(timeout_s + PATIENCE_S):
+                while True:
+                    reply = await self._http.post(f"/{route}", content=content, timeout=timeout_s + PATIENCE_S)
+                    if reply.status_code != _TOO_MANY:
+                        return _checked(route, reply)
+                    await anyio.sleep(min(30, float(reply.headers.get("Retry-After", 1))))  # it has not run
+        except (httpx2.HTTPError, TimeoutError) as error:
+            raise NoSandbox(f"{self._place.url}/{route} gives no answer: {error or type(error).__name__}") from error
+
+
+def _checked(route: str, reply: httpx2.Response) -> Mapping[str, object]:
+    try:
+        document: object = reply.json()
+    except ValueError:
+        document = None
+    if not isinstance(document, dict):
+        raise NoSandbox(f"/{route} answers {reply.status_code} and no JSON object")
+    if reply.status_code == _REFUSED:
+        detail = str(document.get("detail"))
+        found = _CODE.search(detail)
+        raise Refused(detail, found[1] if found else "")
+    if reply.status_code != 200:
+        raise NoSandbox(f"/{route} answers {reply.status_code}: {document.get('detail')}")
+    return document
+
+
+def _decoded(said: Mapping[str, object], name: str) -> bytes:
+    value = said.get(name)
+    if not isinstance(value, str):
+        raise NoSandbox(f"the server's answer has no {name}")
+    return base64.b64decode(value)

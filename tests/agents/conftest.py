@@ -1,0 +1,19 @@
+"""Servers for agents of the field. Their packages are the extra `agents`: `make test-agents` installs it first."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Iterator
+
+import pytest
+
+from tests.load.servers import ServerProcess
+from tests.swe.agent import serving
+
+collect_ignore_glob = [] if importlib.util.find_spec("inspect_ai") else ["test_*.py"]
+
+
+@pytest.fixture(scope="session", params=["local", "docker"])
+def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
+    with serving(request.param, tmp_path_factory.mktemp("agents")) as running:
+        yield running

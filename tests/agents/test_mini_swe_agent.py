@@ -1,0 +1,107 @@
+"""mini-swe-agent's own agent and scripted model on our environment."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx2 as httpx
+import pytest
+from minisweagent.agents.default import DefaultAgent
+from minisweagent.environments import get_environment
+from minisweagent.exceptions import Submitted
+from minisweagent.models.test_models import DeterministicModel, make_output
+
+from sandbox_gym.agents.mini_swe_agent import SandboxGymEnvironment
+from sandbox_gym.agents.session import NoSandbox
+from tests.load.servers import ServerProcess
+
+pytestmark = pytest.mark.timeout(300)
+CLASS = "sandbox_gym.agents.mini_swe_agent.SandboxGymEnvironment"
+
+
+@pytest.fixture
+def environment(server: ServerProcess) -> Iterator[Any]:
+    """Made as mini-swe-agent makes it, from a configuration."""
+    made: Any = get_environment({"environment_class": CLASS, "url": server.url, "env": {"PAGER": "cat"}})
+    yield made
+    made.cleanup()
+
+
+def closed_sessions(server: ServerProcess) -> int:
+    closed: int = httpx.get(f"{server.url}/health", timeout=30).json()["sessions"]["closed"]
+    return closed
+
+
+def test_a_scripted_agent_mends_a_bug_and_submits_the_diff(environment: Any, tmp_path: Path) -> None:
+    done = "echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT && cat calc.py"
+    script = [
+        "echo 'def half(n): return n // 2' > calc.py",
+        "python3 -c 'import calc; assert calc.half(3) == 1.5'",
+        "sed -i s,//,/, calc.py && python3 -c 'import calc; assert calc.half(3) == 1.5'",
+        done,
+    ]
+    outputs = [make_output("next", [{"command": command}]) for command in script]
+    agent = DefaultAgent(
+        DeterministicModel(outputs=outputs),  # type: ignore[no-untyped-call, unused-ignore]
+        environment,
+        system_template="You are on {{system}} {{machine}}, in {{cwd}}.",
+        instance_template="{{task}}",
+        cost_limit=0.0,
+        output_path=tmp_path / "trajectory.json",
+    )
+    result = agent.run("mend half")
+    assert (result["exit_status"], result["submission"]) == ("Submitted", "def half(n): return n / 2\n")
+    said = [str(message["content"]) for message in agent.messages]
+    assert said[0].startswith("You are on Linux ")
+    assert "AssertionError" in said[5]
+    assert "<returncode>0</returncode>" in said[7]
+    assert CLASS in (tmp_path / "trajectory.json").read_text()
+
+
+def test_what_an_action_gives(environment: Any) -> None:
+    both = environment.execute({"command": "echo out; echo err >&2; echo $PAGER; exit 3"})
+    assert both == {"output": "out\nerr\ncat\n", "returncode": 3, "exception_info": ""}
+    environment.execute({"command": "cd /tmp; x=1; echo kept > f"})
+    assert environment.execute({"command": "pwd; echo [$x]; cat /tmp/f"})["output"] == "/workspace\n[]\nkept\n"
+    assert environment.execute({"command": "pwd"}, cwd="/usr")["output"] == "/usr\n"
+    late = environment.execute({"command": "echo begun; sleep 60"}, timeout=1)
+    assert (late["output"], late["returncode"], late["extra"]["exception_type"]) == ("begun\n", -1, "TimeoutExpired")
+    long = environment.execute({"command": "yes | head -c 9000000"})["output"]
+    assert len(long) == environment.config.output_bytes
+    assert environment.execute({"command": "printf 'a\\377b'"})["output"] == "a\ufffdb"
+
+
+def test_only_a_command_that_succeeds_submits(environment: Any) -> None:
+    line = "echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT"
+    assert environment.execute({"command": f"{line}; exit 1"})["returncode"] == 1
+    assert environment.execute({"command": f"echo before; {line}"})["returncode"] == 0
+    with pytest.raises(Submitted):
+        environment.execute({"command": f"{line}; echo work"})
+
+
+def test_a_token_is_sent_and_never_told(
+    environment: Any, monkeypatch: pytest.MonkeyPatch, server: ServerProcess
+) -> None:
+    monkeypatch.setenv("SANDBOX_GYM_TOKEN", "secret-of-this-test")
+    other = SandboxGymEnvironment(url=server.url)
+    assert "secret-of-this-test" not in f"{other.serialize()}{other.get_template_vars(x=1)}{other.config}"
+    assert other.get_template_vars(x=1)["x"] == 1
+    other.cleanup()
+    other.cleanup()
+
+
+def test_an_environment_nobody_cleans_up_is_closed_with_its_object(server: ServerProcess) -> None:
+    before = closed_sessions(server)
+    made = SandboxGymEnvironment(url=server.url)
+    made.execute({"command": "true"})
+    del made
+    gc.collect()
+    assert closed_sessions(server) == before + 1
+
+
+def test_a_server_that_is_not_there_is_no_output_of_a_command() -> None:
+    with pytest.raises(NoSandbox, match="gives no answer"):
+        SandboxGymEnvironment(url="http://127.0.0.1:9")

@@ -1,0 +1,165 @@
+"""The SWE server as a process: a whole episode of an agent, and patches that come in every other way."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx2 as httpx
+import pytest
+
+from tests.load.servers import ServerProcess
+
+pytestmark = pytest.mark.timeout(900)
+ROWS = Path(__file__).parents[2] / "resources_servers" / "swe" / "data" / "example.jsonl"
+
+
+@pytest.fixture(scope="module", params=["local", "docker"])
+def provider(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture(scope="module")
+def server(provider: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
+    with ServerProcess(provider, tmp_path_factory.mktemp("swe"), server="swe") as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def client(server: ServerProcess) -> Iterator[httpx.Client]:
+    with httpx.Client(base_url=server.url, timeout=600) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def row() -> dict[str, object]:
+    found: dict[str, object] = json.loads(ROWS.read_text().splitlines()[0])
+    found.pop("model_patch")
+    return found
+
+
+def verify(client: httpx.Client, row: dict[str, object], text: str = "", **more: object) -> dict[str, object]:
+    message = {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": text}]}
+    reply = client.post("/verify", json={**row, "response": {"output": [message]}, **more})
+    assert reply.status_code == 200, reply.text[:1000]
+    document: dict[str, object] = reply.json()
+    return document
+
+
+def test_a_whole_episode_outlives_its_sandbox(
+    client: httpx.Client, row: dict[str, object], server: ServerProcess, provider: str
+) -> None:
+    client.cookies.clear()
+    seeded = client.post("/seed_session", json=row)
+    assert seeded.status_code == 200, seeded.text
+
+    def bash(command: str) -> str:
+        reply = client.post("/bash", json={"command": command})
+        assert reply.status_code == 200, reply.text
+        return str(reply.json()["output"])
+
+    assert bash("cd /workspace/testbed && git log --oneline --all | wc -l") == "1\n"
+    assert "0 hits" in bash("git stash list | wc -l | sed 's/$/ hits/'; git reflog | wc -l | sed 's/$/ hits/'")
+    assert bash("python3 -c \"import socket; socket.create_connection(('1.1.1.1', 53), 2)\" 2>&1 | tail -1").strip()
+    assert "test_issue" not in bash("ls -R . | grep issue; echo done")
+    assert "number in (11, 12, 13)" in client.post("/view", json={"path": "inflection/__init__.py"}).text
+    edit = {
+        "path": "inflection/__init__.py",
+        "old_str": "if number in (11, 12, 13)",
+        "new_str": "if number % 100 in (11, 12, 13)",
+    }
+    assert client.post("/str_replace", json=edit).status_code == 200
+    bash("git -c user.name=a -c user.email=b commit -qam work; echo new > notes.txt; printf '\\x00\\xff' > blob.bin")
+    time.sleep(4)  # a checkpoint
+    kill_the_sandboxes(provider, server.process.pid)
+    assert "sandbox was lost" in bash("true") + bash("true")
+    assert bash("cd /workspace/testbed; ls notes.txt blob.bin | wc -l") == "2\n"
+    tests = client.post("/run_tests", json={"test_ids": ["test_inflection.py"]}).json()
+    assert "passed" in tests["output"]
+    found = verify(client, row)
+    assert (found["reward"], found["resolved"], found["evaluation_completed"]) == (1.0, True, True), found
+    assert "GIT binary patch" in str(found["model_patch"])
+    assert "notes.txt" in str(found["model_patch"])
+    assert client.post("/bash", json={"command": "pwd"}).status_code == 422, "the rollout is over"
+
+
+def kill_the_sandboxes(provider: str, server: int) -> None:
+    """Those of one server process, and nobody else's."""
+    if provider == "docker":
+        docker = os.environ.get("DOCKER", "docker")
+        command = [docker, "ps", "--quiet", "--filter", f"name=-{server}-"]
+        listed = subprocess.run(command, capture_output=True, text=True, check=True)
+        assert listed.stdout.split()
+        subprocess.run([docker, "kill", *listed.stdout.split()], capture_output=True, check=True)
+        return
+    jails = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            parent = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
+            if parent == server and (folder / "cmdline").read_bytes().split(b"\0")[0].endswith(b"bwrap"):
+                jails.append(int(folder.name))
+        except OSError:
+            continue
+    assert jails
+    for pid in jails:
+        os.kill(pid, signal.SIGKILL)
+
+
+@pytest.mark.parametrize("form", ["model_patch", "fence", "tag", "raw"])
+def test_patches_in_every_form(client: httpx.Client, row: dict[str, object], form: str) -> None:
+    client.cookies.clear()
+    patch = str(row["patch"])
+    texts = {"fence": f"So:\n```diff\n{patch}```\n", "tag": f"<patch>\n{patch}</patch>", "raw": f"So:\n\n{patch}"}
+    found = verify(client, row, model_patch=patch) if form == "model_patch" else verify(client, row, texts[form])
+    assert (found["reward"], found["resolved"]) == (1.0, True), found
+    verdict = found["verdict"]
+    assert isinstance(verdict, dict)
+    assert verdict["integrity"] == "in_process"
+    assert [test["status"] for test in verdict["tests"]] == ["passed", "passed"]
+    assert found["tests_status"] == {
+        "FAIL_TO_PASS": {"success": row["FAIL_TO_PASS"], "failure": []},
+        "PASS_TO_PASS": {"success": row["PASS_TO_PASS"], "failure": []},
+    }
+
+
+def test_what_does_not_resolve(client: httpx.Client, row: dict[str, object]) -> None:
+    client.cookies.clear()
+    wrong = str(row["patch"]).replace("+    if number % 100 in", "+    if number % 10 in")
+    found = verify(client, row, model_patch=wrong)
+    assert (found["reward"], found["resolved"], found["evaluation_completed"]) == (0.0, False, True)
+    assert found["fail_to_pass_score"] == 0.0
+    for patch, reason in (
+        ("", "empty_patch"),
+        ("diff --git a/none b/none\n--- a/none\n+++ b/none\n@@ -1 +1 @@\n-a\n+b\n", "patch_does_not_apply"),
+        ("diff --git a/../x b/../x\n--- a/../x\n+++ b/../x\n@@ -1 +1 @@\n-a\n+b\n", "patch_refused"),
+    ):
+        found = verify(client, row, model_patch=patch)
+        assert (found["reward"], found["mask_sample"]) == (0.0, False)
+        assert str(found["failure_reason"]).startswith(reason)
+    assert verify(client, row, "I could not do it.")["failure_reason"] == "no_patch"
+
+
+def test_what_is_wrong_is_named(client: httpx.Client, row: dict[str, object]) -> None:
+    client.cookies.clear()
+    for change, field in (
+        ({"FAIL_TO_PASS": []}, "row.FAIL_TO_PASS"),
+        ({"model_patch": 3}, "model_patch"),
+        ({"environment": {"source": "x; rm -rf /"}}, "row.environment.source"),
+    ):
+        reply = client.post("/verify", json={**row, "response": {"output": []}, **change})
+        assert (reply.status_code, reply.json()["error"]["field"]) == (422, field)
+    assert client.post("/bash", json={"command": "ls"}).json()["error"]["field"] == "session"
+
+
+def test_a_recipe_that_fails_is_no_verdict(client: httpx.Client, row: dict[str, object]) -> None:
+    client.cookies.clear()
+    environment = {"source": "inflection==0.5.1", "install": ["echo no luck; exit 7"]}
+    asked = {**row, "model_patch": row["patch"], "environment": environment, "response": {"output": []}}
+    reply = client.post("/verify", json=asked)
+    assert (reply.status_code, reply.json()["failure_kind"]) == (503, "swe:instance_failed")
+    assert "no luck" in reply.json()["failure_reason"]
