@@ -214,7 +214,7 @@ def _result(cmd: list[str], done: Done, timeout: int | None) -> ExecResult[str]:
 
 def _limit_text() -> str:
     if SandboxEnvironmentLimits.MAX_EXEC_OUTPUT_SIZE <= MAX_STREAM_BYTES:
-        return SandboxEnvironmentLimits.MAX_EXEC_OUTPUT_SIZE_STR
+        return str(SandboxEnvironmentLimits.MAX_EXEC_OUTPUT_SIZE_STR)
     return f"{MAX_STREAM_BYTES >> 20} MiB"
 
 
