@@ -26,6 +26,7 @@ from sandbox_gym.limits import MIB
 from sandbox_gym.server.exchange import error_reply
 from sandbox_gym.server.gym import SESSION_ID_KEY, GymHost
 from sandbox_gym.server.resources import DescribesTools, ResourcesServer, Tool
+from sandbox_gym.server.session_files import FILE_TOOLS
 from sandbox_gym.server.swe_arguments import described, schema
 from sandbox_gym.server.wire import Document, dumps
 
@@ -133,6 +134,7 @@ def _undescribed(tools: Mapping[str, Tool]) -> list[types.Tool]:
     return [
         types.Tool(name=name, description=" ".join((inspect.getdoc(tool) or "").split()), input_schema=dict(_ANY))
         for name, tool in tools.items()
+        if name not in FILE_TOOLS  # they are for programs
     ]
 
 

@@ -75,12 +75,12 @@ class SessionBox:
         self._sessions, self._session_id = engine.sessions, call.session_id
         self.restored = False
 
-    async def read(self, path: str, field: str = "path") -> bytes:
+    async def read(self, path: str, field: str = "path", *, max_bytes: int = MAX_FILE_BYTES) -> bytes:
         """A regular file, whole. Raises FileProblem, BoxLost and what `Sessions.call` raises."""
-        request = {"op": "read", "path": path, "max_bytes": MAX_FILE_BYTES}
+        request = {"op": "read", "path": path, "max_bytes": max_bytes}
         answer = await self._ask(request, b"", FILE_TIMEOUT_S)
-        _check(answer.reply, field, path)
-        return answer.body
+        _check(answer.reply, field, path, max_bytes)
+        return answer.body[:max_bytes]
 
     async def write(self, path: str, data: bytes, field: str = "path") -> None:
         """Write a file whole, its folders with it. Raises as `read`."""
@@ -158,12 +158,12 @@ def script(argv: Sequence[str], cwd: str, env: Mapping[str, str]) -> str:
     return f"cd -- {shlex.quote(cwd)} || exit 1\n{exports}exec -- {shlex.join(argv)}\n"
 
 
-def _check(reply: Mapping[str, object], field: str, path: str) -> None:
+def _check(reply: Mapping[str, object], field: str, path: str, max_bytes: int = MAX_FILE_BYTES) -> None:
     if reply.get("ok") is True:
         return
     code, _, text = str(reply.get("error"))[:300].partition(": ")
     problem = f"{path[:200]!r} gives {code} ({text})"
-    remedy = f"use bash for parts of what has over {MAX_FILE_BYTES} bytes" if code == "EFBIG" else "give another path"
+    remedy = f"use bash for parts of what has over {max_bytes} bytes" if code == "EFBIG" else "give another path"
     raise FileProblem(field, code, problem, remedy)
 
 
@@ -175,7 +175,8 @@ def _ran(told: bytes, stdout_bytes: int, stderr_bytes: int) -> Ran:
     code = int(fields[0]) if _number(fields[0]) else None
     size, error_size = int(fields[1]), int(fields[2])
     kept = min(size, stdout_bytes)
-    return Ran(code, streams[:kept], streams[kept:], size - kept, max(0, error_size - stderr_bytes))
+    stderr = streams[kept : kept + stderr_bytes]
+    return Ran(code, streams[:kept], stderr, size - kept, max(0, error_size - stderr_bytes))
 
 
 def _number(text: str) -> bool:

@@ -16,22 +16,20 @@ AROUND: Final = 4
 MAX_PLACES: Final = 20
 
 
-def lines_of(data: bytes) -> list[bytes]:
-    """Lines without their ends; a last line's end starts no other."""
-    lines = data.split(b"\n")
-    if lines and not lines[-1]:
-        lines.pop()
-    return lines
+def line_count(data: bytes) -> int:
+    """A last line's end starts no other."""
+    return data.count(b"\n") + (not data.endswith(b"\n")) if data else 0
 
 
 def numbered(data: bytes, first: int = 1, last: int | None = None) -> str:
     """Lines `first` to `last`, 1-based and inclusive, as far as they may be shown; then how many more there are."""
-    lines = lines_of(data)
-    end = len(lines) if last is None else min(last, len(lines))
+    count = line_count(data)
+    end = count if last is None else min(last, count)
+    lines = data[_offset(data, first - 1) :].split(b"\n", SHOWN_CHARS)
     shown: list[str] = []
     room = SHOWN_CHARS
-    for number in range(first, end + 1):
-        text = f"{number:6}\t{_line(lines[number - 1])}\n"
+    for number, line in zip(range(first, end + 1), lines, strict=False):
+        text = f"{number:6}\t{_line(line)}\n"
         room -= len(text)
         if room < 0:
             rest = end - number + 1
@@ -83,7 +81,7 @@ def _places(data: bytes, old: bytes, count: int) -> str:
 
 def inserted(data: bytes, after: int, text: bytes) -> tuple[bytes, int]:
     """The file with whole lines put in after line `after` (0: before the first), and how many. Raises RequestError."""
-    count = len(lines_of(data))
+    count = line_count(data)
     if after > count:
         raise RequestError("insert_line", f"is {after}, and the file has {count} lines", f"give 0 to {count}")
     if not text:
@@ -98,13 +96,8 @@ def inserted(data: bytes, after: int, text: bytes) -> tuple[bytes, int]:
 
 def _offset(data: bytes, lines: int) -> int:
     """Where the line after the first `lines` begins."""
-    at = 0
-    for _ in range(lines):
-        found = data.find(b"\n", at)
-        if found < 0:
-            return len(data)
-        at = found + 1
-    return at
+    pieces = data.split(b"\n", lines)
+    return len(data) - len(pieces[-1]) if len(pieces) > lines else len(data)
 
 
 def _crlf(text: bytes) -> bytes:

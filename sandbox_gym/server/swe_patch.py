@@ -19,6 +19,7 @@ PATCH_TIMEOUT_S: Final = 120.0
 MAX_PATCH_BYTES: Final = MAX_FILE_BYTES - 8192
 """16 MiB with the account of how it was made."""
 MAX_KEPT_BYTES: Final = 256 << 20
+MAX_KEPT: Final = 10_000
 _BASE = re.compile(r"[0-9A-Za-z][0-9A-Za-z._/-]{0,199}")
 # An index of its own: the agent's stays as it is. Neither its git variables nor its settings steer the diff's form.
 _SCRIPT: Final = """
@@ -67,7 +68,7 @@ async def take_patch(box: SessionBox, workdir: str, base: str) -> bytes:
 
 
 class Submissions:
-    """Patches that were handed in, by session; the oldest go when they are over `MAX_KEPT_BYTES` together."""
+    """Patches that were handed in, by session; the oldest go when there are too many, or bytes of them."""
 
     def __init__(self) -> None:
         self._patches: OrderedDict[str, bytes] = OrderedDict()
@@ -77,7 +78,7 @@ class Submissions:
         self.take(session_id)
         self._patches[session_id] = patch
         self._bytes += len(patch)
-        while self._bytes > MAX_KEPT_BYTES:
+        while self._bytes > MAX_KEPT_BYTES or len(self._patches) > MAX_KEPT:
             self._bytes -= len(self._patches.popitem(last=False)[1])
 
     def take(self, session_id: str) -> bytes | None:

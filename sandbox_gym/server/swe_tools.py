@@ -12,19 +12,23 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+import anyio.to_thread
+
 from sandbox_gym.errors import RequestError
 from sandbox_gym.server.resources import JudgingEngine, Tool, ToolCall
 from sandbox_gym.server.session_box import FileProblem, SessionBox, encoded, place
 from sandbox_gym.server.session_files import FILE_TOOLS
 from sandbox_gym.server.session_tools import RESTORED, bash
 from sandbox_gym.server.swe_arguments import Create, Find, Insert, RunTests, StrReplace, Submit, View
-from sandbox_gym.server.swe_edit import around, inserted, lines_of, numbered, replaced
+from sandbox_gym.server.swe_edit import around, inserted, line_count, numbered, replaced
 from sandbox_gym.server.swe_find import Finding, find_script, list_script, listed
 from sandbox_gym.server.swe_patch import Submissions, take_patch
 from sandbox_gym.server.wire import Document, check_shape
 from sandbox_gym.verifiers.swe import read_patch
 
 LOOK_TIMEOUT_S: Final = 30.0
+EDITED_BYTES: Final = 4 << 20
+"""Files that are viewed and edited whole; longer ones are for bash."""
 MAX_SHOWN_PATCH: Final = 1 << 18
 MAX_SHOWN_FILES: Final = 100
 
@@ -60,7 +64,7 @@ class SweTools:
         wanted = check_shape(View, call.arguments)
         box, path = SessionBox(engine, call), place(self.workdir, wanted.path)
         try:
-            data = await box.read(path)
+            data = await box.read(path, max_bytes=EDITED_BYTES)
         except FileProblem as error:
             if error.code != "EISDIR":
                 raise
@@ -68,7 +72,7 @@ class SweTools:
         if b"\0" in data[:65536]:
             remedy = "look at it with bash, for example file or xxd"
             raise RequestError("path", f"{wanted.path[:200]!r} is a binary file of {len(data)} bytes", remedy)
-        first, last = _range(wanted.view_range, len(lines_of(data)))
+        first, last = _range(wanted.view_range, line_count(data))
         return _told(box, numbered(data, first, last) or "[the file is empty]\n")
 
     async def _folder(self, box: SessionBox, path: str, wanted: View) -> str:
@@ -82,7 +86,7 @@ class SweTools:
         wanted = check_shape(StrReplace, call.arguments)
         box, path = SessionBox(engine, call), place(self.workdir, wanted.path)
         old, new = encoded(wanted.old_str, "old_str"), encoded(wanted.new_str, "new_str")
-        before = await box.read(path)
+        before = await box.read(path, max_bytes=EDITED_BYTES)
         after, line = replaced(before, old, new)
         await _rewrite(box, path, before, after)
         return _told(box, f"edited {wanted.path}:\n{around(after, line, wanted.new_str.count(chr(10)) + 1)}")
@@ -98,14 +102,14 @@ class SweTools:
             raise RequestError("path", f"{wanted.path[:200]!r} exists, with {len(before)} bytes", remedy)
         await _rewrite(box, path, before or b"", data)
         verb = "created" if before is None else "replaced"
-        return _told(box, f"{verb} {wanted.path}: {len(lines_of(data))} lines, {len(data)} bytes\n")
+        return _told(box, f"{verb} {wanted.path}: {line_count(data)} lines, {len(data)} bytes\n")
 
     async def insert(self, engine: JudgingEngine, call: ToolCall) -> str:
         """Put lines into a file after line `insert_line`; 0 is before the first."""
         wanted = check_shape(Insert, call.arguments)
         box, path = SessionBox(engine, call), place(self.workdir, wanted.path)
         text = encoded(wanted.insert_text, "insert_text")
-        before = await box.read(path)
+        before = await box.read(path, max_bytes=EDITED_BYTES)
         after, count = inserted(before, wanted.insert_line, text)
         await _rewrite(box, path, before, after)
         return _told(box, f"edited {wanted.path}:\n{around(after, wanted.insert_line + 1, count)}")
@@ -141,7 +145,7 @@ class SweTools:
         check_shape(Submit, call.arguments)
         box = SessionBox(engine, call)
         patch = await self.patch(engine, call, box)
-        reading = read_patch(patch)
+        reading = await anyio.to_thread.run_sync(read_patch, patch)  # 16 MiB take a second
         if patch and reading.problem:
             raise RequestError("patch", f"would be refused: {reading.problem}", "undo that, and submit again")
         self.submissions.put(call.session_id, patch)

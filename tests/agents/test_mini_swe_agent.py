@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import httpx2 as httpx
 import pytest
 from minisweagent.agents.default import DefaultAgent
 from minisweagent.environments import get_environment
@@ -31,7 +30,7 @@ def environment(server: ServerProcess) -> Iterator[Any]:
 
 
 def closed_sessions(server: ServerProcess) -> int:
-    closed: int = httpx.get(f"{server.url}/health", timeout=30).json()["sessions"]["closed"]
+    closed: int = server.health()["sessions"]["closed"]
     return closed
 
 

@@ -71,10 +71,14 @@ class ServerProcess:
         code = self.process.wait(60)
         assert code in expected.get(number, ()) or number is signal.SIGTERM, self.log()  # uvicorn ends as it was told
 
+    def health(self) -> dict[str, Any]:
+        document: dict[str, Any] = httpx.get(f"{self.url}/health", timeout=30).json()
+        return document
+
     def wait_for(self, condition: Callable[[dict[str, Any]], bool]) -> None:
         """Until /health says so, within a minute."""
         for _ in range(600):
-            health = httpx.get(f"{self.url}/health", timeout=30).json()
+            health = self.health()
             if condition(health):
                 return
             time.sleep(0.1)

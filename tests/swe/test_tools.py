@@ -227,3 +227,17 @@ def test_files_as_bytes(agent: Agent) -> None:
     assert agent.file("/tmp/d/f") == data
     assert "ENOENT" in agent.refused("read_file", path="/tmp/none")["problem"]
     assert agent.refused("write_file", path="/tmp/f", content="!", encoding="base64")["field"] == "content"
+
+
+def test_a_lost_sandbox_is_told_and_its_snapshot_gone_on_from(tmp_path: Path) -> None:
+    with serving("local", tmp_path, SANDBOX_GYM_SESSION_CHECKPOINT_S="0.2") as server:
+        agent = Agent(server.url)
+        agent.repository()
+        agent.text("str_replace", path="calc.py", old_str="n // 2", new_str="n / 2")
+        before = server.health()["sessions"]["checkpoints"]
+        server.wait_for(lambda health: health["sessions"]["checkpoints"] > before)
+        lost = agent.http.post("/exec", json={"command": "kill -9 -1"})
+        assert (lost.status_code, lost.json()["failure_kind"]) == (503, "sandbox_lost")
+        assert agent.text("view", path="calc.py").startswith("[the sandbox was lost; files are as of its last snapshot")
+        assert agent.json("submit")["files"] == ["calc.py"]
+        agent.close()
