@@ -7,7 +7,7 @@ SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 export DOCKER := $(shell [ -x /usr/bin/docker ] && echo /usr/bin/docker || echo docker)
 APT := $(SUDO) env DEBIAN_FRONTEND=noninteractive apt-get
 
-.PHONY: help venv demo tools test-deps lint test images smoke bench clean
+.PHONY: help venv demo tools test-deps lint test images smoke bench clean test-gym
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 14
@@ -51,6 +51,14 @@ lint: venv
 test: test-deps lint ## install what tests need, then run everything
 	tests/with-docker.sh bash -c "images/build.sh server && images/compose-smoke.sh && tests/with-postgres.sh $(BIN)/python -m pytest"
 
+GYM_PYTHON ?= python3.12
+test-gym: tools ## the real NeMo Gym and NeMo Evaluator against this tree (Python 3.12, PyPI; minutes)
+	$(GYM_PYTHON) -m venv .venv-gym
+	.venv-gym/bin/pip install -q --disable-pip-version-check -e '.[gym,math]' nemo-gym==0.4.0 uv httpx2 pytest pytest-timeout
+	$(GYM_PYTHON) -m venv .venv-nel
+	.venv-nel/bin/pip install -q --disable-pip-version-check 'nemo-evaluator[stats]==0.3.0'
+	.venv-gym/bin/python -m pytest -s tests/gym
+
 smoke: test-deps ## docker compose up, one right and one wrong answer, down again
 	tests/with-docker.sh bash -c "images/build.sh server && images/compose-smoke.sh"
 
@@ -59,4 +67,4 @@ bench: test-deps ## verifies per second beside a bare subprocess, and what the j
 	tests/with-postgres.sh $(BIN)/python benchmarks/journal.py
 
 clean:
-	rm -rf $(VENV) .run demo-verdicts.jsonl
+	rm -rf $(VENV) .venv-gym .venv-nel .run demo-verdicts.jsonl

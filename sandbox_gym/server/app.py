@@ -18,6 +18,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from sandbox_gym.config import Settings
 from sandbox_gym.errors import ConfigurationError
 from sandbox_gym.journal.journal import open_journal
+from sandbox_gym.server.dataset import Dataset
 from sandbox_gym.server.exchange import reply
 from sandbox_gym.server.gym import SESSION_ID_KEY, GymHost
 from sandbox_gym.server.ledger import Answered, Ledger
@@ -30,14 +31,20 @@ _OPEN_PATHS = frozenset({"/", "/health"})
 
 
 def build_app(
-    resources: ResourcesServer, engine_factory: EngineFactory, settings: Settings, *, journal_url: str | None = None
+    resources: ResourcesServer,
+    engine_factory: EngineFactory,
+    settings: Settings,
+    *,
+    journal_url: str | None = None,
+    dataset: Dataset | None = None,
 ) -> FastAPI:
     """One resources server's ASGI application, its verdicts on record in the journal under the URL, if one is given.
 
+    `dataset`: rows that an evaluator may ask for by number; agents' tools are not served beside them.
     Raises ConfigurationError for an open bind.
     """
     check_bind(settings)
-    host = GymHost(resources)
+    host = GymHost(resources, dataset)
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:

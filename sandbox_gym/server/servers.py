@@ -25,5 +25,7 @@ SERVERS: Mapping[str, Make] = {"coding": _coding, "math": _math}
 
 def kind_of(row: Mapping[str, object]) -> str:
     """Which server a row is for, by its fields."""
-    math = row.get("expected_answer") is not None or row.get("expected_result") is not None
-    return "math" if math and "verifier_metadata" not in row else "coding"
+    metadata = row.get("verifier_metadata")
+    holder = metadata if isinstance(metadata, Mapping) else row
+    math = holder.get("expected_answer") is not None or holder.get("expected_result") is not None
+    return "math" if math else "coding"

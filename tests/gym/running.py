@@ -1,0 +1,130 @@
+"""NeMo Gym as its users run it: its commands from PyPI, from this checkout, in processes of their own."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import sysconfig
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from tests.gym.tasks import REPOSITORY
+
+START_S: Final = 900.0
+COLLECT_S: Final = 300.0
+CONFIGS: Final = (
+    "resources_servers/coding/configs/coding.yaml",
+    "resources_servers/math/configs/math.yaml",
+    "responses_api_models/openai_model/configs/openai_model.yaml",
+)
+SERVERS: Final = 5
+"""coding and math, an agent for each, and the model."""
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@dataclass(frozen=True)
+class Gym:
+    """Servers that run. `started_s`: what their start took, environments included."""
+
+    folder: Path
+    environment: Mapping[str, str]
+    head_port: int
+    started_s: float
+
+    def collect(self, name: str, lines: list[str], *, repeats: int, agent: str, command: str) -> Path:
+        """Roll the rows out; the file of rollouts. `command`: ng_collect_rollouts, or gym for `gym eval run`."""
+        rows, out = self.folder / f"{name}.jsonl", self.folder / f"{name}_rollouts.jsonl"
+        rows.write_text("".join(line + "\n" for line in lines))
+        head = _head(self.head_port)
+        options = [f"+input_jsonl_fpath={rows}", f"+output_jsonl_fpath={out}", f"+num_repeats={repeats}"]
+        called = [command, f"+agent_name={agent}", *options, "+num_samples_in_parallel=4", *head]
+        if command == "gym":
+            named = ["--agent", agent, "--input", str(rows), "--output", str(out), "--num-repeats", str(repeats)]
+            called = ["gym", "eval", "run", "--no-serve", *named, "--concurrency", "4", *head]
+        done = subprocess.run(
+            called, cwd=self.folder, env=self.environment, capture_output=True, text=True, timeout=COLLECT_S
+        )
+        assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
+        return out
+
+
+def _head(port: int) -> list[str]:
+    return ["+head_server.host=127.0.0.1", f"+head_server.port={port}"]
+
+
+def environment(folder: Path) -> dict[str, str]:
+    """NeMo Gym makes each server's environment with uv, which finds the interpreter on PATH or downloads one."""
+    scripts = Path(sysconfig.get_path("scripts"))
+    interpreters = Path(sys.base_prefix) / "bin"
+    kept = {key: value for key, value in os.environ.items() if not key.startswith(("PYTEST", "PYTHONPATH", "RAY_"))}
+    return kept | {
+        "PATH": f"{scripts}:{interpreters}:{os.environ['PATH']}",
+        "RAY_USAGE_STATS_ENABLED": "0",
+        "WANDB_MODE": "disabled",
+        "UV_PYTHON_DOWNLOADS": "never",
+        "SANDBOX_GYM_STATE_DIR": str(folder / "state"),
+    }
+
+
+@contextmanager
+def playing(scripts: Path) -> Iterator[int]:
+    """The stub policy; its port."""
+    port = free_port()
+    stub = REPOSITORY / "tests" / "gym" / "stub_model.py"
+    process = subprocess.Popen([sys.executable, str(stub), str(port), str(scripts)])
+    try:
+        yield port
+    finally:
+        process.kill()
+        process.wait()
+
+
+@contextmanager
+def running(folder: Path, model_port: int) -> Iterator[Gym]:
+    """`ng_run` from the checkout, until its servers are ready; ended by Ctrl-C's signal."""
+    head_port, own = free_port(), environment(folder)
+    kept = REPOSITORY / ".run" / "gym"
+    command = ["ng_run", f"+config_paths=[{','.join(CONFIGS)}]", *_head(head_port)]
+    command += [f"+policy_base_url=http://127.0.0.1:{model_port}/v1", "+policy_api_key=none", "+policy_model_name=stub"]
+    command += [f"+uv_venv_dir={kept}", f"+uv_cache_dir={kept / 'uv-cache'}", f"hydra.run.dir={folder / 'hydra'}"]
+    log = folder / "ng_run.log"
+    started = time.monotonic()
+    with log.open("wb") as file:
+        process = subprocess.Popen(
+            command, cwd=REPOSITORY, env=own, stdout=file, stderr=subprocess.STDOUT, start_new_session=True
+        )
+    try:
+        _await_ready(process, log)
+        yield Gym(folder, own, head_port, time.monotonic() - started)
+    finally:
+        _end(process)
+
+
+def _await_ready(process: subprocess.Popen[bytes], log: Path) -> None:
+    ends_at = time.monotonic() + START_S
+    while f"All {SERVERS} / {SERVERS} servers ready" not in log.read_text(errors="replace"):
+        tail = log.read_text(errors="replace")[-6000:]
+        assert process.poll() is None, tail
+        assert time.monotonic() < ends_at, tail
+        time.sleep(0.5)
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    process.send_signal(signal.SIGINT)
+    with suppress(subprocess.TimeoutExpired):
+        process.wait(60)
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
