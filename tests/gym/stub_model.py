@@ -1,4 +1,5 @@
-"""An OpenAI-compatible policy, of responses and of chat completions, that plays each task's script: its tool calls one by one, then its answer.
+"""An OpenAI-compatible policy that plays each task's script: its tool calls one by one, then its answer. Speaks
+responses and chat completions.
 
 `python stub_model.py PORT SCRIPTS.json`. SCRIPTS is {marker: [turn, ...]}; a task's prompt holds its marker. A turn is
 {"call": name, "arguments": {...}}, or {"say": text}, or {"say": text, "if_seen": needle, "else": text}: the text, where

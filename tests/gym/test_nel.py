@@ -64,7 +64,8 @@ def _await_health(port: int, process: subprocess.Popen[bytes]) -> None:
             with urllib.request.urlopen(f"http://127.0.0.1:{port}/health", timeout=20):
                 return
         except OSError:
-            assert process.poll() is None and time.monotonic() < ends_at
+            assert process.poll() is None
+            assert time.monotonic() < ends_at
             time.sleep(0.2)
 
 
