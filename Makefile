@@ -52,9 +52,10 @@ test: test-deps lint ## install what tests need, then run everything
 	tests/with-docker.sh bash -c "images/build.sh server && images/compose-smoke.sh && tests/with-postgres.sh $(BIN)/python -m pytest"
 
 GYM_PYTHON ?= python3.12
-test-gym: tools ## the real NeMo Gym and NeMo Evaluator against this tree (Python 3.12, PyPI; minutes)
+test-gym: tools ## the real NeMo Gym, NeMo Evaluator and verl's reward against this tree (Python 3.12, PyPI; minutes)
 	$(GYM_PYTHON) -m venv .venv-gym
 	.venv-gym/bin/pip install -q --disable-pip-version-check -e '.[gym,math]' nemo-gym==0.4.0 uv httpx2 pytest pytest-timeout
+	.venv-gym/bin/pip install -q --disable-pip-version-check --no-deps verl==0.9.1
 	$(GYM_PYTHON) -m venv .venv-nel
 	.venv-nel/bin/pip install -q --disable-pip-version-check 'nemo-evaluator[stats]==0.3.0'
 	.venv-gym/bin/python -m pytest -s tests/gym

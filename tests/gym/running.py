@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import socket
@@ -9,6 +10,7 @@ import subprocess
 import sys
 import sysconfig
 import time
+import urllib.request
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -22,10 +24,11 @@ COLLECT_S: Final = 300.0
 CONFIGS: Final = (
     "resources_servers/coding/configs/coding.yaml",
     "resources_servers/math/configs/math.yaml",
+    "resources_servers/code_gen/configs/code_gen.yaml",
     "responses_api_models/openai_model/configs/openai_model.yaml",
 )
-SERVERS: Final = 5
-"""coding and math, an agent for each, and the model."""
+SERVERS: Final = 7
+"""coding, math and their code_gen, an agent for each, and the model."""
 
 
 def free_port() -> int:
@@ -42,6 +45,12 @@ class Gym:
     environment: Mapping[str, str]
     head_port: int
     started_s: float
+
+    def address(self, server: str) -> str:
+        """Where a server listens, as the head server tells."""
+        with urllib.request.urlopen(f"http://127.0.0.1:{self.head_port}/server_instances", timeout=30) as answer:
+            (found,) = [each["url"] for each in json.loads(answer.read()) if each["process_name"] == server]
+        return str(found)
 
     def collect(self, name: str, lines: list[str], *, repeats: int, agent: str, command: str) -> Path:
         """Roll the rows out; the file of rollouts. `command`: ng_collect_rollouts, or gym for `gym eval run`."""

@@ -5,25 +5,20 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
-import sys
-import time
-import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from sandbox_gym.server.wire import Document
 from tests.gym import tasks
-from tests.gym.running import free_port, playing
+from tests.gym.running import playing
+from tests.gym.serving import OURS, serving
 from tests.gym.tasks import REPOSITORY, Task
 
 pytestmark = pytest.mark.timeout(900)
 EVALUATOR = os.environ.get("SANDBOX_GYM_TEST_NEL", str(REPOSITORY / ".venv-nel" / "bin" / "nel"))
-OURS = shutil.which("sandbox-gym", path=str(Path(sys.executable).parent)) or "sandbox-gym"
 REPEATS = 2
 
 
@@ -40,33 +35,6 @@ def rows_file(folder: Path, of: list[Task]) -> Path:
     path = folder / "rows.jsonl"
     path.write_text("".join(task.line("none") + "\n" for task in of))
     return path
-
-
-@contextmanager
-def serving(folder: Path, kind: str, *options: str) -> Iterator[int]:
-    port = free_port()
-    own = {**os.environ, "SANDBOX_GYM_STATE_DIR": str(folder / "state")}
-    command = [OURS, "serve", kind, "--port", str(port), "--provider", "local", *options]
-    with (folder / "serve.log").open("wb") as log:
-        process = subprocess.Popen(command, env=own, stdout=log, stderr=log)
-    try:
-        _await_health(port, process)
-        yield port
-    finally:
-        process.terminate()
-        process.wait(60)
-
-
-def _await_health(port: int, process: subprocess.Popen[bytes]) -> None:
-    ends_at = time.monotonic() + 60
-    while True:
-        try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{port}/health", timeout=20):
-                return
-        except OSError:
-            assert process.poll() is None
-            assert time.monotonic() < ends_at
-            time.sleep(0.2)
 
 
 def evaluated(folder: Path, bench: str, policy: int, environment: dict[str, str] | None = None) -> list[Document]:

@@ -5,29 +5,17 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from sandbox_gym.server.wire import Document
 from tests.gym import tasks
-from tests.gym.running import Gym, playing, running
+from tests.gym.running import Gym
 from tests.gym.tasks import Task
 
 pytestmark = pytest.mark.timeout(1500)
 REPEATS = 2
-
-
-@pytest.fixture(scope="module")
-def gym(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gym]:
-    folder = tmp_path_factory.mktemp("gym")
-    scripts = folder / "scripts.json"
-    every = tasks.examples() + tasks.with_tools() + tasks.math()
-    scripts.write_text(json.dumps({task.marker: task.turns for task in every}))
-    with playing(scripts) as model_port, running(folder, model_port) as gym:
-        print(f"\nready after {gym.started_s:.0f} s")  # noqa: T201 - figures for who runs this
-        yield gym
 
 
 def rollouts(path: Path) -> list[tuple[str, Document]]:
