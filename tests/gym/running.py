@@ -17,16 +17,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from tests.documented import command as documented
 from tests.gym.tasks import REPOSITORY
 
 START_S: Final = 900.0
 COLLECT_S: Final = 300.0
-CONFIGS: Final = (
-    "resources_servers/coding/configs/coding.yaml",
-    "resources_servers/math/configs/math.yaml",
-    "resources_servers/code_gen/configs/code_gen.yaml",
-    "responses_api_models/openai_model/configs/openai_model.yaml",
-)
+MORE_CONFIGS: Final = ("resources_servers/math/configs/math.yaml", "resources_servers/code_gen/configs/code_gen.yaml")
 SERVERS: Final = 7
 """coding, math and their code_gen, an agent for each, and the model."""
 
@@ -52,16 +48,12 @@ class Gym:
             (found,) = [each["url"] for each in json.loads(answer.read()) if each["process_name"] == server]
         return str(found)
 
-    def collect(self, name: str, lines: list[str], *, repeats: int, agent: str, command: str) -> Path:
-        """Roll the rows out; the file of rollouts. `command`: ng_collect_rollouts, or gym for `gym eval run`."""
+    def collect(self, name: str, lines: list[str], *, agent: str, command: str) -> Path:
+        """Roll the rows out by the documented command that begins so; the file of rollouts."""
         rows, out = self.folder / f"{name}.jsonl", self.folder / f"{name}_rollouts.jsonl"
         rows.write_text("".join(line + "\n" for line in lines))
-        head = _head(self.head_port)
-        options = [f"+input_jsonl_fpath={rows}", f"+output_jsonl_fpath={out}", f"+num_repeats={repeats}"]
-        called = [command, f"+agent_name={agent}", *options, "+num_samples_in_parallel=4", *head]
-        if command == "gym":
-            named = ["--agent", agent, "--input", str(rows), "--output", str(out), "--num-repeats", str(repeats)]
-            called = ["gym", "eval", "run", "--no-serve", *named, "--concurrency", "4", *head]
+        named = {"rows.jsonl": str(rows), "rollouts.jsonl": str(out), "coding_simple_agent": agent}
+        called = [*documented("from-nemo-gym.md", command, named), *_head(self.head_port)]
         done = subprocess.run(
             called, cwd=self.folder, env=self.environment, capture_output=True, text=True, timeout=COLLECT_S
         )
@@ -105,8 +97,9 @@ def running(folder: Path, model_port: int) -> Iterator[Gym]:
     """`ng_run` from the checkout, until its servers are ready; ended by Ctrl-C's signal."""
     head_port, own = free_port(), environment(folder)
     kept = REPOSITORY / ".run" / "gym"
-    command = ["ng_run", f"+config_paths=[{','.join(CONFIGS)}]", *_head(head_port)]
-    command += [f"+policy_base_url=http://127.0.0.1:{model_port}/v1", "+policy_api_key=none", "+policy_model_name=stub"]
+    model = "responses_api_models/openai_model/configs/openai_model.yaml"
+    swaps = {model: ",".join((*MORE_CONFIGS, model)), "http://127.0.0.1:8000": f"http://127.0.0.1:{model_port}"}
+    command = [*documented("from-nemo-gym.md", "ng_run", swaps), *_head(head_port)]
     command += [f"+uv_venv_dir={kept}", f"+uv_cache_dir={kept / 'uv-cache'}", f"hydra.run.dir={folder / 'hydra'}"]
     log = folder / "ng_run.log"
     started = time.monotonic()

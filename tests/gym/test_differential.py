@@ -20,6 +20,8 @@ from tests.gym.tasks import EXAMPLES, REPOSITORY
 pytestmark = [pytest.mark.timeout(1500), pytest.mark.filterwarnings("ignore")]  # their imports warn
 THEIR_COOKIE = "CompCodingResourcesServer___code_gen"
 OUR_COOKIE = "CodingResources___coding"
+COMPARED = ("reward", "extracted_model_code", "difficulty", "reasoning_format_violation_rate")
+CODE = "print(int(input()) * 2)"
 
 
 @pytest.fixture(scope="module")
@@ -77,7 +79,7 @@ def edges() -> list[Document]:
     """Answers without code, in odd fences, with thoughts left in; functions; programs that die."""
     tests = {"inputs": ["2\n", "21\n"], "outputs": ["4\n", "42\n"]}
     row: Document = {"verifier_metadata": {"unit_tests": tests, "difficulty": "easy"}}
-    code = "print(int(input()) * 2)"
+    code = CODE
     texts = ["", "  ", "No code here.", code, f"```\n{code}\n```", f"```python\n{code}", f"~~~python\n{code}\n~~~"]
     texts += [f"```python\nprint(1)\n```\nOr rather:\n```python\n{code}\n```", f"<think>{code}</think>"]
     texts += [f"<think>so</think>\n```python\n{code}\n```", "```python\nraise SystemExit(1)\n```"]
@@ -135,15 +137,35 @@ def test_their_models_read_our_answers(ours: httpx.Client, theirs: httpx.Client)
         assert dumped == model.model_validate(other).model_dump()
 
 
-@pytest.mark.parametrize("which", [their_rollouts, written_answers, edges])
-def test_the_same_rewards(ours: httpx.Client, theirs: httpx.Client, which: Callable[[], list[Document]]) -> None:
-    differences = []
-    for index, body in enumerate(which()):
+def differences(ours: httpx.Client, theirs: httpx.Client, bodies: list[Document]) -> list[tuple[object, ...]]:
+    """(answer, field, ours, theirs) for each field that both have and tell apart."""
+    found: list[tuple[object, ...]] = []
+    for index, body in enumerate(bodies):
         own, other = posted(ours, body), posted(theirs, body)
-        names = ("reward", "extracted_model_code", "difficulty", "reasoning_format_violation_rate")
-        differences += [(index, name, own[name], other[name]) for name in names if own[name] != other[name]]
         assert own["mask_sample"] is False
-    assert differences == []
+        found += [(index, name, own[name], other[name]) for name in COMPARED if own[name] != other[name]]
+    return found
+
+
+@pytest.mark.parametrize("which", [their_rollouts, written_answers])
+def test_the_same_on_their_rows(ours: httpx.Client, theirs: httpx.Client, which: Callable[[], list[Document]]) -> None:
+    assert differences(ours, theirs, which()) == []
+
+
+def test_the_same_on_odd_answers_but_for_what_is_documented(ours: httpx.Client, theirs: httpx.Client) -> None:
+    no_fence, unclosed, tildes, only_thought, other_stdin = 3, 5, 6, 8, 15
+    lenient = [
+        difference
+        for index in (no_fence, unclosed, tildes)
+        for difference in ((index, "reward", 1.0, 0.0), (index, "extracted_model_code", CODE, None))
+    ]
+    known = [
+        (2, "extracted_model_code", "No code here.", None),
+        *lenient,
+        (only_thought, "reasoning_format_violation_rate", 1.0, 0.0),
+        (other_stdin, "reward", 1.0, 0.0),
+    ]
+    assert differences(ours, theirs, edges()) == known
 
 
 def test_theirs_is_fooled_and_ours_is_not(ours: httpx.Client, theirs: httpx.Client) -> None:
@@ -160,7 +182,7 @@ def test_theirs_is_fooled_and_ours_is_not(ours: httpx.Client, theirs: httpx.Clie
 
 def test_the_same_metrics(ours: httpx.Client, theirs: httpx.Client) -> None:
     responses = [
-        {**posted(ours, body), "_ng_task_index": index // 4, "_ng_rollout_index": index % 4}
+        {**posted(theirs, body), "_ng_task_index": index // 4, "_ng_rollout_index": index % 4}
         for index, body in enumerate(edges()[:16])
     ]
     asked = {"verify_responses": responses}

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from sandbox_gym.server.wire import Document
+from tests.documented import command as documented
 from tests.gym import tasks
 from tests.gym.running import playing
 from tests.gym.serving import OURS, serving
@@ -37,17 +38,24 @@ def rows_file(folder: Path, of: list[Task]) -> Path:
     return path
 
 
-def evaluated(folder: Path, bench: str, policy: int, environment: dict[str, str] | None = None) -> list[Document]:
-    """The evaluator's own record of each rollout."""
+def evaluated(folder: Path, begins: str, swaps: dict[str, str], policy: int) -> list[Document]:
+    """The documented command that begins so; the evaluator's own record of each rollout."""
     out = folder / "nel"
-    command = [EVALUATOR, "eval", "run", "--bench", bench, "--model-url", f"http://127.0.0.1:{policy}/v1"]
-    command += ["--model-id", "stub", "--api-key", "none", "--repeats", str(REPEATS), "-o", str(out)]
-    done = subprocess.run(
-        command, env={**os.environ, **(environment or {})}, capture_output=True, text=True, timeout=600
-    )
+    everywhere = {"http://127.0.0.1:8000": f"http://127.0.0.1:{policy}", "-o results": f"-o {out}"}
+    command = documented("nemo-evaluator.md", f"nel eval run --bench {begins}", {**everywhere, **swaps})
+    own = {**os.environ, "SANDBOX_GYM_STATE_DIR": str(folder / "state")}
+    done = subprocess.run([EVALUATOR, *command[1:]], env=own, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
     (results,) = out.rglob("results.jsonl")
     return [json.loads(line) for line in results.read_text().splitlines()]
+
+
+def exported(folder: Path, of: list[Task]) -> Path:
+    path = folder / "exported.jsonl"
+    swaps = {"--rows rows.jsonl": f"--rows {rows_file(folder, of)}", "exported.jsonl": str(path)}
+    command = documented("nemo-evaluator.md", "sandbox-gym export", swaps)
+    subprocess.run([OURS, *command[1:]], check=True)
+    return path
 
 
 def check(found: list[Document], of: list[Task]) -> None:
@@ -62,27 +70,25 @@ def check(found: list[Document], of: list[Task]) -> None:
 def test_by_address(tmp_path: Path, policy: int) -> None:
     of = tasks.examples()
     with serving(tmp_path, "coding", "--dataset", str(rows_file(tmp_path, of))) as port:
-        check(evaluated(tmp_path, f"gym://127.0.0.1:{port}", policy), of)
+        check(evaluated(tmp_path, "gym://127.0.0.1:8080", {"8080": str(port)}, policy), of)
 
 
 def test_math_by_address(tmp_path: Path, policy: int) -> None:
     of = tasks.math()[:2]
     with serving(tmp_path, "math", "--dataset", str(rows_file(tmp_path, of))) as port:
-        check(evaluated(tmp_path, f"gym://127.0.0.1:{port}", policy), of)
+        check(evaluated(tmp_path, "gym://127.0.0.1:8080", {"8080": str(port)}, policy), of)
 
 
 @pytest.mark.parametrize("kind", ["coding", "math"])
 def test_exported_rows_by_the_native_protocol(tmp_path: Path, policy: int, kind: str) -> None:
     of = tasks.examples() if kind == "coding" else tasks.math()[:2]
-    exported = tmp_path / "exported.jsonl"
-    subprocess.run([OURS, "export", "--rows", str(rows_file(tmp_path, of)), "--out", str(exported)], check=True)
+    rows = exported(tmp_path, of)
     with serving(tmp_path, kind) as port:
-        check(evaluated(tmp_path, f"gym://127.0.0.1:{port}?protocol=native&data={exported}", policy), of)
+        swaps = {"8080": str(port), "exported.jsonl": str(rows)}
+        check(evaluated(tmp_path, '"gym://127.0.0.1:8080?protocol=native', swaps, policy), of)
 
 
 def test_a_server_that_it_starts(tmp_path: Path, policy: int) -> None:
     of = tasks.examples()
-    exported = tmp_path / "exported.jsonl"
-    subprocess.run([OURS, "export", "--rows", str(rows_file(tmp_path, of)), "--out", str(exported)], check=True)
-    bench = f"gym://cmd:exec {OURS} serve coding?data={exported}"
-    check(evaluated(tmp_path, bench, policy, {"SANDBOX_GYM_STATE_DIR": str(tmp_path / "state")}), of)
+    swaps = {"exported.jsonl": str(exported(tmp_path, of)), "exec sandbox-gym": f"exec {OURS}"}
+    check(evaluated(tmp_path, '"gym://cmd:', swaps, policy), of)

@@ -16,6 +16,7 @@ from tests.gym.tasks import Task
 
 pytestmark = pytest.mark.timeout(1500)
 REPEATS = 2
+"""As the documented commands have it."""
 
 
 def rollouts(path: Path) -> list[tuple[str, Document]]:
@@ -58,7 +59,7 @@ def metrics(path: Path) -> Document:
 def test_coding_rollouts_with_tools_and_sessions(gym: Gym) -> None:
     of = tasks.examples() + tasks.with_tools()
     lines = [task.line("coding_simple_agent") for task in of]
-    path = gym.collect("coding", lines, repeats=REPEATS, agent="coding_simple_agent", command="ng_collect_rollouts")
+    path = gym.collect("coding", lines, agent="coding_simple_agent", command="ng_collect_rollouts")
     check(path, of)
     share = sum(task.reward for task in of) / len(of)
     found = metrics(path)
@@ -70,6 +71,6 @@ def test_coding_rollouts_with_tools_and_sessions(gym: Gym) -> None:
 def test_math_rollouts_by_the_new_command(gym: Gym) -> None:
     of = tasks.math()
     lines = [task.line("math_simple_agent") for task in of]
-    path = gym.collect("math", lines, repeats=REPEATS, agent="math_simple_agent", command="gym")
+    path = gym.collect("math", lines, agent="math_simple_agent", command="gym eval run")
     check(path, of)
     assert metrics(path)["mean/reward"] == pytest.approx(sum(task.reward for task in of) / len(of))
