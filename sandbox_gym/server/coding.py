@@ -11,6 +11,7 @@ from sandbox_gym.config import Settings
 from sandbox_gym.contract import Answer, TestStatus
 from sandbox_gym.engine import ANYONE, Caller
 from sandbox_gym.errors import RequestError
+from sandbox_gym.server import session_boxes
 from sandbox_gym.server.coding_tools import CodingTools
 from sandbox_gym.server.fusion import FusionTools, is_fusion
 from sandbox_gym.server.fusion_submit import FusionSubmit
@@ -49,6 +50,12 @@ class CodingResources:
             "run_tests": self._tools.run_tests,
             "bash": bash,
             "python": python,
+            "sandbox/create": session_boxes.create,
+            "sandbox/status": session_boxes.status,
+            "sandbox/exec": session_boxes.run,
+            "sandbox/read": session_boxes.read,
+            "sandbox/write": session_boxes.write,
+            "sandbox/close": session_boxes.close,
             "submit": self._submit.submit,
             "sandbox_fusion/run_code": self._fusion.run_code,
             "sandbox_fusion/submit": self._submit.submit,
