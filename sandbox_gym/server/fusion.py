@@ -33,10 +33,10 @@ from sandbox_gym.verifiers.coding import (
 
 OWN_FIELDS: Final = frozenset({"compile_timeout", "run_timeout", "memory_limit_MB", "files", "fetch_files"})
 DEFAULT_S: Final = 10.0
-WALL_GRACE_S: Final = 5.0
-"""Wall seconds beyond `run_timeout`, which is CPU time here: a busy machine is no slow program."""
+WALL_GRACE_S: Final = 1.0
+"""Wall seconds beyond `run_timeout`, which is CPU time here. A run that they end on a busy machine is tried again."""
 ANSWER_GRACE_S: Final = 8.0
-"""Its best-known client waits for both timeouts and ten seconds; an answer after that is no answer."""
+"""Its best-known client sends one timeout as both, and waits for both and ten seconds: time for that second try."""
 MAX_FILES: Final = 1000
 MAX_FILE_BYTES: Final = 64 * MIB
 _OVER_TIME: Final = (Status.CPU_TIME_LIMIT, Status.WALL_TIME_LIMIT)
@@ -55,7 +55,8 @@ class Timeouts(BaseModel):
         """Who asks, and until when its client waits."""
         if caller.deadline_s is not None:
             return caller
-        return Caller(caller.tenant, self.compile_timeout + self.run_timeout + ANSWER_GRACE_S)
+        longest_s = max(self.compile_timeout, self.run_timeout)
+        return Caller(caller.tenant, longest_s + self.run_timeout + ANSWER_GRACE_S)
 
 
 class _RunCode(Timeouts):
