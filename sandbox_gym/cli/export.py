@@ -83,7 +83,7 @@ def _export_rows(rows: Path, out: Path | None, agent: str, *, overwrite: bool) -
     count = _to_screen(documents) if out is None else _to_file(out, documents, overwrite=overwrite)
     said = Console(stderr=True)
     for error in errors:
-        said.print(f"[red]left out:[/] {escape(error)}", highlight=False)
+        said.print(f"[red]left out:[/] {escape(error)}", highlight=False, soft_wrap=True)
     said.print(f"{count} rows", highlight=False)
     raise typer.Exit(1 if errors else 0)
 
