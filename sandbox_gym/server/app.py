@@ -44,7 +44,7 @@ def build_app(
     Raises ConfigurationError for an open bind.
     """
     check_bind(settings)
-    host = GymHost(resources, dataset)
+    host = GymHost(resources, dataset, rows_without_verdict=settings.no_verdict == "row")
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:

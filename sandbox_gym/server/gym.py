@@ -25,7 +25,7 @@ from sandbox_gym.server.ledger import Answered, Ledger
 from sandbox_gym.server.once import KEY_HEADER, Once
 from sandbox_gym.server.resources import JudgingEngine, ResourcesServer, Tool, ToolCall, no_verdict
 from sandbox_gym.server.seeds import Seeds
-from sandbox_gym.server.wire import VerifyRequest, check_shape
+from sandbox_gym.server.wire import VerifyRequest, check_shape, set_aside
 
 SESSION_ID_KEY = "session_id"
 NO_VERDICT_HEADER = "X-Sandbox-Gym-No-Verdict"
@@ -57,8 +57,11 @@ class _Close(BaseModel):
 class GymHost:
     """One resources server's routes. `engine` and `once` are set while the application runs."""
 
-    def __init__(self, resources: ResourcesServer, dataset: Dataset | None = None) -> None:
+    def __init__(
+        self, resources: ResourcesServer, dataset: Dataset | None = None, *, rows_without_verdict: bool = False
+    ) -> None:
         self._resources = resources
+        self._rows_without_verdict = rows_without_verdict
         self._evaluator = EvaluatorProtocol(resources, dataset)
         # an agent that could ask for any row's answer, or try answers to it, would: it is not for agents then
         self._tools = resources.tools if dataset is None else {}
@@ -172,7 +175,9 @@ class GymHost:
             none = no_verdict(self._resources.name, error)
             if evaluates:  # the row is not its own to see
                 return unavailable(error, none.document())
-            return reply(none.answer(wanted)) if _wants_body(request) else unavailable(error, none.answer(wanted))
+            document = set_aside(none.answer(wanted))
+            wants_row = self._rows_without_verdict or _wants_body(request)
+            return reply(document) if wants_row else unavailable(error, document)
         verdict = answered.fields.get("verdict")
         isolation = verdict.get("isolation") if isinstance(verdict, dict) else None
         if isolation and isolation != "none" and not answered.replayed:
@@ -182,7 +187,8 @@ class GymHost:
             return reply(answered.fields, 503)
         headers = {VERDICT_ID_HEADER: answered.request_id, **({REPLAYED_HEADER: "true"} if answered.replayed else {})}
         fields = answered.fields
-        return reply(self._evaluator.answer(body, fields) if evaluates else {**body, **fields}, 200, headers)
+        document = self._evaluator.answer(body, fields) if evaluates else set_aside({**body, **fields})
+        return reply(document, 200, headers)
 
     async def aggregate_metrics(self, request: Request) -> Response:
         rows = (await read_document(request)).get("verify_responses")

@@ -91,6 +91,12 @@ def with_tools() -> list[Task]:
     ]
 
 
+def masked() -> Task:
+    """A row whose own checker dies: nobody knows what its answer is worth."""
+    row: Document = {"verifier_metadata": {**DOUBLE, "checker": {"type": "program", "source": "1 / 0"}}}
+    return Task("masked", row, [{"say": RIGHT}], 0.0)
+
+
 def math() -> list[Task]:
     """Two of math's wires, each right and wrong, and a Python that keeps its names."""
     judged: Document = {"question": "What is 1/2 + 1/4?", "expected_answer": "3/4"}

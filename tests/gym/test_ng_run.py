@@ -49,6 +49,17 @@ def check(path: Path, of: list[Task]) -> None:
     assert not failures.exists() or not failures.read_text()
 
 
+def test_a_masked_rollout_is_set_aside(gym: Gym) -> None:
+    of = [tasks.masked(), tasks.examples()[0]]
+    lines = [task.line("coding_simple_agent") for task in of]
+    path = gym.collect("masked", lines, agent="coding_simple_agent", command="ng_collect_rollouts")
+    assert [(marker, rollout["reward"]) for marker, rollout in rollouts(path)] == [(of[1].marker, 1.0)] * REPEATS
+    aside = rollouts(path.with_name(path.stem + "_failures.jsonl"))
+    assert [(marker, row["_ng_failure_class"]) for marker, row in aside] == [
+        ("masked", "coding:checker_failed")
+    ] * REPEATS
+
+
 def metrics(path: Path) -> Document:
     (agent,) = json.loads(path.with_name(path.stem + "_aggregate_metrics.json").read_text())
     found = agent["agent_metrics"]
