@@ -43,7 +43,7 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 def scored(verl: ModuleType, url: str, code: str, tests: object = TESTS, timeout: int = 4) -> tuple[float, list[str]]:
     semaphore = threading.Semaphore(4)
-    score, told = verl.compute_score(url, semaphore, 512, f"So:\n```python\n{code}\n```", tests, timeout=timeout)
+    score, told = verl.compute_score(url, semaphore, 64, f"So:\n```python\n{code}\n```", tests, timeout=timeout)
     return score, [each["status"] for each in told]
 
 
@@ -54,7 +54,7 @@ def scored(verl: ModuleType, url: str, code: str, tests: object = TESTS, timeout
         ("print(4)", 1 / 3, ["success", "wrong_answer", "wrong_answer"]),
         ("raise ValueError", 0.0, ["runtime_error"] * 3),
         ("while True: pass", 0.0, ["timeout"] * 3),
-        ("x = bytearray(2 << 30)\nprint(int(input()) * 2)", 0.0, ["runtime_error"] * 3),
+        ("x = bytearray(200 << 20)\nprint(int(input()) * 2)", 0.0, ["runtime_error"] * 3),
     ],
 )
 def test_scores(verl: ModuleType, url: str, code: str, score: float, statuses: list[str]) -> None:
