@@ -7,7 +7,7 @@ SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 export DOCKER := $(shell [ -x /usr/bin/docker ] && echo /usr/bin/docker || echo docker)
 APT := $(SUDO) env DEBIAN_FRONTEND=noninteractive apt-get
 
-.PHONY: help venv demo tools test-deps lint test test-agents images smoke bench clean
+.PHONY: help venv demo tools test-deps lint test test-agents test-gym images smoke bench clean
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 14
@@ -56,6 +56,15 @@ test-agents: test-deps ## mini-swe-agent and inspect_ai on our sandboxes, agains
 	$(BIN)/mypy
 	tests/with-docker.sh $(BIN)/python -m pytest tests/agents
 
+GYM_PYTHON ?= python3.12
+test-gym: tools ## the real NeMo Gym, NeMo Evaluator and verl's reward against this tree (Python 3.12, PyPI; minutes)
+	$(GYM_PYTHON) -m venv .venv-gym
+	.venv-gym/bin/pip install -q --disable-pip-version-check -e '.[gym,math]' nemo-gym==0.4.0 uv httpx2 pytest pytest-timeout
+	.venv-gym/bin/pip install -q --disable-pip-version-check --no-deps verl==0.9.1
+	$(GYM_PYTHON) -m venv .venv-nel
+	.venv-nel/bin/pip install -q --disable-pip-version-check 'nemo-evaluator[stats]==0.3.0'
+	.venv-gym/bin/python -m pytest -s tests/gym
+
 smoke: test-deps ## docker compose up, one right and one wrong answer, down again
 	tests/with-docker.sh bash -c "images/build.sh server && images/compose-smoke.sh"
 
@@ -65,4 +74,4 @@ bench: test-deps ## verdicts per second beside what others do, and what the jour
 	tests/with-postgres.sh $(BIN)/python benchmarks/journal.py
 
 clean:
-	rm -rf $(VENV) .run demo-verdicts.jsonl
+	rm -rf $(VENV) .venv-gym .venv-nel .run demo-verdicts.jsonl

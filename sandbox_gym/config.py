@@ -133,6 +133,10 @@ class Settings(BaseSettings):
     allow_unauthenticated: bool = False
     """Permit a bind beyond loopback without a token, by name."""
 
+    no_verdict: Literal["error", "row"] = "error"
+    """How a verify without a verdict is answered: 503, or 200 with a masked row that ng_collect_rollouts of NeMo Gym
+    0.4.0 sets aside for a later try (a 503 ends its whole run). A trainer that knows no masks must not get rows."""
+
     journal: str = "default"
     """Verdicts on record: `default` is journal.sqlite in the state directory, `off` is none; else a path or a
     SQLAlchemy URL of SQLite or PostgreSQL."""

@@ -1,4 +1,4 @@
-"""`sandbox-gym export`: verdicts on record as JSON lines, with all that is known of each."""
+"""`sandbox-gym export`: verdicts on record as JSON lines, with all that is known of each; or rows for NeMo's tools."""
 
 from __future__ import annotations
 
@@ -44,8 +44,22 @@ def export(
     server: ServerOption = "",
     request_id: RequestOption = "",
     journal: JournalOption = None,
+    rows: Annotated[
+        Path | None,
+        typer.Option(exists=True, dir_okay=False, help="Not verdicts but this file's rows, for ng_collect_rollouts."),
+    ] = None,
+    agent: Annotated[
+        str, typer.Option(help="With --rows: the agent; coding_simple_agent and the like unless set.")
+    ] = "",
 ) -> None:
-    """Write verdicts as JSON lines, the earliest first. Exit: 0; 1 a record is damaged; 2 wrong usage or no journal."""
+    """Write verdicts as JSON lines, the earliest first; with --rows, tasks for NeMo Gym and NeMo Evaluator.
+
+    Exit: 0; 1 a record or row is damaged; 2 wrong usage or no journal.
+    """
+    if rows is not None:
+        if any((reward is not None, reason, task, since, server, request_id, journal)):
+            raise ConfigurationError("--rows exports a file's rows: options that choose verdicts are not for it")
+        return _export_rows(rows, out, agent, overwrite=overwrite)
     wanted = filter_of(reward, reason, task, since, server, request_id)
     errors: list[str] = []
     with opened(journal) as store:
@@ -55,6 +69,22 @@ def export(
     for error in errors:
         said.print(f"[red]damaged:[/] {escape(error)}", highlight=False)
     said.print(f"{count} verdicts", highlight=False)
+    raise typer.Exit(1 if errors else 0)
+
+
+def _export_rows(rows: Path, out: Path | None, agent: str, *, overwrite: bool) -> None:
+    from sandbox_gym.cli.export_rows import exported_rows
+    from sandbox_gym.config import Settings
+    from sandbox_gym.server.servers import SERVERS
+
+    settings, errors = Settings.model_validate({}), list[str]()
+    servers = {kind: make(settings, kind) for kind, make in SERVERS.items()}
+    documents = exported_rows(rows, servers, agent, errors)
+    count = _to_screen(documents) if out is None else _to_file(out, documents, overwrite=overwrite)
+    said = Console(stderr=True)
+    for error in errors:
+        said.print(f"[red]left out:[/] {escape(error)}", highlight=False, soft_wrap=True)
+    said.print(f"{count} rows", highlight=False)
     raise typer.Exit(1 if errors else 0)
 
 

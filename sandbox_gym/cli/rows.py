@@ -12,6 +12,7 @@ from types import TracebackType
 from typing import Self
 
 from sandbox_gym.errors import ConfigurationError, RequestError
+from sandbox_gym.server.envelope import response_of
 from sandbox_gym.server.wire import Document, dumps, loads
 
 
@@ -33,31 +34,9 @@ def as_request(row: int, line: bytes) -> Document:
         answer = body.get("answer", "" if "model_patch" in body else None)
         if not isinstance(answer, str):
             raise RequestError("response", "is missing", "give the row a response, or an answer text")
-        body["response"] = _response(row, answer)
+        body["response"] = response_of(answer, str(row))
     body.setdefault("responses_create_params", {"input": []})
     return body
-
-
-def _response(row: int, text: str) -> Document:
-    """The least that is an OpenAI response with this output text."""
-    part = {"type": "output_text", "text": text, "annotations": []}
-    message = {
-        "id": f"msg_{row}",
-        "type": "message",
-        "role": "assistant",
-        "status": "completed",
-        "content": [part],
-    }
-    return {
-        "id": f"resp_{row}",
-        "created_at": 0,
-        "model": "answer",
-        "object": "response",
-        "output": [message],
-        "parallel_tool_calls": False,
-        "tool_choice": "auto",
-        "tools": [],
-    }
 
 
 def take_up(out: Path) -> set[int]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from enum import StrEnum
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -21,7 +23,9 @@ class ServerName(StrEnum):
 def serve(
     server: Annotated[ServerName, typer.Argument(help="Which resources server.")],
     host: Annotated[str | None, typer.Option(help="Address to bind; 127.0.0.1 unless set.")] = None,
-    port: Annotated[int | None, typer.Option(help="Port to bind; 8080 unless set.")] = None,
+    port: Annotated[
+        int | None, typer.Option(help="Port to bind; 8080 unless set here, or by SANDBOX_GYM_PORT or PORT.")
+    ] = None,
     provider: Annotated[str | None, typer.Option(help="Sandbox provider: local, docker or fake.")] = None,
     token: Annotated[
         str | None, typer.Option(help="Bearer token; SANDBOX_GYM_TOKEN keeps it out of the process list.")
@@ -34,8 +38,13 @@ def serve(
     journal: Annotated[
         str | None, typer.Option(help="Where verdicts go on record: a path, a URL, or off; its own file unless set.")
     ] = None,
+    dataset: Annotated[
+        Path | None,
+        typer.Option(dir_okay=False, help="Rows that NeMo Evaluator may ask for by number; no agents' tools then."),
+    ] = None,
 ) -> None:
     """Serve NeMo Gym's protocol and the agents' tools until Ctrl-C. Exit: 0 stopped, 2 wrong settings."""
+    from sandbox_gym.server.dataset import Dataset
     from sandbox_gym.server.launch import (
         serve as serve_resources,  # FastAPI costs half a second that doctor needn't pay
     )
@@ -44,7 +53,7 @@ def serve(
     settings = settings_with(
         {
             "host": host,
-            "port": port,
+            "port": port if port is not None else _given_port(),
             "provider": provider,
             "token": token,
             "allow_unauthenticated": allow_unauthenticated,
@@ -52,4 +61,10 @@ def serve(
             "journal": journal,
         }
     )
-    serve_resources(SERVERS[server.value](settings, server.value), settings)
+    rows = None if dataset is None else Dataset.opened(dataset)
+    serve_resources(SERVERS[server.value](settings, server.value), settings, dataset=rows)
+
+
+def _given_port() -> str | None:
+    """PORT, by which a process that starts servers says where; what is named for us goes before it."""
+    return None if "SANDBOX_GYM_PORT" in os.environ else os.environ.get("PORT") or None

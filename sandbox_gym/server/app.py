@@ -19,6 +19,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from sandbox_gym.config import Settings
 from sandbox_gym.errors import ConfigurationError
 from sandbox_gym.journal.journal import open_journal
+from sandbox_gym.server.dataset import Dataset
 from sandbox_gym.server.exchange import reply
 from sandbox_gym.server.gym import SESSION_ID_KEY, GymHost
 from sandbox_gym.server.ledger import Answered, Ledger
@@ -34,14 +35,20 @@ _OPEN_PATHS = frozenset({"/", "/health"})
 
 
 def build_app(
-    resources: ResourcesServer, engine_factory: EngineFactory, settings: Settings, *, journal_url: str | None = None
+    resources: ResourcesServer,
+    engine_factory: EngineFactory,
+    settings: Settings,
+    *,
+    journal_url: str | None = None,
+    dataset: Dataset | None = None,
 ) -> FastAPI:
     """One resources server's ASGI application, its verdicts on record in the journal under the URL, if one is given.
 
+    `dataset`: rows that an evaluator may ask for by number; agents' tools are not served beside them.
     Raises ConfigurationError for an open bind.
     """
     check_bind(settings)
-    host = GymHost(resources)
+    host = GymHost(resources, dataset, rows_without_verdict=settings.no_verdict == "row")
     # NeMo Gym derives name and key of the cookie alike, so the key is no secret and sessions hold none.
     key = f"{type(resources).__name__}___{resources.name}"
     tools_over_mcp = _tools_over_mcp(resources, host, key) if settings.expose_tools_over_mcp else None

@@ -11,9 +11,12 @@ from sandbox_gym.config import Settings
 from sandbox_gym.contract import Answer, TestStatus
 from sandbox_gym.engine import ANYONE, Caller
 from sandbox_gym.errors import RequestError
+from sandbox_gym.server import session_boxes
 from sandbox_gym.server.coding_tools import CodingTools
+from sandbox_gym.server.fusion import FusionTools, is_fusion
+from sandbox_gym.server.fusion_submit import FusionSubmit
 from sandbox_gym.server.metrics_aggregate import aggregate_metrics
-from sandbox_gym.server.resources import JudgingEngine, Tool
+from sandbox_gym.server.resources import JudgingEngine, Tool, ToolCall
 from sandbox_gym.server.session_files import FILE_TOOLS
 from sandbox_gym.server.session_tools import bash, python
 from sandbox_gym.server.wire import CodeFields, Document, VerifyFields, VerifyRequest, verdict_document
@@ -38,16 +41,32 @@ class CodingResources:
         self._penalty = settings.reasoning_format_penalty
         self._fail_on_tamper = frozenset(settings.fail_on_tamper)
         self._tools = CodingTools(self._limits)
+        self._fusion = FusionTools(self._limits)
+        self._submit = FusionSubmit(self._limits)
 
     @property
     def tools(self) -> Mapping[str, Tool]:
         return {
-            "run_code": self._tools.run_code,
+            "run_code": self._run_code,
             "run_tests": self._tools.run_tests,
             "bash": bash,
             "python": python,
             **FILE_TOOLS,
+            "sandbox/create": session_boxes.create,
+            "sandbox/status": session_boxes.status,
+            "sandbox/exec": session_boxes.run,
+            "sandbox/read": session_boxes.read,
+            "sandbox/write": session_boxes.write,
+            "sandbox/close": session_boxes.close,
+            "submit": self._submit.submit,
+            "sandbox_fusion/run_code": self._fusion.run_code,
+            "sandbox_fusion/submit": self._submit.submit,
         }
+
+    async def _run_code(self, engine: JudgingEngine, call: ToolCall) -> Document:
+        """An agent's, or SandboxFusion's where a field says so."""
+        tool = self._fusion.run_code if is_fusion(call.arguments) else self._tools.run_code
+        return await tool(engine, call)
 
     def row(self, body: Document) -> Document:
         """`verifier_metadata`: the tests and how they count."""

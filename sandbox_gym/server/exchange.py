@@ -21,6 +21,16 @@ MAX_BODY_BYTES = 256 * 1024 * 1024
 CLIENT_CLOSED = 499
 
 T = TypeVar("T")
+
+
+class ToolFailed(SandboxGymError):
+    """A tool's own wire has its own answer to a failure of ours."""
+
+    def __init__(self, document: Document, status: int, retry_after_s: int) -> None:
+        super().__init__(f"{status}")
+        self.document, self.status, self.retry_after_s = document, status, retry_after_s
+
+
 _log = structlog.get_logger("sandbox_gym.server")
 
 
@@ -90,6 +100,8 @@ def error_reply(error: Exception) -> Response:
         return reply(request_error_document(error), 422)
     if isinstance(error, Unavailable):
         return unavailable(error, {"failure_kind": error.failure_kind, "detail": str(error) or error.failure_kind})
+    if isinstance(error, ToolFailed):
+        return reply(error.document, error.status, {"Retry-After": str(error.retry_after_s)})
     if isinstance(error, BodyTooLarge):
         return reply({"detail": str(error)}, 413)
     if isinstance(error, SessionClosed):

@@ -17,13 +17,15 @@ from pydantic import BaseModel, ConfigDict, Field
 from sandbox_gym.engine import Caller
 from sandbox_gym.errors import RequestError, Unavailable
 from sandbox_gym.observe.metrics import CONTENT_TYPE
+from sandbox_gym.server.dataset import Dataset
+from sandbox_gym.server.evaluator import EvaluatorProtocol
 from sandbox_gym.server.exchange import error_reply, plain, read_document, reply, unavailable, while_connected
 from sandbox_gym.server.health import Health
 from sandbox_gym.server.ledger import Answered, Ledger
 from sandbox_gym.server.once import KEY_HEADER, Once
 from sandbox_gym.server.resources import JudgingEngine, ResourcesServer, Tool, ToolCall, no_verdict
 from sandbox_gym.server.seeds import Seeds
-from sandbox_gym.server.wire import Document, VerifyRequest, check_shape
+from sandbox_gym.server.wire import Document, VerifyRequest, check_shape, set_aside
 
 SESSION_ID_KEY = "session_id"
 NO_VERDICT_HEADER = "X-Sandbox-Gym-No-Verdict"
@@ -55,8 +57,14 @@ class _Close(BaseModel):
 class GymHost:
     """One resources server's routes. `engine` and `once` are set while the application runs."""
 
-    def __init__(self, resources: ResourcesServer) -> None:
+    def __init__(
+        self, resources: ResourcesServer, dataset: Dataset | None = None, *, rows_without_verdict: bool = False
+    ) -> None:
         self._resources = resources
+        self._rows_without_verdict = rows_without_verdict
+        self._evaluator = EvaluatorProtocol(resources, dataset)
+        # an agent that could ask for any row's answer, or try answers to it, would: it is not for agents then
+        self._tools = resources.tools if dataset is None else {}
         self._seeds = Seeds()
         self._records: tuple[Ledger, Once[Answered]] | None = None
         self._engine: JudgingEngine | None = None
@@ -83,12 +91,13 @@ class GymHost:
             "/aggregate_metrics": self.aggregate_metrics,
             "/close_session": self.close_session,
         }
-        posts.update({f"/{name}": partial(self.call_tool, tool) for name, tool in self._resources.tools.items()})
+        posts.update({f"/{name}": partial(self.call_tool, tool) for name, tool in self._tools.items()})
         gets: dict[str, Handler] = {
             "/": self.liveness,
             "/health": self.health,
             "/reverify_mode": self.reverify_mode,
             "/metrics": self.metrics,
+            "/dataset_size": self.dataset_size,
         }
         for method, routes in (("POST", posts), ("GET", gets)):
             for path, handler in routes.items():
@@ -116,8 +125,13 @@ class GymHost:
             "sessions": engine.sessions.stats_dict() if engine.sessions is not None else {},
             "stats": dict(engine.stats()),
             "journal": self._recording()[0].stats(),
+            **self._evaluator.health(),
         }
         return reply(document, 200) if finding.up else reply(document, 503, {"Retry-After": "5"})
+
+    async def dataset_size(self, request: Request) -> Response:
+        """How many rows an evaluator may ask for."""
+        return reply({"size": self._evaluator.size()})
 
     async def metrics(self, request: Request) -> Response:
         """Everything counted, for Prometheus."""
@@ -125,8 +139,10 @@ class GymHost:
         return Response(engine.metrics.text(), media_type=CONTENT_TYPE)
 
     async def seed_session(self, request: Request) -> Response:
-        """NeMo Gym's two bodies: the legacy one (empty, or the row itself) and the one with an id."""
+        """NeMo Gym's two bodies, the legacy one (empty, or the row itself) and the one with an id; an evaluator's."""
         body = await read_document(request, empty_is_object=True)
+        if self._evaluator.wants_seed(body):
+            return reply(await self._evaluator.seed(body))
         cookie_id = str(request.session[SESSION_ID_KEY])
         engine, _ = self._running()
         if "resources_session_id" not in body:
@@ -155,7 +171,10 @@ class GymHost:
     async def verify(self, request: Request) -> Response:
         """A verdict; or 503 (200 for a client that asks so) with a masked body, never a plain reward 0."""
         cookie_id = str(request.session[SESSION_ID_KEY])
-        wanted = replace(VerifyRequest.parse(await read_document(request)), session_id=cookie_id)
+        body = await read_document(request)
+        evaluates = self._evaluator.wants_verify(body)
+        parsed = VerifyRequest.parse(await self._evaluator.verify_body(body) if evaluates else body)
+        wanted = replace(parsed, session_id=cookie_id)
         engine, health = self._running()
         ledger, once = self._recording()
         key = ledger.key(request.headers.getlist(KEY_HEADER), wanted, engine.provider_name)
@@ -163,15 +182,23 @@ class GymHost:
             caller = _caller(request)
             answered = await while_connected(request, lambda: ledger.answer(engine, wanted, key, once, caller))
         except Unavailable as error:
-            document = no_verdict(self._resources.name, error).answer(wanted)
-            return reply(document) if _wants_body(request) else unavailable(error, document)
+            none = no_verdict(self._resources.name, error)
+            if evaluates:  # the row is not its own to see
+                return unavailable(error, none.document())
+            document = set_aside(none.answer(wanted))
+            wants_row = self._rows_without_verdict or _wants_body(request)
+            return reply(document) if wants_row else unavailable(error, document)
         verdict = answered.fields.get("verdict")
         isolation = verdict.get("isolation") if isinstance(verdict, dict) else None
         if isolation and isolation != "none" and not answered.replayed:
             health.saw_verdict(str(isolation))
         _start_anew(engine, cookie_id)
+        if evaluates and answered.fields.get("mask_sample"):  # it knows no mask, and would count the reward
+            return reply(answered.fields, 503)
         headers = {VERDICT_ID_HEADER: answered.request_id, **({REPLAYED_HEADER: "true"} if answered.replayed else {})}
-        return reply({**wanted.body, **answered.fields}, 200, headers)
+        fields = answered.fields
+        document = self._evaluator.answer(body, fields) if evaluates else set_aside({**body, **fields})
+        return reply(document, 200, headers)
 
     async def aggregate_metrics(self, request: Request) -> Response:
         rows = (await read_document(request)).get("verify_responses")

@@ -14,6 +14,7 @@ from sandbox_gym.engine import open_engine
 from sandbox_gym.errors import ConfigurationError
 from sandbox_gym.journal.schema import open_database
 from sandbox_gym.server.app import build_app
+from sandbox_gym.server.dataset import Dataset
 from sandbox_gym.server.resources import ResourcesServer
 
 KEEP_ALIVE_S = 30
@@ -23,7 +24,7 @@ SHUTDOWN_GRACE_S = 10
 Build = Callable[[Settings, str], ResourcesServer]
 
 
-def serve(resources: ResourcesServer, settings: Settings) -> None:
+def serve(resources: ResourcesServer, settings: Settings, *, dataset: Dataset | None = None) -> None:
     """Serve until a signal. Raises ConfigurationError before the bind."""
     if resources.kind == "swe" and "session_checkpoint_s" not in settings.model_fields_set:
         # an agent's edits are its work: a lost sandbox should cost a moment of it, not half a minute
@@ -33,7 +34,7 @@ def serve(resources: ResourcesServer, settings: Settings) -> None:
         open_database(journal_url, create=True).dispose()  # what is wrong with it is told before the bind
     sessions = f"{resources.name}-{settings.port or os.getpid()}"
     engine = partial(open_engine, settings, sessions=sessions)
-    app = build_app(resources, engine, settings, journal_url=journal_url)
+    app = build_app(resources, engine, settings, journal_url=journal_url, dataset=dataset)
     uvicorn.run(
         app,
         host=settings.host,

@@ -99,6 +99,7 @@ class MathResources:
 
     def row(self, body: Document) -> Document:
         """The task's fields, and what the tools printed where an answer may be found in it."""
+        body = _lifted(body)
         found = {name: body[name] for name in _ROW if body.get(name) is not None}
         printed = _tool_text(body)
         return {**found, _TOOL_TEXT: printed} if printed else found
@@ -111,6 +112,7 @@ class MathResources:
         return None
 
     async def verify(self, engine: JudgingEngine, request: VerifyRequest, caller: Caller = ANYONE) -> VerifyFields:
+        request = replace(request, body=_lifted(request.body))
         wire = self._wire if self._wire != "auto" else _wire_of(request.body)
         if wire == "ns_tools":
             return await self._delegated(engine, request, caller)
@@ -186,6 +188,14 @@ class MathResources:
 
     def aggregate(self, verify_responses: list[Document]) -> Document:
         return aggregate_metrics(verify_responses, answer_key="extracted_answer", subset_key="subset_for_metrics")
+
+
+def _lifted(body: Document) -> Document:
+    """The body with what its `verifier_metadata` says of the task: NeMo Evaluator keeps nothing else of a row."""
+    metadata = body.get("verifier_metadata")
+    if not isinstance(metadata, dict):
+        return body
+    return {**{name: metadata[name] for name in _ROW if metadata.get(name) is not None}, **body}
 
 
 def _wire_of(body: Document) -> str:

@@ -32,5 +32,7 @@ def kind_of(row: Mapping[str, object]) -> str:
     """Which server a row is for, by its fields."""
     if "FAIL_TO_PASS" in row or "expected_output_json" in row or isinstance(row.get("instance"), dict):
         return "swe"
-    math = row.get("expected_answer") is not None or row.get("expected_result") is not None
-    return "math" if math and "verifier_metadata" not in row else "coding"
+    metadata = row.get("verifier_metadata")
+    holder = metadata if isinstance(metadata, Mapping) else row
+    math = holder.get("expected_answer") is not None or holder.get("expected_result") is not None
+    return "math" if math else "coding"

@@ -165,6 +165,14 @@ class VerifyFields:
         return {name: getattr(self, name) for name in self.__dataclass_fields__}
 
 
+def set_aside(document: Document) -> Document:
+    """A masked verify response with NeMo Gym 0.4.0's word for it: its collector keeps such rows out of rollouts and
+    metrics, in a file of failures, and tries them again when it resumes."""
+    if document.get("mask_sample") is not True:
+        return document
+    return {**document, "_ng_failure_class": document.get("failure_kind") or "masked"}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CodeFields(VerifyFields):
     """NeMo Gym's code_gen."""

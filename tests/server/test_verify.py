@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from sandbox_gym.config import Settings
 from sandbox_gym.errors import BoxLost, DeadlineExceeded, PoolFull, ProviderDown, Unavailable
 from sandbox_gym.server import exchange
 from sandbox_gym.server.wire import VerifyRequest
@@ -137,6 +138,17 @@ def test_a_client_that_cant_retry_gets_the_masked_body_as_200(serving: Serving) 
     for answer in (asked, by_query):
         assert (answer.status_code, answer.json()["mask_sample"]) == (200, True)
     assert client.post("/verify", json=verify_body()).status_code == 503
+
+
+def test_a_collector_gets_rows_without_a_verdict_where_the_settings_say_so(serving: Serving) -> None:
+    client = serving(settings=Settings.model_validate({"no_verdict": "row"}), down=True).client
+    body = verify_body(hash_id="x")
+    answer = client.post("/verify", json=body)
+    document = answer.json()
+    assert (answer.status_code, document["mask_sample"], document["hash_id"]) == (200, True, "x")
+    assert document["_ng_failure_class"] == document["failure_kind"] == "echo:provider_down"
+    whole = serving().client.post("/verify", json=body).json()
+    assert "_ng_failure_class" not in whole
 
 
 def test_an_unexpected_error_is_500_without_its_message(serving: Serving) -> None:

@@ -2,22 +2,50 @@
 
 from __future__ import annotations
 
-from sandbox_gym.contract import Outcome, Plan, Program, Run, State, Status, answers_outcome
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from sandbox_gym.contract import Build, Outcome, Plan, Program, Run, State, Status, answers_outcome
 from sandbox_gym.limits import Limits
 from sandbox_gym.verifiers.coding.checking import missing
+from sandbox_gym.verifiers.coding.fetching import fetching
 from sandbox_gym.verifiers.coding.languages import Language
 from sandbox_gym.verifiers.coding.programs import encoded, image_for, program_of
 
 
-def program_plan(language: Language, code: str, stdin: str, limits: Limits) -> Plan:
-    """Compile if need be, and run once. No prelude: an agent sees what its program does by itself."""
+def program_plan(
+    language: Language,
+    code: str,
+    stdin: str,
+    limits: Limits,
+    *,
+    files: Mapping[str, bytes] | None = None,
+    fetch: Sequence[str] = (),
+    mark: str = "",
+    compile_time_s: float | None = None,
+) -> Plan:
+    """Compile if need be, and run once. No prelude: an agent sees what its program does by itself.
+
+    `files` lie beside the source, to a compiler and to the program; `fetch` names files that are wanted afterwards
+    (see fetching.py); `compile_time_s` only tightens.
+    """
+    beside = dict(files or {})
     if language.forks:
-        program = Program("fork", {language.source: encoded(code)}, main=language.source)
-        return Plan((Run("run_code", program, encoded(stdin), limits),))
-    program, build = program_of(language, code, limits, "answer")
-    builds = () if build is None else (build,)
-    run = Run("run_code", program, encoded(stdin), language.limits(limits))
-    return Plan((run,), image_for(language), builds=builds)
+        program = Program("fork", {**beside, language.source: encoded(code)}, main=language.source)
+        builds: tuple[Build, ...] = ()
+    else:
+        program, build = program_of(language, code, limits, "answer", beside)
+        builds = () if build is None else (build,)
+        program = replace(program, files={**beside, **program.files})
+        limits = language.limits(limits)
+    if compile_time_s is not None:
+        builds = tuple(
+            replace(each, run=replace(each.run, limits=each.run.limits.tightened(cpu_time_s=compile_time_s)))
+            for each in builds
+        )
+    if fetch:
+        program = fetching(program, fetch, mark)
+    return Plan((Run("run_code", program, encoded(stdin), limits),), image_for(language), builds=builds)
 
 
 def program_outcome(language: Language, state: State) -> tuple[Outcome, bool]:

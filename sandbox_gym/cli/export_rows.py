@@ -1,0 +1,55 @@
+"""Rows as `ng_collect_rollouts` and NeMo Evaluator take them: asked in plain text, numbered, with an agent's name.
+
+Knows nothing of files' names or screens.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from sandbox_gym.cli.rows import lines
+from sandbox_gym.errors import RequestError
+from sandbox_gym.server.envelope import messages_of, params_of
+from sandbox_gym.server.evaluator import ROW, TASK, task_digest
+from sandbox_gym.server.resources import ResourcesServer
+from sandbox_gym.server.servers import kind_of
+from sandbox_gym.server.wire import Document, loads
+
+_ANSWERS: Final = ("response", "answer")
+_EVALUATORS: Final = ("expected", "sandbox")
+"""Arguments of its own call of verify, which takes a row's other fields beside them."""
+
+
+def exported_rows(path: Path, servers: dict[str, ResourcesServer], agent: str, errors: list[str]) -> Iterator[Document]:
+    """Each row of the file in the form that both take; a line that is no row goes into `errors`."""
+    for index, (number, line) in enumerate(lines(path)):
+        try:
+            row = loads(line)
+            kind = kind_of(row)
+            yield exported(row, index, f"{path.stem}-{index}", servers[kind], agent or f"{kind}_simple_agent")
+        except RequestError as error:
+            errors.append(f"row {number}: {error}")
+
+
+def exported(row: Document, index: int, uuid: str, resources: ResourcesServer, agent: str) -> Document:
+    """One row. Raises RequestError for one with nothing to ask, or with a name that it can't keep."""
+    for name in _EVALUATORS:
+        if name in row:
+            raise RequestError(name, "is a name that NeMo Evaluator uses itself", "rename it")
+    params = params_of(row)
+    own = messages_of({**params, "instructions": None})
+    kept = {key: value for key, value in row.items() if key not in _ANSWERS}
+    task = resources.row(row)
+    return {
+        **kept,
+        "responses_create_params": {**params, "input": own},
+        # its native protocol forwards a row by problem_idx, and leaves out expected_answer
+        "verifier_metadata": row.get("verifier_metadata") or task,
+        "uuid": row.get("uuid") or uuid,
+        "problem_idx": index,
+        ROW: index,
+        TASK: task_digest(resources, row),
+        "agent_ref": row.get("agent_ref") or {"type": "responses_api_agents", "name": agent},
+    }

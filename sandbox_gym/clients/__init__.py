@@ -1,0 +1,1 @@
+"""Our servers as other systems want to see them from their own processes."""

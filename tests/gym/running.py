@@ -1,0 +1,132 @@
+"""NeMo Gym as its users run it: its commands from PyPI, from this checkout, in processes of their own."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import sysconfig
+import time
+import urllib.request
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from tests.documented import command as documented
+from tests.gym.tasks import REPOSITORY
+
+START_S: Final = 900.0
+COLLECT_S: Final = 300.0
+MORE_CONFIGS: Final = ("resources_servers/math/configs/math.yaml", "resources_servers/code_gen/configs/code_gen.yaml")
+SERVERS: Final = 7
+"""coding, math and their code_gen, an agent for each, and the model."""
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@dataclass(frozen=True)
+class Gym:
+    """Servers that run. `started_s`: what their start took, environments included."""
+
+    folder: Path
+    environment: Mapping[str, str]
+    head_port: int
+    started_s: float
+
+    def address(self, server: str) -> str:
+        """Where a server listens, as the head server tells."""
+        with urllib.request.urlopen(f"http://127.0.0.1:{self.head_port}/server_instances", timeout=30) as answer:
+            (found,) = [each["url"] for each in json.loads(answer.read()) if each["process_name"] == server]
+        return str(found)
+
+    def collect(self, name: str, lines: list[str], *, agent: str, command: str) -> Path:
+        """Roll the rows out by the documented command that begins so; the file of rollouts."""
+        rows, out = self.folder / f"{name}.jsonl", self.folder / f"{name}_rollouts.jsonl"
+        rows.write_text("".join(line + "\n" for line in lines))
+        named = {"rows.jsonl": str(rows), "rollouts.jsonl": str(out), "coding_simple_agent": agent}
+        called = [*documented("from-nemo-gym.md", command, named), *_head(self.head_port)]
+        done = subprocess.run(
+            called, cwd=self.folder, env=self.environment, capture_output=True, text=True, timeout=COLLECT_S
+        )
+        assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
+        return out
+
+
+def _head(port: int) -> list[str]:
+    return ["+head_server.host=127.0.0.1", f"+head_server.port={port}"]
+
+
+def environment(folder: Path) -> dict[str, str]:
+    """NeMo Gym makes each server's environment with uv, which finds the interpreter on PATH or downloads one."""
+    scripts = Path(sysconfig.get_path("scripts"))
+    interpreters = Path(sys.base_prefix) / "bin"
+    kept = {key: value for key, value in os.environ.items() if not key.startswith(("PYTEST", "PYTHONPATH", "RAY_"))}
+    return kept | {
+        "PATH": f"{scripts}:{interpreters}:{os.environ['PATH']}",
+        "RAY_USAGE_STATS_ENABLED": "0",
+        "WANDB_MODE": "disabled",
+        "UV_PYTHON_DOWNLOADS": "never",
+        "SANDBOX_GYM_STATE_DIR": str(folder / "state"),
+    }
+
+
+@contextmanager
+def playing(scripts: Path) -> Iterator[int]:
+    """The stub policy; its port."""
+    port = free_port()
+    stub = REPOSITORY / "tests" / "gym" / "stub_model.py"
+    process = subprocess.Popen([sys.executable, str(stub), str(port), str(scripts)])
+    try:
+        yield port
+    finally:
+        process.kill()
+        process.wait()
+
+
+@contextmanager
+def running(folder: Path, model_port: int) -> Iterator[Gym]:
+    """`ng_run` from the checkout, until its servers are ready; ended by Ctrl-C's signal."""
+    head_port, own = free_port(), environment(folder)
+    kept = REPOSITORY / ".run" / "gym"
+    model = "responses_api_models/openai_model/configs/openai_model.yaml"
+    swaps = {model: ",".join((*MORE_CONFIGS, model)), "http://127.0.0.1:8000": f"http://127.0.0.1:{model_port}"}
+    command = [*documented("from-nemo-gym.md", "ng_run", swaps), *_head(head_port)]
+    command += [f"+uv_venv_dir={kept}", f"+uv_cache_dir={kept / 'uv-cache'}", f"hydra.run.dir={folder / 'hydra'}"]
+    log = folder / "ng_run.log"
+    started = time.monotonic()
+    with log.open("wb") as file:
+        process = subprocess.Popen(
+            command, cwd=REPOSITORY, env=own, stdout=file, stderr=subprocess.STDOUT, start_new_session=True
+        )
+    try:
+        _await_ready(process, log)
+        yield Gym(folder, own, head_port, time.monotonic() - started)
+    finally:
+        _end(process)
+
+
+def _await_ready(process: subprocess.Popen[bytes], log: Path) -> None:
+    ends_at = time.monotonic() + START_S
+    while f"All {SERVERS} / {SERVERS} servers ready" not in log.read_text(errors="replace"):
+        tail = log.read_text(errors="replace")[-6000:]
+        assert process.poll() is None, tail
+        assert time.monotonic() < ends_at, tail
+        time.sleep(0.5)
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    process.send_signal(signal.SIGINT)
+    with suppress(subprocess.TimeoutExpired):
+        process.wait(60)
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()

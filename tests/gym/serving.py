@@ -1,0 +1,47 @@
+"""Our server alone, as `sandbox-gym serve` starts it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from tests.gym.running import free_port
+
+OURS: Final = shutil.which("sandbox-gym", path=str(Path(sys.executable).parent)) or "sandbox-gym"
+HEALTHY_S: Final = 60.0
+
+
+@contextmanager
+def serving(folder: Path, kind: str, *options: str) -> Iterator[int]:
+    """Its port, once it is healthy."""
+    port = free_port()
+    own = {**os.environ, "SANDBOX_GYM_STATE_DIR": str(folder / "state")}
+    command = [OURS, "serve", kind, "--port", str(port), "--provider", "local", *options]
+    with (folder / "serve.log").open("wb") as log:
+        process = subprocess.Popen(command, env=own, stdout=log, stderr=log)
+    try:
+        _await_health(port, process)
+        yield port
+    finally:
+        process.terminate()
+        process.wait(60)
+
+
+def _await_health(port: int, process: subprocess.Popen[bytes]) -> None:
+    ends_at = time.monotonic() + HEALTHY_S
+    while True:
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/health", timeout=20):
+                return
+        except OSError:
+            assert process.poll() is None
+            assert time.monotonic() < ends_at
+            time.sleep(0.2)

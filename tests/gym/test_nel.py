@@ -1,0 +1,94 @@
+"""Real NeMo Evaluator against our server in each form that works: by address, with rows of its own, and as a server
+that it starts itself."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from sandbox_gym.server.wire import Document
+from tests.documented import command as documented
+from tests.gym import tasks
+from tests.gym.running import playing
+from tests.gym.serving import OURS, serving
+from tests.gym.tasks import REPOSITORY, Task
+
+pytestmark = pytest.mark.timeout(900)
+EVALUATOR = os.environ.get("SANDBOX_GYM_TEST_NEL", str(REPOSITORY / ".venv-nel" / "bin" / "nel"))
+REPEATS = 2
+
+
+@pytest.fixture(scope="module")
+def policy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
+    scripts = tmp_path_factory.mktemp("policy") / "scripts.json"
+    every = tasks.examples() + tasks.math()
+    scripts.write_text(json.dumps({task.marker: task.turns for task in every}))
+    with playing(scripts) as port:
+        yield port
+
+
+def rows_file(folder: Path, of: list[Task]) -> Path:
+    path = folder / "rows.jsonl"
+    path.write_text("".join(task.line("none") + "\n" for task in of))
+    return path
+
+
+def evaluated(folder: Path, begins: str, swaps: dict[str, str], policy: int) -> list[Document]:
+    """The documented command that begins so; the evaluator's own record of each rollout."""
+    out = folder / "nel"
+    everywhere = {"http://127.0.0.1:8000": f"http://127.0.0.1:{policy}", "-o results": f"-o {out}"}
+    command = documented("nemo-evaluator.md", f"nel eval run --bench {begins}", {**everywhere, **swaps})
+    own = {**os.environ, "SANDBOX_GYM_STATE_DIR": str(folder / "state")}
+    done = subprocess.run([EVALUATOR, *command[1:]], env=own, capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+    (results,) = out.rglob("results.jsonl")
+    return [json.loads(line) for line in results.read_text().splitlines()]
+
+
+def exported(folder: Path, of: list[Task]) -> Path:
+    path = folder / "exported.jsonl"
+    swaps = {"--rows rows.jsonl": f"--rows {rows_file(folder, of)}", "exported.jsonl": str(path)}
+    command = documented("nemo-evaluator.md", "sandbox-gym export", swaps)
+    subprocess.run([OURS, *command[1:]], check=True)
+    return path
+
+
+def check(found: list[Document], of: list[Task]) -> None:
+    assert len(found) == REPEATS * len(of)
+    rewards = [sum(1 for each in found if each["reward"] == value) for value in (1.0, 0.0)]
+    right = sum(task.reward == 1.0 for task in of)
+    assert rewards == [REPEATS * right, REPEATS * (len(of) - right)]
+    by_row = {int(str(each["problem_idx"])): each["reward"] for each in found}
+    assert by_row == {index: task.reward for index, task in enumerate(of)}
+
+
+def test_by_address(tmp_path: Path, policy: int) -> None:
+    of = tasks.examples()
+    with serving(tmp_path, "coding", "--dataset", str(rows_file(tmp_path, of))) as port:
+        check(evaluated(tmp_path, "gym://127.0.0.1:8080", {"8080": str(port)}, policy), of)
+
+
+def test_math_by_address(tmp_path: Path, policy: int) -> None:
+    of = tasks.math()[:2]
+    with serving(tmp_path, "math", "--dataset", str(rows_file(tmp_path, of))) as port:
+        check(evaluated(tmp_path, "gym://127.0.0.1:8080", {"8080": str(port)}, policy), of)
+
+
+@pytest.mark.parametrize("kind", ["coding", "math"])
+def test_exported_rows_by_the_native_protocol(tmp_path: Path, policy: int, kind: str) -> None:
+    of = tasks.examples() if kind == "coding" else tasks.math()[:2]
+    rows = exported(tmp_path, of)
+    with serving(tmp_path, kind) as port:
+        swaps = {"8080": str(port), "exported.jsonl": str(rows)}
+        check(evaluated(tmp_path, '"gym://127.0.0.1:8080?protocol=native', swaps, policy), of)
+
+
+def test_a_server_that_it_starts(tmp_path: Path, policy: int) -> None:
+    of = tasks.examples()
+    swaps = {"exported.jsonl": str(exported(tmp_path, of)), "exec sandbox-gym": f"exec {OURS}"}
+    check(evaluated(tmp_path, '"gym://cmd:', swaps, policy), of)

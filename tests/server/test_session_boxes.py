@@ -1,0 +1,124 @@
+"""A session as a plain sandbox: whole output, nothing kept between commands but files, and a loss that is told."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterator
+
+import pytest
+from fastapi.testclient import TestClient
+
+from sandbox_gym.config import Settings
+from sandbox_gym.engine import open_engine
+from sandbox_gym.sandbox.fake import FakeProvider, silent
+from sandbox_gym.server.app import build_app
+from sandbox_gym.server.coding import CodingResources
+from sandbox_gym.server.wire import Document
+from tests.server.fakes import fake_engine
+
+pytestmark = pytest.mark.timeout(180)
+
+
+@pytest.fixture(scope="module", params=["local", "docker"])
+def client(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
+    fields = {"provider": request.param, "state_dir": tmp_path_factory.mktemp("state"), "boxes": 2}
+    settings = Settings.model_validate({**fields, "session_idle_s": 1})
+    app = build_app(CodingResources(settings), lambda: open_engine(settings, sessions="boxes"), settings)
+    with TestClient(app) as client:
+        yield client
+
+
+@pytest.fixture(autouse=True)
+def box(client: TestClient) -> Iterator[None]:
+    """Each test has a sandbox of its own."""
+    client.cookies.clear()
+    assert call(client, "create")["id"]
+    yield
+    call(client, "close")
+
+
+def call(client: TestClient, what: str, **body: object) -> Document:
+    answer = client.post(f"/sandbox/{what}", json=body)
+    assert answer.status_code == 200, answer.text
+    document = answer.json()
+    assert isinstance(document, dict)
+    return document
+
+
+def ran(client: TestClient, command: str, **more: object) -> tuple[object, object, object]:
+    done = call(client, "exec", command=command, **more)
+    assert (done["lost"], done["truncated"]) == (False, False)
+    return done["stdout"], done["stderr"], done["exit_code"]
+
+
+def test_commands_on_their_own(client: TestClient) -> None:
+    assert ran(client, "X=1; cd /tmp; pwd; echo wrong >&2; exit 3") == ("/tmp\n", "wrong\n", 3)
+    assert ran(client, "pwd; echo $X; cat") == ("/workspace\n\n", "", 0)
+    quoted = 'it\'s "$HOME" \\ `id`\nand more'
+    assert ran(client, 'printf %s "$V"', env={"V": quoted}, cwd="/") == (quoted, "", 0)
+    stdout, stderr, code = ran(client, "echo unreached", cwd="/none")
+    assert (stdout, code, "/none" in str(stderr)) == ("", 1, True)
+    assert ran(client, "kill -9 $$")[2] == 137
+    assert ran(client, "ls -A /tmp | grep -c command")[0] == "1\n"  # its own
+
+
+def test_output_whole_up_to_the_cap(client: TestClient) -> None:
+    assert ran(client, "head -c 3000000 /dev/zero | tr '\\0' a")[0] == "a" * 3_000_000
+    flood = call(client, "exec", command="head -c 9000000 /dev/zero | tr '\\0' a; exit 4")
+    assert (len(str(flood["stdout"])), flood["truncated"], flood["exit_code"]) == (8 << 20, True, 4)
+
+
+def test_a_command_that_takes_too_long(client: TestClient) -> None:
+    slow = call(client, "exec", command="echo before; sleep 60", timeout_s=0.5)
+    assert (slow["timed_out"], slow["stdout"], slow["lost"]) == (True, "before\n", False)
+    assert ran(client, "echo after")[0] == "after\n"
+
+
+def test_files(client: TestClient) -> None:
+    content = base64.b64encode(bytes(range(256))).decode()
+    assert call(client, "write", path="/workspace/a/b", content=content) == {"lost": False}
+    assert call(client, "read", path="/workspace/a/b") == {"content": content, "lost": False}
+    assert ran(client, "stat -c %s a/b")[0] == "256\n"
+    for path in ("/workspace/none", "/workspace/a", "/dev/zero"):
+        answer = client.post("/sandbox/read", json={"path": path})
+        assert (answer.status_code, answer.json()["error"]["field"]) == (422, "path")
+    assert client.post("/sandbox/write", json={"path": "/x", "content": "?"}).status_code == 422
+    for wrong in ({"command": 5}, {"command": "a\0b"}, {"command": "true", "env": {"A=B;": ""}}):
+        assert client.post("/sandbox/exec", json=wrong).status_code == 422
+
+
+def test_a_sandbox_that_slept_is_not_lost(client: TestClient) -> None:
+    ran(client, "echo kept > f")
+    before = client.get("/health").json()["sessions"]
+    while client.get("/health").json()["sessions"]["hibernated"] <= before["hibernated"]:
+        pass
+    assert call(client, "status") == {"running": True}
+    assert ran(client, "cat f")[0] == "kept\n"
+
+
+def test_a_lost_sandbox_is_told(client: TestClient) -> None:
+    """The command kills what serves the session: its shell, then what started that."""
+    shell = call(client, "exec", command="kill -9 $PPID; sleep 10")
+    assert (shell["lost"], shell["exit_code"]) == (False, 137)
+    done = call(client, "exec", command="kill -9 $(cut -d' ' -f4 /proc/$PPID/stat); sleep 10")
+    assert done["lost"] is True
+    after = call(client, "exec", command="true")
+    assert after["lost"] is True
+    assert ran(client, "echo again")[0] == "again\n"
+
+
+def test_closed_is_closed(client: TestClient) -> None:
+    call(client, "close")
+    call(client, "close")
+    assert call(client, "status") == {"running": False}
+    assert client.post("/sandbox/exec", json={"command": "true"}).status_code == 409
+    client.cookies.clear()
+    call(client, "create")
+
+
+def test_a_provider_without_sessions() -> None:
+    settings = Settings.model_validate({"provider": "fake"})
+    app = build_app(CodingResources(settings), lambda: fake_engine(FakeProvider(silent)), settings)
+    with TestClient(app) as client:
+        for what in ("create", "status", "close"):
+            assert client.post(f"/sandbox/{what}", json={}).status_code == 422
