@@ -16,7 +16,7 @@ import pytest
 from tests.load.servers import ServerProcess
 
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(600)]
-CPU_S, WALL_S = 2.0, 5.0
+CPU_S = 2.0
 HARD = [  # what only math-verify can tell
     ("\\sin^2 x + \\cos^2 x + {n}", "1 + {n}"),
     ("(x+{n})(x-{n})", "x^2 - {n}^2"),
@@ -26,7 +26,8 @@ HARD = [  # what only math-verify can tell
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with ServerProcess("local", tmp_path_factory.mktemp("server"), server="math") as running:
+    patient = {"SANDBOX_GYM_MATH_WALL_TIME_S": "60"}  # a busy machine must not make hostile rows no verdict
+    with ServerProcess("local", tmp_path_factory.mktemp("server"), settings=patient, server="math") as running:
         yield running.url
 
 
