@@ -34,7 +34,10 @@ class Jail:
     procs_files: Sequence[str] = ()
     """cgroup.procs files that the box's first process writes itself into."""
     work: Path | None = None
-    """A folder on this machine that sessions keep their files in, shown as /workspace."""
+    """A folder on this machine that sessions keep their files in, shown as `home`."""
+    home: str = "/workspace"
+    accounts: Sequence[tuple[int, str]] = ()
+    """(descriptor to read, file of the jail): what names its user."""
     site: Path | None = None
     """A folder on this machine with Python packages, shown as SITE."""
     owner: str = ""
@@ -77,7 +80,9 @@ class Jail:
         for source, place in self.cgroup_folders:
             options += ["--ro-bind", source, f"/cgroup/{place}" if place else "/cgroup"]
         if self.work is not None:
-            options += ["--bind", str(self.work), "/workspace"]
+            options += ["--bind", str(self.work), self.home]
+        for fd, path in self.accounts:
+            options += ["--ro-bind-data", str(fd), path]
         if self.site is not None:
             options += ["--ro-bind", str(self.site), SITE]
         options += ["--dir", "/scratch", "--symlink", "scratch/tmp", "/tmp", "--dir", "/var"]
