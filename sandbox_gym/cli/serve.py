@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -15,10 +16,13 @@ class ServerName(StrEnum):
 
     CODING = "coding"
     MATH = "math"
+    POOL = "pool"
 
 
 def serve(
-    server: Annotated[ServerName, typer.Argument(help="Which resources server.")],
+    server: Annotated[
+        ServerName, typer.Argument(help="Which resources server; pool is E2B's API over sandboxes here.")
+    ],
     host: Annotated[str | None, typer.Option(help="Address to bind; 127.0.0.1 unless set.")] = None,
     port: Annotated[int | None, typer.Option(help="Port to bind; 8080 unless set.")] = None,
     provider: Annotated[str | None, typer.Option(help="Sandbox provider: local, docker or fake.")] = None,
@@ -33,6 +37,12 @@ def serve(
     journal: Annotated[
         str | None, typer.Option(help="Where verdicts go on record: a path, a URL, or off; its own file unless set.")
     ] = None,
+    keys: Annotated[
+        Path | None, typer.Option(help="pool only: TOML file of tenants, their API keys and quotas (docs/e2b.md).")
+    ] = None,
+    domain: Annotated[
+        str, typer.Option(help="pool only: domain whose hosts <port>-<sandbox>.<domain> lead here, told to clients.")
+    ] = "",
 ) -> None:
     """Serve NeMo Gym's protocol and the agents' tools until Ctrl-C. Exit: 0 stopped, 2 wrong settings."""
     from sandbox_gym.server.launch import (
@@ -51,4 +61,8 @@ def serve(
             "journal": journal,
         }
     )
+    if server is ServerName.POOL:
+        from sandbox_gym.server.e2b_api.launch import serve_pool
+
+        return serve_pool(settings, keys=keys, domain=domain)
     serve_resources(SERVERS[server.value](settings, server.value), settings)

@@ -1,7 +1,7 @@
 """A notebook's Python: cells in, what they gave out as JSON lines. Runs in a process of its own, as the user.
 
-Cells come as u32 length and JSON on one pipe, words go the same way on another; standard output and error are pipes that
-the driver reads. Top-level `await`, `!command`, `display` and figures of matplotlib work as in a notebook.
+Cells come as u32 length and JSON on one pipe, words go the same way on another; standard output and error are pipes
+that the driver reads. Top-level `await`, `!command`, `display` and figures of matplotlib work as in a notebook.
 """
 
 import ast

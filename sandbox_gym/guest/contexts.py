@@ -23,7 +23,9 @@ class Context:
     def __init__(self, selector, language, folder, environment):
         self._selector, self.language, self.folder, self._environment = selector, language, folder, environment
         if language not in LANGUAGES:
-            raise OSError(errno.EINVAL, "no kernel for language %r here; there are %s" % (language, ", ".join(LANGUAGES)))
+            raise OSError(
+                errno.EINVAL, "no kernel for language %r here; there are %s" % (language, ", ".join(LANGUAGES))
+            )
         if not os.path.isdir(folder):
             raise OSError(errno.ENOTDIR, "cwd %r does not exist" % folder)
         self._tell = None

@@ -1,9 +1,9 @@
 """Files and folders of a sandbox as its own user sees them. Paths are the caller's; the kernel says what is allowed."""
 
 import errno
+import grp
 import os
 import pwd
-import grp
 import stat
 import time
 

@@ -31,7 +31,7 @@ _CODES = {
 
 
 def serve(spec):
-    """Answer requests until the host closes the channel. `spec` is the run's; its `env` is what processes start with."""
+    """Answer requests until the host closes the channel. `spec` is the run's; its `env` is what programs get."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGPIPE, signal.SIG_IGN)
     channel = socket.socket(fileno=os.dup(program.CHANNEL_FD))
@@ -158,6 +158,9 @@ class Envd:
         raise ValueError("no such operation: %r" % (request.get("op"),))
 
     def _op_ping(self, request, body):
+        """Answered after what watches have seen until now."""
+        for watcher, _kept in self._watchers.values():
+            watcher.read()
         return {}, b""
 
     def _later(self, number):
@@ -290,7 +293,9 @@ class Envd:
         if len(self._watchers) >= inotify.MAX_WATCHERS:
             raise OSError(errno.EMFILE, "too many watchers")
         number, path = request["id"], self._path(request)
-        kept = inotify.Kept(Credit(request["window"]), lambda event, content: self._say(dict(event, stream=number), content))
+        kept = inotify.Kept(
+            Credit(request["window"]), lambda event, content: self._say(dict(event, stream=number), content)
+        )
 
         def tell(kind, name):
             kept(kind, entries.text(name), self._entry(path, name) if request["entries"] else None)

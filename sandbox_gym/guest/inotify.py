@@ -41,7 +41,7 @@ class Watcher:
             os.close(fd)
             self._fd = -1
             raise
-        self._selector.register(fd, selectors.EVENT_READ, self._read)
+        self._selector.register(fd, selectors.EVENT_READ, self.read)
         self._registered = True
 
     def _add(self, name, told=False):
@@ -73,11 +73,11 @@ class Watcher:
         except OSError:
             pass  # it went meanwhile, or can't be entered
 
-    def _read(self, _events):
+    def read(self, _events=0):
         try:
             data = os.read(self._fd, 1 << 16)
-        except BlockingIOError:
-            return
+        except OSError:
+            return  # nothing now, or the watch could not be made anew
         offset = 0
         while offset < len(data):
             number, mask, _cookie, size = _HEAD.unpack_from(data, offset)

@@ -1,4 +1,4 @@
-"""What is written to a pipe, a terminal or a socket that may not take it now: kept in bounds, written as it is taken."""
+"""What is written to a pipe, a terminal or a socket that may not take it now: kept in bounds, written when taken."""
 
 import os
 import selectors

@@ -1,7 +1,7 @@
 """The host's end of a sandbox that is used as a small machine: many requests at once, and streams with credit.
 
-Owns framing, bounds and deadlines of guest/envd.py's channel; knows no HTTP. What a reply says is the program's word, so
-every field is checked where it is read. A box that sends more than it was granted, or nothing in time, is lost.
+Owns framing, bounds and deadlines of guest/envd.py's channel; knows no HTTP. What a reply says is the program's word,
+so every field is checked where it is read. A box that sends more than it was granted, or nothing in time, is lost.
 """
 
 from __future__ import annotations
@@ -81,6 +81,13 @@ class Stream:
         else:
             await self._envd.grant(self.number, len(body) + COST)
         return header, body
+
+    async def take(self) -> list[Header]:
+        """The headers of all events that are there."""
+        found = []
+        while self._events:
+            found.append((await self.next(1))[0])
+        return found
 
     def wake(self) -> None:
         self._arrived.set()

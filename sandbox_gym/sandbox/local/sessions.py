@@ -82,7 +82,7 @@ class LocalSessions:
         home: str = "",
         driver: Callable[[GuestLink], Driver] = Driver,
     ) -> None:
-        """`home`: where a session's folder is shown, as its user's home; `driver`: the host's end of what runs there."""
+        """`home`: where a session's folder is shown, as its user's home; `driver`: the host's end of it."""
         self._provider, self._limits, self._warm = provider, limits, warm
         self._home, self.work, self.driver = home, home or WORK, driver
         root.mkdir(parents=True, exist_ok=True)

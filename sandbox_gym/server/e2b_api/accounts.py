@@ -64,6 +64,12 @@ class Accounts:
                 found = tenant
         return found
 
+    def named(self, name: str) -> Tenant | None:
+        """A tenant by its name."""
+        if self.open:
+            return self._anyone
+        return next((tenant for _, tenant in self._digests if tenant.name == name), None)
+
     def may_create(self, tenant: Tenant) -> float:
         """0 and one create is counted, or the seconds until the next may come."""
         now = time.monotonic()

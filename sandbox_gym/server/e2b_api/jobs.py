@@ -6,7 +6,6 @@ A process goes on when nobody listens; a listener that does not read holds it up
 from __future__ import annotations
 
 import math
-from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
@@ -20,7 +19,6 @@ from sandbox_gym.sandbox.envd import FOREVER_S, Envd, Stream
 STALL_S: Final = 60.0
 """How long a listener that takes nothing may hold a process up."""
 BUFFERED: Final = 8
-MAX_EVENTS: Final = 10_000
 Event = tuple[Mapping[str, object], bytes]
 
 
@@ -78,23 +76,6 @@ class Job:
                 one.close()
 
 
-@dataclass(slots=True, eq=False)
-class Watch:
-    """Events of a watched folder that nobody has asked for yet."""
-
-    stream: Stream
-    events: deque[Mapping[str, object]] = field(default_factory=lambda: deque(maxlen=MAX_EVENTS))
-
-    async def run(self) -> None:
-        """Take events in until the sandbox or the watch goes."""
-        try:
-            while not self.stream.closed:
-                header, _ = await self.stream.next(FOREVER_S)
-                self.events.append(header)
-        except BoxLost:
-            return
-
-
 @dataclass(frozen=True, slots=True)
 class Notebook:
     """A notebook's context."""
@@ -111,7 +92,7 @@ class Work:
 
     envd: Envd
     jobs: dict[int, Job] = field(default_factory=dict)
-    watches: dict[str, Watch] = field(default_factory=dict)
+    watches: dict[str, Stream] = field(default_factory=dict)
     notebooks: dict[str, Notebook] = field(default_factory=dict)
     opening: anyio.Lock = field(default_factory=anyio.Lock)
 
