@@ -38,6 +38,13 @@ Open = Callable[[anyio.abc.TaskGroup], AbstractAsyncContextManager[Sandboxes]]
 HEALTH_S: Final = 5.0
 
 
+def _leaves(group: BaseExceptionGroup[BaseException]) -> list[BaseException]:
+    found: list[BaseException] = []
+    for error in group.exceptions:
+        found += _leaves(error) if isinstance(error, BaseExceptionGroup) else [error]
+    return found
+
+
 class PoolApp:
     """One port for all: the control plane, envd of every sandbox, the code interpreter, and what listens in boxes."""
 
@@ -58,10 +65,19 @@ class PoolApp:
 
     async def _live(self, receive: Receive, send: Send) -> None:
         await receive()
-        async with self._serving():
-            await send({"type": "lifespan.startup.complete"})
-            await receive()
-        await send({"type": "lifespan.shutdown.complete"})
+        started = False
+        try:
+            async with self._serving():
+                started = True
+                await send({"type": "lifespan.startup.complete"})
+                await receive()
+        except* SandboxGymError as group:
+            if started:
+                raise
+            why = "; ".join(str(error) for error in _leaves(group))
+            await send({"type": "lifespan.startup.failed", "message": why})
+        if started:
+            await send({"type": "lifespan.shutdown.complete"})
 
     @asynccontextmanager
     async def _serving(self) -> AsyncIterator[None]:

@@ -47,6 +47,7 @@ def serve_pool(settings: Settings, *, keys: Path | None, domain: str) -> None:
         PoolApp(open_sandboxes, domain),
         host=settings.host,
         port=settings.port,
+        lifespan="on",
         access_log=False,
         timeout_keep_alive=KEEP_ALIVE_S,
         timeout_graceful_shutdown=SHUTDOWN_GRACE_S,
@@ -62,8 +63,8 @@ async def _open(settings: Settings, accounts: Accounts, tasks: anyio.abc.TaskGro
         reaper = Reaper(reaping_sources(settings, [provider]), lease.renew)
         try:
             async with reaping(reaper):
-                machines = Machines(settings, provider, folder, tasks)
-                sandboxes = Sandboxes(machines, accounts, folder / "records", tasks, most=settings.sessions_live)
+                machines = Machines(settings, provider, folder / "boxes", tasks)
+                sandboxes = Sandboxes(machines, accounts, folder / "held", tasks, most=settings.sessions_live)
                 async with holding(sandboxes, tasks):
                     yield sandboxes
         finally:

@@ -36,6 +36,7 @@ class Machines:
     def __init__(self, settings: Settings, provider: Provider, folder: Path, tasks: anyio.abc.TaskGroup) -> None:
         self._settings, self._provider, self._folder, self._tasks = settings, provider, folder, tasks
         self.limits = pool_limits(settings)
+        folder.mkdir(parents=True, exist_ok=True)
         self._openers: dict[str, SessionProvider] = {}
         self._opener("python")
 

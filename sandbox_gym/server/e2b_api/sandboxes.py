@@ -395,7 +395,7 @@ class Sandboxes:
         work = sandbox.work
         if work is None:
             raise BoxLost("it does not run")
-        usage, _ = await work.envd.call({"op": "usage"})
+        usage, _ = await work.envd.call({"op": "usage", "disk_bytes": self.machines.disk_bytes})
         now = time.monotonic()
         cpu_s = real(usage, "cpu_s")
         since = sandbox.opened_at if not sandbox.samples else now - (time.time() - sandbox.samples[-1].at)
