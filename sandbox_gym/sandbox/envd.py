@@ -26,9 +26,12 @@ USER: Final = "user"
 WINDOW: Final = 1 << 20
 """Bytes of a stream that may be under way: what one stream can take of the host's memory."""
 COST: Final = 128
+PIECE: Final = 1 << 20
 ANSWER_S: Final = 60.0
 MAX_REPLY: Final = 17 << 20
 MAX_STREAMS: Final = 1024
+STRAYS: Final = 8 << 20
+"""Bytes that a box may say unasked, beside what was under way of streams that were let go."""
 FOREVER_S: Final = 365 * 24 * 3600.0
 _RUN_ID: Final = 1
 
@@ -105,6 +108,7 @@ class Envd(Driver):
         self._streams: dict[int, Stream] = {}
         self._numbers = 0
         self._gone: BoxLost | None = None
+        self._strays = STRAYS
         self.ended = anyio.Event()
         """Set when the box is lost."""
 
@@ -158,6 +162,7 @@ class Envd(Driver):
                 await waiter.answered.wait()
         finally:
             self._waiters.pop(number, None)
+            self._strays += COST + (PIECE if waiter.reply is None else 0)
         if waiter.reply is None:
             raise self.check_gone()
         header, content = waiter.reply
@@ -182,6 +187,7 @@ class Envd(Driver):
         stream = self._streams.pop(number, None)
         if stream is not None:
             stream.closed = True
+            self._strays += 2 * WINDOW
 
     # -- what comes
 
@@ -207,12 +213,22 @@ class Envd(Driver):
             stream = self._streams.get(number)
             if stream is not None:
                 stream.arrive(header, body)
+            else:
+                self._stray(body)
             return
         answered = header.get("id")
         waiter = self._waiters.get(answered) if isinstance(answered, int) else None
         if waiter is not None:
             waiter.reply = (header, body)
             waiter.answered.set()
+        else:
+            self._stray(body)
+
+    def _stray(self, body: bytes) -> None:
+        """Something that nobody waits for. Raises BoxLost for too much of it: a box must not keep this process busy."""
+        self._strays -= len(body) + COST
+        if self._strays < 0:
+            raise self._link.lost("says what nobody asked for")
 
     def lost(self, why: str) -> BoxLost:
         return self._link.lost(why)

@@ -130,7 +130,7 @@ def test_snapshots(sandbox: Sandbox, pool: PoolServer) -> None:
     assert sandbox.files.read("clock") != clock, "what ran goes on after a snapshot"
     handle.kill()
     plain = sandbox.create_snapshot()
-    found = sandbox.list_snapshots().next_items()
+    found = Sandbox.list_snapshots(sandbox.sandbox_id, **pool.where()).next_items()
     assert {one.snapshot_id for one in found} == {named.snapshot_id, plain.snapshot_id}
     for template, wanted in ((named.snapshot_id, "before"), ("mine", "before"), (plain.snapshot_id, "after")):
         other = Sandbox.create(template, timeout=60, **pool.where())

@@ -61,7 +61,8 @@ def _path(request: Request) -> str:
 async def _download(request: Request, envd: Envd) -> Response:
     reply, first = await envd.call({"op": "open", "path": _path(request)})
     handle, size = number(reply, "handle"), number(reply, "size")
-    zipped = "gzip" in request.headers.get("accept-encoding", "")
+    # only where it is asked for and nothing else: every HTTP client takes gzip, and few links need it
+    zipped = request.headers.get("accept-encoding", "").strip().lower() == "gzip"
     headers = {"Content-Encoding": "gzip", "Vary": "Accept-Encoding"} if zipped else {}
     if handle == 0:
         body = _zip(first) if zipped else first

@@ -30,12 +30,20 @@ class Machine(SessionBox, Protocol):
     driver: Driver
 
 
+Opened = tuple[Machine, Envd]
+
+
 class Machines:
     """Opens boxes of any image. Use one task group for all that its boxes' drivers do."""
 
-    def __init__(self, settings: Settings, provider: Provider, folder: Path, tasks: anyio.abc.TaskGroup) -> None:
+    def __init__(
+        self, settings: Settings, provider: Provider, folder: Path, tasks: anyio.abc.TaskGroup, *, warm: int = 2
+    ) -> None:
+        """`warm`: boxes of the usual image that are kept ready before anybody asks."""
         self._settings, self._provider, self._folder, self._tasks = settings, provider, folder, tasks
         self.limits = pool_limits(settings)
+        self._warm = warm
+        self._ready: list[Opened] = []
         folder.mkdir(parents=True, exist_ok=True)
         self._openers: dict[str, SessionProvider] = {}
         self._opener("python")
@@ -85,17 +93,27 @@ class Machines:
         found = await self._provider.engine_call(lambda client: bool(client.images.list(name=reference)))
         return name if found else None
 
-    async def open(self, image: str, snapshot_id: str | None = None) -> tuple[Machine, Envd]:
+    async def open(self, image: str, snapshot_id: str | None = None) -> Opened:
         """A new box, or one that goes on from a snapshot. Raises NoSuchSnapshot, ProviderDown."""
+        while image == "python" and snapshot_id is None and self._ready:
+            box, envd = self._ready.pop(0)
+            if not envd.ended.is_set() and not getattr(box, "worn", False):
+                return box, envd
+            await box.aclose()
+        return await self._open(image, snapshot_id)
+
+    async def _open(self, image: str, snapshot_id: str | None) -> Opened:
         box = await self._opener(image).open_session(self.limits, snapshot_id)
         driver = getattr(box, "driver", None)
         assert isinstance(driver, Envd)
         return box, driver  # type: ignore[return-value]
 
     async def prepare(self) -> None:
-        """Have boxes ready, where the provider can. Raises ProviderDown."""
+        """Have as many boxes ready as are kept. Raises ProviderDown."""
+        while len(self._ready) < self._warm:
+            self._ready.append(await self._open("python", None))
         opener = self._opener("python")
-        if isinstance(opener, SupportsPreparing):
+        if isinstance(opener, SupportsPreparing):  # those that go on from a snapshot
             await opener.prepare()
 
     async def snapshots(self) -> Sequence[str]:
@@ -110,6 +128,8 @@ class Machines:
         return await self._opener("python").collect(budget_bytes=budget, pinned=pinned)
 
     async def aclose(self) -> None:
+        while self._ready:
+            await self._ready.pop()[0].aclose()
         for opener in self._openers.values():
             await opener.aclose()
 

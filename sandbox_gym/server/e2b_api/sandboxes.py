@@ -56,8 +56,6 @@ class Sandbox:
     samples: deque[Sample] = field(default_factory=lambda: deque(maxlen=MAX_SAMPLES))
     cpu_s: float = 0.0
     opened_at: float = 0.0
-    ended: anyio.Event = field(default_factory=anyio.Event)
-    """Set when it runs no more, paused or killed; another is made when it resumes."""
     dead: bool = False
 
     @property
@@ -97,7 +95,7 @@ class Sandboxes:
         self._opening: dict[str, int] = {}
         self._taken = anyio.Event()
         for kept in self._records.sandboxes():
-            self._sandboxes[kept.sandbox_id] = Sandbox(kept, end_at=time.time(), ended=_set())
+            self._sandboxes[kept.sandbox_id] = Sandbox(kept, end_at=time.time())
 
     # -- who is there
 
@@ -174,7 +172,7 @@ class Sandboxes:
         with anyio.fail_after(OPEN_S):
             box, envd = await self.machines.open(sandbox.kept.image, snapshot_id)
         sandbox.box, sandbox.work = box, Work(envd)
-        sandbox.ended, sandbox.cpu_s = anyio.Event(), 0.0
+        sandbox.cpu_s = 0.0
         sandbox.opened_at = time.monotonic()
         self._taken.set()
 
@@ -192,9 +190,11 @@ class Sandboxes:
 
     async def _stop(self, sandbox: Sandbox) -> None:
         box, sandbox.box, sandbox.work = sandbox.box, None, None
-        sandbox.ended.set()
         if box is not None:
-            await box.aclose()
+            try:
+                await box.aclose()
+            except (SandboxGymError, OSError) as error:
+                _log.warning("box_not_closed", sandbox=sandbox.sandbox_id, why=str(error))
 
     async def _forget(self, sandbox: Sandbox) -> None:
         """A paused state that is needed no more."""
@@ -207,7 +207,7 @@ class Sandboxes:
     async def _delete(self, snapshot_id: str) -> None:
         try:
             await self.machines.delete(snapshot_id)
-        except SandboxGymError as error:
+        except (SandboxGymError, OSError) as error:
             _log.warning("snapshot_not_deleted", snapshot=snapshot_id, why=str(error))
 
     # -- pausing
@@ -379,7 +379,7 @@ class Sandboxes:
             try:
                 await self.pause(sandbox)
                 return
-            except (SandboxGymError, TimeoutError) as error:
+            except (SandboxGymError, OSError) as error:
                 _log.warning("sandbox_not_paused", sandbox=sandbox.sandbox_id, why=str(error))
         _log.info("sandbox_over", sandbox=sandbox.sandbox_id, lost=lost)
         await self.kill(sandbox)
@@ -410,7 +410,7 @@ class Sandboxes:
         pinned = {one.kept.snapshot_id for one in self._sandboxes.values() if one.kept.snapshot_id}
         try:
             await self.machines.collect(pinned | set(self._images))
-        except SandboxGymError as error:
+        except (SandboxGymError, OSError) as error:
             _log.warning("collection_failed", why=str(error))
 
     async def keep_prepared(self) -> None:
@@ -418,9 +418,10 @@ class Sandboxes:
         while True:
             try:
                 await self.machines.prepare()
-            except SandboxGymError as error:
+            except (SandboxGymError, OSError) as error:
                 _log.warning("boxes_not_prepared", why=str(error))
                 await anyio.sleep(5)
+                continue
             await self._taken.wait()
             self._taken = anyio.Event()
 
@@ -451,12 +452,6 @@ def check_timeout(tenant: Tenant, timeout_s: int) -> None:
     """Raises Fault 400."""
     if not 0 <= timeout_s <= tenant.max_timeout_s:
         raise Fault(400, f"Timeout cannot be greater than {tenant.max_timeout_s / 3600:g} hours, or negative")
-
-
-def _set() -> anyio.Event:
-    event = anyio.Event()
-    event.set()
-    return event
 
 
 @asynccontextmanager
