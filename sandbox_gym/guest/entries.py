@@ -41,7 +41,7 @@ def info(path):
         "path": text(path),
         "size": found.st_size,
         "mode": stat.S_IMODE(found.st_mode),
-        "permissions": stat.filemode(found.st_mode)[1:],
+        "permissions": stat.filemode(found.st_mode),
         "owner": _user(found.st_uid),
         "group": _group(found.st_gid),
         "modified_ns": found.st_mtime_ns,

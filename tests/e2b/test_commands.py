@@ -28,6 +28,10 @@ def test_foreground(sandbox: Sandbox) -> None:
     assert (result.stderr, result.exit_code, result.error) == ("err\n", 0, None)
 
 
+def test_python_has_both_its_names(sandbox: Sandbox) -> None:
+    assert sandbox.commands.run("python -c 'print(1)'; python3 -c 'print(2)'").stdout == "1\n2\n"
+
+
 def test_exit_code_and_what_was_said_before(sandbox: Sandbox) -> None:
     with pytest.raises(CommandExitException) as caught:
         sandbox.commands.run("echo before; exit 3")

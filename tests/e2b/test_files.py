@@ -83,7 +83,7 @@ def test_list_and_info(sandbox: Sandbox) -> None:
     deep = sandbox.files.list("tree", depth=3)
     assert [entry.path.removeprefix("/home/user/tree/") for entry in deep] == ["in", "in/deep", "in/deep/file", "link"]
     info = sandbox.files.get_info("tree/in/deep/file")
-    assert (info.type, info.size, info.owner, info.permissions) == (FileType.FILE, 4, "user", "rw-r--r--")
+    assert (info.type, info.size, info.owner, info.permissions) == (FileType.FILE, 4, "user", "-rw-r--r--")
     assert abs(info.modified_time.timestamp() - time.time()) < 60
     link = sandbox.files.get_info("tree/link")
     assert (link.type, link.symlink_target) == (FileType.SYMLINK, "/home/user/tree/in/deep/file")

@@ -15,6 +15,8 @@ SESSION_UID = 0x6FFF0000
 """As root, every session's user, so that any of them can go on from any snapshot; namespaces keep them apart."""
 SITE = "/opt/sandbox-gym/site"
 """Programs that want packages beside the interpreter's own put this on their path."""
+BIN = "/opt/sandbox-gym/bin"
+"""Where jails with a named user have a `python`, which Debian calls python3 only."""
 OWNER_VARIABLE = "SANDBOX_GYM_OWNER"
 _SYSTEM = ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
 _ETC = ("/etc/ld.so.cache", "/etc/alternatives", "/etc/mime.types", "/etc/java-17-openjdk", "/etc/mono")
@@ -81,6 +83,8 @@ class Jail:
             options += ["--ro-bind", source, f"/cgroup/{place}" if place else "/cgroup"]
         if self.work is not None:
             options += ["--bind", str(self.work), self.home]
+        if self.accounts:
+            options += ["--symlink", str(self.python), f"{BIN}/python"]
         for fd, path in self.accounts:
             options += ["--ro-bind-data", str(fd), path]
         if self.site is not None:
