@@ -6,21 +6,19 @@ stream's number: its events are `{"stream": id, "event", ...}`, as many bytes of
 """
 
 import errno
-import json
 import os
 import selectors
 import signal
 import socket
 import time
 
-from . import entries, frames, inotify, program
-from .contexts import MAX_CONTEXTS, Context
-from .inlet import Credit, Inlet
+from . import entries, frames, program
+from .fileops import FileOps
 from .jobs import MAX_JOBS, Job
-from .outlet import Outlet
+from .links import Links
+from .notebooks import Notebooks
 
 MAX_REQUEST = 2 << 20
-MAX_LINKS = 256
 _CODES = {
     errno.ENOENT: "not_found", errno.EEXIST: "already_exists", errno.EACCES: "permission_denied",
     errno.EPERM: "permission_denied", errno.EROFS: "permission_denied", errno.ENOSPC: "no_space",
@@ -55,9 +53,10 @@ class Envd:
         signal.set_wakeup_fd(self._wake, warn_on_full_buffer=False)
         signal.signal(signal.SIGCHLD, lambda *_: None)
         self.selector.register(wake, selectors.EVENT_READ, lambda _events: self._drain(wake))
-        self._jobs, self._links, self._watchers, self._contexts, self._cells = {}, {}, {}, {}, {}
-        self._streams = {}
-        self._handles = entries.Handles()
+        self._jobs, self._streams = {}, {}
+        self._files = FileOps(self, self._home)
+        self._links = Links(self)
+        self._notebooks = Notebooks(self, self._home, self._environment)
         self._ended = False
 
     # -- the loop
@@ -71,7 +70,7 @@ class Envd:
             now = time.monotonic()
             for job in list(self._jobs.values()):
                 job.expire(now)
-            self._handles.sweep()
+            self._files.sweep()
             self._flush()
 
     def _still(self, key):
@@ -120,7 +119,7 @@ class Envd:
         if self.selector.get_key(self._channel).events != wanted:
             self.selector.modify(self._channel, wanted, self._on_channel)
 
-    def _say(self, header, body=b""):
+    def say(self, header, body=b""):
         self._out += frames.pack(header, body)
 
     def _reap(self):
@@ -140,7 +139,7 @@ class Envd:
     def _answer(self, request, body):
         number = request.get("id", 0)
         try:
-            reply = getattr(self, "_op_" + str(request.get("op")), self._unknown)(request, body)
+            reply = self._operation(str(request.get("op")))(request, body)
         except OSError as error:
             self._refuse(number, _CODES.get(error.errno, "invalid_argument"), error.strerror or str(error))
             return
@@ -149,37 +148,37 @@ class Envd:
             return
         if reply is not None:
             header, content = reply
-            self._say(dict(header, id=number, ok=True), content)
+            self.say(dict(header, id=number, ok=True), content)
 
     def _refuse(self, number, code, why):
-        self._say({"id": number, "ok": False, "code": code, "why": str(why)[:1000]})
+        self.say({"id": number, "ok": False, "code": code, "why": str(why)[:1000]})
 
-    def _unknown(self, request, body):
-        raise ValueError("no such operation: %r" % (request.get("op"),))
+    def _operation(self, name):
+        for part in (self, self._files, self._links, self._notebooks):
+            found = getattr(part, "op_" + name, None)
+            if found is not None:
+                return found
+        raise ValueError("no such operation: %r" % name)
 
-    def _op_ping(self, request, body):
+    def op_ping(self, request, body):
         """Answered after what watches have seen until now."""
-        for watcher, _kept in self._watchers.values():
-            watcher.read()
+        self._files.look()
         return {}, b""
 
-    def _later(self, number):
+    def later(self, number):
         """What an outlet calls once a request's bytes are written."""
 
         def done(why):
             if why:
                 self._refuse(number, "failed_precondition", why)
             else:
-                self._say({"id": number, "ok": True})
+                self.say({"id": number, "ok": True})
 
         return done
 
-    def _path(self, request, name="path"):
-        return entries.resolve(request[name], self._home)
-
     # -- processes
 
-    def _op_start(self, request, body):
+    def op_start(self, request, body):
         if len(self._jobs) >= MAX_JOBS:
             raise OSError(errno.EAGAIN, "%d processes run already" % len(self._jobs))
         number = request["id"]
@@ -190,7 +189,7 @@ class Envd:
         return {"pid": job.pid}, b""
 
     def _told(self, job, number, event, body):
-        self._say(dict(event, stream=number), body)
+        self.say(dict(event, stream=number), body)
         if event["event"] == "end":
             self._jobs.pop(job.pid, None)
             self._streams.pop(number, None)
@@ -200,20 +199,20 @@ class Envd:
             raise OSError(errno.ESRCH, "process with pid %s not found" % request["pid"])
         return self._jobs[request["pid"]]
 
-    def _op_input(self, request, body):
+    def op_input(self, request, body):
         job = self._job(request)
         if job.input is None:
             raise OSError(errno.EPIPE, "stdin not enabled or closed")
-        job.input.put(body, self._later(request["id"]))
+        job.input.put(body, self.later(request["id"]))
 
-    def _op_end_input(self, request, body):
+    def op_end_input(self, request, body):
         job = self._job(request)
         if job.input is None or job.size:
             raise OSError(errno.EPIPE, "the process has no stdin of its own to close")
         job.input.end()
         return {}, b""
 
-    def _op_signal(self, request, body):
+    def op_signal(self, request, body):
         job = self._job(request)
         if request["number"] == signal.SIGKILL:
             job.kill()
@@ -221,195 +220,50 @@ class Envd:
             job.signal(request["number"])
         return {}, b""
 
-    def _op_resize(self, request, body):
+    def op_resize(self, request, body):
         self._job(request).resize(request["size"])
         return {}, b""
 
-    def _op_hold(self, request, body):
+    def op_hold(self, request, body):
         """Stop what runs while the files are kept, `on`; let it go on, not `on`. How many there are."""
-        number = signal.SIGSTOP if request["on"] else signal.SIGCONT
-        for pid in list(self._jobs) + [context.pid for context in self._contexts.values() if context.pid]:
+        running = 0
+        # a shell must not go on before its children: it would take them for stopped by the user
+        for pid in sorted(self._others(), reverse=not request["on"]):
             try:
-                os.killpg(pid, number)
+                os.kill(pid, signal.SIGSTOP if request["on"] else signal.SIGCONT)
+                running += 1
             except OSError:
                 continue  # it ended
-        return {"running": len(self._jobs) + sum(context.busy for context in self._contexts.values())}, b""
+        return {"running": running}, b""
 
-    def _op_quit_all(self, request, body):
+    def _others(self):
+        """Every process of this user but init and this one."""
+        for name in os.listdir("/proc"):
+            try:
+                if name.isdigit() and os.stat("/proc/" + name).st_uid == os.getuid():
+                    if int(name) not in (1, os.getpid()):
+                        yield int(name)
+            except OSError:
+                continue  # it ended
+
+    def op_quit_all(self, request, body):
         """End every process, before the sandbox is put away."""
         for job in list(self._jobs.values()):
             job.kill()
-        for context in self._contexts.values():
-            context.stop()
-        return {}, b""
-
-    # -- files
-
-    def _op_stat(self, request, body):
-        return {"entry": entries.info(self._path(request))}, b""
-
-    def _op_list(self, request, body):
-        found = entries.listing(self._path(request), request["depth"])
-        return {}, json.dumps(found).encode("utf-8")
-
-    def _op_make_dir(self, request, body):
-        path = self._path(request)
-        entries.make_folder(path)
-        return {"entry": entries.info(path)}, b""
-
-    def _op_move(self, request, body):
-        target = self._path(request, "target")
-        entries.move(self._path(request), target)
-        return {"entry": entries.info(target)}, b""
-
-    def _op_remove(self, request, body):
-        entries.remove(self._path(request))
-        return {}, b""
-
-    def _op_open(self, request, body):
-        handle, size, piece = self._handles.open(self._path(request))
-        return {"handle": handle, "size": size}, piece
-
-    def _op_read(self, request, body):
-        return {}, self._handles.read(request["handle"])
-
-    def _op_create(self, request, body):
-        path = self._path(request)
-        handle = self._handles.create(path, body, request["notes"])
-        if not request["more"]:
-            self._handles.close(handle)
-            handle = 0
-        return {"handle": handle, "path": entries.text(path)}, b""
-
-    def _op_write(self, request, body):
-        self._handles.write(request["handle"], body)
-        return {}, b""
-
-    def _op_close(self, request, body):
-        self._handles.close(request["handle"])
-        return {}, b""
-
-    def _op_watch(self, request, body):
-        if len(self._watchers) >= inotify.MAX_WATCHERS:
-            raise OSError(errno.EMFILE, "too many watchers")
-        number, path = request["id"], self._path(request)
-        kept = inotify.Kept(
-            Credit(request["window"]), lambda event, content: self._say(dict(event, stream=number), content)
-        )
-
-        def tell(kind, name):
-            kept(kind, entries.text(name), self._entry(path, name) if request["entries"] else None)
-
-        self._watchers[number] = (inotify.Watcher(self.selector, path, request["recursive"], tell), kept)
-        return {}, b""
-
-    def _entry(self, path, name):
-        try:
-            return entries.info(os.path.join(path, name))
-        except OSError:
-            return None
-
-    def _op_unwatch(self, request, body):
-        watcher, _kept = self._watchers.pop(request["stream"], (None, None))
-        if watcher is not None:
-            watcher.close()
-        return {}, b""
-
-    # -- connections to what listens in the sandbox
-
-    def _op_connect(self, request, body):
-        if len(self._links) >= MAX_LINKS:
-            raise OSError(errno.EMFILE, "too many connections")
-        number, found = request["id"], None
-        for family, host in ((socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::1")):
-            try:
-                found = socket.socket(family, socket.SOCK_STREAM)
-                found.settimeout(1)  # on the loopback it is there at once, or refused
-                found.connect((host, request["port"]))
-                break
-            except OSError:
-                found.close()
-                found = None
-        if found is None:
-            raise OSError(errno.ECONNREFUSED, "port is not open")
-        self._links[number] = _Link(self, number, found, request["window"])
-        return {}, b""
-
-    def forget_link(self, number):
-        self._links.pop(number, None)
-
-    def _op_send(self, request, body):
-        link = self._links.get(request["stream"])
-        if link is None:
-            raise OSError(errno.EPIPE, "the connection is closed")
-        link.outlet.put(body, self._later(request["id"]))
-
-    def _op_disconnect(self, request, body):
-        link = self._links.pop(request["stream"], None)
-        if link is not None:
-            link.close()
-        return {}, b""
-
-    # -- notebooks
-
-    def _op_context(self, request, body):
-        if len(self._contexts) >= MAX_CONTEXTS:
-            raise OSError(errno.EAGAIN, "%d contexts are open already" % len(self._contexts))
-        folder = entries.resolve(request["cwd"] or self._home, self._home)
-        environment = dict(self._environment, **request["base"])
-        self._contexts[request["name"]] = Context(self.selector, request["language"], folder, environment)
-        return {"cwd": folder}, b""
-
-    def _context(self, request):
-        if request["name"] not in self._contexts:
-            raise OSError(errno.ENOENT, "context %s not found" % request["name"])
-        return self._contexts[request["name"]]
-
-    def _op_cell(self, request, body):
-        context, number = self._context(request), request["id"]
-        if context.busy:
-            raise OSError(errno.EAGAIN, "a cell runs already")
-        self._cells[number] = context
-
-        def tell(event, content):
-            self._say(dict(event, stream=number), content)
-            if event["event"] == "end":
-                self._cells.pop(number, None)
-
-        context.run(body.decode("utf-8"), request["env"], request["window"], tell)
-        return {}, b""
-
-    def _op_interrupt(self, request, body):
-        self._context(request).interrupt()
-        return {}, b""
-
-    def _op_restart(self, request, body):
-        context = self._context(request)
-        context.stop()
-        return {}, b""
-
-    def _op_drop_context(self, request, body):
-        self._context(request).stop()
-        del self._contexts[request["name"]]
+        self._notebooks.stop()
         return {}, b""
 
     # -- the rest
 
-    def _op_grant(self, request, body):
+    def op_grant(self, request, body):
         """The host took in so many bytes of a stream."""
         number, size = request["stream"], request["bytes"]
         if number in self._streams:
             self._streams[number].granted(size)
-        elif number in self._links:
-            self._links[number].credit.grant(size)
-        elif number in self._cells:
-            self._cells[number].granted(size)
-        elif number in self._watchers:
-            kept = self._watchers[number][1]
-            kept._credit.grant(size)
-            kept.flush()
+        else:
+            any(part.granted(number, size) for part in (self._files, self._links, self._notebooks))
 
-    def _op_usage(self, request, body):
+    def op_usage(self, request, body):
         """What the sandbox uses, as its own processes can see it."""
         ticks, pages = 0, 0
         for name in os.listdir("/proc"):
@@ -428,39 +282,14 @@ class Envd:
         memory = pages * os.sysconf("SC_PAGE_SIZE")
         return {"cpu_s": ticks / os.sysconf("SC_CLK_TCK"), "memory": memory, "disk_used": used}, b""
 
-    def _op_settle(self, request, body):
+    def op_settle(self, request, body):
         """The home folder was mounted anew under us: step into it, and watch what is there now."""
         os.chdir(self._home)
-        for watcher, _kept in self._watchers.values():
-            try:
-                watcher.start()
-            except OSError:
-                continue  # what was watched is gone
+        self._files.settle()
         return {}, b""
 
-    def _op_save(self, request, body):
+    def op_save(self, request, body):
         return {"cwd": "", "env": {}}, b""
 
-    def _op_restore(self, request, body):
+    def op_restore(self, request, body):
         return {}, b""
-
-
-class _Link:
-    """One connection, as a stream of its own."""
-
-    def __init__(self, envd, number, connection, window):
-        self._envd, self._number = envd, number
-        self.credit = Credit(window)
-        connection.setblocking(False)
-        self.outlet = Outlet(envd.selector, os.dup(connection.fileno()))
-        self._inlet = Inlet(envd.selector, connection.detach(), self.credit, self._got)
-
-    def _got(self, data):
-        self._envd._say({"stream": self._number, "event": "data" if data else "end"}, data)
-        if not data:
-            self._envd.forget_link(self._number)
-            self.close()
-
-    def close(self):
-        self.outlet.close()
-        self._inlet.close()

@@ -127,6 +127,10 @@ class Kept:
         self._waiting.append((kind, name, entry))
         self.flush()
 
+    def granted(self, size):
+        self._credit.grant(size)
+        self.flush()
+
     def flush(self):
         while self._waiting and self._credit.left > 0:
             kind, name, entry = self._waiting.pop(0)

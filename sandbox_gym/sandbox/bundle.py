@@ -11,7 +11,8 @@ _ORDER = (
 )  # fmt: skip
 _LAZY = (
     "clip", "child", "shell", "repl", "session",
-    "outlet", "inlet", "jobs", "entries", "inotify", "cells", "contexts", "envd",
+    "outlet", "inlet", "jobs", "entries", "inotify", "fileops", "links", "cells", "contexts",
+    "notebooks", "envd",
 )  # fmt: skip
 """Compiled only in boxes that hold sessions, before their zygote is forked."""
 

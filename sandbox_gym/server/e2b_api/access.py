@@ -16,7 +16,8 @@ from starlette.requests import Request
 from sandbox_gym.sandbox.envd import USER
 from sandbox_gym.server.e2b_api.accounts import same
 from sandbox_gym.server.e2b_api.faults import Fault
-from sandbox_gym.server.e2b_api.sandboxes import Sandbox, Sandboxes
+from sandbox_gym.server.e2b_api.sandbox import Sandbox
+from sandbox_gym.server.e2b_api.sandboxes import Sandboxes
 
 ENVD_PORT: Final = 49983
 INTERPRETER_PORT: Final = 49999

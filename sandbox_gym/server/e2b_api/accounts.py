@@ -54,9 +54,10 @@ class Accounts:
         return not self._digests
 
     def tenant(self, key: str) -> Tenant | None:
-        """Whose key it is. Every digest is compared, each in constant time."""
+        """Whose key it is. Every digest is compared, each in constant time. Where no key is asked for some key must
+        come all the same: a web page of another site can't send that header."""
         if self.open:
-            return self._anyone
+            return self._anyone if key else None
         given = hashlib.sha256(key.encode("utf-8", "surrogatepass")).digest()
         found = None
         for digest, tenant in self._digests:

@@ -32,7 +32,8 @@ from sandbox_gym.server.e2b_api.filesystem import Filesystem
 from sandbox_gym.server.e2b_api.jobs import Work
 from sandbox_gym.server.e2b_api.process import Processes, base_environment
 from sandbox_gym.server.e2b_api.proxy import Proxy
-from sandbox_gym.server.e2b_api.sandboxes import Sandbox, Sandboxes
+from sandbox_gym.server.e2b_api.sandbox import Sandbox
+from sandbox_gym.server.e2b_api.sandboxes import Sandboxes
 
 Open = Callable[[anyio.abc.TaskGroup], AbstractAsyncContextManager[Sandboxes]]
 HEALTH_S: Final = 5.0

@@ -21,7 +21,7 @@ from sandbox_gym.server.e2b_api.connect_rpc import WRITE_S
 from sandbox_gym.server.e2b_api.faults import Fault, as_json, fault_of
 from sandbox_gym.server.e2b_api.jobs import Notebook, Work, words
 from sandbox_gym.server.e2b_api.process import base_environment
-from sandbox_gym.server.e2b_api.sandboxes import Sandbox
+from sandbox_gym.server.e2b_api.sandbox import Sandbox
 
 MAX_CODE: Final = 512 << 10
 CELL_S: Final = 24 * 3600.0

@@ -131,8 +131,12 @@ class StreamReply(Response):
         cut = False
 
         async def write(data: bytes, *, more: bool = True) -> None:
-            with anyio.fail_after(WRITE_S):
+            nonlocal cut
+            with anyio.move_on_after(WRITE_S) as patience:
                 await send({"type": "http.response.body", "body": data, "more_body": more})
+            if patience.cancelled_caught:
+                cut = True
+                tasks.cancel_scope.cancel()
 
         async def leave(scope: anyio.CancelScope) -> None:
             message: Message = {"type": ""}

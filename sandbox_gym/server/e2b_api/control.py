@@ -20,7 +20,8 @@ from sandbox_gym.server.e2b_api.access import api_key
 from sandbox_gym.server.e2b_api.accounts import Tenant
 from sandbox_gym.server.e2b_api.bodies import moment, number, page, read_object, text, texts, whole
 from sandbox_gym.server.e2b_api.faults import Fault, as_json, fault_of, sandbox_not_found
-from sandbox_gym.server.e2b_api.sandboxes import Sandbox, Sandboxes, Wish
+from sandbox_gym.server.e2b_api.sandbox import Sandbox, Wish
+from sandbox_gym.server.e2b_api.sandboxes import Sandboxes
 
 ENVD_VERSION: Final = "0.6.4"
 CLIENT_ID: Final = "sandbox-gym"
@@ -213,7 +214,7 @@ class Control:
         sandbox_id, name = query.get("sandboxID", ""), query.get("name", "").removesuffix(":default")
         found = [
             one
-            for one in self._sandboxes.images(tenant)
+            for one in self._sandboxes.images.of(tenant)
             if (not sandbox_id or one.sandbox_id == sandbox_id) and (not name or one.name == name)
         ]
         shown, token = page(found, query)

@@ -18,7 +18,7 @@ from sandbox_gym.server.e2b_api.access import TOKEN_HEADER, check_signature, che
 from sandbox_gym.server.e2b_api.faults import Fault, as_json, fault_of
 from sandbox_gym.server.e2b_api.filesystem import MAX_PATH
 from sandbox_gym.server.e2b_api.jobs import Work, number, words
-from sandbox_gym.server.e2b_api.sandboxes import Sandbox
+from sandbox_gym.server.e2b_api.sandbox import Sandbox
 
 PIECE: Final = 1 << 20
 MAX_UPLOAD: Final = 16 << 30

@@ -42,6 +42,7 @@ class Machines:
         """`warm`: boxes of the usual image that are kept ready before anybody asks."""
         self._settings, self._provider, self._folder, self._tasks = settings, provider, folder, tasks
         self.limits = pool_limits(settings)
+        self.budget_bytes = settings.snapshot_disk_mb * MIB
         self._warm = warm
         self._ready: list[Opened] = []
         folder.mkdir(parents=True, exist_ok=True)
@@ -84,8 +85,8 @@ class Machines:
         name = ALIASES.get(template, template)
         if self._provider.name == "local":
             return name if name == "python" else None
-        if not _NAME.fullmatch(name):
-            return None
+        if name == "python" or not _NAME.fullmatch(name):
+            return name if name == "python" else None
         from sandbox_gym.sandbox.docker import DockerProvider
 
         assert isinstance(self._provider, DockerProvider)
@@ -124,8 +125,7 @@ class Machines:
 
     async def collect(self, pinned: Set[str]) -> int:
         """Delete what nobody uses; the bytes that are left."""
-        budget = self._settings.snapshot_disk_mb * MIB
-        return await self._opener("python").collect(budget_bytes=budget, pinned=pinned)
+        return await self._opener("python").collect(budget_bytes=self.budget_bytes, pinned=pinned)
 
     async def aclose(self) -> None:
         while self._ready:

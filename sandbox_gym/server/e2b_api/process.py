@@ -28,7 +28,7 @@ from sandbox_gym.server.e2b_api.connect_rpc import (
 )
 from sandbox_gym.server.e2b_api.faults import Fault
 from sandbox_gym.server.e2b_api.jobs import Config, Event, Job, Work, number
-from sandbox_gym.server.e2b_api.sandboxes import Sandbox
+from sandbox_gym.server.e2b_api.sandbox import Sandbox
 
 PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:/opt/sandbox-gym/bin"
 MAX_ARGS: Final = 1000

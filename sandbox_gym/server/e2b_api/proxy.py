@@ -19,7 +19,7 @@ from sandbox_gym.sandbox.envd import Envd, Refused, Stream
 from sandbox_gym.server.e2b_api.access import ID_HEADER, PORT_HEADER, TOKEN_HEADER, TRAFFIC_HEADER
 from sandbox_gym.server.e2b_api.faults import Fault, fault_of, port_closed
 from sandbox_gym.server.e2b_api.jobs import Work
-from sandbox_gym.server.e2b_api.sandboxes import Sandbox
+from sandbox_gym.server.e2b_api.sandbox import Sandbox
 
 ANSWER_S: Final = 600.0
 SEND_S: Final = 60.0

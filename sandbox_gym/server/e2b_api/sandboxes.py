@@ -6,10 +6,9 @@ Owns who holds which box and until when. Knows neither HTTP nor how boxes are ma
 from __future__ import annotations
 
 import time
-from collections import deque
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -17,67 +16,23 @@ import anyio
 import anyio.abc
 import structlog
 
-from sandbox_gym.errors import BoxLost, SandboxGymError
-from sandbox_gym.sandbox.snapshots import NoSuchSnapshot
+from sandbox_gym.errors import SandboxGymError
+from sandbox_gym.sandbox.snapshots import NoSuchSnapshot, SnapshotFailed
 from sandbox_gym.server.e2b_api.accounts import Accounts, Tenant, new_id
 from sandbox_gym.server.e2b_api.faults import Fault, sandbox_not_found
-from sandbox_gym.server.e2b_api.jobs import Work, real
-from sandbox_gym.server.e2b_api.machines import Machine, Machines
+from sandbox_gym.server.e2b_api.images import Images
+from sandbox_gym.server.e2b_api.jobs import Work
+from sandbox_gym.server.e2b_api.machines import Machines
+from sandbox_gym.server.e2b_api.places import Places
 from sandbox_gym.server.e2b_api.records import Image, Kept, Records
+from sandbox_gym.server.e2b_api.sandbox import Sandbox, Wish, check_timeout, measure
 
 SWEEP_S: Final = 0.2
 SAMPLE_S: Final = 5.0
 COLLECT_S: Final = 60.0
 OPEN_S: Final = 120.0
-MAX_SAMPLES: Final = 720
 MAX_FORKS: Final = 100
 _log = structlog.get_logger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class Sample:
-    """What a sandbox used at a time. Bytes, and percent of one CPU."""
-
-    at: float
-    cpu_pct: float
-    memory: int
-    disk: int
-
-
-@dataclass(slots=True, eq=False)
-class Sandbox:
-    """One sandbox; paused where there is no `work`."""
-
-    kept: Kept
-    end_at: float
-    box: Machine | None = None
-    work: Work | None = None
-    lock: anyio.Lock = field(default_factory=anyio.Lock)
-    samples: deque[Sample] = field(default_factory=lambda: deque(maxlen=MAX_SAMPLES))
-    cpu_s: float = 0.0
-    opened_at: float = 0.0
-    dead: bool = False
-
-    @property
-    def sandbox_id(self) -> str:
-        return self.kept.sandbox_id
-
-    @property
-    def running(self) -> bool:
-        return self.work is not None
-
-
-@dataclass(frozen=True, slots=True)
-class Wish:
-    """How a sandbox is asked for."""
-
-    template: str
-    timeout_s: int
-    metadata: Mapping[str, str] = field(default_factory=dict)
-    env: Mapping[str, str] = field(default_factory=dict)
-    auto_pause: bool = False
-    auto_resume: bool = False
-    public_traffic: bool = True
 
 
 class Sandboxes:
@@ -88,12 +43,12 @@ class Sandboxes:
     ) -> None:
         """`most`: boxes at once on this machine."""
         self.machines, self.accounts, self.tasks = machines, accounts, tasks
-        self._most = most
         self._records = Records(folder)
         self._sandboxes: dict[str, Sandbox] = {}
-        self._images: dict[str, Image] = {one.snapshot_id: one for one in self._records.images()}
-        self._opening: dict[str, int] = {}
+        self.images = Images(self._records)
+        self._places = Places(most)
         self._taken = anyio.Event()
+        self._disk_bytes = 0
         for kept in self._records.sandboxes():
             self._sandboxes[kept.sandbox_id] = Sandbox(kept, end_at=time.time())
 
@@ -121,16 +76,14 @@ class Sandboxes:
     async def create(self, tenant: Tenant, wish: Wish) -> Sandbox:
         """Raises Fault, PoolFull, ProviderDown."""
         check_timeout(tenant, wish.timeout_s)
-        source = self._image(tenant, wish.template)
+        source = self.images.find(tenant, wish.template)
         image = source.image if source else await self.machines.image(wish.template)
         if image is None:
             raise Fault(404, f"template {wish.template[:80]!r} not found")
-        wait_s = self.accounts.may_create(tenant)
-        if wait_s > 0:
-            raise Fault(429, f"more than {tenant.creates_per_s:g} sandboxes per second", retry_after_s=wait_s)
+        self._count_create(tenant)
         sandbox = self._new(tenant, wish, image)
         snapshot_id = source.snapshot_id if source else None
-        with self._place(tenant, new=True):
+        with self._places.taken(tenant, self._sandboxes.values(), new=True):
             await self._open(sandbox, snapshot_id)
         self._sandboxes[sandbox.sandbox_id] = sandbox
         _log.info("sandbox_created", sandbox=sandbox.sandbox_id, tenant=tenant.name, image=image)
@@ -154,19 +107,6 @@ class Sandboxes:
             timeout_s=wish.timeout_s,
         )
         return Sandbox(kept, end_at=now + wish.timeout_s)
-
-    def _place(self, tenant: Tenant, *, new: bool) -> _Place:
-        """A place among those that run, taken while a box is opened. Raises Fault."""
-        opening = sum(self._opening.values())
-        if len(self.running()) + opening >= self._most:
-            raise Fault(503, f"no capacity: {self._most} sandboxes run on this machine", retry_after_s=2)
-        own = self.all_of(tenant)
-        mine = self._opening.get(tenant.name, 0)
-        if sum(one.running for one in own) + mine >= tenant.sandboxes:
-            raise Fault(429, f"you have reached the maximum number of concurrent sandboxes ({tenant.sandboxes})")
-        if new and len(own) + mine >= tenant.held:
-            raise Fault(429, f"you hold {tenant.held} sandboxes, as many as you may; kill some")
-        return _Place(self._opening, tenant.name)
 
     async def _open(self, sandbox: Sandbox, snapshot_id: str | None) -> None:
         with anyio.fail_after(OPEN_S):
@@ -219,10 +159,12 @@ class Sandboxes:
                 raise sandbox_not_found(sandbox.sandbox_id)
             if sandbox.box is None or sandbox.work is None:
                 raise Fault(409, f"Sandbox {sandbox.sandbox_id} is already paused")
+            await self._have_disk()
             with anyio.CancelScope(shield=True):
                 await sandbox.work.envd.call({"op": "quit_all"})
                 sandbox.box.busy = False
                 snapshot = await sandbox.box.snapshot()
+                self._disk_bytes += snapshot.size_bytes
                 sandbox.kept = replace(sandbox.kept, snapshot_id=snapshot.snapshot_id)
                 self._records.write(sandbox.kept)
                 await self._stop(sandbox)
@@ -237,7 +179,7 @@ class Sandboxes:
             if sandbox.running:
                 sandbox.end_at = max(sandbox.end_at, now + timeout_s)
                 return False
-            with self._place(tenant, new=False):
+            with self._places.taken(tenant, self._sandboxes.values(), new=False):
                 try:
                     await self._open(sandbox, sandbox.kept.snapshot_id)
                 except NoSuchSnapshot:
@@ -268,55 +210,44 @@ class Sandboxes:
 
     async def snapshot(self, tenant: Tenant, sandbox: Sandbox, name: str) -> Image:
         """Keep the files as they are; what runs goes on. Raises Fault, SnapshotFailed, BoxLost."""
-        own = [one for one in self._images.values() if one.tenant == tenant.name]
-        if len(own) >= tenant.snapshots:
-            raise Fault(429, f"you hold {tenant.snapshots} snapshots, as many as you may; delete some")
+        self.images.check_quota(tenant)
         async with sandbox.lock:
             if not sandbox.running:
                 raise Fault(409, f"Sandbox {sandbox.sandbox_id} is paused")
             snapshot_id = await self._keep(sandbox, durable=True)
         image = Image(snapshot_id, tenant.name, sandbox.kept.image, sandbox.sandbox_id, time.time(), name)
-        for older in own:
-            if name and older.name == name:
-                renamed = replace(older, name="")
-                self._images[older.snapshot_id] = renamed
-                self._records.write(renamed)
-        self._images[snapshot_id] = image
-        self._records.write(image)
+        self.images.add(image)
         return image
 
     async def _keep(self, sandbox: Sandbox, *, durable: bool) -> str:
         """A snapshot of a running sandbox, whose processes stand still meanwhile."""
         assert sandbox.work is not None
         assert sandbox.box is not None
+        await self._have_disk()
         with anyio.CancelScope(shield=True):
             held, _ = await sandbox.work.envd.call({"op": "hold", "on": True})
             try:
-                sandbox.box.busy = bool(held.get("running")) or bool(sandbox.work.notebooks)
+                sandbox.box.busy = bool(held.get("running"))
                 snapshot = await sandbox.box.snapshot(durable=durable)
             finally:
                 if sandbox.work is not None:
                     await sandbox.work.envd.call({"op": "hold", "on": False})
+        self._disk_bytes += snapshot.size_bytes
         return snapshot.snapshot_id
 
-    def images(self, tenant: Tenant) -> list[Image]:
-        """A tenant's snapshots, newest first."""
-        own = [one for one in self._images.values() if one.tenant == tenant.name]
-        return sorted(own, key=lambda one: one.created_at, reverse=True)
-
-    def _image(self, tenant: Tenant, template: str) -> Image | None:
-        """A tenant's snapshot by id or name."""
-        wanted = template.removesuffix(":default")
-        own = self.images(tenant)
-        return next((one for one in own if wanted and wanted in (one.snapshot_id, one.name)), None)
+    async def _have_disk(self) -> None:
+        """Raises SnapshotFailed when snapshots take all that they may."""
+        if self._disk_bytes > self.machines.budget_bytes:
+            await self._collect()
+            if self._disk_bytes > self.machines.budget_bytes:
+                raise SnapshotFailed(f"snapshots take {self._disk_bytes} bytes, as many as they may; delete some")
 
     async def delete_image(self, tenant: Tenant, template: str) -> None:
         """Raises Fault 404."""
-        image = self._image(tenant, template)
+        image = self.images.find(tenant, template)
         if image is None:
             raise Fault(404, f"template {template[:80]!r} not found")
-        del self._images[image.snapshot_id]
-        self._records.remove(image)
+        self.images.remove(image)
         await self._delete(image.snapshot_id)
 
     async def fork(self, tenant: Tenant, sandbox: Sandbox, count: int, timeout_s: int) -> list[Sandbox | Exception]:
@@ -346,10 +277,17 @@ class Sandboxes:
             kept.template, timeout_s, kept.metadata, kept.env, kept.auto_pause, kept.auto_resume, kept.public_traffic
         )
         sandbox = self._new(tenant, wish, kept.image)
-        with self._place(tenant, new=True):
+        self._count_create(tenant)
+        with self._places.taken(tenant, self._sandboxes.values(), new=True):
             await self._open(sandbox, snapshot_id)
         self._sandboxes[sandbox.sandbox_id] = sandbox
         return sandbox
+
+    def _count_create(self, tenant: Tenant) -> None:
+        """Raises Fault 429."""
+        wait_s = self.accounts.may_create(tenant)
+        if wait_s > 0:
+            raise Fault(429, f"more than {tenant.creates_per_s:g} sandboxes per second", retry_after_s=wait_s)
 
     # -- time
 
@@ -392,24 +330,12 @@ class Sandboxes:
 
     async def sample(self, sandbox: Sandbox) -> None:
         """Measure now. Raises BoxLost."""
-        work = sandbox.work
-        if work is None:
-            raise BoxLost("it does not run")
-        usage, _ = await work.envd.call({"op": "usage", "disk_bytes": self.machines.disk_bytes})
-        now = time.monotonic()
-        cpu_s = real(usage, "cpu_s")
-        since = sandbox.opened_at if not sandbox.samples else now - (time.time() - sandbox.samples[-1].at)
-        share = 100 * max(0.0, cpu_s - sandbox.cpu_s) / max(0.05, now - since)
-        sandbox.cpu_s = cpu_s
-        memory = min(int(real(usage, "memory")), self.machines.limits.memory_bytes)
-        disk = min(int(real(usage, "disk_used")), self.machines.disk_bytes)
-        pct = min(share, 100 * self.machines.limits.cpus)
-        sandbox.samples.append(Sample(time.time(), pct, memory, disk))
+        await measure(sandbox, self.machines.limits)
 
     async def _collect(self) -> None:
         pinned = {one.kept.snapshot_id for one in self._sandboxes.values() if one.kept.snapshot_id}
         try:
-            await self.machines.collect(pinned | set(self._images))
+            self._disk_bytes = await self.machines.collect(pinned | self.images.ids())
         except (SandboxGymError, OSError) as error:
             _log.warning("collection_failed", why=str(error))
 
@@ -428,30 +354,11 @@ class Sandboxes:
     async def aclose(self) -> None:
         """End what runs; what is paused stays on disk."""
         with anyio.CancelScope(shield=True):
-            for sandbox in self.running():
-                self._sandboxes.pop(sandbox.sandbox_id, None)
-                await self._stop(sandbox)
+            async with anyio.create_task_group() as tasks:
+                for sandbox in self.running():
+                    self._sandboxes.pop(sandbox.sandbox_id, None)
+                    tasks.start_soon(self._stop, sandbox)
             await self.machines.aclose()
-
-
-class _Place:
-    """A place that is taken while a box is opened."""
-
-    def __init__(self, opening: dict[str, int], tenant: str) -> None:
-        self._opening, self._tenant = opening, tenant
-        opening[tenant] = opening.get(tenant, 0) + 1
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, *_: object) -> None:
-        self._opening[self._tenant] -= 1
-
-
-def check_timeout(tenant: Tenant, timeout_s: int) -> None:
-    """Raises Fault 400."""
-    if not 0 <= timeout_s <= tenant.max_timeout_s:
-        raise Fault(400, f"Timeout cannot be greater than {tenant.max_timeout_s / 3600:g} hours, or negative")
 
 
 @asynccontextmanager
