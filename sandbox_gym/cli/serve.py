@@ -18,10 +18,13 @@ class ServerName(StrEnum):
     CODING = "coding"
     MATH = "math"
     SWE = "swe"
+    POOL = "pool"
 
 
 def serve(
-    server: Annotated[ServerName, typer.Argument(help="Which resources server.")],
+    server: Annotated[
+        ServerName, typer.Argument(help="Which resources server; pool is E2B's API over sandboxes here.")
+    ],
     host: Annotated[str | None, typer.Option(help="Address to bind; 127.0.0.1 unless set.")] = None,
     port: Annotated[
         int | None, typer.Option(help="Port to bind; 8080 unless set here, or by SANDBOX_GYM_PORT or PORT.")
@@ -42,6 +45,12 @@ def serve(
         Path | None,
         typer.Option(dir_okay=False, help="Rows that NeMo Evaluator may ask for by number; no agents' tools then."),
     ] = None,
+    keys: Annotated[
+        Path | None, typer.Option(help="pool only: TOML file of tenants, their API keys and quotas (docs/e2b.md).")
+    ] = None,
+    domain: Annotated[
+        str, typer.Option(help="pool only: domain whose hosts <port>-<sandbox>.<domain> lead here, told to clients.")
+    ] = "",
 ) -> None:
     """Serve NeMo Gym's protocol and the agents' tools until Ctrl-C. Exit: 0 stopped, 2 wrong settings."""
     from sandbox_gym.server.dataset import Dataset
@@ -61,6 +70,10 @@ def serve(
             "journal": journal,
         }
     )
+    if server is ServerName.POOL:
+        from sandbox_gym.server.e2b_api.launch import serve_pool
+
+        return serve_pool(settings, keys=keys, domain=domain)
     rows = None if dataset is None else Dataset.opened(dataset)
     serve_resources(SERVERS[server.value](settings, server.value), settings, dataset=rows)
 

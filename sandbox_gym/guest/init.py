@@ -103,8 +103,24 @@ def _owned_place(spec, fds):
     if spec["own_workdir"] or not os.path.isdir(spec["workdir"]):
         os.mkdir(spec["workdir"], 0o700)
     os.chown(spec["workdir"], uid, uid)
+    if spec["env"].get("USER"):
+        _name_user(spec["env"]["USER"], uid, spec["workdir"])
     for fd in fds[1:4]:
         os.fchown(fd, uid, uid)
+
+
+def _name_user(name, uid, home):
+    """The uid in the container's own passwd and group, unless it is there from an earlier time; and a `python`, which
+    Debian calls python3 only."""
+    for path, line in (
+        ("/etc/passwd", "%s:x:%d:%d::%s:/bin/bash\n" % (name, uid, uid, home)),
+        ("/etc/group", "%s:x:%d:\n" % (name, uid)),
+    ):
+        with open(path, "r+", encoding="utf-8", errors="surrogateescape") as file:
+            if line not in file.read():
+                file.write(line)
+    if not os.path.lexists("/usr/local/bin/python"):
+        os.symlink("/usr/bin/python3", "/usr/local/bin/python")
 
 
 def _write_files(spec, files):

@@ -21,9 +21,9 @@ def become(spec, stdio, channel, filter_program, watch_fd):
         if spec["mode"] == "exec":
             _exec(spec)
         elif spec["mode"] == "session":
-            from . import session
+            from . import envd, session
 
-            session.serve(spec)
+            (envd if spec["argv"] == ["envd"] else session).serve(spec)
             code = 0
         else:
             from . import pyrun

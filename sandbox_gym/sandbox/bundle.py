@@ -9,7 +9,11 @@ _ORDER = (
     "frames", "kernel", "values", "watch", "seccomp", "program", "pyrun", "calls", "init", "zygote", "evidence", "run",
     "supervisor",
 )  # fmt: skip
-_LAZY = ("clip", "child", "shell", "repl", "session")
+_LAZY = (
+    "clip", "child", "shell", "repl", "session",
+    "outlet", "inlet", "jobs", "entries", "inotify", "fileops", "links", "cells", "contexts",
+    "notebooks", "envd",
+)  # fmt: skip
 """Compiled only in boxes that hold sessions, before their zygote is forked."""
 
 BOOTSTRAP = (

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Final
@@ -23,6 +23,7 @@ from sandbox_gym.limits import Limits
 from sandbox_gym.sandbox import docker_orphans
 from sandbox_gym.sandbox.docker import DockerBox, DockerProvider
 from sandbox_gym.sandbox.driver import Driver
+from sandbox_gym.sandbox.link import GuestLink
 from sandbox_gym.sandbox.snapshots import NoSuchSnapshot, Snapshot, SnapshotBox, SnapshotFailed
 
 SNAPSHOT_LABEL: Final = "sandbox-gym.snapshot"
@@ -42,8 +43,16 @@ class _Image:
 class DockerSessions:
     """Opens sessions as containers. `folder` keeps pickled globals, which are for the sandbox and nobody else."""
 
-    def __init__(self, provider: DockerProvider, folder: Path, *, image: str = "python") -> None:
-        self._provider, self._folder, self._image = provider, folder, image
+    def __init__(
+        self,
+        provider: DockerProvider,
+        folder: Path,
+        *,
+        image: str = "python",
+        driver: Callable[[GuestLink], Driver] = Driver,
+    ) -> None:
+        """`driver`: the host's end of what runs in a session's container."""
+        self._provider, self._folder, self._image, self.driver = provider, folder, image, driver
         self._repository = f"{provider.prefix}snapshot"
         folder.mkdir(parents=True, exist_ok=True)
         self._keeper = hashlib.sha256(os.fsencode(folder.resolve())).hexdigest()[:16]
@@ -174,7 +183,8 @@ class DockerSession:
         self.box, self.box_id = box, box.box_id
         self.isolation: Isolation = box.isolation
         self._owner, self._parent = owner, parent
-        self._driver = Driver(box.link)
+        self.driver = owner.driver(box.link)
+        self.busy = False
 
     @property
     def worn(self) -> bool:
@@ -184,18 +194,18 @@ class DockerSession:
     async def start(self, limits: Limits, globals_blob: bytes) -> None:
         """Start the driver; what the shell and Python knew goes back to them."""
         await self.box.cap([Run("session", Program("session", {}), limits=limits)])
-        await self._driver.start(limits)
+        await self.driver.start(limits)
         if self._parent is not None:
-            await self._driver.restore(self._parent, globals_blob)
+            await self.driver.restore(self._parent, globals_blob)
 
     async def call(
         self, request: Mapping[str, object], body: bytes = b"", *, within_s: float
     ) -> tuple[Mapping[str, object], bytes]:
-        return await self._driver.call(request, body, within_s=within_s)
+        return await self.driver.call(request, body, within_s=within_s)
 
     async def snapshot(self, *, durable: bool = True, keep_globals: bool = False) -> Snapshot:
         """Always durable: an image. Raises SnapshotFailed; the session lives on."""
-        snapshot, blob = await self._driver.save(self._parent, keep_globals=keep_globals)
+        snapshot, blob = await self.driver.save(self._parent, keep_globals=keep_globals)
         self._parent = await self._owner.commit(self.box, snapshot, blob)
         return self._parent
 

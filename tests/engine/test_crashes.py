@@ -31,8 +31,8 @@ SLOW = Answer("import time\nn = int(input())\ntime.sleep(0.3)\nprint(2 * n)")
 class WatchedLocal(LocalProvider):
     """Remembers its boxes, so that a test can kill one."""
 
-    async def start(self, image: str, *, work: Path | None = None, network: bool = False) -> LocalBox:
-        self.last = await super().start(image, work=work, network=network)
+    async def start(self, image: str, *, work: Path | None = None, home: str = "", network: bool = False) -> LocalBox:
+        self.last = await super().start(image, work=work, home=home, network=network)
         return self.last
 
 

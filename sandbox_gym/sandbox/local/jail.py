@@ -16,6 +16,8 @@ SESSION_UID = 0x6FFF0000
 """As root, every session's user, so that any of them can go on from any snapshot; namespaces keep them apart."""
 SITE = "/opt/sandbox-gym/site"
 """Programs that want packages beside the interpreter's own put this on their path."""
+BIN = "/opt/sandbox-gym/bin"
+"""Where jails with a named user have a `python`, which Debian calls python3 only."""
 OWNER_VARIABLE = "SANDBOX_GYM_OWNER"
 _SYSTEM = ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
 _ETC_NETWORK = ("/etc/resolv.conf", "/etc/hosts", "/etc/nsswitch.conf", "/etc/ssl", "/etc/ca-certificates")
@@ -36,7 +38,10 @@ class Jail:
     procs_files: Sequence[str] = ()
     """cgroup.procs files that the box's first process writes itself into."""
     work: Path | None = None
-    """A folder on this machine that sessions keep their files in, shown as /workspace."""
+    """A folder on this machine that sessions keep their files in, shown as `home`."""
+    home: str = "/workspace"
+    accounts: Sequence[tuple[int, str]] = ()
+    """(descriptor to read, file of the jail): what names its user."""
     site: Path | None = None
     """A folder on this machine with Python packages, shown as SITE."""
     pythons: Path | None = None
@@ -84,7 +89,11 @@ class Jail:
         for source, place in self.cgroup_folders:
             options += ["--ro-bind", source, f"/cgroup/{place}" if place else "/cgroup"]
         if self.work is not None:
-            options += ["--bind", str(self.work), "/workspace"]
+            options += ["--bind", str(self.work), self.home]
+        if self.accounts:
+            options += ["--symlink", str(self.python), f"{BIN}/python"]
+        for fd, path in self.accounts:
+            options += ["--ro-bind-data", str(fd), path]
         if self.pythons is not None:
             options += ["--ro-bind", str(self.pythons), PLACE]
         if self.site is not None:

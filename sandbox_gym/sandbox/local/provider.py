@@ -141,6 +141,22 @@ def _box_uid(number: int, *, session: bool) -> int:
     return SESSION_UID if session else BOX_UID_BASE + number % 0x0FFF0000
 
 
+def _accounts(home: str) -> tuple[tuple[int, str], ...]:
+    """Descriptors of a passwd and a group file that call a jail's user "user", for the caller to close."""
+    contents = {
+        "/etc/passwd": f"root:x:0:0::/:/bin/false\nuser:x:1000:1000::{home}:/bin/bash\n",
+        "/etc/group": "root:x:0:\nuser:x:1000:\n",
+        "/etc/hosts": "127.0.0.1 localhost box\n::1 localhost\n",
+    }
+    made = []
+    for path, text in contents.items():
+        fd = os.memfd_create("account")
+        os.write(fd, text.encode())
+        os.lseek(fd, 0, os.SEEK_SET)
+        made.append((fd, path))
+    return tuple(made)
+
+
 def _open_pidfd(pid: int) -> int | None:
     try:
         return os.pidfd_open(pid)
@@ -186,16 +202,18 @@ class LocalProvider:
     def cgroups(self) -> Cgroups | None:
         return self._cgroups
 
-    async def start(self, image: str, *, work: Path | None = None, network: bool = False) -> LocalBox:
+    async def start(self, image: str, *, work: Path | None = None, home: str = "", network: bool = False) -> LocalBox:
         """A jail with its guest saying hello. Local boxes know one image, this machine; some names bring packages of
-        the server's own environment with them. `work`: a session's folder. `network`: only to build
-        what others begin with. Raises ProviderDown, ToolchainMissing."""
+        the server's own environment with them. `work`: a session's folder, shown at `home`, which is then also the
+        home of a named user; without one at /workspace. `network`: only to build what others begin with. Raises
+        ProviderDown, ToolchainMissing."""
         site = await self._sites.ready(image)
         number = next(_numbers)
         box_id = f"{os.getpid()}-{number}"
         group = self._make_group(f"{this_owner()}-{number}")
         ours, theirs = socket.socketpair()
         ours.setblocking(False)
+        accounts = _accounts(home) if home else ()
         jail = Jail(
             bwrap=self._bwrap,
             python=self._python,
@@ -204,6 +222,8 @@ class LocalProvider:
             uid=_box_uid(number, session=work is not None),
             procs_files=group.procs_files if group else (),
             work=work,
+            home=home or "/workspace",
+            accounts=accounts,
             site=site,
             pythons=pythons if (pythons := cache_folder()).is_dir() else None,
             network=network,
@@ -216,7 +236,7 @@ class LocalProvider:
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.PIPE,
                 env=jail.environment(),
-                pass_fds=[theirs.fileno()],
+                pass_fds=[theirs.fileno(), *(fd for fd, _path in accounts)],
                 cwd="/",
             )
         except BaseException as error:
@@ -228,6 +248,8 @@ class LocalProvider:
             raise
         finally:
             theirs.close()
+            for fd, _path in accounts:
+                os.close(fd)
         with anyio.CancelScope(shield=True):  # from here on the box owns what must be closed
             link = GuestLink(await UNIXSocketStream.from_socket(ours), lambda: f"local box {box_id}")
         box = LocalBox(box_id, process, link, group)

@@ -24,6 +24,7 @@ from sandbox_gym.contract import Isolation, Program, Run
 from sandbox_gym.errors import BoxLost, ProviderDown
 from sandbox_gym.limits import Limits
 from sandbox_gym.sandbox.driver import WORK, Driver
+from sandbox_gym.sandbox.link import GuestLink
 from sandbox_gym.sandbox.local import pythons
 from sandbox_gym.sandbox.local.holders import holders, work_mounts
 from sandbox_gym.sandbox.local.jail import SESSION_UID
@@ -72,8 +73,19 @@ class _Room:
 class LocalSessions:
     """Opens sessions. One process at a time owns `root`; raises ConfigurationError when another does."""
 
-    def __init__(self, provider: LocalProvider, root: Path, limits: Limits, *, warm: int = 2) -> None:
+    def __init__(
+        self,
+        provider: LocalProvider,
+        root: Path,
+        limits: Limits,
+        *,
+        warm: int = 2,
+        home: str = "",
+        driver: Callable[[GuestLink], Driver] = Driver,
+    ) -> None:
+        """`home`: where a session's folder is shown, as its user's home; `driver`: the host's end of it."""
         self._provider, self._limits, self._warm = provider, limits, warm
+        self._home, self.work, self.driver = home, home or WORK, driver
         root.mkdir(parents=True, exist_ok=True)
         self._lock = own(root)
         self.live = live_folder(root)
@@ -106,7 +118,8 @@ class LocalSessions:
         name = f"s{self._numbers}"
         slot = await self.in_thread(lambda: self._trees.slot(name))
         try:
-            return _Room(await self._provider.start("python", work=slot, network=network), slot)
+            room = await self._provider.start("python", work=slot, home=self._home, network=network)
+            return _Room(room, slot)
         except BaseException:
             with anyio.CancelScope(shield=True):
                 await self.in_thread(lambda: self._trees.dispose(slot))
@@ -198,9 +211,12 @@ class LocalSessions:
         """The session's stack as it is now; the session goes on above it."""
         if self._trees.kind == "copy":
             return (await self._cut_layer(session),)
+        if session.busy:
+            copy = await self.in_thread(lambda: self._store.seal(session.slot))
+            return (self._on_disk(copy.digest),)
         if sum(not layer.digest for layer in session.layers) >= MAX_IN_MEMORY:
             await self._to_disk(session)
-        old = await self.in_thread(lambda: work_mounts(session.box.pids(), WORK))
+        old = await self.in_thread(lambda: work_mounts(session.box.pids(), self.work))
         layer = await self._cut_layer(session)
         self._retain([layer])
         session.layers = (layer, *session.layers)
@@ -226,7 +242,8 @@ class LocalSessions:
             return snapshot
         try:
             done = await self.in_thread(lambda: self._seal(snapshot, layers, blob))
-            await self._to_disk(session)
+            if not session.busy:
+                await self._to_disk(session)
             return done
         except OSError as error:
             raise SnapshotFailed(f"the work folder can't be kept: {error}") from error
@@ -340,28 +357,30 @@ class LocalSession:
         self.box, self.slot, self.box_id = room.box, room.slot, room.box.box_id
         self.layers: tuple[_Layer, ...] = ()
         self._owner, self._room, self.parent = owner, room, parent
-        self._driver = Driver(room.box.link)
+        self.driver = owner.driver(room.box.link)
+        self.busy = False
+        """Programs run that go on after a snapshot: it is a copy, so that nothing moves below them."""
         self._closed = False
 
     async def start(self, limits: Limits, globals_blob: bytes) -> None:
         """Start the driver; what the shell and Python knew goes back to them."""
         self.box.cap([Run("session", Program("session", {}), limits=limits)])
-        await self._driver.start(limits)
+        await self.driver.start(limits)
         if self.parent is not None:
-            await self._driver.restore(self.parent, globals_blob)
+            await self.driver.restore(self.parent, globals_blob)
 
     async def call(
         self, request: Mapping[str, object], body: bytes = b"", *, within_s: float
     ) -> tuple[Mapping[str, object], bytes]:
-        return await self._driver.call(request, body, within_s=within_s)
+        return await self.driver.call(request, body, within_s=within_s)
 
     async def settle(self) -> None:
-        """Its /workspace was mounted anew: shell and Python step into it again by name."""
-        await self._driver.call({"op": "settle", "work": WORK}, within_s=20)
+        """Its folder was mounted anew: shell and Python step into it again by name."""
+        await self.driver.call({"op": "settle", "work": self._owner.work}, within_s=20)
 
     async def snapshot(self, *, durable: bool = True, keep_globals: bool = False) -> Snapshot:
         """See `sandbox.snapshots.SessionBox`. Raises SnapshotFailed; the session lives on."""
-        snapshot, blob = await self._driver.save(self.parent, keep_globals=keep_globals)
+        snapshot, blob = await self.driver.save(self.parent, keep_globals=keep_globals)
         with self._owner.operation():
             try:
                 layers = await self._owner.cut(self)

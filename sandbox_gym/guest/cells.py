@@ -1,0 +1,238 @@
+"""A notebook's Python: cells in, what they gave out as JSON lines. Runs in a process of its own, as the user.
+
+Cells come as u32 length and JSON on one pipe, words go the same way on another; standard output and error are pipes
+that the driver reads. Top-level `await`, `!command`, `display` and figures of matplotlib work as in a notebook.
+"""
+
+import ast
+import base64
+import builtins
+import json
+import linecache
+import os
+import re
+import signal
+import sys
+import traceback
+import types
+
+MAX_VALUE = 8 << 20
+_COROUTINE = 0x80
+_MIMES = (
+    ("text/html", "html", "_repr_html_"), ("text/markdown", "markdown", "_repr_markdown_"),
+    ("image/svg+xml", "svg", "_repr_svg_"), ("image/png", "png", "_repr_png_"), ("image/jpeg", "jpeg", "_repr_jpeg_"),
+    ("application/pdf", "pdf", "_repr_pdf_"), ("text/latex", "latex", "_repr_latex_"),
+    ("application/json", "json", "_repr_json_"), ("application/javascript", "javascript", "_repr_javascript_"),
+)  # fmt: skip
+_BY_MIME = {mime: name for mime, name, _method in _MIMES}
+_SHELL = re.compile(r"^(\s*)!(.+)$", re.MULTILINE)
+
+
+def bundle(value):
+    """A value's representations by name, at least `text`."""
+    found = {"text": _repr(value)}
+    made = _call(value, "_repr_mimebundle_")
+    if isinstance(made, tuple):
+        made = made[0]
+    for mime, name in _BY_MIME.items():
+        if isinstance(made, dict) and mime in made:
+            found[name] = made[mime]
+    for _mime, name, method in _MIMES:
+        if name not in found:
+            one = _call(value, method)
+            one = one[0] if isinstance(one, tuple) and one else one
+            if one is not None:
+                found[name] = one
+    return {name: _plain(one) for name, one in found.items()}
+
+
+def _repr(value):
+    try:
+        return repr(value)[:MAX_VALUE]
+    except Exception as error:
+        return "<repr failed: %s>" % type(error).__name__
+
+
+def _call(value, method):
+    if isinstance(value, type):
+        return None
+    try:
+        return getattr(value, method)()
+    except Exception:
+        return None
+
+
+def _plain(value):
+    if isinstance(value, bytes):
+        return base64.b64encode(value).decode("ascii")
+    if isinstance(value, str):
+        return value[:MAX_VALUE]
+    try:
+        json.dumps(value)
+    except (TypeError, ValueError, RecursionError):
+        return _repr(value)
+    return value
+
+
+class Notebook:
+    """One namespace. `serve` never returns."""
+
+    def __init__(self, cells, words):
+        self._cells, self._words = cells, words
+        self._count = 0
+        module = sys.modules["__main__"] = types.ModuleType("__main__")
+        module.__builtins__ = builtins
+        self._namespace = module.__dict__
+        self._namespace["display"] = self._display
+        self._loop = None
+
+    def serve(self):
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        sys.stdin = sys.__stdin__ = open(0, "r", encoding="utf-8", closefd=False)
+        sys.stdout = sys.__stdout__ = open(1, "w", encoding="utf-8", errors="backslashreplace", closefd=False)
+        sys.stderr = sys.__stderr__ = open(2, "w", encoding="utf-8", errors="backslashreplace", closefd=False)
+        sys.path.insert(0, "")
+        while True:
+            request = json.loads(self._read(int.from_bytes(self._read(4), "big")).decode("utf-8"))
+            self._cell(request["code"], request["env"])
+
+    def _read(self, size):
+        data = b""
+        while len(data) < size:
+            piece = os.read(self._cells, min(size - len(data), 1 << 20))
+            if not piece:
+                os._exit(0)
+            data += piece
+        return data
+
+    def _say(self, word):
+        for stream in (sys.stdout, sys.stderr):
+            try:
+                stream.flush()
+            except Exception:
+                pass  # the cell closed or replaced it
+        body = json.dumps(word).encode("utf-8")
+        if len(body) > MAX_VALUE + (1 << 20):
+            body = json.dumps({"type": "result", "text": "<a result of over %d bytes>" % MAX_VALUE}).encode("utf-8")
+        view = memoryview(len(body).to_bytes(4, "big") + body)
+        while view:
+            view = view[os.write(self._words, view) :]
+
+    def _display(self, *values, **_options):
+        for value in values:
+            self._say(dict(bundle(value), type="result", is_main_result=False))
+
+    def _cell(self, code, environment):
+        self._count += 1
+        self._say({"type": "number_of_executions", "execution_count": self._count})
+        before = dict(os.environ)
+        os.environ.update(environment)
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        try:
+            self._execute(code, "<cell %d>" % self._count)
+            self._figures()
+        except BaseException:
+            self._report()
+        finally:
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+        for name in environment:
+            os.environ.pop(name, None)
+            if name in before:
+                os.environ[name] = before[name]
+        self._say({"type": "done"})
+
+    def _execute(self, code, name):
+        tree = _parse(code, name)
+        linecache.cache[name] = (len(code), None, code.splitlines(True), name)
+        last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
+        flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+        self._run(compile(tree, name, "exec", flags))
+        if last is None or code.rstrip().endswith(";"):
+            if last is not None:
+                self._run(compile(ast.Expression(last.value), name, "eval", flags))
+            return
+        value = self._run(compile(ast.Expression(last.value), name, "eval", flags))
+        if value is not None:
+            self._namespace["_"] = value
+            self._say(dict(bundle(value), type="result", is_main_result=True))
+
+    def _run(self, code):
+        value = eval(code, self._namespace)
+        if code.co_flags & _COROUTINE:
+            import asyncio
+
+            if self._loop is None:
+                self._loop = asyncio.new_event_loop()
+                asyncio.set_event_loop(self._loop)
+            value = self._loop.run_until_complete(value)
+        return value
+
+    def _figures(self):
+        plots = sys.modules.get("matplotlib.pyplot")
+        if plots is None:
+            return
+        import io
+
+        for number in plots.get_fignums():
+            figure, buffer = plots.figure(number), io.BytesIO()
+            figure.savefig(buffer, format="png", bbox_inches="tight")
+            image = base64.b64encode(buffer.getvalue()).decode("ascii")
+            self._say({"type": "result", "text": _repr(figure), "png": image, "is_main_result": False})
+        plots.close("all")
+
+    def _report(self):
+        kind, error, trace = sys.exc_info()
+        while trace is not None and not trace.tb_frame.f_code.co_filename.startswith("<cell"):
+            trace = trace.tb_next
+        lines = "".join(traceback.format_exception(kind, error, trace))
+        try:
+            value = str(error)
+        except Exception:
+            value = ""
+        word = {"type": "error", "name": kind.__name__, "value": value[:65536], "traceback": lines[:MAX_VALUE]}
+        self._say(word)
+
+
+def _parse(code, name):
+    """A cell's tree; lines that start with `!` are commands for the shell."""
+    try:
+        return ast.parse(code, name)
+    except SyntaxError:
+        changed = _SHELL.sub(lambda match: "%s__sandbox_shell(%r)" % match.groups(), code)
+        if changed == code:
+            raise
+        return ast.parse(changed, name)
+
+
+def shell(command):
+    """What `!command` does: its output is the cell's."""
+    import subprocess
+
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()
+    subprocess.call(["/bin/bash", "-c", command])
+
+
+builtins.__sandbox_shell = shell
+
+
+def serve_bash(cells, words):
+    """The other language: each cell a bash of its own in the context's folder, until the pipe closes."""
+    import subprocess
+
+    notebook = Notebook(cells, words)
+    while True:
+        request = json.loads(notebook._read(int.from_bytes(notebook._read(4), "big")).decode("utf-8"))
+        notebook._count += 1
+        notebook._say({"type": "number_of_executions", "execution_count": notebook._count})
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        process = subprocess.Popen(
+            ["/bin/bash", "-c", request["code"]],
+            env=dict(os.environ, **request["env"]),
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+        )
+        code = process.wait()
+        if code:
+            value = "exit status %d" % code
+            notebook._say({"type": "error", "name": "CalledProcessError", "value": value, "traceback": value})
+        notebook._say({"type": "done"})

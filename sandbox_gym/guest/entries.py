@@ -1,0 +1,264 @@
+"""Files and folders of a sandbox as its own user sees them. Paths are the caller's; the kernel says what is allowed."""
+
+import errno
+import grp
+import os
+import pwd
+import stat
+import time
+
+MAX_ENTRIES = 20000
+MAX_WEIGHED = 5000
+MAX_HANDLES = 64
+MAX_IDLE_S = 300
+PIECE = 1 << 20
+XATTR = "user.e2b."
+
+
+def resolve(path, home):
+    """An absolute path: relative ones are below the home folder. Raises OSError for what can't be one."""
+    if not isinstance(path, str) or "\0" in path:
+        raise OSError(errno.EINVAL, "a path is a text without NUL")
+    try:
+        path.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        raise OSError(errno.EINVAL, "a path is UTF-8") from None
+    if path == "~" or path.startswith("~/"):
+        path = home + path[1:]
+    return os.path.normpath(os.path.join(home, path))
+
+
+def text(value):
+    """A file's name as any JSON reader takes it."""
+    return os.fsencode(value).decode("utf-8", "replace")
+
+
+def info(path):
+    """What there is at a path, links not followed. Raises OSError."""
+    found = os.lstat(path)
+    entry = {
+        "name": text(os.path.basename(path) or "/"),
+        "path": text(path),
+        "size": found.st_size,
+        "mode": stat.S_IMODE(found.st_mode),
+        "permissions": stat.filemode(found.st_mode),
+        "owner": _user(found.st_uid),
+        "group": _group(found.st_gid),
+        "modified_ns": found.st_mtime_ns,
+        "link": stat.S_ISLNK(found.st_mode),
+        "target": "",
+        "metadata": {},
+    }
+    mode = found.st_mode
+    if entry["link"]:
+        entry["target"] = text(os.path.realpath(path))
+        try:
+            mode = os.stat(path).st_mode
+        except OSError:
+            mode = 0  # it leads nowhere
+    else:
+        entry["metadata"] = metadata(path)
+    entry["type"] = "dir" if stat.S_ISDIR(mode) else "file" if stat.S_ISREG(mode) else ""
+    return entry
+
+
+def metadata(path):
+    """What an upload said of a file."""
+    found = {}
+    try:
+        for name in os.listxattr(path, follow_symlinks=False):
+            if name.startswith(XATTR):
+                value = os.getxattr(path, name, follow_symlinks=False)
+                found[text(name[len(XATTR) :])] = value[:4096].decode("utf-8", "replace")
+    except OSError:
+        pass  # this file system keeps none
+    return found
+
+
+def _user(number):
+    try:
+        return pwd.getpwuid(number).pw_name
+    except KeyError:
+        return str(number)
+
+
+def _group(number):
+    try:
+        return grp.getgrgid(number).gr_name
+    except KeyError:
+        return str(number)
+
+
+def listing(path, depth):
+    """Every entry down to `depth`, folder by folder. Raises OSError, also when there are too many."""
+    if not stat.S_ISDIR(os.stat(path).st_mode):
+        raise OSError(errno.EINVAL, "path is not a directory")
+    found, level = [], [path]
+    for _ in range(max(1, min(depth, 1000))):
+        deeper = []
+        for folder in level:
+            for name in _names(folder, folder == path):
+                child = os.path.join(folder, name)
+                try:
+                    entry = info(child)
+                except OSError:
+                    continue  # it went meanwhile
+                found.append(entry)
+                if entry["type"] == "dir" and not entry["link"]:
+                    deeper.append(child)
+                if len(found) > MAX_ENTRIES:
+                    raise OSError(errno.E2BIG, "more than %d entries; list a smaller folder" % MAX_ENTRIES)
+        level = deeper
+    return sorted(found, key=lambda entry: entry["path"])
+
+
+def _names(folder, must):
+    try:
+        return sorted(os.listdir(folder))
+    except OSError:
+        if must:
+            raise
+        return []
+
+
+def weigh(path):
+    """Bytes on disk of what is below, as far as MAX_WEIGHED entries tell."""
+    total, left, folders = 0, MAX_WEIGHED, [path]
+    while folders and left > 0:
+        try:
+            found = list(os.scandir(folders.pop()))
+        except OSError:
+            continue
+        for entry in found[:left]:
+            try:
+                total += entry.stat(follow_symlinks=False).st_blocks * 512
+                if entry.is_dir(follow_symlinks=False):
+                    folders.append(entry.path)
+            except OSError:
+                continue  # it went meanwhile
+        left -= len(found)
+    return total
+
+
+def make_folder(path):
+    """With its parents. Raises FileExistsError when the folder is there, NotADirectoryError when something else is."""
+    if os.path.lexists(path):
+        if not os.path.isdir(path):
+            raise NotADirectoryError(errno.ENOTDIR, "path already exists but it is not a directory")
+        raise FileExistsError(errno.EEXIST, "directory already exists")
+    os.makedirs(path)
+
+
+def move(source, target):
+    os.lstat(source)
+    parent = os.path.dirname(target)
+    os.makedirs(parent, exist_ok=True)
+    os.rename(source, target)
+
+
+def remove(path):
+    """Whatever is there; nothing is fine too."""
+    import shutil
+
+    try:
+        if stat.S_ISDIR(os.lstat(path).st_mode):
+            shutil.rmtree(path)
+        else:
+            os.unlink(path)
+    except FileNotFoundError:
+        pass
+
+
+class Handles:
+    """Files that are open between requests: read or written piece by piece."""
+
+    def __init__(self):
+        self._fds = {}
+        self._count = 0
+
+    def _keep(self, fd):
+        if len(self._fds) >= MAX_HANDLES:
+            os.close(fd)
+            raise OSError(errno.EMFILE, "too many files are open")
+        self._count += 1
+        self._fds[self._count] = [fd, time.monotonic()]
+        return self._count
+
+    def _fd(self, number):
+        if number not in self._fds:
+            raise OSError(errno.EBADF, "no such open file")
+        self._fds[number][1] = time.monotonic()
+        return self._fds[number][0]
+
+    def sweep(self):
+        """Close what the host forgot."""
+        old = time.monotonic() - MAX_IDLE_S
+        for number in [number for number, (_fd, used) in self._fds.items() if used < old]:
+            self.close(number)
+
+    def open(self, path):
+        """(handle, size, first piece); the handle is 0 when that was all."""
+        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+        try:
+            found = os.fstat(fd)
+            if stat.S_ISDIR(found.st_mode):
+                raise OSError(errno.EISDIR, "path is a directory")
+            if not stat.S_ISREG(found.st_mode):
+                raise OSError(errno.EINVAL, "path is not a regular file")
+            piece = _read(fd)
+        except OSError:
+            os.close(fd)
+            raise
+        if len(piece) < PIECE:
+            os.close(fd)
+            return 0, len(piece), piece
+        return self._keep(fd), max(found.st_size, len(piece)), piece
+
+    def read(self, number):
+        return _read(self._fd(number))
+
+    def create(self, path, data, notes):
+        """A file that was not there or is empty from now on, with its first bytes. The handle, to write more."""
+        if os.path.isdir(path):
+            raise OSError(errno.EISDIR, "path is a directory")
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+        fd = os.open(path, flags, 0o644)
+        try:
+            if not stat.S_ISREG(os.fstat(fd).st_mode):
+                raise OSError(errno.EINVAL, "path is not a regular file")
+            for name in os.listxattr(fd):
+                if name.startswith(XATTR):
+                    os.removexattr(fd, name)
+            for key, value in notes.items():
+                os.setxattr(fd, XATTR + key, value.encode("utf-8"))
+            _write(fd, data)
+        except OSError:
+            os.close(fd)
+            raise
+        return self._keep(fd)
+
+    def write(self, number, data):
+        _write(self._fd(number), data)
+
+    def close(self, number):
+        entry = self._fds.pop(number, None)
+        if entry is not None:
+            os.close(entry[0])
+
+
+def _read(fd):
+    pieces, left = [], PIECE
+    while left:
+        piece = os.read(fd, left)
+        if not piece:
+            break
+        pieces.append(piece)
+        left -= len(piece)
+    return b"".join(pieces)
+
+
+def _write(fd, data):
+    view = memoryview(data)
+    while view:
+        view = view[os.write(fd, view) :]

@@ -1,0 +1,141 @@
+"""Who may ask for sandboxes, and how many: API keys by tenant, quotas, and tokens compared in constant time."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import secrets
+import time
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from sandbox_gym.errors import ConfigurationError
+
+_LETTERS: Final = "abcdefghijklmnopqrstuvwxyz0123456789"
+MIN_KEY: Final = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Tenant:
+    """One customer and its quotas."""
+
+    name: str
+    sandboxes: int = 20
+    """Running at once."""
+    held: int = 1000
+    """Running and paused."""
+    snapshots: int = 1000
+    creates_per_s: float = 5.0
+    """On average; twice as many may come at once."""
+    max_timeout_s: int = 86_400
+    """The longest that a sandbox lives after it was asked for or extended."""
+
+
+@dataclass(slots=True)
+class _Bucket:
+    tokens: float
+    filled_at: float = field(default_factory=time.monotonic)
+
+
+class Accounts:
+    """Keys and what they open. Without any key everybody is one tenant, which is for loopback only."""
+
+    def __init__(self, keys: Mapping[str, Tenant]) -> None:
+        self._digests = [(hashlib.sha256(key.encode()).digest(), tenant) for key, tenant in keys.items()]
+        self._buckets: dict[str, _Bucket] = {}
+        self._anyone = Tenant("anyone", sandboxes=1000, held=20_000, snapshots=20_000, creates_per_s=1000.0)
+
+    @property
+    def open(self) -> bool:
+        """No key is asked for."""
+        return not self._digests
+
+    def tenant(self, key: str) -> Tenant | None:
+        """Whose key it is. Every digest is compared, each in constant time. Where no key is asked for some key must
+        come all the same: a web page of another site can't send that header."""
+        if self.open:
+            return self._anyone if key else None
+        given = hashlib.sha256(key.encode("utf-8", "surrogatepass")).digest()
+        found = None
+        for digest, tenant in self._digests:
+            if hmac.compare_digest(digest, given):
+                found = tenant
+        return found
+
+    def named(self, name: str) -> Tenant | None:
+        """A tenant by its name."""
+        if self.open:
+            return self._anyone
+        return next((tenant for _, tenant in self._digests if tenant.name == name), None)
+
+    def may_create(self, tenant: Tenant) -> float:
+        """0 and one create is counted, or the seconds until the next may come."""
+        now = time.monotonic()
+        most = max(1.0, 2 * tenant.creates_per_s)
+        bucket = self._buckets.setdefault(tenant.name, _Bucket(most, now))
+        bucket.tokens = min(most, bucket.tokens + (now - bucket.filled_at) * tenant.creates_per_s)
+        bucket.filled_at = now
+        if bucket.tokens >= 1:
+            bucket.tokens -= 1
+            return 0.0
+        return (1 - bucket.tokens) / tenant.creates_per_s
+
+
+def same(given: str, token: str) -> bool:
+    """Compared in constant time, whatever was given."""
+    return hmac.compare_digest(given.encode("utf-8", "surrogatepass"), token.encode("ascii"))
+
+
+def new_id(prefix: str, length: int = 20) -> str:
+    """A random name that may stand in a host name."""
+    return prefix + "".join(secrets.choice(_LETTERS) for _ in range(length - len(prefix)))
+
+
+def load_accounts(path: Path | None, token: str) -> Accounts:
+    """The tenants of a TOML file, and one called `default` whose key is `token` where that is set.
+
+    Raises ConfigurationError. The file: `[tenants.NAME]` with `keys = [...]` and, optionally, fields of Tenant.
+    """
+    keys: dict[str, Tenant] = {}
+    if token:
+        keys[token] = Tenant("default", sandboxes=1000, held=20_000, snapshots=20_000, creates_per_s=100.0)
+    if path is not None:
+        keys.update(_read(path))
+    return Accounts(keys)
+
+
+def _read(path: Path) -> dict[str, Tenant]:
+    try:
+        document = tomllib.loads(path.read_text("utf-8"))
+    except (OSError, ValueError) as error:
+        raise ConfigurationError(f"pool keys {path}: {error}") from None
+    tenants = document.get("tenants")
+    if not isinstance(tenants, dict) or not tenants:
+        raise ConfigurationError(f"pool keys {path}: no [tenants.NAME] in it")
+    found: dict[str, Tenant] = {}
+    for name, fields in tenants.items():
+        tenant, keys = _tenant(path, name, fields)
+        for key in keys:
+            if key in found:
+                raise ConfigurationError(f"pool keys {path}: two tenants share a key")
+            found[key] = tenant
+    return found
+
+
+def _tenant(path: Path, name: str, fields: object) -> tuple[Tenant, Sequence[str]]:
+    where = f"pool keys {path}: tenant {name!r}"
+    if not isinstance(fields, dict):
+        raise ConfigurationError(f"{where} is no table")
+    rest = dict(fields)
+    keys = rest.pop("keys", None)
+    if not isinstance(keys, list) or not keys or not all(isinstance(one, str) and len(one) >= MIN_KEY for one in keys):
+        raise ConfigurationError(f"{where}: keys is a list of texts of at least {MIN_KEY} characters")
+    for field_name, value in rest.items():
+        if field_name == "name" or field_name not in Tenant.__dataclass_fields__:
+            raise ConfigurationError(f"{where}: no field {field_name!r}")
+        if isinstance(value, bool) or not isinstance(value, int | float) or not value > 0:
+            raise ConfigurationError(f"{where}: {field_name} is a number over 0")
+    return Tenant(name, **rest), keys

@@ -1,0 +1,178 @@
+"""The application: which part answers a request, and the server's life around it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import Final
+
+import anyio
+import anyio.abc
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from sandbox_gym.errors import SandboxGymError
+from sandbox_gym.server.e2b_api.access import (
+    ENVD_PORT,
+    INTERPRETER_PORT,
+    Target,
+    check_token,
+    check_traffic,
+    signed_for,
+    target_of,
+    user_of,
+)
+from sandbox_gym.server.e2b_api.code_interpreter import Interpreter
+from sandbox_gym.server.e2b_api.connect_rpc import unary_error
+from sandbox_gym.server.e2b_api.control import Control
+from sandbox_gym.server.e2b_api.faults import Fault, as_json, fault_of, gone
+from sandbox_gym.server.e2b_api.files import answer_files
+from sandbox_gym.server.e2b_api.filesystem import Filesystem
+from sandbox_gym.server.e2b_api.jobs import Work
+from sandbox_gym.server.e2b_api.process import Processes, base_environment
+from sandbox_gym.server.e2b_api.proxy import Proxy
+from sandbox_gym.server.e2b_api.sandbox import Sandbox
+from sandbox_gym.server.e2b_api.sandboxes import Sandboxes
+
+Open = Callable[[anyio.abc.TaskGroup], AbstractAsyncContextManager[Sandboxes]]
+HEALTH_S: Final = 5.0
+
+
+def _leaves(group: BaseExceptionGroup[BaseException]) -> list[BaseException]:
+    found: list[BaseException] = []
+    for error in group.exceptions:
+        found += _leaves(error) if isinstance(error, BaseExceptionGroup) else [error]
+    return found
+
+
+class PoolApp:
+    """One port for all: the control plane, envd of every sandbox, the code interpreter, and what listens in boxes."""
+
+    def __init__(self, open_sandboxes: Open, domain: str = "") -> None:
+        self._open, self._domain = open_sandboxes, domain
+        self._sandboxes: Sandboxes | None = None
+        self._control: Control | None = None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await self._live(receive, send)
+        elif scope["type"] == "http":
+            request = Request(scope, receive)
+            response = await self._answer(request)
+            await response(scope, receive, send)
+        else:
+            await send({"type": "websocket.close", "code": 1003})
+
+    async def _live(self, receive: Receive, send: Send) -> None:
+        await receive()
+        started = False
+        try:
+            async with self._serving():
+                started = True
+                await send({"type": "lifespan.startup.complete"})
+                await receive()
+        except* SandboxGymError as group:
+            if started:
+                raise
+            why = "; ".join(str(error) for error in _leaves(group))
+            await send({"type": "lifespan.startup.failed", "message": why})
+        if started:
+            await send({"type": "lifespan.shutdown.complete"})
+
+    @asynccontextmanager
+    async def _serving(self) -> AsyncIterator[None]:
+        async with anyio.create_task_group() as tasks:
+            async with self._open(tasks) as sandboxes:
+                self._sandboxes, self._control = sandboxes, Control(sandboxes, self._domain)
+                try:
+                    yield
+                finally:
+                    self._sandboxes = self._control = None
+            tasks.cancel_scope.cancel()
+
+    async def _answer(self, request: Request) -> Response:
+        if self._sandboxes is None or self._control is None:
+            return Fault(503, "the server is stopping", retry_after_s=5).response()
+        try:
+            target = target_of(request) or signed_for(request, self._sandboxes)
+        except Fault as fault:
+            return fault.response()
+        if target is not None:
+            return await self._to_sandbox(self._sandboxes, request, target)
+        if request.url.path == "/health":
+            return as_json({"status": "ok", "running": len(self._sandboxes.running())})
+        return await self._control.answer(request)
+
+    async def _to_sandbox(self, sandboxes: Sandboxes, request: Request, target: Target) -> Response:
+        sandbox = sandboxes.find(target.sandbox_id)
+        if sandbox is None:
+            return gone(target.sandbox_id)
+        try:
+            if not await sandboxes.wake(sandbox) or sandbox.work is None:
+                return gone(target.sandbox_id)
+        except (SandboxGymError, TimeoutError) as error:
+            return fault_of(error).response()
+        work = sandbox.work
+        if work.envd.ended.is_set():
+            return gone(target.sandbox_id)
+        if target.port == ENVD_PORT:
+            return await self._envd(sandboxes, request, sandbox, work)
+        if target.port == INTERPRETER_PORT:
+            return await Interpreter(sandbox, work).answer(request)
+        try:
+            if not sandbox.kept.public_traffic:
+                check_traffic(request, sandbox)
+        except Fault as fault:
+            return fault.response()
+        return await Proxy(sandbox, work, target.port).answer(request)
+
+    async def _envd(self, sandboxes: Sandboxes, request: Request, sandbox: Sandbox, work: Work) -> Response:
+        path = request.url.path
+        if path == "/health":
+            return await self._health(sandbox, work)
+        if path == "/files":
+            return await answer_files(request, sandbox, work)
+        try:
+            check_token(request, sandbox)
+            user_of(request)
+        except Fault as fault:
+            return unary_error(fault)
+        service, _, method = path.strip("/").partition("/")
+        methods: dict[str, Callable[[], Awaitable[Response]]] = {
+            "process.Process": lambda: Processes(sandbox, work, sandboxes.tasks).answer(request, method),
+            "filesystem.Filesystem": lambda: Filesystem(work).answer(request, method),
+            "metrics": lambda: self._metrics(sandboxes, sandbox),
+            "envs": lambda: self._envs(sandbox),
+        }
+        if service not in methods or request.method != ("GET" if service in ("metrics", "envs") else "POST"):
+            return unary_error(Fault(404, f"no route {request.method} {path[:200]}"))
+        return await methods[service]()
+
+    async def _health(self, sandbox: Sandbox, work: Work) -> Response:
+        try:
+            await work.envd.call({"op": "ping"}, within_s=HEALTH_S)
+        except SandboxGymError:
+            return gone(sandbox.sandbox_id)
+        return Response(status_code=204)
+
+    async def _envs(self, sandbox: Sandbox) -> Response:
+        return as_json(base_environment(sandbox))
+
+    async def _metrics(self, sandboxes: Sandboxes, sandbox: Sandbox) -> Response:
+        try:
+            await sandboxes.sample(sandbox)
+        except SandboxGymError as error:
+            return fault_of(error).response()
+        sample, limits = sandbox.samples[-1], sandboxes.machines.limits
+        return as_json(
+            {
+                "ts": int(sample.at),
+                "cpu_count": max(1, round(limits.cpus)),
+                "cpu_used_pct": sample.cpu_pct,
+                "mem_total": limits.memory_bytes,
+                "mem_used": sample.memory,
+                "disk_used": sample.disk,
+                "disk_total": sandboxes.machines.disk_bytes,
+            }
+        )

@@ -1,0 +1,71 @@
+"""Starts the pool's server: settings in, E2B's API out."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Final
+
+import anyio.abc
+import uvicorn
+
+from sandbox_gym.config import Settings
+from sandbox_gym.errors import ConfigurationError
+from sandbox_gym.sandbox.owner import held_lease
+from sandbox_gym.sandbox.reaper import Reaper, reaping
+from sandbox_gym.sandbox.registry import make_provider, reaping_sources
+from sandbox_gym.server.app import check_bind
+from sandbox_gym.server.e2b_api.accounts import Accounts, load_accounts
+from sandbox_gym.server.e2b_api.app import PoolApp
+from sandbox_gym.server.e2b_api.machines import Machines
+from sandbox_gym.server.e2b_api.sandboxes import Sandboxes, holding
+
+KEEP_ALIVE_S: Final = 120
+SHUTDOWN_GRACE_S: Final = 2
+_CUT: Final = "ASGI callable returned without completing response."
+
+
+def serve_pool(settings: Settings, *, keys: Path | None, domain: str) -> None:
+    """Serve until a signal. Raises ConfigurationError before the bind."""
+    accounts = load_accounts(keys, settings.token)
+    if accounts.open:
+        check_bind(settings.model_copy(update={"allow_unauthenticated": False}))
+    if settings.provider == "fake":
+        raise ConfigurationError("provider fake holds no sandboxes; use local or docker")
+
+    @asynccontextmanager
+    async def open_sandboxes(tasks: anyio.abc.TaskGroup) -> AsyncIterator[Sandboxes]:
+        async with _open(settings, accounts, tasks) as sandboxes:
+            yield sandboxes
+
+    logging.getLogger("uvicorn.error").addFilter(
+        lambda record: record.getMessage() != _CUT
+    )  # streams are cut on purpose
+    uvicorn.run(
+        PoolApp(open_sandboxes, domain),
+        host=settings.host,
+        port=settings.port,
+        lifespan="on",
+        access_log=False,
+        timeout_keep_alive=KEEP_ALIVE_S,
+        timeout_graceful_shutdown=SHUTDOWN_GRACE_S,
+        h11_max_incomplete_event_size=1 << 18,
+    )
+
+
+@asynccontextmanager
+async def _open(settings: Settings, accounts: Accounts, tasks: anyio.abc.TaskGroup) -> AsyncIterator[Sandboxes]:
+    folder = settings.state_dir / "e2b" / str(settings.port)
+    with held_lease(settings.state_dir) as lease:
+        provider = make_provider(settings)
+        reaper = Reaper(reaping_sources(settings, [provider]), lease.renew)
+        try:
+            async with reaping(reaper):
+                machines = Machines(settings, provider, folder / "boxes", tasks)
+                sandboxes = Sandboxes(machines, accounts, folder / "held", tasks, most=settings.sessions_live)
+                async with holding(sandboxes, tasks):
+                    yield sandboxes
+        finally:
+            await provider.aclose()

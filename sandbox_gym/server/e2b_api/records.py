@@ -1,0 +1,85 @@
+"""Paused sandboxes and snapshots on disk: a small file each, so that they outlive the server. Blocking, and quick."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+import structlog
+
+_log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What a sandbox is beside its box: how it was asked for. Times in seconds since the epoch."""
+
+    sandbox_id: str
+    tenant: str
+    template: str
+    """As it was asked for."""
+    image: str
+    token: str
+    traffic_token: str
+    public_traffic: bool
+    started_at: float
+    metadata: Mapping[str, str] = field(default_factory=dict)
+    env: Mapping[str, str] = field(default_factory=dict)
+    auto_pause: bool = False
+    auto_resume: bool = False
+    timeout_s: int = 300
+    """What it lives when it is resumed by itself."""
+    snapshot_id: str = ""
+    """Where a paused one goes on from."""
+
+
+@dataclass(frozen=True, slots=True)
+class Image:
+    """A snapshot that sandboxes can be made from."""
+
+    snapshot_id: str
+    tenant: str
+    image: str
+    sandbox_id: str
+    created_at: float
+    name: str = ""
+
+
+class Records:
+    """The records in `folder`, readable by its owner alone: they hold tokens. Ids are our own."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+
+    def write(self, record: Kept | Image) -> None:
+        """Whole or not at all."""
+        path = self._path(record)
+        new = path.with_suffix(".new")
+        new.touch(mode=0o600)
+        new.write_text(json.dumps(asdict(record)))
+        new.rename(path)
+
+    def remove(self, record: Kept | Image) -> None:
+        self._path(record).unlink(missing_ok=True)
+
+    def _path(self, record: Kept | Image) -> Path:
+        if isinstance(record, Kept):
+            return self._folder / f"sandbox-{record.sandbox_id}.json"
+        return self._folder / f"snapshot-{record.snapshot_id}.json"
+
+    def sandboxes(self) -> Iterator[Kept]:
+        for path in self._folder.glob("sandbox-*.json"):
+            try:
+                yield Kept(**json.loads(path.read_text()))
+            except (ValueError, TypeError, OSError) as error:
+                _log.warning("record_unreadable", path=str(path), why=str(error))
+
+    def images(self) -> Iterator[Image]:
+        for path in self._folder.glob("snapshot-*.json"):
+            try:
+                yield Image(**json.loads(path.read_text()))
+            except (ValueError, TypeError, OSError) as error:
+                _log.warning("record_unreadable", path=str(path), why=str(error))

@@ -1,0 +1,1 @@
+"""The unmodified e2b SDK against `sandbox-gym serve pool`."""

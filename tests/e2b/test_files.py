@@ -1,0 +1,181 @@
+"""files, as the SDK has them."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import io
+import os
+import time
+import urllib.error
+import urllib.request
+
+import pytest
+from e2b import FileType, InvalidArgumentException, NotFoundException, Sandbox
+from e2b.exceptions import NotEnoughSpaceException
+from e2b.sandbox.filesystem.watch_handle import FilesystemEventType
+
+pytestmark = pytest.mark.timeout(120)
+
+
+def test_text_bytes_and_streams(sandbox: Sandbox) -> None:
+    info = sandbox.files.write("a/b/ünï cödé 世界.txt", "héllo\n")
+    assert info.path == "/home/user/a/b/ünï cödé 世界.txt"
+    assert info.name == "ünï cödé 世界.txt"
+    assert sandbox.files.read(info.path) == "héllo\n"
+    assert bytes(sandbox.files.read(info.path, format="bytes")) == "héllo\n".encode()
+    sandbox.files.write(info.path, io.BytesIO(b"shorter"))
+    with sandbox.files.read(info.path, format="stream") as stream:
+        assert b"".join(stream) == b"shorter"
+    assert sandbox.files.write("empty", b"").path == "/home/user/empty"
+    assert sandbox.files.read("empty") == ""
+
+
+def test_50_mb(sandbox: Sandbox) -> None:
+    data = os.urandom(50 << 20)
+    sandbox.files.write("big", data)
+    digest = sandbox.commands.run("sha256sum big").stdout.split()[0]
+    assert digest == hashlib.sha256(data).hexdigest()
+    assert bytes(sandbox.files.read("big", format="bytes")) == data
+    got = hashlib.sha256()
+    with sandbox.files.read("big", format="stream") as stream:
+        for piece in stream:
+            got.update(piece)
+    assert got.hexdigest() == digest
+
+
+def test_gzip_and_octet_stream(sandbox: Sandbox) -> None:
+    text = "compress me\n" * 200_000
+    sandbox.files.write("zipped", text, gzip=True)
+    assert sandbox.commands.run("wc -c < zipped").stdout.strip() == str(len(text))
+    assert sandbox.files.read("zipped", gzip=True) == text
+    sandbox.files.write("octets", b"\0\xff" * 10, use_octet_stream=True)
+    assert bytes(sandbox.files.read("octets", format="bytes")) == b"\0\xff" * 10
+
+
+def test_a_body_that_is_no_gzip_is_refused(sandbox: Sandbox) -> None:
+    url = sandbox.upload_url("bomb")
+    body = gzip.compress(b"x")[:-4]
+    headers = {"Content-Type": "application/octet-stream", "Content-Encoding": "gzip"}
+    with pytest.raises(urllib.error.HTTPError) as caught:
+        urllib.request.urlopen(urllib.request.Request(url, body, headers))
+    assert caught.value.code == 400
+    caught.value.close()
+
+
+def test_many_files_at_once(sandbox: Sandbox) -> None:
+    infos = sandbox.files.write_files([{"path": f"many/{number}", "data": str(number)} for number in range(20)])
+    assert [info.path for info in infos] == [f"/home/user/many/{number}" for number in range(20)]
+    assert len(sandbox.files.list("many")) == 20
+    assert sandbox.files.read("many/7") == "7"
+
+
+def test_metadata(sandbox: Sandbox) -> None:
+    assert sandbox.files.write("noted", "x", metadata={"source": "test"}).metadata == {"source": "test"}
+    assert sandbox.files.get_info("noted").metadata == {"source": "test"}
+    sandbox.files.write("noted", "y")
+    assert sandbox.files.get_info("noted").metadata is None
+
+
+def test_list_and_info(sandbox: Sandbox) -> None:
+    sandbox.commands.run("mkdir -p tree/in/deep; echo 123 > tree/in/deep/file; ln -s in/deep/file tree/link")
+    assert [entry.name for entry in sandbox.files.list("tree")] == ["in", "link"]
+    deep = sandbox.files.list("tree", depth=3)
+    assert [entry.path.removeprefix("/home/user/tree/") for entry in deep] == ["in", "in/deep", "in/deep/file", "link"]
+    info = sandbox.files.get_info("tree/in/deep/file")
+    assert (info.type, info.size, info.owner, info.permissions) == (FileType.FILE, 4, "user", "-rw-r--r--")
+    assert abs(info.modified_time.timestamp() - time.time()) < 60
+    link = sandbox.files.get_info("tree/link")
+    assert (link.type, link.symlink_target) == (FileType.SYMLINK, "/home/user/tree/in/deep/file")
+    assert sandbox.files.get_info("tree").type is FileType.DIR
+    with pytest.raises(InvalidArgumentException):
+        sandbox.files.list("tree/in/deep/file")
+
+
+def test_make_rename_remove_exists(sandbox: Sandbox) -> None:
+    assert sandbox.files.make_dir("one/two")
+    assert not sandbox.files.make_dir("one/two")
+    sandbox.files.write("one/file", "x")
+    assert sandbox.files.rename("one/file", "three/file").path == "/home/user/three/file"
+    assert not sandbox.files.exists("one/file")
+    assert sandbox.files.exists("three")
+    sandbox.files.remove("three")
+    sandbox.files.remove("three")
+    assert not sandbox.files.exists("three")
+    with pytest.raises(NotFoundException):
+        sandbox.files.rename("missing", "other")
+    with pytest.raises(NotFoundException):
+        sandbox.files.read("missing")
+    with pytest.raises(NotFoundException):
+        sandbox.files.list("missing")
+    with pytest.raises(InvalidArgumentException):
+        sandbox.files.read("one")
+
+
+def test_what_is_no_plain_file_does_not_hang(sandbox: Sandbox) -> None:
+    sandbox.commands.run("mkfifo pipe; ln -s /dev/zero zeroes; ln -s loop loop")
+    for path in ("pipe", "zeroes", "loop"):
+        with pytest.raises(InvalidArgumentException):
+            sandbox.files.read(path, request_timeout=10)
+    with pytest.raises(InvalidArgumentException):
+        sandbox.files.write("pipe", "x", request_timeout=10)
+
+
+def test_a_full_disk_is_told_as_that(sandbox: Sandbox) -> None:
+    with pytest.raises(NotEnoughSpaceException):
+        sandbox.files.write("huge", (bytes(1 << 20) for _ in range(700)), request_timeout=100)
+    assert sandbox.commands.run("rm -f huge; echo still here").stdout == "still here\n"
+
+
+def test_watch(sandbox: Sandbox) -> None:
+    sandbox.files.make_dir("watched/below")
+    handle = sandbox.files.watch_dir("watched")
+    sandbox.files.write("watched/file", "x")
+    sandbox.commands.run("chmod 600 watched/file; mv watched/file watched/moved; rm watched/moved")
+    sandbox.files.write("watched/below/unseen", "x")
+    time.sleep(0.2)
+    seen = [(event.type, event.name) for event in handle.get_new_events()]
+    for wanted in (
+        (FilesystemEventType.CREATE, "file"),
+        (FilesystemEventType.WRITE, "file"),
+        (FilesystemEventType.CHMOD, "file"),
+        (FilesystemEventType.RENAME, "file"),
+        (FilesystemEventType.CREATE, "moved"),
+        (FilesystemEventType.REMOVE, "moved"),
+    ):
+        assert wanted in seen
+    assert all("unseen" not in name for _, name in seen)
+    assert handle.get_new_events() == []
+    handle.stop()
+    with pytest.raises(NotFoundException):
+        sandbox.files.watch_dir("missing")
+
+
+def test_watch_below(sandbox: Sandbox) -> None:
+    sandbox.files.make_dir("watched/old")
+    handle = sandbox.files.watch_dir("watched", recursive=True, include_entry=True)
+    sandbox.files.write("watched/old/a", "12345")
+    sandbox.commands.run("mkdir -p watched/new/er; echo 1 > watched/new/er/b")
+    time.sleep(0.2)
+    events = handle.get_new_events()
+    names = {event.name for event in events if event.type is FilesystemEventType.CREATE}
+    assert names >= {"old/a", "new", "new/er", "new/er/b"}
+    (entry,) = {event.entry.size for event in events if event.name == "old/a" and event.entry}
+    assert entry == 5
+    handle.stop()
+
+
+def test_signed_urls(sandbox: Sandbox) -> None:
+    sandbox.files.write("signed", "content")
+    with urllib.request.urlopen(sandbox.download_url("signed", use_signature_expiration=60)) as reply:
+        assert reply.read() == b"content"
+    request = urllib.request.Request(sandbox.upload_url("up"), b"sent", {"Content-Type": "application/octet-stream"})
+    with urllib.request.urlopen(request) as reply:
+        assert reply.status == 200
+    assert sandbox.files.read("up") == "sent"
+    over = sandbox.download_url("signed", use_signature_expiration=-5)
+    for url in (over, sandbox.download_url("signed").replace("path=signed", "path=up"), sandbox.upload_url("signed")):
+        with pytest.raises(urllib.error.HTTPError) as caught:
+            urllib.request.urlopen(url)
+        assert caught.value.code in (401, 404)
+        caught.value.close()

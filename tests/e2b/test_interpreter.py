@@ -1,0 +1,147 @@
+"""e2b-code-interpreter, unmodified."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+
+import pytest
+from e2b.exceptions import NotFoundException, SandboxException, TimeoutException
+from e2b_code_interpreter import AsyncSandbox, Sandbox
+
+from tests.e2b.servers import PoolServer
+
+pytestmark = pytest.mark.timeout(120)
+
+
+@pytest.fixture
+def interpreter(pool: PoolServer) -> Iterator[Sandbox]:
+    sandbox = Sandbox.create(timeout=120, **pool.where())
+    try:
+        yield sandbox
+    finally:
+        sandbox.kill()
+
+
+def test_state_results_and_logs(interpreter: Sandbox) -> None:
+    first = interpreter.run_code("import sys\nx = 41\nprint('out')\nprint('err', file=sys.stderr)\nx + 1")
+    assert first.text == "42"
+    assert ("".join(first.logs.stdout), "".join(first.logs.stderr)) == ("out\n", "err\n")
+    assert (first.error, first.execution_count) == (None, 1)
+    second = interpreter.run_code("x")
+    assert (second.text, second.execution_count) == ("41", 2)
+    assert interpreter.run_code("y = 1").results == []
+    assert interpreter.run_code("x;").results == []
+    assert interpreter.run_code("import asyncio\nawait asyncio.sleep(0.01)\n'done'").text == "'done'"
+    assert "".join(interpreter.run_code("!echo from a shell").logs.stdout) == "from a shell\n"
+
+
+def test_errors(interpreter: Sandbox) -> None:
+    failed = interpreter.run_code("def f():\n    return 1 / 0\nprint('before')\nf()")
+    assert failed.error is not None
+    assert (failed.error.name, failed.error.value) == ("ZeroDivisionError", "division by zero")
+    assert "in f" in failed.error.traceback
+    assert failed.logs.stdout == ["before\n"]
+    wrong = interpreter.run_code("def")
+    assert wrong.error is not None
+    assert wrong.error.name == "SyntaxError"
+    left = interpreter.run_code("import sys; sys.exit(3)")
+    assert left.error is not None
+    assert left.error.name == "SystemExit"
+    assert interpreter.run_code("1").text == "1"
+
+
+def test_rich_results_in_order(interpreter: Sandbox) -> None:
+    code = """
+class Rich:
+    def _repr_html_(self): return "<b>html</b>"
+    def _repr_png_(self): return b"\\x89PNG"
+    def _repr_json_(self): return {"a": [1]}
+display(Rich())
+Rich()
+"""
+    shown, main = interpreter.run_code(code).results
+    assert (shown.html, shown.png, shown.json, shown.is_main_result) == ("<b>html</b>", "iVBORw==", {"a": [1]}, False)
+    assert main.is_main_result
+
+
+def test_callbacks_while_it_runs(interpreter: Sandbox) -> None:
+    heard: list[tuple[str, float]] = []
+    interpreter.run_code(
+        "import time\nprint('one', flush=True)\ntime.sleep(1.5)\nprint('two', flush=True)",
+        on_stdout=lambda message: heard.append((message.line, time.monotonic())),
+    )
+    assert [text for text, _ in heard] == ["one\n", "two\n"]
+    assert heard[1][1] - heard[0][1] > 1
+
+
+def test_contexts(interpreter: Sandbox) -> None:
+    interpreter.run_code("name = 'default'")
+    context = interpreter.create_code_context(cwd="/tmp")
+    assert (context.language, context.cwd) == ("python", "/tmp")
+    assert interpreter.run_code("name", context=context).error is not None
+    interpreter.run_code("name = 'own'", context=context)
+    assert interpreter.run_code("name", context=context).text == "'own'"
+    assert interpreter.run_code("name").text == "'default'"
+    assert context.id in {one.id for one in interpreter.list_code_contexts()}
+    interpreter.restart_code_context(context)
+    assert interpreter.run_code("name", context=context).error is not None
+    interpreter.remove_code_context(context)
+    with pytest.raises(NotFoundException):
+        interpreter.run_code("1", context=context)
+    with pytest.raises(SandboxException):
+        interpreter.create_code_context(cwd="/not/there")
+
+
+def test_environment_and_other_languages(interpreter: Sandbox) -> None:
+    code = "import os; os.environ.get('SECRET')"
+    assert interpreter.run_code(code, envs={"SECRET": "s"}).text == "'s'"
+    assert interpreter.run_code(code).text is None
+    result = interpreter.run_code("echo $X; pwd", language="bash", envs={"X": "shell"})
+    assert "".join(result.logs.stdout) == "shell\n/home/user\n"
+    with pytest.raises(SandboxException, match="no kernel"):
+        interpreter.run_code("1", language="cobol")
+
+
+def test_a_timeout_ends_the_cell_and_keeps_the_names(interpreter: Sandbox) -> None:
+    interpreter.run_code("kept = 1")
+    with pytest.raises(TimeoutException):
+        interpreter.run_code("import time\ntime.sleep(60)", timeout=1)
+    assert interpreter.run_code("kept").text == "1"
+
+
+def test_a_kernel_that_dies_is_told_as_that(interpreter: Sandbox) -> None:
+    died = interpreter.run_code("import os; os._exit(1)")
+    assert died.error is not None
+    assert died.error.name == "KernelDied"
+    assert interpreter.run_code("1 + 1").text == "2"
+
+
+def test_cells_of_one_context_wait_for_each_other(interpreter: Sandbox) -> None:
+    interpreter.run_code("import time\nseen = []")
+    code = "seen.append('in')\ntime.sleep(0.5)\nseen.append('out')"
+    threads = [threading.Thread(target=interpreter.run_code, args=(code,)) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert interpreter.run_code("seen").text == repr(["in", "out"] * 3)
+
+
+def test_much_output(interpreter: Sandbox) -> None:
+    result = interpreter.run_code("print('x' * 3_000_000)\n'y' * 1_000_000")
+    assert len("".join(result.logs.stdout)) == 3_000_001
+    assert result.text is not None
+    assert len(result.text) == 1_000_002
+
+
+@pytest.mark.anyio
+async def test_async(pool: PoolServer) -> None:
+    sandbox = await AsyncSandbox.create(timeout=60, **pool.where())
+    try:
+        context = await sandbox.create_code_context()
+        assert (await sandbox.run_code("6 * 7", context=context)).text == "42"
+        assert (await sandbox.run_code("1 / 0")).error is not None
+    finally:
+        await sandbox.kill()

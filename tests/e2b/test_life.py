@@ -1,0 +1,186 @@
+"""A sandbox's life: made, found, extended, paused, kept, forked, ended."""
+
+from __future__ import annotations
+
+import signal
+import time
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from e2b import Sandbox, SandboxException, SandboxQuery, SandboxState
+from e2b.exceptions import NotFoundException, SandboxNotFoundException, SandboxNotRunningException
+
+from tests.e2b.servers import PoolServer
+
+pytestmark = pytest.mark.timeout(120)
+
+
+def test_info_and_list(pool: PoolServer) -> None:
+    started = datetime.now(UTC)
+    where = pool.where("bob")
+    one = Sandbox.create(timeout=60, metadata={"run": "1 & 2", "ünï": "cödé"}, **where)
+    two = Sandbox.create(timeout=60, metadata={"run": "2"}, **where)
+    try:
+        info = one.get_info()
+        assert info.sandbox_id == one.sandbox_id
+        assert info.metadata == {"run": "1 & 2", "ünï": "cödé"}
+        assert info.state is SandboxState.RUNNING
+        assert timedelta(seconds=50) < info.end_at - info.started_at <= timedelta(seconds=61)
+        assert (info.cpu_count, info.memory_mb) == (2, 1024)
+        two.pause()
+
+        def listed(**query: object) -> list[str]:
+            pages = Sandbox.list(query=SandboxQuery(**query), **where)  # type: ignore[arg-type]
+            return [item.sandbox_id for item in pages.next_items()]
+
+        assert listed() == [two.sandbox_id, one.sandbox_id]
+        assert listed(metadata={"run": "1 & 2"}) == [one.sandbox_id]
+        assert listed(metadata={"ünï": "cödé", "run": "2"}) == []
+        assert listed(state=[SandboxState.PAUSED]) == [two.sandbox_id]
+        assert listed(started_after=started - timedelta(seconds=5)) == [two.sandbox_id, one.sandbox_id]
+        assert listed(started_after=datetime.now(UTC) + timedelta(hours=1)) == []
+        pages = Sandbox.list(limit=1, order="asc", **where)
+        found = []
+        while pages.has_next:
+            found += [item.sandbox_id for item in pages.next_items()]
+        assert found == [one.sandbox_id, two.sandbox_id]
+    finally:
+        assert one.kill()
+        assert two.kill()
+    assert not one.kill()
+    with pytest.raises(SandboxNotFoundException):
+        one.get_info()
+
+
+def test_it_ends_when_its_time_is_up(pool: PoolServer) -> None:
+    sandbox = Sandbox.create(timeout=2, **pool.where())
+    assert sandbox.is_running()
+    time.sleep(3.5)
+    assert not sandbox.is_running()
+    with pytest.raises(SandboxNotRunningException):
+        sandbox.commands.run("true")
+    with pytest.raises(SandboxNotFoundException):
+        Sandbox.connect(sandbox.sandbox_id, **pool.where())
+
+
+def test_set_timeout_and_connect_extend(pool: PoolServer) -> None:
+    sandbox = Sandbox.create(timeout=3, **pool.where())
+    sandbox.set_timeout(200)
+    before = sandbox.get_info().end_at
+    again = Sandbox.connect(sandbox.sandbox_id, timeout=10, **pool.where())
+    assert again.get_info().end_at == before
+    assert again.commands.run("echo same").stdout == "same\n"
+    sandbox.set_timeout(1)
+    time.sleep(2.5)
+    assert not again.is_running()
+    with pytest.raises(SandboxNotFoundException):
+        sandbox.set_timeout(10)
+
+
+def test_metrics(sandbox: Sandbox) -> None:
+    sandbox.commands.run("head -c 20000000 /dev/zero > file; python3 -c 'x=sum(range(10**7))'")
+    time.sleep(6)
+    metrics = sandbox.get_metrics()
+    assert metrics
+    last = metrics[-1]
+    assert 0 < last.mem_used <= last.mem_total
+    assert last.disk_used >= 20_000_000
+    assert any(one.cpu_used_pct > 1 for one in metrics)
+    assert sandbox.get_metrics(end=datetime.now(UTC) - timedelta(hours=1)) == []
+
+
+def test_pause_and_resume(sandbox: Sandbox, pool: PoolServer) -> None:
+    sandbox.files.write("kept", "1")
+    sandbox.commands.run("sleep 100", background=True).disconnect()
+    for round_ in range(3):  # what is written after a resume must be there after the next
+        assert sandbox.pause()
+        assert not sandbox.pause()
+        assert not sandbox.is_running()
+        assert sandbox.get_info().state is SandboxState.PAUSED
+        resumed = Sandbox.connect(sandbox.sandbox_id, timeout=100, **pool.where())
+        assert resumed.commands.list() == []
+        assert resumed.files.read("kept") == "1"
+        resumed.files.write(f"round{round_}", "x")
+    assert sorted(entry.name for entry in sandbox.files.list(".") if entry.name.startswith("round")) == [
+        "round0",
+        "round1",
+        "round2",
+    ]
+
+
+def test_pause_when_time_is_up_and_resume_by_a_request(pool: PoolServer) -> None:
+    sandbox = Sandbox.create(timeout=2, lifecycle={"on_timeout": "pause", "auto_resume": True}, **pool.where())
+    sandbox.files.write("kept", "1")
+    time.sleep(3.5)
+    assert sandbox.get_info().state is SandboxState.PAUSED
+    assert sandbox.files.read("kept") == "1"
+    assert sandbox.get_info().state is SandboxState.RUNNING
+    sandbox.kill()
+
+
+def test_snapshots(sandbox: Sandbox, pool: PoolServer) -> None:
+    sandbox.files.write("state", "before")
+    handle = sandbox.commands.run("while true; do date +%s%N > clock; sleep 0.1; done", background=True)
+    named = sandbox.create_snapshot(name="mine")
+    assert named.names == ["mine"]
+    sandbox.files.write("state", "after")
+    clock = sandbox.files.read("clock")
+    time.sleep(0.5)
+    assert sandbox.files.read("clock") != clock, "what ran goes on after a snapshot"
+    handle.kill()
+    plain = sandbox.create_snapshot()
+    found = Sandbox.list_snapshots(sandbox.sandbox_id, **pool.where()).next_items()
+    assert {one.snapshot_id for one in found} == {named.snapshot_id, plain.snapshot_id}
+    for template, wanted in ((named.snapshot_id, "before"), ("mine", "before"), (plain.snapshot_id, "after")):
+        other = Sandbox.create(template, timeout=60, **pool.where())
+        assert other.files.read("state") == wanted
+        other.kill()
+    assert sandbox.files.read("state") == "after"
+    assert Sandbox.delete_snapshot(named.snapshot_id, **pool.where())
+    assert not Sandbox.delete_snapshot(named.snapshot_id, **pool.where())
+    with pytest.raises((NotFoundException, SandboxException)):
+        Sandbox.create(named.snapshot_id, **pool.where())
+    assert Sandbox.delete_snapshot(plain.snapshot_id, **pool.where())
+
+
+def test_fork(sandbox: Sandbox) -> None:
+    sandbox.files.write("shared", "parent")
+    forks = sandbox.fork(count=3, timeout=60)
+    assert all(isinstance(one, Sandbox) for one in forks)
+    copies = [one for one in forks if isinstance(one, Sandbox)]
+    for number, one in enumerate(copies):
+        assert one.files.read("shared") == "parent"
+        one.files.write("shared", str(number))
+    assert [one.files.read("shared") for one in copies] == ["0", "1", "2"]
+    assert sandbox.files.read("shared") == "parent"
+    for one in copies:
+        one.kill()
+    sandbox.files.write("after", "forks")
+    assert sandbox.files.read("after") == "forks"
+
+
+def test_an_unknown_template_is_told_as_that(pool: PoolServer) -> None:
+    with pytest.raises(SandboxException, match="not found"):
+        Sandbox.create("no-such-template", **pool.where())
+
+
+def test_paused_ones_outlive_the_server(tmp_path: Path) -> None:
+    first = PoolServer("local", tmp_path, port=0)
+    sandbox = Sandbox.create(timeout=100, metadata={"a": "b"}, **first.where())
+    lost = Sandbox.create(timeout=100, **first.where())
+    sandbox.files.write("kept", "over a restart")
+    snapshot = sandbox.create_snapshot(name="kept")
+    sandbox.pause()
+    first.stop(signal.SIGKILL)
+    second = PoolServer("local", tmp_path, port=0)
+    try:
+        listed = Sandbox.list(**second.where()).next_items()
+        assert [(one.sandbox_id, one.state) for one in listed] == [(sandbox.sandbox_id, SandboxState.PAUSED)]
+        assert lost.sandbox_id not in {one.sandbox_id for one in listed}
+        again = Sandbox.connect(sandbox.sandbox_id, **second.where())
+        assert again.files.read("kept") == "over a restart"
+        other = Sandbox.create(snapshot.snapshot_id, timeout=30, **second.where())
+        assert other.files.read("kept") == "over a restart"
+    finally:
+        second.stop()
