@@ -123,6 +123,7 @@ class Supervisor:
         self._dirs = header["dirs"]
         self._uid_base = header["uid_base"]
         self._limit_data = header["limit_data"]
+        self.shared_uid = header.get("shared_uid", False)
         self._beat_s = header.get("beat_s", 0)
         if header.get("sessions"):
             _load_session_modules()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import secrets
 import socket
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -40,6 +41,8 @@ if TYPE_CHECKING:
 GUEST_BYTES: Final = 64 * MIB
 CAPABILITIES: Final = ("SETUID", "SETGID", "KILL", "CHOWN", "DAC_OVERRIDE", "FOWNER", "SETPCAP")
 CALL_TIMEOUT_S: Final = 60
+SESSION_UIDS: Final = 20_000
+"""Sessions go on in other containers from snapshots that they own, so they all run as these users."""
 CPU_PERIOD_US: Final = 100_000
 R = TypeVar("R")
 _numbers = itertools.count()
@@ -90,6 +93,12 @@ class AttachStream(ByteStream):
         """Both: the SDK's file object holds the descriptor open until it is closed too."""
         self._keep_alive.close()
         await self._raw.aclose()
+
+
+def _own_uids() -> int:
+    """The first of 20,000 users that no other container is likely to run as: RLIMIT_NPROC counts a user's processes on
+    the whole machine."""
+    return 1_000_000 + 20_000 * secrets.randbelow(50_000)
 
 
 class DockerBox:
@@ -267,9 +276,10 @@ class DockerProvider:
                 tier="uid",
                 cgroup="/sys/fs/cgroup",
                 dirs=("/scratch", "/tmp", "/dev/shm"),
-                uid_base=20000,
+                uid_base=SESSION_UIDS if session else _own_uids(),
                 limit_data=True,
                 sessions=session,
+                shared_uid=session,
             )
         except BaseException as error:
             await box.aclose()

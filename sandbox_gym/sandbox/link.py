@@ -101,8 +101,10 @@ class GuestLink:
         uid_base: int,
         limit_data: bool,
         sessions: bool = False,
+        shared_uid: bool = False,
     ) -> Header:
-        """Send the guest and its configuration; its hello. `sessions`: the box will hold one, and needs its driver."""
+        """Send the guest and its configuration; its hello. `sessions`: the box will hold one, and needs its driver.
+        `shared_uid`: other boxes run programs as the same users, so that the kernel's count of them says nothing."""
         await self.introduce(
             tier=tier,
             cgroup=cgroup,
@@ -110,6 +112,7 @@ class GuestLink:
             uid_base=uid_base,
             limit_data=limit_data,
             sessions=sessions,
+            shared_uid=shared_uid,
             beat_s=BEAT_S,
         )
         self._beats = True
@@ -124,6 +127,7 @@ class GuestLink:
         uid_base: int,
         limit_data: bool,
         sessions: bool = False,
+        shared_uid: bool = False,
         beat_s: float = 0.0,
     ) -> None:
         """Send the guest and its configuration: what each folder and cap is in this box."""
@@ -141,6 +145,7 @@ class GuestLink:
                 "uid_base": uid_base,
                 "limit_data": limit_data,
                 "sessions": sessions,
+                "shared_uid": shared_uid,
                 "beat_s": beat_s,
             }
         )

@@ -49,7 +49,8 @@ def handle(body, say):
 nursery.serve(handle, int(os.environ["WORKERS"]), int(os.environ["WORKER_MEMORY_BYTES"]))
 """
 TOY = Service("toy", {"main.py": SOURCE}, worker_memory_bytes=128 * MIB)
-LIMITS = Limits(cpu_time_s=0.5, wall_time_s=2.0)
+LIMITS = Limits(cpu_time_s=0.5, wall_time_s=60.0)
+SHORT = Limits(cpu_time_s=0.5, wall_time_s=1.0)
 
 
 @pytest.fixture(params=["local", "docker"])
@@ -96,7 +97,7 @@ async def test_a_bad_request_harms_nobody(services: Services, word: str, status:
     found: list[Outcome] = []
 
     async def bad() -> None:
-        found.append(await ask(services, word))
+        found.append(await ask(services, word, SHORT if word == "sleep" else LIMITS))
 
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(bad)
@@ -148,7 +149,7 @@ async def test_a_full_queue_is_said_at_once() -> None:
         await ask(services, "a")
         async with anyio.create_task_group() as tasks:
             for _ in range(2):
-                tasks.start_soon(ask, services, "sleep")
+                tasks.start_soon(ask, services, "sleep", SHORT)
                 await anyio.sleep(0.05)
             with pytest.raises(PoolFull):
                 await ask(services, "b")
