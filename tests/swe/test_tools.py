@@ -192,7 +192,7 @@ def test_no_change_is_an_empty_patch_and_a_broken_repository_is_none(agent: Agen
 
 
 def test_planted_programs_and_settings_give_no_empty_patch(agent: Agent) -> None:
-    """What an agent can put in git's way either does not change the patch or is an error; git never ends up as "no change"."""
+    """What an agent puts in git's way leaves the patch as it is, or is an error; git that fails is not "no change"."""
     agent.text("str_replace", path="calc.py", old_str="n // 2", new_str="n / 2")
     wanted = agent.json("submit")["patch"]
     for setting in ("diff.external false", "core.pager false", "core.quotePath false", "diff.renames copies",
