@@ -37,6 +37,8 @@ def test_an_agent_works_in_its_own_sandbox(serve: Serve) -> None:
         call(agent, "/seed_session")
         assert call(agent, "/bash", command="echo 'print(6 * 7)' > a.py; cd /tmp; pwd")["output"] == "/tmp\n"
         assert call(agent, "/bash", command="pwd; python3 /workspace/a.py")["output"] == "/tmp\n42\n"
+        assert call(agent, "/exec", command=["python3", "a.py"])["stdout"] == "42\n"
+        assert agent.post("/read_file", json={"path": "a.py"}).json()["content"] == "print(6 * 7)\n"
         assert call(agent, "/python", code="x = open('/workspace/a.py').read()\nx")["output"] == "'print(6 * 7)\\n'\n"
         timed_out = call(agent, "/bash", command="echo begun; sleep 60", timeout_s=0.5)
         assert timed_out["timed_out"] is True

@@ -191,6 +191,22 @@ def test_no_change_is_an_empty_patch_and_a_broken_repository_is_none(agent: Agen
     assert "no commit" in agent.refused("submit")["problem"]
 
 
+def test_planted_programs_and_settings_give_no_empty_patch(agent: Agent) -> None:
+    """What an agent puts in git's way leaves the patch as it is, or is an error; git that fails is not "no change"."""
+    agent.text("str_replace", path="calc.py", old_str="n // 2", new_str="n / 2")
+    wanted = agent.json("submit")["patch"]
+    for setting in ("diff.external false", "core.pager false", "core.quotePath false", "diff.renames copies",
+                    "core.fsmonitor /bin/false", "diff.context 0", "core.excludesFile /workspace/all"):  # fmt: skip
+        agent.sh(f"cd {WORKDIR}; echo '*' > /workspace/all; git config {setting}")
+    agent.sh(f"cd {WORKDIR}; printf '#!/bin/sh\\nexit 1\\n' > .git/hooks/post-index-change; chmod +x .git/hooks/*")
+    agent.sh(f"cd {WORKDIR}; git update-index --assume-unchanged calc.py; git stash list; git checkout -q --detach")
+    assert agent.json("submit")["patch"] == wanted
+    agent.sh(
+        "mkdir /tmp/bin; printf '#!/bin/sh\\nexit 1\\n' > /tmp/bin/git; chmod +x /tmp/bin/git; PATH=/tmp/bin:$PATH"
+    )
+    assert agent.refused("submit")["field"] == "patch"
+
+
 def test_commands_beside_the_shell(agent: Agent) -> None:
     agent.sh("cd /; x=1; export Y=2; exec 3>&1")
     ran = agent.json("exec", command="pwd; echo err >&2; cat; echo [$x$Y$Z]", stdin="in\n", env={"Z": "a'b"})
