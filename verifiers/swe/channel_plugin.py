@@ -3,6 +3,8 @@
 It imports pytest before the repository's folder is on the path, then runs the repository's own code: from there on a
 candidate shares this process and can lie about its own tests, which is why the verdict says `in_process`. What it does
 by pytest's own means, hooks that change or invent reports, is seen, and so are functions of the runner's that change.
+Lines to the watcher need the runner's key. Nothing here can be imported, and nothing is in the locals of a frame below
+the tests': who looks for it among all objects is told of first, by an audit hook, which nothing takes away.
 """
 
 import importlib.util
@@ -10,6 +12,7 @@ import json
 import os
 import sys
 import time
+import types
 
 DETAIL = 600  # characters of a failure's text
 ORDER = ["PASSED", "SKIPPED", "XFAIL", "XPASS", "ERROR", "FAILED"]  # as pytest's -rA lists them: the last one counts
@@ -22,6 +25,11 @@ WATCHED_HOOKS = (
     "pytest_report_teststatus",
 )
 CHECK_S = 0.1  # seconds between two looks at the functions below
+REACHING = frozenset(
+    ["gc.get_objects", "gc.get_referrers", "gc.get_referents", "sys.settrace", "sys.setprofile", "sys._current_frames"]
+)  # audit events of what finds objects and frames that nobody was given
+INSIDE = frozenset(["__closure__", "__globals__", "__code__", "__defaults__", "__kwdefaults__"])
+STACK = 60  # frames looked at
 GUARDED = (
     "_pytest.runner",
     "_pytest.python",
@@ -35,16 +43,57 @@ GUARDED = (
 class Pipe:
     """The watcher's ear; no child of a test inherits it."""
 
-    def __init__(self, fd):
-        self.fd, self.pid = os.dup(fd), os.getpid()
+    def __init__(self, fd, key):
+        self.fd, self.pid, self.key = os.dup(fd), os.getpid(), key
+        self.told = set()
         os.close(fd)
 
     def say(self, **line):
         if os.getpid() != self.pid:
             return  # a test forked and its child goes on as if it were pytest
-        data = (json.dumps(line) + "\n").encode("ascii")
+        data = (self.key + " " + json.dumps(line) + "\n").encode("ascii")
         while data:
             data = data[os.write(self.fd, data) :]
+
+    def tell_once(self, hook, path):
+        """That something of the file's has to do with results; the judge knows which files the patch made."""
+        if (hook, path) not in self.told and len(self.told) < 2000:
+            self.told.add((hook, path))
+            self.say(kind="hook", hook=hook, file=path)
+
+
+def in_repository(workdir, path):
+    """The path of a file of the repository's, absolute; empty for any other and for what is no file."""
+    path = "" if not path or path.startswith("<") else os.path.join(workdir, path)
+    return path if path.startswith(workdir + os.sep) else ""
+
+
+def watch_reaching(pipe, workdir):
+    """Tell who, of the repository's files, looks for what is in here; Python 3.8 and later."""
+    own = [value for value in globals().values() if isinstance(value, types.FunctionType)]
+    for made in [value for value in globals().values() if isinstance(value, type)]:
+        own += [value for value in vars(made).values() if isinstance(value, types.FunctionType)]
+    ours = frozenset(map(id, own))
+    frame_of = sys._getframe
+
+    def heard(event, args):
+        if event == "object.__getattr__":
+            if args[1] not in INSIDE or id(args[0]) not in ours:
+                return
+        elif event == "open":
+            if not isinstance(args[0], str) or not args[0].startswith("/proc/") or not args[0].endswith("/mem"):
+                return
+        elif event not in REACHING:
+            return
+        frame, left = frame_of(1), STACK
+        while frame is not None and left:
+            path = in_repository(workdir, frame.f_code.co_filename)
+            if path:
+                pipe.tell_once("reaching " + event, path)
+            frame, left = frame.f_back, left - 1
+
+    if hasattr(sys, "addaudithook"):
+        sys.addaudithook(heard)
 
 
 def own_functions():
@@ -63,6 +112,50 @@ def own_functions():
                     yield name + "." + key + "." + method, found.__code__
 
 
+class Sources:
+    """Whether the code of a test is what its file says."""
+
+    def __init__(self, config):
+        self.config, self.known = config, {}
+
+    def codes(self, path):
+        """Every piece of code that the file has, as it is and as pytest rewrites it for its asserts."""
+        if path not in self.known:
+            self.known[path] = set()
+            try:
+                with open(path, "rb") as file:
+                    self.add(path, compile(file.read(), path, "exec", dont_inherit=True))
+                from pathlib import Path
+
+                from _pytest.assertion import rewrite
+
+                self.add(path, rewrite._rewrite_test(Path(path), self.config)[1])
+            except (ImportError, AttributeError, TypeError, OSError, SyntaxError, ValueError):
+                pass  # another pytest's rewriting; or no Python file, whose tests are no functions
+        return self.known[path]
+
+    def add(self, path, code):
+        self.known[path].add(code)
+        for part in code.co_consts:
+            if hasattr(part, "co_consts"):
+                self.add(path, part)
+
+    def strange(self, item):
+        """The file that a test's code is from where that is another than the test's, or its own where it is not in it;
+        empty where all is well or nothing can be said."""
+        found, path = getattr(item, "obj", None), str(getattr(item, "fspath", ""))
+        for _ in range(20):
+            found = getattr(found, "__func__", found)
+            found = getattr(getattr(found, "hypothesis", None), "inner_test", found)
+            if not hasattr(found, "__wrapped__"):
+                break
+            found = found.__wrapped__
+        code = getattr(found, "__code__", None)
+        if code is None or not self.codes(path) or code in self.codes(path):
+            return ""
+        return code.co_filename
+
+
 class PytestPlugin:
     """Selects the wanted tests and tells each one's end, from what was raised and from what was reported."""
 
@@ -74,10 +167,12 @@ class PytestPlugin:
         self.raised, self.status, self.detail = {}, {}, {}
         self.code, self.again = {}, False
         self.clock, self.next_check_s = time.monotonic, 0.0
+        self.workdir, self.config, self.sources, self.hooks = job["workdir"], None, None, None
 
     def check(self):
         """Tell what became of the test runner since before any file of the repository was run."""
         self.next_check_s = self.clock() + CHECK_S
+        self.tell_hooks()
         now = dict(own_functions())
         for place, code in self.code.items():
             if now.get(place) is not code:
@@ -97,11 +192,21 @@ class PytestPlugin:
         if left_out:
             config.hook.pytest_deselected(items=left_out)
             items[:] = [item for item in items if self.chosen(item.nodeid)]
-        for name in WATCHED_HOOKS:
-            for impl in getattr(config.hook, name).get_hookimpls():
-                path = getattr(impl.plugin, "__file__", None) or ""
-                if os.path.basename(path) == "conftest.py":
-                    self.pipe.say(kind="hook", hook=name, file=path)
+        self.config, self.sources = config, Sources(config)
+        self.tell_hooks()
+
+    def tell_hooks(self):
+        """Which files of the repository have a hook on results."""
+        for name in WATCHED_HOOKS if self.config else ():
+            for impl in getattr(self.config.hook, name).get_hookimpls():
+                if impl.plugin is self.hooks:
+                    continue
+                code = getattr(getattr(impl.function, "__func__", impl.function), "__code__", None)
+                path = getattr(impl.plugin, "__file__", None) or getattr(code, "co_filename", "")
+                if in_repository(self.workdir, path):
+                    self.pipe.tell_once(name, in_repository(self.workdir, path))
+                elif path.startswith("<") and not path.startswith("<frozen"):
+                    self.pipe.say(kind="sign", sign="runner_changed", what=name + " of " + path)
 
     def collectreport(self, report):
         if report.failed:
@@ -113,6 +218,15 @@ class PytestPlugin:
 
     def makereport(self, item, call):
         self.raised[item.nodeid, call.when] = call.excinfo is not None
+        if call.when == "teardown":
+            return
+        if "runtest" in vars(item):
+            self.pipe.say(kind="sign", sign="runner_changed", what=item.nodeid + ".runtest")
+        path = self.sources.strange(item) if self.sources else ""
+        if path and path == str(getattr(item, "fspath", "")):
+            self.pipe.say(kind="sign", sign="tests_replaced", what=item.nodeid)
+        elif in_repository(self.workdir, path):
+            self.pipe.tell_once("test", in_repository(self.workdir, path))
 
     def logreport(self, report):
         if report.when == "setup":
@@ -174,7 +288,8 @@ class PytestPlugin:
             def pytest_runtest_logfinish(self, nodeid, location):
                 plugin.logfinish(nodeid, location)
 
-        return Hooks()
+        self.hooks = Hooks()
+        return self.hooks
 
 
 def status_of(report):
@@ -194,6 +309,7 @@ def tail(report):
 
 
 def run_pytest(job, pipe):
+    """The end of the tests: what runs them, for a caller who keeps nothing else in its frame."""
     import pytest  # of the repository's environment, before its own folder is on the path
 
     args = list(job["args"])
@@ -203,9 +319,8 @@ def run_pytest(job, pipe):
         sys.path.insert(0, job["workdir"])
     sys.argv = ["pytest", *args]
     plugin = PytestPlugin(job, pipe, pytest)
-    code = int(pytest.main(args, plugins=[plugin.named()]))
-    plugin.check()
-    return code
+    named = plugin.named()
+    return lambda: int(pytest.main(args, plugins=[named])), plugin.check
 
 
 def telling_result(unittest, pipe):
@@ -267,21 +382,34 @@ def run_unittest(job, pipe):
     for name in job["ids"]:
         if name not in job["skip"]:
             suite.addTest(unittest.defaultTestLoader.loadTestsFromName(name))
-    result = unittest.TextTestRunner(resultclass=result_class, verbosity=0).run(suite)
-    return 0 if result.wasSuccessful() else 1
+    runner = unittest.TextTestRunner(resultclass=result_class, verbosity=0)
+    return lambda: 0 if runner.run(suite).wasSuccessful() else 1, lambda: None
 
 
-def run():
+def prepared():
+    """What runs the tests, and what is done after them."""
     job = json.loads(sys.stdin.buffer.read().decode("utf-8"))
-    pipe = Pipe(job["fd"])
+    pipe = Pipe(job["fd"], job["key"])
+    watch_reaching(pipe, job["workdir"])
+    sys.modules["__main__"] = types.ModuleType("__main__")
     empty = os.open(os.devnull, os.O_RDONLY)
     os.dup2(empty, 0)
     os.close(empty)
-    code = (run_pytest if job["runner"] == "pytest" else run_unittest)(job, pipe)
-    pipe.say(kind="end", exit_code=code)
-    sys.stdout.flush()
-    sys.stderr.flush()
-    sys.exit(code)
+    tests, check = (run_pytest if job["runner"] == "pytest" else run_unittest)(job, pipe)
+
+    def end(code):
+        check()
+        pipe.say(kind="end", exit_code=code)
+        sys.stdout.flush()
+        sys.stderr.flush()
+        sys.exit(code)
+
+    return tests, end
+
+
+def run():
+    tests, end = prepared()
+    end(tests())
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ import contextlib
 import ctypes
 import json
 import os
+import secrets
 import select
 import signal
 import subprocess
@@ -25,6 +26,21 @@ ID = 1 << 15  # characters of a test's id
 LINE = 1 << 16  # bytes read at once from the runner
 FIELDS = frozenset(["kind", "id", "status", "detail", "sign", "what", "hook", "file"])  # of its lines
 PR_SET_DUMPABLE = 4
+STEERING = frozenset(
+    [
+        "conftest.py",
+        "pytest.ini",
+        ".pytest.ini",
+        "pytest.toml",
+        ".pytest.toml",
+        "tox.ini",
+        "setup.cfg",
+        "pyproject.toml",
+        "sitecustomize.py",
+        "usercustomize.py",
+        "entry_points.txt",
+    ]
+)  # what makes another test runner of the next one
 WITHOUT_FOLDER = "import sys; sys.path.pop(0)\n"  # -c puts the working folder first, and that is the candidate's
 
 
@@ -50,6 +66,12 @@ class Watch:
         self.end_s = time.monotonic() + job["run_time_s"]
         self.done = set()
         self.current, self.began_s, self.ended = None, 0.0, False
+        self.key, self.prefix, self.began_at = "", b"", time.time()
+
+    def new_key(self):
+        """Of the next runner: nobody else in its box can say a line."""
+        self.key = secrets.token_hex(16)
+        self.prefix = self.key.encode("ascii") + b" "
 
     def deadline_s(self):
         limit = self.job["test_time_s"] if self.current is not None else self.job["collect_time_s"]
@@ -57,6 +79,7 @@ class Watch:
 
     def take(self, line):
         """One line of the runner's; what is no such line is told and otherwise ignored."""
+        line, spoken = line[len(self.prefix) :] if line.startswith(self.prefix) else b"", line
         try:
             said = {key: str(value) for key, value in json.loads(line.decode("utf-8")).items() if key in FIELDS}
         except (ValueError, AttributeError, RecursionError):
@@ -71,7 +94,7 @@ class Watch:
         elif kind in ("collect", "sign", "hook"):
             self.channel.say(**{key: value[:ID] for key, value in said.items()})
         else:
-            self.channel.say(kind="sign", sign="garbled", what=repr(line[:80]))
+            self.channel.say(kind="sign", sign="garbled", what=repr(spoken[:80]))
 
     def finish(self, test, status, detail):
         if test != self.current:
@@ -92,14 +115,35 @@ def watch_all(job, channel):
         blamed, code = watch_one(job, state)
         if not blamed or state.ended or time.monotonic() >= state.end_s:
             break
+        strange = changed(job["workdir"], state.began_at)
+        if strange:  # the next runner would be the candidate's
+            channel.say(kind="sign", sign="environment_changed", what=strange[:ID])
+            break
     channel.say(kind="end", complete=state.ended, exit_code=code, rounds=rounds, tests=len(state.done))
+
+
+def changed(workdir, since_s):
+    """A file of the interpreter's environment, or of the repository's test configuration, that changed since; empty
+    where none did. The kernel keeps this time, and no owner can set it."""
+    environment = os.path.dirname(os.path.dirname(sys.executable))  # sys.prefix is not a venv's without its site.py
+    for top, names in ((environment, None), (workdir, STEERING)):
+        for folder, folders, files in os.walk(top):
+            if "__pycache__" in folders:
+                folders.remove("__pycache__")
+            for name in files if names is None else [one for one in files if one in names or one.endswith(".pth")]:
+                path = os.path.join(folder, name)
+                with contextlib.suppress(OSError):
+                    if os.lstat(path).st_ctime >= since_s:
+                        return path
+    return ""
 
 
 def watch_one(job, state):
     """One runner; whether a test is to blame that it did not come to its end, and the exit code."""
     read_end, write_end = os.pipe()
     os.set_inheritable(write_end, True)
-    told = dict(job, skip=sorted(state.done), fd=write_end)
+    state.new_key()
+    told = dict(job, skip=sorted(state.done), fd=write_end, key=state.key)
     told.pop("nonce")
     told.pop("runner_source")
     argv = [sys.executable, *job["interpreter_flags"], "-c", WITHOUT_FOLDER + job["runner_source"]]
