@@ -1,11 +1,11 @@
 """The watcher: starts a repository's tests in a box and tells how each ended, on a channel that is not their output.
 
-This file and channel_plugin.py, the runner, are text to us: they are put side by side into a folder of the box that no
-candidate can write, and this one is started as a script, by the interpreter that the repository is installed for. It
-needs Python 3.6 and imports nothing of ours. It reads the job from its standard input, keeps the nonce and the channel
-to itself, and never imports a line of the repository. The runner, a second interpreter, is told neither: it says on a
-pipe which test begins and how it ended. The watcher has the clock: a test that takes too long is killed with its
-process, and the rest go on in another.
+This file and the runner, channel_guard.py with channel_plugin.py, are text to us: they are put side by side into a
+folder of the box and read before any code of the candidate's runs. This one is started as a script, by the interpreter
+that the repository is installed for. It needs Python 3.6 and imports nothing of ours. It reads the job from its standard
+input, keeps the nonce and the channel to itself, and never imports a line of the repository. The runner, a second
+interpreter, is told neither: it says on a pipe, with a key of its own, which test begins and how it ended. The watcher
+has the clock: a test that takes too long is killed with its process, and the rest go on in another.
 
 On the channel: lines of the nonce, a blank and a JSON object. channel.py is the other end and has their meaning.
 """
@@ -215,8 +215,10 @@ def watch():
     with contextlib.suppress(OSError, AttributeError):  # no libc to ask: the nonce is then as safe as its process
         ctypes.CDLL(None).prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)  # no other process of this user reads our memory or fds
     here = os.path.dirname(os.path.abspath(__file__))
-    with open(os.path.join(here, job["runner_script"]), encoding="utf-8") as file:
-        job["runner_source"] = file.read()  # now, before a test can rewrite it for the next runner
+    job["runner_source"] = ""
+    for name in job["runner_scripts"]:
+        with open(os.path.join(here, name), encoding="utf-8") as file:
+            job["runner_source"] += file.read()  # now, before a test can rewrite it for the next runner
     fd = os.dup(job["channel_fd"])  # above, closed on exec
     os.close(job["channel_fd"])
     channel = Channel(fd, job["nonce"])
