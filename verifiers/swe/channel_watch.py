@@ -2,7 +2,7 @@
 
 This file and the runner, channel_guard.py with channel_plugin.py, are text to us: they are put side by side into a
 folder of the box and read before any code of the candidate's runs. This one is started as a script, by the interpreter
-that the repository is installed for. It needs Python 3.6 and imports nothing of ours. It reads the job from its standard
+that the repository is installed for. It needs Python 3.6 and imports nothing of ours. It reads the job from standard
 input, keeps the nonce and the channel to itself, and never imports a line of the repository. The runner, a second
 interpreter, is told neither: it says on a pipe, with a key of its own, which test begins and how it ended. The watcher
 has the clock: a test that takes too long is killed with its process, and the rest go on in another.
