@@ -75,9 +75,15 @@ class Found:
 class Bench:
     """One instance on one engine."""
 
-    def __init__(self, engine: Engine, row: Mapping[str, object], task: SweTask, instance: Instance) -> None:
-        self._engine, self._row, self._task, self._instance = engine, row, task, instance
-        self._resources = SweResources(Settings())
+    def __init__(
+        self,
+        engine: Engine,
+        resources: SweResources,
+        row: Mapping[str, object],
+        task: SweTask,
+        instance: Instance,
+    ) -> None:
+        self._engine, self._resources, self._row, self._task = engine, resources, row, task
         place = Place(
             SNAPSHOT_IMAGE + instance.snapshot_id, "/workspace", instance.workdir, instance.commit, instance.python
         )
@@ -149,9 +155,9 @@ async def measure(provider: str, row: Mapping[str, object], rounds: int, paralle
         {"provider": provider, "state_dir": folder / provider, "boxes": max(2, parallel)}
     )
     async with open_engine(settings, sessions="swe") as engine:
-        task = parse_task(row)
-        instance = await SweResources(settings).instances(engine).ensure(task)
-        bench = Bench(engine, row, task, instance)
+        task, resources = parse_task(row), SweResources(settings)
+        instance = await resources.instances(engine).ensure(task)
+        bench = Bench(engine, resources, row, task, instance)
         assert await bench.verify(0), "the fix itself does not resolve"
         bare, verified, starts = [], [], []
         for number in range(1, rounds + 1):
@@ -204,9 +210,10 @@ async def main(arguments: argparse.Namespace) -> int:
     if row is None:
         Console(stderr=True).print(f"no row of {arguments.rows} has {arguments.instance!r} in its instance_id")
         return 2
-    with tempfile.TemporaryDirectory(prefix="sandbox-gym-bench-") as folder:
+    with tempfile.TemporaryDirectory(prefix="sandbox-gym-bench-") as made:
+        folder = arguments.state or Path(made)
         found = [
-            await measure(provider, row, arguments.rounds, arguments.parallel, Path(folder))
+            await measure(provider, row, arguments.rounds, arguments.parallel, folder)
             for provider in arguments.provider or ["local", "docker"]
         ]
     Console().print(table(found))
@@ -222,5 +229,6 @@ if __name__ == "__main__":
     parser.add_argument("--provider", action="append", choices=["local", "docker"])
     parser.add_argument("--rounds", type=int, default=10)
     parser.add_argument("--parallel", type=int, default=8)
+    parser.add_argument("--state", type=Path, help="keep the built instances here, for the next run")
     parser.add_argument("--json", type=Path, help="write the figures here too")
     sys.exit(anyio.run(main, parser.parse_args()))

@@ -499,6 +499,19 @@ class Broken(unittest.TestCase):
     assert any("no place" in why for why in ran.report.collect_errors.values())
 
 
+def test_who_replaces_a_function_of_unittests_is_seen(repo: Path, scripts: Path) -> None:
+    (repo / "tests" / "__init__.py").touch()
+    (repo / "tests" / "test_u.py").write_text("""
+import unittest
+unittest.TestCase.assertEqual = lambda *args: None
+class Case(unittest.TestCase):
+    def test_bad(self): self.assertEqual(1, 2)
+""")
+    task = own_task(repo, ["tests.test_u.Case.test_bad"], runner="unittest")
+    signs = run_tests(task, task.ids, scripts).report.signs
+    assert signs == {"channel_runner_changed": "unittest.case.TestCase.assertEqual"}
+
+
 # ---- the command
 
 

@@ -44,12 +44,10 @@ class PytestPlugin:
         """Tell what became of the test runner since before any file of the repository was run."""
         self.next_check_s = self.clock() + CHECK_S
         self.tell_hooks()
-        now = dict(own_functions())
-        for place, code in self.code.items():
-            if now.get(place) is not code:
-                self.pipe.say(kind="sign", sign="runner_changed", what=place)
-                self.code = {}  # once is enough
-                return
+        place = changed_place(self.code)
+        if place:
+            self.pipe.say(kind="sign", sign="runner_changed", what=place)
+            self.code = {}  # once is enough
 
     def chosen(self, nodeid):
         if nodeid in self.skip:
@@ -247,6 +245,7 @@ def telling_result(unittest, pipe):
 def run_unittest(job, pipe):
     import unittest
 
+    before = dict(own_functions())
     result_class = telling_result(unittest, pipe)
     sys.path.insert(0, job["workdir"])
     suite = unittest.TestSuite()
@@ -254,7 +253,13 @@ def run_unittest(job, pipe):
         if name not in job["skip"]:
             suite.addTest(unittest.defaultTestLoader.loadTestsFromName(name))
     runner = unittest.TextTestRunner(resultclass=result_class, verbosity=0)
-    return lambda: 0 if runner.run(suite).wasSuccessful() else 1, lambda: None
+
+    def check():
+        place = changed_place(before)
+        if place:
+            pipe.say(kind="sign", sign="runner_changed", what=place)
+
+    return lambda: 0 if runner.run(suite).wasSuccessful() else 1, check
 
 
 def prepared():
