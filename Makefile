@@ -7,7 +7,7 @@ SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 export DOCKER := $(shell [ -x /usr/bin/docker ] && echo /usr/bin/docker || echo docker)
 APT := $(SUDO) env DEBIAN_FRONTEND=noninteractive apt-get
 
-.PHONY: help venv demo tools test-deps lint test test-agents test-gym images smoke bench clean
+.PHONY: help venv demo tools test-deps lint test test-agents test-gym test-swe images smoke bench clean
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 14
@@ -65,12 +65,19 @@ test-gym: tools ## the real NeMo Gym, NeMo Evaluator and verl's reward against t
 	.venv-nel/bin/pip install -q --disable-pip-version-check 'nemo-evaluator[stats]==0.3.0'
 	.venv-gym/bin/python -m pytest -s tests/gym
 
+test-swe: test-deps ## every row of swe_instances.jsonl on local and docker, and swebench's grading beside ours; minutes
+	[ -x .run/swebench/bin/python ] || $(PYTHON) -m venv .run/swebench
+	.run/swebench/bin/pip install -q --disable-pip-version-check swebench==5.0.2
+	SANDBOX_GYM_TEST_SWEBENCH=$(CURDIR)/.run/swebench/bin/python \
+	  tests/with-docker.sh $(BIN)/python -m pytest -m swe_full tests/swe_full
+
 smoke: test-deps ## docker compose up, one right and one wrong answer, down again
 	tests/with-docker.sh bash -c "images/build.sh server && images/compose-smoke.sh"
 
 bench: test-deps ## verdicts per second beside what others do, and what the journal costs
 	tests/with-docker.sh $(BIN)/python benchmarks/verify.py
 	$(BIN)/python benchmarks/math_answers.py
+	tests/with-docker.sh $(BIN)/python benchmarks/swe.py $${SANDBOX_GYM_TEST_DATA:-../shared/data}/swe_instances.jsonl
 	tests/with-postgres.sh $(BIN)/python benchmarks/journal.py
 
 clean:

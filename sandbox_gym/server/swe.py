@@ -28,6 +28,7 @@ from sandbox_gym.server.wire import Document, VerifyFields, VerifyRequest, verdi
 from sandbox_gym.swe.instances import Instance, Instances
 from sandbox_gym.swe.recipes import REPOSITORY
 from sandbox_gym.verifiers.swe import (
+    COSTLY,
     Place,
     SweJob,
     SweLimits,
@@ -76,7 +77,7 @@ class SweResources:
             memory_bytes=settings.swe_memory_limit_mb * MIB,
         )
         self._restore_config = settings.swe_restore_test_config
-        self._fail_on_tamper = frozenset(settings.fail_on_tamper) | {"channel_runner_changed"}
+        self._fail_on_tamper = frozenset(settings.fail_on_tamper) | COSTLY
         self._instances: tuple[object, Instances] | None = None
         self._tools: dict[str, SweTools] = {}
 

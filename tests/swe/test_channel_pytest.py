@@ -372,9 +372,7 @@ def test_children():
     assert short(ran.report.statuses()) == dict.fromkeys(names, "PASSED"), ran.output
 
 
-def test_what_a_hostile_process_says_on_the_pipe_is_seen(repo: Path, scripts: Path) -> None:
-    """It can lie about the test that is at work, as any code in the tests' process can; about no other, unseen."""
-    text = """
+HOSTILE = """
 import gc, json, os
 def pipes():
     for fd in os.listdir("/proc/self/fd"):
@@ -388,15 +386,70 @@ def test_a():
         try:
             other = {"kind": "done", "id": "tests/test_a.py::test_b", "status": "PASSED", "self": 1, "nonce": "x"}
             for line in (json.dumps(other), "junk", "[" * 5000, json.dumps({"kind": ["done"]}), '{"kind": "n"}'):
-                os.write(fd, line.encode() + b"\\n")
+                os.write(fd, KEY + line.encode() + b"\\n")
         except OSError:
             pass
 def test_b(): assert False
 """
-    task = made(repo, text, "test_a", "test_b")
+
+
+def test_what_is_said_on_the_pipe_without_the_runners_key_is_a_sign_and_nothing_else(repo: Path, scripts: Path) -> None:
+    task = made(repo, HOSTILE.replace("KEY", 'b"0 "'), "test_a", "test_b")
+    report = run_tests(task, task.ids, scripts, options=OPTIONS).report
+    assert short(report.statuses()) == {"test_a": "PASSED", "test_b": "FAILED"}
+    assert set(report.signs) == {"channel_garbled"}
+
+
+def test_who_takes_the_key_from_the_runner_is_told_before_and_lies_about_no_other_test_unseen(
+    repo: Path, scripts: Path
+) -> None:
+    key = 'next(one.key for one in gc.get_objects() if type(one).__name__ == "Pipe").encode() + b" "'
+    task = made(repo, HOSTILE.replace("KEY", key), "test_a", "test_b")
     report = run_tests(task, task.ids, scripts, options=OPTIONS).report
     assert report.statuses()["tests/test_a.py::test_b"] is not CaseStatus.PASSED
     assert {"channel_garbled", "channel_result_without_start", "channel_result_twice"} <= set(report.signs)
+    assert f"reaching gc.get_objects {repo / 'tests/test_a.py'}" in report.hooks
+
+
+def test_a_test_with_another_code_than_its_files_is_told_and_a_decorated_one_is_not(repo: Path, scripts: Path) -> None:
+    (repo / "helper.py").write_text("def passing(): pass\n")
+    text = """
+import functools, os, sys
+from unittest import mock
+import pytest
+sys.path.insert(0, os.path.dirname(os.path.dirname(__file__)))
+import helper
+def twice(test):
+    @functools.wraps(test)
+    def both(*args, **kwargs):
+        test(*args, **kwargs)
+        test(*args, **kwargs)
+    return both
+@twice
+def test_a(): assert True, "rewritten"
+class TestB:
+    @pytest.mark.parametrize("x", [1])
+    @mock.patch("os.getcwd")
+    def test_b(self, getcwd, x): assert x
+    test_c = staticmethod(helper.passing)
+test_d = helper.passing
+def test_e(): assert False
+exec(compile("def test_e(): pass", __file__, "exec"))
+"""
+    ids = ("test_a", "TestB::test_b[1]", "TestB::test_c", "test_d", "test_e")
+    task = made(repo, text, *ids)
+    report = run_tests(task, task.ids, scripts, options=OPTIONS).report
+    assert set(short(report.statuses()).values()) == {"PASSED"}
+    assert report.hooks == (f"test {repo / 'helper.py'}",)
+    assert report.signs == {"channel_tests_replaced": "tests/test_a.py::test_e"}
+
+
+def test_no_other_runner_is_started_where_its_configuration_changed(repo: Path, scripts: Path) -> None:
+    text = "import os\ndef test_a():\n    open('conftest.py', 'w').close()\n    os._exit(0)\ndef test_b(): pass\n"
+    task = made(repo, text, "test_a", "test_b")
+    report = run_tests(task, task.ids, scripts, options=OPTIONS).report
+    assert short(report.statuses()) == {"test_a": "ERROR"}
+    assert set(report.signs) == {"channel_environment_changed"}
 
 
 def test_a_test_that_forks_is_told_once(repo: Path, scripts: Path) -> None:
@@ -444,6 +497,19 @@ class Broken(unittest.TestCase):
     assert {test: status for test, status in found.items() if test in names} == names, ran.output
     assert not {"test_never (tests.test_u.Broken)", "test_gone (tests.test_u.Case)"} & set(found)
     assert any("no place" in why for why in ran.report.collect_errors.values())
+
+
+def test_who_replaces_a_function_of_unittests_is_seen(repo: Path, scripts: Path) -> None:
+    (repo / "tests" / "__init__.py").touch()
+    (repo / "tests" / "test_u.py").write_text("""
+import unittest
+unittest.TestCase.assertEqual = lambda *args: None
+class Case(unittest.TestCase):
+    def test_bad(self): self.assertEqual(1, 2)
+""")
+    task = own_task(repo, ["tests.test_u.Case.test_bad"], runner="unittest")
+    signs = run_tests(task, task.ids, scripts).report.signs
+    assert signs == {"channel_runner_changed": "unittest.case.TestCase.assertEqual"}
 
 
 # ---- the command

@@ -9,12 +9,13 @@ from sandbox_gym.verifiers.swe.extract import ExtractedPatch, extract_patch, nor
 from sandbox_gym.verifiers.swe.grading import CaseGrade, Grade, Resolution, Share, grade, to_rerun, weak_spots
 from sandbox_gym.verifiers.swe.paths import pytest_settings_differ
 from sandbox_gym.verifiers.swe.report import verdict_of
-from sandbox_gym.verifiers.swe.restore import SIGNS, RestorePlan, hook_signs, restore_plan
+from sandbox_gym.verifiers.swe.restore import COSTLY, SIGNS, RestorePlan, hook_signs, restore_plan
 from sandbox_gym.verifiers.swe.rows import parse_task
 from sandbox_gym.verifiers.swe.task import CaseStatus, Recipe, SweLimits, SweTask
 from sandbox_gym.verifiers.swe.verifier import Place, SweJob, SweVerifier, flakes, statuses
 
 __all__ = [
+    "COSTLY",
     "SCRUBBED",
     "SIGNS",
     "CaseGrade",

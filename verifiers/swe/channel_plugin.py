@@ -3,6 +3,8 @@
 It imports pytest before the repository's folder is on the path, then runs the repository's own code: from there on a
 candidate shares this process and can lie about its own tests, which is why the verdict says `in_process`. What it does
 by pytest's own means, hooks that change or invent reports, is seen, and so are functions of the runner's that change.
+Lines to the watcher need the runner's key. Nothing here can be imported, and nothing is in the locals of a frame below
+the tests': who looks for it among all objects is told of first, by an audit hook, which nothing takes away.
 """
 
 import importlib.util
@@ -10,6 +12,7 @@ import json
 import os
 import sys
 import time
+import types
 
 DETAIL = 600  # characters of a failure's text
 ORDER = ["PASSED", "SKIPPED", "XFAIL", "XPASS", "ERROR", "FAILED"]  # as pytest's -rA lists them: the last one counts
@@ -22,45 +25,6 @@ WATCHED_HOOKS = (
     "pytest_report_teststatus",
 )
 CHECK_S = 0.1  # seconds between two looks at the functions below
-GUARDED = (
-    "_pytest.runner",
-    "_pytest.python",
-    "_pytest.reports",
-    "_pytest.unittest",
-    "_pytest.skipping",
-    "unittest.case",
-)
-
-
-class Pipe:
-    """The watcher's ear; no child of a test inherits it."""
-
-    def __init__(self, fd):
-        self.fd, self.pid = os.dup(fd), os.getpid()
-        os.close(fd)
-
-    def say(self, **line):
-        if os.getpid() != self.pid:
-            return  # a test forked and its child goes on as if it were pytest
-        data = (json.dumps(line) + "\n").encode("ascii")
-        while data:
-            data = data[os.write(self.fd, data) :]
-
-
-def own_functions():
-    """The code of each function that the test runner's modules define themselves, by where it is."""
-    for name in GUARDED:
-        module = sys.modules.get(name)
-        for key, value in list(vars(module).items()) if module else ():
-            if getattr(value, "__module__", None) != name:
-                continue
-            if not isinstance(value, type):
-                yield name + "." + key, getattr(value, "__code__", value)
-                continue
-            for method, found in list(vars(value).items()):
-                found = getattr(found, "__func__", found)
-                if hasattr(found, "__code__"):
-                    yield name + "." + key + "." + method, found.__code__
 
 
 class PytestPlugin:
@@ -74,16 +38,16 @@ class PytestPlugin:
         self.raised, self.status, self.detail = {}, {}, {}
         self.code, self.again = {}, False
         self.clock, self.next_check_s = time.monotonic, 0.0
+        self.workdir, self.config, self.sources, self.hooks = job["workdir"], None, None, None
 
     def check(self):
         """Tell what became of the test runner since before any file of the repository was run."""
         self.next_check_s = self.clock() + CHECK_S
-        now = dict(own_functions())
-        for place, code in self.code.items():
-            if now.get(place) is not code:
-                self.pipe.say(kind="sign", sign="runner_changed", what=place)
-                self.code = {}  # once is enough
-                return
+        self.tell_hooks()
+        place = changed_place(self.code)
+        if place:
+            self.pipe.say(kind="sign", sign="runner_changed", what=place)
+            self.code = {}  # once is enough
 
     def chosen(self, nodeid):
         if nodeid in self.skip:
@@ -97,11 +61,21 @@ class PytestPlugin:
         if left_out:
             config.hook.pytest_deselected(items=left_out)
             items[:] = [item for item in items if self.chosen(item.nodeid)]
-        for name in WATCHED_HOOKS:
-            for impl in getattr(config.hook, name).get_hookimpls():
-                path = getattr(impl.plugin, "__file__", None) or ""
-                if os.path.basename(path) == "conftest.py":
-                    self.pipe.say(kind="hook", hook=name, file=path)
+        self.config, self.sources = config, Sources(config)
+        self.tell_hooks()
+
+    def tell_hooks(self):
+        """Which files of the repository have a hook on results."""
+        for name in WATCHED_HOOKS if self.config else ():
+            for impl in getattr(self.config.hook, name).get_hookimpls():
+                if impl.plugin is self.hooks:
+                    continue
+                code = getattr(getattr(impl.function, "__func__", impl.function), "__code__", None)
+                path = getattr(impl.plugin, "__file__", None) or getattr(code, "co_filename", "")
+                if in_repository(self.workdir, path):
+                    self.pipe.tell_once(name, in_repository(self.workdir, path))
+                elif path.startswith("<") and not path.startswith("<frozen"):
+                    self.pipe.say(kind="sign", sign="runner_changed", what=name + " of " + path)
 
     def collectreport(self, report):
         if report.failed:
@@ -113,6 +87,15 @@ class PytestPlugin:
 
     def makereport(self, item, call):
         self.raised[item.nodeid, call.when] = call.excinfo is not None
+        if call.when == "teardown":
+            return
+        if "runtest" in vars(item):
+            self.pipe.say(kind="sign", sign="runner_changed", what=item.nodeid + ".runtest")
+        path = self.sources.strange(item) if self.sources else ""
+        if path and path == str(getattr(item, "fspath", "")):
+            self.pipe.say(kind="sign", sign="tests_replaced", what=item.nodeid)
+        elif in_repository(self.workdir, path):
+            self.pipe.tell_once("test", in_repository(self.workdir, path))
 
     def logreport(self, report):
         if report.when == "setup":
@@ -174,7 +157,8 @@ class PytestPlugin:
             def pytest_runtest_logfinish(self, nodeid, location):
                 plugin.logfinish(nodeid, location)
 
-        return Hooks()
+        self.hooks = Hooks()
+        return self.hooks
 
 
 def status_of(report):
@@ -194,6 +178,7 @@ def tail(report):
 
 
 def run_pytest(job, pipe):
+    """The end of the tests: what runs them, for a caller who keeps nothing else in its frame."""
     import pytest  # of the repository's environment, before its own folder is on the path
 
     args = list(job["args"])
@@ -203,9 +188,8 @@ def run_pytest(job, pipe):
         sys.path.insert(0, job["workdir"])
     sys.argv = ["pytest", *args]
     plugin = PytestPlugin(job, pipe, pytest)
-    code = int(pytest.main(args, plugins=[plugin.named()]))
-    plugin.check()
-    return code
+    named = plugin.named()
+    return lambda: int(pytest.main(args, plugins=[named])), plugin.check
 
 
 def telling_result(unittest, pipe):
@@ -261,27 +245,47 @@ def telling_result(unittest, pipe):
 def run_unittest(job, pipe):
     import unittest
 
+    before = dict(own_functions())
     result_class = telling_result(unittest, pipe)
     sys.path.insert(0, job["workdir"])
     suite = unittest.TestSuite()
     for name in job["ids"]:
         if name not in job["skip"]:
             suite.addTest(unittest.defaultTestLoader.loadTestsFromName(name))
-    result = unittest.TextTestRunner(resultclass=result_class, verbosity=0).run(suite)
-    return 0 if result.wasSuccessful() else 1
+    runner = unittest.TextTestRunner(resultclass=result_class, verbosity=0)
+
+    def check():
+        place = changed_place(before)
+        if place:
+            pipe.say(kind="sign", sign="runner_changed", what=place)
+
+    return lambda: 0 if runner.run(suite).wasSuccessful() else 1, check
 
 
-def run():
+def prepared():
+    """What runs the tests, and what is done after them."""
     job = json.loads(sys.stdin.buffer.read().decode("utf-8"))
-    pipe = Pipe(job["fd"])
+    pipe = Pipe(job["fd"], job["key"])
+    watch_reaching(pipe, job["workdir"])
+    sys.modules["__main__"] = types.ModuleType("__main__")
     empty = os.open(os.devnull, os.O_RDONLY)
     os.dup2(empty, 0)
     os.close(empty)
-    code = (run_pytest if job["runner"] == "pytest" else run_unittest)(job, pipe)
-    pipe.say(kind="end", exit_code=code)
-    sys.stdout.flush()
-    sys.stderr.flush()
-    sys.exit(code)
+    tests, check = (run_pytest if job["runner"] == "pytest" else run_unittest)(job, pipe)
+
+    def end(code):
+        check()
+        pipe.say(kind="end", exit_code=code)
+        sys.stdout.flush()
+        sys.stderr.flush()
+        sys.exit(code)
+
+    return tests, end
+
+
+def run():
+    tests, end = prepared()
+    end(tests())
 
 
 if __name__ == "__main__":

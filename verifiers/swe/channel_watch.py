@@ -1,11 +1,11 @@
 """The watcher: starts a repository's tests in a box and tells how each ended, on a channel that is not their output.
 
-This file and channel_plugin.py, the runner, are text to us: they are put side by side into a folder of the box that no
-candidate can write, and this one is started as a script, by the interpreter that the repository is installed for. It
-needs Python 3.6 and imports nothing of ours. It reads the job from its standard input, keeps the nonce and the channel
-to itself, and never imports a line of the repository. The runner, a second interpreter, is told neither: it says on a
-pipe which test begins and how it ended. The watcher has the clock: a test that takes too long is killed with its
-process, and the rest go on in another.
+This file and the runner, channel_guard.py with channel_plugin.py, are text to us: they are put side by side into a
+folder of the box and read before any code of the candidate's runs. This one is started as a script, by the interpreter
+that the repository is installed for. It needs Python 3.6 and imports nothing of ours. It reads the job from standard
+input, keeps the nonce and the channel to itself, and never imports a line of the repository. The runner, a second
+interpreter, is told neither: it says on a pipe, with a key of its own, which test begins and how it ended. The watcher
+has the clock: a test that takes too long is killed with its process, and the rest go on in another.
 
 On the channel: lines of the nonce, a blank and a JSON object. channel.py is the other end and has their meaning.
 """
@@ -14,6 +14,7 @@ import contextlib
 import ctypes
 import json
 import os
+import secrets
 import select
 import signal
 import subprocess
@@ -25,6 +26,21 @@ ID = 1 << 15  # characters of a test's id
 LINE = 1 << 16  # bytes read at once from the runner
 FIELDS = frozenset(["kind", "id", "status", "detail", "sign", "what", "hook", "file"])  # of its lines
 PR_SET_DUMPABLE = 4
+STEERING = frozenset(
+    [
+        "conftest.py",
+        "pytest.ini",
+        ".pytest.ini",
+        "pytest.toml",
+        ".pytest.toml",
+        "tox.ini",
+        "setup.cfg",
+        "pyproject.toml",
+        "sitecustomize.py",
+        "usercustomize.py",
+        "entry_points.txt",
+    ]
+)  # what makes another test runner of the next one
 WITHOUT_FOLDER = "import sys; sys.path.pop(0)\n"  # -c puts the working folder first, and that is the candidate's
 
 
@@ -50,6 +66,12 @@ class Watch:
         self.end_s = time.monotonic() + job["run_time_s"]
         self.done = set()
         self.current, self.began_s, self.ended = None, 0.0, False
+        self.key, self.prefix, self.began_at = "", b"", time.time()
+
+    def new_key(self):
+        """Of the next runner: nobody else in its box can say a line."""
+        self.key = secrets.token_hex(16)
+        self.prefix = self.key.encode("ascii") + b" "
 
     def deadline_s(self):
         limit = self.job["test_time_s"] if self.current is not None else self.job["collect_time_s"]
@@ -57,6 +79,7 @@ class Watch:
 
     def take(self, line):
         """One line of the runner's; what is no such line is told and otherwise ignored."""
+        line, spoken = line[len(self.prefix) :] if line.startswith(self.prefix) else b"", line
         try:
             said = {key: str(value) for key, value in json.loads(line.decode("utf-8")).items() if key in FIELDS}
         except (ValueError, AttributeError, RecursionError):
@@ -71,7 +94,7 @@ class Watch:
         elif kind in ("collect", "sign", "hook"):
             self.channel.say(**{key: value[:ID] for key, value in said.items()})
         else:
-            self.channel.say(kind="sign", sign="garbled", what=repr(line[:80]))
+            self.channel.say(kind="sign", sign="garbled", what=repr(spoken[:80]))
 
     def finish(self, test, status, detail):
         if test != self.current:
@@ -92,14 +115,35 @@ def watch_all(job, channel):
         blamed, code = watch_one(job, state)
         if not blamed or state.ended or time.monotonic() >= state.end_s:
             break
+        strange = changed(job["workdir"], state.began_at)
+        if strange:  # the next runner would be the candidate's
+            channel.say(kind="sign", sign="environment_changed", what=strange[:ID])
+            break
     channel.say(kind="end", complete=state.ended, exit_code=code, rounds=rounds, tests=len(state.done))
+
+
+def changed(workdir, since_s):
+    """A file of the interpreter's environment, or of the repository's test configuration, that changed since; empty
+    where none did. The kernel keeps this time, and no owner can set it."""
+    environment = os.path.dirname(os.path.dirname(sys.executable))  # sys.prefix is not a venv's without its site.py
+    for top, names in ((environment, None), (workdir, STEERING)):
+        for folder, folders, files in os.walk(top):
+            if "__pycache__" in folders:
+                folders.remove("__pycache__")
+            for name in files if names is None else [one for one in files if one in names or one.endswith(".pth")]:
+                path = os.path.join(folder, name)
+                with contextlib.suppress(OSError):
+                    if os.lstat(path).st_ctime >= since_s:
+                        return path
+    return ""
 
 
 def watch_one(job, state):
     """One runner; whether a test is to blame that it did not come to its end, and the exit code."""
     read_end, write_end = os.pipe()
     os.set_inheritable(write_end, True)
-    told = dict(job, skip=sorted(state.done), fd=write_end)
+    state.new_key()
+    told = dict(job, skip=sorted(state.done), fd=write_end, key=state.key)
     told.pop("nonce")
     told.pop("runner_source")
     argv = [sys.executable, *job["interpreter_flags"], "-c", WITHOUT_FOLDER + job["runner_source"]]
@@ -171,8 +215,10 @@ def watch():
     with contextlib.suppress(OSError, AttributeError):  # no libc to ask: the nonce is then as safe as its process
         ctypes.CDLL(None).prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)  # no other process of this user reads our memory or fds
     here = os.path.dirname(os.path.abspath(__file__))
-    with open(os.path.join(here, job["runner_script"]), encoding="utf-8") as file:
-        job["runner_source"] = file.read()  # now, before a test can rewrite it for the next runner
+    job["runner_source"] = ""
+    for name in job["runner_scripts"]:
+        with open(os.path.join(here, name), encoding="utf-8") as file:
+            job["runner_source"] += file.read()  # now, before a test can rewrite it for the next runner
     fd = os.dup(job["channel_fd"])  # above, closed on exec
     os.close(job["channel_fd"])
     channel = Channel(fd, job["nonce"])

@@ -17,7 +17,7 @@ from sandbox_gym.verifiers.swe.ids import dotted, file_of, files_of, is_cut
 from sandbox_gym.verifiers.swe.paths import refusal
 from sandbox_gym.verifiers.swe.task import CaseStatus, SweTask
 
-_WATCHER, _RUNNER = "channel_watch.py", "channel_plugin.py"
+_WATCHER, _RUNNER = "channel_watch.py", ("channel_guard.py", "channel_plugin.py")
 SCRUBBED = (
     "PYTEST_ADDOPTS",
     "PYTEST_PLUGINS",
@@ -76,7 +76,7 @@ class RunCommand:
 
 def script_sources() -> dict[str, bytes]:
     """The watcher and the runner, by the names that they need in `RunOptions.folder`: files of this package."""
-    return {name: files(__package__).joinpath(name).read_bytes() for name in (_WATCHER, _RUNNER)}
+    return {name: files(__package__).joinpath(name).read_bytes() for name in (_WATCHER, *_RUNNER)}
 
 
 def run_command(task: SweTask, ids: Iterable[str], options: RunOptions) -> RunCommand:
@@ -88,7 +88,7 @@ def run_command(task: SweTask, ids: Iterable[str], options: RunOptions) -> RunCo
     arguments = _pytest_arguments(wanted, task, options) if task.runner == "pytest" else ()
     job = {
         "runner": task.runner,
-        "runner_script": _RUNNER,
+        "runner_scripts": _RUNNER,
         "nonce": options.nonce,
         "channel_fd": options.channel_fd,
         "workdir": task.workdir,

@@ -164,8 +164,9 @@ def _refused(data: bytes, reading: PatchReading) -> str:
 
 
 def nonce(job: SweJob, patch: bytes) -> str:
-    """Of the hidden tests, which no candidate has seen, and of the patch."""
-    secret = hashlib.sha256(job.task.test_patch.encode("utf-8", "surrogatepass"))
+    """Of the fix, which enters no box, the hidden tests, which no candidate has seen, and the patch."""
+    secret = hashlib.sha256(job.task.patch.encode("utf-8", "surrogatepass") + b"\0")
+    secret.update(job.task.test_patch.encode("utf-8", "surrogatepass"))
     secret.update("\0".join(job.task.ids).encode("utf-8", "surrogatepass"))
     secret.update(patch + repr(job.ids).encode("utf-8", "surrogatepass"))
     return secret.hexdigest()[:32]
