@@ -229,22 +229,13 @@ class LocalProvider:
             network=network,
             owner=str(this_owner()),
         )
+        inherited = [theirs.fileno(), *(fd for fd, _path in accounts)]
         try:
-            process = await anyio.open_process(
-                jail.argv(),
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.PIPE,
-                env=jail.environment(),
-                pass_fds=[theirs.fileno(), *(fd for fd, _path in accounts)],
-                cwd="/",
-            )
-        except BaseException as error:
+            process = await _open(jail, inherited)
+        except BaseException:
             ours.close()
             if group:
                 group.remove()
-            if isinstance(error, OSError):
-                raise ProviderDown(f"can't start a jail: {error}") from error
             raise
         finally:
             theirs.close()
@@ -317,6 +308,22 @@ def _evidence(group: Group | None) -> tuple[tuple[str, str], ...]:
     if group.version == 2:
         return ((str(group.folders["memory"]), ""),)
     return tuple((str(folder), name) for name, folder in group.folders.items())
+
+
+async def _open(jail: Jail, inherited: Sequence[int]) -> Process:
+    """The jail's outermost process. Raises ProviderDown."""
+    try:
+        return await anyio.open_process(
+            jail.argv(),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            env=jail.environment(),
+            pass_fds=inherited,
+            cwd="/",
+        )
+    except OSError as error:
+        raise ProviderDown(f"can't start a jail: {error}") from error
 
 
 async def _last_words(process: Process) -> str:
