@@ -246,7 +246,7 @@ class Control:
             "sandboxID": sandbox.sandbox_id,
             "clientID": CLIENT_ID,
             "envdVersion": ENVD_VERSION,
-            "alias": sandbox.kept.image,
+            "alias": sandbox.kept.template,
             "envdAccessToken": sandbox.kept.token,
             "trafficAccessToken": sandbox.kept.traffic_token,
         }
@@ -262,7 +262,7 @@ class Control:
             "startedAt": _iso(kept.started_at),
             "endAt": _iso(sandbox.end_at),
             "envdVersion": ENVD_VERSION,
-            "alias": kept.image,
+            "alias": kept.template,
             "cpuCount": max(1, round(limits.cpus)),
             "memoryMB": limits.memory_bytes >> 20,
             "diskSizeMB": self._sandboxes.machines.disk_bytes >> 20,
@@ -303,8 +303,6 @@ def _wish(document: Mapping[str, object]) -> Wish:
     network, resume = document.get("network"), document.get("autoResume")
     if document.get("mcp") or document.get("volumeMounts") or document.get("iam"):
         raise Fault(400, "mcp, volumeMounts and iam are not to be had here")
-    if document.get("allow_internet_access") is True:
-        raise Fault(400, "sandboxes here have no network; leave allow_internet_access out")
     return Wish(
         template=text(document, "templateID", 200),
         timeout_s=whole(document, "timeout", DEFAULT_TIMEOUT_S),
