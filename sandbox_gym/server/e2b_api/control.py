@@ -67,6 +67,8 @@ class Control:
             if handler is None:
                 raise Fault(404, f"no route {request.method} {request.url.path[:200]}")
             return await handler(tenant, request, parts)
+        except BoxLost:
+            return sandbox_not_found(parts[1] if len(parts) > 1 else "").response()
         except Exception as error:
             return fault_of(error).response()
 
@@ -138,10 +140,7 @@ class Control:
     async def _pause(self, tenant: Tenant, request: Request, parts: Sequence[str]) -> Response:
         sandbox = self._sandboxes.of(tenant, parts[1])
         await read_object(request)
-        try:
-            await self._sandboxes.pause(sandbox)
-        except BoxLost:
-            raise sandbox_not_found(sandbox.sandbox_id) from None
+        await self._sandboxes.pause(sandbox)
         return Response(status_code=204)
 
     # -- looking
