@@ -5,6 +5,7 @@ import errno
 import fcntl
 import json
 import os
+import resource
 import signal
 import time
 
@@ -154,7 +155,7 @@ def _become(context, fds):
         keep = sorted((source, words))
         os.closerange(3, keep[0])
         os.closerange(keep[0] + 1, keep[1])
-        os.closerange(keep[1] + 1, 1024)
+        os.closerange(keep[1] + 1, resource.getrlimit(resource.RLIMIT_NOFILE)[0])
         os.environ.clear()
         os.environ.update(context._environment, MPLBACKEND="agg", PWD=context.folder)
         os.chdir(context.folder)

@@ -103,7 +103,7 @@ def _owned_place(spec, fds):
     if spec["own_workdir"] or not os.path.isdir(spec["workdir"]):
         os.mkdir(spec["workdir"], 0o700)
     os.chown(spec["workdir"], uid, uid)
-    if spec["env"].get("USER"):
+    if spec["mode"] == "session" and spec["env"].get("USER"):
         _name_user(spec["env"]["USER"], uid, spec["workdir"])
     for fd in fds[1:4]:
         os.fchown(fd, uid, uid)

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from e2b import Sandbox, SandboxException, SandboxQuery, SandboxState
-from e2b.exceptions import NotFoundException, SandboxNotFoundException, SandboxNotRunningException
+from e2b import CommandExitException, PtySize, Sandbox, SandboxException, SandboxQuery, SandboxState
+from e2b.exceptions import (
+    NotFoundException,
+    SandboxNotFoundException,
+    SandboxNotRunningException,
+    ServiceBusyException,
+)
 
-from tests.e2b.servers import PoolServer
+from tests.e2b.servers import PoolServer, Where
 
 pytestmark = pytest.mark.timeout(120)
 
@@ -144,6 +150,29 @@ def test_snapshots(sandbox: Sandbox, pool: PoolServer) -> None:
     assert Sandbox.delete_snapshot(plain.snapshot_id, **pool.where())
 
 
+def test_a_terminal_outlives_a_snapshot(sandbox: Sandbox) -> None:
+    seen = bytearray()
+    terminal = sandbox.pty.create(PtySize(rows=24, cols=80))
+    sandbox.pty.send_stdin(terminal.pid, b"sleep 3; echo slept > relative\n")
+    time.sleep(0.5)
+    sandbox.create_snapshot()
+    sandbox.pty.send_stdin(terminal.pid, b"cat relative; exit 5\n")
+    with pytest.raises(CommandExitException) as caught:
+        terminal.wait(on_pty=seen.extend)
+    assert caught.value.exit_code == 5
+    assert b"slept\r\n" in seen
+    assert b"Stopped" not in seen
+    assert sandbox.files.read("relative") == "slept\n"
+    for snapshot in Sandbox.list_snapshots(sandbox.sandbox_id, **_where(sandbox)).next_items():
+        Sandbox.delete_snapshot(snapshot.snapshot_id, **_where(sandbox))
+
+
+def _where(sandbox: Sandbox) -> Where:
+    config = sandbox.connection_config
+    assert config.api_key
+    return {"api_key": config.api_key, "api_url": config.api_url, "sandbox_url": config.api_url}
+
+
 def test_fork(sandbox: Sandbox) -> None:
     sandbox.files.write("shared", "parent")
     forks = sandbox.fork(count=3, timeout=60)
@@ -184,3 +213,20 @@ def test_paused_ones_outlive_the_server(tmp_path: Path) -> None:
         assert other.files.read("kept") == "over a restart"
     finally:
         second.stop()
+
+
+def test_a_full_machine_says_so_and_a_full_disk_of_snapshots(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SANDBOX_GYM_SESSIONS_LIVE", "1")
+    monkeypatch.setenv("SANDBOX_GYM_SNAPSHOT_DISK_MB", "10")
+    server = PoolServer("local", tmp_path)
+    try:
+        sandbox = Sandbox.create(timeout=60, **server.where())
+        with pytest.raises(ServiceBusyException, match="no capacity"):
+            Sandbox.create(timeout=60, retries=0, **server.where())
+        sandbox.files.write("random", os.urandom(12 << 20))
+        sandbox.create_snapshot()
+        with pytest.raises(SandboxException, match="snapshots take"):
+            sandbox.pause()
+        assert sandbox.commands.run("echo runs on").stdout == "runs on\n"
+    finally:
+        server.stop()

@@ -67,6 +67,8 @@ class Control:
             if handler is None:
                 raise Fault(404, f"no route {request.method} {request.url.path[:200]}")
             return await handler(tenant, request, parts)
+        except BoxLost:
+            return sandbox_not_found(parts[1] if len(parts) > 1 else "").response()
         except Exception as error:
             return fault_of(error).response()
 
@@ -138,10 +140,7 @@ class Control:
     async def _pause(self, tenant: Tenant, request: Request, parts: Sequence[str]) -> Response:
         sandbox = self._sandboxes.of(tenant, parts[1])
         await read_object(request)
-        try:
-            await self._sandboxes.pause(sandbox)
-        except BoxLost:
-            raise sandbox_not_found(sandbox.sandbox_id) from None
+        await self._sandboxes.pause(sandbox)
         return Response(status_code=204)
 
     # -- looking
@@ -246,7 +245,7 @@ class Control:
             "sandboxID": sandbox.sandbox_id,
             "clientID": CLIENT_ID,
             "envdVersion": ENVD_VERSION,
-            "alias": sandbox.kept.image,
+            "alias": sandbox.kept.template,
             "envdAccessToken": sandbox.kept.token,
             "trafficAccessToken": sandbox.kept.traffic_token,
         }
@@ -262,7 +261,7 @@ class Control:
             "startedAt": _iso(kept.started_at),
             "endAt": _iso(sandbox.end_at),
             "envdVersion": ENVD_VERSION,
-            "alias": kept.image,
+            "alias": kept.template,
             "cpuCount": max(1, round(limits.cpus)),
             "memoryMB": limits.memory_bytes >> 20,
             "diskSizeMB": self._sandboxes.machines.disk_bytes >> 20,
@@ -303,8 +302,6 @@ def _wish(document: Mapping[str, object]) -> Wish:
     network, resume = document.get("network"), document.get("autoResume")
     if document.get("mcp") or document.get("volumeMounts") or document.get("iam"):
         raise Fault(400, "mcp, volumeMounts and iam are not to be had here")
-    if document.get("allow_internet_access") is True:
-        raise Fault(400, "sandboxes here have no network; leave allow_internet_access out")
     return Wish(
         template=text(document, "templateID", 200),
         timeout_s=whole(document, "timeout", DEFAULT_TIMEOUT_S),

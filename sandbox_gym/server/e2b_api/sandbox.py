@@ -43,6 +43,7 @@ class Sandbox:
     samples: deque[Sample] = field(default_factory=lambda: deque(maxlen=MAX_SAMPLES))
     cpu_s: float = 0.0
     opened_at: float = 0.0
+    pause_failures: int = 0
     dead: bool = False
 
     @property

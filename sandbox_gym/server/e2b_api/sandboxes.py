@@ -16,7 +16,7 @@ import anyio
 import anyio.abc
 import structlog
 
-from sandbox_gym.errors import SandboxGymError
+from sandbox_gym.errors import BoxLost, SandboxGymError
 from sandbox_gym.sandbox.snapshots import NoSuchSnapshot, SnapshotFailed
 from sandbox_gym.server.e2b_api.accounts import Accounts, Tenant, new_id
 from sandbox_gym.server.e2b_api.faults import Fault, sandbox_not_found
@@ -32,6 +32,8 @@ SAMPLE_S: Final = 5.0
 COLLECT_S: Final = 60.0
 OPEN_S: Final = 120.0
 MAX_FORKS: Final = 100
+MAX_FAILURES: Final = 60
+"""Times that a sandbox that should be paused is left running for another minute, because its files can't be kept."""
 _log = structlog.get_logger(__name__)
 
 
@@ -319,6 +321,9 @@ class Sandboxes:
                 return
             except (SandboxGymError, OSError) as error:
                 _log.warning("sandbox_not_paused", sandbox=sandbox.sandbox_id, why=str(error))
+                sandbox.pause_failures += 1
+                if sandbox.running and not isinstance(error, BoxLost) and sandbox.pause_failures < MAX_FAILURES:
+                    return  # it is tried again in a minute: what it holds can't be had again
         _log.info("sandbox_over", sandbox=sandbox.sandbox_id, lost=lost)
         await self.kill(sandbox)
 
