@@ -24,6 +24,7 @@ from sandbox_gym.server.resources import JudgingEngine, ToolCall
 from sandbox_gym.server.wire import Document, check_shape
 from sandbox_gym.verifiers.coding import (
     LANGUAGES,
+    STARTER,
     Language,
     language_named,
     program_outcome,
@@ -111,7 +112,7 @@ class FusionTools:
             wanted.code.encode("utf-8", "replace").decode(),
             (wanted.stdin or "").encode("utf-8", "replace").decode(),
             tightened(self._limits, wanted, wanted.memory_limit_MB),
-            files=decoded(wanted.files, language.source_of(wanted.code)),
+            files=decoded(wanted.files, {language.source_of(wanted.code), language.artifact, STARTER}),
             fetch=fetch,
             mark=mark,
             compile_time_s=wanted.compile_timeout,
@@ -193,28 +194,28 @@ def safe_path(path: str, field: str) -> str:
     """The path, plainly spelled. Raises RequestError for one that is not below the working folder."""
     parts = PurePosixPath(path).parts
     plain = "/".join(parts)
-    too_long = len(plain.encode("utf-8", "surrogatepass")) > 1000 or any(len(part.encode()) > 255 for part in parts)
+    too_long = len(plain) > 1000 or any(len(part.encode("utf-8", "replace")) > 255 for part in parts)
     if not parts or path.startswith("/") or ".." in parts or not plain.isprintable() or too_long:
         raise RequestError(field, f"is {path[:80]!r}", "give a path below the working folder")
     return plain
 
 
-def decoded(files: Mapping[str, str | None], source: str) -> dict[str, bytes]:
-    """Paths and contents, none of them in another's way. Raises RequestError."""
+def decoded(files: Mapping[str, str | None], taken: set[str]) -> dict[str, bytes]:
+    """Paths and contents, none of them in another's way or in that of the program. Raises RequestError."""
     if len(files) > MAX_FILES:
         raise RequestError("files", f"has {len(files)} files", f"send at most {MAX_FILES}")
     found: dict[str, bytes] = {}
     for given, content in files.items():
         field = f"files[{given[:80]!r}]"
         path = safe_path(given, field)
-        if path in (*found, source):
-            raise RequestError(field, "is there already", "send each file once, and none in the source's place")
+        if path in found or path in taken:
+            raise RequestError(field, "is there already", "send each file once, and none in the program's place")
         try:
             found[path] = base64.b64decode(content or "", validate=True)
         except (binascii.Error, ValueError):
             raise RequestError(field, "is not base64", "encode each file's content in base64") from None
     folders = {str(parent) for path in found for parent in PurePosixPath(path).parents} - {"."}
-    in_the_way = folders & {*found, source}
+    in_the_way = folders & {*found, *taken}
     if in_the_way:
         raise RequestError("files", f"has {min(in_the_way)[:80]!r} as a file and as a folder", "rename one")
     if sum(map(len, found.values())) > MAX_FILE_BYTES:

@@ -22,7 +22,8 @@ from sandbox_gym.server.resources import ResourcesServer
 from sandbox_gym.server.wire import Document
 from tests.server.fakes import fake_engine, verify_body
 
-DOUBLE = {"unit_tests": {"inputs": ["2", "21"], "outputs": ["4", "42"]}, "difficulty": "easy"}
+HIDDEN = "91827204"
+DOUBLE = {"unit_tests": {"inputs": ["2", "45913602"], "outputs": ["4", HIDDEN]}, "difficulty": "easy"}
 TRIPLE = {"unit_tests": {"inputs": ["2"], "outputs": ["6"]}}
 CODING: list[Document] = [
     {"responses_create_params": {"input": "Double it."}, "verifier_metadata": DOUBLE, "hash_id": "h"},
@@ -92,7 +93,7 @@ def test_a_seed_asks_and_tells_nothing_of_the_tests(coding: TestClient) -> None:
     assert coding.post("/seed_session").json() == first
     second = coding.post("/seed_session", json={"idx": 1})
     assert second.json()["prompt"] == "Triple it."
-    for hidden in ("42", "unit_tests", "*3"):
+    for hidden in (HIDDEN, "unit_tests", "*3"):
         assert hidden not in coding.post("/seed_session", json={"idx": 0}).text + second.text
 
 
@@ -113,7 +114,7 @@ def test_a_texts_verdict(coding: TestClient) -> None:
     other = coding.post("/seed_session", json={"idx": 1}).json()
     assert evaluated(coding, other, RIGHT)["reward"] == 0.0
     assert evaluated(coding, other, RIGHT.replace("*2", "*3"))["reward"] == 1.0
-    assert "42" not in json.dumps(right)
+    assert HIDDEN not in json.dumps(right)
 
 
 def test_a_seed_of_another_file_is_refused(coding: TestClient) -> None:
@@ -154,7 +155,7 @@ def test_no_verdict_is_an_error_and_shows_no_row(tmp_path: Path) -> None:
         body = {"response": RIGHT, "expected": "", "metadata": seed["metadata"]}
         answer = client.post("/verify?no_verdict=body", json=body)
         assert (answer.status_code, answer.json()["mask_sample"]) == (503, True)
-        assert "42" not in answer.text
+        assert HIDDEN not in answer.text
 
 
 def test_math_rows(math: TestClient) -> None:

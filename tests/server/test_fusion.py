@@ -131,6 +131,9 @@ def test_a_program_can_not_make_more_of_fetching_than_its_own_word(client: TestC
         ("files", {"": b64("1")}),
         ("files", {"x\0y": b64("1")}),
         ("files", {"x" * 300: b64("1")}),
+        ("files", {"x\ud800y": b64("1")}),
+        ("files", {"main.py/x": b64("1")}),
+        ("files", {".sandbox_gym_starter.py": b64("1")}),
         ("files", {"x": "no base64!"}),
         ("fetch_files", ["/etc/hostname"]),
         ("fetch_files", ["../../../../etc/passwd"]),
@@ -142,7 +145,7 @@ def test_a_program_can_not_make_more_of_fetching_than_its_own_word(client: TestC
 )
 def test_what_it_refuses(client: TestClient, field: str, value: object) -> None:
     body: Document = {"code": "print(1)", "language": "python", "files": {}, field: value}
-    answer = client.post("/run_code", json=body)
+    answer = client.post("/run_code", content=json.dumps(body))
     assert answer.status_code == 422
     assert answer.json()["error"]["field"].startswith(field)
 
@@ -157,6 +160,8 @@ def test_compiled_languages(client: TestClient) -> None:
     built = done["compile_result"]
     assert isinstance(built, dict)
     assert (built["status"], built["return_code"], built["stdout"]) == ("Finished", 0, "")
+    inside = {"code": code, "language": "cpp", "files": {"main": b64("1")}}
+    assert client.post("/run_code", json=inside).status_code == 422
     broken = run(client, "int main({", language="cpp")
     assert (broken["status"], broken["run_result"]) == ("Failed", None)
     built = broken["compile_result"]

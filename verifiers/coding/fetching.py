@@ -16,7 +16,8 @@ from sandbox_gym.contract import Program
 
 FETCHED_BYTES: Final = 8 << 20
 """The most of all files of one run, together."""
-_STARTER: Final = "sandbox_starter.py"
+STARTER: Final = ".sandbox_gym_starter.py"
+"""A name that no file of the program's may have."""
 _TEMPLATE: Final = """
 import base64, json, os, signal, stat, subprocess, sys
 
@@ -58,8 +59,8 @@ def fetching(program: Program, paths: Sequence[str], mark: str) -> Program:
     """A program that runs this one, then prints `mark` and the files of these paths that there are."""
     argv: tuple[str | None, ...] = program.argv if program.mode == "exec" else (None, program.main)
     source = _TEMPLATE % repr((FETCHED_BYTES, list(argv), list(paths), mark))
-    files = {**program.files, _STARTER: source.encode("utf-8", "surrogatepass")}
-    return Program("fork", files, main=_STARTER, env=program.env, needs=program.needs)
+    files = {**program.files, STARTER: source.encode("utf-8", "surrogatepass")}
+    return Program("fork", files, main=STARTER, env=program.env, needs=program.needs)
 
 
 def told_apart(stdout: bytes, mark: str, paths: Sequence[str]) -> tuple[bytes, Mapping[str, bytes]]:
