@@ -157,7 +157,11 @@ class SweResources:
 
     def task(self, row: Document) -> SweTask:
         """Raises RequestError."""
-        return parse_task(row, limits=self._limits)
+        task = parse_task(row, limits=self._limits)
+        if task.runner == "log":
+            remedy = "give rows whose tests pytest or unittest runs; logs are graded by verifiers.swe alone"
+            raise RequestError("runner", "is 'log': this server does not parse logs", remedy)
+        return task
 
     async def job(self, engine: JudgingEngine, row: Document) -> SweJob:
         """A row at its place, which is built unless it is there. Raises RequestError and Unavailable."""
