@@ -22,7 +22,10 @@ from tests.gym.tasks import REPOSITORY
 
 START_S: Final = 900.0
 COLLECT_S: Final = 300.0
-MORE_CONFIGS: Final = ("resources_servers/math/configs/math.yaml", "resources_servers/code_gen/configs/code_gen.yaml")
+MORE_CONFIGS: Final = (
+    "resources_servers/math/configs/math_with_judge.yaml",
+    "resources_servers/code_gen/configs/code_gen.yaml",
+)
 SERVERS: Final = 7
 """coding, math and their code_gen, an agent for each, and the model."""
 
