@@ -11,6 +11,7 @@ from rich.table import Table
 
 from sandbox_gym.config import Settings
 from sandbox_gym.engine import open_engine
+from tests.swe.instance import forget_images
 from tests.swe_full.judging import TABLE, Judging
 
 HERE = Path(__file__).parent
@@ -61,3 +62,5 @@ async def judging(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempP
     settings = Settings.model_validate({"provider": request.param, "state_dir": folder, "deadline_s": 1500.0})
     async with open_engine(settings, sessions="swe") as engine:
         yield Judging(engine, settings)
+    if request.param == "docker":
+        forget_images(folder)
