@@ -12,7 +12,7 @@ from rich.table import Table
 from sandbox_gym.config import Settings
 from sandbox_gym.engine import open_engine
 from tests.swe.instance import forget_images
-from tests.swe_full.judging import TABLE, Judging
+from tests.swe_full.judging import DIFFERENCES, TABLE, Judging
 
 HERE = Path(__file__).parent
 
@@ -48,6 +48,8 @@ def pytest_terminal_summary() -> None:
         for line in TABLE:
             shown.add_row(*line)
         Console(width=160).print(shown)
+    for line in DIFFERENCES:
+        Console(width=160).print(line, markup=False)
 
 
 @pytest.fixture(scope="session")
