@@ -48,8 +48,8 @@ def pytest_terminal_summary() -> None:
         for line in TABLE:
             shown.add_row(*line)
         Console(width=160).print(shown)
-    for line in DIFFERENCES:
-        Console(width=160).print(line, markup=False)
+    for difference in DIFFERENCES:
+        Console(width=160).print(difference, markup=False)
 
 
 @pytest.fixture(scope="session")
