@@ -150,7 +150,9 @@ class Bench:
         return sum(resolved), time.perf_counter() - began
 
 
-async def measure(provider: str, row: Mapping[str, object], rounds: int, parallel: int, folder: Path) -> Found:
+async def measure(
+    provider: str, row: Mapping[str, object], rounds: int, parallel: int, folder: Path, *, keep: bool
+) -> Found:
     settings = Settings.model_validate(
         {"provider": provider, "state_dir": folder / provider, "boxes": max(2, parallel)}
     )
@@ -170,6 +172,8 @@ async def measure(provider: str, row: Mapping[str, object], rounds: int, paralle
             starts.append(await bench.start_s(number))
             await anyio.sleep(PAUSE_S)
         resolved, together_s = await bench.parallel(parallel)
+        if not keep and engine.sessions is not None:
+            await engine.sessions.provider.delete(instance.snapshot_id)
     middle = statistics.median
     return Found(
         provider=provider,
@@ -213,7 +217,7 @@ async def main(arguments: argparse.Namespace) -> int:
     with tempfile.TemporaryDirectory(prefix="sandbox-gym-bench-") as made:
         folder = arguments.state or Path(made)
         found = [
-            await measure(provider, row, arguments.rounds, arguments.parallel, folder)
+            await measure(provider, row, arguments.rounds, arguments.parallel, folder, keep=arguments.state is not None)
             for provider in arguments.provider or ["local", "docker"]
         ]
     Console().print(table(found))

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from sandbox_gym.verifiers.swe import SIGNS
-from tests.swe.instance import Client, Document, row, serving_swe
+from tests.swe.instance import Client, Document, forget_images, row, serving_swe
 
 FOLDERS = sorted(path for path in (Path(__file__).parent / "swe").iterdir() if path.is_dir())
 PROVIDERS = ("local", "docker")
@@ -64,15 +64,17 @@ def verdicts(
     request: pytest.FixtureRequest, data_folder: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[dict[str, Future[Judged]]]:
     """All of them at work, some at once; each test waits for its own. The instance is built once."""
-    one = row(data_folder)
+    one, folder = row(data_folder), tmp_path_factory.mktemp("attacks")
     with (
-        serving_swe(request.param, tmp_path_factory.mktemp("attacks")) as server,
+        serving_swe(request.param, folder) as server,
         ThreadPoolExecutor(AT_ONCE) as pool,
     ):
         made = {"gold": pool.submit(judged, server.url, one, one["patch"])}
-        made |= {folder.name: pool.submit(attacked, server.url, one, folder) for folder in FOLDERS}
+        made |= {each.name: pool.submit(attacked, server.url, one, each) for each in FOLDERS}
         yield made
         pool.shutdown(cancel_futures=True)
+    if request.param == "docker":
+        forget_images(folder)
 
 
 def test_the_corpus_is_there() -> None:

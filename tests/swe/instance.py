@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +33,15 @@ def serving_swe(provider: str, folder: Path, **settings: str) -> ServerProcess:
     """`sandbox-gym serve swe` without a journal."""
     given = {"SANDBOX_GYM_JOURNAL": "off", "SANDBOX_GYM_BOXES": "4", **settings}
     return ServerProcess(provider, folder, settings=given, server="swe")
+
+
+def forget_images(folder: Path) -> None:
+    """Remove from the Engine what a server's instances left in it; `folder` is above their state."""
+    docker = os.environ.get("DOCKER", "docker")
+    for index in folder.glob("**/instances/instances.json"):
+        for one in json.loads(index.read_text()):
+            image = f"sandbox-gym/snapshot:{one['snapshot_id']}"
+            subprocess.run([docker, "rmi", "-f", image], capture_output=True, check=True, timeout=120)
 
 
 def request(row: Document, patch: str | None) -> Document:

@@ -11,7 +11,8 @@ from rich.table import Table
 
 from sandbox_gym.config import Settings
 from sandbox_gym.engine import open_engine
-from tests.swe_full.judging import TABLE, Judging
+from tests.swe.instance import forget_images
+from tests.swe_full.judging import DIFFERENCES, TABLE, Judging
 
 HERE = Path(__file__).parent
 
@@ -47,6 +48,8 @@ def pytest_terminal_summary() -> None:
         for line in TABLE:
             shown.add_row(*line)
         Console(width=160).print(shown)
+    for difference in DIFFERENCES:
+        Console(width=160).print(difference, markup=False)
 
 
 @pytest.fixture(scope="session")
@@ -61,3 +64,5 @@ async def judging(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempP
     settings = Settings.model_validate({"provider": request.param, "state_dir": folder, "deadline_s": 1500.0})
     async with open_engine(settings, sessions="swe") as engine:
         yield Judging(engine, settings)
+    if request.param == "docker":
+        forget_images(folder)

@@ -16,6 +16,8 @@ PREPARE = ".verify/prepare.json"
 LOG_S = 300
 TABLE: list[tuple[str, ...]] = []
 """A line for each row and provider: the report of the run."""
+DIFFERENCES: list[str] = []
+"""Tests of a wrong patch that ended otherwise in the row's own command: those that lean on their neighbours."""
 
 
 @dataclass(frozen=True)

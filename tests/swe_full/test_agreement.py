@@ -18,7 +18,7 @@ import pytest
 
 from sandbox_gym.verifiers.swe import SweTask, parse_task
 from tests.swe.instance import row
-from tests.swe_full.judging import Judged, Judging
+from tests.swe_full.judging import DIFFERENCES, Judged, Judging
 from tests.swe_full.mutations import mutated
 from tests.swe_full.test_rows import ROWS
 
@@ -62,11 +62,14 @@ def swebench() -> Iterator[Swebench]:
     made.close()
 
 
-async def differences(swebench: Swebench, judging: Judging, task: SweTask, patch: str) -> tuple[Judged, list[str]]:
-    """What the two say differently; `judged.grade` is None where the patch did not apply."""
+async def differences(
+    swebench: Swebench, judging: Judging, task: SweTask, patch: str
+) -> tuple[Judged, list[str], list[str]]:
+    """What the two say differently of the verdict, and of single tests, which the command runs in another order and
+    beside tests that no list has; `judged.grade` is None where the patch did not apply."""
     judged = await judging.judged(task, patch)
     if judged.grade is None:
-        return judged, []
+        return judged, [], []
     theirs = swebench.graded(task, statuses=judged.statuses)
     found = []
     if theirs["resolution"] != judged.grade.resolution:
@@ -74,23 +77,26 @@ async def differences(swebench: Swebench, judging: Judging, task: SweTask, patch
     if theirs["report"] != {**theirs["report"], **judged.grade.tests_status()}:
         found.append("on our statuses: another list of tests")
     read = swebench.graded(task, log=await judging.log(task, patch))
+    tests = []
     ours = {case.test_id: case.passed for case in judged.grade.cases}
     for group in ("FAIL_TO_PASS", "PASS_TO_PASS"):
         for key, passed in (("success", True), ("failure", False)):
             for test in read["report"][group][key]:
                 if " " not in test and ours[test] is not passed:
-                    found.append(f"{test}: passed is {passed} by its log, {ours[test]} by our channel")
+                    tests.append(
+                        f"{task.instance_id} {test}: passed is {passed} by its log, {ours[test]} by our channel"
+                    )
     if not any(" " in test for test in task.ids) and read["resolution"] != judged.grade.resolution:
         found.append(f"by its log: {read['resolution']}, ours {judged.grade.resolution}")
-    return judged, found
+    return judged, found, tests
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row["instance_id"])
 async def test_the_two_agree_on_the_fix(judging: Judging, swebench: Swebench, row: dict[str, object]) -> None:
     task = parse_task(row)
-    judged, found = await differences(swebench, judging, task, task.patch)
+    judged, found, tests = await differences(swebench, judging, task, task.patch)
     assert judged.grade is not None
-    assert found == []
+    assert found + tests == []
 
 
 @pytest.mark.parametrize("instance_id", MUTATED)
@@ -102,7 +108,8 @@ async def test_the_two_agree_on_patches_that_are_nearly_the_fix(
     assert len(patches) == MUTATED[instance_id]
     resolved = []
     for patch in patches:
-        judged, found = await differences(swebench, judging, task, patch)
+        judged, found, tests = await differences(swebench, judging, task, patch)
+        DIFFERENCES.extend(f"{judging.provider}: {line}" for line in tests)
         assert judged.grade is not None, "a mutation does not apply"
         assert found == [], patch
         resolved.append(judged.grade.resolved)
