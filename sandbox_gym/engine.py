@@ -42,7 +42,7 @@ from sandbox_gym.sandbox.reaper import Reaper, reaping
 from sandbox_gym.sandbox.registry import make_provider, make_session_provider, reaping_sources
 from sandbox_gym.sandbox.services import Services, serving
 from sandbox_gym.sandbox.sessions import Sessions, holding
-from sandbox_gym.sandbox.snapshots import SnapshotProvider, SupportsBuilding
+from sandbox_gym.sandbox.snapshots import SNAPSHOT_IMAGE, SnapshotProvider, SupportsBuilding
 from sandbox_gym.steps import PlanRun, QuietSlot, boxes_for, runs_of
 
 EVIDENCE_S: Final = 5.0
@@ -234,6 +234,8 @@ class Engine:
                     error.evidence = await boxes[0].evidence()  # a judge's box is no answer's to end
                 raise
             timings["run"] = timings.get("run", 0.0) + time.perf_counter() - leased
+            if plan.image.startswith(SNAPSHOT_IMAGE):  # such a box serves one plan, and candidates come in groups
+                self._pool.prefetch(plan.image, 1)
             return state
 
     async def _answered(self, plan: Plan, timings: dict[str, float], tenant: str) -> State:

@@ -7,10 +7,12 @@ The fallbacks for a patch that does not apply are SWE-bench's, with a clean tree
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 
 PATCH_FAILED, TESTS_FAILED, RESTORE_FAILED = 41, 42, 43
+BATCH = 200  # paths of one command line
 WAYS = (
     ["git", "apply", "--verbose", "--whitespace=nowarn"],
     ["git", "apply", "--verbose", "--whitespace=nowarn", "--reject"],
@@ -35,14 +37,23 @@ def apply(path, ways):
 
 
 def restore(paths, commit):
-    """Make paths as the commit has them, and remove those it has not."""
-    for path in paths:
-        if os.path.islink(path) or os.path.lexists(path):
-            subprocess.run(["rm", "-rf", "--", path], stdin=subprocess.DEVNULL)
-        there = subprocess.run(
-            ["git", "cat-file", "-e", "%s:%s" % (commit, path)], stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    """Make paths as the commit has them, and remove those it has not. Two processes, however many paths."""
+    for start in range(0, len(paths), BATCH):
+        some = paths[start : start + BATCH]
+        for path in some:
+            if os.path.isdir(path) and not os.path.islink(path):
+                shutil.rmtree(path)
+            elif os.path.lexists(path):
+                os.unlink(path)
+        listed = subprocess.run(
+            ["git", "--literal-pathspecs", "ls-tree", "-r", "-z", "--name-only", commit, "--", *some],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
         )
-        if there.returncode == 0 and not run("git", "checkout", "-q", "-f", commit, "--", path):
+        there = [os.fsdecode(name) for name in listed.stdout.split(b"\0") if name]
+        if listed.returncode:
+            return False
+        if there and not run("git", "--literal-pathspecs", "checkout", "-q", "-f", commit, "--", *there):
             return False
     return True
 
