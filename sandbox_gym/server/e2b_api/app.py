@@ -26,7 +26,7 @@ from sandbox_gym.server.e2b_api.access import (
 from sandbox_gym.server.e2b_api.code_interpreter import Interpreter
 from sandbox_gym.server.e2b_api.connect_rpc import unary_error
 from sandbox_gym.server.e2b_api.control import Control
-from sandbox_gym.server.e2b_api.faults import Fault, as_json, fault_of, gone
+from sandbox_gym.server.e2b_api.faults import Fault, as_json, fault_of, gone, port_closed
 from sandbox_gym.server.e2b_api.files import answer_files
 from sandbox_gym.server.e2b_api.filesystem import Filesystem
 from sandbox_gym.server.e2b_api.jobs import Work
@@ -151,7 +151,9 @@ class PoolApp:
 
     async def _health(self, sandbox: Sandbox, work: Work) -> Response:
         try:
-            await work.envd.call({"op": "ping"}, within_s=HEALTH_S)
+            await work.envd.ask({"op": "ping"}, within_s=HEALTH_S)
+        except TimeoutError:  # a container stands still while it is committed
+            return port_closed(sandbox.sandbox_id, ENVD_PORT)
         except SandboxGymError:
             return gone(sandbox.sandbox_id)
         return Response(status_code=204)
