@@ -7,7 +7,7 @@ SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 export DOCKER := $(shell [ -x /usr/bin/docker ] && echo /usr/bin/docker || echo docker)
 APT := $(SUDO) env DEBIAN_FRONTEND=noninteractive apt-get
 
-.PHONY: help venv demo tools test-deps lint test test-agents test-gym test-swe images smoke bench clean
+.PHONY: help venv demo tools test-deps lint test test-all test-agents test-gym test-swe images smoke bench clean
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 14
@@ -50,6 +50,9 @@ lint: venv
 
 test: test-deps lint ## install what tests need, then run everything
 	tests/with-docker.sh bash -c "images/build.sh server && images/compose-smoke.sh && tests/with-postgres.sh $(BIN)/python -m pytest"
+
+test-all: test-deps lint ## the same, long suites on every provider
+	tests/with-docker.sh bash -c "images/build.sh server && images/compose-smoke.sh && tests/with-postgres.sh $(BIN)/python -m pytest --extended"
 
 test-agents: test-deps ## mini-swe-agent and inspect_ai on our sandboxes, against their packages
 	$(BIN)/pip install -q --disable-pip-version-check -e '.[dev,agents]'

@@ -16,6 +16,27 @@ REAL_PROVIDERS = ("local", "local-rlimits", "docker")
 """`local-rlimits` is what an unprivileged user gets; tests run as root, where cgroups must work."""
 
 
+EXTENDED = ("tests/attacks/test_swe_attacks.py", "tests/e2b/")
+"""Long suites whose second provider, docker, is for `make test-all`; in the daily run the first one carries them."""
+DAILY = ("tests/e2b/test_life.py",)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--extended", action="store_true", help="long suites on every provider, as make test-all has it")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.getoption("--extended"):
+        return
+    left_out = [item for item in items if _is_extended(item.nodeid)]
+    config.hook.pytest_deselected(items=left_out)
+    items[:] = [item for item in items if not _is_extended(item.nodeid)]
+
+
+def _is_extended(node: str) -> bool:
+    return node.startswith(EXTENDED) and not node.startswith(DAILY) and "[docker" in node
+
+
 @pytest.fixture
 def anyio_backend() -> str:
     return "asyncio"
