@@ -19,6 +19,7 @@ from .links import Links
 from .notebooks import Notebooks
 
 MAX_REQUEST = 2 << 20
+HOLD_S = 2.0  # for all processes together to stand still
 _CODES = {
     errno.ENOENT: "not_found", errno.EEXIST: "already_exists", errno.EACCES: "permission_denied",
     errno.EPERM: "permission_denied", errno.EROFS: "permission_denied", errno.ENOSPC: "no_space",
@@ -227,13 +228,17 @@ class Envd:
     def op_hold(self, request, body):
         """Stop what runs while the files are kept, `on`; let it go on, not `on`. How many there are."""
         running = 0
-        # a shell must not go on before its children: it would take them for stopped by the user
+        # a shell must stand still before its children, and not go on before them: it would take them for stopped by
+        # the user
+        deadline = time.monotonic() + HOLD_S
         for pid in sorted(self._others(), reverse=not request["on"]):
             try:
                 os.kill(pid, signal.SIGSTOP if request["on"] else signal.SIGCONT)
                 running += 1
             except OSError:
                 continue  # it ended
+            while request["on"] and not _stands(pid) and time.monotonic() < deadline:
+                time.sleep(0.001)
         return {"running": running}, b""
 
     def _others(self):
@@ -293,3 +298,12 @@ class Envd:
 
     def op_restore(self, request, body):
         return {}, b""
+
+
+def _stands(pid):
+    """Whether a process has stopped, or is no more; a signal that was sent may not have arrived yet."""
+    try:
+        with open("/proc/%d/stat" % pid, "rb") as file:
+            return file.read().rpartition(b")")[2].split()[0] in (b"T", b"t", b"Z", b"X")
+    except OSError:
+        return True

@@ -28,7 +28,7 @@ from sandbox_gym.sandbox.local.caps import local_caps
 from sandbox_gym.sandbox.local.cgroups import Cgroups, Group, cgroups_or_reason
 from sandbox_gym.sandbox.local.jail import BOX_UID_BASE, SESSION_UID, Jail
 from sandbox_gym.sandbox.local.orphans import LocalOrphans
-from sandbox_gym.sandbox.local.pythons import cache_folder
+from sandbox_gym.sandbox.local.pythons import kept_folder
 from sandbox_gym.sandbox.local.sites import Sites
 from sandbox_gym.sandbox.owner import Owners, this_owner
 from sandbox_gym.sandbox.reaper import Orphan
@@ -225,7 +225,7 @@ class LocalProvider:
             home=home or "/workspace",
             accounts=accounts,
             site=site,
-            pythons=pythons if (pythons := cache_folder()).is_dir() else None,
+            pythons=kept_folder(),
             network=network,
             owner=str(this_owner()),
         )

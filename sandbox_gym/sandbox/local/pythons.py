@@ -33,6 +33,12 @@ def cache_folder() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "sandbox-gym" / "pythons"
 
 
+def kept_folder() -> Path | None:
+    """The folder of the copies, if there is one that this user can see."""
+    folder = cache_folder()
+    return folder if os.path.isdir(folder) else None
+
+
 def in_box(version: str) -> str:
     """The interpreter's path in a box; Debian's own where no version is asked for."""
     version = minor(version)
