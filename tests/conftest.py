@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import tempfile
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -23,6 +25,26 @@ DAILY = ("tests/e2b/test_life.py",)
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--extended", action="store_true", help="long suites on every provider, as make test-all has it")
+
+
+TEMPROOT = "PYTEST_DEBUG_TEMPROOT"
+"""pytest's name for the folder above all tmp_path."""
+OWN_TEMPROOT = pytest.StashKey[str]()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """A temporary folder of this run's own: pytest would also clear away earlier runs', and fail on a mount or a tree
+    that a killed one left."""
+    if TEMPROOT not in os.environ:
+        config.stash[OWN_TEMPROOT] = os.environ[TEMPROOT] = tempfile.mkdtemp(prefix="sg-")  # short: sockets lie in it
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    """What a failed run left is kept, to be looked at."""
+    root = session.config.stash.get(OWN_TEMPROOT, None)
+    if root and exitstatus == 0:
+        subprocess.run(["rm", "-rf", "--one-file-system", root], check=False, stderr=subprocess.DEVNULL)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -252,14 +252,13 @@ def test_what_only_looks_like_ours_stays(hold: Any, state: Path, tmp_path: Path)
     for folder in forged:
         folder.mkdir()
     (state / "owners" / f"{owner}..lock").touch()
-    subprocess.run(["mount", "-t", "tmpfs", "none", str(mounted)], check=True)
     box = ["create", "--label", f"sandbox-gym.owner={owner}", "sandbox-gym/python", "true"]
-    containers = [
-        docker(*box).strip(),
-        docker(*box[:1], "--name", f"not-sandbox-gym-{owner}-0", *box[1:]).strip(),
-        docker("create", "--label", "sandbox-gym.owner=../..", *box[3:]).strip(),
-    ]
+    containers: list[str] = []
+    subprocess.run(["mount", "-t", "tmpfs", "none", str(mounted)], check=True)
     try:
+        containers.append(docker(*box).strip())
+        containers.append(docker(*box[:1], "--name", f"not-sandbox-gym-{owner}-0", *box[1:]).strip())
+        containers.append(docker("create", "--label", "sandbox-gym.owner=../..", *box[3:]).strip())
         answer = gc(state)
         assert of(answer, owner) == [("scratch", True), ("scratch", True)]
         assert of(answer, kept["owner"]) == []
@@ -269,8 +268,9 @@ def test_what_only_looks_like_ours_stays(hold: Any, state: Path, tmp_path: Path)
         assert str(mounted) in Path("/proc/self/mountinfo").read_text(), "a mount outside the state folder"
         assert set(containers) <= set(docker("ps", "-aq", "--no-trunc").split())
     finally:
-        docker("rm", "-f", *containers)
         subprocess.run(["umount", str(mounted)], check=True)
+        if containers:
+            docker("rm", "-f", *containers)
         for folder in forged:
             folder.rmdir()
 
