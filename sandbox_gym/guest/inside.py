@@ -15,12 +15,13 @@ import socket
 import struct
 
 NEWNS, NEWIPC, NEWUSER, NEWPID, NEWNET = 0x00020000, 0x08000000, 0x10000000, 0x20000000, 0x40000000
-NOSUID_NODEV, NOEXEC, RDONLY, REC, PRIVATE, SLAVE = 6, 8, 1, 16384, 1 << 18, 1 << 19
+NOSUID_NODEV, NOEXEC, RDONLY, REMOUNT_BIND, REC, SLAVE = 6, 8, 1, 32 | 4096, 16384, 1 << 19
 CAP_SETUID, CAP_SYS_ADMIN = 1 << 7, 1 << 21
 PR_SET_PDEATHSIG, PR_SET_DUMPABLE = 1, 4
 PIECE = 1 << 18
-WRITABLE = ("/tmp", "/var/tmp", "/dev/shm", "/dev/mqueue", "/run/lock")
-"""Folders where any user may write, in most images."""
+WRITABLE = ("/tmp", "/var/tmp", "/dev/shm")
+CLOSED = ("/dev/mqueue", "/run/lock", "/var/lock")
+"""Folders where any user may write in most images: those that programs use, and those that none needs."""
 
 libc = ctypes.CDLL(None, use_errno=True)
 
@@ -72,6 +73,9 @@ def furnish(tier, own_pids):
         mount(b"tmpfs", os.environ.get("HOME", "/home/user"), NOSUID_NODEV | RDONLY, b"size=4k,nr_inodes=2")
         return []
     folders = ["/scratch"] + [path for path in WRITABLE if os.path.isdir(path)]
+    for path in CLOSED:
+        if os.path.isdir(path):
+            os.chmod(path, 0o755)
     if own_pids:
         mount(b"proc", "/proc", NOSUID_NODEV | NOEXEC)
         if not os.path.isdir("/scratch"):
@@ -79,6 +83,7 @@ def furnish(tier, own_pids):
         for path in folders:
             mode = b"755" if path == "/scratch" else b"1777"
             mount(b"tmpfs", path, NOSUID_NODEV, b"size=134217728,nr_inodes=16384,mode=" + mode)
+        check(libc.mount(None, b"/", None, ctypes.c_ulong(REMOUNT_BIND | RDONLY), None), "remount /")
     return folders
 
 

@@ -36,12 +36,15 @@ if TYPE_CHECKING:
 
 CREATE_S: Final = 120.0
 PLACE_S: Final = 60.0
+KILL_S: Final = 5.0
+"""A verify waits for the end of its sandbox; one that takes longer is tried again later."""
 SILENCE_S: Final = 10.0
 """Without a heartbeat for so long a remote guest is lost; a network takes breaks that a pipe does not."""
 BEAT_S: Final = 1.0
 WINDOW: Final = 64
 """Runs sent ahead of their results: a verify's tests in one request."""
-UID_BASE: Final = 20000
+UID_BASE: Final = 50_000
+"""Beyond the users that a pool's own guest gives to what runs in its sandboxes."""
 USER: Final = "root"
 _log = structlog.get_logger(__name__)
 
@@ -64,16 +67,16 @@ class E2bBox:
         tend_s = self._provider.options.timeout_s / 4
         stream = self._stream = await open_command(self._sandbox, self.tend, tend_s=tend_s, user=USER)
         self.link = GuestLink(stream, lambda: f"e2b box {self.box_id}", silence_s=SILENCE_S, window=WINDOW)
-        tier, dirs, isolation = _place(await stream.first_line(CALL_S))
+        self.tier, dirs, isolation = _place(await stream.first_line(CALL_S))
         if isolation is not None:
             self.isolation = isolation
         await self.link.handshake(
-            tier=tier,
+            tier=self.tier,
             cgroup="/nonexistent",
             dirs=dirs,
             uid_base=UID_BASE,
             limit_data=True,
-            guests=tier == "uid",
+            guests=self.tier == "uid",
             beat_s=BEAT_S,
         )
 
@@ -125,7 +128,7 @@ class E2bBox:
         self._closed = True
         with anyio.CancelScope(shield=True):
             if self._stream is not None:
-                with anyio.move_on_after(5):
+                with anyio.move_on_after(1):
                     await self._stream.aclose()
             await self._provider.destroy(self.box_id)
 
@@ -206,7 +209,7 @@ class E2bProvider:
     async def destroy(self, sandbox_id: str) -> None:
         """Kill; one that is gone already is fine. Where the service can't be asked, it is tried later."""
         try:
-            async with watched("killing a sandbox", CALL_S):
+            async with watched("killing a sandbox", KILL_S):
                 await self._sdk.kill(sandbox_id, **self._api)
         except SandboxGymError as error:
             _log.warning("e2b_not_killed", box=sandbox_id, why=str(error))
@@ -227,7 +230,11 @@ class E2bProvider:
         await self._orphans.remove(orphan)
 
     async def caps(self) -> Sequence[CapRow]:
-        """What the guest enforces in any sandbox; what the sandbox itself does is the account's and the template's."""
+        """What the guest enforces in such sandboxes; what they do themselves is the account's and the template's. Asks
+        one for its tier. Raises ProviderDown."""
+        box = await self.start("python")
+        await box.aclose()
+        own_files = box.tier == "namespaces"
         rows = (
             *guest_caps(),
             CapRow(Cap.CPU_TIME, "run", "supervisor, from /proc; RLIMIT_CPU"),
@@ -235,8 +242,8 @@ class E2bProvider:
             CapRow(Cap.MEMORY, "process", "RLIMIT_DATA"),
             CapRow(Cap.SWAP, "process", "RLIMIT_DATA counts swapped pages too"),
             CapRow(Cap.PROCESSES, "run", "RLIMIT_NPROC of the run's own user, or of the guest's user namespace"),
-            CapRow(Cap.DISK_BYTES, "box", "tmpfs size"),
-            CapRow(Cap.DISK_INODES, "box", "tmpfs nr_inodes"),
+            CapRow(Cap.DISK_BYTES, "run" if own_files else "box", "tmpfs size"),
+            CapRow(Cap.DISK_INODES, "run" if own_files else "box", "tmpfs nr_inodes"),
             CapRow(Cap.NETWORK, "box", "created without internet access; a network namespace where root may make one"),
         )
         return in_order(rows)

@@ -1,6 +1,6 @@
 """A command of an E2B sandbox as a byte stream: input as bytes, output as lines of base64, for the SDK makes it text.
 
-What is sent waits until something is awaited, so that all the frames of a verify travel as one request.
+What is sent at once travels as one request: all the frames of a verify.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final
 import anyio
 from anyio.abc import ByteStream
 
-from sandbox_gym.errors import BoxLost
+from sandbox_gym.errors import BoxLost, SandboxGymError
 from sandbox_gym.limits import MIB
 from sandbox_gym.sandbox.e2b_errors import failures, translated, watched
 
@@ -29,8 +29,7 @@ PIECE: Final = 1 * MIB
 MAX_LINE: Final = 1 * MIB
 MAX_UNREAD: Final = 8 * MIB
 """Of output that nobody reads before the SDK is kept from reading more."""
-MAX_WHILE_SENDING: Final = 256 * MIB
-"""The same while input is on its way, which may itself wait for output to be read; beyond it the sandbox is lost."""
+MAX_UNSENT: Final = 4 * MIB
 _WORDS: Final = 2000
 
 
@@ -45,8 +44,8 @@ class CommandStream(ByteStream):
         self._raw = True
         self._unread = bytearray()
         self._outgoing = bytearray()
-        self._sending = anyio.Lock()
-        self._news, self._room = anyio.Event(), anyio.Event()
+        self._sender: asyncio.Task[None] | None = None
+        self._news, self._room, self._sent = anyio.Event(), anyio.Event(), anyio.Event()
         self._handle: AsyncCommandHandle[None] | None = None
         self._ended: asyncio.Task[CommandResult[None]] | None = None
         self._gone: BoxLost | None = None
@@ -74,8 +73,8 @@ class CommandStream(ByteStream):
 
     def _fail(self, why: str) -> None:
         self._gone = self._gone or BoxLost(why)
-        self._news.set()
-        self._room.set()
+        for event in (self._news, self._room, self._sent):
+            event.set()
 
     # -- what comes
 
@@ -88,10 +87,6 @@ class CommandStream(ByteStream):
             self._take(line)
         self._news.set()
         while len(self._unread) > MAX_UNREAD and self._gone is None:
-            if self._sending.statistics().locked:
-                if len(self._unread) > MAX_WHILE_SENDING:
-                    self._fail("it sent more than it may while it was sent input")
-                return
             self._room = anyio.Event()
             await self._room.wait()
 
@@ -130,48 +125,43 @@ class CommandStream(ByteStream):
         return not scope.cancelled_caught
 
     async def receive(self, max_bytes: int = 65536) -> bytes:
-        """Also sends what waits to be sent. Raises BoxLost."""
+        """Raises BoxLost."""
         while True:
-            if self._outgoing:
-                await self._flush()
             if self._unread:
                 piece = bytes(self._unread[:max_bytes])
                 del self._unread[:max_bytes]
                 self._room.set()
                 return piece
             self._check()
-            if not self._outgoing and not await self._wait(self._tend_s):
+            if not await self._wait(self._tend_s):
                 await self._tend()
 
     # -- what goes
 
     async def send(self, item: bytes) -> None:
-        """Kept until somebody waits for output, or until it is much. Raises BoxLost."""
+        """Whether it arrives is seen by whoever waits for output. Raises BoxLost."""
         self._check()
         self._outgoing += item
-        self._news.set()
-        if len(self._outgoing) >= PIECE:
-            await self._flush()
+        if self._sender is None or self._sender.done():
+            # a task of its own: who gives up waiting must not leave half a frame behind
+            self._sender = asyncio.create_task(self._send_all())
+        while len(self._outgoing) > MAX_UNSENT:
+            self._check()
+            self._sent = anyio.Event()
+            await self._sent.wait()
 
-    async def _flush(self) -> None:
-        """All that waits, whole and in order: a cancelled request would leave the stream out of step."""
-        with anyio.CancelScope(shield=True):
-            async with self._sending:
-                self._room.set()
-                while self._outgoing:
-                    self._check()
-                    piece = bytes(self._outgoing[:PIECE])
-                    del self._outgoing[:PIECE]
-                    await self._send_piece(piece)
-
-    async def _send_piece(self, piece: bytes) -> None:
-        assert self._handle is not None
-        try:
-            async with watched("sending input", CALL_S):
-                await self._handle.send_stdin(piece, request_timeout=CALL_S)
-        except Exception as error:
-            self._fail(str(error))
-            raise
+    async def _send_all(self) -> None:
+        await asyncio.sleep(0)  # what else is said in this turn of the loop goes along
+        while self._outgoing and self._handle is not None and self._gone is None:
+            piece = bytes(self._outgoing[:PIECE])
+            del self._outgoing[:PIECE]
+            try:
+                async with watched("sending input", CALL_S):
+                    await self._handle.send_stdin(piece, request_timeout=CALL_S)
+            except SandboxGymError as error:
+                self._fail(str(error))
+                return
+            self._sent.set()
 
     async def send_eof(self) -> None:
         """The command ends with its stream."""
@@ -179,8 +169,9 @@ class CommandStream(ByteStream):
     async def aclose(self) -> None:
         """Let go of the command, which its sandbox's end ends. Idempotent."""
         self._fail("it was closed")
-        if self._ended is not None:
-            self._ended.cancel()
+        for task in (self._ended, self._sender):
+            if task is not None:
+                task.cancel()
         handle, self._handle = self._handle, None
         if handle is not None:
             await handle.disconnect()
@@ -194,7 +185,8 @@ async def open_command(
     source = files("sandbox_gym.guest").joinpath("inside.py").read_text(encoding="utf-8")
     async with watched("starting the guest", CALL_S):
         handle = await sandbox.commands.run(
-            f"exec python3 -I -c {shlex.quote(source)}",
+            # a thread of any program gets a stack of this size
+            f"ulimit -Ss 8192; exec python3 -I -c {shlex.quote(source)}",
             background=True,
             stdin=True,
             timeout=0,
