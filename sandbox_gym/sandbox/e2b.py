@@ -184,7 +184,7 @@ class E2bProvider:
 
     async def _create(self, image: str) -> AsyncSandbox:
         """Its own end is its timeout, should its id never reach us."""
-        from e2b.exceptions import NotFoundException
+        from e2b.exceptions import SandboxException
 
         template = self.options.template(image)
         try:
@@ -197,14 +197,12 @@ class E2bProvider:
                         allow_internet_access=False,
                         **self._api,
                     )
-                except NotFoundException as error:
-                    raise _no_template(template, image, error) from error
+                except SandboxException as error:
+                    if error.status_code == 404:
+                        raise _no_template(template, image, error) from error
+                    raise
         except BoxLost as error:
             raise ProviderDown(str(error)) from error
-        except ConfigurationError as error:
-            if "not found" in str(error):
-                raise _no_template(template, image, error) from error
-            raise
 
     async def destroy(self, sandbox_id: str) -> None:
         """Kill; one that is gone already is fine. Where the service can't be asked, it is tried later."""

@@ -191,7 +191,7 @@ async def open_command(
             stdin=True,
             timeout=0,
             user=user,
-            request_timeout=CALL_S,
+            request_timeout=0,  # ours is around it; the SDK's own leaves a task behind when it is cancelled
             on_stdout=stream.on_stdout,
             on_stderr=stream.on_stderr,
             retain_output=False,

@@ -11,6 +11,7 @@ from functools import cache
 from typing import Final
 
 import anyio
+import anyio.lowlevel
 
 from sandbox_gym.errors import BoxLost, ConfigurationError, ProviderDown, SandboxGymError
 
@@ -75,7 +76,11 @@ async def watched(what: str, within_s: float) -> AsyncIterator[None]:
     """Calls of the SDK, within our own deadline: some of its own never end. Raises what `translated` says."""
     try:
         with anyio.fail_after(within_s):
-            yield
+            try:
+                yield
+            except failures():
+                await anyio.lowlevel.checkpoint_if_cancelled()  # the SDK makes errors of cancellations
+                raise
     except TimeoutError as error:
         raise BoxLost(f"E2B, {what}: {_words(error)}, within {within_s:g} s") from error
     except failures() as error:
