@@ -38,6 +38,7 @@ class CommandStream(ByteStream):
 
     def __init__(self, tend: Callable[[], Awaitable[None]], tend_s: float) -> None:
         self._tend, self._tend_s = tend, tend_s
+        self._tended_at = time.monotonic()
         self._line = ""
         self._lines: list[str] = []
         """Whole lines before the first `receive`."""
@@ -117,24 +118,25 @@ class CommandStream(ByteStream):
         if self._gone is not None:
             raise BoxLost(str(self._gone))
 
-    async def _wait(self, within_s: float) -> bool:
-        """Whether there was news in time."""
+    async def _wait(self, within_s: float) -> None:
+        """Until there is news, or the time is over."""
         self._news = anyio.Event()
-        with anyio.move_on_after(within_s) as scope:
+        with anyio.move_on_after(within_s):
             await self._news.wait()
-        return not scope.cancelled_caught
 
     async def receive(self, max_bytes: int = 65536) -> bytes:
         """Raises BoxLost."""
         while True:
+            if time.monotonic() - self._tended_at > self._tend_s:
+                self._tended_at = time.monotonic()
+                await self._tend()
             if self._unread:
                 piece = bytes(self._unread[:max_bytes])
                 del self._unread[:max_bytes]
                 self._room.set()
                 return piece
             self._check()
-            if not await self._wait(self._tend_s):
-                await self._tend()
+            await self._wait(self._tend_s)
 
     # -- what goes
 
