@@ -66,11 +66,12 @@ test-gym: tools ## the real NeMo Gym, NeMo Evaluator and verl's reward against t
 	.venv-gym/bin/python -m pytest -s tests/gym
 
 smoke: test-deps ## docker compose up, one right and one wrong answer, down again
-	tests/with-docker.sh bash -c "images/build.sh server && images/compose-smoke.sh"
+	tests/with-docker.sh bash -c "images/build.sh server && images/compose-smoke.sh && images/compose-smoke.sh remote"
 
 bench: test-deps ## verdicts per second beside what others do, and what the journal costs
 	tests/with-docker.sh $(BIN)/python benchmarks/verify.py
 	$(BIN)/python benchmarks/math_answers.py
+	tests/with-docker.sh $(BIN)/python benchmarks/e2b.py --beneath local docker
 	tests/with-postgres.sh $(BIN)/python benchmarks/journal.py
 
 clean:

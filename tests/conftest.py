@@ -48,7 +48,7 @@ def pools(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], 
         for server in running.values():
             server.stop()
     for server in running.values():
-        assert "Traceback" not in server.log()
+        assert "unexpected_error" not in server.log()
 
 
 def e2b_options(pool: PoolServer) -> E2bOptions:
