@@ -90,7 +90,8 @@ def _set_limits(spec):
             soft, hard = min(soft, ceiling), min(hard, ceiling)
         resource.setrlimit(which, (soft, hard))
     stack = resource.getrlimit(resource.RLIMIT_STACK)[1]
-    want = 256 << 20
+    # a thread's stack is as large as this, and counts as data from its start where data are capped: a few must fit
+    want = 64 << 20 if spec["data_bytes"] and spec["mode"] == "exec" else 256 << 20
     if stack == resource.RLIM_INFINITY or stack >= want:
         resource.setrlimit(resource.RLIMIT_STACK, (want, want))
     with open("/proc/self/oom_score_adj", "w") as file:

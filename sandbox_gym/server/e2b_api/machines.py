@@ -20,6 +20,8 @@ from sandbox_gym.sandbox.snapshots import SessionBox, SessionProvider, SupportsP
 
 ALIASES: Final = {"": "python", "base": "python", "code-interpreter-v1": "python", "code-interpreter": "python"}
 """E2B's own templates, by the image that stands for them."""
+LOCAL_IMAGES: Final = ("python", "polyglot")
+"""What a machine itself is, whatever compilers it has; beside those that bring packages."""
 ROOT: Final = ":root"
 """Ends the template of a sandbox whose commands run as the box's root, for a guest of our own inside it."""
 _NAME: Final = re.compile(r"[a-z0-9][a-z0-9._-]{0,60}")
@@ -94,7 +96,7 @@ class Machines:
         if self._provider.name == "local":
             from sandbox_gym.sandbox.local.sites import PACKAGES
 
-            return name if name in ("python", *PACKAGES) else None
+            return name if name in (*LOCAL_IMAGES, *PACKAGES) else None
         if name == "python" or not _NAME.fullmatch(name):
             return name if name == "python" else None
         from sandbox_gym.sandbox.docker import DockerProvider
