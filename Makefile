@@ -75,12 +75,13 @@ test-swe: test-deps ## every row of swe_instances.jsonl on local and docker, and
 	  tests/with-docker.sh $(BIN)/python -m pytest -m swe_full tests/swe_full
 
 smoke: test-deps ## docker compose up, one right and one wrong answer, down again
-	tests/with-docker.sh bash -c "images/build.sh server && images/compose-smoke.sh"
+	tests/with-docker.sh bash -c "images/build.sh server && images/compose-smoke.sh && images/compose-smoke.sh remote"
 
 bench: test-deps ## verdicts per second beside what others do, and what the journal costs
 	tests/with-docker.sh $(BIN)/python benchmarks/verify.py
 	$(BIN)/python benchmarks/math_answers.py
 	tests/with-docker.sh $(BIN)/python benchmarks/swe.py $${SANDBOX_GYM_TEST_DATA:-../shared/data}/swe_instances.jsonl
+	tests/with-docker.sh $(BIN)/python benchmarks/e2b.py --beneath local docker
 	tests/with-postgres.sh $(BIN)/python benchmarks/journal.py
 
 clean:

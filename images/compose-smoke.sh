@@ -1,5 +1,6 @@
 #!/bin/sh
 # docker compose up, one right and one wrong answer through the real wire, down again. Exits with the smoke test's code.
+# `images/compose-smoke.sh remote`: the servers of profile `remote`, whose sandboxes are a pool's.
 set -eu
 cd "$(dirname "$0")/.."
 if [ -z "${DOCKER:-}" ]; then
@@ -17,10 +18,18 @@ else
   exit 1
 fi
 SANDBOX_GYM_TOKEN=${SANDBOX_GYM_TOKEN:-$(od -An -N16 -tx1 /dev/urandom | tr -d ' \n')}
-export SANDBOX_GYM_TOKEN
-trap '$compose --profile smoke down -t 5 --volumes >/dev/null 2>&1' EXIT
-$compose up -d coding math
+SANDBOX_GYM_POOL_TOKEN=${SANDBOX_GYM_POOL_TOKEN:-$(od -An -N16 -tx1 /dev/urandom | tr -d ' \n')}
+export SANDBOX_GYM_TOKEN SANDBOX_GYM_POOL_TOKEN
+profiles="--profile smoke" services="coding math" smoke=smoke
+if [ "${1:-}" = remote ]; then
+  profiles="--profile remote --profile smoke-remote" services="pool coding-remote math-remote" smoke=smoke-remote
+fi
+trap '$compose $profiles down -t 5 --volumes >/dev/null 2>&1' EXIT
+# shellcheck disable=SC2086 # lists of words
+$compose $profiles up -d $services
 code=0
-$compose --profile smoke run -T --rm smoke </dev/null || code=$?
-[ "$code" = 0 ] || $compose logs coding math
+# shellcheck disable=SC2086
+$compose $profiles run -T --rm "$smoke" </dev/null || code=$?
+# shellcheck disable=SC2086
+[ "$code" = 0 ] || $compose $profiles logs $services
 exit "$code"

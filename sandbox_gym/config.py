@@ -29,7 +29,7 @@ class Settings(BaseSettings):
 
     model_config = SettingsConfigDict(env_prefix="SANDBOX_GYM_", toml_file="sandbox_gym.toml", extra="forbid")
 
-    provider: Literal["local", "docker", "fake"] = "local"
+    provider: Literal["local", "docker", "e2b", "fake"] = "local"
     boxes: int = Field(default_factory=lambda: 2 * (os.cpu_count() or 1), ge=2)
     """Sandboxes alive at once; a dialogue needs two."""
     box_max_tasks: int = Field(64, ge=1)
@@ -157,6 +157,25 @@ class Settings(BaseSettings):
     docker_image_prefix: str = "sandbox-gym/"
     docker_runtime: str = ""
     """An OCI runtime by name, such as runsc; empty for the daemon's own."""
+
+    e2b_api_key: str = Field("", repr=False)
+    """Of the account; E2B_API_KEY where it is empty."""
+    e2b_domain: str = ""
+    """Where E2B's API is, with TLS; E2B_DOMAIN, then e2b.app, where it is empty."""
+    e2b_api_url: str = ""
+    """A server of one port instead, such as http://pool:8090 of `sandbox-gym serve pool`."""
+    e2b_templates: dict[str, str] = Field(default_factory=dict)
+    """Template by image name. Where an image has none: `base` for `python` at E2B, `<image>:root` elsewhere."""
+    e2b_max_sandboxes: int = Field(20, ge=2)
+    """Sandboxes at once that the account may have; more wait."""
+    e2b_creates_per_s: float = Field(1.0, gt=0)
+    """Sandboxes per second that the account may make; more wait."""
+    e2b_timeout_s: int = Field(300, ge=20)
+    """Seconds that a sandbox outlives the last word of a server that died; it is extended while it is used."""
+    e2b_lifetime_s: float = Field(3600.0, ge=60)
+    """The longest that the account lets a sandbox live."""
+    e2b_isolation: Literal["vm", "container", "gvisor", "namespace", "none"] = "vm"
+    """What the verdicts say of sandboxes that do not say it themselves, as those of a pool do."""
 
     @classmethod
     def settings_customise_sources(

@@ -34,7 +34,7 @@ from sandbox_gym.contract import (
 )
 from sandbox_gym.errors import BoxLost, DeadlineExceeded, LossEvidence, ProviderDown, Unavailable
 from sandbox_gym.observe.metrics import Metrics
-from sandbox_gym.sandbox.api import Provider
+from sandbox_gym.sandbox.api import Provider, SupportsCheck, SupportsCosts
 from sandbox_gym.sandbox.owner import held_lease
 from sandbox_gym.sandbox.pool import Pool
 from sandbox_gym.sandbox.pressure import machine_pressure
@@ -94,6 +94,8 @@ class Engine:
         self.metrics.watch_all("pool", pool.stats_dict)
         self.metrics.watch("builds_made", "Compilations and the like that were made", lambda: self._builds.made)
         self.metrics.watch("builds_reused", "Builds answered from what was kept", lambda: self._builds.reused)
+        if isinstance(pool.provider, SupportsCosts):
+            self.metrics.watch_all(pool.provider.name, pool.provider.costs)
         if services is not None:
             self.metrics.watch_all("services", services.stats_dict)
         if sessions is not None:
@@ -286,6 +288,7 @@ async def open_engine(settings: Settings, *, sessions: str = "") -> AsyncIterato
     """
     with held_lease(settings.state_dir) as lease:
         provider = make_provider(settings)
+        await _checked(provider)
         reaper = Reaper(reaping_sources(settings, [provider]), lease.renew)
         async with reaping(reaper), _sessions(settings, provider, sessions) as held:
             pool = Pool(
@@ -313,6 +316,20 @@ async def open_engine(settings: Settings, *, sessions: str = "") -> AsyncIterato
                         tasks.cancel_scope.cancel()
             finally:
                 await pool.aclose()
+
+
+async def _checked(provider: Provider) -> None:
+    """Raises ConfigurationError for what will never work; what may pass is left to each verify."""
+    if not isinstance(provider, SupportsCheck):
+        return
+    try:
+        await provider.check()
+    except ProviderDown as error:
+        _log.warning("provider_down_at_start", provider=provider.name, why=str(error))
+    except BaseException:
+        with anyio.CancelScope(shield=True):
+            await provider.aclose()
+        raise
 
 
 def _snapshots_too(provider: Provider, sessions: Sessions | None) -> Provider:

@@ -5,17 +5,21 @@ from __future__ import annotations
 import os
 import subprocess
 import tempfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from sandbox_gym.sandbox.api import Box, Provider
 from sandbox_gym.sandbox.docker import DockerProvider
+from sandbox_gym.sandbox.e2b import E2bProvider
+from sandbox_gym.sandbox.e2b_limits import E2bOptions
 from sandbox_gym.sandbox.local import LocalProvider
+from tests.e2b.servers import PoolServer
 
-REAL_PROVIDERS = ("local", "local-rlimits", "docker")
-"""`local-rlimits` is what an unprivileged user gets; tests run as root, where cgroups must work."""
+REAL_PROVIDERS = ("local", "local-rlimits", "docker", "e2b-on-local", "e2b-on-docker")
+"""`e2b-on-*` is the e2b provider with a `serve pool` of our own, over that provider.
+`local-rlimits` is what an unprivileged user gets; tests run as root, where cgroups must work."""
 
 
 EXTENDED = ("tests/attacks/test_swe_attacks.py", "tests/e2b/")
@@ -71,16 +75,42 @@ def data_folder() -> Path:
     return Path(os.environ.get("SANDBOX_GYM_TEST_DATA", default))
 
 
-def make_real(name: str) -> Provider:
+@pytest.fixture(scope="session")
+def pools(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], PoolServer]]:
+    """A pool server by the provider beneath, started when it is first asked for."""
+    running: dict[str, PoolServer] = {}
+
+    def pool(beneath: str) -> PoolServer:
+        if beneath not in running:
+            running[beneath] = PoolServer(beneath, tmp_path_factory.mktemp("pool"), keys="")
+        return running[beneath]
+
+    try:
+        yield pool
+    finally:
+        for server in running.values():
+            server.stop()
+    for server in running.values():
+        assert "unexpected_error" not in server.log()
+
+
+def e2b_options(pool: PoolServer) -> E2bOptions:
+    """An account at a pool that asks for no key, and hurries."""
+    return E2bOptions(api_key="any", api_url=pool.url, creates_per_s=100)
+
+
+def make_real(name: str, pools: Callable[[str], PoolServer] | None = None) -> Provider:
+    if name.startswith("e2b-on-") and pools is not None:
+        return E2bProvider(e2b_options(pools(name.removeprefix("e2b-on-"))))
     if name == "docker":
         return DockerProvider()
     return LocalProvider(cgroup="never" if name == "local-rlimits" else "require")
 
 
 @pytest.fixture(params=REAL_PROVIDERS)
-async def box(request: pytest.FixtureRequest) -> AsyncIterator[Box]:
+async def box(request: pytest.FixtureRequest, pools: Callable[[str], PoolServer]) -> AsyncIterator[Box]:
     """A fresh box of each real provider."""
-    provider = make_real(request.param)
+    provider = make_real(request.param, pools)
     box = await provider.start("python")
     try:
         yield box

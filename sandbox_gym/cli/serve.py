@@ -29,7 +29,7 @@ def serve(
     port: Annotated[
         int | None, typer.Option(help="Port to bind; 8080 unless set here, or by SANDBOX_GYM_PORT or PORT.")
     ] = None,
-    provider: Annotated[str | None, typer.Option(help="Sandbox provider: local, docker or fake.")] = None,
+    provider: Annotated[str | None, typer.Option(help="Sandbox provider: local, docker, e2b or fake.")] = None,
     token: Annotated[
         str | None, typer.Option(help="Bearer token; SANDBOX_GYM_TOKEN keeps it out of the process list.")
     ] = None,

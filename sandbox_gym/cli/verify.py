@@ -43,7 +43,7 @@ def verify(
         Path, typer.Argument(exists=True, dir_okay=False, readable=True, help="Rows, one JSON object a line.")
     ],
     out: Annotated[Path, typer.Option("--out", "-o", dir_okay=False, help="Verify responses, one a line.")],
-    provider: Annotated[str | None, typer.Option(help="Sandbox provider: local, docker or fake.")] = None,
+    provider: Annotated[str | None, typer.Option(help="Sandbox provider: local, docker, e2b or fake.")] = None,
     concurrency: Annotated[
         int | None, typer.Option(min=1, help="Rows in flight; as many as sandboxes unless set.")
     ] = None,

@@ -23,7 +23,7 @@ def become(spec, stdio, channel, filter_program, watch_fd):
         elif spec["mode"] == "session":
             from . import envd, session
 
-            (envd if spec["argv"] == ["envd"] else session).serve(spec)
+            (envd if spec["argv"][:1] == ["envd"] else session).serve(spec)
             code = 0
         else:
             from . import pyrun
@@ -55,6 +55,9 @@ def _give_up(spec, stdio, channel, filter_program, watch_fd):
     os.chdir(spec["workdir"])
     os.umask(0o022)
     _set_limits(spec)
+    if spec["mode"] == "session" and spec["argv"] == ["envd", "root"]:
+        watch.hand_over(watch_fd, -1)  # a sandbox for a guest inside: that one needs what this one has, and gives it up
+        return
     uid = spec["uid"]
     kernel.drop_bounding_set()
     if uid:
@@ -87,7 +90,8 @@ def _set_limits(spec):
             soft, hard = min(soft, ceiling), min(hard, ceiling)
         resource.setrlimit(which, (soft, hard))
     stack = resource.getrlimit(resource.RLIMIT_STACK)[1]
-    want = 256 << 20
+    # a thread's stack is as large as this, and counts as data from its start where data are capped: a few must fit
+    want = 64 << 20 if spec["data_bytes"] and spec["mode"] == "exec" else 256 << 20
     if stack == resource.RLIM_INFINITY or stack >= want:
         resource.setrlimit(resource.RLIMIT_STACK, (want, want))
     with open("/proc/self/oom_score_adj", "w") as file:

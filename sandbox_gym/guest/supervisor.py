@@ -129,6 +129,8 @@ class Supervisor:
             _load_session_modules()
         self._zygote_pid, self.zygote = zygote.start(self.tier)
         trusted = [1, os.getpid(), self._zygote_pid]
+        if header.get("guests"):  # where it shares its PID namespace with what was there before
+            trusted += [int(name) for name in os.listdir("/proc") if name.isdigit()]
         self.evidence = Evidence(header["cgroup"], trusted)
         self.selector.register(self.zygote, selectors.EVENT_READ, self._on_zygote)
         self._baseline_fds = len(os.listdir("/proc/self/fd"))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
@@ -51,6 +51,21 @@ class SupportsWear(Protocol):
 
     @property
     def worn(self) -> bool: ...
+
+
+@runtime_checkable
+class SupportsCheck(Protocol):
+    """A provider that is somebody else's. `check` raises ConfigurationError for what no retry mends, such as a wrong
+    key, and ProviderDown for what may pass."""
+
+    async def check(self) -> None: ...
+
+
+@runtime_checkable
+class SupportsCosts(Protocol):
+    """A provider that is paid for: what it made and how long that ran, in whole units, by name."""
+
+    def costs(self) -> Mapping[str, int]: ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -99,9 +99,10 @@ class Stream:
 class Envd(Driver):
     """One box's. Any number of requests at once."""
 
-    def __init__(self, link: GuestLink, tasks: anyio.abc.TaskGroup) -> None:
+    def __init__(self, link: GuestLink, tasks: anyio.abc.TaskGroup, *, root: bool = False) -> None:
+        """`root`: what runs keeps all that the box's own supervisor holds, and is held by the box alone."""
         super().__init__(link)
-        self._tasks = tasks
+        self._tasks, self._root = tasks, root
         self._reader = frames.FrameReader(max_header=1 << 20, max_body=MAX_REPLY)
         self._sending = anyio.Lock()
         self._waiters: dict[int, _Waiter] = {}
@@ -115,7 +116,8 @@ class Envd(Driver):
     async def start(self, limits: Limits) -> None:
         """See `Driver.start`."""
         environment = {"HOME": HOME, "USER": USER, "LOGNAME": USER, "SHELL": "/bin/bash"}
-        run = Run("envd", Program("session", {}, argv=("envd",), env=environment, workdir=HOME), limits=limits)
+        argv = ("envd", "root") if self._root else ("envd",)
+        run = Run("envd", Program("session", {}, argv=argv, env=environment, workdir=HOME), limits=limits)
         await self._link.send_run(run, _RUN_ID, "relay")
         self._tasks.start_soon(self._listen)
         await self.call({"op": "ping"}, within_s=20)

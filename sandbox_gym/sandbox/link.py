@@ -45,9 +45,17 @@ Header = Mapping[str, object]
 class GuestLink:
     """One guest. Not for concurrent use, but for the two pumps of a dialogue."""
 
-    def __init__(self, stream: ByteStream, describe: Callable[[], str]) -> None:
+    def __init__(
+        self,
+        stream: ByteStream,
+        describe: Callable[[], str],
+        *,
+        silence_s: float = SILENCE_S,
+        window: int = WINDOW,
+    ) -> None:
         self._stream = stream
         self._describe = describe
+        self._silence_s, self._window = silence_s, window
         self._reader = frames.FrameReader(max_header=1 << 16, max_body=_OUTCOME_MAX)
         self._blobs: dict[bytes, int] = {}
         self._next_id = 0
@@ -102,9 +110,12 @@ class GuestLink:
         limit_data: bool,
         sessions: bool = False,
         shared_uid: bool = False,
+        guests: bool = False,
+        beat_s: float = BEAT_S,
     ) -> Header:
         """Send the guest and its configuration; its hello. `sessions`: the box will hold one, and needs its driver.
-        `shared_uid`: other boxes run programs as the same users, so that the kernel's count of them says nothing."""
+        `shared_uid`: other boxes run programs as the same users, so that the kernel's count of them says nothing.
+        `guests`: what runs in the box already belongs there, and is no run's."""
         await self.introduce(
             tier=tier,
             cgroup=cgroup,
@@ -113,7 +124,8 @@ class GuestLink:
             limit_data=limit_data,
             sessions=sessions,
             shared_uid=shared_uid,
-            beat_s=BEAT_S,
+            guests=guests,
+            beat_s=beat_s,
         )
         self._beats = True
         return await self.hello()
@@ -128,6 +140,7 @@ class GuestLink:
         limit_data: bool,
         sessions: bool = False,
         shared_uid: bool = False,
+        guests: bool = False,
         beat_s: float = 0.0,
     ) -> None:
         """Send the guest and its configuration: what each folder and cap is in this box."""
@@ -146,6 +159,7 @@ class GuestLink:
                 "limit_data": limit_data,
                 "sessions": sessions,
                 "shared_uid": shared_uid,
+                "guests": guests,
                 "beat_s": beat_s,
             }
         )
@@ -162,7 +176,7 @@ class GuestLink:
         deadline = time.monotonic() + within_s
         while True:
             left = deadline - time.monotonic()
-            patience = SILENCE_S if self._beats else left
+            patience = self._silence_s if self._beats else left
             started = time.monotonic()
             with anyio.move_on_after(min(max(left, 0.1), patience)) as silence:
                 header, body = await self.receive(left + 1)
@@ -187,7 +201,7 @@ class GuestLink:
             with anyio.fail_after(BUSY_SILENCE_S if busy else LAG_S):
                 await self._hear()
         except TimeoutError:
-            raise self.lost(f"sent no heartbeat for {SILENCE_S:g} s") from None
+            raise self.lost(f"sent no heartbeat for {self._silence_s:g} s") from None
 
     async def _hear(self) -> None:
         """Take in what has come, until there is a whole frame; it stays in the reader."""
@@ -253,7 +267,7 @@ class GuestLink:
     async def _running(self, runs: Sequence[Run]) -> AsyncIterator[AsyncIterator[Outcome]]:
         first = self._next_id
         self._next_id += len(runs)
-        slots = anyio.Semaphore(WINDOW)
+        slots = anyio.Semaphore(self._window)
         stopping = False
         received = sent = 0
 

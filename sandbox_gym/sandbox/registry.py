@@ -31,13 +31,31 @@ def _docker(settings: Settings) -> Provider:
     )
 
 
+def _e2b(settings: Settings) -> Provider:
+    from sandbox_gym.sandbox.e2b import E2bProvider
+    from sandbox_gym.sandbox.e2b_limits import E2bOptions
+
+    options = E2bOptions(
+        api_key=settings.e2b_api_key,
+        domain=settings.e2b_domain,
+        api_url=settings.e2b_api_url,
+        templates=settings.e2b_templates,
+        max_sandboxes=settings.e2b_max_sandboxes,
+        creates_per_s=settings.e2b_creates_per_s,
+        timeout_s=settings.e2b_timeout_s,
+        lifetime_s=min(settings.e2b_lifetime_s, settings.box_lifetime_s),
+        isolation=settings.e2b_isolation,
+    )
+    return E2bProvider(options, state_dir=settings.state_dir)
+
+
 def _fake(settings: Settings) -> Provider:
     from sandbox_gym.sandbox.fake import FakeProvider
 
     return FakeProvider()
 
 
-_MAKERS: Mapping[str, Callable[[Settings], Provider]] = {"local": _local, "docker": _docker, "fake": _fake}
+_MAKERS: Mapping[str, Callable[[Settings], Provider]] = {"local": _local, "docker": _docker, "e2b": _e2b, "fake": _fake}
 PROVIDERS = tuple(_MAKERS)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 import pytest
@@ -12,14 +12,19 @@ from sandbox_gym.config import Settings
 from sandbox_gym.contract import Answer, Verdict
 from sandbox_gym.engine import Engine, open_engine
 from sandbox_gym.verifiers.coding import CodingVerifier, parse_task
+from tests.e2b.servers import PoolServer
 
 pytestmark = pytest.mark.anyio
 FOLDERS = sorted(path.parent for path in Path(__file__).parent.glob("*/row.json"))
 
 
-@pytest.fixture(params=["local", "docker"])
-async def engine(request: pytest.FixtureRequest) -> AsyncIterator[Engine]:
-    async with open_engine(Settings(provider=request.param, boxes=2)) as opened:
+@pytest.fixture(params=["local", "docker", "e2b-on-local"])
+async def engine(request: pytest.FixtureRequest, pools: Callable[[str], PoolServer]) -> AsyncIterator[Engine]:
+    given: dict[str, object] = {"provider": request.param, "boxes": 2}
+    if request.param == "e2b-on-local":
+        url = pools("local").url
+        given |= {"provider": "e2b", "e2b_api_url": url, "e2b_api_key": "any", "e2b_creates_per_s": 100}
+    async with open_engine(Settings.model_validate(given)) as opened:
         yield opened
 
 

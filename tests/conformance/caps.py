@@ -1,7 +1,7 @@
 """Every cell of docs/caps.md as a program that runs into one cap. A cell that a provider calls unenforced must be so.
 
 `python -m tests.conformance.caps PROVIDER` runs one column and prints it as JSON: it needs no pytest, so that it also
-runs as another user and in a container. PROVIDER: local, local-rlimits, local-auto, docker.
+runs as another user and in a container. PROVIDER: local, local-rlimits, local-auto, docker, or a pool's URL for e2b.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ from sandbox_gym.limits import MIB, Limits
 from sandbox_gym.sandbox.api import Box
 from sandbox_gym.sandbox.caps import Cap, CapRow
 from sandbox_gym.sandbox.docker import DockerProvider
+from sandbox_gym.sandbox.e2b import E2bProvider
+from sandbox_gym.sandbox.e2b_limits import E2bOptions
 from sandbox_gym.sandbox.local import LocalProvider
 from sandbox_gym.sandbox.local.provider import GUEST_BYTES, LocalBox
 
@@ -210,7 +212,9 @@ CELLS: dict[Cap, Cell] = {
 }
 
 
-def provider_named(name: str) -> LocalProvider | DockerProvider:
+def provider_named(name: str) -> LocalProvider | DockerProvider | E2bProvider:
+    if name.startswith("http"):
+        return E2bProvider(E2bOptions(api_key="any", api_url=name, creates_per_s=100))
     if name == "docker":
         return DockerProvider()
     return LocalProvider(cgroup="require" if name == "local" else "never" if name == "local-rlimits" else "auto")

@@ -9,11 +9,13 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from functools import cache
 
 import pytest
 
 from sandbox_gym.sandbox.caps import Cap
+from tests.e2b.servers import PoolServer
 from tests.in_compose import REPOSITORY, in_compose
 
 CELLS = "tests.conformance.caps"
@@ -48,6 +50,18 @@ def test_cap(name: str, cap: Cap) -> None:
     assert (cell["scope"] == "none") == ((name, cap) in NOT_ENFORCED), cell
     if cap is Cap.MEMORY:
         assert cell["scope"] == ("process" if name in PER_PROCESS else "box")
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("beneath", ["local", "docker"])
+def test_caps_of_e2b_over_a_pool(pools: Callable[[str], PoolServer], beneath: str) -> None:
+    """The column of the e2b provider, whose pool the test session has."""
+    command = [sys.executable, "-m", CELLS, pools(beneath).url]
+    done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, timeout=240)
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-4000:]
+    cells = json.loads(done.stdout)
+    assert {name: cell["wrong"] for name, cell in cells.items()} == {cap.value: "" for cap in Cap}
+    assert [name for name, cell in cells.items() if cell["scope"] == "none"] == [Cap.CPU_SHARE.value]
 
 
 def test_no_local_box_inside_compose() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 
 import anyio
 import pytest
@@ -13,11 +13,12 @@ import pytest
 from sandbox_gym.contract import Outcome, Query, Service, Status
 from sandbox_gym.errors import BoxLost, PoolFull, ProviderDown, ToolchainMissing
 from sandbox_gym.limits import MIB, Limits
-from sandbox_gym.sandbox.docker import DockerProvider
 from sandbox_gym.sandbox.fake import FakeProvider
 from sandbox_gym.sandbox.local import LocalProvider
 from sandbox_gym.sandbox.local.provider import LocalBox
 from sandbox_gym.sandbox.services import Services, serving
+from tests.conftest import make_real
+from tests.e2b.servers import PoolServer
 
 pytestmark = pytest.mark.anyio
 SOURCE = b"""
@@ -53,9 +54,9 @@ LIMITS = Limits(cpu_time_s=0.5, wall_time_s=60.0)
 SHORT = Limits(cpu_time_s=0.5, wall_time_s=1.0)
 
 
-@pytest.fixture(params=["local", "docker"])
-async def services(request: pytest.FixtureRequest) -> AsyncIterator[Services]:
-    provider = LocalProvider() if request.param == "local" else DockerProvider()
+@pytest.fixture(params=["local", "docker", "e2b-on-local"])
+async def services(request: pytest.FixtureRequest, pools: Callable[[str], PoolServer]) -> AsyncIterator[Services]:
+    provider = make_real(request.param, pools)
     async with serving(provider, workers=2, queue_size=50) as opened:
         yield opened
     await provider.aclose()

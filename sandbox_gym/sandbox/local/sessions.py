@@ -81,10 +81,11 @@ class LocalSessions:
         *,
         warm: int = 2,
         home: str = "",
+        image: str = "python",
         driver: Callable[[GuestLink], Driver] = Driver,
     ) -> None:
         """`home`: where a session's folder is shown, as its user's home; `driver`: the host's end of it."""
-        self._provider, self._limits, self._warm = provider, limits, warm
+        self._provider, self._limits, self._warm, self._image = provider, limits, warm, image
         self._home, self.work, self.driver = home, home or WORK, driver
         root.mkdir(parents=True, exist_ok=True)
         self._lock = own(root)
@@ -118,7 +119,7 @@ class LocalSessions:
         name = f"s{self._numbers}"
         slot = await self.in_thread(lambda: self._trees.slot(name))
         try:
-            room = await self._provider.start("python", work=slot, home=self._home, network=network)
+            room = await self._provider.start(self._image, work=slot, home=self._home, network=network)
             return _Room(room, slot)
         except BaseException:
             with anyio.CancelScope(shield=True):

@@ -32,6 +32,8 @@ class Tenant:
     """On average; twice as many may come at once."""
     max_timeout_s: int = 86_400
     """The longest that a sandbox lives after it was asked for or extended."""
+    root: bool = False
+    """May have sandboxes whose commands run as the box's root: templates `<image>:root`."""
 
 
 @dataclass(slots=True)
@@ -46,7 +48,7 @@ class Accounts:
     def __init__(self, keys: Mapping[str, Tenant]) -> None:
         self._digests = [(hashlib.sha256(key.encode()).digest(), tenant) for key, tenant in keys.items()]
         self._buckets: dict[str, _Bucket] = {}
-        self._anyone = Tenant("anyone", sandboxes=1000, held=20_000, snapshots=20_000, creates_per_s=1000.0)
+        self._anyone = Tenant("anyone", sandboxes=1000, held=20_000, snapshots=20_000, creates_per_s=1000.0, root=True)
 
     @property
     def open(self) -> bool:
@@ -101,7 +103,7 @@ def load_accounts(path: Path | None, token: str) -> Accounts:
     """
     keys: dict[str, Tenant] = {}
     if token:
-        keys[token] = Tenant("default", sandboxes=1000, held=20_000, snapshots=20_000, creates_per_s=100.0)
+        keys[token] = Tenant("default", sandboxes=1000, held=20_000, snapshots=20_000, creates_per_s=100.0, root=True)
     if path is not None:
         keys.update(_read(path))
     return Accounts(keys)
@@ -136,6 +138,10 @@ def _tenant(path: Path, name: str, fields: object) -> tuple[Tenant, Sequence[str
     for field_name, value in rest.items():
         if field_name == "name" or field_name not in Tenant.__dataclass_fields__:
             raise ConfigurationError(f"{where}: no field {field_name!r}")
+        if field_name == "root":
+            if not isinstance(value, bool):
+                raise ConfigurationError(f"{where}: root is true or false")
+            continue
         if isinstance(value, bool) or not isinstance(value, int | float) or not value > 0:
             raise ConfigurationError(f"{where}: {field_name} is a number over 0")
     return Tenant(name, **rest), keys

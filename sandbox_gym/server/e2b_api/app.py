@@ -135,7 +135,7 @@ class PoolApp:
             return await answer_files(request, sandbox, work)
         try:
             check_token(request, sandbox)
-            user_of(request)
+            user_of(request, sandbox)
         except Fault as fault:
             return unary_error(fault)
         service, _, method = path.strip("/").partition("/")

@@ -20,6 +20,10 @@ from sandbox_gym.sandbox.snapshots import SessionBox, SessionProvider, SupportsP
 
 ALIASES: Final = {"": "python", "base": "python", "code-interpreter-v1": "python", "code-interpreter": "python"}
 """E2B's own templates, by the image that stands for them."""
+LOCAL_IMAGES: Final = ("python", "polyglot")
+"""What a machine itself is, whatever compilers it has; beside those that bring packages."""
+ROOT: Final = ":root"
+"""Ends the template of a sandbox whose commands run as the box's root, for a guest of our own inside it."""
 _NAME: Final = re.compile(r"[a-z0-9][a-z0-9._-]{0,60}")
 
 
@@ -44,7 +48,7 @@ class Machines:
         self.limits = pool_limits(settings)
         self.budget_bytes = settings.snapshot_disk_mb * MIB
         self._warm = warm
-        self._ready: list[Opened] = []
+        self._ready: dict[str, list[Opened]] = {"python": []}
         folder.mkdir(parents=True, exist_ok=True)
         self._openers: dict[str, SessionProvider] = {}
         self._opener("python")
@@ -54,20 +58,23 @@ class Machines:
         """What a sandbox's files may take."""
         return self.limits.scratch_bytes
 
-    def _driver(self, link: GuestLink) -> Envd:
-        return Envd(link, self._tasks)
-
     def _opener(self, image: str) -> SessionProvider:
+        root = image.endswith(ROOT)
+        folder = self._folder if image == "python" else self._folder / image.replace(":", "-")
+
+        def driver(link: GuestLink) -> Envd:
+            return Envd(link, self._tasks, root=root)
+
         if self._provider.name == "local":
             from sandbox_gym.sandbox.local import LocalProvider
             from sandbox_gym.sandbox.local.sessions import LocalSessions
 
             assert isinstance(self._provider, LocalProvider)
-            if "python" not in self._openers:
-                self._openers["python"] = LocalSessions(
-                    self._provider, self._folder, self.limits, home=HOME, driver=self._driver
+            if image not in self._openers:
+                self._openers[image] = LocalSessions(
+                    self._provider, folder, self.limits, home=HOME, image=image.removesuffix(ROOT), driver=driver
                 )
-            return self._openers["python"]
+            return self._openers[image]
         if self._provider.name == "docker":
             from sandbox_gym.sandbox.docker import DockerProvider
             from sandbox_gym.sandbox.docker_sessions import DockerSessions
@@ -75,16 +82,21 @@ class Machines:
             assert isinstance(self._provider, DockerProvider)
             if image not in self._openers:
                 self._openers[image] = DockerSessions(
-                    self._provider, self._folder / "globals", image=image, driver=self._driver
+                    self._provider, folder / "globals", image=image.removesuffix(ROOT), driver=driver
                 )
             return self._openers[image]
         raise ConfigurationError(f"provider {self._provider.name!r} holds no sandboxes; use local or docker")
 
     async def image(self, template: str) -> str | None:
-        """The image that a template's name stands for; None where there is none."""
+        """The image that a template's name stands for, with ROOT where that does; None where there is none."""
+        if template.endswith(ROOT):
+            name = await self.image(template.removesuffix(ROOT))
+            return f"{name}{ROOT}" if name else None
         name = ALIASES.get(template, template)
         if self._provider.name == "local":
-            return name if name == "python" else None
+            from sandbox_gym.sandbox.local.sites import PACKAGES
+
+            return name if name in (*LOCAL_IMAGES, *PACKAGES) else None
         if name == "python" or not _NAME.fullmatch(name):
             return name if name == "python" else None
         from sandbox_gym.sandbox.docker import DockerProvider
@@ -96,8 +108,10 @@ class Machines:
 
     async def open(self, image: str, snapshot_id: str | None = None) -> Opened:
         """A new box, or one that goes on from a snapshot. Raises NoSuchSnapshot, ProviderDown."""
-        while image == "python" and snapshot_id is None and self._ready:
-            box, envd = self._ready.pop(0)
+        if image == f"python{ROOT}":
+            self._ready.setdefault(image, [])  # kept ready from now on
+        while snapshot_id is None and self._ready.get(image):
+            box, envd = self._ready[image].pop(0)
             if not envd.ended.is_set() and not getattr(box, "worn", False):
                 return box, envd
             await box.aclose()
@@ -111,8 +125,9 @@ class Machines:
 
     async def prepare(self) -> None:
         """Have as many boxes ready as are kept. Raises ProviderDown."""
-        while len(self._ready) < self._warm:
-            self._ready.append(await self._open("python", None))
+        for image, ready in list(self._ready.items()):
+            while len(ready) < self._warm:
+                ready.append(await self._open(image, None))
         opener = self._opener("python")
         if isinstance(opener, SupportsPreparing):  # those that go on from a snapshot
             await opener.prepare()
@@ -128,8 +143,9 @@ class Machines:
         return await self._opener("python").collect(budget_bytes=self.budget_bytes, pinned=pinned)
 
     async def aclose(self) -> None:
-        while self._ready:
-            await self._ready.pop()[0].aclose()
+        for ready in self._ready.values():
+            while ready:
+                await ready.pop()[0].aclose()
         for opener in self._openers.values():
             await opener.aclose()
 

@@ -15,7 +15,7 @@ from sandbox_gym.limits import Limits
 from sandbox_gym.server.e2b_api.accounts import Tenant
 from sandbox_gym.server.e2b_api.faults import Fault
 from sandbox_gym.server.e2b_api.jobs import Work, real
-from sandbox_gym.server.e2b_api.machines import Machine
+from sandbox_gym.server.e2b_api.machines import ROOT, Machine
 from sandbox_gym.server.e2b_api.records import Kept
 
 MAX_SAMPLES: Final = 720
@@ -49,6 +49,11 @@ class Sandbox:
     @property
     def sandbox_id(self) -> str:
         return self.kept.sandbox_id
+
+    @property
+    def root(self) -> bool:
+        """Whether its commands run as the box's root."""
+        return self.kept.image.endswith(ROOT)
 
     @property
     def running(self) -> bool:

@@ -22,7 +22,7 @@ from sandbox_gym.server.e2b_api.accounts import Accounts, Tenant, new_id
 from sandbox_gym.server.e2b_api.faults import Fault, sandbox_not_found
 from sandbox_gym.server.e2b_api.images import Images
 from sandbox_gym.server.e2b_api.jobs import Work
-from sandbox_gym.server.e2b_api.machines import Machines
+from sandbox_gym.server.e2b_api.machines import ROOT, Machines
 from sandbox_gym.server.e2b_api.places import Places
 from sandbox_gym.server.e2b_api.records import Image, Kept, Records
 from sandbox_gym.server.e2b_api.sandbox import Sandbox, Wish, check_timeout, measure
@@ -82,6 +82,8 @@ class Sandboxes:
         image = source.image if source else await self.machines.image(wish.template)
         if image is None:
             raise Fault(404, f"template {wish.template[:80]!r} not found")
+        if image.endswith(ROOT) and not tenant.root:
+            raise Fault(403, "templates that end in :root are for tenants with `root = true` in the pool's keys")
         self._count_create(tenant)
         sandbox = self._new(tenant, wish, image)
         snapshot_id = source.snapshot_id if source else None
@@ -161,6 +163,7 @@ class Sandboxes:
                 raise sandbox_not_found(sandbox.sandbox_id)
             if sandbox.box is None or sandbox.work is None:
                 raise Fault(409, f"Sandbox {sandbox.sandbox_id} is already paused")
+            _may_be_kept(sandbox)
             await self._have_disk()
             with anyio.CancelScope(shield=True):
                 await sandbox.work.envd.call({"op": "quit_all"})
@@ -225,6 +228,7 @@ class Sandboxes:
         """A snapshot of a running sandbox, whose processes stand still meanwhile."""
         assert sandbox.work is not None
         assert sandbox.box is not None
+        _may_be_kept(sandbox)
         await self._have_disk()
         with anyio.CancelScope(shield=True):
             held, _ = await sandbox.work.envd.call({"op": "hold", "on": True})
@@ -364,6 +368,12 @@ class Sandboxes:
                     self._sandboxes.pop(sandbox.sandbox_id, None)
                     tasks.start_soon(self._stop, sandbox)
             await self.machines.aclose()
+
+
+def _may_be_kept(sandbox: Sandbox) -> None:
+    """Raises Fault 400 for one whose files may be its root's work: nobody goes on from those."""
+    if sandbox.root:
+        raise Fault(400, f"Sandbox {sandbox.sandbox_id} is of a template that ends in :root; those are not kept")
 
 
 @asynccontextmanager

@@ -1,0 +1,182 @@
+"""Starts a guest inside a sandbox that is somebody else's, such as E2B's, as its root; carries the guest's channel.
+
+Run as `python3 -I -c SOURCE`. First word on standard output: one line of JSON, `{"tier", "dirs", "isolation"}` or
+`{"error"}`. Then standard input is the guest's channel in, as bytes, and standard output its channel out, as lines of
+base64: what carries output there may take it for text. Imports nothing of the guest: that comes over the channel.
+"""
+
+import base64
+import ctypes
+import json
+import os
+import selectors
+import signal
+import socket
+import struct
+
+NEWNS, NEWIPC, NEWUSER, NEWPID, NEWNET = 0x00020000, 0x08000000, 0x10000000, 0x20000000, 0x40000000
+NOSUID_NODEV, NOEXEC, RDONLY, REMOUNT_BIND, REC, SLAVE = 6, 8, 1, 32 | 4096, 16384, 1 << 19
+CAP_SETUID, CAP_SYS_ADMIN = 1 << 7, 1 << 21
+PR_SET_PDEATHSIG, PR_SET_DUMPABLE = 1, 4
+PIECE = 1 << 18
+WRITABLE = ("/tmp", "/var/tmp", "/dev/shm")
+CLOSED = ("/dev/mqueue", "/run/lock", "/var/lock")
+"""Folders where any user may write in most images: those that programs use, and those that none needs."""
+
+libc = ctypes.CDLL(None, use_errno=True)
+
+
+def check(result, what):
+    if result < 0:
+        code = ctypes.get_errno()
+        raise OSError(code, "%s: %s" % (what, os.strerror(code)))
+
+
+def unshare(flags):
+    check(libc.unshare(flags), "unshare")
+
+
+def mount(kind, target, flags, data=None):
+    check(libc.mount(kind, target.encode(), kind, ctypes.c_ulong(flags), data), "mount %s" % target)
+
+
+def capabilities():
+    with open("/proc/self/status") as file:
+        return next(int(line.split()[1], 16) for line in file if line.startswith("CapEff"))
+
+
+def enter():
+    """Leave what the sandbox shares with us as far as it lets us; (tier, whether a fork makes a PID namespace)."""
+    held = capabilities()
+    if os.getuid() == 0 and held & CAP_SETUID:
+        if held & CAP_SYS_ADMIN:
+            unshare(NEWNS | NEWPID | NEWIPC | NEWNET)
+            check(libc.mount(None, b"/", None, ctypes.c_ulong(REC | SLAVE), None), "mount /")
+            return "uid", True
+        return "uid", False
+    if not os.path.isdir("/scratch"):
+        raise OSError(1, "neither root nor in a sandbox of sandbox-gym: commands must run as root")
+    uid, gid = os.getuid(), os.getgid()
+    unshare(NEWUSER)
+    for name, text in (("setgroups", "deny"), ("uid_map", "%d %d 1" % (uid, uid)), ("gid_map", "%d %d 1" % (gid, gid))):
+        with open("/proc/self/" + name, "w") as file:
+            file.write(text)
+    unshare(NEWNS | NEWPID | NEWIPC | NEWNET)
+    return "namespaces", True
+
+
+def furnish(tier, own_pids):
+    """In the guest's own process: a /proc of its own, and nothing of the sandbox that a program could write to or find.
+    The folders that the guest empties after each run."""
+    if tier == "namespaces":
+        mount(b"proc", "/proc", NOSUID_NODEV | NOEXEC)
+        mount(b"tmpfs", os.environ.get("HOME", "/home/user"), NOSUID_NODEV | RDONLY, b"size=4k,nr_inodes=2")
+        return []
+    folders = ["/scratch"] + [path for path in WRITABLE if os.path.isdir(path)]
+    for path in CLOSED:
+        if os.path.isdir(path):
+            os.chmod(path, 0o755)
+    if own_pids:
+        mount(b"proc", "/proc", NOSUID_NODEV | NOEXEC)
+        if not os.path.isdir("/scratch"):
+            os.mkdir("/scratch", 0o755)
+        for path in folders:
+            mode = b"755" if path == "/scratch" else b"1777"
+            mount(b"tmpfs", path, NOSUID_NODEV, b"size=134217728,nr_inodes=16384,mode=" + mode)
+        check(libc.mount(None, b"/", None, ctypes.c_ulong(REMOUNT_BIND | RDONLY), None), "remount /")
+    return folders
+
+
+def guest(channel, telling):
+    """Read a guest's source and become it; its words go over the channel. Never returns."""
+
+    def read(size):
+        data = b""
+        while len(data) < size:
+            piece = os.read(channel, size - len(data))
+            if not piece:
+                os._exit(1)
+            data += piece
+        return data
+
+    os.close(telling)
+    source = read(struct.unpack(">I", read(4))[0])
+    exec(compile(source, "<guest>", "exec"), {"I": channel, "O": channel})
+
+
+def become_guest(tier, own_pids, channel, telling):
+    try:
+        check(libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL), "prctl")
+        check(libc.prctl(PR_SET_DUMPABLE, 0), "prctl")
+        os.setsid()
+        quiet = os.open("/dev/null", os.O_RDWR)
+        for fd in (0, 1, 2):
+            os.dup2(quiet, fd)
+        os.chdir("/")
+        dirs = furnish(tier, own_pids)
+        isolation = os.environ.get("SANDBOX_GYM_ISOLATION", "")
+        os.environ.clear()
+        os.write(telling, json.dumps({"tier": tier, "dirs": dirs, "isolation": isolation}).encode() + b"\n")
+        guest(channel, telling)
+    except OSError as error:
+        os.write(telling, json.dumps({"error": str(error)[:500]}).encode() + b"\n")
+    finally:
+        os._exit(1)
+
+
+def write_all(fd, data):
+    view = memoryview(data)
+    while view:
+        view = view[os.write(fd, view) :]
+
+
+def carry(channel):
+    """Until either end closes: input to the guest as it comes, its words out in base64."""
+    selector = selectors.DefaultSelector()
+    selector.register(0, selectors.EVENT_READ)
+    selector.register(channel, selectors.EVENT_READ)
+    waiting = bytearray()
+    while True:
+        for key, events in selector.select():
+            if key.fileobj == 0:
+                data = os.read(0, PIECE)
+                if not data:
+                    return
+                waiting += data
+            elif events & selectors.EVENT_READ:
+                data = channel.recv(PIECE)
+                if not data:
+                    return
+                write_all(1, base64.b64encode(data) + b"\n")
+        while waiting:
+            try:
+                del waiting[: channel.send(memoryview(waiting)[:PIECE])]
+            except BlockingIOError:
+                break
+        selector.modify(channel, selectors.EVENT_READ | (selectors.EVENT_WRITE if waiting else 0))
+        full = len(waiting) > 4 * PIECE  # the guest takes no more for now: neither do we
+        if full == (0 in selector.get_map()):
+            selector.unregister(0) if full else selector.register(0, selectors.EVENT_READ)
+
+
+def main():
+    try:
+        tier, own_pids = enter()
+    except OSError as error:
+        write_all(1, json.dumps({"error": str(error)[:500]}).encode() + b"\n")
+        return
+    mine, its = socket.socketpair()
+    told, telling = os.pipe()
+    if os.fork() == 0:
+        os.close(told)
+        mine.close()
+        become_guest(tier, own_pids, its.detach(), telling)
+    os.close(telling)
+    its.close()
+    mine.setblocking(False)
+    with os.fdopen(told, "rb") as file:
+        write_all(1, file.read())  # ends when the guest has been found willing or is gone
+    carry(mine)
+
+
+main()

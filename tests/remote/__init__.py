@@ -1,0 +1,1 @@
+"""Provider e2b against a pool of our own: verdicts, faults, orphans, costs."""
