@@ -37,6 +37,8 @@ tools: # what boxes and images are made with
 	if [ -n "$$missing" ]; then $(APT) update -q && $(APT) install -qy --no-install-recommends $$missing; fi
 
 test-deps: venv tools
+	@$(BIN)/python -c 'from importlib.metadata import version; version("swebench")' 2>/dev/null || \
+	  $(BIN)/pip install -q --disable-pip-version-check --no-deps swebench==5.0.2
 	@PYTHON=$(BIN)/python tests/with-docker.sh images/build.sh base python polyglot math swe
 
 images: tools ## build sandbox-gym/base, /python, /polyglot, /math, /swe and /server

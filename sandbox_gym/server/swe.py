@@ -13,7 +13,7 @@ from typing import Final
 from pydantic import BaseModel
 
 from sandbox_gym.config import Settings
-from sandbox_gym.contract import Answer, Outcome, State
+from sandbox_gym.contract import Answer, State
 from sandbox_gym.engine import ANYONE, Caller
 from sandbox_gym.errors import BoxLost, ProviderDown, RequestError
 from sandbox_gym.limits import MIB
@@ -26,9 +26,11 @@ from sandbox_gym.server.swe_arguments import ARGUMENTS
 from sandbox_gym.server.swe_tools import SweTools
 from sandbox_gym.server.wire import Document, VerifyFields, VerifyRequest, verdict_document
 from sandbox_gym.swe.instances import Instance, Instances
+from sandbox_gym.swe.logs import log_parsers, parser_of
 from sandbox_gym.swe.recipes import REPOSITORY
 from sandbox_gym.verifiers.swe import (
     COSTLY,
+    R2E_PARSER,
     Place,
     SweJob,
     SweLimits,
@@ -36,9 +38,11 @@ from sandbox_gym.verifiers.swe import (
     SweVerifier,
     extract_patch,
     flakes,
+    log_command,
     normalised,
     parse_task,
     statuses,
+    tests_outcome,
 )
 
 SHOWN_OUTPUT: Final = 20_000
@@ -156,21 +160,24 @@ class SweResources:
         return await self._judged(engine, await self.job(engine, request.body), Answer(patch), caller)
 
     def task(self, row: Document) -> SweTask:
-        """Raises RequestError."""
+        """Raises RequestError, and ToolchainMissing for a row whose log nothing here can read."""
         task = parse_task(row, limits=self._limits)
         if task.runner == "log":
-            remedy = "give rows whose tests pytest or unittest runs; logs are graded by verifiers.swe alone"
-            raise RequestError("runner", "is 'log': this server does not parse logs", remedy)
+            log_command(task)
+            parser_of(task)
         return task
 
     async def job(self, engine: JudgingEngine, row: Document) -> SweJob:
         """A row at its place, which is built unless it is there. Raises RequestError and Unavailable."""
         task = self.task(row)
+        parser = parser_of(task) if task.runner == "log" else ""
         return SweJob(
             task,
             await self._place(engine, task),
             restore_config=self._restore_config,
             fail_on_tamper=self._fail_on_tamper,
+            log_parser=parser,
+            log_parser_sources=log_parsers().sources if parser and parser != R2E_PARSER else {},
         )
 
     async def _judged(self, engine: JudgingEngine, job: SweJob, answer: Answer, caller: Caller) -> SweFields:
@@ -251,5 +258,5 @@ def _visible_tests(task: SweTask) -> str:
 
 
 def _tail(state: State | None) -> str | None:
-    outcome = state.outcomes[0] if state is not None and state.outcomes else None
-    return outcome.stdout[-SHOWN_OUTPUT:].decode("utf-8", "replace") if isinstance(outcome, Outcome) else None
+    outcome = tests_outcome(state)
+    return outcome.stdout[-SHOWN_OUTPUT:].decode("utf-8", "replace") if outcome is not None else None

@@ -163,3 +163,33 @@ def test_a_recipe_that_fails_is_no_verdict(client: httpx.Client, row: dict[str, 
     reply = client.post("/verify", json=asked)
     assert (reply.status_code, reply.json()["failure_kind"]) == (503, "swe:instance_failed")
     assert "no luck" in reply.json()["failure_reason"]
+
+
+LOG = {
+    "runner": "log",
+    "log_parser": "parse_log_pytest",
+    "test_command": "python -m pytest -rA -q -p no:cacheprovider tests/test_issue.py test_inflection.py",
+}
+
+
+def test_a_row_that_its_log_tells_of(client: httpx.Client, row: dict[str, object]) -> None:
+    """swebench's parser reads the log in a box of its own; what it can't be asked for is said before anything runs."""
+    client.cookies.clear()
+    told = {**row, **LOG}
+    found = verify(client, told, model_patch=row["patch"])
+    assert (found["reward"], found["resolved"], found["fail_to_pass_score"]) == (1.0, True, 1.0), found
+    wrong = str(row["patch"]).replace("+    if number % 100 in", "+    if number % 10 in")
+    found = verify(client, told, model_patch=wrong)
+    assert (found["reward"], found["evaluation_completed"], found["fail_to_pass_score"]) == (0.0, True, 0.0)
+    silent = verify(client, {**told, "test_command": "true"}, model_patch=row["patch"])
+    assert (silent["reward"], silent["failure_reason"]) == (0.0, "no test ran")
+    lying = "python -m pytest -rA -q -p no:cacheprovider tests/test_issue.py test_inflection.py; exit 3"
+    assert "exited with 3" in str(
+        verify(client, {**told, "test_command": lying}, model_patch=row["patch"])["failure_reason"]
+    )
+    for change, field in (
+        ({"log_parser": "parse_log_nothing"}, "row.log_parser"),
+        ({"test_command": ""}, "row.test_command"),
+    ):
+        reply = client.post("/verify", json={**told, **change, "response": {"output": []}})
+        assert (reply.status_code, reply.json()["error"]["field"]) == (422, field)

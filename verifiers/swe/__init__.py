@@ -7,15 +7,17 @@ from sandbox_gym.verifiers.swe.commands import SCRUBBED, RunCommand, RunOptions,
 from sandbox_gym.verifiers.swe.diff import FileChange, PatchReading, read_patch
 from sandbox_gym.verifiers.swe.extract import ExtractedPatch, extract_patch, normalised
 from sandbox_gym.verifiers.swe.grading import CaseGrade, Grade, Resolution, Share, grade, to_rerun, weak_spots
+from sandbox_gym.verifiers.swe.logs import R2E_PARSER, log_command
 from sandbox_gym.verifiers.swe.paths import pytest_settings_differ
 from sandbox_gym.verifiers.swe.report import verdict_of
 from sandbox_gym.verifiers.swe.restore import COSTLY, SIGNS, RestorePlan, hook_signs, restore_plan
 from sandbox_gym.verifiers.swe.rows import parse_task
 from sandbox_gym.verifiers.swe.task import CaseStatus, Recipe, SweLimits, SweTask
-from sandbox_gym.verifiers.swe.verifier import Place, SweJob, SweVerifier, flakes, statuses
+from sandbox_gym.verifiers.swe.verifier import Place, SweJob, SweVerifier, flakes, statuses, tests_outcome
 
 __all__ = [
     "COSTLY",
+    "R2E_PARSER",
     "SCRUBBED",
     "SIGNS",
     "CaseGrade",
@@ -42,6 +44,7 @@ __all__ = [
     "flakes",
     "grade",
     "hook_signs",
+    "log_command",
     "normalised",
     "parse_task",
     "pytest_settings_differ",
@@ -51,6 +54,7 @@ __all__ = [
     "run_command",
     "script_sources",
     "statuses",
+    "tests_outcome",
     "to_rerun",
     "verdict_of",
     "weak_spots",

@@ -188,7 +188,7 @@ def _test_command(row: Mapping[str, object], family: Family, root: str) -> str:
     """A command, or SWE-rebench's list of them."""
     environment = row.get("environment")
     places = [(row, "test_command", root), (row, "test_cmd", root)]
-    places += [(_install_config(row), "test_cmd", f"{root}.install_config")]
+    places += [(_install_config(row), "test_cmd", f"{root}.install_config"), (row, "eval_script", root)]
     if isinstance(environment, Mapping):
         places.append((environment, "test_command", f"{root}.environment"))
     for where, name, field in places:

@@ -14,6 +14,8 @@ from typing import Final
 
 from sandbox_gym.contract import (
     Answer,
+    Checked,
+    CheckedOutcome,
     Outcome,
     Plan,
     Program,
@@ -29,6 +31,7 @@ from sandbox_gym.verifiers.swe.channel import ChannelReport, read_channel
 from sandbox_gym.verifiers.swe.commands import RunOptions, as_row_ids, run_command, script_sources
 from sandbox_gym.verifiers.swe.diff import PatchReading, read_patch
 from sandbox_gym.verifiers.swe.grading import Grade, grade, to_rerun
+from sandbox_gym.verifiers.swe.logs import exit_code, log_script, read_log, reader_run
 from sandbox_gym.verifiers.swe.report import verdict_of
 from sandbox_gym.verifiers.swe.restore import RestorePlan, hook_signs, restore_plan
 from sandbox_gym.verifiers.swe.task import CaseStatus, SweTask
@@ -66,6 +69,10 @@ class SweJob:
     run_empty: bool = False
     """Run the tests for an empty patch too, which is not resolved without running any."""
     fail_on_tamper: frozenset[str] = frozenset()
+    log_parser: str = ""
+    """For runner `log`: a name in swebench's registry, or R2E_PARSER."""
+    log_parser_sources: Mapping[str, bytes] = field(default_factory=dict)
+    """The files of swebench that hold it, by path."""
 
 
 class SweVerifier:
@@ -78,13 +85,13 @@ class SweVerifier:
             return Plan(steps=(), image=task.place.image, integrity="in_process")
         place, limits = task.place, task.task.limits
         folder = f"{place.home}/{FOLDER}"
-        options = RunOptions(python=place.python, folder=folder, nonce=nonce(task, data))
-        command = run_command(_placed(task), task.ids or task.task.ids, options)
+        placed, secret = _placed(task), nonce(task, data)
+        argv, stdin, env = _command(placed, task, RunOptions(python=place.python, folder=folder, nonce=secret))
         prepare = {
             "workdir": place.workdir,
             "commit": place.commit,
             "restore": _restored(task, reading).restore,
-            "watch": command.argv,
+            "watch": argv,
         }
         contents = {
             "prepare.json": json.dumps(prepare).encode("ascii"),
@@ -98,12 +105,17 @@ class SweVerifier:
             "exec",
             {f"{FOLDER}/{name}": content for name, content in contents.items()},
             argv=(place.python, "-I", "-S", f"{folder}/prepare.py"),
-            env={"PATH": path, **command.env},
+            env={"PATH": path, **env},
             workdir=place.home,
             captures=True,
         )
-        run = Run("tests", program, stdin=command.stdin, limits=_limits(limits.run_time_s, limits.memory_bytes))
-        return Plan((run,), image=place.image, integrity="in_process")
+        run = Run("tests", program, stdin=stdin, limits=_limits(limits.run_time_s, limits.memory_bytes))
+        if placed.runner != "log":
+            return Plan((run,), image=place.image, integrity="in_process")
+        reader = reader_run(
+            placed, secret, task.log_parser, task.log_parser_sources, home=place.home, python=place.python
+        )
+        return Plan((Checked("tests", run, reader),), image=place.image, integrity="in_process")
 
     def passed(self, task: SweJob, index: int, outcome: StepOutcome) -> bool:
         return True
@@ -114,22 +126,24 @@ class SweVerifier:
         reading = read_patch(data)
         if problem := _refused(data, reading):
             return Verdict(0.0, failure_reason=f"{REFUSED}: {problem}", integrity="in_process", decided_by=REFUSED)
-        outcome = state.outcomes[0] if state.outcomes else None
-        if not isinstance(outcome, Outcome):
+        outcome = tests_outcome(state)
+        if outcome is None:
             return Verdict(0.0, failure_reason=EMPTY, integrity="in_process", decided_by=EMPTY)
         return _judged(task, data, reading, outcome, state)
 
     def report(self, task: SweJob, answer: Answer, state: State | None) -> ChannelReport | None:
         """What came of the tests; none where none were run."""
-        outcome = state.outcomes[0] if state is not None and state.outcomes else None
-        if not isinstance(outcome, Outcome) or outcome.exit_code in (PATCH_FAILED, TESTS_FAILED, RESTORE_FAILED):
+        outcome = tests_outcome(state)
+        if state is None or outcome is None or outcome.exit_code in (PATCH_FAILED, TESTS_FAILED, RESTORE_FAILED):
             return None
-        return read_channel(outcome.channel, nonce(task, patch_bytes(answer.text)))
+        return _report(task, patch_bytes(answer.text), outcome, state)
 
     def grade_of(self, task: SweJob, answer: Answer, state: State | None) -> Grade | None:
         """The grade of one run; none where no test was run."""
-        report = self.report(task, answer, state)
-        return grade(task.task, as_row_ids(task.task, report)) if report is not None else None
+        report, outcome = self.report(task, answer, state), tests_outcome(state)
+        if report is None or outcome is None:
+            return None
+        return grade(task.task, as_row_ids(task.task, report), exit_code=_exit_code(task, outcome))
 
     def rerun(self, task: SweJob, ids: tuple[str, ...], first: Mapping[str, CaseStatus]) -> SweJob:
         """The job of running `ids` once more."""
@@ -142,6 +156,36 @@ class SweVerifier:
             return []
         graded = grade(task.task, task.first, rerun=as_row_ids(task.task, report))
         return [case.test_id for case in graded.cases if case.flaky]
+
+
+def tests_outcome(state: State | None) -> Outcome | None:
+    """The tests' run; None where none were run."""
+    first = state.outcomes[0] if state is not None and state.outcomes else None
+    if isinstance(first, CheckedOutcome):
+        return first.answer
+    return first if isinstance(first, Outcome) else None
+
+
+def _command(task: SweTask, job: SweJob, options: RunOptions) -> tuple[tuple[str, ...], bytes, Mapping[str, str]]:
+    """What starts the tests, its standard input, its environment."""
+    if task.runner == "log":
+        env = {"PYTHONHASHSEED": "0", "TZ": "UTC", "LANG": "C.UTF-8", "PYTHONIOENCODING": "utf-8"}
+        return log_script(task, options.nonce), b"", {**env, **(task.recipe.env if task.recipe else {})}
+    command = run_command(task, job.ids or task.ids, options)
+    return command.argv, command.stdin, command.env
+
+
+def _report(job: SweJob, data: bytes, outcome: Outcome, state: State) -> ChannelReport:
+    """What came of the tests, over the channel or from their log."""
+    first = state.outcomes[0]
+    if isinstance(first, CheckedOutcome):
+        return read_log(first.answer, first.checker)
+    return read_channel(outcome.channel, nonce(job, data))
+
+
+def _exit_code(job: SweJob, outcome: Outcome) -> int | None:
+    """The test command's own, where a log is to be doubted for it."""
+    return exit_code(outcome.channel) if job.task.runner == "log" else None
 
 
 def flakes(job: SweJob, report: ChannelReport) -> tuple[str, ...]:
@@ -205,10 +249,10 @@ def _judged(job: SweJob, data: bytes, reading: PatchReading, outcome: Outcome, s
     if outcome.exit_code in (TESTS_FAILED, RESTORE_FAILED) or outcome.status is Status.START_ERROR:
         shown = (outcome.stdout or outcome.detail.encode())[-400:].decode("utf-8", "replace").strip()
         raise InstanceFailed(f"the tests of {job.task.instance_id} can't be put in place: {shown}")
-    report = read_channel(outcome.channel, nonce(job, data))
+    report = _report(job, data, outcome, state)
     after = as_row_ids(job.task, report)
     rerun = after if job.first else None
-    graded = grade(job.task, job.first or after, rerun=rerun)
+    graded = grade(job.task, job.first or after, rerun=rerun, exit_code=_exit_code(job, outcome))
     signs = {
         **_restored(job, reading).signs,
         **report.signs,

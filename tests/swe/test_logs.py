@@ -1,0 +1,111 @@
+"""Rows whose tests a log tells of: which command, which parser, and what its reading is believed for."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sandbox_gym.contract import Outcome, Status
+from sandbox_gym.errors import RequestError
+from sandbox_gym.swe.logs import log_parsers, parser_of
+from sandbox_gym.verifiers.swe import R2E_PARSER, CaseStatus, SweTask, log_command, parse_task
+from sandbox_gym.verifiers.swe.logs import exit_code, log_script, read_log, reader_run
+
+PATCH = "--- a/tests/admin/tests.py\n+++ b/tests/admin/tests.py\n@@ -1 +1 @@\n-a\n+b\n"
+
+
+def task(**fields: Any) -> SweTask:
+    row = {"instance_id": "django__django-1", "repo": "django/django", "FAIL_TO_PASS": ["test_a (admin.tests.A)"]}
+    return parse_task({**row, "test_patch": PATCH, **fields})
+
+
+def read(parser: str, log: str, folder: Path, **spec: str) -> Any:
+    """What the reader says, as it runs in a box."""
+    run = reader_run(task(**spec), "marker", parser, log_parsers().sources, home=str(folder), python=sys.executable)
+    for name, content in run.program.files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(content)
+    return json.loads(subprocess.run(run.program.argv, input=log.encode(), capture_output=True, check=True).stdout)
+
+
+def test_the_command_is_the_rows_or_swebenchs() -> None:
+    assert log_command(task()).endswith("--parallel 1 admin.tests")
+    assert "bin/test -C --verbose tests/admin/tests.py" in log_command(task(repo="sympy/sympy"))
+    script = "git apply x\n: '>>>>> Start Test Output'\nmake check\n: '>>>>> End Test Output'\ngit checkout y\n"
+    assert log_command(task(eval_script=script)) == "make check"
+    assert log_command(task(install_config={"test_cmd": ["cd src", "make"], "log_parser": "x"})) == "cd src && make"
+    with pytest.raises(RequestError, match="test_command: is missing"):
+        log_command(task(repo="a/b", log_parser="parse_log_jest"))
+
+
+def test_the_parser_is_the_rows_or_its_repositorys() -> None:
+    assert parser_of(task()) == "parse_log_django"
+    assert parser_of(task(log_parser="parse_log_gotest")) == "parse_log_gotest"
+    expected = json.dumps({"test_a": "PASSED"})
+    assert parser_of(parse_task({"docker_image": "a/b:c", "expected_output_json": expected})) == R2E_PARSER
+    with pytest.raises(RequestError, match=r"parse_log_nothing.*parse_log_jest"):
+        parser_of(task(log_parser="parse_log_nothing"))
+    with pytest.raises(RequestError, match="has none for repository 'a/b'"):
+        parser_of(task(repo="a/b"))
+
+
+@pytest.mark.parametrize(
+    ("parser", "log", "statuses"),
+    [
+        ("parse_log_django", "test_a (m.A) ... ok\ntest_b (m.A) ... FAIL\ntest_c (m.A) ... skipped 'x'\n",
+         {"test_a (m.A)": "PASSED", "test_b (m.A)": "FAILED", "test_c (m.A)": "SKIPPED"}),
+        ("parse_log_pytest", "PASSED tests/a.py::test_x\nFAILED tests/a.py::test_y - no\n",
+         {"tests/a.py::test_x": "PASSED", "tests/a.py::test_y": "FAILED"}),
+        ("parse_log_gotest", "--- PASS: TestA (0.00s)\n--- FAIL: TestB (0.00s)\n",
+         {"TestA": "PASSED", "TestB": "FAILED"}),
+        (R2E_PARSER, "==== short test summary info ====\nPASSED a/b.py::C::test_x\nFAILED a/b.py::test_y - no\n",
+         {"C.test_x": "PASSED", "test_y": "FAILED"}),
+    ],
+)  # fmt: skip
+def test_logs_are_read(parser: str, log: str, statuses: dict[str, str], tmp_path: Path) -> None:
+    before = "Checking patch PASSED tests/a.py::test_forged...\n--- PASS: TestForged (0.00s)\n"
+    assert read(parser, f"{before}marker\n{log}", tmp_path) == {"statuses": statuses}
+
+
+def test_a_log_without_its_beginning_and_a_parser_that_fails(tmp_path: Path) -> None:
+    assert "does not begin" in read("parse_log_pytest", "PASSED tests/a.py::test_x\n", tmp_path)["error"]
+    assert read("parse_log_jekyll", "marker\nx\n", tmp_path, instance_id="no-number")["error"]
+
+
+def test_every_parser_of_the_registry_can_be_had(tmp_path: Path) -> None:
+    known = log_parsers()
+    assert len(known.names) > 50
+    assert len(known.by_repository) > 50
+    for name in ("parse_log_cargo", "parse_log_phpunit", "parse_log_maven", "parse_log_vitest"):
+        assert name in known.names
+        assert read(name, "marker\n", tmp_path) == {"statuses": {}}
+
+
+def test_the_script_says_the_commands_own_exit_code(tmp_path: Path) -> None:
+    script = log_script(task(test_command="echo out; echo err >&2; exit 3"), "marker")
+    told = tmp_path / "told"
+    with told.open("wb") as file:
+        ran = subprocess.run(
+            ["/bin/bash", "-c", f'exec 3>&{file.fileno()} "$@"', "x", *script],
+            capture_output=True, pass_fds=[file.fileno()], check=True,
+        )  # fmt: skip
+    assert ran.stdout == b"marker\nout\nerr\n"
+    assert exit_code(told.read_bytes()) == 3
+    assert exit_code(b"exit 0\nexit 1\n") is None
+    assert exit_code(b"") is None
+
+
+def test_what_is_no_reading_passes_nothing() -> None:
+    tests = Outcome(Status.OK)
+    said = Outcome(Status.OK, stdout=json.dumps({"statuses": {"a": "PASSED", "b": "NONSENSE", "c": 3}}).encode())
+    assert read_log(tests, said).statuses() == {"a": CaseStatus.PASSED}
+    for bad in (b"[[" * 10_000, b"[]", b'{"error": "x"}', b'{"statuses": 3}'):
+        report = read_log(tests, Outcome(Status.OK, stdout=bad))
+        assert (report.statuses(), set(report.signs)) == ({}, {"log_unreadable"})
+    assert not read_log(tests, Outcome(Status.CPU_TIME_LIMIT)).statuses()
+    assert read_log(Outcome(Status.WALL_TIME_LIMIT), None).crashes == ("wall_time_limit",)

@@ -1,0 +1,123 @@
+"""Rows whose tests only a log tells of: their command as a script, and the log's reading in a box of its own.
+
+What the candidate's code prints is in the log too, so such verdicts hold only as far as it does not lie; pytest's and
+unittest's rows never come here. Source: swebench 5.0.2, harness/log_parsers and harness/grading.py.
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Mapping
+from importlib.resources import files
+from typing import Final
+
+from sandbox_gym.contract import Outcome, Program, Run, Status
+from sandbox_gym.errors import RequestError
+from sandbox_gym.limits import MIB, Limits
+from sandbox_gym.verifiers.swe.channel import CaseReport, ChannelReport
+from sandbox_gym.verifiers.swe.diff import read_patch
+from sandbox_gym.verifiers.swe.task import CaseStatus, SweTask
+
+R2E_PARSER: Final = "r2e_pytest"
+READER_FOLDER: Final = ".read-log"
+MAX_TESTS: Final = 200_000
+MAX_NAME: Final = 16_384
+_LIMITS: Final = Limits(cpu_time_s=120, wall_time_s=300, memory_bytes=1024 * MIB)
+_START, _END = ">>>>> Start Test Output", ">>>>> End Test Output"
+_SCRIPT: Final = """
+printf '%s\\n' "$1"
+( eval "$2" ) </dev/null 2>&1 3>&-
+printf 'exit %d\\n' $? >&3
+exit 0
+"""
+"""The first line marks where the log begins: nothing of the candidate's has run before. A failing command is no failure
+of the script."""
+_PYTHON: Final = """
+for python in /usr/bin/python3 /opt/miniconda3/bin/python /usr/local/bin/python3 "$1"; do
+  "$python" -I -S -c 'import sys; sys.exit(sys.version_info < (3, 9))' 2>/dev/null && exec "$python" -I -S "$2"
+done
+echo '{"error": "no Python of at least 3.9 in the sandbox"}'
+"""
+_DJANGO: Final = "./tests/runtests.py --verbosity 2 --settings=test_sqlite --parallel 1"
+_SYMPY: Final = "PYTHONWARNINGS='ignore::UserWarning,ignore::SyntaxWarning' bin/test -C --verbose"
+
+
+def log_command(task: SweTask) -> str:
+    """The shell command whose log is read: the row's, or what SWE-bench runs for django and sympy. Raises
+    RequestError."""
+    if task.test_command:
+        return _between_markers(task.test_command)
+    touched = read_patch(task.test_patch.encode("utf-8", "surrogatepass")).paths
+    scripts = [path for path in touched if path.endswith(".py")]
+    if task.repo == "django/django" and scripts:
+        labels = [path.removeprefix("tests/").removesuffix(".py").replace("/", ".") for path in scripts]
+        return f"{_DJANGO} {shlex.join(labels)}"
+    if task.repo == "sympy/sympy" and scripts:
+        return f"{_SYMPY} {shlex.join(scripts)}"
+    remedy = "give test_command (or test_cmd, install_config.test_cmd, eval_script): what prints the log"
+    raise RequestError("row.test_command", "is missing", remedy)
+
+
+def _between_markers(command: str) -> str:
+    """The part of an `eval_script` that prints the log; the rest of it puts files in place, which is ours to do."""
+    lines = command.splitlines()
+    starts = [index for index, line in enumerate(lines) if _START in line]
+    ends = [index for index, line in enumerate(lines) if _END in line]
+    if not starts or not ends or ends[-1] <= starts[0]:
+        return command
+    return "\n".join(lines[starts[0] + 1 : ends[-1]])
+
+
+def log_script(task: SweTask, marker: str) -> tuple[str, ...]:
+    """The argument vector that prints the marker and then the log, and says the exit code on fd 3."""
+    return ("/bin/bash", "-c", _SCRIPT, "tests", marker, log_command(task))
+
+
+def reader_run(task: SweTask, marker: str, parser: str, sources: Mapping[str, bytes], *, home: str, python: str) -> Run:
+    """The run that reads a log on its standard input. `sources`: swebench's files, by path; `python`: tried last."""
+    spec = {"instance_id": task.instance_id, "version": task.version, "repo": task.repo}
+    job = {"parser": parser, "marker": marker, "spec": spec}
+    reader = files(__package__).joinpath("log_reader.py").read_bytes()
+    contents = {"job.json": json.dumps(job).encode("ascii"), "log_reader.py": reader, **sources}
+    program = Program(
+        "exec",
+        {f"{READER_FOLDER}/{name}": content for name, content in contents.items()},
+        argv=("/bin/sh", "-c", _PYTHON, "reader", python, f"{home}/{READER_FOLDER}/log_reader.py"),
+        env={"PATH": "/usr/local/bin:/usr/bin:/bin"},
+        workdir=home,
+    )
+    return Run("log", program, limits=_LIMITS)
+
+
+def read_log(tests: Outcome, reading: Outcome | None) -> ChannelReport:
+    """What the log told. Without a reading, the tests did not come to their end: nothing passed."""
+    if reading is None:
+        return ChannelReport(crashes=(tests.status.value,))
+    statuses = _statuses(reading)
+    if isinstance(statuses, str):
+        return ChannelReport(signs={"log_unreadable": statuses}, rounds=1)
+    return ChannelReport({test: CaseReport(status) for test, status in statuses.items()}, complete=True, rounds=1)
+
+
+def _statuses(reading: Outcome) -> dict[str, CaseStatus] | str:
+    """By test, or why there are none: a log can be such that its parser fails or takes too long."""
+    if reading.status is not Status.OK:
+        return f"its parser ended as {reading.status.value}"
+    try:
+        said = json.loads(reading.stdout)
+    except (ValueError, RecursionError):
+        return "its parser answered nonsense"
+    found = said.get("statuses") if isinstance(said, dict) else None
+    if not isinstance(found, dict):
+        return str(said.get("error"))[:300] if isinstance(said, dict) else "its parser answered nonsense"
+    if len(found) > MAX_TESTS:
+        return f"it names {len(found)} tests; at most {MAX_TESTS} are read"
+    known = CaseStatus.__members__
+    return {test: CaseStatus(word) for test, word in found.items() if word in known and len(test) <= MAX_NAME}
+
+
+def exit_code(channel: bytes) -> int | None:
+    """The test command's own, as the script said; None where it did not."""
+    words = channel[:100].decode("ascii", "replace").split()
+    return int(words[1]) if len(words) == 2 and words[0] == "exit" and words[1].isdigit() else None
