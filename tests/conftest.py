@@ -60,6 +60,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def _is_extended(node: str) -> bool:
+    if "e2b-on-" in node and not node.startswith("tests/remote/"):
+        return "e2b-on-docker" in node or node.startswith("tests/attacks/")  # the daily run has e2b over local
     return node.startswith(EXTENDED) and not node.startswith(DAILY) and "[docker" in node
 
 
