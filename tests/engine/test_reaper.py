@@ -250,7 +250,7 @@ def test_what_only_looks_like_ours_stays(hold: Any, state: Path, tmp_path: Path)
     (scratch / f"{kept['owner']}-more").mkdir()
     forged = [groups / f"{kept['owner']}-forged", groups / f"0{owner}-0", groups / "1234-0"]
     for folder in forged:
-        folder.mkdir()
+        folder.mkdir(exist_ok=True)
     (state / "owners" / f"{owner}..lock").touch()
     box = ["create", "--label", f"sandbox-gym.owner={owner}", "sandbox-gym/python", "true"]
     containers: list[str] = []
