@@ -50,9 +50,15 @@ class NodeLost(Unavailable):
 
 
 class NodeRefused(Unavailable):
-    """A node is draining, or knows nothing of what it is asked to go on with: it did nothing, another may."""
+    """A node knows nothing of what it is asked to go on with, or can't read it: another may."""
 
     failure_kind = "node_refused"
+
+
+class NodeDraining(NodeRefused):
+    """A node takes nothing new: it did nothing, another may."""
+
+    failure_kind = "node_draining"
 
 
 # -- plans
@@ -295,6 +301,7 @@ _UNAVAILABLE: Final[Mapping[str, type[Unavailable]]] = {
     for kind in (
         NodeLost,
         NodeRefused,
+        NodeDraining,
         BoxLost,
         ProviderDown,
         ToolchainMissing,

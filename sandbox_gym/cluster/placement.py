@@ -1,7 +1,7 @@
 """Which node runs what: by free slots, and by who has the image or holds the snapshot already.
 
-Pure bookkeeping: no Ray, no clock, no waiting. A decision costs the same on 10 nodes and on 1,000: nodes stand in buckets
-by their free slots, all of them once, and once more for each image that they are warm for.
+Pure bookkeeping: no Ray, no clock, no waiting. A decision costs the same on 10 nodes and on 1,000: nodes stand in
+buckets by their free slots, all of them once, and once more for each image that they are warm for.
 """
 
 from __future__ import annotations
@@ -178,6 +178,11 @@ class Placement:
                 self._warmed(node, image)
             self._rank(node)
         return node
+
+    def take(self, node: str, count: int = 1) -> None:
+        """Take slots of a node that was chosen otherwise."""
+        self._nodes[node].leased += count
+        self._rank(node)
 
     def give(self, node: str, count: int = 1) -> None:
         """`count` slots are free again; of a node that is gone nobody minds."""

@@ -79,6 +79,10 @@ class Instances:
         """The instance that a snapshot is."""
         return next((one for one in self._known.values() if one.snapshot_id == snapshot_id), None)
 
+    def kept(self) -> list[Instance]:
+        """Every instance that is built."""
+        return list(self._known.values())
+
     async def ensure(self, task: SweTask) -> Instance:
         """The task's instance, built unless it is kept; asked for by many at once, it is built once.
 
