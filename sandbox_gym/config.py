@@ -127,7 +127,7 @@ class Settings(BaseSettings):
     """Serve the tools at /mcp too, as NeMo Gym's setting of that name; needs the extra `mcp`."""
 
     cluster: str = ""
-    """Verify on the nodes of a Ray cluster: `auto` for the one at hand, or the address of one; needs the extra `ray`."""
+    """Verify on a Ray cluster's nodes: `auto` for the cluster at hand, or an address; needs the extra `ray`."""
     cluster_lost_s: float = Field(15.0, ge=1)
     """Seconds without a node's answer after which it is lost and its verifies go to others."""
 

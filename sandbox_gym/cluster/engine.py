@@ -33,7 +33,13 @@ class ClusterEngine:
     """Verifies on whichever node is best. Use `open_cluster` to make one."""
 
     def __init__(
-        self, scheduler: Scheduler, roster: Roster, sessions: ClusterSessions, *, provider: str, deadline_s: float
+        self,
+        scheduler: Scheduler,
+        roster: Roster,
+        sessions: ClusterSessions | None,
+        *,
+        provider: str,
+        deadline_s: float,
     ) -> None:
         self.provider_name = provider
         self.sessions = sessions
@@ -41,7 +47,8 @@ class ClusterEngine:
         self._scheduler, self._roster, self._deadline_s = scheduler, roster, deadline_s
         self._verdicts = 0
         self.metrics.watch_all("cluster", self._counts)
-        self.metrics.watch_all("sessions", sessions.stats_dict)
+        if sessions is not None:
+            self.metrics.watch_all("sessions", sessions.stats_dict)
         self.metrics.watch_each("node_up", "Whether a node takes verifies", "node", self._up)
         self.metrics.watch_each("node_slots", "Sandboxes at once that a node bears", "node", self._slots)
         self.metrics.watch_each("node_leased", "Verifies at a node", "node", self._leased)
@@ -143,7 +150,14 @@ async def open_cluster(fleet: Fleet, settings: Settings, *, pace: Pace) -> Async
         await tasks.start(roster.run)
         try:
             await _first_node(roster)
-            yield ClusterEngine(scheduler, roster, sessions, provider=settings.provider, deadline_s=settings.deadline_s)
+            held = any(member.pong is not None and member.pong.sessions_folder for member in roster.members())
+            yield ClusterEngine(
+                scheduler,
+                roster,
+                sessions if held else None,
+                provider=settings.provider,
+                deadline_s=settings.deadline_s,
+            )
         finally:
             tasks.cancel_scope.cancel()
 

@@ -7,7 +7,7 @@ services that steps share are written once. A reply is one byte, `+` or `-`, and
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final, Generic, Literal, TypeVar
 
 from sandbox_gym.contract import (

@@ -1,4 +1,4 @@
-"""What Ray starts on a node: an event loop that holds the node, and a door for parcels. Knows Ray by its manners only."""
+"""What Ray starts on a node: the node, as long as the actor lives, and a door for parcels. Imports nothing of Ray."""
 
 from __future__ import annotations
 

@@ -5,6 +5,7 @@ What crosses is bytes of ours, in and out. The actors belong to the server: they
 
 from __future__ import annotations
 
+import importlib.util
 import itertools
 import os
 import sys
@@ -16,8 +17,10 @@ import anyio
 import anyio.to_thread
 import structlog
 
+from sandbox_gym.cluster.engine import ClusterEngine, open_cluster
 from sandbox_gym.cluster.parcels import NodeLost, NodeRefused
 from sandbox_gym.cluster.pool_actor import PoolActor
+from sandbox_gym.cluster.roster import Pace
 from sandbox_gym.config import Settings
 from sandbox_gym.errors import ConfigurationError
 
@@ -67,7 +70,7 @@ class RayFleet:
         if node not in self._ids:
             raise NodeLost(f"{node} is no node of the cluster")
         options: dict[str, Any] = {
-            "name": f"{self._server}:{node}:{os.getpid()}-{next(self._numbers)}",
+            "name": f"{self._server}|{node}|{os.getpid()}-{next(self._numbers)}",
             "namespace": NAMESPACE,
             "num_cpus": 0,
             "max_concurrency": CALLS_AT_ONCE,
@@ -122,18 +125,34 @@ def node_settings(settings: Settings) -> bytes:
     return settings.model_dump_json(include=settings.model_fields_set - _NOT_FOR_NODES).encode()
 
 
+def check_ray() -> None:
+    """Raises ConfigurationError where Ray is not installed."""
+    if importlib.util.find_spec("ray") is None:
+        raise ConfigurationError("a cluster needs Ray: pip install 'sandbox-gym[ray]'")
+
+
+@asynccontextmanager
+async def open_on_ray(settings: Settings, *, sessions: str) -> AsyncIterator[ClusterEngine]:
+    """An engine over the settings' cluster; its pools end with it. Raises ConfigurationError."""
+    fleet = RayFleet(settings, sessions)
+    pace = Pace(lost_s=settings.cluster_lost_s)
+    async with joined(settings.cluster), open_cluster(fleet, settings, pace=pace) as engine:
+        yield engine
+
+
 @asynccontextmanager
 async def joined(address: str) -> AsyncIterator[None]:
     """Be a driver of the cluster at `address`, or `auto`: RAY_ADDRESS, NeMo Gym's, or the one of this machine.
 
     Raises ConfigurationError where there is none, or it takes no stranger.
     """
-    try:
-        import ray
-    except ImportError as error:
-        raise ConfigurationError(f"a cluster needs Ray ({error}): pip install 'sandbox-gym[ray]'") from error
+    check_ray()
+    import ray
+
     if os.environ.get("RAY_AUTH_MODE", "token") != "token":
-        _log.warning("cluster_without_token", remedy="RAY_AUTH_MODE=token: who reaches its ports runs code on its nodes")
+        _log.warning(
+            "cluster_without_token", remedy="RAY_AUTH_MODE=token: who reaches its ports runs code on its nodes"
+        )
 
     def join() -> None:
         ray.init(address=address, namespace=NAMESPACE, log_to_driver=False, configure_logging=False)
@@ -152,7 +171,7 @@ async def joined(address: str) -> AsyncIterator[None]:
 
 
 def pools() -> Mapping[str, ray.actor.ActorHandle[PoolActor]]:
-    """Every server's pool actor on this cluster, by its name: `<server>:<node>:<number>`."""
+    """Every server's pool actor on this cluster, by its name: `<server>|<node>|<number>`."""
     import ray
     from ray.util import list_named_actors
 

@@ -187,7 +187,7 @@ class Roster:
                 except SandboxGymError as error:
                     self._lose(member, str(error))
                 finally:
-                    self._part(member, "the server stops")
+                    self._part(member, "")
                     await self._close(member)
             if name in self._kept:
                 await anyio.sleep(AGAIN_S if member.status == "failed" else self._pace.ping_s)
@@ -258,7 +258,8 @@ class Roster:
             return
         member.status, member.why = ("failed" if member.status == "starting" else "lost"), why
         self.lost += member.status == "lost"
-        _log.warning("node_lost" if member.status == "lost" else "node_failed", node=member.name, why=why)
+        if why:  # not the server's own end
+            _log.warning("node_lost" if member.status == "lost" else "node_failed", node=member.name, why=why)
         self._placement.leave(member.key)
         self._keys.pop(member.key, None)
         for scope in list(member.calls):

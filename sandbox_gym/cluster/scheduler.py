@@ -31,7 +31,7 @@ from sandbox_gym.cluster.placement import Placement
 from sandbox_gym.cluster.roster import Member, Roster
 from sandbox_gym.cluster.runs import Assembly
 from sandbox_gym.contract import Plan, State, StepOutcome
-from sandbox_gym.errors import DeadlineExceeded, PoolFull, ProviderDown, Unavailable
+from sandbox_gym.errors import DeadlineExceeded, PoolFull, ProviderDown, SnapshotGone, Unavailable
 from sandbox_gym.journal.codec import encode
 from sandbox_gym.sandbox.admission import Admission
 from sandbox_gym.sandbox.snapshots import SNAPSHOT_IMAGE
@@ -40,12 +40,6 @@ from sandbox_gym.steps import boxes_for
 NODE_WAIT_S: Final = 30.0
 """Without any node that takes something new a plan waits so long for one."""
 _log = structlog.get_logger(__name__)
-
-
-class SnapshotGone(Unavailable):
-    """No node that is left has the snapshot that a plan begins from."""
-
-    failure_kind = "snapshot_gone"
 
 
 @dataclass(frozen=True, slots=True)

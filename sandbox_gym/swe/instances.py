@@ -10,7 +10,7 @@ import os
 import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, Protocol, runtime_checkable
 
 import anyio
 import anyio.to_thread
@@ -54,6 +54,15 @@ class Instance:
     size_bytes: int
     build_s: float
     last_used: float
+
+
+@runtime_checkable
+class BuildsInstances(Protocol):
+    """Who builds instances, and knows those that are built: `Instances` here, or a cluster's nodes."""
+
+    async def ensure(self, task: SweTask) -> Instance: ...
+
+    def of_snapshot(self, snapshot_id: str) -> Instance | None: ...
 
 
 class Instances:

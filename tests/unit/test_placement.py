@@ -131,7 +131,8 @@ def test_books_balance_under_random_work() -> None:
     """Leases are where they are said to be, no node is beyond its slots while another has room."""
     chance = random.Random(5)
     nodes = cluster(*(chance.randint(1, 8) for _ in range(30)))
-    total, leases = nodes.slots, []
+    total = nodes.slots
+    leases: list[str] = []
     shut: set[str] = set()
     for _ in range(5000):
         move = chance.random()
