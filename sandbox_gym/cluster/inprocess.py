@@ -34,6 +34,10 @@ class InProcessFleet:
         await self._tasks.start(link.run, self._nodes[node])
         return link
 
+    def link(self, node: str) -> InProcessLink:
+        """The latest way to a node."""
+        return self._links[node]
+
     def add(self, node: str, make: OpenNode) -> None:
         """A machine more."""
         self._nodes[node] = make
@@ -59,7 +63,7 @@ class InProcessLink:
         self._fleet, self._name = fleet, name
         self.scope = anyio.CancelScope()
         self._node: Node | None = None
-        self._ended = anyio.Event()
+        self._lost, self._ended = anyio.Event(), anyio.Event()
 
     async def run(self, make: OpenNode, *, task_status: anyio.abc.TaskStatus[None]) -> None:
         """The node's own life, until it is lost or closed."""
@@ -67,9 +71,13 @@ class InProcessLink:
             with self.scope:
                 async with make() as self._node:
                     task_status.started()
-                    await anyio.sleep_forever()
+                    try:
+                        await anyio.sleep_forever()
+                    finally:
+                        self._node = None
+                        self._lost.set()
         finally:
-            self._node = None
+            self._lost.set()
             self._ended.set()
 
     async def ask(self, operation: str, parcel: bytes) -> bytes:
@@ -87,7 +95,7 @@ class InProcessLink:
 
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(ask)
-            await self._ended.wait()
+            await self._lost.wait()
             tasks.cancel_scope.cancel()
         if not answer:
             raise NodeLost(f"{self._name} is gone")

@@ -82,7 +82,8 @@ class _Node:
 class Placement:
     """Nodes, their slots, and what they hold. All methods are O(1) amortised, but for `leave`, which is O(held)."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, margin: float = MARGIN) -> None:
+        self._margin = margin
         self._nodes: dict[str, _Node] = {}
         self._all = _Ranks()
         self._warm: dict[str, _Ranks] = {}
@@ -205,7 +206,7 @@ class Placement:
         if warm is None or best is None:
             return best
         one, other = self._nodes[warm], self._nodes[best]
-        near = one.load <= other.load + MARGIN
+        near = one.load <= other.load + self._margin
         return warm if near and (one.free >= count or other.free < count) else best
 
     def _warmed(self, node: str, image: str) -> None:

@@ -9,7 +9,7 @@ import structlog
 from pydantic import ValidationError
 
 from sandbox_gym.cluster.node import Node, open_node
-from sandbox_gym.cluster.parcels import failure_reply
+from sandbox_gym.cluster.parcels import NodeLost, failure_reply
 from sandbox_gym.config import Settings
 from sandbox_gym.errors import SandboxGymError, Unavailable
 
@@ -22,7 +22,7 @@ class PoolActor:
         self._settings_json, self._server = settings_json, server
         self._begun, self._ending, self._ended = anyio.Event(), anyio.Event(), anyio.Event()
         self._node: Node | None = None
-        self._failure = failure_reply(Unavailable("the pool has ended"))
+        self._failure = failure_reply(NodeLost("the pool has ended"))
 
     async def run(self) -> None:
         """Hold the node until `stop`."""
@@ -31,6 +31,7 @@ class PoolActor:
             async with open_node(settings, sessions=self._server) as self._node:
                 self._begun.set()
                 await self._ending.wait()
+                self._node = None  # what is asked from now on is for others
         except* SandboxGymError as group:
             self._failure = failure_reply(_first(group))
         except* ValidationError as group:

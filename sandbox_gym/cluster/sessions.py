@@ -51,7 +51,7 @@ class ClusterSessions:
 
     def __init__(self, roster: Roster, placement: Placement, policy: Policy) -> None:
         self._roster, self._placement = roster, placement
-        self._most, self._live, self._rooms = policy.held, policy.live, Placement()
+        self._most, self._live, self._rooms = policy.held, policy.live, Placement(margin=0.0)
         self._bound: OrderedDict[str, _Bound] = OrderedDict()
         self._closed: OrderedDict[str, None] = OrderedDict()
         self._last = 0
