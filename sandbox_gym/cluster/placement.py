@@ -6,8 +6,9 @@ buckets by their free slots, all of them once, and once more for each image that
 
 from __future__ import annotations
 
+import heapq
 from collections import OrderedDict
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -25,7 +26,9 @@ class _Ranks:
     def __init__(self) -> None:
         self._names: dict[int, OrderedDict[str, None]] = {}
         self._ranks: dict[str, int] = {}
-        self._top = 0
+        self._order: list[int] = []
+        """A heap of negated ranks, each once; some may have no names any longer."""
+        self._ordered: set[int] = set()
 
     def __len__(self) -> int:
         return len(self._ranks)
@@ -37,7 +40,9 @@ class _Ranks:
         self.remove(name)
         self._ranks[name] = rank
         self._names.setdefault(rank, OrderedDict())[name] = None
-        self._top = max(self._top, rank) if len(self._ranks) > 1 else rank
+        if rank not in self._ordered:
+            self._ordered.add(rank)
+            heapq.heappush(self._order, -rank)
 
     def remove(self, name: str) -> None:
         """Forget a name. Idempotent."""
@@ -49,17 +54,20 @@ class _Ranks:
 
     def best(self, avoid: Collection[str]) -> str | None:
         """The highest that is not to be avoided."""
-        return next((name for name in self._downwards() if name not in avoid), None)
+        while self._order and -self._order[0] not in self._names:
+            self._ordered.discard(-heapq.heappop(self._order))
+        if not self._order:
+            return None
+        first = next((name for name in self._names[-self._order[0]] if name not in avoid), None)
+        return first if first is not None else self._search(avoid)
 
-    def _downwards(self) -> Iterator[str]:
-        seen, rank = 0, self._top
-        while seen < len(self._ranks):
-            names = self._names.get(rank, ())
-            if not seen and names:
-                self._top = rank  # the empty ranks above are not walked again
-            yield from names
-            seen += len(names)
-            rank -= 1
+    def _search(self, avoid: Collection[str]) -> str | None:
+        """The same, all ranks through: only where each of the highest was tried in vain."""
+        for rank in sorted(self._names, reverse=True):
+            for name in self._names[rank]:
+                if name not in avoid:
+                    return name
+        return None
 
 
 @dataclass(slots=True)
@@ -80,7 +88,7 @@ class _Node:
 
 
 class Placement:
-    """Nodes, their slots, and what they hold. All methods are O(1) amortised, but for `leave`, which is O(held)."""
+    """Nodes, their slots, and what they hold. A decision is O(log slots), amortised; `leave` is O(what it held)."""
 
     def __init__(self, *, margin: float = MARGIN) -> None:
         self._margin = margin

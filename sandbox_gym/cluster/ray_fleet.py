@@ -11,6 +11,7 @@ import os
 import sys
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import anyio
@@ -131,6 +132,16 @@ def check_ray() -> None:
         raise ConfigurationError("a cluster needs Ray: pip install 'sandbox-gym[ray]'")
 
 
+def _use_token() -> None:
+    """Before Ray is imported: have it show the cluster a token where there is one; by itself it does not."""
+    named = any(os.environ.get(name) for name in ("RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH"))
+    if "RAY_AUTH_MODE" not in os.environ and (named or (Path.home() / ".ray" / "auth_token").is_file()):
+        os.environ["RAY_AUTH_MODE"] = "token"
+    if os.environ.get("RAY_AUTH_MODE") != "token":
+        why = "whoever reaches the cluster's ports can run code on its nodes"
+        _log.warning("cluster_without_token", why=why, remedy="ray get-auth-token --generate, RAY_AUTH_MODE=token")
+
+
 @asynccontextmanager
 async def open_on_ray(settings: Settings, *, sessions: str) -> AsyncIterator[ClusterEngine]:
     """An engine over the settings' cluster; its pools end with it. Raises ConfigurationError."""
@@ -147,12 +158,8 @@ async def joined(address: str) -> AsyncIterator[None]:
     Raises ConfigurationError where there is none, or it takes no stranger.
     """
     check_ray()
+    _use_token()
     import ray
-
-    if os.environ.get("RAY_AUTH_MODE", "token") != "token":
-        _log.warning(
-            "cluster_without_token", remedy="RAY_AUTH_MODE=token: who reaches its ports runs code on its nodes"
-        )
 
     def join() -> None:
         ray.init(address=address, namespace=NAMESPACE, log_to_driver=False, configure_logging=False)

@@ -192,7 +192,7 @@ async def test_a_drained_node_finishes_what_it_has_and_gets_nothing_new(tmp_path
                 tasks.start_soon(one)
             await begun.wait()
             with anyio.fail_after(10):
-                while (await pool_stats(link))["leased"] < 2:
+                while (await pool_stats(link))["leases"] < 2:
                     await anyio.sleep(0.02)
             await link.ask("drain", b"")
             await running.until(lambda: running.status("n0") == "draining")
