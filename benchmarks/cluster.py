@@ -21,7 +21,7 @@ from rich.console import Console
 from rich.table import Table
 
 from sandbox_gym.cluster.engine import ClusterEngine, open_cluster
-from sandbox_gym.cluster.ray_fleet import RayFleet, joined
+from sandbox_gym.cluster.ray_fleet import RayFleet, RayLink, joined, pools
 from sandbox_gym.cluster.roster import Pace
 from sandbox_gym.config import Settings
 from sandbox_gym.contract import Answer
@@ -54,7 +54,16 @@ async def until(engine: ClusterEngine, nodes: int) -> None:
 
 async def overhead(here: JudgingEngine, there: ClusterEngine, count: int) -> Table:
     """Direct and over Ray, in turns, one at a time."""
+    (link,) = [RayLink(actor, name) for name, actor in pools().items()]
+
+    async def empty() -> dict[str, float]:
+        started = time.perf_counter()
+        await link.ask("ping", b"")
+        took = time.perf_counter() - started
+        return {"whole": took, "cluster": took}
+
     systems: dict[str, Callable[[], Awaitable[dict[str, float]]]] = {
+        "an empty call of Ray": empty,
         "engine in this process": lambda: verify(here, PROGRAM),
         "over Ray": lambda: verify(there, PROGRAM),
     }
@@ -64,7 +73,7 @@ async def overhead(here: JudgingEngine, there: ClusterEngine, count: int) -> Tab
             one = await work()
             if number >= 10:
                 took[name].append(one)
-    table = Table("system", "verifies", "whole ms p50", "p95", "of it the cluster's p50", "p95")
+    table = Table("system", "calls", "whole ms p50", "p95", "of it the cluster's p50", "p95")
     for name, ones in took.items():
         whole = sorted(one["whole"] * 1e3 for one in ones)
         extra = sorted(one.get("cluster", 0.0) * 1e3 for one in ones)

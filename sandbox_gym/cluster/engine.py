@@ -101,7 +101,8 @@ class ClusterEngine:
     def _counts(self) -> dict[str, int]:
         admission, by_status = self._scheduler.admission, self._roster.counts()
         nodes = {
-            f"nodes_{status}": by_status.get(status, 0) for status in ("up", "silent", "draining", "failed", "lost")
+            f"nodes_{status}": by_status.get(status, 0)
+            for status in ("up", "silent", "sick", "draining", "failed", "lost")
         }
         return {
             **nodes,

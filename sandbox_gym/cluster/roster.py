@@ -7,6 +7,7 @@ A node that comes back after it was lost is another member: nothing of its forme
 from __future__ import annotations
 
 import itertools
+import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
@@ -29,7 +30,9 @@ AGAIN_S: Final = 10.0
 PINGS_PER_S: Final = 200
 """Over all nodes; beyond it each is asked less often."""
 CLOSE_S: Final = 10.0
-Status = Literal["starting", "up", "silent", "draining", "failed", "lost"]
+REST_S: Final = 10.0
+"""A node that could make no sandbox gets nothing new for so long."""
+Status = Literal["starting", "up", "silent", "sick", "draining", "failed", "lost"]
 _log = structlog.get_logger(__name__)
 
 
@@ -55,6 +58,8 @@ class Member:
     key: str
     status: Status = "starting"
     why: str = ""
+    rests_until: float = 0.0
+    """Monotonic."""
     link: NodeLink | None = None
     pong: Pong | None = None
     calls: set[anyio.CancelScope] = field(default_factory=set)
@@ -63,7 +68,7 @@ class Member:
     @property
     def here(self) -> bool:
         """Whether it can be asked, and finishes what it has."""
-        return self.link is not None and self.status in ("up", "silent", "draining")
+        return self.link is not None and self.status in ("up", "silent", "sick", "draining")
 
 
 class Roster:
@@ -77,7 +82,7 @@ class Roster:
         self._members: dict[str, Member] = {}
         self._keys: dict[str, Member] = {}
         self._numbers = itertools.count(1)
-        self._kept: set[str] = set()
+        self._kept: dict[str, object] = {}
         self._tasks: anyio.abc.TaskGroup | None = None
         self._changed = anyio.Event()
         self.listeners: list[Callable[[Member], None]] = []
@@ -138,10 +143,19 @@ class Roster:
 
     def drains(self, member: Member) -> None:
         """A member said that it takes nothing new."""
-        if member.status in ("up", "silent"):
+        if member.status in ("up", "silent", "sick"):
             member.status = "draining"
             self._placement.shut(member.key)
             _log.info("node_draining", node=member.name)
+            self._note(member)
+
+    def rests(self, member: Member, why: str) -> None:
+        """A member could make no sandbox: with all its slots free it would be asked first, again and again."""
+        if member.status == "up":
+            member.status, member.why = "sick", why
+            member.rests_until = time.monotonic() + REST_S
+            self._placement.shut(member.key)
+            _log.warning("node_rests", node=member.name, why=why)
             self._note(member)
 
     # -- members' lives
@@ -166,18 +180,18 @@ class Roster:
             _log.warning("fleet_not_seen", why=str(error))
             return
         for name in [name for name in self._kept if name not in names]:
-            self._kept.discard(name)
+            del self._kept[name]
             member = self._members.get(name)
             if member is not None:
                 self._lose(member, "it left the cluster")
-        for name in sorted(names - self._kept):
-            self._kept.add(name)
-            tasks.start_soon(self._keep, name)
+        for name in sorted(names - self._kept.keys()):
+            self._kept[name] = kept = object()
+            tasks.start_soon(self._keep, name, kept)
 
-    async def _keep(self, name: str) -> None:
+    async def _keep(self, name: str, kept: object) -> None:
         """One life of a node after another, while the fleet has it."""
         member = None
-        while name in self._kept:
+        while self._kept.get(name) is kept:
             member = Member(name, f"{name}#{next(self._numbers)}")
             self._members[name] = member
             with member.life:
@@ -189,7 +203,7 @@ class Roster:
                 finally:
                     self._part(member, "")
                     await self._close(member)
-            if name in self._kept:
+            if self._kept.get(name) is kept:
                 await anyio.sleep(AGAIN_S if member.status == "failed" else self._pace.ping_s)
         if self._members.get(name) is member:
             del self._members[name]
@@ -222,7 +236,7 @@ class Roster:
             await anyio.sleep(max(pace.ping_s, len(self._members) / PINGS_PER_S))
             pong = await self._pinged(member, pace.silent_s)
             if pong is None:
-                if member.status == "up":
+                if member.status in ("up", "sick"):
                     member.status = "silent"
                     self._placement.shut(member.key)
                     self._note(member)
@@ -239,12 +253,14 @@ class Roster:
     def _heard(self, member: Member, pong: Pong) -> None:
         before, slots = member.status, member.pong.slots if member.pong is not None else 0
         member.pong = pong
-        member.status = "draining" if pong.draining else "up"
+        rests = time.monotonic() < member.rests_until
+        member.status = "draining" if pong.draining else "sick" if rests else "up"
         self._placement.resize(member.key, pong.slots)
-        if pong.draining:
-            self._placement.shut(member.key)
-        else:
+        if member.status == "up":
+            member.why = ""
             self._placement.reopen(member.key)
+        else:
+            self._placement.shut(member.key)
         if (before, slots) != (member.status, pong.slots):
             self._note(member)
 

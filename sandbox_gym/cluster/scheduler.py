@@ -31,14 +31,14 @@ from sandbox_gym.cluster.placement import Placement
 from sandbox_gym.cluster.roster import Member, Roster
 from sandbox_gym.cluster.runs import Assembly
 from sandbox_gym.contract import Plan, State, StepOutcome
-from sandbox_gym.errors import DeadlineExceeded, PoolFull, ProviderDown, SnapshotGone, Unavailable
+from sandbox_gym.errors import BoxLost, DeadlineExceeded, PoolFull, ProviderDown, SnapshotGone, Unavailable
 from sandbox_gym.journal.codec import encode
 from sandbox_gym.sandbox.admission import Admission
 from sandbox_gym.sandbox.snapshots import SNAPSHOT_IMAGE
 from sandbox_gym.steps import boxes_for
 
 NODE_WAIT_S: Final = 30.0
-"""Without any node that takes something new a plan waits so long for one."""
+"""Since so long there is no node that takes anything new: plans wait for one no longer."""
 _log = structlog.get_logger(__name__)
 
 
@@ -80,9 +80,14 @@ class Scheduler:
         self._roster, self._placement, self._attempts = roster, placement, attempts
         self.admission = Admission(1, queue_size, weights)
         self.rescheduled = 0
+        self._none_since: float | None = None
         roster.listeners.append(self._follow_slots)
 
     def _follow_slots(self, member: Member) -> None:
+        if self._placement.slots:
+            self._none_since = None
+        elif self._none_since is None:
+            self._none_since = time.monotonic()
         self.admission.slots = max(1, self._placement.slots)
         self.admission.set_limit(self.admission.slots)
 
@@ -110,30 +115,36 @@ class Scheduler:
                 try:
                     ran = await self._at(member, job)
                     return replace(ran, attempts=ran.attempts + losses)
-                except NodeRefused as error:
+                except NodeDraining as error:
                     failure: Unavailable = error
-                except (NodeLost, ProviderDown, PoolFull) as error:
+                except (NodeRefused, NodeLost, BoxLost, ProviderDown, PoolFull) as error:
                     failure, losses = error, losses + 1
-                    if isinstance(error, ProviderDown) and _held(job.plan):
-                        self._placement.drop(member.key, job.plan.image)
+                    self._blame(member, job.plan, error)
             tried.add(member.key)
             if losses >= self._attempts:
                 raise failure
             self.rescheduled += 1
             _log.warning("plan_rescheduled", node=member.name, why=str(failure), losses=losses)
 
+    def _blame(self, member: Member, plan: Plan, error: Unavailable) -> None:
+        """A node that makes no sandboxes rests; one that lost a snapshot no longer counts as having it."""
+        if isinstance(error, ProviderDown):
+            if _held(plan):
+                self._placement.drop(member.key, plan.image)
+            else:
+                self._roster.rests(member, str(error))
+
     @asynccontextmanager
     async def _place(self, plan: Plan, tried: set[str]) -> AsyncIterator[Member]:
         """A member, some of whose slots are taken for the plan while the body runs."""
         count, held = boxes_for(plan), _held(plan)
-        waited_until = time.monotonic() + NODE_WAIT_S
         while (key := self._placement.place(plan.image, count, avoid=tried, held=held)) is None:
             if held:
                 raise SnapshotGone("the nodes that had what the plan begins from are gone")
             tried.clear()  # all were tried: any may be tried again, but not at once
             with anyio.move_on_after(1):
                 await self._roster.change()
-            if time.monotonic() > waited_until:
+            if self._none_since is not None and time.monotonic() > self._none_since + NODE_WAIT_S:
                 raise ProviderDown("no node of the cluster takes anything now")
         try:
             yield self._roster.by_key(key)

@@ -17,17 +17,19 @@ from fastapi.testclient import TestClient
 from sandbox_gym.cluster.engine import ClusterEngine, open_cluster
 from sandbox_gym.cluster.fleet import NodeLink
 from sandbox_gym.cluster.inprocess import InProcessFleet, OpenNode
-from sandbox_gym.cluster.node import open_node
+from sandbox_gym.cluster.node import Node, open_node
 from sandbox_gym.cluster.parcels import NodeLost, Pong, read_reply
 from sandbox_gym.cluster.roster import Pace
 from sandbox_gym.config import Settings
 from sandbox_gym.contract import Answer, Verdict
-from sandbox_gym.engine import Caller, open_engine
+from sandbox_gym.engine import Caller, Engine, open_engine
 from sandbox_gym.errors import ConfigurationError, DeadlineExceeded, SessionClosed, Unavailable
+from sandbox_gym.sandbox.fake import FakeProvider
+from sandbox_gym.sandbox.pool import Pool
 from sandbox_gym.server.app import build_app
 from sandbox_gym.server.resources import JudgingEngine
 from sandbox_gym.verifiers.coding import CodingVerifier, parse_task
-from tests.server.fakes import EchoResources, verify_body
+from tests.server.fakes import EchoResources, EchoVerifier, verify_body
 
 pytestmark = pytest.mark.anyio
 FAST = Pace(look_s=0.1, ping_s=0.1, lost_s=3.0)
@@ -213,6 +215,32 @@ async def test_a_drained_node_refuses_what_was_on_its_way(tmp_path: Path) -> Non
         assert rewards(await many(running, 12, lambda done: None)) == expected(12)
         assert running.status("n0") == "draining"
         assert running.engine.stats()["losses"] == 0
+
+
+async def test_a_node_that_makes_no_sandboxes_is_left_alone_for_a_while(tmp_path: Path) -> None:
+    """It has the most room of all, so it would get every plan first."""
+
+    @asynccontextmanager
+    async def node(provider: FakeProvider, boxes: int) -> AsyncIterator[Node]:
+        pool = Pool(provider, boxes=boxes, box_max_tasks=8, queue_size=100)
+        async with anyio.create_task_group() as tasks:
+            yield Node(Engine(pool, attempts=1), boxes, tasks, None)
+            tasks.cancel_scope.cancel()
+        await pool.aclose()
+
+    broken = FakeProvider(down=True)
+    async with anyio.create_task_group() as tasks:
+        fleet = InProcessFleet(tasks, {"big": lambda: node(broken, 50), "small": lambda: node(FakeProvider(), 2)})
+        async with open_cluster(fleet, Settings(provider="fake"), pace=FAST) as engine:
+            with anyio.fail_after(5):
+                while engine.stats()["nodes_up"] < 2:
+                    await anyio.sleep(0.01)
+            for _ in range(20):
+                assert (await engine.judged(EchoVerifier(), "", Answer("pass")))[0].reward == 1.0
+            assert engine.stats()["rescheduled"] == 1
+            assert engine.nodes()["big"]["status"] == "sick"
+            assert "down" in str(engine.nodes()["big"]["why"])
+        tasks.cancel_scope.cancel()
 
 
 async def test_without_an_answer_in_time_there_is_no_verdict(tmp_path: Path) -> None:
