@@ -145,7 +145,7 @@ class Node:
         return Nothing()
 
     async def _run(self, lease: _Lease, start: Start) -> None:
-        caller = Caller(start.tenant, start.deadline_s)
+        caller, began = Caller(start.tenant, start.deadline_s), time.monotonic()
         with lease.scope, structlog.contextvars.bound_contextvars(request_id=start.request_id):
             try:
                 verdict, _plan, state = await self._engine.judged(lease.run, None, Answer(""), caller=caller)
@@ -153,7 +153,7 @@ class Node:
                 lease.run.fail(error)
             else:
                 assert state is not None  # a plan without steps does not travel
-                lease.run.finish(state, verdict)
+                lease.run.finish(state, verdict, time.monotonic() - began)
         if lease.scope.cancelled_caught:
             lease.run.fail(Unavailable("the run was given up"))
 

@@ -241,7 +241,8 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """The run is over: which of `length` steps ran, and all of the state that is no step's outcome."""
+    """The run is over: which of `length` steps ran, and all of the state that is no step's outcome. `took_s`: all of it
+    at the node, from the queue there to the proof that its box is clean."""
 
     length: int
     ran: tuple[int, ...]
@@ -250,6 +251,7 @@ class Finished:
     builds: tuple[Outcome, ...]
     attempts: int
     timings_s: Mapping[str, float]
+    took_s: float
 
 
 @dataclass(frozen=True, slots=True)

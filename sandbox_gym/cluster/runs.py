@@ -67,7 +67,7 @@ class FollowedRun:
         """Nothing: the server judges."""
         return Verdict(0.0)
 
-    def finish(self, state: State, verdict: Verdict) -> None:
+    def finish(self, state: State, verdict: Verdict, took_s: float) -> None:
         """The run is over; outcomes that were not told are to be."""
         ran = [(index, outcome) for index, outcome in enumerate(state.outcomes) if outcome is not None]
         self._untold = [Seen(index, outcome) for index, outcome in ran if self._told.get(index) is not outcome]
@@ -79,6 +79,7 @@ class FollowedRun:
             builds=state.builds,
             attempts=verdict.attempts,
             timings_s=dict(verdict.timings_s),
+            took_s=took_s,
         )
         self.over.set()
         self._news.set()

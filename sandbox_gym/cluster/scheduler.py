@@ -49,6 +49,8 @@ class Ran:
     state: State
     attempts: int
     timings_s: Mapping[str, float]
+    took_s: float = 0.0
+    """At the node."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,9 +104,8 @@ class Scheduler:
         except TimeoutError:
             took = time.monotonic() - asked
             raise DeadlineExceeded(f"no verdict within {took:.3g} s") from None
-        timings = dict(ran.timings_s)
-        timings["queue"] = timings.get("queue", 0.0) + queued_s
-        timings["cluster"] = max(0.0, time.monotonic() - asked - sum(timings.values()))
+        cluster_s = max(0.0, time.monotonic() - asked - queued_s - ran.took_s)
+        timings = {**ran.timings_s, "queue": ran.timings_s.get("queue", 0.0) + queued_s, "cluster": cluster_s}
         return replace(ran, timings_s=timings)
 
     async def _somewhere(self, job: Job) -> Ran:
@@ -165,7 +166,7 @@ class Scheduler:
                 if progress.finished is not None:
                     over = True
                     done = progress.finished
-                    return Ran(assembly.state(done), done.attempts, done.timings_s)
+                    return Ran(assembly.state(done), done.attempts, done.timings_s, done.took_s)
                 raw = await self._roster.ask(member, "more", encode(GoOn(ticket, progress.attempt, failed)))
         except Unavailable as error:
             over = not isinstance(error, NodeLost)

@@ -57,7 +57,7 @@ def passes(index: int, outcome: StepOutcome) -> bool:
 
 
 def finished(length: int, ran: Sequence[int], builds: tuple[Outcome, ...] = ()) -> Finished:
-    return Finished(length, tuple(ran), "namespace", "local", builds, 1, {"run": 0.5})
+    return Finished(length, tuple(ran), "namespace", "local", builds, 1, {"run": 0.5}, 0.6)
 
 
 def test_every_kind_of_step_travels() -> None:
@@ -193,7 +193,7 @@ async def test_what_was_told_is_not_told_again_at_the_end() -> None:
     assembly.add(await run.progress())
     last = Outcome(Status.OK, stdout=b"last")
     run.passed(None, 2, last)
-    run.finish(State((OK, OK, last), "namespace", "local"), Verdict(0.0))
+    run.finish(State((OK, OK, last), "namespace", "local"), Verdict(0.0), 0.1)
     progress = await run.progress()
     assert [seen.index for seen in progress.outcomes] == [2]
     assembly.add(progress)
@@ -206,7 +206,7 @@ async def test_replies_are_bounded_whatever_programs_print() -> None:
     flood = Outcome(Status.OK, stdout=b"x" * (REPLY_BYTES // 2 + 1))
     both = CheckedOutcome(flood, None), DialogueOutcome(OK, flood)
     run = FollowedRun(plan(5, early_stop=False))
-    run.finish(State((flood, *both, OK, OK), "none", "local"), Verdict(0.0))
+    run.finish(State((flood, *both, OK, OK), "none", "local"), Verdict(0.0), 0.1)
     sizes, last = [], None
     while last is None:
         progress = await run.progress()
