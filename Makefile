@@ -7,7 +7,7 @@ SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 export DOCKER := $(shell [ -x /usr/bin/docker ] && echo /usr/bin/docker || echo docker)
 APT := $(SUDO) env DEBIAN_FRONTEND=noninteractive apt-get
 
-.PHONY: help venv demo tools test-deps lint test test-all test-agents test-gym test-swe images smoke bench clean
+.PHONY: help venv demo tools test-deps lint test test-all test-agents test-gym test-cluster test-swe images smoke bench bench-cluster clean
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 14
@@ -70,6 +70,19 @@ test-gym: tools ## the real NeMo Gym, NeMo Evaluator and verl's reward against t
 	.venv-nel/bin/pip install -q --disable-pip-version-check 'nemo-evaluator[stats]==0.3.0'
 	.venv-gym/bin/python -m pytest -s tests/gym
 
+CLUSTER := .venv-cluster/bin/python
+$(CLUSTER): pyproject.toml
+	$(PYTHON) -m venv .venv-cluster
+	.venv-cluster/bin/pip install -q --disable-pip-version-check -e '.[ray]' httpx2 pytest pytest-timeout pytest-rerunfailures
+	@touch $@
+
+test-cluster: tools $(CLUSTER) ## real Ray clusters of several raylets, which are killed, stopped and drained (PyPI; minutes)
+	$(CLUSTER) -m pytest -s tests/cluster
+
+bench-cluster: tools $(CLUSTER) ## what a cluster costs and gives, on real raylets and simulated to 1,000 nodes
+	$(CLUSTER) benchmarks/cluster.py
+	$(CLUSTER) benchmarks/cluster_sim.py
+
 test-swe: test-deps ## every row of swe_instances.jsonl on local and docker, and swebench's grading beside ours; minutes
 	[ -x .run/swebench/bin/python ] || $(PYTHON) -m venv .run/swebench
 	.run/swebench/bin/pip install -q --disable-pip-version-check swebench==5.0.2
@@ -87,4 +100,4 @@ bench: test-deps ## verdicts per second beside what others do, and what the jour
 	tests/with-postgres.sh $(BIN)/python benchmarks/journal.py
 
 clean:
-	rm -rf $(VENV) .venv-gym .venv-nel .run demo-verdicts.jsonl
+	rm -rf $(VENV) .venv-gym .venv-nel .venv-cluster .run demo-verdicts.jsonl

@@ -126,6 +126,11 @@ class Settings(BaseSettings):
     expose_tools_over_mcp: bool = False
     """Serve the tools at /mcp too, as NeMo Gym's setting of that name; needs the extra `mcp`."""
 
+    cluster: str = ""
+    """Verify on a Ray cluster's nodes: `auto` for the cluster at hand, or an address; needs the extra `ray`."""
+    cluster_lost_s: float = Field(15.0, ge=1)
+    """Seconds without a node's answer after which it is lost and its verifies go to others."""
+
     host: str = "127.0.0.1"
     port: int = Field(8080, ge=0, le=65535)
     token: str = Field("", repr=False)

@@ -12,6 +12,7 @@ SandboxGymError
     ├── Starved             the machine was too busy for a question that needs little
     ├── ModelDown           the model that was to judge gave no answer
     ├── InstanceFailed      a task's repository can't be built or begun from
+    ├── SnapshotGone        what a plan begins from went with the machine that had it
     ├── JournalDown         a verdict can't be kept as it must be
     └── DeadlineExceeded    the request's time is up before a verdict
 """
@@ -103,6 +104,12 @@ class InstanceFailed(Unavailable):
 
     failure_kind = "instance_failed"
     retry_after_s = 60
+
+
+class SnapshotGone(Unavailable):
+    """No machine that is left has the snapshot that a plan begins from."""
+
+    failure_kind = "snapshot_gone"
 
 
 class PoolFull(Unavailable):

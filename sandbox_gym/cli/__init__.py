@@ -15,6 +15,7 @@ from rich.markup import escape
 
 from sandbox_gym import __version__
 from sandbox_gym.cli.audit import audit as _audit
+from sandbox_gym.cli.cluster import cluster as _cluster
 from sandbox_gym.cli.doctor import doctor as _doctor
 from sandbox_gym.cli.export import export as _export
 from sandbox_gym.cli.packages import check_package as _check_package
@@ -33,6 +34,7 @@ _app.command()(_verify)
 _app.command()(_doctor)
 _app.command()(_serve)
 _app.add_typer(_pool)
+_app.add_typer(_cluster)
 _app.add_typer(_swe)
 _app.add_typer(_images)
 _app.command()(_verdicts)

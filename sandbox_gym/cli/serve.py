@@ -41,6 +41,9 @@ def serve(
     journal: Annotated[
         str | None, typer.Option(help="Where verdicts go on record: a path, a URL, or off; its own file unless set.")
     ] = None,
+    cluster: Annotated[
+        str | None, typer.Option(help="Verify on a Ray cluster's nodes: auto, or its address (docs/cluster.md).")
+    ] = None,
     dataset: Annotated[
         Path | None,
         typer.Option(dir_okay=False, help="Rows that NeMo Evaluator may ask for by number; no agents' tools then."),
@@ -68,6 +71,7 @@ def serve(
             "allow_unauthenticated": allow_unauthenticated,
             "boxes": boxes,
             "journal": journal,
+            "cluster": cluster,
         }
     )
     if server is ServerName.POOL:

@@ -2,13 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
 
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 _PHASES: Final = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30, 100)
+
+
+class _Each(Collector):
+    """A gauge by one label, read when it is asked for."""
+
+    def __init__(self, name: str, text: str, label: str, read: Callable[[], Mapping[str, float]]) -> None:
+        self._name, self._text, self._label, self._read = name, text, label, read
+
+    def collect(self) -> Iterator[Metric]:
+        family = GaugeMetricFamily(self._name, self._text, labels=[self._label])
+        for value, number in self._read().items():
+            family.add_metric([value], number)
+        yield family
 
 
 class Metrics:
@@ -40,6 +55,10 @@ class Metrics:
         """A gauge for each number that `read` gives now and later."""
         for name in read():
             self.watch(f"{prefix}_{name}", f"{name.replace('_', ' ')} ({prefix})", lambda name=name: read()[name])  # type: ignore[misc]
+
+    def watch_each(self, name: str, text: str, label: str, read: Callable[[], Mapping[str, float]]) -> None:
+        """A gauge with one label whose values come and go; `read` gives all that there are now."""
+        self.registry.register(_Each(f"sandbox_gym_{name}", text, label, read))
 
     def text(self) -> bytes:
         """All of it in the exposition format."""

@@ -32,7 +32,11 @@ class SessionRecords:
         folder.mkdir(parents=True, exist_ok=True)
 
     def _path(self, session_id: str) -> Path:
-        return self._folder / f"{hashlib.sha256(session_id.encode('utf-8', 'surrogatepass')).hexdigest()[:40]}.json"
+        return self._place(self._folder, session_id)
+
+    @staticmethod
+    def _place(folder: Path, session_id: str) -> Path:
+        return folder / f"{hashlib.sha256(session_id.encode('utf-8', 'surrogatepass')).hexdigest()[:40]}.json"
 
     def write(self, record: SessionRecord) -> None:
         """Whole or not at all."""
@@ -43,6 +47,16 @@ class SessionRecords:
 
     def remove(self, session_id: str) -> None:
         self._path(session_id).unlink(missing_ok=True)
+
+    @classmethod
+    def read(cls, folder: Path, session_id: str) -> SessionRecord | None:
+        """A record in somebody's folder, which may be gone; None where it can't be had."""
+        path = cls._place(folder, session_id)
+        try:
+            return SessionRecord(**json.loads(path.read_text()))
+        except (OSError, ValueError, TypeError) as error:
+            _log.warning("session_record_unreadable", path=str(path), why=str(error))
+            return None
 
     def load(self) -> Iterator[SessionRecord]:
         """Every record; one that can't be read is said and left out."""

@@ -23,7 +23,14 @@ from sandbox_gym.errors import BoxLost, DeadlineExceeded, PoolFull, SandboxGymEr
 from sandbox_gym.limits import Limits, Policy
 from sandbox_gym.sandbox.api import SupportsWear
 from sandbox_gym.sandbox.session_records import SessionRecord, SessionRecords
-from sandbox_gym.sandbox.snapshots import NoSuchSnapshot, SessionBox, SessionProvider, SnapshotFailed, SupportsPreparing
+from sandbox_gym.sandbox.snapshots import (
+    NoSuchSnapshot,
+    SessionBox,
+    SessionProvider,
+    SnapshotFailed,
+    SupportsAdopting,
+    SupportsPreparing,
+)
 
 GRACE_S: Final = 15.0
 """Beyond a call's own timeout before a silent driver counts as lost: it interrupts, then kills, then answers."""
@@ -162,6 +169,24 @@ class Sessions:
         """The snapshot that a held session began from."""
         session = self._sessions.get(session_id)
         return session.base if session is not None else None
+
+    def bases(self) -> Mapping[str, str]:
+        """Every held session, and the snapshot it began from; empty where it began with nothing."""
+        return {session_id: session.base or "" for session_id, session in self._sessions.items()}
+
+    async def adopt(self, session_id: str, folder: Path) -> None:
+        """Go on with a session of a process that is dead, from its last snapshot in that one's folder. Idempotent.
+
+        Raises NoSuchSnapshot where the folder, or what the session needs of it, is not to be had here.
+        """
+        if session_id in self._sessions:
+            return
+        record = SessionRecords.read(folder / "held", session_id)
+        if record is None or not isinstance(self._provider, SupportsAdopting):
+            raise NoSuchSnapshot(f"no record of session {session_id[:80]!r} that can be read here")
+        await self._provider.adopt(folder, record.snapshot_id)
+        self._sessions[session_id] = _Session(**asdict(record), restored=True)
+        self._records.write(record)
 
     @property
     def provider(self) -> SessionProvider:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence, Set
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Final, Protocol, runtime_checkable
 
 from sandbox_gym.contract import Isolation, Outcome, Run
@@ -147,6 +148,15 @@ class SupportsBuilding(Protocol):
 
     async def open_box(self, limits: Limits, snapshot_id: str) -> SnapshotBox:
         """A box with a snapshot's files, without network and without a driver. Raises NoSuchSnapshot, ProviderDown."""
+        ...
+
+
+@runtime_checkable
+class SupportsAdopting(Protocol):
+    """A session provider that can take over snapshots out of the folder of one like it, whose process is dead."""
+
+    async def adopt(self, folder: Path, snapshot_id: str) -> None:
+        """Have a snapshot as one's own. Idempotent. Raises NoSuchSnapshot where it can't be read or kept."""
         ...
 
 

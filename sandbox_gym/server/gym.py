@@ -23,7 +23,14 @@ from sandbox_gym.server.exchange import error_reply, plain, read_document, reply
 from sandbox_gym.server.health import Health
 from sandbox_gym.server.ledger import Answered, Ledger
 from sandbox_gym.server.once import KEY_HEADER, Once
-from sandbox_gym.server.resources import JudgingEngine, ResourcesServer, Tool, ToolCall, no_verdict
+from sandbox_gym.server.resources import (
+    JudgingEngine,
+    ResourcesServer,
+    SupportsNodes,
+    Tool,
+    ToolCall,
+    no_verdict,
+)
 from sandbox_gym.server.seeds import Seeds
 from sandbox_gym.server.wire import Document, VerifyRequest, check_shape, set_aside
 
@@ -124,6 +131,7 @@ class GymHost:
             "reason": finding.reason,
             "sessions": engine.sessions.stats_dict() if engine.sessions is not None else {},
             "stats": dict(engine.stats()),
+            **({"nodes": engine.nodes()} if isinstance(engine, SupportsNodes) else {}),
             "journal": self._recording()[0].stats(),
             **self._evaluator.health(),
         }

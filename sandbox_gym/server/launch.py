@@ -13,7 +13,7 @@ from sandbox_gym.config import Settings
 from sandbox_gym.engine import open_engine
 from sandbox_gym.errors import ConfigurationError
 from sandbox_gym.journal.schema import open_database
-from sandbox_gym.server.app import build_app
+from sandbox_gym.server.app import EngineFactory, build_app
 from sandbox_gym.server.dataset import Dataset
 from sandbox_gym.server.resources import ResourcesServer
 
@@ -33,7 +33,9 @@ def serve(resources: ResourcesServer, settings: Settings, *, dataset: Dataset | 
     if journal_url is not None:
         open_database(journal_url, create=True).dispose()  # what is wrong with it is told before the bind
     sessions = f"{resources.name}-{settings.port or os.getpid()}"
-    engine = partial(open_engine, settings, sessions=sessions)
+    engine: EngineFactory = partial(open_engine, settings, sessions=sessions)
+    if settings.cluster:
+        engine = _on_cluster(settings, sessions)
     app = build_app(resources, engine, settings, journal_url=journal_url, dataset=dataset)
     uvicorn.run(
         app,
@@ -59,8 +61,19 @@ def serve_as_child(build: Build, name: str) -> None:
     if fields.get("judge_model_server") and not fields.get("judge_base_url"):
         fields["judge_base_url"] = _model_server_url(config, fields["judge_model_server"])
     known = {key: value for key, value in fields.items() if key in Settings.model_fields and value is not None}
+    head = config.get("ray_head_node_address") if isinstance(config, dict) else None
+    if known.get("cluster") == "auto" and head:
+        known["cluster"] = head  # the cluster that ng_run started, or was given
     settings = Settings.model_validate(known)
     return serve(build(settings, config_name), settings)
+
+
+def _on_cluster(settings: Settings, sessions: str) -> EngineFactory:
+    """Raises ConfigurationError without Ray."""
+    from sandbox_gym.cluster.ray_fleet import check_ray, open_on_ray  # what most servers never need
+
+    check_ray()
+    return partial(open_on_ray, settings, sessions=sessions)
 
 
 def _merged(config_yaml: str) -> object:

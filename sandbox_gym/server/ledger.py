@@ -23,9 +23,8 @@ from sandbox_gym.errors import JournalDown, PoolFull, RequestError, Unavailable
 from sandbox_gym.journal import Entry, Judgement, Key, Replay, Source
 from sandbox_gym.journal.journal import Journal
 from sandbox_gym.observe.metrics import Metrics
-from sandbox_gym.sandbox.sessions import Sessions
 from sandbox_gym.server.once import KEY_HEADER, Once, other_body
-from sandbox_gym.server.resources import JudgingEngine, ResourcesServer, no_verdict
+from sandbox_gym.server.resources import HeldSessions, JudgingEngine, ResourcesServer, no_verdict
 from sandbox_gym.server.wire import Document, VerifyFields, VerifyRequest
 
 MAX_KEY_CHARS = 255
@@ -70,7 +69,7 @@ class Witness:
         return self._engine.metrics
 
     @property
-    def sessions(self) -> Sessions | None:
+    def sessions(self) -> HeldSessions | None:
         return self._engine.sessions
 
     def stats(self) -> dict[str, int]:

@@ -12,10 +12,36 @@ from sandbox_gym.contract import Answer, Plan, State, Verdict, Verifier
 from sandbox_gym.engine import ANYONE, Caller
 from sandbox_gym.errors import Unavailable
 from sandbox_gym.observe.metrics import Metrics
-from sandbox_gym.sandbox.sessions import Sessions
+from sandbox_gym.sandbox.sessions import ToolReply
 from sandbox_gym.server.wire import Document, VerifyFields, VerifyRequest
 
 T = TypeVar("T")
+
+
+class HeldSessions(Protocol):
+    """Stateful sandboxes by session: `sandbox.sessions.Sessions`, or those of a cluster."""
+
+    def __contains__(self, session_id: str) -> bool: ...
+
+    async def call(
+        self,
+        session_id: str,
+        request: Mapping[str, object],
+        body: bytes = b"",
+        *,
+        timeout_s: float,
+        deadline_s: float = 600.0,
+    ) -> ToolReply: ...
+
+    def begin(self, session_id: str, snapshot_id: str) -> None: ...
+
+    def base_of(self, session_id: str) -> str | None: ...
+
+    def discard(self, session_id: str) -> None: ...
+
+    async def close(self, session_id: str) -> None: ...
+
+    def stats_dict(self) -> dict[str, int]: ...
 
 
 class JudgingEngine(Protocol):
@@ -36,8 +62,17 @@ class JudgingEngine(Protocol):
     def metrics(self) -> Metrics: ...
 
     @property
-    def sessions(self) -> Sessions | None:
+    def sessions(self) -> HeldSessions | None:
         """Stateful sandboxes, where the provider has them."""
+        ...
+
+
+@runtime_checkable
+class SupportsNodes(Protocol):
+    """An engine over many machines."""
+
+    def nodes(self) -> dict[str, dict[str, str | int]]:
+        """Each node by name: its status, why it is in it, its slots and leases."""
         ...
 
 

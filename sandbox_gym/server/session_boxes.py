@@ -16,8 +16,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from sandbox_gym.errors import RequestError
 from sandbox_gym.limits import MIB
-from sandbox_gym.sandbox.sessions import Sessions, ToolReply
-from sandbox_gym.server.resources import JudgingEngine, ToolCall
+from sandbox_gym.sandbox.sessions import ToolReply
+from sandbox_gym.server.resources import HeldSessions, JudgingEngine, ToolCall
 from sandbox_gym.server.wire import Document, check_shape
 
 SHOWN_BYTES: Final = 8 * MIB
@@ -111,7 +111,7 @@ async def write(engine: JudgingEngine, call: ToolCall) -> Document:
     return {"lost": answer.lost or answer.restored}
 
 
-def _sessions(engine: JudgingEngine) -> Sessions:
+def _sessions(engine: JudgingEngine) -> HeldSessions:
     if engine.sessions is None:
         remedy = "serve with provider local or docker"
         raise RequestError("sandbox", f"needs a session, and provider {engine.provider_name} holds none", remedy)

@@ -6,8 +6,9 @@ A composition point: the server and the command verify through the same lines he
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from pydantic import BaseModel
@@ -15,9 +16,10 @@ from pydantic import BaseModel
 from sandbox_gym.config import Settings
 from sandbox_gym.contract import Answer, State
 from sandbox_gym.engine import ANYONE, Caller
-from sandbox_gym.errors import BoxLost, ProviderDown, RequestError
+from sandbox_gym.errors import BoxLost, ProviderDown, RequestError, SnapshotGone
 from sandbox_gym.limits import MIB
 from sandbox_gym.sandbox.driver import WORK
+from sandbox_gym.sandbox.sessions import Sessions
 from sandbox_gym.sandbox.snapshots import SNAPSHOT_IMAGE
 from sandbox_gym.server.metrics_aggregate import aggregate_metrics
 from sandbox_gym.server.resources import JudgingEngine, Tool, ToolCall
@@ -25,7 +27,7 @@ from sandbox_gym.server.session_tools import python
 from sandbox_gym.server.swe_arguments import ARGUMENTS
 from sandbox_gym.server.swe_tools import SweTools
 from sandbox_gym.server.wire import Document, VerifyFields, VerifyRequest, verdict_document
-from sandbox_gym.swe.instances import Instance, Instances
+from sandbox_gym.swe.instances import BuildsInstances, Instance, Instances
 from sandbox_gym.swe.logs import log_parsers, parser_of
 from sandbox_gym.swe.recipes import REPOSITORY
 from sandbox_gym.verifiers.swe import (
@@ -132,11 +134,14 @@ class SweResources:
         while len(self._tools) > 100_000:
             del self._tools[next(iter(self._tools))]
 
-    def instances(self, engine: JudgingEngine) -> Instances:
+    def instances(self, engine: JudgingEngine) -> BuildsInstances:
         """What is built here. Raises ProviderDown where nothing can be."""
         if engine.sessions is None:
             raise ProviderDown(f"provider {engine.provider_name} holds no repositories; use local or docker")
+        if isinstance(engine.sessions, BuildsInstances):  # a cluster's: its nodes build
+            return engine.sessions
         if self._instances is None or self._instances[0] is not engine.sessions:
+            assert isinstance(engine.sessions, Sessions)
             made = Instances(engine.sessions, disk_bytes=self._disk_bytes)
             engine.metrics.watch_all("instances", made.stats_dict)
             self._instances = (engine.sessions, made)
@@ -157,7 +162,13 @@ class SweResources:
         patch = await self._patch(engine, request)
         if patch is None:
             return SweFields(reward=0.0, instance_id=task.instance_id, failure_reason="no_patch")
-        return await self._judged(engine, await self.job(engine, request.body), Answer(patch), caller)
+        started = time.monotonic()
+        try:
+            return await self._judged(engine, await self.job(engine, request.body), Answer(patch), caller)
+        except SnapshotGone:  # a node was lost with its instance: another builds it, in what is left of the time
+            if caller.deadline_s is not None:
+                caller = replace(caller, deadline_s=max(0.001, caller.deadline_s - (time.monotonic() - started)))
+            return await self._judged(engine, await self.job(engine, request.body), Answer(patch), caller)
 
     def task(self, row: Document) -> SweTask:
         """Raises RequestError, and ToolchainMissing for a row whose log nothing here can read."""

@@ -10,7 +10,7 @@ import os
 import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, Protocol, runtime_checkable
 
 import anyio
 import anyio.to_thread
@@ -56,6 +56,15 @@ class Instance:
     last_used: float
 
 
+@runtime_checkable
+class BuildsInstances(Protocol):
+    """Who builds instances, and knows those that are built: `Instances` here, or a cluster's nodes."""
+
+    async def ensure(self, task: SweTask) -> Instance: ...
+
+    def of_snapshot(self, snapshot_id: str) -> Instance | None: ...
+
+
 class Instances:
     """Builds and remembers. The index is kept beside the sessions, whose provider keeps the snapshots."""
 
@@ -78,6 +87,10 @@ class Instances:
     def of_snapshot(self, snapshot_id: str) -> Instance | None:
         """The instance that a snapshot is."""
         return next((one for one in self._known.values() if one.snapshot_id == snapshot_id), None)
+
+    def kept(self) -> list[Instance]:
+        """Every instance that is built."""
+        return list(self._known.values())
 
     async def ensure(self, task: SweTask) -> Instance:
         """The task's instance, built unless it is kept; asked for by many at once, it is built once.

@@ -135,6 +135,10 @@ class LocalSessions:
                 _log.warning("warm_room_lost", why=str(error))
         return await self._open(await self._new_room(), limits, snapshot_id, None)
 
+    async def adopt(self, folder: Path, snapshot_id: str) -> None:
+        """See `sandbox.snapshots.SupportsAdopting`."""
+        await self.in_thread(lambda: self._store.adopt(folder, snapshot_id))
+
     async def open_builder(self, limits: Limits, image: str, python: str = "") -> LocalSession:
         """See `sandbox.snapshots.SupportsBuilding`."""
         if python:

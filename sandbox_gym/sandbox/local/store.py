@@ -135,6 +135,34 @@ class Store:
         _write_whole(self._records / f"{snapshot_id}.json", text.encode("utf-8"))
         self._index[snapshot_id] = record
 
+    def adopt(self, root: Path, snapshot_id: str) -> None:
+        """Copy a snapshot of the store in `root`, whose owner is dead. Idempotent. Raises NoSuchSnapshot."""
+        if snapshot_id in self._index:
+            return
+        try:
+            record = _parse(root / "records" / f"{snapshot_id}.json")
+            for digest in record.layers:
+                self._adopt_layer(root / "layers" / digest[:32], digest)
+            blob = root / "globals" / f"{snapshot_id}.pickle"
+            self.write(record, blob.read_bytes() if blob.exists() else b"")
+        except (OSError, ValueError, TypeError, KeyError) as error:
+            raise NoSuchSnapshot(f"snapshot {snapshot_id[:40]!r} in {root}: {error}") from error
+
+    def _adopt_layer(self, source: Path, digest: str) -> None:
+        path = self.layer_path(digest)
+        with self._lock:
+            self._wanted_at[path.name] = time.monotonic()
+            if path.name in self._sizes:
+                return
+        new = self._layers / f".new-{secrets.token_hex(6)}"
+        try:
+            copy_tree(source, new)
+            if not path.exists():
+                new.rename(path)
+        finally:
+            remove_tree(new)
+        self._sizes[path.name] = _on_disk(path)
+
     def read(self, snapshot_id: str) -> Record:
         """Raises NoSuchSnapshot."""
         try:

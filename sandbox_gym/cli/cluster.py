@@ -1,0 +1,109 @@
+"""`sandbox-gym cluster`: the pools that servers hold on a Ray cluster's nodes; stop giving a node anything new."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import asdict, dataclass
+from typing import Annotated
+
+import anyio
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from sandbox_gym.cluster.fleet import NodeLink
+from sandbox_gym.cluster.parcels import NodeLost, Nothing, Pong, read_reply
+from sandbox_gym.errors import ConfigurationError, SandboxGymError
+
+ASK_S = 10.0
+Address = Annotated[str, typer.Option(help="The cluster's address; auto: RAY_ADDRESS, or the one of this machine.")]
+NodeName = Annotated[str, typer.Argument(help="A node as `cluster nodes` names it, or its address.")]
+cluster = typer.Typer(name="cluster", no_args_is_help=True, help="Nodes of a Ray cluster that servers verify on.")
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One server's pool on one node."""
+
+    node: str
+    server: str
+    status: str
+    slots: int = 0
+    leased: int = 0
+    sessions: int = 0
+
+
+@cluster.callback()
+def _root() -> None:
+    """Nodes of a Ray cluster that servers verify on."""
+
+
+@cluster.command()
+def nodes(
+    address: Address = "auto",
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON array on stdout instead of a table.")] = False,
+) -> None:
+    """List every server's pool on every node. Exit: 0, or 2 where there is no cluster."""
+    rows = anyio.run(_listed, address)
+    if as_json:
+        return Console(soft_wrap=True).print(json.dumps([asdict(row) for row in rows]), markup=False, highlight=False)
+    table = Table("node", "server", "status", "slots", "leased", "sessions awake")
+    for row in rows:
+        table.add_row(row.node, row.server, row.status, str(row.slots), str(row.leased), str(row.sessions))
+    Console().print(table)
+
+
+@cluster.command()
+def drain(node: NodeName, address: Address = "auto") -> None:
+    """Give a node nothing new; what it has goes on to its end. Exit: 0 told, 1 no server has a pool there."""
+    raise typer.Exit(0 if anyio.run(_told, node, address, "drain") else 1)
+
+
+@cluster.command()
+def undrain(node: NodeName, address: Address = "auto") -> None:
+    """Let a drained node take verifies again. Exit: 0 told, 1 no server has a pool there."""
+    raise typer.Exit(0 if anyio.run(_told, node, address, "undrain") else 1)
+
+
+@asynccontextmanager
+async def _pools(address: str) -> AsyncIterator[list[tuple[str, str, NodeLink]]]:
+    """Node, server and a way to each pool."""
+    from sandbox_gym.cluster.ray_fleet import RayLink, joined, pools
+
+    async with joined(address):
+        found = await anyio.to_thread.run_sync(pools)
+        named = [(name.rsplit("|", 2), actor) for name, actor in found.items()]
+        yield sorted(
+            ((parts[1], parts[0], RayLink(actor, parts[1])) for parts, actor in named if len(parts) == 3),
+            key=lambda each: each[:2],
+        )
+
+
+async def _listed(address: str) -> list[Row]:
+    async with _pools(address) as found:
+        return [await _row(node, server, link) for node, server, link in found]
+
+
+async def _row(node: str, server: str, link: NodeLink) -> Row:
+    try:
+        with anyio.fail_after(ASK_S):
+            pong = read_reply(Pong, await link.ask("ping", b""))
+    except (TimeoutError, SandboxGymError):
+        return Row(node, server, "silent")
+    status = "draining" if pong.draining else "up"
+    return Row(node, server, status, pong.slots, pong.leased, pong.sessions.get("live", 0))
+
+
+async def _told(node: str, address: str, operation: str) -> int:
+    """How many servers' pools were told. Raises ConfigurationError where one could not be."""
+    async with _pools(address) as found:
+        told = [link for name, _, link in found if name == node or name.split("/")[0] == node]
+        for link in told:
+            try:
+                with anyio.fail_after(ASK_S):
+                    read_reply(Nothing, await link.ask(operation, b""))
+            except (TimeoutError, NodeLost) as error:
+                raise ConfigurationError(f"{node} does not answer: {error}") from error
+        return len(told)

@@ -1,0 +1,34 @@
+"""What the scheduler asks of whatever joins the machines: which nodes there are, and a way to each one's pool.
+
+Contracts only. `ray_fleet.py` is the one over Ray, `inprocess.py` the one within this process.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+
+class NodeLink(Protocol):
+    """A way to one node's pool."""
+
+    async def ask(self, operation: str, parcel: bytes) -> bytes:
+        """Its reply. Raises NodeLost when it is gone; may wait for ever: who asks keeps the clock. Cancelling a call
+        ends the wait, not what the node does."""
+        ...
+
+    async def aclose(self) -> None:
+        """End the pool. Idempotent; waits a bounded time."""
+        ...
+
+
+class Fleet(Protocol):
+    """The machines."""
+
+    async def nodes(self) -> Sequence[str]:
+        """Names of those that are alive and may hold a pool. Raises NodeLost when nobody can be asked now."""
+        ...
+
+    async def open(self, node: str) -> NodeLink:
+        """Start a pool on a node; it is up when its first `ping` is answered. Raises NodeLost."""
+        ...

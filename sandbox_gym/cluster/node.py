@@ -1,0 +1,178 @@
+"""One node: an engine over the sandboxes of this machine, asked by a server elsewhere in parcels.
+
+Owns what runs here and whether anything new may. Knows nothing of how parcels travel, nor of what answers are worth.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Final, TypeVar
+
+import anyio
+import anyio.abc
+import structlog
+
+from sandbox_gym import __version__
+from sandbox_gym.cluster.claims import claimed_folder
+from sandbox_gym.cluster.node_sessions import NodeSessions
+from sandbox_gym.cluster.parcels import (
+    GoOn,
+    NodeDraining,
+    NodeRefused,
+    Nothing,
+    Pong,
+    Progress,
+    Start,
+    Ticket,
+    failure_reply,
+    plan_of,
+    reply,
+)
+from sandbox_gym.cluster.runs import FollowedRun
+from sandbox_gym.config import Settings
+from sandbox_gym.contract import Answer
+from sandbox_gym.engine import Caller, Engine, open_engine
+from sandbox_gym.errors import SandboxGymError, Unavailable
+from sandbox_gym.journal.codec import CodecError, decode
+
+FORGOTTEN_S: Final = 120.0
+"""A run that is over and that nobody asked after for so long is let go of."""
+T = TypeVar("T")
+_log = structlog.get_logger(__name__)
+
+
+@dataclass(slots=True, eq=False)
+class _Lease:
+    run: FollowedRun
+    scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
+    asked_at: float = field(default_factory=time.monotonic)
+
+
+class Node:
+    """Answers parcels. Use `open_node` to make one."""
+
+    def __init__(self, engine: Engine, slots: int, tasks: anyio.abc.TaskGroup, sessions: NodeSessions | None) -> None:
+        self._engine, self._slots, self._tasks, self._sessions = engine, slots, tasks, sessions
+        self._leases: dict[str, _Lease] = {}
+        self._draining = False
+        self._operations: dict[str, Callable[[bytes], Awaitable[object]]] = {
+            "ping": self._ping,
+            "start": self._start,
+            "more": self._more,
+            "cancel": self._cancel,
+            "drain": self._drain,
+            "undrain": self._undrain,
+            **({} if sessions is None else sessions.operations),
+        }
+
+    async def answer(self, operation: str, parcel: bytes) -> bytes:
+        """The reply to a parcel; an error of ours is one, too."""
+        try:
+            handler = self._operations.get(operation)
+            if handler is None:
+                raise NodeRefused(f"a node knows no {operation[:40]!r}")
+            return reply(await handler(parcel))
+        except CodecError as error:
+            return failure_reply(NodeRefused(f"{operation[:40]}: {error}"))
+        except SandboxGymError as error:
+            return failure_reply(error)
+
+    # -- how it is
+
+    async def _ping(self, parcel: bytes) -> Pong:
+        now = time.monotonic()
+        for ticket, lease in list(self._leases.items()):
+            if lease.run.over.is_set() and now - lease.asked_at > FORGOTTEN_S:
+                del self._leases[ticket]
+        stats = self._engine.stats()
+        sessions = self._sessions
+        return Pong(
+            version=__version__,
+            slots=min(self._slots, max(1, stats.get("limit", self._slots))),
+            leased=len(self._leases),
+            draining=self._draining,
+            sessions_folder="" if sessions is None else sessions.folder,
+            stats=stats,
+            sessions={} if sessions is None else sessions.stats(),
+        )
+
+    async def _drain(self, parcel: bytes) -> Nothing:
+        """Nothing new from now on."""
+        self._draining = True
+        return Nothing()
+
+    async def _undrain(self, parcel: bytes) -> Nothing:
+        self._draining = False
+        return Nothing()
+
+    # -- plans
+
+    async def _start(self, parcel: bytes) -> Progress:
+        if self._draining:
+            raise NodeDraining("the node is draining")
+        start = decode(Start, parcel)
+        lease = self._leases[start.ticket] = _Lease(FollowedRun(plan_of(start.plan)))
+        self._tasks.start_soon(self._run, lease, start)
+        return await self._told(start.ticket, lease)
+
+    async def _more(self, parcel: bytes) -> Progress:
+        wanted = decode(GoOn, parcel)
+        lease = self._leases.get(wanted.ticket)
+        if lease is None:
+            raise NodeRefused("the node knows no such run")
+        lease.run.stop_at(wanted.attempt, wanted.failed)
+        return await self._told(wanted.ticket, lease)
+
+    async def _told(self, ticket: str, lease: _Lease) -> Progress:
+        lease.asked_at = time.monotonic()
+        try:
+            progress = await lease.run.progress()
+        except SandboxGymError:
+            self._leases.pop(ticket, None)
+            raise
+        if progress.finished is not None:
+            self._leases.pop(ticket, None)
+        return progress
+
+    async def _cancel(self, parcel: bytes) -> Nothing:
+        lease = self._leases.pop(decode(Ticket, parcel).ticket, None)
+        if lease is not None:
+            lease.scope.cancel()
+        return Nothing()
+
+    async def _run(self, lease: _Lease, start: Start) -> None:
+        caller, began = Caller(start.tenant, start.deadline_s), time.monotonic()
+        with lease.scope, structlog.contextvars.bound_contextvars(request_id=start.request_id):
+            try:
+                verdict, _plan, state = await self._engine.judged(lease.run, None, Answer(""), caller=caller)
+            except SandboxGymError as error:
+                lease.run.fail(error)
+            else:
+                assert state is not None  # a plan without steps does not travel
+                lease.run.finish(state, verdict, time.monotonic() - began)
+        if lease.scope.cancelled_caught:
+            lease.run.fail(Unavailable("the run was given up"))
+
+
+@asynccontextmanager
+async def open_node(settings: Settings, *, sessions: str = "") -> AsyncIterator[Node]:
+    """A node by settings; its engine is closed at the end. Raises ConfigurationError.
+
+    `sessions`: hold stateful sandboxes too, under this server's name, in a folder of this node's own.
+    """
+    async with contextlib.AsyncExitStack() as stack:
+        name = stack.enter_context(claimed_folder(settings.state_dir, sessions)) if sessions else ""
+        engine = await stack.enter_async_context(open_engine(settings, sessions=name))
+        tasks = await stack.enter_async_context(anyio.create_task_group())
+        folder = settings.state_dir / "sessions" / name if name else None
+        held = None
+        if engine.sessions is not None and folder is not None:
+            held = NodeSessions(engine.sessions, folder, disk_bytes=settings.swe_disk_mb << 20)
+        try:
+            yield Node(engine, settings.boxes, tasks, held)
+        finally:
+            tasks.cancel_scope.cancel()

@@ -1,0 +1,109 @@
+"""A node's sessions and built repositories, as its server asks for them in parcels.
+
+Ids are the server's: one for each life of a session, so that an id is never begun twice.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from sandbox_gym.cluster.parcels import NodeLost, Nothing
+from sandbox_gym.journal.codec import decode
+from sandbox_gym.sandbox.sessions import Sessions
+from sandbox_gym.sandbox.snapshots import NoSuchSnapshot
+from sandbox_gym.swe.instances import Instance, Instances
+from sandbox_gym.verifiers.swe import SweTask
+
+
+@dataclass(frozen=True, slots=True)
+class SessionCall:
+    """One tool call. `request_json` goes to the session's driver as it is; `base`: what a new session begins from."""
+
+    life: str
+    request_json: bytes
+    body: bytes
+    timeout_s: float
+    deadline_s: float
+    base: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SessionReply:
+    """A `ToolReply`; its reply as JSON, whose content nobody believes."""
+
+    reply_json: bytes
+    body: bytes
+    restored: bool
+    lost: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Life:
+    """One life of a session. `folder`: where another node kept it."""
+
+    life: str
+    folder: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What a node has from before: lives with the snapshot each began from, and repositories that are built."""
+
+    lives: Mapping[str, str]
+    instances: tuple[Instance, ...]
+
+
+class NodeSessions:
+    """Answers for one engine's sessions. `folder` is what they are kept in."""
+
+    def __init__(self, sessions: Sessions, folder: Path, *, disk_bytes: int) -> None:
+        self._sessions, self.folder = sessions, str(folder.resolve())
+        self._instances = Instances(sessions, disk_bytes=disk_bytes)
+        self.operations: Mapping[str, Callable[[bytes], Awaitable[object]]] = {
+            "session": self._call,
+            "discard": self._discard,
+            "close": self._close,
+            "adopt": self._adopt,
+            "held": self._held,
+            "ensure": self._ensure,
+        }
+
+    def stats(self) -> Mapping[str, int]:
+        """Counters and gauges by name."""
+        return self._sessions.stats_dict()
+
+    async def _call(self, parcel: bytes) -> SessionReply:
+        wanted = decode(SessionCall, parcel)
+        if wanted.base and wanted.life not in self._sessions:
+            self._sessions.begin(wanted.life, wanted.base)
+        request = json.loads(wanted.request_json)
+        done = await self._sessions.call(
+            wanted.life, request, wanted.body, timeout_s=wanted.timeout_s, deadline_s=wanted.deadline_s
+        )
+        return SessionReply(json.dumps(dict(done.reply)).encode("ascii"), done.body, done.restored, done.lost)
+
+    async def _discard(self, parcel: bytes) -> Nothing:
+        self._sessions.discard(decode(Life, parcel).life)
+        return Nothing()
+
+    async def _close(self, parcel: bytes) -> Nothing:
+        await self._sessions.close(decode(Life, parcel).life)
+        return Nothing()
+
+    async def _adopt(self, parcel: bytes) -> Nothing:
+        """Go on with a life that another node kept, from its last snapshot, where its folder can be read here."""
+        wanted = decode(Life, parcel)
+        try:
+            await self._sessions.adopt(wanted.life, Path(wanted.folder))
+        except NoSuchSnapshot as error:
+            raise NodeLost(f"the session's snapshots are not to be had here: {error}") from error
+        return Nothing()
+
+    async def _held(self, parcel: bytes) -> Held:
+        return Held(self._sessions.bases(), tuple(self._instances.kept()))
+
+    async def _ensure(self, parcel: bytes) -> Instance:
+        return await self._instances.ensure(decode(SweTask, parcel))

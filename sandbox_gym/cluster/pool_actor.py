@@ -1,0 +1,59 @@
+"""What Ray starts on a node: the node, as long as the actor lives, and a door for parcels. Imports nothing of Ray."""
+
+from __future__ import annotations
+
+import sys
+
+import anyio
+import structlog
+from pydantic import ValidationError
+
+from sandbox_gym.cluster.node import Node, open_node
+from sandbox_gym.cluster.parcels import NodeLost, failure_reply
+from sandbox_gym.config import Settings
+from sandbox_gym.errors import SandboxGymError, Unavailable
+
+
+class PoolActor:
+    """The actor. `run` is its life; `answer` waits until it has begun."""
+
+    def __init__(self, settings_json: bytes, server: str) -> None:
+        structlog.configure(logger_factory=lambda *_: structlog.PrintLogger(sys.stderr))
+        self._settings_json, self._server = settings_json, server
+        self._begun, self._ending, self._ended = anyio.Event(), anyio.Event(), anyio.Event()
+        self._node: Node | None = None
+        self._failure = failure_reply(NodeLost("the pool has ended"))
+
+    async def run(self) -> None:
+        """Hold the node until `stop`."""
+        try:
+            settings = Settings.model_validate_json(self._settings_json)
+            async with open_node(settings, sessions=self._server) as self._node:
+                self._begun.set()
+                await self._ending.wait()
+                self._node = None  # what is asked from now on is for others
+        except* SandboxGymError as group:
+            self._failure = failure_reply(_first(group))
+        except* ValidationError as group:
+            self._failure = failure_reply(Unavailable(f"the node's own settings: {_first(group)}"))
+        finally:
+            self._node = None
+            self._begun.set()
+            self._ended.set()
+
+    async def answer(self, operation: str, parcel: bytes) -> bytes:
+        """The reply to a parcel."""
+        await self._begun.wait()
+        return self._failure if self._node is None else await self._node.answer(operation, parcel)
+
+    async def stop(self) -> None:
+        """End in peace; everything of it is gone when this returns."""
+        self._ending.set()
+        await self._ended.wait()
+
+
+def _first(group: BaseExceptionGroup[BaseException]) -> SandboxGymError:
+    error: BaseException = group
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error if isinstance(error, SandboxGymError) else Unavailable(str(error))

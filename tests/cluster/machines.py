@@ -1,0 +1,110 @@
+"""Raylets by `ray start`'s own parts: started, killed, stopped in their tracks, and looked at as processes."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+from ray._private import ray_constants
+from ray.cluster_utils import Cluster
+
+from sandbox_gym.cluster.ray_fleet import RESOURCE
+
+STORE_BYTES: Final = 100 << 20
+
+
+class Machines:
+    """A cluster whose head takes no verifies, and nodes that do."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._cluster = Cluster()
+        self._nodes: list[Any] = []
+
+    @property
+    def address(self) -> str:
+        return str(self._cluster.address)
+
+    def start(self, count: int) -> None:
+        self._cluster.add_node(
+            num_cpus=0, include_dashboard=False, object_store_memory=STORE_BYTES, temp_dir=str(self.folder / "ray")
+        )
+        self.ensure(count)
+
+    def ensure(self, count: int) -> None:
+        """As many nodes with a pool, alive."""
+        self._nodes = [node for node in self._nodes if node.any_processes_alive() and not node.dead_processes()]
+        while len(self._nodes) < count:
+            self._nodes.append(
+                self._cluster.add_node(num_cpus=1, object_store_memory=STORE_BYTES, resources={RESOURCE: 1})
+            )
+
+    def ids(self) -> list[str]:
+        """The beginning of each node's id, as the fleet names it."""
+        return [node.node_id[:12] for node in self._nodes]
+
+    def kill(self, number: int) -> str:
+        """SIGKILL a raylet, as a machine that loses its power; the beginning of its id."""
+        node = self._nodes.pop(number)
+        os.kill(self._raylet(node), signal.SIGKILL)
+        return str(node.node_id[:12])
+
+    @contextmanager
+    def frozen(self, number: int) -> Iterator[str]:
+        """Everything of a node stands still while the body runs."""
+        node = self._nodes[number]
+        pids = [self._raylet(node), *_below(self._raylet(node))]
+        for pid in pids:
+            _signal(pid, signal.SIGSTOP)
+        try:
+            yield str(node.node_id[:12])
+        finally:
+            for pid in pids:
+                _signal(pid, signal.SIGCONT)
+
+    def workers(self, number: int) -> list[int]:
+        """Processes below a raylet."""
+        return _below(self._raylet(self._nodes[number]))
+
+    def stop(self) -> None:
+        self._cluster.shutdown()
+
+    def _raylet(self, node: Any) -> int:
+        return int(node.all_processes[ray_constants.PROCESS_TYPE_RAYLET][0].process.pid)
+
+
+def _signal(pid: int, number: int) -> None:
+    try:
+        os.kill(pid, number)
+    except ProcessLookupError:
+        return
+
+
+def _below(parent: int) -> list[int]:
+    """Every process below one, from /proc."""
+    children: dict[int, list[int]] = {}
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            after = path.read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        children.setdefault(int(after[1]), []).append(int(path.parent.name))
+    found, waiting = [], [parent]
+    while waiting:
+        for child in children.get(waiting.pop(), ()):
+            found.append(child)
+            waiting.append(child)
+    return found
+
+
+def until(true: Any, within_s: float = 60.0) -> None:
+    """Wait for something to be true."""
+    deadline = time.monotonic() + within_s
+    while not true():
+        assert time.monotonic() < deadline, "it did not come true"
+        time.sleep(0.1)
