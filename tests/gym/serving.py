@@ -20,11 +20,11 @@ HEALTHY_S: Final = 60.0
 
 
 @contextmanager
-def serving(folder: Path, kind: str, *options: str) -> Iterator[int]:
-    """Its port, once it is healthy."""
+def serving(folder: Path, kind: str, *options: str, program: str = OURS, **settings: str) -> Iterator[int]:
+    """Its port, once it is healthy. `program`: the command, of another environment perhaps; `settings` by variable."""
     port = free_port()
-    own = {**os.environ, "SANDBOX_GYM_STATE_DIR": str(folder / "state")}
-    command = [OURS, "serve", kind, "--port", str(port), "--provider", "local", *options]
+    own = {**os.environ, "SANDBOX_GYM_STATE_DIR": str(folder / "state"), **settings}
+    command = [program, "serve", kind, "--port", str(port), "--provider", "local", *options]
     with (folder / "serve.log").open("wb") as log:
         process = subprocess.Popen(command, env=own, stdout=log, stderr=log)
     try:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,7 +15,7 @@ import pytest
 from sandbox_gym.server.wire import Document
 from tests.documented import command as documented
 from tests.gym import tasks
-from tests.gym.running import playing
+from tests.gym.running import figure, playing
 from tests.gym.serving import OURS, serving
 from tests.gym.tasks import REPOSITORY, Task
 
@@ -44,10 +45,22 @@ def evaluated(folder: Path, begins: str, swaps: dict[str, str], policy: int) -> 
     everywhere = {"http://127.0.0.1:8000": f"http://127.0.0.1:{policy}", "-o results": f"-o {out}"}
     command = documented("nemo-evaluator.md", f"nel eval run --bench {begins}", {**everywhere, **swaps})
     own = {**os.environ, "SANDBOX_GYM_STATE_DIR": str(folder / "state")}
+    began = time.monotonic()
     done = subprocess.run([EVALUATOR, *command[1:]], env=own, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
     (results,) = out.rglob("results.jsonl")
-    return [json.loads(line) for line in results.read_text().splitlines()]
+    found = [json.loads(line) for line in results.read_text().splitlines()]
+    score = scored(out)
+    figure(f"nel {begins} {len(found)} rollouts in {time.monotonic() - began:.0f} s, its pass@1 {score:.4f}")
+    assert score == pytest.approx(sum(each["reward"] for each in found) / len(found), abs=1e-4)
+    return found
+
+
+def scored(out: Path) -> float:
+    """What the evaluator itself says of the run."""
+    (bundle,) = out.rglob("eval-*.json")
+    value = json.loads(bundle.read_text())["benchmark"]["scores"]["pass@1"]["value"]
+    return float(value)
 
 
 def exported(folder: Path, of: list[Task]) -> Path:
