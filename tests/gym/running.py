@@ -24,7 +24,7 @@ from tests.documented import command as documented
 from tests.gym.tasks import REPOSITORY
 
 START_S: Final = 900.0
-COLLECT_S: Final = 300.0
+COLLECT_S: Final = 600.0
 MORE_CONFIGS: Final = (
     "resources_servers/math/configs/math_with_judge.yaml",
     "resources_servers/swe/configs/swe.yaml",

@@ -112,13 +112,29 @@ def math() -> list[Task]:
     ]
 
 
+def _without_answers(row: Document) -> Document:
+    return {key: value for key, value in row.items() if key not in ("patch", "model_patch", "response")}
+
+
+def swe_by_text() -> list[Task]:
+    """Patches in the answer's text: the fix, one that changes nothing that is tested, and none."""
+    row = json.loads(SWE_EXAMPLES.read_text().splitlines()[0])
+    fix = row["patch"]
+    notes = "diff --git a/n.txt b/n.txt\nnew file mode 100644\n--- /dev/null\n+++ b/n.txt\n@@ -0,0 +1 @@\n+note\n"
+    texts = {"swe_fix": (fix, 1.0), "swe_notes": (notes, 0.0)}
+    found = [
+        Task(marker, _without_answers(row), [{"say": f"```diff\n{patch}```"}], reward)
+        for marker, (patch, reward) in texts.items()
+    ]
+    return [*found, Task("swe_none", _without_answers(row), [{"say": "I can't."}], 0.0)]
+
+
 def swe(data_folder: Path) -> list[Task]:
     """Two repositories: mended and handed in, mended and left so, touched without effect, and left as they were."""
     lines = (data_folder / "swe_instances.jsonl").read_text().splitlines()
     pathspec = next(row for line in lines if (row := json.loads(line))["instance_id"] == "pathspec__pathspec-0.12.1")
     inflection = json.loads(SWE_EXAMPLES.read_text().splitlines()[0])
-    hidden = ("patch", "model_patch", "response")
-    pathspec, inflection = ({k: v for k, v in row.items() if k not in hidden} for row in (pathspec, inflection))
+    pathspec, inflection = _without_answers(pathspec), _without_answers(inflection)
     match = "include, _index = self._match_file(enumerate(self.patterns), norm_file)\n\t\treturn "
     mend = _call("str_replace", path="pathspec/pathspec.py", old_str=f"{match}include", new_str=f"{match}bool(include)")
     teens = "if number in (11, 12, 13)"

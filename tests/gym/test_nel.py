@@ -27,7 +27,7 @@ REPEATS = 2
 @pytest.fixture(scope="module")
 def policy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
     scripts = tmp_path_factory.mktemp("policy") / "scripts.json"
-    every = tasks.examples() + tasks.math()
+    every = tasks.examples() + tasks.math() + tasks.swe_by_text()
     scripts.write_text(json.dumps({task.marker: task.turns for task in every}))
     with playing(scripts) as port:
         yield port
@@ -86,15 +86,20 @@ def test_by_address(tmp_path: Path, policy: int) -> None:
         check(evaluated(tmp_path, "gym://127.0.0.1:8080", {"8080": str(port)}, policy), of)
 
 
-def test_math_by_address(tmp_path: Path, policy: int) -> None:
-    of = tasks.math()[:2]
-    with serving(tmp_path, "math", "--dataset", str(rows_file(tmp_path, of))) as port:
+def rows_of(kind: str) -> list[Task]:
+    return {"coding": tasks.examples, "math": lambda: tasks.math()[:2], "swe": tasks.swe_by_text}[kind]()
+
+
+@pytest.mark.parametrize("kind", ["math", "swe"])
+def test_other_kinds_by_address(tmp_path: Path, policy: int, kind: str) -> None:
+    of = rows_of(kind)
+    with serving(tmp_path, kind, "--dataset", str(rows_file(tmp_path, of))) as port:
         check(evaluated(tmp_path, "gym://127.0.0.1:8080", {"8080": str(port)}, policy), of)
 
 
-@pytest.mark.parametrize("kind", ["coding", "math"])
+@pytest.mark.parametrize("kind", ["coding", "math", "swe"])
 def test_exported_rows_by_the_native_protocol(tmp_path: Path, policy: int, kind: str) -> None:
-    of = tasks.examples() if kind == "coding" else tasks.math()[:2]
+    of = rows_of(kind)
     rows = exported(tmp_path, of)
     with serving(tmp_path, kind) as port:
         swaps = {"8080": str(port), "exported.jsonl": str(rows)}
