@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import socket
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Final
 
@@ -27,6 +26,7 @@ _PIECE: Final = 1 << 18
 _HOP: Final = frozenset(
     (b"connection", b"keep-alive", b"te", b"trailer", b"transfer-encoding", b"upgrade", b"expect", b"content-length")
 )
+_BROKEN: Final = (OSError, anyio.BrokenResourceError, anyio.ClosedResourceError, h11.RemoteProtocolError)
 
 
 class WorkerLost(Unavailable):
@@ -66,38 +66,33 @@ class Peers:
         raise WorkerLost(f"worker {number} does not answer")
 
     async def forward(self, number: int, scope: Scope, receive: Receive, send: Send) -> None:
-        """The request to that worker, its answer back. Raises WorkerLost before the answer's first byte only."""
-        answered = False
+        """The request to that worker, its answer back; a client that leaves takes the connection to it along.
 
-        async def told(message: Message) -> None:
-            nonlocal answered
-            answered = True
-            await send(message)
-
-        try:
-            async with self._exchange(number, scope, receive) as exchange:
-                async for message in exchange.answer():
-                    await told(message)
-        except (OSError, anyio.ClosedResourceError, anyio.BrokenResourceError, h11.RemoteProtocolError) as error:
-            if answered:  # the status went out: a cut body is what tells
-                raise
-            raise WorkerLost(f"worker {number} was lost: {type(error).__name__}") from error
-
-    @asynccontextmanager
-    async def _exchange(self, number: int, scope: Scope, receive: Receive) -> AsyncIterator[_Exchange]:
-        """The request under way. A client that leaves takes the connection with it, so that the worker knows."""
-        async with await self.connect(number) as stream, anyio.create_task_group() as group:
+        Raises WorkerLost while nothing of an answer went out. A cut body is what tells the client later.
+        """
+        async with await self.connect(number) as stream:
             exchange = _Exchange(stream)
-            group.start_soon(exchange.ask, scope, receive, group.cancel_scope)
-            with anyio.fail_after(ANSWER_S):
-                yield exchange
-            group.cancel_scope.cancel()
+            failed: list[Exception] = []
+            async with anyio.create_task_group() as group:
+                group.start_soon(exchange.ask, scope, receive, group.cancel_scope)
+                try:
+                    with anyio.fail_after(ANSWER_S):
+                        async for message in exchange.answer():
+                            await send(message)
+                except _BROKEN as error:  # kept for below: a task group would wrap it
+                    failed.append(error)
+                group.cancel_scope.cancel()
+        if failed and not exchange.answered:
+            raise WorkerLost(f"worker {number} was lost: {type(failed[0]).__name__}") from failed[0]
+        if failed:
+            raise failed[0]
 
 
 class _Exchange:
     def __init__(self, stream: anyio.abc.SocketStream) -> None:
         self._stream = stream
         self._http = h11.Connection(our_role=h11.CLIENT)
+        self.answered = False
 
     async def ask(self, scope: Scope, receive: Receive, gone: anyio.CancelScope) -> None:
         """Send the request, then watch for its client's leaving."""
@@ -123,7 +118,7 @@ class _Exchange:
     async def _send(self, event: h11.Request | h11.Data | h11.EndOfMessage) -> None:
         try:
             await self._stream.send(self._http.send(event) or b"")
-        except (anyio.BrokenResourceError, anyio.ClosedResourceError):
+        except (anyio.BrokenResourceError, anyio.ClosedResourceError, h11.LocalProtocolError):
             return  # it answers without having read all, as it may; if it died, the answer's reader knows
 
     async def answer(self) -> AsyncIterator[Message]:
@@ -136,6 +131,7 @@ class _Exchange:
                 except anyio.EndOfStream:
                     self._http.receive_data(b"")
             elif isinstance(event, h11.Response):
+                self.answered = True
                 headers = [(name, value) for name, value in event.headers if name not in _HOP - {b"content-length"}]
                 yield {"type": "http.response.start", "status": event.status_code, "headers": headers}
             elif isinstance(event, h11.Data):

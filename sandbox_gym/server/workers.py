@@ -11,19 +11,21 @@ import os
 import signal
 import socket
 import time
-from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Final
 
 import anyio
+import structlog
 import uvicorn
 from fastapi import FastAPI
 from starlette.routing import Router
 from starlette.types import ASGIApp
-from uvicorn.supervisors import Multiprocess
+from uvicorn.config import STARTUP_FAILURE
+from uvicorn.supervisors.multiprocess import Multiprocess, Process
 
 from sandbox_gym.config import Settings
 from sandbox_gym.engine import open_engine
@@ -45,6 +47,7 @@ _SHARED: Final = (
     *("boxes", "queue_size", "sessions_live", "sessions_held", "snapshot_disk_mb", "swe_disk_mb"),
     *("judge_max_concurrency", "e2b_max_sandboxes", "e2b_creates_per_s"),
 )
+_log = structlog.get_logger("sandbox_gym.server")
 _LEAST: Final = {"boxes": 2, "e2b_max_sandboxes": 2, "swe_disk_mb": 100}
 
 
@@ -94,12 +97,12 @@ class WorkerApp:
 
         @asynccontextmanager
         async def lifespan(_: Router) -> AsyncIterator[None]:
-            listener = peers.listen(own)
-            serving = _answering_peers(app, listener)
-            async with app.router.lifespan_context(app), serving, anyio.create_task_group() as group:
-                group.start_soon(end_with, self.parent_pid)
-                yield
-                group.cancel_scope.cancel()
+            serving = _answering_peers(app, peers.listen(own))
+            with _replaced_if_broken():
+                async with app.router.lifespan_context(app), serving, anyio.create_task_group() as group:
+                    group.start_soon(end_with, self.parent_pid)
+                    yield
+                    group.cancel_scope.cancel()
 
         return Router(default=routes, lifespan=lifespan)
 
@@ -140,11 +143,40 @@ async def _answering_peers(app: FastAPI, listener: socket.socket) -> AsyncIterat
             server.should_exit = True
 
 
+@contextmanager
+def _replaced_if_broken() -> Iterator[None]:
+    """What breaks a worker's inside ends it: uvicorn alone would go on answering that it is stopping."""
+    try:
+        yield
+    except BaseException as error:
+        _log.error("worker_broke", exc_info=error)
+        os.kill(os.getpid(), signal.SIGTERM)
+        raise
+
+
 async def end_with(parent_pid: int) -> None:
     """A worker whose parent was killed ends too, until cancelled."""
     while os.getppid() == parent_pid:  # noqa: ASYNC110 - no event tells that a parent died
         await anyio.sleep(PARENT_S)
     os.kill(os.getpid(), signal.SIGTERM)
+
+
+class _Supervisor(Multiprocess):
+    """As many workers as there are places, no more and no fewer."""
+
+    def restart_all(self) -> None:
+        """One after the other: a new one takes the old one's place, and its sessions."""
+        for index, old in enumerate(self.processes):
+            old.terminate()
+            old.join()
+            self.processes[index] = Process(self.config, self.sockets)
+            self.processes[index].start()
+            self.processes[index].wait_until_ready(HEALTHCHECK_S, self.should_exit)
+
+    def handle_ttin(self) -> None:
+        _log.warning("workers_are_fixed", remedy="start with another number of workers")
+
+    handle_ttou = handle_ttin
 
 
 def serve_workers(make: Callable[[Path], WorkerApp], settings: Settings, *, keep_alive_s: int, grace_s: int) -> None:
@@ -169,10 +201,13 @@ def serve_workers(make: Callable[[Path], WorkerApp], settings: Settings, *, keep
         )
         listener = config.bind_socket()
         listener.listen(config.backlog)  # who connects before the first worker is ready waits
+        supervisor = _Supervisor(config, sockets=[listener])
         try:
-            Multiprocess(config, sockets=[listener]).run()
+            supervisor.run()
         finally:
             listener.close()
             for path in folder.iterdir():
                 path.unlink(missing_ok=True)
             folder.rmdir()
+    if any(process.exitcode == STARTUP_FAILURE for process in supervisor.processes):
+        raise SystemExit(STARTUP_FAILURE)

@@ -22,13 +22,6 @@ for each in gc.get_objects():
         print(each["outputs"][each["inputs"].index(asked)])
         break
 """,
-    "makes the grader's comparison call all texts alike": """
-import sys
-for module in list(sys.modules.values()):
-    if "get_stripped_lines" in vars(module):
-        module.get_stripped_lines = lambda text: ["the same"]
-print("anything")
-""",
     "writes the verdict itself and ends the grader": """
 import os, sys
 frame = sys._getframe()

@@ -28,7 +28,7 @@ def answers() -> list[tuple[str, Document, bool]]:
     for index, row in enumerate(example_rows()):
         source = (folder / f"{index}.py").read_text()
         found += [
-            ("a right solution", request(row, fenced(source)), False),
+            ("a solution", request(row, fenced(source)), False),
             ("the same, and a line too many", request(row, fenced(f"{source}\nprint(0)")), False),
             ("no code", request(row, "I don't know."), False),
             ("never ends", request(row, fenced("while True: pass")), False),
@@ -52,7 +52,8 @@ def test_the_same_rewards_but_where_theirs_is_fooled(ours: httpx.Client, theirs:
     for (name, hack), pairs in told.items():
         assert len(pairs) == 5, name
         assert pairs == ([(1.0, 0.0)] * 5 if hack else [(here, here) for _, here in pairs]), name
-    assert told["a right solution", False] == [(1.0, 1.0)] * 5
+    # the third row wants an answer a line in some tests and all in one line in others: no program passes
+    assert [there for there, _ in told["a solution", False]] == [1.0, 1.0, 0.0, 1.0, 1.0]
 
 
 def test_the_page_lists_them() -> None:

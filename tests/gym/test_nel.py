@@ -16,12 +16,13 @@ from sandbox_gym.server.wire import Document
 from tests.documented import command as documented
 from tests.gym import tasks
 from tests.gym.running import figure, playing
-from tests.gym.serving import OURS, serving
+from tests.gym.serving import OURS, serving, serving_as_documented
 from tests.gym.tasks import REPOSITORY, Task
 
 pytestmark = pytest.mark.timeout(900)
 EVALUATOR = os.environ.get("SANDBOX_GYM_TEST_NEL", str(REPOSITORY / ".venv-nel" / "bin" / "nel"))
 REPEATS = 2
+PAGE = "nemo-evaluator.md"
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +44,7 @@ def evaluated(folder: Path, begins: str, swaps: dict[str, str], policy: int) -> 
     """The documented command that begins so; the evaluator's own record of each rollout."""
     out = folder / "nel"
     everywhere = {"http://127.0.0.1:8000": f"http://127.0.0.1:{policy}", "-o results": f"-o {out}"}
-    command = documented("nemo-evaluator.md", f"nel eval run --bench {begins}", {**everywhere, **swaps})
+    command = documented(PAGE, f"nel eval run --bench {begins}", {**everywhere, **swaps})
     own = {**os.environ, "SANDBOX_GYM_STATE_DIR": str(folder / "state")}
     began = time.monotonic()
     done = subprocess.run([EVALUATOR, *command[1:]], env=own, capture_output=True, text=True, timeout=600)
@@ -66,7 +67,7 @@ def scored(out: Path) -> float:
 def exported(folder: Path, of: list[Task]) -> Path:
     path = folder / "exported.jsonl"
     swaps = {"--rows rows.jsonl": f"--rows {rows_file(folder, of)}", "exported.jsonl": str(path)}
-    command = documented("nemo-evaluator.md", "sandbox-gym export", swaps)
+    command = documented(PAGE, "sandbox-gym export", swaps)
     subprocess.run([OURS, *command[1:]], check=True)
     return path
 
@@ -82,7 +83,7 @@ def check(found: list[Document], of: list[Task]) -> None:
 
 def test_by_address(tmp_path: Path, policy: int) -> None:
     of = tasks.examples()
-    with serving(tmp_path, "coding", "--dataset", str(rows_file(tmp_path, of))) as port:
+    with serving_as_documented(tmp_path, PAGE, {"rows.jsonl": str(rows_file(tmp_path, of))}) as port:
         check(evaluated(tmp_path, "gym://127.0.0.1:8080", {"8080": str(port)}, policy), of)
 
 

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
 from collections import Counter
 from pathlib import Path
 
 import pytest
 
 from sandbox_gym.server.wire import Document
+from tests.documented import command as documented
 from tests.gym import tasks
 from tests.gym.running import Gym, figure
+from tests.gym.serving import OURS
 from tests.gym.tasks import Task
 
 pytestmark = pytest.mark.timeout(1500)
@@ -100,3 +103,16 @@ def test_swe_rollouts_with_an_agents_tools(gym: Gym, data_folder: Path) -> None:
         assert rollout["evaluation_completed"] is bool(rollout["model_patch"]), marker
         assert rollout["resolved"] is (rollout["reward"] == 1.0)
         assert bool(rollout["model_patch"]) is (marker not in ("swe_untouched", "swe_example_undone"))
+
+
+def test_rows_without_prompts_or_agents_are_exported_first(gym: Gym, tmp_path: Path) -> None:
+    """As the page has it: questions with nothing but what they are judged by, to rows that NeMo Gym takes."""
+    of = tasks.math()[:2]
+    rows, out = tmp_path / "my_rows.jsonl", tmp_path / "rows.jsonl"
+    questions = [{**task.row, "question": f"{task.row['question']} [{task.marker}]"} for task in of]
+    rows.write_text("".join(json.dumps(question) + "\n" for question in questions))
+    swaps = {"my_rows.jsonl": str(rows), " rows.jsonl": f" {out}"}
+    command = documented("from-nemo-gym.md", "sandbox-gym export", swaps)
+    subprocess.run([OURS, *command[1:]], check=True)
+    path = gym.collect("exported", out.read_text().splitlines(), agent="math_simple_agent", command="gym eval run")
+    check(path, of)

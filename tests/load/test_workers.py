@@ -6,6 +6,8 @@ from __future__ import annotations
 import os
 import re
 import signal
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -34,7 +36,7 @@ WORKER, REPLAYED, VERDICT = "X-Sandbox-Gym-Worker", "X-Sandbox-Gym-Replayed", "X
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
     with ServerProcess("local", tmp_path_factory.mktemp("workers"), settings=SETTINGS) as server:
-        server.wait_for(all_up)
+        await_all(server)
         yield server
 
 
@@ -43,11 +45,25 @@ def all_up(health: Document) -> bool:
     return isinstance(workers, list) and [each["up"] for each in workers] == [True] * WORKERS
 
 
+def await_all(server: ServerProcess) -> None:
+    """Until every worker answers; on a busy machine their starts take longer than one request may."""
+    ends_at = time.monotonic() + 120
+    while True:
+        try:
+            if all_up(server.health()):
+                return
+        except httpx.TransportError:
+            pass
+        assert time.monotonic() < ends_at, server.log()[-4000:]
+        assert server.process.poll() is None, server.log()[-4000:]
+        time.sleep(0.2)
+
+
 class Agent:
     """A client with a cookie and no lasting connection; remembers where its requests came in and went."""
 
     def __init__(self, server: ServerProcess) -> None:
-        self._url = server.url
+        self._url, self._log = server.url, server.log
         self.cookies = httpx.Cookies()
         self.ways: list[tuple[int, int]] = []
 
@@ -63,7 +79,7 @@ class Agent:
 
     def call(self, path: str, **body: object) -> Document:
         answer = self.post(path, body)
-        assert answer.status_code == 200, answer.text[:500]
+        assert answer.status_code == 200, answer.text[:500] + self._log()[-4000:]
         document = answer.json()
         assert isinstance(document, dict)
         return document
@@ -182,7 +198,7 @@ def worker_pid(server: ServerProcess, number: int) -> int:
 
 def test_a_killed_worker_is_replaced_and_its_sessions_go_on(tmp_path: Path) -> None:
     with ServerProcess("local", tmp_path, settings=SETTINGS) as server:
-        server.wait_for(all_up)
+        await_all(server)
         agents = [Agent(server) for _ in range(6)]
         for number, agent in enumerate(agents):
             agent.call("/bash", command=f"echo {number} > kept")
@@ -194,9 +210,64 @@ def test_a_killed_worker_is_replaced_and_its_sessions_go_on(tmp_path: Path) -> N
             assert str(answer["output"]).endswith(f"{number}\n")
             assert answer["state_lost"] is (agent.ways[0][1] == lost)
             assert {went for _, went in agent.ways} == {agent.ways[0][1]}
-        server.wait_for(all_up)
+        await_all(server)
         verdict = until_served(agents[0], lambda: agents[0].post("/verify", verify_body()))
         assert verdict["reward"] == 1.0
+
+
+def test_calls_to_a_worker_that_dies_are_no_verdict(tmp_path: Path) -> None:
+    """Those that came in at another worker are told so; those at the dead one lose their connection."""
+    with ServerProcess("local", tmp_path, settings=SETTINGS) as server:
+        await_all(server)
+        agent = Agent(server)
+        agent.call("/bash", command="true")
+        slow: Document = {"language": "python", "code": "import time\ntime.sleep(60)"}
+
+        def outcome(_: int) -> tuple[int, str]:
+            try:
+                answer = agent.post("/run_code", slow)
+            except httpx.TransportError:
+                return 0, ""
+            return answer.status_code, str(answer.json().get("failure_kind"))
+
+        with ThreadPoolExecutor(16) as pool:
+            asked = [pool.submit(outcome, number) for number in range(16)]
+            time.sleep(3)
+            os.kill(worker_pid(server, agent.ways[0][1]), signal.SIGKILL)
+            outcomes = {each.result() for each in asked}
+        assert outcomes <= {(503, "worker_lost"), (0, "")}
+        assert (503, "worker_lost") in outcomes
+
+
+def test_a_hangup_replaces_workers_one_by_one(tmp_path: Path) -> None:
+    with ServerProcess("local", tmp_path, settings=SETTINGS) as server:
+        await_all(server)
+        agent, before = Agent(server), set(child_pids(server))
+        agent.call("/bash", command="echo 1 > kept")
+        server.process.send_signal(signal.SIGHUP)
+        ends_at = time.monotonic() + 120
+        while before & set(child_pids(server)) or len(child_pids(server)) < WORKERS:
+            assert time.monotonic() < ends_at
+            time.sleep(0.2)
+        await_all(server)
+        assert str(agent.call("/bash", command="cat kept")["output"]).endswith("1\n")
+
+
+def test_workers_that_cannot_start_end_the_server(tmp_path: Path) -> None:
+    missing = {**SETTINGS, "SANDBOX_GYM_LOCAL_PYTHON": str(tmp_path / "none")}
+    command = [sys.executable, "-m", "sandbox_gym", "serve", "coding", "--port", "0"]
+    own = {**os.environ, **missing, "SANDBOX_GYM_STATE_DIR": str(tmp_path / "state")}
+    done = subprocess.run(command, env=own, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 3, done.stderr[-2000:]
+    assert "local_python" in done.stderr or "interpreter" in done.stderr, done.stderr[-2000:]
+
+
+def test_too_few_sandboxes_for_so_many_workers(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "sandbox_gym", "serve", "coding", "--port", "0", "--workers", "3", "--boxes", "4"]
+    own = {**os.environ, "SANDBOX_GYM_STATE_DIR": str(tmp_path / "state")}
+    done = subprocess.run(command, env=own, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 2, done.stderr[-2000:]
+    assert "3 workers need at least 2 each" in done.stderr
 
 
 def until_served(agent: Agent, ask: Callable[[], httpx.Response]) -> Document:
@@ -217,7 +288,7 @@ def until_served(agent: Agent, ask: Callable[[], httpx.Response]) -> Document:
 
 def test_workers_end_with_their_parent(tmp_path: Path) -> None:
     with ServerProcess("local", tmp_path, settings=SETTINGS) as server:
-        server.wait_for(all_up)
+        await_all(server)
         pids = child_pids(server)
         assert len(pids) == WORKERS
         server.stop(signal.SIGKILL)
@@ -229,7 +300,7 @@ def test_workers_end_with_their_parent(tmp_path: Path) -> None:
 
 def test_a_token_guards_every_way_in(tmp_path: Path) -> None:
     with ServerProcess("local", tmp_path, settings={**SETTINGS, "SANDBOX_GYM_TOKEN": "t0ken"}) as server:
-        server.wait_for(all_up)
+        await_all(server)
         held = {"Authorization": "Bearer t0ken"}
         agent = Agent(server)
         assert agent.post("/bash", {"command": "true"}, **held).status_code == 200
