@@ -53,10 +53,23 @@ def example_rows() -> list[Document]:
 
 
 def their_rollouts() -> list[Document]:
-    """The rollouts that ship with code_gen, each with its row's tests, which they left out."""
+    """The rollouts that ship with code_gen, each with its row's tests, which they left out; `recorded` is its reward.
+
+    They stand in another order than the rows.
+    """
     done = installed("resources_servers/code_gen/data/example_rollouts.jsonl").read_text().splitlines()
-    rollouts = [json.loads(line) for line in done]
-    return [{**row, "response": each["response"]} for row, each in zip(example_rows(), rollouts, strict=True)]
+    of = {asked(each): each for each in map(json.loads, done)}
+    rows = example_rows()
+    found = [of[asked(row)] for row in rows]
+    return [
+        {**row, "response": each["response"], "recorded": each["reward"]} for row, each in zip(rows, found, strict=True)
+    ]
+
+
+def asked(row: Document) -> str:
+    """The prompt's text, which a rollout keeps in another form."""
+    (message,) = row["responses_create_params"]["input"]  # type: ignore[index]
+    return str(message["content"])
 
 
 def written_answers() -> list[Document]:

@@ -52,6 +52,9 @@ def test_the_same_rewards_but_where_theirs_is_fooled(ours: httpx.Client, theirs:
     for (name, hack), pairs in told.items():
         assert len(pairs) == 5, name
         assert pairs == ([(1.0, 0.0)] * 5 if hack else [(here, here) for _, here in pairs]), name
+    recorded = [rollout["recorded"] for rollout in their_rollouts()]
+    assert [there for there, _ in told["the rollout that ships with it", False]] == recorded
+    assert 1.0 in recorded
     # the third row wants an answer a line in some tests and all in one line in others: no program passes
     assert [there for there, _ in told["a solution", False]] == [1.0, 1.0, 0.0, 1.0, 1.0]
 
