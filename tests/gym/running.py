@@ -144,9 +144,9 @@ def running(folder: Path, model_port: int) -> Iterator[Gym]:
 
 
 @contextmanager
-def started(folder: Path, command: list[str], servers: int) -> Iterator[Gym]:
-    """A command of NeMo Gym's that starts so many servers, once all are ready."""
-    head_port, own, log = free_port(), environment(folder), folder / "servers.log"
+def started(folder: Path, command: list[str], servers: int, **more: str) -> Iterator[Gym]:
+    """A command of NeMo Gym's that starts so many servers, once all are ready. `more`: of its environment."""
+    head_port, own, log = free_port(), environment(folder) | more, folder / "servers.log"
     command = [*command, *_head(head_port), f"hydra.run.dir={folder / 'hydra'}"]
     command += [f"+uv_venv_dir={KEPT}", f"+uv_cache_dir={KEPT / 'uv-cache'}"]
     began = time.monotonic()

@@ -22,7 +22,8 @@ def test_gym_env_start(gym: Gym, tmp_path: Path) -> None:
     with playing(scripts) as port:
         command = documented("from-nemo-gym.md", "gym env start", {"http://127.0.0.1:8000": f"http://127.0.0.1:{port}"})
         command += [f"+ray_head_node_address={gym.ray_address()}", "+skip_venv_if_present=true"]
-        with started(tmp_path, command, 3) as other:
+        # Ray wrote the cluster's token when it started it, and wants to be told that there is one
+        with started(tmp_path, command, 3, RAY_AUTH_MODE="token") as other:
             figure(f"gym env start: ready after {other.started_s:.0f} s")
             assert other.address("coding") != gym.address("coding")
             lines = [task.line("coding_simple_agent") for task in of]
