@@ -133,6 +133,8 @@ class Settings(BaseSettings):
 
     host: str = "127.0.0.1"
     port: int = Field(8080, ge=0, le=65535)
+    workers: int = Field(1, ge=1, le=64)
+    """Server processes behind the port, as NeMo Gym's `num_workers`; together they take what the settings allow."""
     token: str = Field("", repr=False)
     """Bearer token every request but GET / and /health must carry; needed for a bind beyond loopback."""
     allow_unauthenticated: bool = False

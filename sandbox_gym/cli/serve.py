@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from sandbox_gym.cli.settings import settings_with
+from sandbox_gym.errors import ConfigurationError
 
 
 class ServerName(StrEnum):
@@ -38,6 +39,9 @@ def serve(
         typer.Option("--allow-unauthenticated", help="Permit a bind beyond loopback without a token."),
     ] = None,
     boxes: Annotated[int | None, typer.Option(help="Sandboxes alive at once.")] = None,
+    workers: Annotated[
+        int | None, typer.Option(help="Processes behind the port; they share sandboxes' number and sessions.")
+    ] = None,
     journal: Annotated[
         str | None, typer.Option(help="Where verdicts go on record: a path, a URL, or off; its own file unless set.")
     ] = None,
@@ -56,9 +60,8 @@ def serve(
     ] = "",
 ) -> None:
     """Serve NeMo Gym's protocol and the agents' tools until Ctrl-C. Exit: 0 stopped, 2 wrong settings."""
-    from sandbox_gym.server.dataset import Dataset
     from sandbox_gym.server.launch import (
-        serve as serve_resources,  # FastAPI costs half a second that doctor needn't pay
+        serve_built,  # FastAPI costs half a second that doctor needn't pay
     )
     from sandbox_gym.server.servers import SERVERS
 
@@ -70,6 +73,7 @@ def serve(
             "token": token,
             "allow_unauthenticated": allow_unauthenticated,
             "boxes": boxes,
+            "workers": workers,
             "journal": journal,
             "cluster": cluster,
         }
@@ -77,9 +81,10 @@ def serve(
     if server is ServerName.POOL:
         from sandbox_gym.server.e2b_api.launch import serve_pool
 
+        if settings.workers > 1:
+            raise ConfigurationError(f"workers is {settings.workers}: a pool is served by one process")
         return serve_pool(settings, keys=keys, domain=domain)
-    rows = None if dataset is None else Dataset.opened(dataset)
-    serve_resources(SERVERS[server.value](settings, server.value), settings, dataset=rows)
+    serve_built(SERVERS[server.value], server.value, settings, dataset=dataset)
 
 
 def _given_port() -> str | None:

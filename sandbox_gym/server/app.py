@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 EngineFactory = Callable[[], AbstractAsyncContextManager[JudgingEngine]]
 REQUEST_ID_HEADER = "X-Request-Id"
+COOKIE_LIFETIME_S = 14 * 24 * 3600
 _OPEN_PATHS = frozenset({"/", "/health"})
 
 
@@ -41,16 +42,17 @@ def build_app(
     *,
     journal_url: str | None = None,
     dataset: Dataset | None = None,
+    new_session_id: Callable[[], str] = lambda: str(uuid.uuid4()),
 ) -> FastAPI:
     """One resources server's ASGI application, its verdicts on record in the journal under the URL, if one is given.
 
     `dataset`: rows that an evaluator may ask for by number; agents' tools are not served beside them.
+    `new_session_id`: of a client without a cookie; one of several workers gives its own.
     Raises ConfigurationError for an open bind.
     """
     check_bind(settings)
     host = GymHost(resources, dataset, rows_without_verdict=settings.no_verdict == "row")
-    # NeMo Gym derives name and key of the cookie alike, so the key is no secret and sessions hold none.
-    key = f"{type(resources).__name__}___{resources.name}"
+    key = session_key(resources)
     tools_over_mcp = _tools_over_mcp(resources, host, key) if settings.expose_tools_over_mcp else None
 
     @asynccontextmanager
@@ -70,12 +72,18 @@ def build_app(
     host.add_routes(app)
     if tools_over_mcp is not None:
         app.router.routes.append(tools_over_mcp.route())
-    app.add_middleware(_SessionId)
+    app.add_middleware(_SessionId, new_session_id=new_session_id)
     app.add_middleware(_RequestId)
-    app.add_middleware(SessionMiddleware, secret_key=key, session_cookie=key)
+    app.add_middleware(SessionMiddleware, secret_key=key, session_cookie=key, max_age=COOKIE_LIFETIME_S)
     if settings.token:
         app.add_middleware(_Token, token=settings.token)
     return app
+
+
+def session_key(resources: ResourcesServer) -> str:
+    """The session cookie's name, and the key that it is signed with: NeMo Gym derives both alike, so it is no secret
+    and sessions hold none."""
+    return f"{type(resources).__name__}___{resources.name}"
 
 
 def _tools_over_mcp(resources: ResourcesServer, host: GymHost, key: str) -> ToolsOverMcp:
@@ -110,13 +118,13 @@ def _is_loopback(host: str) -> bool:
 class _SessionId:
     """Every exchange has a session id, and sends the cookie again."""
 
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
+    def __init__(self, app: ASGIApp, new_session_id: Callable[[], str]) -> None:
+        self._app, self._new = app, new_session_id
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
             session = scope["session"]
-            session[SESSION_ID_KEY] = session.get(SESSION_ID_KEY) or str(uuid.uuid4())
+            session[SESSION_ID_KEY] = session.get(SESSION_ID_KEY) or self._new()
         await self._app(scope, receive, send)
 
 

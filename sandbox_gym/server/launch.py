@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
+from pathlib import Path
 
 import uvicorn
 import yaml
@@ -16,22 +17,31 @@ from sandbox_gym.journal.schema import open_database
 from sandbox_gym.server.app import EngineFactory, build_app
 from sandbox_gym.server.dataset import Dataset
 from sandbox_gym.server.resources import ResourcesServer
+from sandbox_gym.server.workers import Build, WorkerApp, serve_workers
 
 KEEP_ALIVE_S = 30
 SWE_CHECKPOINT_S = 1.0
 SHUTDOWN_GRACE_S = 10
 
-Build = Callable[[Settings, str], ResourcesServer]
+
+def serve_built(build: Build, name: str, settings: Settings, *, dataset: Path | None = None) -> None:
+    """Serve until a signal, in as many processes as the settings say. Raises ConfigurationError before the bind."""
+    resources = build(settings, name)
+    rows = None if dataset is None else Dataset.opened(dataset)
+    if settings.workers == 1:
+        return serve(resources, settings, dataset=rows)
+    settings, journal_url = _made_ready(resources, settings)
+    sessions = f"{name}-{settings.port or os.getpid()}"
+
+    def app_in(folder: Path) -> WorkerApp:
+        return WorkerApp(build, name, settings, sessions, folder, settings.workers, os.getpid(), journal_url, dataset)
+
+    return serve_workers(app_in, settings, keep_alive_s=KEEP_ALIVE_S, grace_s=SHUTDOWN_GRACE_S)
 
 
 def serve(resources: ResourcesServer, settings: Settings, *, dataset: Dataset | None = None) -> None:
-    """Serve until a signal. Raises ConfigurationError before the bind."""
-    if resources.kind == "swe" and "session_checkpoint_s" not in settings.model_fields_set:
-        # an agent's edits are its work: a lost sandbox should cost a moment of it, not half a minute
-        settings = settings.model_copy(update={"session_checkpoint_s": SWE_CHECKPOINT_S})
-    journal_url = settings.journal_url()
-    if journal_url is not None:
-        open_database(journal_url, create=True).dispose()  # what is wrong with it is told before the bind
+    """Serve in this process until a signal. Raises ConfigurationError before the bind."""
+    settings, journal_url = _made_ready(resources, settings)
     sessions = f"{resources.name}-{settings.port or os.getpid()}"
     engine: EngineFactory = partial(open_engine, settings, sessions=sessions)
     if settings.cluster:
@@ -47,25 +57,39 @@ def serve(resources: ResourcesServer, settings: Settings, *, dataset: Dataset | 
     )
 
 
+def _made_ready(resources: ResourcesServer, settings: Settings) -> tuple[Settings, str | None]:
+    """The settings as this server needs them, and its journal's URL. Raises ConfigurationError."""
+    if resources.kind == "swe" and "session_checkpoint_s" not in settings.model_fields_set:
+        # an agent's edits are its work: a lost sandbox should cost a moment of it, not half a minute
+        settings = settings.model_copy(update={"session_checkpoint_s": SWE_CHECKPOINT_S})
+    journal_url = settings.journal_url()
+    if journal_url is not None:
+        open_database(journal_url, create=True).dispose()  # what is wrong with it is told before the bind
+    return settings, journal_url
+
+
 def serve_as_child(build: Build, name: str) -> None:
     """Serve under NeMo Gym when it started this process, else under plain settings.
 
-    Fields of the instance's YAML that are settings override file and environment, host and port included.
+    Fields of the instance's YAML that are settings override file and environment, host and port included;
+    `num_workers` is NeMo Gym's name of `workers`.
     """
     config_name = os.environ.get("NEMO_GYM_CONFIG_PATH", "")
     if not config_name:
         settings = Settings.model_validate({})
-        return serve(build(settings, name), settings)
+        return serve_built(build, name, settings)
     config = _merged(os.environ.get("NEMO_GYM_CONFIG_DICT", ""))
     fields = dict(_instance_fields(config, config_name))
     if fields.get("judge_model_server") and not fields.get("judge_base_url"):
         fields["judge_base_url"] = _model_server_url(config, fields["judge_model_server"])
+    if fields.get("num_workers"):
+        fields["workers"] = fields["num_workers"]
     known = {key: value for key, value in fields.items() if key in Settings.model_fields and value is not None}
     head = config.get("ray_head_node_address") if isinstance(config, dict) else None
     if known.get("cluster") == "auto" and head:
         known["cluster"] = head  # the cluster that ng_run started, or was given
     settings = Settings.model_validate(known)
-    return serve(build(settings, config_name), settings)
+    return serve_built(build, config_name, settings)
 
 
 def _on_cluster(settings: Settings, sessions: str) -> EngineFactory:

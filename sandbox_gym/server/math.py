@@ -17,6 +17,7 @@ from sandbox_gym.limits import MIB, Limits
 from sandbox_gym.server.math_judge import EquivalenceJudge, Evaluation, judge_from
 from sandbox_gym.server.math_tools import MathTools
 from sandbox_gym.server.metrics_aggregate import aggregate_metrics
+from sandbox_gym.server.pass_metrics import accuracy
 from sandbox_gym.server.resources import JudgingEngine, Tool
 from sandbox_gym.server.session_files import FILE_TOOLS
 from sandbox_gym.server.session_tools import bash, python
@@ -187,7 +188,24 @@ class MathResources:
         }
 
     def aggregate(self, verify_responses: list[Document]) -> Document:
-        return aggregate_metrics(verify_responses, answer_key="extracted_answer", subset_key="subset_for_metrics")
+        return aggregate_metrics(
+            verify_responses,
+            answer_key="extracted_answer",
+            subset_key="subset_for_metrics",
+            score=_scores,
+            key_names=None,
+        )
+
+
+def _scores(row: Document) -> Mapping[str, float]:
+    """Ours, and math_with_judge's two."""
+    scores = dict(accuracy(row))
+    library, reward = row.get("library_reward"), row.get("reward")
+    if isinstance(library, int | float):
+        scores["symbolic_accuracy"] = float(library)
+    if row.get("judge_evaluations") is not None and isinstance(reward, int | float):
+        scores["judge_accuracy"] = float(reward)
+    return scores
 
 
 def _lifted(body: Document) -> Document:

@@ -8,10 +8,10 @@ from __future__ import annotations
 import math
 import statistics
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from sandbox_gym.errors import RequestError
-from sandbox_gym.server.pass_metrics import headline, pass_metrics
+from sandbox_gym.server.pass_metrics import Score, accuracy, headline, pass_metrics
 from sandbox_gym.server.wire import Document
 
 TASK = "_ng_task_index"
@@ -20,8 +20,17 @@ _NO_STATISTIC = frozenset({TASK, ROLLOUT, "mask_sample"})
 _AGENT = {"agent_ref": {"name": "agent"}}
 
 
-def aggregate_metrics(rows: Sequence[Document], *, answer_key: str, subset_key: str) -> Document:
+def aggregate_metrics(
+    rows: Sequence[Document],
+    *,
+    answer_key: str,
+    subset_key: str,
+    score: Score = accuracy,
+    key_names: Collection[str] | None = ("accuracy",),
+) -> Document:
     """`{group_level_metrics, agent_metrics, key_metrics}`; `answer_key` is voted on, `subset_key` splits.
+
+    `score`: a row's scores by name; `key_names`: those among the key metrics, None for all.
 
     Raises RequestError: a reward that is no number, an index that is no integer, a rollout that comes twice.
     """
@@ -30,18 +39,18 @@ def aggregate_metrics(rows: Sequence[Document], *, answer_key: str, subset_key: 
     tasks = _by_task(rows)
     agent: Document = _describe([row for row in rows if not _masked(row)])
     scored = [live for _, rollouts in tasks if (live := [row for row in rollouts if not _masked(row)])]
-    agent.update(pass_metrics(scored, answer_key=answer_key))
+    agent.update(pass_metrics(scored, answer_key=answer_key, score=score))
     subsets: dict[str, list[list[Document]]] = defaultdict(list)
     for rollouts in scored:
         subset = rollouts[0].get(subset_key)
         if isinstance(subset, str) and subset:
             subsets[subset].append(rollouts)
     for subset, members in subsets.items():
-        numbers = pass_metrics(members, answer_key=answer_key)
+        numbers = pass_metrics(members, answer_key=answer_key, score=score)
         agent.update({f"{subset}/{k}": v for k, v in numbers.items() if _belongs_to_subset(k)})
     agent["masked"] = sum(map(_masked, rows))
     groups = [_group(index, rollouts) for index, rollouts in tasks]
-    return {"group_level_metrics": groups, "agent_metrics": agent, "key_metrics": headline(agent)}
+    return {"group_level_metrics": groups, "agent_metrics": agent, "key_metrics": headline(agent, key_names)}
 
 
 def _belongs_to_subset(key: str) -> bool:

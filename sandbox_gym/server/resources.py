@@ -128,6 +128,15 @@ class ResourcesServer(Protocol):
 
 
 @runtime_checkable
+class KnowsPlaces(Protocol):
+    """A resources server whose tasks are costly to make ready: those of one place go to one worker."""
+
+    def place_of(self, body: Document) -> str | None:
+        """The place of a request that has no session yet, by its row; None where it has none."""
+        ...
+
+
+@runtime_checkable
 class DescribesTools(Protocol):
     """A resources server that can tell models what its tools take."""
 

@@ -147,6 +147,14 @@ class SweResources:
             self._instances = (engine.sessions, made)
         return self._instances[1]
 
+    def place_of(self, body: Document) -> str | None:
+        """Where there are several workers, one builds an instance and holds its sessions."""
+        data = body.get("task_data")
+        row = data if isinstance(data, dict) else body
+        inner = row.get("instance")
+        found = row.get("instance_id") or (inner.get("instance_id") if isinstance(inner, dict) else None)
+        return str(found) if found else None
+
     # -- verdicts
 
     def row(self, body: Document) -> Document:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import signal
@@ -17,17 +18,29 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+import yaml
+
 from tests.documented import command as documented
 from tests.gym.tasks import REPOSITORY
 
 START_S: Final = 900.0
-COLLECT_S: Final = 300.0
+COLLECT_S: Final = 600.0
 MORE_CONFIGS: Final = (
     "resources_servers/math/configs/math_with_judge.yaml",
+    "resources_servers/swe/configs/swe.yaml",
     "resources_servers/code_gen/configs/code_gen.yaml",
 )
-SERVERS: Final = 7
-"""coding, math and their code_gen, an agent for each, and the model."""
+SERVERS: Final = 9
+"""coding, math, swe and their code_gen, an agent for each, and the model."""
+WORKERS: Final = {"coding": 3, "math": 1, "swe": 2}
+OVERRIDES: Final = (
+    *(f"++{name}.resources_servers.{name}.num_workers={count}" for name, count in WORKERS.items()),
+    *(f"++{name}.resources_servers.{name}.expose_tools_over_mcp=true" for name in WORKERS),
+    "++swe.resources_servers.swe.provider=local",
+    "++math.resources_servers.math.math_wire=auto",
+)
+KEPT: Final = REPOSITORY / ".run" / "gym"
+"""The servers' environments: making them takes longer than the tests."""
 
 
 def free_port() -> int:
@@ -44,6 +57,13 @@ class Gym:
     environment: Mapping[str, str]
     head_port: int
     started_s: float
+    log: Path
+
+    def ray_address(self) -> str:
+        """Of the cluster that NeMo Gym started, so that another start can join it."""
+        with urllib.request.urlopen(f"http://127.0.0.1:{self.head_port}/global_config_dict_yaml", timeout=30) as answer:
+            config = yaml.safe_load(json.loads(answer.read()))
+        return str(config["ray_head_node_address"])
 
     def address(self, server: str) -> str:
         """Where a server listens, as the head server tells."""
@@ -57,11 +77,30 @@ class Gym:
         rows.write_text("".join(line + "\n" for line in lines))
         named = {"rows.jsonl": str(rows), "rollouts.jsonl": str(out), "coding_simple_agent": agent}
         called = [*documented("from-nemo-gym.md", command, named), *_head(self.head_port)]
+        began = time.monotonic()
         done = subprocess.run(
             called, cwd=self.folder, env=self.environment, capture_output=True, text=True, timeout=COLLECT_S
         )
-        assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
+        assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:] + tail(self.log)
+        figure(f"{name}: {len(out.read_text().splitlines())} rollouts in {time.monotonic() - began:.0f} s ({command})")
         return out
+
+
+def installed(name: str) -> Path:
+    """A file of the installed nemo-gym, whose folders ours join."""
+    found = importlib.util.find_spec("nemo_gym")
+    assert found is not None
+    assert found.origin is not None
+    return Path(found.origin).parents[1] / name
+
+
+def figure(text: str) -> None:
+    """For who runs this with -s."""
+    print(f"\n  {text}", flush=True)  # noqa: T201
+
+
+def tail(log: Path) -> str:
+    return log.read_text(errors="replace")[-8000:]
 
 
 def _head(port: int) -> list[str]:
@@ -98,31 +137,35 @@ def playing(scripts: Path) -> Iterator[int]:
 @contextmanager
 def running(folder: Path, model_port: int) -> Iterator[Gym]:
     """`ng_run` from the checkout, until its servers are ready; ended by Ctrl-C's signal."""
-    head_port, own = free_port(), environment(folder)
-    kept = REPOSITORY / ".run" / "gym"
     model = "responses_api_models/openai_model/configs/openai_model.yaml"
     swaps = {model: ",".join((*MORE_CONFIGS, model)), "http://127.0.0.1:8000": f"http://127.0.0.1:{model_port}"}
-    command = [*documented("from-nemo-gym.md", "ng_run", swaps), *_head(head_port)]
-    command += [f"+uv_venv_dir={kept}", f"+uv_cache_dir={kept / 'uv-cache'}", f"hydra.run.dir={folder / 'hydra'}"]
-    log = folder / "ng_run.log"
-    started = time.monotonic()
+    with started(folder, [*documented("from-nemo-gym.md", "ng_run", swaps), *OVERRIDES], SERVERS) as gym:
+        yield gym
+
+
+@contextmanager
+def started(folder: Path, command: list[str], servers: int, **more: str) -> Iterator[Gym]:
+    """A command of NeMo Gym's that starts so many servers, once all are ready. `more`: of its environment."""
+    head_port, own, log = free_port(), environment(folder) | more, folder / "servers.log"
+    command = [*command, *_head(head_port), f"hydra.run.dir={folder / 'hydra'}"]
+    command += [f"+uv_venv_dir={KEPT}", f"+uv_cache_dir={KEPT / 'uv-cache'}"]
+    began = time.monotonic()
     with log.open("wb") as file:
         process = subprocess.Popen(
             command, cwd=REPOSITORY, env=own, stdout=file, stderr=subprocess.STDOUT, start_new_session=True
         )
     try:
-        _await_ready(process, log)
-        yield Gym(folder, own, head_port, time.monotonic() - started)
+        _await_ready(process, log, servers)
+        yield Gym(folder, own, head_port, time.monotonic() - began, log)
     finally:
         _end(process)
 
 
-def _await_ready(process: subprocess.Popen[bytes], log: Path) -> None:
+def _await_ready(process: subprocess.Popen[bytes], log: Path, servers: int) -> None:
     ends_at = time.monotonic() + START_S
-    while f"All {SERVERS} / {SERVERS} servers ready" not in log.read_text(errors="replace"):
-        tail = log.read_text(errors="replace")[-6000:]
-        assert process.poll() is None, tail
-        assert time.monotonic() < ends_at, tail
+    while f"All {servers} / {servers} servers ready" not in log.read_text(errors="replace"):
+        assert process.poll() is None, tail(log)
+        assert time.monotonic() < ends_at, tail(log)
         time.sleep(0.5)
 
 

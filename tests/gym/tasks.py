@@ -11,6 +11,8 @@ from sandbox_gym.server.wire import Document
 
 REPOSITORY: Final = Path(__file__).parents[2]
 EXAMPLES: Final = REPOSITORY / "resources_servers" / "coding" / "data" / "example.jsonl"
+SWE_EXAMPLES: Final = REPOSITORY / "resources_servers" / "swe" / "data" / "example.jsonl"
+_SED: Final = r"sed -i 's/^\t\treturn include$/\t\treturn bool(include)/' pathspec/pathspec.py; git diff --stat"
 DOUBLE: Final = {"unit_tests": {"inputs": ["4\n", "9\n"], "outputs": ["8\n", "18\n"]}}
 RIGHT: Final = "```python\nprint(int(input()) * 2)\n```"
 WRONG: Final = "```python\nprint(int(input()) * 3)\n```"
@@ -107,4 +109,43 @@ def math() -> list[Task]:
         Task("math_right", judged, [{"say": r"It is \boxed{0.75}."}], 1.0),
         Task("math_wrong", judged, [{"say": r"It is \boxed{0.5}."}], 0.0),
         Task("math_tools", coded, [keep, use, _then("42", r"\boxed{42}", r"\boxed{0}")], 1.0, 2),
+    ]
+
+
+def _without_answers(row: Document) -> Document:
+    return {key: value for key, value in row.items() if key not in ("patch", "model_patch", "response")}
+
+
+def swe_by_text() -> list[Task]:
+    """Patches in the answer's text: the fix, one that changes nothing that is tested, and none."""
+    row = json.loads(SWE_EXAMPLES.read_text().splitlines()[0])
+    fix = row["patch"]
+    notes = "diff --git a/n.txt b/n.txt\nnew file mode 100644\n--- /dev/null\n+++ b/n.txt\n@@ -0,0 +1 @@\n+note\n"
+    texts = {"swe_fix": (fix, 1.0), "swe_notes": (notes, 0.0)}
+    found = [
+        Task(marker, _without_answers(row), [{"say": f"```diff\n{patch}```"}], reward)
+        for marker, (patch, reward) in texts.items()
+    ]
+    return [*found, Task("swe_none", _without_answers(row), [{"say": "I can't."}], 0.0)]
+
+
+def swe(data_folder: Path) -> list[Task]:
+    """Two repositories: mended and handed in, mended and left so, touched without effect, and left as they were."""
+    lines = (data_folder / "swe_instances.jsonl").read_text().splitlines()
+    pathspec = next(row for line in lines if (row := json.loads(line))["instance_id"] == "pathspec__pathspec-0.12.1")
+    inflection = json.loads(SWE_EXAMPLES.read_text().splitlines()[0])
+    pathspec, inflection = _without_answers(pathspec), _without_answers(inflection)
+    match = "include, _index = self._match_file(enumerate(self.patterns), norm_file)\n\t\treturn "
+    mend = _call("str_replace", path="pathspec/pathspec.py", old_str=f"{match}include", new_str=f"{match}bool(include)")
+    teens = "if number in (11, 12, 13)"
+    edit = _call("str_replace", path="inflection/__init__.py", old_str=teens, new_str="if number % 100 in (11, 12, 13)")
+    look, hand_in = _call("bash", command="git log --oneline --all | wc -l"), _call("submit")
+    done: Document = {"say": "Done."}
+    return [
+        Task("swe_handed_in", pathspec, [look, mend, hand_in, done], 1.0, 3),
+        Task("swe_by_shell", pathspec, [_call("bash", command=_SED), _call("bash", command="git diff"), done], 1.0, 2),
+        Task("swe_no_effect", pathspec, [_call("bash", command="echo '# more' >> README.rst"), hand_in, done], 0.0, 2),
+        Task("swe_untouched", pathspec, [look, done], 0.0, 1),
+        Task("swe_example", inflection, [edit, _call("run_tests"), hand_in, done], 1.0, 3),
+        Task("swe_example_undone", inflection, [edit, _call("bash", command="git checkout -q ."), done], 0.0, 2),
     ]

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import importlib
-import importlib.util
 import json
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import httpx2 as httpx
 import pytest
@@ -14,7 +12,7 @@ from pydantic import BaseModel
 
 from sandbox_gym.server.envelope import response_of
 from sandbox_gym.server.wire import Document
-from tests.gym.running import Gym
+from tests.gym.running import Gym, installed
 from tests.gym.tasks import EXAMPLES, REPOSITORY
 
 pytestmark = [pytest.mark.timeout(1500), pytest.mark.filterwarnings("ignore")]  # their imports warn
@@ -49,27 +47,35 @@ def posted(client: httpx.Client, body: Document) -> Document:
     return document
 
 
-def installed(name: str) -> Path:
-    """A file of the installed nemo-gym, whose folders ours join."""
-    found = importlib.util.find_spec("nemo_gym")
-    assert found is not None
-    assert found.origin is not None
-    return Path(found.origin).parents[1] / name
+def example_rows() -> list[Document]:
+    """code_gen's."""
+    return [json.loads(line) for line in installed("resources_servers/code_gen/data/example.jsonl").open()]
 
 
 def their_rollouts() -> list[Document]:
-    """The rollouts that ship with code_gen, each with its row's tests, which they left out."""
-    folder = installed("resources_servers/code_gen/data")
-    rows = [json.loads(line) for line in (folder / "example.jsonl").read_text().splitlines()]
-    done = [json.loads(line) for line in (folder / "example_rollouts.jsonl").read_text().splitlines()]
-    return [{**row, "response": rollout["response"]} for row, rollout in zip(rows, done, strict=True)]
+    """The rollouts that ship with code_gen, each with its row's tests, which they left out; `recorded` is its reward.
+
+    They stand in another order than the rows.
+    """
+    done = installed("resources_servers/code_gen/data/example_rollouts.jsonl").read_text().splitlines()
+    of = {asked(each): each for each in map(json.loads, done)}
+    rows = example_rows()
+    found = [of[asked(row)] for row in rows]
+    return [
+        {**row, "response": each["response"], "recorded": each["reward"]} for row, each in zip(rows, found, strict=True)
+    ]
+
+
+def asked(row: Document) -> str:
+    """The prompt's text, which a rollout keeps in another form."""
+    (message,) = row["responses_create_params"]["input"]  # type: ignore[index]
+    return str(message["content"])
 
 
 def written_answers() -> list[Document]:
     """To the same rows: solutions of our own, right and spoilt."""
-    rows = [json.loads(line) for line in installed("resources_servers/code_gen/data/example.jsonl").open()]
     found = []
-    for index, row in enumerate(rows):
+    for index, row in enumerate(example_rows()):
         source = (REPOSITORY / "tests" / "golden" / "code_gen_example" / f"{index}.py").read_text()
         found += [request(row, f"```python\n{source}{ending}\n```") for ending in ("", "\nprint(0)")]
     return found
@@ -112,7 +118,9 @@ def test_seeds_and_cookies(ours: httpx.Client, theirs: httpx.Client) -> None:
     bodies: list[Document] = [{}, row]
     for body in bodies:
         answers = [client.post("/seed_session", json=body) for client in (ours, theirs)]
-        assert [answer.json() for answer in answers] == [{}, {}]
+        told = [answer.json() for answer in answers]
+        assert set(told[0]) == {"mcp"}  # it is told to expose its tools; see test_mcp.py
+        assert told[1] == {}
         said = [answer.headers["set-cookie"].partition("=")[::2] for answer in answers]
         assert [name for name, _ in said] == [OUR_COOKIE, THEIR_COOKIE]
         attributes = [sorted(part.strip().lower() for part in value.split(";")[1:]) for _, value in said]
@@ -166,18 +174,6 @@ def test_the_same_on_odd_answers_but_for_what_is_documented(ours: httpx.Client, 
         (other_stdin, "reward", 1.0, 0.0),
     ]
     assert differences(ours, theirs, edges()) == known
-
-
-def test_theirs_is_fooled_and_ours_is_not(ours: httpx.Client, theirs: httpx.Client) -> None:
-    """The one known difference: a program that walks up to its grader's expected output, and prints it."""
-    tests = {"inputs": ["2\n", "21\n"], "outputs": ["4\n", "42\n"]}
-    walk = (
-        "import sys\nframe = sys._getframe()\nwhile frame:\n    if 'gt_out' in frame.f_locals:\n"
-        "        print(frame.f_locals['gt_out'])\n        break\n    frame = frame.f_back"
-    )
-    body = request({"verifier_metadata": {"unit_tests": tests}}, f"```python\n{walk}\n```")
-    assert posted(theirs, body)["reward"] == 1.0
-    assert posted(ours, body)["reward"] == 0.0
 
 
 def test_the_same_metrics(ours: httpx.Client, theirs: httpx.Client) -> None:

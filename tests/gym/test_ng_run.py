@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
 from collections import Counter
 from pathlib import Path
 
 import pytest
 
 from sandbox_gym.server.wire import Document
+from tests.documented import command as documented
 from tests.gym import tasks
-from tests.gym.running import Gym
+from tests.gym.running import Gym, figure
+from tests.gym.serving import OURS
 from tests.gym.tasks import Task
 
 pytestmark = pytest.mark.timeout(1500)
@@ -43,8 +46,10 @@ def check(path: Path, of: list[Task]) -> None:
         assert rollout["mask_sample"] is False
         verdict = rollout["verdict"]
         assert isinstance(verdict, dict)
-        if rollout.get("result"):  # a program ran
+        if rollout.get("result") or rollout.get("tests_status"):  # a program ran
             assert verdict["isolation"] == "namespace"
+    worth = Counter(float(str(rollout["reward"])) for _, rollout in found)
+    figure(f"{path.stem}: {len(found)} verified, rewards {dict(sorted(worth.items()))}")
     failures = path.with_name(path.stem + "_failures.jsonl")
     assert not failures.exists() or not failures.read_text()
 
@@ -85,3 +90,29 @@ def test_math_rollouts_by_the_new_command(gym: Gym) -> None:
     path = gym.collect("math", lines, agent="math_simple_agent", command="gym eval run")
     check(path, of)
     assert metrics(path)["mean/reward"] == pytest.approx(sum(task.reward for task in of) / len(of))
+
+
+def test_swe_rollouts_with_an_agents_tools(gym: Gym, data_folder: Path) -> None:
+    of = tasks.swe(data_folder)
+    lines = [task.line("swe_simple_agent") for task in of]
+    path = gym.collect("swe", lines, agent="swe_simple_agent", command="ng_collect_rollouts")
+    check(path, of)
+    share = sum(task.reward for task in of) / len(of)
+    assert metrics(path)[f"pass@{REPEATS}/accuracy"] == pytest.approx(100 * share)
+    for marker, rollout in rollouts(path):
+        assert rollout["evaluation_completed"] is bool(rollout["model_patch"]), marker
+        assert rollout["resolved"] is (rollout["reward"] == 1.0)
+        assert bool(rollout["model_patch"]) is (marker not in ("swe_untouched", "swe_example_undone"))
+
+
+def test_rows_without_prompts_or_agents_are_exported_first(gym: Gym, tmp_path: Path) -> None:
+    """As the page has it: questions with nothing but what they are judged by, to rows that NeMo Gym takes."""
+    of = tasks.math()[:2]
+    rows, out = tmp_path / "my_rows.jsonl", tmp_path / "rows.jsonl"
+    questions = [{**task.row, "question": f"{task.row['question']} [{task.marker}]"} for task in of]
+    rows.write_text("".join(json.dumps(question) + "\n" for question in questions))
+    swaps = {"my_rows.jsonl": str(rows), " rows.jsonl": f" {out}"}
+    command = documented("from-nemo-gym.md", "sandbox-gym export", swaps)
+    subprocess.run([OURS, *command[1:]], check=True)
+    path = gym.collect("exported", out.read_text().splitlines(), agent="math_simple_agent", command="gym eval run")
+    check(path, of)

@@ -11,7 +11,7 @@ from types import ModuleType
 
 import pytest
 
-from tests.gym.serving import serving
+from tests.gym.serving import serving_as_documented
 
 pytestmark = pytest.mark.timeout(300)
 TESTS = {"inputs": ["2", "21", "0"], "outputs": ["4", "42", "0"]}
@@ -37,7 +37,7 @@ def verl() -> ModuleType:
 
 @pytest.fixture(scope="module")
 def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with serving(tmp_path_factory.mktemp("verl"), "coding") as port:
+    with serving_as_documented(tmp_path_factory.mktemp("verl"), "from-sandboxfusion.md", {}) as port:
         yield f"http://127.0.0.1:{port}/run_code"
 
 
