@@ -36,6 +36,9 @@ tools: # what boxes and images are made with
 	  dpkg -s $$package >/dev/null 2>&1 || missing="$$missing $$package"; done; \
 	if [ -n "$$missing" ]; then $(APT) update -q && $(APT) install -qy --no-install-recommends $$missing; fi
 
+	@command -v promtool >/dev/null || [ -x .run/prometheus/usr/bin/promtool ] || { mkdir -p .run && cd .run && \
+	  apt-get download -qq prometheus && dpkg-deb -x prometheus_*.deb prometheus && rm prometheus_*.deb; } # its tools, not its daemon
+
 test-deps: venv tools
 	@PYTHON=$(BIN)/python tests/with-docker.sh images/build.sh base python polyglot math swe
 

@@ -126,6 +126,9 @@ class Settings(BaseSettings):
     expose_tools_over_mcp: bool = False
     """Serve the tools at /mcp too, as NeMo Gym's setting of that name; needs the extra `mcp`."""
 
+    traces: bool = False
+    """Send OpenTelemetry traces where OTEL_EXPORTER_OTLP_ENDPOINT says, by HTTP; needs the extra `otel`."""
+
     host: str = "127.0.0.1"
     port: int = Field(8080, ge=0, le=65535)
     token: str = Field("", repr=False)

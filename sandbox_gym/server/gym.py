@@ -75,6 +75,8 @@ class GymHost:
         """The engine at start, None at the end."""
         self._engine = engine
         self._health = None if engine is None else Health(engine)
+        if engine is not None and self._records is not None:
+            engine.metrics.watch_all("journal", self._records[0].stats)
 
     def keep_records(self, ledger: Ledger, once: Once[Answered]) -> None:
         """Where verdicts go on record, and where those with a key meet; before the first request."""

@@ -13,6 +13,7 @@ from sandbox_gym.config import Settings
 from sandbox_gym.engine import open_engine
 from sandbox_gym.errors import ConfigurationError
 from sandbox_gym.journal.schema import open_database
+from sandbox_gym.observe.tracing import open_tracing
 from sandbox_gym.server.app import build_app
 from sandbox_gym.server.dataset import Dataset
 from sandbox_gym.server.resources import ResourcesServer
@@ -34,7 +35,8 @@ def serve(resources: ResourcesServer, settings: Settings, *, dataset: Dataset | 
         open_database(journal_url, create=True).dispose()  # what is wrong with it is told before the bind
     sessions = f"{resources.name}-{settings.port or os.getpid()}"
     engine = partial(open_engine, settings, sessions=sessions)
-    app = build_app(resources, engine, settings, journal_url=journal_url, dataset=dataset)
+    tracing = open_tracing(settings.traces, f"sandbox-gym-{resources.name}")
+    app = build_app(resources, engine, settings, journal_url=journal_url, dataset=dataset, tracing=tracing)
     uvicorn.run(
         app,
         host=settings.host,
