@@ -29,7 +29,7 @@ demo: venv ## verify the example rows in local sandboxes
 	@echo "  $(BIN)/sandbox-gym doctor                # what else works on this machine"
 
 tools: # what boxes and images are made with
-	@missing=; for t in bwrap:bubblewrap dockerd:docker.io mmdebstrap:mmdebstrap docker-compose:docker-compose npm:npm; do \
+	@missing=; for t in bwrap:bubblewrap dockerd:docker.io mmdebstrap:mmdebstrap docker-compose:docker-compose npm:npm zsh:zsh fish:fish; do \
 	  command -v $${t%%:*} >/dev/null || missing="$$missing $${t##*:}"; done; \
 	ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || missing="$$missing postgresql"; \
 	for package in $$(grep -hv '^#' images/*/packages.txt); do \
