@@ -25,6 +25,7 @@ from sandbox_gym.server.app import build_app
 from sandbox_gym.server.coding import CodingResources
 from sandbox_gym.server.math import MathResources
 from sandbox_gym.server.resources import ResourcesServer
+from tests.cli.running import coding_row, command, rows_file
 from tests.e2b.servers import PoolServer
 from tests.load.servers import ServerProcess
 from tests.observe.collector import Collector, Health, Seen, collecting
@@ -284,6 +285,31 @@ def test_a_pool_goes_on_with_the_trace(collector: Collector, tmp_path: Path, mon
 
 def _of_pool(collector: Collector) -> list[Seen]:
     return [span for span in collector.spans if span.service == "sandbox-gym-pool" and span.trace_id == TRACE_ID]
+
+
+def test_a_replay_says_so_and_has_no_more(collector: Collector, tmp_path: Path) -> None:
+    settings = Settings.model_validate({"traces": True})
+    tracing = open_tracing(True, "tested")
+    provider = FakeProvider(lambda _run: Behaviour())
+    journal = str(tmp_path / "journal.sqlite")
+    app = build_app(EchoResources(), lambda: fake_engine(provider), settings, journal_url=journal, tracing=tracing)
+    with TestClient(app) as client:
+        for _ in range(2):
+            assert client.post("/verify", json=verify_body(), headers={"Idempotency-Key": "k"}).is_success
+    first, second = collector.named("POST /verify")
+    assert (first.attributes["sandbox_gym.replayed"], second.attributes["sandbox_gym.replayed"]) == (False, True)
+    assert (collector.below(first), collector.below(second)) == (["verify"], [])
+
+
+def test_the_command_makes_a_trace_of_each_row(collector: Collector, tmp_path: Path) -> None:
+    file = rows_file(tmp_path / "rows", [coding_row()] * 3)
+    done = command("verify", file, "--provider", "fake", "--out", tmp_path / "out", SANDBOX_GYM_TRACES="true")
+    assert done.returncode == 0, done.stderr
+    roots = collector.named("verify row")
+    assert sorted(int(str(span.attributes["sandbox_gym.row"])) for span in roots) == [0, 1, 2]
+    assert {span.service for span in roots} == {"sandbox-gym-verify"}
+    assert len({span.trace_id for span in roots}) == 3
+    assert [collector.below(span) for span in roots] == [["verify"]] * 3
 
 
 class Model(HTTPServer):
