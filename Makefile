@@ -29,12 +29,15 @@ demo: venv ## verify the example rows in local sandboxes
 	@echo "  $(BIN)/sandbox-gym doctor                # what else works on this machine"
 
 tools: # what boxes and images are made with
-	@missing=; for t in bwrap:bubblewrap dockerd:docker.io mmdebstrap:mmdebstrap docker-compose:docker-compose npm:npm; do \
+	@missing=; for t in bwrap:bubblewrap dockerd:docker.io mmdebstrap:mmdebstrap docker-compose:docker-compose npm:npm zsh:zsh fish:fish; do \
 	  command -v $${t%%:*} >/dev/null || missing="$$missing $${t##*:}"; done; \
 	ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || missing="$$missing postgresql"; \
 	for package in $$(grep -hv '^#' images/*/packages.txt); do \
 	  dpkg -s $$package >/dev/null 2>&1 || missing="$$missing $$package"; done; \
 	if [ -n "$$missing" ]; then $(APT) update -q && $(APT) install -qy --no-install-recommends $$missing; fi
+
+	@command -v promtool >/dev/null || [ -x .run/prometheus/usr/bin/promtool ] || { mkdir -p .run && cd .run && \
+	  apt-get download -qq prometheus && dpkg-deb -x prometheus_*.deb prometheus && rm prometheus_*.deb; } # its tools, not its daemon
 
 test-deps: venv tools
 	@$(BIN)/python -c 'from importlib.metadata import version; version("swebench")' 2>/dev/null || \

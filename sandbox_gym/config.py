@@ -130,6 +130,8 @@ class Settings(BaseSettings):
     """Verify on a Ray cluster's nodes: `auto` for the cluster at hand, or an address; needs the extra `ray`."""
     cluster_lost_s: float = Field(15.0, ge=1)
     """Seconds without a node's answer after which it is lost and its verifies go to others."""
+    traces: bool = False
+    """Send OpenTelemetry traces where OTEL_EXPORTER_OTLP_ENDPOINT says, by HTTP; needs the extra `otel`."""
 
     host: str = "127.0.0.1"
     port: int = Field(8080, ge=0, le=65535)

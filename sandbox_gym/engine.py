@@ -28,12 +28,13 @@ from sandbox_gym.contract import (
     State,
     Status,
     StepOutcome,
-    TestStatus,
     Verdict,
     Verifier,
 )
 from sandbox_gym.errors import BoxLost, DeadlineExceeded, LossEvidence, ProviderDown, Unavailable
+from sandbox_gym.observe import traces
 from sandbox_gym.observe.metrics import Metrics
+from sandbox_gym.observe.verdicts import attributes_of, reason_of
 from sandbox_gym.sandbox.api import Provider, SupportsCheck, SupportsCosts
 from sandbox_gym.sandbox.owner import held_lease
 from sandbox_gym.sandbox.pool import Pool
@@ -92,6 +93,8 @@ class Engine:
         self._crashes = 0
         self._verdicts = 0
         self.metrics.watch_all("pool", pool.stats_dict)
+        self.metrics.watch("pool_boxes", "Sandboxes alive at once, at most", lambda: pool.boxes)
+        self.metrics.watch("pool_queue_size", "Requests that may wait", lambda: pool.admission.queue_size)
         self.metrics.watch("builds_made", "Compilations and the like that were made", lambda: self._builds.made)
         self.metrics.watch("builds_reused", "Builds answered from what was kept", lambda: self._builds.reused)
         if isinstance(pool.provider, SupportsCosts):
@@ -101,6 +104,7 @@ class Engine:
         if sessions is not None:
             self.metrics.watch_all("sessions", sessions.stats_dict)
             self.metrics.watch("snapshot_bytes", "Disk that snapshots take", lambda: sessions.disk_bytes)
+            self.metrics.watch("snapshot_limit_bytes", "Disk that they may take", lambda: sessions.disk_limit_bytes)
 
     @property
     def provider_name(self) -> str:
@@ -129,6 +133,15 @@ class Engine:
         self, verifier: Verifier[T], task: T, answer: Answer, *, caller: Caller = ANYONE
     ) -> tuple[Verdict, Plan, State | None]:
         """`verify`, with the plan and what it did; no state where the plan had nothing to run."""
+        with traces.span("verify", {"provider": self.provider_name, "tenant": caller.tenant}) as span:
+            verdict, plan, state = await self._judged(verifier, task, answer, caller)
+            span.note(attributes_of(verdict))
+            return verdict, plan, state
+
+    async def _judged(
+        self, verifier: Verifier[T], task: T, answer: Answer, caller: Caller
+    ) -> tuple[Verdict, Plan, State | None]:
+        began = time.perf_counter()
         plan = verifier.plan(task, answer)
         timings: dict[str, float] = {}
         state, attempts = None, 1
@@ -140,11 +153,12 @@ class Engine:
                 raise
         started = time.perf_counter()
         judged_state = state or State((), "none", self.provider_name)
-        verdict = verifier.judge(task, answer, plan, judged_state)
+        with traces.span("judge"):
+            verdict = verifier.judge(task, answer, plan, judged_state)
         timings["judge"] = time.perf_counter() - started
         self._verdicts += 1
-        failed = next((test.status.value for test in verdict.tests if test.status is not TestStatus.PASSED), "")
-        self.metrics.verdicts.labels(failed or ("failed" if verdict.failure_reason else "passed")).inc()
+        self.metrics.verdicts.labels(reason_of(verdict)).inc()
+        self.metrics.verifies.observe(time.perf_counter() - began)
         for phase, seconds in timings.items():
             self.metrics.phases.labels(phase).observe(seconds)
         return replace(verdict, attempts=attempts, timings_s=timings), plan, state
@@ -160,6 +174,7 @@ class Engine:
         guilty = self._quarantine.get(_digest(plan))
         if guilty is not None:
             self.metrics.quarantined.inc()
+            traces.event("quarantined")
             return self._convicted(plan, guilty), 0
         deadline_s = min(caller.deadline_s or self._deadline_s, self._deadline_s)
         deadline = time.monotonic() + deadline_s
@@ -170,8 +185,10 @@ class Engine:
             if left <= 0:
                 break
             self.metrics.retries.inc(attempt > 1)
+            if failure is not None:
+                traces.event("retry", {"attempt": attempt, "after": failure.failure_kind})
             try:
-                with anyio.fail_after(left):
+                with anyio.fail_after(left), traces.span("attempt", {"attempt": attempt}):
                     if isinstance(plan.steps[0], Query):
                         return await self._answered(plan, timings, caller.tenant), attempt
                     return await self._once(verifier, task, plan, timings, caller.tenant), attempt
@@ -196,6 +213,7 @@ class Engine:
         cause = "program_memory" if evidence.points_at_program else "unexplained"
         self._crashes += 1
         self.metrics.crashes.labels(cause).inc()
+        traces.event("box_lost", {"attempt": attempt, "cause": cause, "oom_kills": evidence.oom_kills})
         _log.warning("box_lost", attempt=attempt, cause=cause, evidence=evidence.detail, why=str(error))
 
     def _convict(self, plan: Plan, kills: Sequence[LossEvidence]) -> Outcome:
@@ -247,11 +265,14 @@ class Engine:
         started, queued_s = time.perf_counter(), 0.0
         outcomes: list[StepOutcome | None] = []
         isolation: Isolation = "none"
-        for query in plan.steps:
+        for index, query in enumerate(plan.steps):
             assert isinstance(query, Query)
-            outcome, box, waited_s = await self._services.ask(query, tenant=tenant)
-            if outcome.status is Status.WALL_TIME_LIMIT:
+            with traces.span("query", {"index": index, "service": query.service.name}) as span:
                 outcome, box, waited_s = await self._services.ask(query, tenant=tenant)
+                if outcome.status is Status.WALL_TIME_LIMIT:
+                    traces.event("asked_again")
+                    outcome, box, waited_s = await self._services.ask(query, tenant=tenant)
+                span.note({"box_id": box.box_id, "status": outcome.status.value, "cpu_time_s": outcome.cpu_time_s})
             outcomes.append(outcome)
             isolation, queued_s = box.isolation, queued_s + waited_s
         timings["queue"] = timings.get("queue", 0.0) + queued_s

@@ -30,6 +30,7 @@ from sandbox_gym.contract import (
 )
 from sandbox_gym.errors import BoxLost, ProviderDown
 from sandbox_gym.limits import Limits
+from sandbox_gym.observe.runs import RunSpans
 from sandbox_gym.sandbox.api import Box, SupportsDialogue
 
 STARVED: Final = 0.2
@@ -89,6 +90,7 @@ class PlanRun:
         self._quiet = quiet
         self._passed = passed
         self._artifacts: dict[str, tuple[str, bytes]] = {}
+        self._spans = RunSpans()
 
     async def state(self, provider: str) -> State:
         """Everything that was run. Raises BoxLost and ProviderDown."""
@@ -99,6 +101,7 @@ class PlanRun:
         outcomes: list[StepOutcome | None] = []
         for size in self._plan.groups or (len(self._plan.steps),):
             await self._run_group(outcomes, len(outcomes) + size)
+        self._spans.note()
         while outcomes and outcomes[-1] is None:
             outcomes.pop()
         return State(tuple(outcomes), isolation, provider, tuple(built))
@@ -109,7 +112,9 @@ class PlanRun:
         built: list[Outcome] = []
         for build in self._plan.builds:
             key = build_key(build, self._plan.image, provider)
+            self._spans.begin()
             outcome = await self._builds.outcome(key, lambda build=build: self._make(build))  # type: ignore[misc]
+            self._spans.end("build", len(built), outcome)
             if outcome.status is Status.OK and build.artifact:
                 self._artifacts[build.name] = (build.artifact, outcome.stdout)
             built.append(replace(outcome, stdout=b"") if build.artifact else outcome)
@@ -138,6 +143,7 @@ class PlanRun:
         steps = self._plan.steps
         while len(outcomes) < end:
             batch = _batch(steps[len(outcomes) : end])
+            self._spans.begin()
             if isinstance(batch[0], Dialogue):
                 go_on = self._keep(outcomes, await self._converse(batch[0]))
             else:
@@ -147,6 +153,7 @@ class PlanRun:
 
     def _keep(self, outcomes: list[StepOutcome | None], outcome: StepOutcome) -> bool:
         """Record; whether to go on."""
+        self._spans.end("run", len(outcomes), answers_outcome(outcome))
         outcomes.append(outcome)
         return not self._plan.early_stop or self._passed(len(outcomes) - 1, outcome)
 

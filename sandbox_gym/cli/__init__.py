@@ -1,6 +1,7 @@
 """The command line. The one place that prints: through rich, and JSON lines as they are.
 
 Exit codes of every command: 0 all is well, 1 not all is well, 2 wrong usage or settings, 130 interrupted.
+What went wrong is one line, `error: ...`, on stderr.
 """
 
 from __future__ import annotations
@@ -8,28 +9,32 @@ from __future__ import annotations
 import sys
 from typing import Annotated
 
-import structlog
 import typer
 from rich.console import Console
-from rich.markup import escape
 
 from sandbox_gym import __version__
 from sandbox_gym.cli.audit import audit as _audit
 from sandbox_gym.cli.cluster import cluster as _cluster
+from sandbox_gym.cli.completion import completion as _completion
 from sandbox_gym.cli.doctor import doctor as _doctor
 from sandbox_gym.cli.export import export as _export
 from sandbox_gym.cli.packages import check_package as _check_package
 from sandbox_gym.cli.packages import import_package as _import_package
 from sandbox_gym.cli.pool import pool as _pool
 from sandbox_gym.cli.rejudge import rejudge as _rejudge
+from sandbox_gym.cli.screen import log_to_stderr, say, visible
 from sandbox_gym.cli.serve import serve as _serve
 from sandbox_gym.cli.swe import images as _images
 from sandbox_gym.cli.swe import swe as _swe
 from sandbox_gym.cli.verdicts import verdicts as _verdicts
 from sandbox_gym.cli.verify import verify as _verify
-from sandbox_gym.errors import ConfigurationError
+from sandbox_gym.errors import SandboxGymError, Unavailable
 
-_app = typer.Typer(name="sandbox-gym", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
+_EXIT_CODES = (
+    "Exit codes: 0 all is well; 1 not all is well: a row without a verdict, a weak row, a verdict that differs;"
+    " 2 wrong usage or settings; 130 interrupted. docs/cli.md has each command's."
+)
+_app = typer.Typer(name="sandbox-gym", no_args_is_help=True, pretty_exceptions_enable=False, epilog=_EXIT_CODES)
 _app.command()(_verify)
 _app.command()(_doctor)
 _app.command()(_serve)
@@ -43,6 +48,7 @@ _app.command()(_export)
 _app.command()(_audit)
 _app.command()(_check_package)
 _app.command()(_import_package)
+_app.command()(_completion)
 
 
 def _version(wanted: bool) -> None:
@@ -56,20 +62,21 @@ def _root(
     version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Show it.")] = False,
 ) -> None:
     """Runs what models answer in sandboxes and says what it is worth."""
-    # stdout is for answers; looked up each time, for a test may have replaced it
-    structlog.configure(logger_factory=lambda *_: structlog.PrintLogger(sys.stderr))
+    log_to_stderr()
 
 
 def main() -> None:
     """The entry point."""
-    wrong = ""
+    code, wrong = 0, ""
     try:
         _app()
-    except* ConfigurationError as group:  # alone, or out of a task group
+    except* SandboxGymError as group:  # alone, or out of a task group
         error: BaseException = group
         while isinstance(error, BaseExceptionGroup):
             error = error.exceptions[0]
-        wrong = str(error)
-    if wrong:
-        Console(stderr=True).print(f"[red]error:[/] {escape(wrong)}", highlight=False, soft_wrap=True)
-        sys.exit(2)
+        code, wrong = 1 if isinstance(error, Unavailable) else 2, str(error) or type(error).__name__
+    except* KeyboardInterrupt:  # out of a task group, where nobody else sees to it
+        code, wrong = 130, "interrupted"
+    if code:
+        say(f"[red]error:[/] {visible(wrong, lines=True)}")
+        sys.exit(code)

@@ -3,25 +3,28 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
 
 import anyio
 import typer
-from anyio.abc import ObjectReceiveStream
+from anyio.abc import ObjectReceiveStream, ObjectSendStream
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 
 from sandbox_gym.audit.audit import Audit, audit_row
 from sandbox_gym.audit.findings import SEVERE, Finding, Weakness
+from sandbox_gym.cli.options import JsonOption, ProviderOption
+from sandbox_gym.cli.progress import progress
 from sandbox_gym.cli.rows import Lines, lines
+from sandbox_gym.cli.screen import print_json, visible
 from sandbox_gym.cli.settings import settings_with
 from sandbox_gym.config import Settings
 from sandbox_gym.engine import Engine, open_engine
 from sandbox_gym.errors import RequestError
-from sandbox_gym.server.wire import loads
+from sandbox_gym.server.wire import Document, loads
 
 SHOWN = 15
 
@@ -29,19 +32,29 @@ SHOWN = 15
 def audit(
     file: Annotated[Path, typer.Argument(exists=True, dir_okay=False, readable=True, help="Rows, one a line.")],
     out: Annotated[Path | None, typer.Option("--out", "-o", dir_okay=False, help="Findings, one row a line.")] = None,
-    provider: Annotated[str | None, typer.Option(help="Sandbox provider: local or docker.")] = None,
+    provider: ProviderOption = None,
     limit: Annotated[int | None, typer.Option(min=1, help="Only the first so many rows.")] = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Audit rows: tests that a constant or an echo passes, solutions that fail, tests that can't be kept apart.
 
-    A row's own solution is its `canonical_solution`, `gold`, `solution` or `code`. Exit: 0 no row is weak, 1 some
-    are, 2 wrong usage.
+    A row's own solution is its `canonical_solution`, `gold`, `solution` or `code`.
+
+    Exit: 0 no row is weak, 1 some are, 2 wrong usage.
     """
     settings = settings_with({"provider": provider})
     report = Report()
     if out is not None:
         out.unlink(missing_ok=True)
     anyio.run(_audit, file, out, settings, limit, report)
+    if as_json:
+        print_json(report.document())
+    else:
+        _show(report, out)
+    raise typer.Exit(1 if report.weak else 0)
+
+
+def _show(report: Report, out: Path | None) -> None:
     console = Console()
     console.print(
         f"{report.rows} rows, {report.weak} weak, {report.with_gold} with a solution of their own", highlight=False
@@ -49,10 +62,9 @@ def audit(
     if report.counts:
         console.print(report.table())
     for row, finding in report.worst[:SHOWN]:
-        console.print(f"row {row}: [bold]{finding.weakness}[/]: {escape(finding.evidence)}", highlight=False)
+        console.print(f"row {row}: [bold]{finding.weakness}[/]: {visible(finding.evidence)}", highlight=False)
     if len(report.worst) > SHOWN:
         console.print(f"... and {len(report.worst) - SHOWN} more" + ("; --out has them all" if out is None else ""))
-    raise typer.Exit(1 if report.weak else 0)
 
 
 @dataclass
@@ -73,6 +85,18 @@ class Report:
         self.worst += [(row, finding) for finding in found.findings if finding.severe]
         self.worst.sort(key=lambda pair: pair[0])
 
+    def document(self) -> Document:
+        """All of it, for programs."""
+        return {
+            "rows": self.rows,
+            "weak": self.weak,
+            "with_solution": self.with_gold,
+            "findings": {weakness.value: count for weakness, count in self.counts.items()},
+            "severe": [
+                {"row": row, "finding": found.weakness.value, "evidence": found.evidence} for row, found in self.worst
+            ],
+        }
+
     def table(self) -> Table:
         shown = Table()
         for column in ("finding", "rows", ""):
@@ -86,18 +110,29 @@ class Report:
 
 async def _audit(file: Path, out: Path | None, settings: Settings, limit: int | None, report: Report) -> None:
     send, receive = anyio.create_memory_object_stream[tuple[int, bytes]](0)
-    async with open_engine(settings) as engine, anyio.create_task_group() as workers:
-        for _ in range(settings.boxes):
-            workers.start_soon(_work, engine, settings, receive.clone(), out, report)
-        receive.close()
-        async with send:
-            for position, row in enumerate(lines(file)):
-                if limit is None or position < limit:
-                    await send.send(row)
+    total = sum(1 for position, _row in enumerate(lines(file)) if limit is None or position < limit)
+    with progress("audit", total) as advance:
+        async with open_engine(settings) as engine, anyio.create_task_group() as workers:
+            for _ in range(settings.boxes):
+                workers.start_soon(_work, engine, settings, receive.clone(), out, report, advance)
+            receive.close()
+            await _feed(send, file, limit)
+
+
+async def _feed(send: ObjectSendStream[tuple[int, bytes]], file: Path, limit: int | None) -> None:
+    async with send:
+        for position, row in enumerate(lines(file)):
+            if limit is None or position < limit:
+                await send.send(row)
 
 
 async def _work(
-    engine: Engine, settings: Settings, rows: ObjectReceiveStream[tuple[int, bytes]], out: Path | None, report: Report
+    engine: Engine,
+    settings: Settings,
+    rows: ObjectReceiveStream[tuple[int, bytes]],
+    out: Path | None,
+    report: Report,
+    advance: Callable[[], None],
 ) -> None:
     async with rows:
         async for number, line in rows:
@@ -106,6 +141,7 @@ async def _work(
             except RequestError as error:
                 found = Audit((Finding(Weakness.INVALID, str(error)),))
             report.add(number, found)
+            advance()
             if out is not None:
                 findings = [{"finding": one.weakness.value, "evidence": one.evidence} for one in found.findings]
                 with Lines(out) as written:

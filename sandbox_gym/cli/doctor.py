@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Annotated
 
 import anyio
 import typer
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 
 from sandbox_gym.cli.languages import LanguageRow, languages
+from sandbox_gym.cli.options import JsonOption, ProviderOption
+from sandbox_gym.cli.screen import print_json, visible
 from sandbox_gym.cli.settings import settings_with
 from sandbox_gym.config import Settings
 from sandbox_gym.errors import ProviderDown, SandboxGymError
@@ -26,18 +25,19 @@ STARTS = "starts a sandbox"
 
 
 def doctor(
-    provider: Annotated[str | None, typer.Option(help="Look at this provider only.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout instead of tables.")] = False,
+    provider: ProviderOption = None,
+    as_json: JsonOption = False,
 ) -> None:
-    """Probe every provider. Exit: 0 the default one (or --provider) works, 1 it doesn't, 2 wrong usage."""
+    """Probe every provider, or --provider only.
+
+    Exit: 0 the default one (or --provider) works, 1 it doesn't, 2 wrong usage.
+    """
     settings = settings_with({"provider": provider})
     names = [provider] if provider else list(PROVIDERS)
     findings = {name: anyio.run(probe, settings.model_copy(update={"provider": name})) for name in names}
     works = any(row.name == STARTS and row.works for row in findings[settings.provider].capabilities)
     if as_json:
-        Console(soft_wrap=True).print(
-            json.dumps(as_document(findings, settings.provider)), markup=False, highlight=False
-        )
+        print_json(as_document(findings, settings.provider))
         raise typer.Exit(0 if works else 1)
     console = Console()
     for name, found in findings.items():
@@ -117,7 +117,7 @@ def languages_table(name: str, rows: Sequence[LanguageRow]) -> Table:
     for column in ("language", "works", "version", "remedy"):
         shown.add_column(column, overflow="fold")
     for row in rows:
-        shown.add_row(row.name, "[green]yes[/]" if row.works else "no", escape(row.version), escape(row.remedy))
+        shown.add_row(row.name, "[green]yes[/]" if row.works else "no", visible(row.version), visible(row.remedy))
     return shown
 
 
@@ -128,7 +128,7 @@ def caps_table(name: str, caps: Sequence[CapRow]) -> Table:
         shown.add_column(column, overflow="fold")
     for row in caps:
         scope = row.scope if row.enforced else "[red]not enforced[/]"
-        shown.add_row(row.cap.value, scope, escape(row.enforced_by))
+        shown.add_row(row.cap.value, scope, visible(row.enforced_by))
     return shown
 
 
@@ -141,5 +141,5 @@ def table(name: str, rows: Sequence[Capability], *, is_default: bool) -> Table:
     shown.add_column("remedy", overflow="fold")
     for row in rows:
         mark = "[green]yes[/]" if row.works else "[red]no[/]"
-        shown.add_row(escape(row.name), mark, escape(row.detail), escape(row.remedy))
+        shown.add_row(visible(row.name), mark, visible(row.detail), visible(row.remedy))
     return shown

@@ -7,8 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
-from rich.markup import escape
 
 from sandbox_gym.cli.journal import (
     JournalOption,
@@ -21,9 +19,10 @@ from sandbox_gym.cli.journal import (
     filter_of,
     opened,
     summary_document,
-    write_line,
 )
+from sandbox_gym.cli.options import JsonOption
 from sandbox_gym.cli.rows import Lines
+from sandbox_gym.cli.screen import print_json, say, visible
 from sandbox_gym.errors import ConfigurationError
 from sandbox_gym.journal import Filter, Stored
 from sandbox_gym.journal.codec import CodecError
@@ -51,28 +50,40 @@ def export(
     agent: Annotated[
         str, typer.Option(help="With --rows: the agent; coding_simple_agent and the like unless set.")
     ] = "",
+    as_json: JsonOption = False,
 ) -> None:
     """Write verdicts as JSON lines, the earliest first; with --rows, tasks for NeMo Gym and NeMo Evaluator.
 
+    --json, with --out: how many were written and what is damaged.
+
     Exit: 0; 1 a record or row is damaged; 2 wrong usage or no journal.
     """
+    if as_json and out is None:
+        raise ConfigurationError("--json says what --out got; without --out the verdicts themselves are JSON on stdout")
     if rows is not None:
         if any((reward is not None, reason, task, since, server, request_id, journal)):
             raise ConfigurationError("--rows exports a file's rows: options that choose verdicts are not for it")
-        return _export_rows(rows, out, agent, overwrite=overwrite)
+        return _export_rows(rows, out, agent, overwrite=overwrite, as_json=as_json)
     wanted = filter_of(reward, reason, task, since, server, request_id)
     errors: list[str] = []
     with opened(journal) as store:
         documents = _documents(store, wanted, errors, states=states)
         count = _to_screen(documents) if out is None else _to_file(out, documents, overwrite=overwrite)
-    said = Console(stderr=True)
-    for error in errors:
-        said.print(f"[red]damaged:[/] {escape(error)}", highlight=False)
-    said.print(f"{count} verdicts", highlight=False)
+    _finish("verdicts", count, "damaged", errors, out, as_json=as_json)
+
+
+def _finish(what: str, count: int, wrong: str, errors: list[str], out: Path | None, *, as_json: bool) -> None:
+    """Says what was written. Exit: 1 where something was not."""
+    if as_json:
+        print_json({"out": str(out), what: count, wrong: errors})
+    else:
+        for error in errors:
+            say(f"[red]{wrong}:[/] {visible(error)}")
+        say(f"{count} {what}")
     raise typer.Exit(1 if errors else 0)
 
 
-def _export_rows(rows: Path, out: Path | None, agent: str, *, overwrite: bool) -> None:
+def _export_rows(rows: Path, out: Path | None, agent: str, *, overwrite: bool, as_json: bool) -> None:
     from sandbox_gym.cli.export_rows import exported_rows
     from sandbox_gym.config import Settings
     from sandbox_gym.server.servers import SERVERS
@@ -81,11 +92,7 @@ def _export_rows(rows: Path, out: Path | None, agent: str, *, overwrite: bool) -
     servers = {kind: make(settings, kind) for kind, make in SERVERS.items()}
     documents = exported_rows(rows, servers, agent, errors)
     count = _to_screen(documents) if out is None else _to_file(out, documents, overwrite=overwrite)
-    said = Console(stderr=True)
-    for error in errors:
-        said.print(f"[red]left out:[/] {escape(error)}", highlight=False, soft_wrap=True)
-    said.print(f"{count} rows", highlight=False)
-    raise typer.Exit(1 if errors else 0)
+    _finish("rows", count, "left out", errors, out, as_json=as_json)
 
 
 def _documents(store: Store, wanted: Filter, errors: list[str], *, states: bool) -> Iterator[Document]:
@@ -121,7 +128,7 @@ def document(stored: Stored, *, states: bool) -> Document:
 def _to_screen(documents: Iterator[Document]) -> int:
     count = 0
     for each in documents:
-        write_line(each)
+        print_json(each)
         count += 1
     return count
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,7 +15,7 @@ import typer
 from sandbox_gym.cli.settings import settings_with
 from sandbox_gym.errors import ConfigurationError
 from sandbox_gym.journal import Filter, Summary
-from sandbox_gym.server.wire import Document, dumps
+from sandbox_gym.server.wire import Document
 
 if TYPE_CHECKING:
     from sandbox_gym.journal.store import Store
@@ -72,11 +71,6 @@ def opened(journal: str | None) -> Iterator[Store]:
         raise ConfigurationError(f"journal: {cause(error)}") from None
     finally:
         store.close()
-
-
-def write_line(document: Document) -> None:
-    """One JSON document on a line of standard output."""
-    sys.stdout.buffer.write(dumps(document) + b"\n")
 
 
 def summary_document(summary: Summary) -> Document:

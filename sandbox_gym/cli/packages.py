@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
@@ -10,10 +9,12 @@ from typing import Annotated
 import anyio
 import typer
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 
+from sandbox_gym.cli.options import JsonLinesOption, ProviderOption
+from sandbox_gym.cli.progress import progress
 from sandbox_gym.cli.rows import Lines
+from sandbox_gym.cli.screen import plain, print_json, say, visible
 from sandbox_gym.cli.settings import settings_with
 from sandbox_gym.config import Settings
 from sandbox_gym.engine import open_engine
@@ -24,13 +25,12 @@ from sandbox_gym.packages.reader import read_package
 from sandbox_gym.packages.rows import package_row
 
 Folders = Annotated[list[Path], typer.Argument(exists=True, file_okay=False, help="Package folders.")]
-Provider = Annotated[str | None, typer.Option(help="Sandbox provider: local or docker.")]
 
 
 def check_package(
     folders: Folders,
-    provider: Provider = None,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object a submission on stdout.")] = False,
+    provider: ProviderOption = None,
+    as_json: JsonLinesOption = False,
 ) -> None:
     """Run every submission of each package; each must get a verdict that its folder names.
 
@@ -44,7 +44,7 @@ def check_package(
         agree = agree and all(finding.agrees for finding in findings)
         if as_json:
             for finding in findings:
-                typer.echo(json.dumps(_document(package, limit_s, finding)))
+                print_json(_document(package, limit_s, finding))
         else:
             Console().print(_table(package, limit_s, findings))
     raise typer.Exit(0 if agree else 1)
@@ -53,7 +53,8 @@ def check_package(
 def import_package(
     folders: Folders,
     out: Annotated[Path, typer.Option("--out", "-o", dir_okay=False, help="Rows, one a line; appended to.")],
-    provider: Provider = None,
+    provider: ProviderOption = None,
+    as_json: JsonLinesOption = False,
 ) -> None:
     """Write each package as a row. A time limit that the package leaves open is measured by its accepted submissions.
 
@@ -68,7 +69,10 @@ def import_package(
                 rows.write(package_row(package, time_limit_s=limit_s))
             except PackageError as error:
                 raise ConfigurationError(str(error)) from None
-            Console(stderr=True).print(f"{escape(package.name)}: {len(package.cases)} tests, {limit_s:g} s")
+            if as_json:
+                print_json({"package": package.name, "tests": len(package.cases), "time_limit_s": limit_s})
+            else:
+                say(f"{visible(package.name)}: {len(package.cases)} tests, {limit_s:g} s")
 
 
 def _read(folder: Path) -> Package:
@@ -87,7 +91,12 @@ async def _check(settings: Settings, package: Package) -> tuple[float, list[Find
     async with open_engine(settings) as engine:
         try:
             limit_s = await time_limit(engine, package)
-            return limit_s, [finding async for finding in check(engine, package, limit_s)]
+            findings: list[Finding] = []
+            with progress(plain(package.name), len(package.submissions)) as advance:
+                async for finding in check(engine, package, limit_s):
+                    findings.append(finding)
+                    advance()
+            return limit_s, findings
         except PackageError as error:
             raise ConfigurationError(str(error)) from None
 
@@ -107,16 +116,16 @@ def _document(package: Package, limit_s: float, finding: Finding) -> dict[str, o
 
 def _table(package: Package, limit_s: float, findings: list[Finding]) -> Table:
     title = f"{package.name}: {len(package.cases)} tests, {limit_s:g} s of CPU time"
-    shown = Table(title=escape(title), title_justify="left")
+    shown = Table(title=visible(title), title_justify="left")
     shown.add_column("submission", overflow="fold", min_width=28)
     for column in ("expected", "verdict", "reward", "slowest"):
         shown.add_column(column, no_wrap=True)
     shown.add_column("", overflow="fold")
     for finding in findings:
         submission = finding.submission
-        mark = "[green]ok[/]" if finding.agrees else f"[red]disagrees[/] {escape(finding.reason)}"
+        mark = "[green]ok[/]" if finding.agrees else f"[red]disagrees[/] {visible(finding.reason)}"
         shown.add_row(
-            escape(submission.path),
+            visible(submission.path),
             " or ".join(submission.expected),
             finding.got,
             f"{finding.reward:g}",

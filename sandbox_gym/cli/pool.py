@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from contextlib import AsyncExitStack
 from typing import Annotated
 
 import anyio
 import typer
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 
+from sandbox_gym.cli.options import JsonOption
+from sandbox_gym.cli.screen import print_json, visible
 from sandbox_gym.cli.settings import settings_with
 from sandbox_gym.config import Settings
 from sandbox_gym.errors import ConfigurationError
@@ -30,7 +30,7 @@ def _root() -> None:
 @pool.command()
 def gc(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="List only; remove nothing.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout instead of a table.")] = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Remove containers, cgroups, mounts, folders and jails whose owner is dead; nothing of a living owner.
 
@@ -39,13 +39,13 @@ def gc(
     """
     settings = settings_with({})
     swept = anyio.run(collect, settings, dry_run)
-    console = Console(soft_wrap=as_json)
     if as_json:
-        console.print(json.dumps(as_document(swept, dry_run=dry_run)), markup=False, highlight=False)
+        print_json(as_document(swept, dry_run=dry_run))
     else:
+        console = Console()
         console.print(table(swept, dry_run=dry_run))
         for failure in swept.failures:
-            console.print(f"[yellow]{escape(failure.source)}:[/] {escape(failure.why)}", highlight=False)
+            console.print(f"[yellow]{visible(failure.source)}:[/] {visible(failure.why)}", highlight=False)
     wrong = any(failure.orphan or failure.source in (settings.provider, "state folder") for failure in swept.failures)
     raise typer.Exit(1 if wrong else 0)
 
@@ -96,5 +96,5 @@ def table(swept: Swept, *, dry_run: bool) -> Table:
     removed = set(swept.removed)
     for one in swept.found:
         mark = "[green]yes[/]" if one in removed else "dry run" if dry_run else "[red]no[/]"
-        shown.add_row(escape(one.kind), escape(one.name), escape(one.why), mark)
+        shown.add_row(visible(one.kind), visible(one.name), visible(one.why), mark)
     return shown

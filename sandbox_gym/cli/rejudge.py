@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 from anyio.from_thread import start_blocking_portal
 from rich.console import Console
-from rich.markup import escape
 
 from sandbox_gym.cli.journal import (
     JournalOption,
@@ -23,8 +21,10 @@ from sandbox_gym.cli.journal import (
     TaskOption,
     filter_of,
     opened,
-    write_line,
 )
+from sandbox_gym.cli.options import JsonLinesOption
+from sandbox_gym.cli.progress import progress
+from sandbox_gym.cli.screen import print_json, visible
 from sandbox_gym.journal import Filter
 from sandbox_gym.journal.codec import CodecError
 
@@ -40,7 +40,7 @@ def rejudge(
     since: SinceOption = "",
     server: ServerOption = "",
     request_id: RequestOption = "",
-    as_json: Annotated[bool, typer.Option("--json", help="Each finding as JSON on a line.")] = False,
+    as_json: JsonLinesOption = False,
     journal: JournalOption = None,
 ) -> None:
     """Judge verdicts again from what their programs did, in no sandbox, and show where the verdict is another now.
@@ -51,15 +51,15 @@ def rejudge(
 
     wanted = filter_of(reward, reason, task, since, server, request_id)
     console, counts, otherwise = Console(), Counter[Agreement](), 0
-    with opened(journal) as store:
+    with opened(journal) as store, progress("rejudge", sum(1 for _ in store.ids(wanted))) as advance:
         for finding in findings(store, wanted):
+            advance()
             counts[finding.agreement] += 1
             otherwise += finding.planned_otherwise
             if as_json:
-                write_line(asdict(finding))
+                print_json(asdict(finding))
             elif finding.agreement is Agreement.DISAGREES:
-                console.print(f"[red]disagrees[/] {finding.request_id}  {escape(finding.what)}", highlight=False)
-    sys.stdout.flush()
+                console.print(f"[red]disagrees[/] {finding.request_id}  {visible(finding.what)}", highlight=False)
     said = Console(stderr=True) if as_json else console
     said.print(
         f"{counts[Agreement.AGREES]} agree, {counts[Agreement.DISAGREES]} disagree,"

@@ -39,30 +39,56 @@ def as_request(row: int, line: bytes) -> Document:
     return body
 
 
-def take_up(out: Path) -> set[int]:
-    """The rows that OUT answers already. A torn last line is cut off the file.
+def take_up(out: Path, *, retry: bool = False) -> set[int]:
+    """The rows that OUT answers already. A torn last line is cut off the file. `retry`: lines without a verdict leave
+    it, too, and their rows are not answered.
 
     Raises ConfigurationError when another line is not ours.
     """
     rows: set[int] = set()
     if not out.exists():
         return rows
-    whole_bytes = 0
+    whole_bytes, without = 0, False
+    for row, line, judged in _answers(out):
+        whole_bytes += len(line)
+        if judged or not retry:
+            rows.add(row)
+        else:
+            without = True
+    if without:
+        _keep_judged(out)
+    elif whole_bytes < out.stat().st_size:
+        os.truncate(out, whole_bytes)
+    return rows
+
+
+def _answers(out: Path) -> Iterator[tuple[int, bytes, bool]]:
+    """(row, line, whether it has a verdict) of OUT's whole lines. Raises ConfigurationError."""
     with out.open("rb") as file:
         for number, line in enumerate(file, start=1):
             if not line.endswith(b"\n"):
-                break
+                return
             try:
-                row = loads(line).get("row")
+                answer = loads(line)
             except RequestError:
-                row = None
+                answer = {}
+            row = answer.get("row")
             if not isinstance(row, int):
                 raise ConfigurationError(f"{out}, line {number}: not written by sandbox-gym verify; give another --out")
-            rows.add(row)
-            whole_bytes += len(line)
-    if whole_bytes < out.stat().st_size:
-        os.truncate(out, whole_bytes)
-    return rows
+            yield row, line, not answer.get("mask_sample")
+
+
+def _keep_judged(out: Path) -> None:
+    """OUT without its lines that have no verdict, put in its place whole."""
+    kept = out.with_name(f"{out.name}.{os.getpid()}.tmp")
+    try:
+        with kept.open("wb") as file:
+            file.writelines(line for _row, line, judged in _answers(out) if judged)
+            file.flush()
+            os.fsync(file.fileno())
+        kept.replace(out)
+    finally:
+        kept.unlink(missing_ok=True)
 
 
 class Lines:

@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from sandbox_gym.cli.options import ProviderOption
 from sandbox_gym.cli.settings import settings_with
 from sandbox_gym.errors import ConfigurationError
 
@@ -30,7 +31,7 @@ def serve(
     port: Annotated[
         int | None, typer.Option(help="Port to bind; 8080 unless set here, or by SANDBOX_GYM_PORT or PORT.")
     ] = None,
-    provider: Annotated[str | None, typer.Option(help="Sandbox provider: local, docker, e2b or fake.")] = None,
+    provider: ProviderOption = None,
     token: Annotated[
         str | None, typer.Option(help="Bearer token; SANDBOX_GYM_TOKEN keeps it out of the process list.")
     ] = None,
@@ -59,7 +60,10 @@ def serve(
         str, typer.Option(help="pool only: domain whose hosts <port>-<sandbox>.<domain> lead here, told to clients.")
     ] = "",
 ) -> None:
-    """Serve NeMo Gym's protocol and the agents' tools until Ctrl-C. Exit: 0 stopped, 2 wrong settings."""
+    """Serve NeMo Gym's protocol and the agents' tools until Ctrl-C.
+
+    Exit: 0 stopped, 2 wrong settings.
+    """
     from sandbox_gym.server.launch import (
         serve_built,  # FastAPI costs half a second that doctor needn't pay
     )

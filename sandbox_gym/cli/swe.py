@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import asdict, replace
@@ -13,10 +11,12 @@ from typing import TYPE_CHECKING, Annotated
 import anyio
 import typer
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 
+from sandbox_gym.cli.options import JsonLinesOption, ProviderOption
+from sandbox_gym.cli.progress import progress
 from sandbox_gym.cli.rows import lines
+from sandbox_gym.cli.screen import print_json, visible
 from sandbox_gym.cli.settings import settings_with
 from sandbox_gym.config import Settings
 from sandbox_gym.engine import Engine, open_engine
@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 swe = typer.Typer(name="swe", no_args_is_help=True, help="Rows of repositories.")
 images = typer.Typer(name="images", no_args_is_help=True, help="What repositories are begun from.")
 RowsArgument = Annotated[Path, typer.Argument(exists=True, dir_okay=False, readable=True, help="Rows, one a line.")]
-ProviderOption = Annotated[str | None, typer.Option(help="Sandbox provider: local or docker.")]
-JsonOption = Annotated[bool, typer.Option("--json", help="One JSON object a row on stdout.")]
 
 
 @swe.callback()
@@ -49,7 +47,7 @@ def validate_rows(
     file: RowsArgument,
     provider: ProviderOption = None,
     runs: Annotated[int, typer.Option(min=1, help="How often each patch is run: flakes show.")] = 2,
-    as_json: JsonOption = False,
+    as_json: JsonLinesOption = False,
 ) -> None:
     """Run each row's own patch and an empty one: the first must resolve, the second not, and tests must not flake.
 
@@ -65,10 +63,9 @@ def validate_rows(
         finding = await _validated(engine, resources, row, runs)
         found.append(finding)
         if as_json:
-            sys.stdout.write(json.dumps({**asdict(finding), "sound": finding.sound}) + "\n")
-            sys.stdout.flush()
+            print_json({**asdict(finding), "sound": finding.sound})
 
-    anyio.run(_each, file, settings, "verify", one)
+    anyio.run(_each, file, settings, "verify", one, "validate")
     if not as_json:
         Console().print(_table(found))
     raise typer.Exit(0 if all(each.sound for each in found) else 1)
@@ -81,7 +78,7 @@ def prefetch(
     store: Annotated[
         str, typer.Option("--for", help="Whose instances: `verify` (the command), or a server's name and port.")
     ] = "swe-8080",
-    as_json: JsonOption = False,
+    as_json: JsonLinesOption = False,
 ) -> None:
     """Build each row's instance now, so that nobody waits for it later. The server must not be running meanwhile.
 
@@ -103,12 +100,11 @@ def prefetch(
             seconds, size = round(built.build_s, 1), built.size_bytes
             shown = {"instance_id": row.get("instance_id"), "key": built.key, "bytes": size, "build_s": seconds}
         if as_json:
-            sys.stdout.write(json.dumps(shown) + "\n")
-            sys.stdout.flush()
+            print_json(shown)
         else:
-            console.print(escape(", ".join(f"{name} {value}" for name, value in shown.items())), highlight=False)
+            console.print(visible(", ".join(f"{name} {value}" for name, value in shown.items())), highlight=False)
 
-    anyio.run(_each, file, settings, store, one)
+    anyio.run(_each, file, settings, store, one, "prefetch")
     raise typer.Exit(1 if failed else 0)
 
 
@@ -121,12 +117,29 @@ async def _validated(engine: Engine, resources: SweResources, row: Document, run
     return await validate(engine, job, runs=runs)
 
 
-async def _each(file: Path, settings: Settings, store: str, do: Callable[[Engine, Document], Awaitable[None]]) -> None:
-    """Row by row, `settings.boxes` halves at once."""
-    async with open_engine(settings, sessions=store) as engine, _limited(max(1, settings.boxes // 2)) as start:
-        for _number, line in lines(file):
-            row = loads(line)
-            await start(lambda row=row: do(engine, row))  # type: ignore[misc]
+async def _each(
+    file: Path, settings: Settings, store: str, do: Callable[[Engine, Document], Awaitable[None]], what: str
+) -> None:
+    """Row by row, `settings.boxes` halves at once. Raises RequestError for a line that is no row, before any is run."""
+    total = sum(1 for row, line in lines(file) if _is_row(row, line))
+    with progress(what, total) as advance:
+        async with open_engine(settings, sessions=store) as engine, _limited(max(1, settings.boxes // 2)) as start:
+
+            async def one(row: Document) -> None:
+                await do(engine, row)
+                advance()
+
+            for _number, line in lines(file):
+                row = loads(line)
+                await start(lambda row=row: one(row))  # type: ignore[misc]
+
+
+def _is_row(row: int, line: bytes) -> bool:
+    try:
+        loads(line)
+    except RequestError as error:
+        raise RequestError(f"line {row + 1}", error.problem, error.remedy) from None
+    return True
 
 
 @asynccontextmanager
@@ -156,11 +169,13 @@ def _table(found: list[Validation]) -> Table:
         table.add_column(column, overflow="fold")
     for each in sorted(found, key=lambda one: one.instance_id):
         if each.problem:
-            table.add_row(escape(each.instance_id), "-", "-", "-", "-", "-", f"[yellow]{escape(each.problem[:200])}[/]")
+            table.add_row(
+                visible(each.instance_id), "-", "-", "-", "-", "-", f"[yellow]{visible(each.problem[:200])}[/]"
+            )
             continue
         gold = "[green]resolves[/]" if each.gold_resolves else "[red]does not[/]"
         empty = "[red]resolves[/]" if each.empty_resolves else "[green]does not[/]"
-        remark = escape(each.gold_reason[:200] or ", ".join((*each.weak, *each.flaky))[:200])
+        remark = visible(each.gold_reason[:200] or ", ".join((*each.weak, *each.flaky))[:200])
         counts = (str(len(each.weak)), str(len(each.flaky)), f"{each.gold_s:.1f}")
-        table.add_row(escape(each.instance_id), gold, empty, *counts, remark)
+        table.add_row(visible(each.instance_id), gold, empty, *counts, remark)
     return table

@@ -6,10 +6,10 @@ from array import array
 from collections import Counter
 from collections.abc import Sequence
 
-from rich.markup import escape
 from rich.table import Table
 
-from sandbox_gym.server.wire import VerifyFields
+from sandbox_gym.cli.screen import visible
+from sandbox_gym.server.wire import Document, VerifyFields
 
 _REASONS = 40
 """Distinct reasons kept; the rest is counted together, so that memory stays put."""
@@ -48,6 +48,19 @@ class Tally:
     def rows(self) -> int:
         return self.passed + self.invalid + self.failed.total() + self.no_verdict.total()
 
+    def document(self) -> Document:
+        """The sums for programs; seconds per verify are null where none got a verdict."""
+        times = sorted(self._wall_times_s)
+        return {
+            "rows": self.rows,
+            "passed": self.passed,
+            "failed": dict(self.failed),
+            "no_verdict": dict(self.no_verdict),
+            "invalid": self.invalid,
+            "p50_s": _percentile(times, 0.50),
+            "p95_s": _percentile(times, 0.95),
+        }
+
     def table(self, *, title: str) -> Table:
         shown = Table(title=title, title_justify="left", show_header=False, min_width=36)
         shown.add_column()
@@ -55,10 +68,10 @@ class Tally:
         shown.add_row("[green]passed[/]", str(self.passed))
         shown.add_row("[red]failed[/]", str(self.failed.total()))
         for reason, count in self.failed.most_common():
-            shown.add_row(f"  {escape(reason)}", str(count))
+            shown.add_row(f"  {visible(reason)}", str(count))
         shown.add_row("[yellow]no verdict[/]", str(self.no_verdict.total()))
         for reason, count in self.no_verdict.most_common():
-            shown.add_row(f"  {escape(reason)}", str(count))
+            shown.add_row(f"  {visible(reason)}", str(count))
         if self.invalid:
             shown.add_row("[yellow]invalid rows[/]", str(self.invalid))
         times = sorted(self._wall_times_s)
@@ -77,8 +90,11 @@ def _reason(fields: VerifyFields) -> str:
     return (fields.failure_reason or "").partition("\n")[0].partition(":")[0][:60] or "unknown"
 
 
+def _percentile(times: Sequence[float], share: float) -> float | None:
+    """Nearest rank."""
+    return times[min(len(times) - 1, int(share * len(times)))] if times else None
+
+
 def _milliseconds(times: Sequence[float], share: float) -> str:
-    """Nearest-rank percentile."""
-    if not times:
-        return "-"
-    return f"{1000 * times[min(len(times) - 1, int(share * len(times)))]:.0f} ms"
+    found = _percentile(times, share)
+    return "-" if found is None else f"{1000 * found:.0f} ms"

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console, JustifyMethod
-from rich.markup import escape
 from rich.table import Table
 
 from sandbox_gym.cli.journal import (
@@ -23,8 +21,9 @@ from sandbox_gym.cli.journal import (
     filter_of,
     opened,
     summary_document,
-    write_line,
 )
+from sandbox_gym.cli.options import JsonLinesOption
+from sandbox_gym.cli.screen import print_json, say, visible
 from sandbox_gym.cli.settings import settings_with
 from sandbox_gym.journal import Summary
 from sandbox_gym.limits import MIB
@@ -41,11 +40,14 @@ def verdicts(
     server: ServerOption = "",
     request_id: RequestOption = "",
     limit: Annotated[int, typer.Option(min=0, help="At most so many; 0 for all.")] = 50,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line.")] = False,
+    as_json: JsonLinesOption = False,
     prune: Annotated[bool, typer.Option("--prune", help="First delete what is over journal_max_mb or days.")] = False,
     journal: JournalOption = None,
 ) -> None:
-    """List verdicts, the latest first. Exit: 0, also when none matches; 2 wrong usage or no journal."""
+    """List verdicts, the latest first.
+
+    Exit: 0, also when none matches; 2 wrong usage or no journal.
+    """
     wanted = filter_of(reward, reason, task, since, server, request_id)
     with opened(journal) as store:
         if prune:
@@ -53,12 +55,11 @@ def verdicts(
         found = store.summaries(wanted, limit=limit or None)
     if as_json:
         for summary in found:
-            write_line(summary_document(summary))
-        sys.stdout.flush()
+            print_json(summary_document(summary))
     else:
         Console().print(table(found))
         if limit and len(found) == limit:
-            Console(stderr=True).print(f"The latest {limit}; --limit 0 shows all.")
+            say(f"The latest {limit}; --limit 0 shows all.")
 
 
 def _prune(store: Store) -> Pruned:
@@ -68,7 +69,7 @@ def _prune(store: Store) -> Pruned:
 
 def _say(pruned: Pruned) -> None:
     left = f"{pruned.size_bytes / MIB:.1f} MiB are left"
-    Console(stderr=True).print(f"Deleted {pruned.verdicts} verdicts and {pruned.tasks} tasks; {left}.", highlight=False)
+    say(f"Deleted {pruned.verdicts} verdicts and {pruned.tasks} tasks; {left}.")
 
 
 def table(found: Sequence[Summary]) -> Table:
@@ -84,5 +85,5 @@ def table(found: Sequence[Summary]) -> Table:
         took = f"{each.finished_at - each.started_at:.2f}"
         request, task = each.request_id[:12], each.task_digest[:8]
         cells = (when, request, each.server, reward, reason, task, each.provider, took)
-        shown.add_row(*map(escape, cells))
+        shown.add_row(*map(visible, cells))
     return shown

@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, asynccontextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Protocol
@@ -14,24 +14,18 @@ import anyio
 import typer
 from anyio.abc import ObjectReceiveStream, TaskStatus
 from rich.console import Console
-from rich.markup import escape
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    ProgressColumn,
-    Task,
-    TextColumn,
-    TimeRemainingColumn,
-)
-from rich.text import Text
 
+from sandbox_gym.cli.options import JsonOption, ProviderOption
+from sandbox_gym.cli.progress import progress
 from sandbox_gym.cli.rows import Lines, as_request, lines, take_up
+from sandbox_gym.cli.screen import print_json, say, visible
 from sandbox_gym.cli.settings import settings_with
 from sandbox_gym.cli.tally import Tally
 from sandbox_gym.config import Settings
 from sandbox_gym.engine import ANYONE, Caller
 from sandbox_gym.errors import ConfigurationError, RequestError, Unavailable
+from sandbox_gym.observe.traces import NOTHING, RootTracer, Span
+from sandbox_gym.observe.tracing import close_tracing, open_tracing
 from sandbox_gym.server.resources import JudgingEngine, no_verdict
 from sandbox_gym.server.wire import Document, VerifyFields, VerifyRequest, request_error_document
 
@@ -43,17 +37,21 @@ def verify(
         Path, typer.Argument(exists=True, dir_okay=False, readable=True, help="Rows, one JSON object a line.")
     ],
     out: Annotated[Path, typer.Option("--out", "-o", dir_okay=False, help="Verify responses, one a line.")],
-    provider: Annotated[str | None, typer.Option(help="Sandbox provider: local, docker, e2b or fake.")] = None,
+    provider: ProviderOption = None,
     concurrency: Annotated[
         int | None, typer.Option(min=1, help="Rows in flight; as many as sandboxes unless set.")
     ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on: skip the rows that OUT answers already.")] = False,
+    retry: Annotated[
+        bool, typer.Option("--retry-no-verdict", help="With --resume: ask again for rows that got no verdict.")
+    ] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace OUT.")] = False,
     all_tests: Annotated[bool, typer.Option("--all-tests", help="Don't stop at a row's first failing test.")] = False,
     limit: Annotated[int | None, typer.Option(min=1, help="Only the first so many rows.")] = None,
     journal: Annotated[
         str | None, typer.Option(help="Keep a journal too: `default` for the server's own, or a path or URL.")
     ] = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Verify rows that have a `response`, or a plain `answer` text, beside what they are judged by.
 
@@ -63,29 +61,34 @@ def verify(
     Exit: 0 every row got a verdict, 1 some got none or are invalid, 2 wrong usage, 130 interrupted (OUT is
     valid as it is; --resume goes on).
     """
-    console = Console(stderr=True)
     early_stop = False if all_tests else None
     settings = settings_with({"provider": provider, "early_stop": early_stop, "journal": journal or "off"})
-    done = prepare(out, resume=resume, overwrite=overwrite)
+    done = prepare(out, resume=resume, overwrite=overwrite, retry=retry)
     job = Job(file, out, done, concurrency or settings.boxes, limit)
     if not job.todo and done:
-        console.print(f"{escape(str(out))} answers every row already.")
-    interrupted = anyio.run(_run, job, settings, console)
-    title = f"{job.tally.rows} rows" + (f", {len(done)} more from before" if done else "")
-    Console().print(job.tally.table(title=title))
+        say(f"{visible(str(out))} answers every row already.")
+    interrupted = anyio.run(_run, job, settings, Console(stderr=True)) if job.todo else False
+    if as_json:
+        more = {"out": str(out), "from_before": len(done), "interrupted": interrupted}
+        print_json({**job.tally.document(), **more})
+    else:
+        title = f"{job.tally.rows} rows" + (f", {len(done)} more from before" if done else "")
+        Console().print(job.tally.table(title=title))
     if interrupted:
-        console.print(f"[yellow]Interrupted.[/] {escape(str(out))} is valid as it is; --resume goes on.")
+        say(f"[yellow]Interrupted.[/] {visible(str(out))} is valid as it is; --resume goes on.")
         raise typer.Exit(INTERRUPTED)
     raise typer.Exit(0 if job.tally.clean else 1)
 
 
-def prepare(out: Path, *, resume: bool, overwrite: bool) -> set[int]:
+def prepare(out: Path, *, resume: bool, overwrite: bool, retry: bool = False) -> set[int]:
     """The rows to skip. Raises ConfigurationError when OUT can't be, or should not be, written."""
     if resume and overwrite:
         raise ConfigurationError("--resume and --overwrite exclude each other")
+    if retry and not resume:
+        raise ConfigurationError("--retry-no-verdict goes with --resume")
     try:
         if resume:
-            return take_up(out)
+            return take_up(out, retry=retry)
         if overwrite:
             out.unlink(missing_ok=True)
         elif out.exists() and out.stat().st_size:
@@ -109,7 +112,13 @@ class Job:
     todo: int = field(init=False)
 
     def __post_init__(self) -> None:
+        """Raises ConfigurationError when OUT has rows that FILE has not."""
         self.todo = sum(1 for _ in self.rows())
+        last = max(self.done, default=-1)
+        if self.done and not any(row == last for row, _line in lines(self.file)):
+            raise ConfigurationError(
+                f"{self.out} answers line {last + 1}, which {self.file} has not: is it of another file?"
+            )
 
     def needs_sessions(self) -> bool:
         """Whether a row is a repository's: these are built in, and judged from, stateful sandboxes."""
@@ -133,9 +142,18 @@ async def _run(job: Job, settings: Settings, console: Console) -> bool:
     async with nullcontext() if url is None else open_journal(url, settings) as journal:
         ledgers = {kind: Ledger(make(settings, kind), journal, settings) for kind, make in SERVERS.items()}
         sessions = "verify" if job.needs_sessions() else ""
-        return await verify_file(
-            job, lambda request: ledgers[kind_of(request.body)], lambda: _working_engine(settings, sessions), console
-        )
+        tracing = open_tracing(settings.traces, "sandbox-gym-verify")
+        try:
+            return await verify_file(
+                job,
+                lambda request: ledgers[kind_of(request.body)],
+                lambda: _working_engine(settings, sessions),
+                console,
+                tracing,
+            )
+        finally:
+            if tracing is not None:
+                await close_tracing(tracing)
 
 
 class Verifying(Protocol):
@@ -165,6 +183,7 @@ async def verify_file(
     server_of: Callable[[VerifyRequest], Verifying],
     engine_factory: Callable[[], AbstractAsyncContextManager[JudgingEngine]],
     console: Console,
+    tracing: RootTracer | None = None,
 ) -> bool:
     """Verify the job's rows, at most `concurrency` in memory at once; True when a signal ended it early."""
     interrupted = False
@@ -181,9 +200,8 @@ async def verify_file(
     async with anyio.create_task_group() as group:
         await group.start(watch_signals)
         async with engine_factory() as engine:
-            with Lines(job.out) as out, _progress(console) as progress:
-                bar = progress.add_task("verify", total=job.todo)
-                await _verify_rows(job, _Worker(server_of, engine, out, job.tally, lambda: progress.advance(bar)))
+            with Lines(job.out) as out, progress("verify", job.todo, console) as advance:
+                await _verify_rows(job, _Worker(server_of, engine, out, job.tally, advance, tracing))
         group.cancel_scope.cancel()
     return interrupted
 
@@ -206,12 +224,18 @@ class _Worker:
     out: Lines
     tally: Tally
     advance: Callable[[], None]
+    tracing: RootTracer | None = None
 
     async def work(self, rows: ObjectReceiveStream[tuple[int, bytes]]) -> None:
         async with rows:
             async for row, line in rows:
-                self.out.write(await self._answer(row, line))
+                with self._traced(row):
+                    answer = await self._answer(row, line)
+                self.out.write(answer)
                 self.advance()
+
+    def _traced(self, row: int) -> AbstractContextManager[Span]:
+        return NOTHING if self.tracing is None else self.tracing.root("verify row", {}, {"row": row})
 
     async def _answer(self, row: int, line: bytes) -> Document:
         started = time.monotonic()
@@ -227,21 +251,3 @@ class _Worker:
             return {"row": row, "line": row + 1, **request_error_document(error)}
         self.tally.add(fields, time.monotonic() - started)
         return {**fields.answer(request), "row": row}
-
-
-class _Rate(ProgressColumn):
-    """Rows per second."""
-
-    def render(self, task: Task) -> Text:
-        return Text(f"{task.speed:.1f}/s" if task.speed else "-/s")
-
-
-def _progress(console: Console) -> Progress:
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        _Rate(),
-        TimeRemainingColumn(),
-    )
-    return Progress(*columns, console=console)

@@ -50,15 +50,17 @@ class Journal:
         self._writer = anyio.CapacityLimiter(1)
         self._readers = anyio.CapacityLimiter(_READERS)
         self._written = self._failed = self._batches = self._unpruned_bytes = 0
+        self._failing = 0
         self._much_written = anyio.Event()
 
     def stats(self) -> dict[str, int]:
-        """Entries that wait, that were written and that could not be; transactions."""
+        """Entries that wait, that were written and that could not be; transactions, failed tries of the next one."""
         return {
             "backlog": len(self._backlog),
             "written": self._written,
             "failed": self._failed,
             "batches": self._batches,
+            "failing": self._failing,
         }
 
     async def add(self, entry: Entry) -> None:
@@ -94,14 +96,13 @@ class Journal:
 
     async def run(self) -> None:
         """Write what comes, until `close` and then until nothing is left."""
-        failures = 0
         while batch := await self._backlog.batch():
             try:
                 await self._write(batch)
-                failures = 0
+                self._failing = 0
             except (OperationalError, InterfaceError, PoolTimeout) as error:
-                wait_s = _RETRY_S[min(failures, len(_RETRY_S) - 1)]
-                failures += 1
+                wait_s = _RETRY_S[min(self._failing, len(_RETRY_S) - 1)]
+                self._failing += 1
                 _log.error("journal_down", why=_why(error), waiting=len(self._backlog), retry_in_s=wait_s)
                 await anyio.sleep(wait_s)
                 continue

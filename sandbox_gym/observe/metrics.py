@@ -1,15 +1,23 @@
-"""Counters, gauges and histograms of one engine, in a registry of its own, as Prometheus reads them."""
+"""Counters, gauges and histograms of one engine, in a registry of its own, as Prometheus reads them.
+
+Counters with labels are there from the start, at zero: a rate over a series that begins with its first event misses it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from sandbox_gym.errors import Unavailable
+from sandbox_gym.observe.verdicts import REASONS
+
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
+CAUSES: Final = ("program_memory", "unexplained")
+"""What the evidence may say of a lost sandbox."""
 _PHASES: Final = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30, 100)
 
 
@@ -36,13 +44,14 @@ class Metrics:
         self.crashes = self._counter("sandbox_crashes", "Sandboxes lost in use, by what the evidence says", "cause")
         self.retries = self._counter("retries", "Plans tried again in another sandbox")
         self.quarantined = self._counter("quarantined", "Plans answered without running: they killed two sandboxes")
-        self.phases = Histogram(
-            "sandbox_gym_phase_seconds",
-            "Seconds of a verify by phase",
-            ["phase"],
-            registry=self.registry,
-            buckets=_PHASES,
-        )
+        _begin(self.verdicts, REASONS)
+        _begin(self.no_verdicts, sorted({Unavailable.failure_kind, *_kinds(Unavailable)}))
+        _begin(self.crashes, CAUSES)
+        self.phases = self._histogram("phase", "Seconds of a verify by phase", "phase")
+        self.verifies = self._histogram("verify", "Seconds from a plan to its verdict, all tries and waits included")
+
+    def _histogram(self, name: str, text: str, *labels: str) -> Histogram:
+        return Histogram(f"sandbox_gym_{name}_seconds", text, labels, registry=self.registry, buckets=_PHASES)
 
     def _counter(self, name: str, text: str, *labels: str) -> Counter:
         return Counter(f"sandbox_gym_{name}", text, labels, registry=self.registry)
@@ -63,3 +72,14 @@ class Metrics:
     def text(self) -> bytes:
         """All of it in the exposition format."""
         return generate_latest(self.registry)
+
+
+def _begin(counter: Counter, labels: Iterable[str]) -> None:
+    for label in labels:
+        counter.labels(label)
+
+
+def _kinds(error: type[Unavailable]) -> Iterator[str]:
+    for kind in error.__subclasses__():
+        yield kind.failure_kind
+        yield from _kinds(kind)

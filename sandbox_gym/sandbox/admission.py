@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 import anyio
 
 from sandbox_gym.errors import PoolFull
+from sandbox_gym.observe.traces import span
 
 
 @dataclass(slots=True, eq=False)
@@ -53,7 +54,8 @@ class Admission:
         self.waiting += 1
         self._dispatch()
         try:
-            await waiter.admitted.wait()
+            with span("queue", {"waiting": self.waiting}):
+                await waiter.admitted.wait()
         finally:
             self.waiting -= 1
             if not waiter.admitted.is_set():

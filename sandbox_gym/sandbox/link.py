@@ -20,6 +20,7 @@ from sandbox_gym.contract import Outcome, Program, Run, Status
 from sandbox_gym.errors import BoxLost
 from sandbox_gym.guest import frames
 from sandbox_gym.limits import Limits
+from sandbox_gym.observe.traces import span
 from sandbox_gym.sandbox.bundle import guest_bundle
 from sandbox_gym.sandbox.outcomes import parse_outcome
 from sandbox_gym.sandbox.pressure import machine_pressure
@@ -220,9 +221,10 @@ class GuestLink:
             blob = self._blobs.get(data)
             if blob is None:
                 blob = self._blobs[data] = len(self._blobs)
-                await self.send({"op": "put", "blob": blob, "size": len(data)}, data[: frames.CHUNK])
-                for start in range(frames.CHUNK, len(data), frames.CHUNK):
-                    await self.send({"op": "data"}, data[start : start + frames.CHUNK])
+                with span("put", {"bytes": len(data)}):
+                    await self.send({"op": "put", "blob": blob, "size": len(data)}, data[: frames.CHUNK])
+                    for start in range(frames.CHUNK, len(data), frames.CHUNK):
+                        await self.send({"op": "data"}, data[start : start + frames.CHUNK])
             names[path] = blob
         return names
 

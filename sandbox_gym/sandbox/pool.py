@@ -17,6 +17,7 @@ import anyio
 import structlog
 
 from sandbox_gym.errors import ProviderDown
+from sandbox_gym.observe.traces import span
 from sandbox_gym.sandbox.admission import Admission
 from sandbox_gym.sandbox.api import Box, Provider, SupportsWear
 from sandbox_gym.sandbox.pressure import Governor, machine_pressure
@@ -123,8 +124,10 @@ class Pool:
             held: list[_Held] = []
             clean = False
             try:
-                for _ in range(count):
-                    held.append(await self._get(image))
+                with span("acquire", {"image": image}) as acquiring:
+                    for _ in range(count):
+                        held.append(await self._get(image))
+                    acquiring.note({"box_ids": [one.box.box_id for one in held]})
                 self.stats.leases += 1
                 yield Lease([one.box for one in held], queued_s)
                 clean = True

@@ -117,6 +117,11 @@ class Sessions:
         return self._disk_bytes
 
     @property
+    def disk_limit_bytes(self) -> int:
+        """What all snapshots may take."""
+        return self._policy.disk_bytes
+
+    @property
     def hibernated(self) -> int:
         """Sessions that are held, but in no sandbox."""
         return len(self._sessions) - self._live

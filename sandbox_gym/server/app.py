@@ -19,12 +19,14 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from sandbox_gym.config import Settings
 from sandbox_gym.errors import ConfigurationError
 from sandbox_gym.journal.journal import open_journal
+from sandbox_gym.observe.traces import RootTracer
 from sandbox_gym.server.dataset import Dataset
 from sandbox_gym.server.exchange import reply
 from sandbox_gym.server.gym import SESSION_ID_KEY, GymHost
 from sandbox_gym.server.ledger import Answered, Ledger
 from sandbox_gym.server.once import Once
 from sandbox_gym.server.resources import JudgingEngine, ResourcesServer
+from sandbox_gym.server.traced import TracedExchanges
 
 if TYPE_CHECKING:
     from sandbox_gym.server.mcp_tools import ToolsOverMcp
@@ -43,11 +45,13 @@ def build_app(
     journal_url: str | None = None,
     dataset: Dataset | None = None,
     new_session_id: Callable[[], str] = lambda: str(uuid.uuid4()),
+    tracing: RootTracer | None = None,
 ) -> FastAPI:
     """One resources server's ASGI application, its verdicts on record in the journal under the URL, if one is given.
 
     `dataset`: rows that an evaluator may ask for by number; agents' tools are not served beside them.
     `new_session_id`: of a client without a cookie; one of several workers gives its own.
+    `tracing`: each exchange that is let in becomes a trace; closed with the application.
     Raises ConfigurationError for an open bind.
     """
     check_bind(settings)
@@ -73,6 +77,8 @@ def build_app(
     if tools_over_mcp is not None:
         app.router.routes.append(tools_over_mcp.route())
     app.add_middleware(_SessionId, new_session_id=new_session_id)
+    if tracing is not None:
+        app.add_middleware(TracedExchanges, tracing=tracing)
     app.add_middleware(_RequestId)
     app.add_middleware(SessionMiddleware, secret_key=key, session_cookie=key, max_age=COOKIE_LIFETIME_S)
     if settings.token:

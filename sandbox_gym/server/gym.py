@@ -17,6 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from sandbox_gym.engine import Caller
 from sandbox_gym.errors import RequestError, Unavailable
 from sandbox_gym.observe.metrics import CONTENT_TYPE
+from sandbox_gym.observe.traces import note
 from sandbox_gym.server.dataset import Dataset
 from sandbox_gym.server.evaluator import EvaluatorProtocol
 from sandbox_gym.server.exchange import error_reply, plain, read_document, reply, unavailable, while_connected
@@ -82,6 +83,8 @@ class GymHost:
         """The engine at start, None at the end."""
         self._engine = engine
         self._health = None if engine is None else Health(engine)
+        if engine is not None and self._records is not None:
+            engine.metrics.watch_all("journal", self._records[0].stats)
 
     def keep_records(self, ledger: Ledger, once: Once[Answered]) -> None:
         """Where verdicts go on record, and where those with a key meet; before the first request."""
@@ -196,6 +199,7 @@ class GymHost:
             document = set_aside(none.answer(wanted))
             wants_row = self._rows_without_verdict or _wants_body(request)
             return reply(document) if wants_row else unavailable(error, document)
+        note({"replayed": answered.replayed})
         verdict = answered.fields.get("verdict")
         isolation = verdict.get("isolation") if isinstance(verdict, dict) else None
         if isolation and isolation != "none" and not answered.replayed:

@@ -14,6 +14,7 @@ from sandbox_gym.config import Settings
 from sandbox_gym.engine import open_engine
 from sandbox_gym.errors import ConfigurationError
 from sandbox_gym.journal.schema import open_database
+from sandbox_gym.observe.tracing import open_tracing
 from sandbox_gym.server.app import EngineFactory, build_app
 from sandbox_gym.server.dataset import Dataset
 from sandbox_gym.server.resources import ResourcesServer
@@ -46,7 +47,8 @@ def serve(resources: ResourcesServer, settings: Settings, *, dataset: Dataset | 
     engine: EngineFactory = partial(open_engine, settings, sessions=sessions)
     if settings.cluster:
         engine = _on_cluster(settings, sessions)
-    app = build_app(resources, engine, settings, journal_url=journal_url, dataset=dataset)
+    tracing = open_tracing(settings.traces, f"sandbox-gym-{resources.name}")
+    app = build_app(resources, engine, settings, journal_url=journal_url, dataset=dataset, tracing=tracing)
     uvicorn.run(
         app,
         host=settings.host,

@@ -14,6 +14,7 @@ import anyio
 
 from sandbox_gym.config import Settings
 from sandbox_gym.errors import ConfigurationError, ModelDown
+from sandbox_gym.observe.traces import carried, event, span
 from sandbox_gym.server.wire import Document
 
 if TYPE_CHECKING:
@@ -76,13 +77,15 @@ class EquivalenceJudge:
         params: Document = {**self._params, "input": messages}
         if self._model:
             params["model"] = self._model
-        return Evaluation(params, await self._post(client, params))
+        with span("judge_model", calls_out=True):
+            return Evaluation(params, await self._post(client, params))
 
     async def _post(self, client: httpx2.AsyncClient, params: Document) -> Document:
-        headers = {"Authorization": f"Bearer {self._key}"} if self._key else {}
+        headers = {**carried(), **({"Authorization": f"Bearer {self._key}"} if self._key else {})}
         why = ""
         for attempt in range(ATTEMPTS):
             if attempt:
+                event("retry", {"attempt": attempt + 1})
                 await anyio.sleep(0.5 * 2**attempt)
             try:
                 answer = await client.post(self._url, json=params, headers=headers)

@@ -30,6 +30,7 @@ from uvicorn.supervisors.multiprocess import Multiprocess, Process
 from sandbox_gym.config import Settings
 from sandbox_gym.engine import open_engine
 from sandbox_gym.errors import ConfigurationError
+from sandbox_gym.observe.tracing import open_tracing
 from sandbox_gym.sandbox.owner import held_lease
 from sandbox_gym.server.app import build_app, check_bind, session_key
 from sandbox_gym.server.dataset import Dataset
@@ -91,6 +92,7 @@ class WorkerApp:
             journal_url=self.journal_url,
             dataset=None if self.dataset is None else Dataset.opened(self.dataset),
             new_session_id=partial(fresh_session_id, own, self.count),
+            tracing=open_tracing(settings.traces, f"sandbox-gym-{resources.name}"),
         )
         peers = Peers(self.folder, self.count)
         routes = WorkerRoutes(app, resources, session_key(resources), own, peers)

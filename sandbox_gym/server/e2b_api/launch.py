@@ -13,6 +13,7 @@ import uvicorn
 
 from sandbox_gym.config import Settings
 from sandbox_gym.errors import ConfigurationError
+from sandbox_gym.observe.tracing import open_tracing
 from sandbox_gym.sandbox.owner import held_lease
 from sandbox_gym.sandbox.reaper import Reaper, reaping
 from sandbox_gym.sandbox.registry import make_provider, reaping_sources
@@ -21,6 +22,7 @@ from sandbox_gym.server.e2b_api.accounts import Accounts, load_accounts
 from sandbox_gym.server.e2b_api.app import PoolApp
 from sandbox_gym.server.e2b_api.machines import Machines
 from sandbox_gym.server.e2b_api.sandboxes import Sandboxes, holding
+from sandbox_gym.server.traced import TracedExchanges
 
 KEEP_ALIVE_S: Final = 120
 SHUTDOWN_GRACE_S: Final = 2
@@ -43,8 +45,10 @@ def serve_pool(settings: Settings, *, keys: Path | None, domain: str) -> None:
     logging.getLogger("uvicorn.error").addFilter(
         lambda record: record.getMessage() != _CUT
     )  # streams are cut on purpose
+    tracing = open_tracing(settings.traces, "sandbox-gym-pool")
+    app = PoolApp(open_sandboxes, domain)
     uvicorn.run(
-        PoolApp(open_sandboxes, domain),
+        app if tracing is None else TracedExchanges(app, tracing),
         host=settings.host,
         port=settings.port,
         lifespan="on",

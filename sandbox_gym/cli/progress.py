@@ -1,0 +1,94 @@
+"""How far a command is, on stderr: a bar with rate and time left on a terminal, a plain line now and then elsewhere."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Final, TextIO
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    Task,
+    TextColumn,
+    TimeRemainingColumn,
+)
+from rich.text import Text
+
+EVERY_S: Final = 10.0
+"""Between two plain lines."""
+
+
+@contextmanager
+def progress(what: str, total: int, console: Console | None = None) -> Iterator[Callable[[], None]]:
+    """Calls of the yielded function are one more done of `total`. `console`: stderr's unless given."""
+    chosen = console or Console(stderr=True)
+    if _draws(chosen):
+        columns = (
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            _Rate(),
+            TimeRemainingColumn(),
+        )
+        # results on a terminal's stdout go above the bar; into a file they go as they are
+        with Progress(*columns, console=chosen, redirect_stdout=sys.stdout.isatty()) as bars:
+            bar = bars.add_task(what, total=total)
+            yield lambda: bars.advance(bar)
+        return
+    lines = PlainLines(what, total, lambda line: chosen.print(line, highlight=False, soft_wrap=True))
+    yield lines.advance
+    lines.end()
+
+
+def _draws(console: Console) -> bool:
+    """A terminal that can go back on a line; colour that was forced into a file is no terminal."""
+    file: TextIO = console.file  # type: ignore[assignment]
+    return console.is_terminal and not console.is_dumb_terminal and file.isatty()
+
+
+class PlainLines:
+    """`verify: 1200 of 10000, 52.3/s, 2:48 left`, each EVERY_S and at the end."""
+
+    def __init__(
+        self, what: str, total: int, write: Callable[[str], None], clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._what, self._total, self._write, self._clock = what, total, write, clock
+        self._began = self._told = clock()
+        self._done = self._told_done = 0
+
+    def advance(self) -> None:
+        self._done += 1
+        if self._clock() - self._told >= EVERY_S:
+            self._tell()
+
+    def end(self) -> None:
+        """The last line, unless it was told."""
+        if self._done != self._told_done:
+            self._tell()
+
+    def _tell(self) -> None:
+        now = self._clock()
+        self._told, self._told_done = now, self._done
+        rate = self._done / max(now - self._began, 1e-6)
+        left = max(0, self._total - self._done)
+        end = f", {_minutes(left / rate)} left" if left and rate else ""
+        self._write(f"{self._what}: {self._done} of {self._total}, {rate:.1f}/s{end}")
+
+
+def _minutes(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+class _Rate(ProgressColumn):
+    """So many a second."""
+
+    def render(self, task: Task) -> Text:
+        return Text(f"{task.speed:.1f}/s" if task.speed else "-/s")

@@ -1,0 +1,49 @@
+"""Spans of one plan's runs, from when a run could begin to when its outcome was here: at most so many of a plan."""
+
+from __future__ import annotations
+
+import time
+from typing import Final
+
+from sandbox_gym.contract import Outcome
+from sandbox_gym.observe import traces
+
+MOST: Final = 100
+"""Spans of one try; a row may have thousands of tests, and those that are over it are only counted."""
+
+
+class RunSpans:
+    """Runs of a box follow one another, so that each begins where the one before ended."""
+
+    def __init__(self) -> None:
+        self._traced = traces.traced()
+        self._since = time.perf_counter() if self._traced else 0.0
+        self._ended = 0
+
+    def begin(self) -> None:
+        """The next run could begin now."""
+        if self._traced:
+            self._since = time.perf_counter()
+
+    def end(self, name: str, index: int, outcome: Outcome) -> None:
+        """The outcome of the run, or build, of this index has come."""
+        if not self._traced:
+            return
+        now, since = time.perf_counter(), self._since
+        self._since = now
+        self._ended += 1
+        if self._ended > MOST:
+            return
+        attributes: traces.Attributes = {
+            "index": index,
+            "status": outcome.status.value,
+            "cpu_time_s": outcome.cpu_time_s,
+            "wall_time_s": outcome.wall_time_s,
+            "peak_memory_bytes": outcome.peak_memory_bytes,
+        }
+        traces.finished(name, now - since, attributes)
+
+    def note(self) -> None:
+        """How many there were, on the span around them."""
+        if self._traced:
+            traces.note({"runs": self._ended, "runs_without_span": max(0, self._ended - MOST)})

@@ -1,0 +1,33 @@
+"""Opens the traces that the settings ask for. OpenTelemetry's SDK is imported only if they do."""
+
+from __future__ import annotations
+
+import threading
+from typing import Final
+
+import anyio.to_thread
+
+from sandbox_gym.errors import ConfigurationError
+from sandbox_gym.observe.traces import RootTracer
+
+CLOSE_S: Final = 5.0
+"""Longest that a stop waits for spans to be sent."""
+
+
+def open_tracing(wanted: bool, service: str) -> RootTracer | None:
+    """None where none are wanted. Raises ConfigurationError: the extra is missing, or an OTEL_* variable is wrong."""
+    if not wanted:
+        return None
+    try:
+        from sandbox_gym.observe.otel import OtelTracing
+    except ImportError as error:
+        raise ConfigurationError(f"traces need OpenTelemetry ({error}): pip install 'sandbox-gym[otel]'") from error
+    return OtelTracing(service)
+
+
+async def close_tracing(tracing: RootTracer) -> None:
+    """Send what is left, for at most CLOSE_S: a collector that is gone holds up no stop."""
+    closing = threading.Thread(target=tracing.close, name="traces-close", daemon=True)  # it may outlast the process
+    closing.start()
+    with anyio.CancelScope(shield=True):
+        await anyio.to_thread.run_sync(closing.join, CLOSE_S)

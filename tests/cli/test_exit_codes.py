@@ -1,0 +1,176 @@
+"""Exit codes as docs/cli.md and --help have them, and errors of one form."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.main import get_command
+
+from sandbox_gym.cli import _app
+from tests.cli.running import PROGRAM, coding_row, command, help_of, rows_file
+
+DOC = (Path(__file__).parents[2] / "docs" / "cli.md").read_text()
+
+
+def _names(command: Any, above: str = "") -> Iterator[str]:
+    for name, below in command.commands.items():
+        if hasattr(below, "commands"):
+            yield from _names(below, f"{above}{name} ")
+        else:
+            yield above + name
+
+
+COMMANDS = sorted(_names(get_command(_app)))
+
+
+def test_help_tells_the_codes() -> None:
+    assert {"verify", "doctor", "serve", "pool gc", "swe validate", "images prefetch"} < set(COMMANDS)
+    assert re.search(r"Exit codes: 0 .* 1 .* 2 .* 130 ", " ".join(command("--help").stdout.split()))
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_each_has_its_codes_in_help_and_in_the_page(name: str) -> None:
+    done = help_of(name)
+    assert done.returncode == 0
+    assert "Exit: 0" in done.stdout
+    assert f"\n### {name}\n" in DOC
+    options = set(re.findall(r"(?<![-\w])--[a-z][a-z-]+", done.stdout)) - {"--help"}
+    section = DOC.split(f"\n### {name}\n")[1].split("\n### ")[0]
+    assert {option for option in options if f"`{option}" not in section and not option.startswith("--no-")} == set()
+
+
+PRINTS_RESULTS = set(COMMANDS) - {"serve", "completion", "top"}  # a server, a script, a picture
+
+
+@pytest.mark.parametrize("name", sorted(PRINTS_RESULTS))
+def test_all_that_prints_results_has_json(name: str) -> None:
+    assert "--json" in help_of(name).stdout
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_an_unknown_option_is_wrong_usage(name: str) -> None:
+    done = command(*name.split(), "--no-such-option")
+    assert (done.returncode, done.stdout, "--no-such-option" in done.stderr) == (2, "", True)
+
+
+def test_errors_are_one_line_on_stderr(tmp_path: Path) -> None:
+    file = rows_file(tmp_path / "rows", [coding_row(), [1]])
+    taken = tmp_path / "taken"
+    taken.write_text("mine\n")
+    for words, said in {
+        ("verify", file, "--out", taken): "--overwrite",
+        ("verify", file, "--out", tmp_path / "o", "--resume", "--overwrite"): "exclude",
+        ("verify", file, "--out", tmp_path / "o", "--retry-no-verdict"): "--resume",
+        ("verify", file, "--out", tmp_path / "no" / "o"): "No such file",
+        ("swe", "validate", file): "line 2",
+        ("export", "--json"): "--out",
+        ("verdicts", "--journal", tmp_path / "none.sqlite"): "none.sqlite",
+        ("verdicts", "--since", "soon"): "--since",
+        ("doctor", "--provider", "other"): "provider",
+    }.items():
+        done = command(*words)
+        assert (done.returncode, done.stdout) == (2, ""), (words, done)
+        assert re.fullmatch(rf"error: .*{said}.*\n", done.stderr), (words, done.stderr)
+
+
+def test_json_of_each_command(tmp_path: Path) -> None:
+    file = rows_file(tmp_path / "rows", [coding_row(), coding_row(expected="2"), "torn"])
+    weak = rows_file(tmp_path / "weak", [{**coding_row(), "canonical_solution": "print(2)"}])
+    journal, out = tmp_path / "journal.sqlite", tmp_path / "out"
+    state = {"SANDBOX_GYM_STATE_DIR": str(tmp_path / "state"), "SANDBOX_GYM_PROVIDER": "local"}
+    done = command("verify", file, "--out", out, "--journal", journal, "--json", **state)
+    document = json.loads(done.stdout)
+    assert done.returncode == 1
+    assert {name: document[name] for name in ("rows", "passed", "failed", "no_verdict", "invalid", "interrupted")} == {
+        "rows": 3, "passed": 1, "failed": {"wrong_answer": 1}, "no_verdict": {}, "invalid": 1, "interrupted": False,
+    }  # fmt: skip
+    assert 0 < document["p50_s"] <= document["p95_s"]
+    audit = command("audit", weak, "--json", **state)
+    document = json.loads(audit.stdout)
+    assert (audit.returncode, document["rows"], document["weak"], document["with_solution"]) == (1, 1, 1, 1)
+    assert document["severe"][0]["row"] == 0
+    verdicts = [
+        json.loads(line) for line in command("verdicts", "--json", "--journal", journal, **state).stdout.splitlines()
+    ]
+    assert [each["reward"] for each in verdicts] == [0.0, 1.0] or [each["reward"] for each in verdicts] == [1.0, 0.0]
+    exported = command("export", "--json", "--out", tmp_path / "e", "--journal", journal, **state)
+    assert json.loads(exported.stdout) == {"out": str(tmp_path / "e"), "verdicts": 2, "damaged": []}
+    judged = command("rejudge", "--json", "--journal", journal, **state)
+    assert [json.loads(line)["agreement"] for line in judged.stdout.splitlines()] == ["agrees", "agrees"]
+    package = sorted((Path(__file__).parents[2] / "examples" / "packages").iterdir())[0]
+    imported = command("import-package", package, "--out", tmp_path / "p", "--json", **state)
+    assert json.loads(imported.stdout)["tests"] > 0
+    swept = command("pool", "gc", "--dry-run", "--json", **state)
+    assert json.loads(swept.stdout)["dry_run"] is True
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_verify_says_so_and_goes_on_later(tmp_path: Path, number: signal.Signals) -> None:
+    slow = coding_row("import time; time.sleep(0.5); print(1)")
+    file, out = rows_file(tmp_path / "rows", [slow] * 30), tmp_path / "out"
+    words = [*PROGRAM, "verify", str(file), "--out", str(out), "--provider", "local", "--json"]
+    process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    while not out.exists() or out.read_bytes().count(b"\n") < 2:
+        assert process.poll() is None
+        time.sleep(0.05)
+    process.send_signal(number)
+    stdout, stderr = process.communicate(timeout=60)
+    assert process.returncode == 130, stderr
+    document = json.loads(stdout)
+    answered = out.read_bytes().splitlines()
+    assert (document["interrupted"], document["rows"]) == (True, len(answered))
+    assert "--resume goes on" in stderr
+    assert all(json.loads(line)["reward"] == 1.0 for line in answered)
+    rows_file(file, [slow] * len(answered) + [coding_row()] * (30 - len(answered)))
+    again = command("verify", file, "--out", out, "--provider", "local", "--resume", "--json")
+    assert again.returncode == 0, again.stderr
+    document = json.loads(again.stdout)
+    assert (document["rows"], document["from_before"]) == (30 - len(answered), len(answered))
+    assert sorted(json.loads(line)["row"] for line in out.read_bytes().splitlines()) == list(range(30))
+
+
+def test_other_commands_end_by_ctrl_c_with_130(tmp_path: Path) -> None:
+    slow = {**coding_row(), "canonical_solution": "import time; time.sleep(9); print(1)"}
+    file, out = rows_file(tmp_path / "rows", [coding_row(), *[slow] * 200]), tmp_path / "out"
+    words = [*PROGRAM, "audit", str(file), "--provider", "local", "--out", str(out)]
+    process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    while not out.exists():  # the first row is through
+        assert process.poll() is None
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    _stdout, stderr = process.communicate(timeout=100)
+    assert process.returncode == 130, stderr
+    assert "Traceback" not in stderr
+
+
+def test_resume_of_another_file_is_refused(tmp_path: Path) -> None:
+    file, out = rows_file(tmp_path / "rows", [coding_row()] * 3), tmp_path / "out"
+    assert command("verify", file, "--out", out, "--provider", "fake").returncode == 0
+    rows_file(file, [coding_row()])
+    done = command("verify", file, "--out", out, "--provider", "fake", "--resume")
+    assert (done.returncode, "another file" in done.stderr) == (2, True)
+
+
+def test_rows_without_a_verdict_are_asked_again_when_that_is_wished(tmp_path: Path) -> None:
+    file, out = rows_file(tmp_path / "rows", [coding_row()] * 3), tmp_path / "out"
+    assert command("verify", file, "--out", out, "--provider", "local").returncode == 0
+    lines = [json.loads(line) for line in out.read_text().splitlines()]
+    lost = {**lines[1], "mask_sample": True, "reward": 0.0, "failure_kind": "coding:sandbox_lost"}
+    out.write_text("".join(json.dumps(line) + "\n" for line in (lines[0], lost, lines[2])) + '{"row": 9')
+    plain = command("verify", file, "--out", out, "--provider", "local", "--resume", "--json")
+    assert (plain.returncode, json.loads(plain.stdout)["rows"]) == (0, 0)
+    again = command("verify", file, "--out", out, "--provider", "local", "--resume", "--retry-no-verdict", "--json")
+    assert (again.returncode, json.loads(again.stdout)["rows"]) == (0, 1)
+    answered = {json.loads(line)["row"]: json.loads(line) for line in out.read_text().splitlines()}
+    assert {row: (each["reward"], each["mask_sample"]) for row, each in answered.items()} == dict.fromkeys(
+        range(3), (1.0, False)
+    )
+    assert [path.name for path in tmp_path.iterdir() if path.name.endswith(".tmp")] == []
