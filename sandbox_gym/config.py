@@ -200,11 +200,17 @@ class Settings(BaseSettings):
             ttl_s=self.session_ttl_s,
             idle_s=self.session_idle_s,
             checkpoint_s=self.session_checkpoint_s,
-            live=self.sessions_live,
+            live=self._sessions_live(),
             held=self.sessions_held,
             disk_bytes=self.snapshot_disk_mb * MIB,
             keep_globals=self.session_keep_globals,
         )
+
+    def _sessions_live(self) -> int:
+        """Where an account bounds the sandboxes, sessions leave those that verifies need."""
+        if self.provider != "e2b":
+            return self.sessions_live
+        return max(1, min(self.sessions_live, self.e2b_max_sandboxes - self.boxes))
 
     def journal_url(self) -> str | None:
         """The journal's path or URL; None when it is off."""

@@ -25,6 +25,8 @@ REAL_PROVIDERS = ("local", "local-rlimits", "docker", "e2b-on-local", "e2b-on-do
 EXTENDED = ("tests/attacks/test_swe_attacks.py", "tests/e2b/")
 """Long suites whose second provider, docker, is for `make test-all`; in the daily run the first one carries them."""
 DAILY = ("tests/e2b/test_life.py",)
+BOTH_WAYS = ("tests/conformance/test_sessions.py", "tests/engine/test_sessions.py")
+"""Suites of sessions: through a pool on docker they are what they are on docker and through a pool on local."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -60,6 +62,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def _is_extended(node: str) -> bool:
+    if node.startswith(BOTH_WAYS) and "[e2b-on-docker" in node:
+        return True
     return node.startswith(EXTENDED) and not node.startswith(DAILY) and "[docker" in node
 
 
@@ -97,6 +101,15 @@ def pools(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], 
 def e2b_options(pool: PoolServer) -> E2bOptions:
     """An account at a pool that asks for no key, and hurries."""
     return E2bOptions(api_key="any", api_url=pool.url, creates_per_s=100)
+
+
+def remote_environment(pool: PoolServer) -> dict[str, str]:
+    """The same for a server process."""
+    return {
+        "SANDBOX_GYM_E2B_API_URL": pool.url,
+        "SANDBOX_GYM_E2B_API_KEY": "any",
+        "SANDBOX_GYM_E2B_CREATES_PER_S": "100",
+    }
 
 
 def make_real(name: str, pools: Callable[[str], PoolServer] | None = None) -> Provider:

@@ -51,6 +51,9 @@ def serve(
     domain: Annotated[
         str, typer.Option(help="pool only: domain whose hosts <port>-<sandbox>.<domain> lead here, told to clients.")
     ] = "",
+    network: Annotated[
+        bool, typer.Option("--network", help="pool only: without --keys, sandboxes may have this machine's network.")
+    ] = False,
 ) -> None:
     """Serve NeMo Gym's protocol and the agents' tools until Ctrl-C. Exit: 0 stopped, 2 wrong settings."""
     from sandbox_gym.server.dataset import Dataset
@@ -73,7 +76,7 @@ def serve(
     if server is ServerName.POOL:
         from sandbox_gym.server.e2b_api.launch import serve_pool
 
-        return serve_pool(settings, keys=keys, domain=domain)
+        return serve_pool(settings, keys=keys, domain=domain, network=network)
     rows = None if dataset is None else Dataset.opened(dataset)
     serve_resources(SERVERS[server.value](settings, server.value), settings, dataset=rows)
 

@@ -15,6 +15,8 @@ import time
 from . import kernel, program, seccomp, watch
 
 REPORT_MAX = 4096
+WORK = "/workspace"
+"""Where sessions keep their files: a named user, whose home is elsewhere, has it too."""
 
 
 def main(fds, tier, filter_program):
@@ -105,6 +107,9 @@ def _owned_place(spec, fds):
     os.chown(spec["workdir"], uid, uid)
     if spec["mode"] == "session" and spec["env"].get("USER"):
         _name_user(spec["env"]["USER"], uid, spec["workdir"])
+        if not os.path.isdir(WORK):
+            os.mkdir(WORK, 0o755)
+            os.chown(WORK, uid, uid)
     for fd in fds[1:4]:
         os.fchown(fd, uid, uid)
 

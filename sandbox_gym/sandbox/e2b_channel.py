@@ -12,7 +12,7 @@ import shlex
 import time
 from collections.abc import Awaitable, Callable
 from importlib.resources import files
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal
 
 import anyio
 from anyio.abc import ByteStream
@@ -30,6 +30,7 @@ MAX_LINE: Final = 1 * MIB
 MAX_UNREAD: Final = 8 * MIB
 """Of output that nobody reads before the SDK is kept from reading more."""
 MAX_UNSENT: Final = 4 * MIB
+ROOT: Final = "root"
 _WORDS: Final = 2000
 
 
@@ -180,19 +181,28 @@ class CommandStream(ByteStream):
 
 
 async def open_command(
-    sandbox: AsyncSandbox, tend: Callable[[], Awaitable[None]], *, tend_s: float, user: str
+    sandbox: AsyncSandbox,
+    tend: Callable[[], Awaitable[None]],
+    *,
+    tend_s: float,
+    how: Literal["box", "snapshot", "session"] = "box",
+    first: str = "",
 ) -> CommandStream:
-    """The program that starts a guest (guest/inside.py), running. Raises BoxLost, ProviderDown, ConfigurationError."""
+    """The program that starts a guest (guest/inside.py), running: as root, but for a session. `first`: a command of the
+    same shell before it. Raises BoxLost, ProviderDown, ConfigurationError."""
     stream = CommandStream(tend, tend_s)
     source = files("sandbox_gym.guest").joinpath("inside.py").read_text(encoding="utf-8")
     async with watched("starting the guest", CALL_S):
         handle = await sandbox.commands.run(
             # a thread of any program gets a stack of this size
-            f"ulimit -Ss 8192; exec python3 -I -c {shlex.quote(source)}",
+            f"{first}ulimit -Ss 8192; exec python3 -I -c {shlex.quote(source)} {how}",
             background=True,
             stdin=True,
             timeout=0,
-            user=user,
+            user=None if how == "session" else ROOT,
+            # a login shell reads what an earlier program left in its home, which a snapshot may hold
+            envs={"HOME": "/"},
+            cwd="/",
             request_timeout=0,  # ours is around it; the SDK's own leaves a task behind when it is cancelled
             on_stdout=stream.on_stdout,
             on_stderr=stream.on_stderr,

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sandbox_gym.sandbox.bundle import BOOTSTRAP
+from sandbox_gym.sandbox.driver import WORK
 from sandbox_gym.sandbox.local.pythons import PLACE
 
 BOX_UID_BASE = 0x70000000
@@ -90,6 +91,8 @@ class Jail:
             options += ["--ro-bind", source, f"/cgroup/{place}" if place else "/cgroup"]
         if self.work is not None:
             options += ["--bind", str(self.work), self.home]
+            if self.home != WORK:  # where whoever knows of sessions looks for their files
+                options += ["--bind", str(self.work), WORK]
         if self.accounts:
             options += ["--symlink", str(self.python), f"{BIN}/python"]
         for fd, path in self.accounts:

@@ -181,7 +181,7 @@ class Control:
         if sandbox.running and not sandbox.samples:
             await self._sandboxes.sample(sandbox)
         start, end = (number(request.query_params.get(name, "")) for name in ("start", "end"))
-        limits = self._sandboxes.machines.limits
+        limits = self._sandboxes.machines.limits_of(sandbox.kept.image)
         return as_json(
             [
                 {
@@ -192,7 +192,7 @@ class Control:
                     "memTotal": limits.memory_bytes,
                     "memUsed": one.memory,
                     "memCache": 0,
-                    "diskTotal": self._sandboxes.machines.disk_bytes,
+                    "diskTotal": limits.scratch_bytes,
                     "diskUsed": one.disk,
                 }
                 for one in sandbox.samples
@@ -252,8 +252,8 @@ class Control:
         return {**view, "domain": self._domain} if self._domain else view
 
     def _details(self, sandbox: Sandbox, *, whole: bool = False) -> dict[str, object]:
-        limits = self._sandboxes.machines.limits
         kept = sandbox.kept
+        limits = self._sandboxes.machines.limits_of(kept.image)
         details: dict[str, object] = {
             "templateID": kept.template,
             "sandboxID": sandbox.sandbox_id,
@@ -264,13 +264,13 @@ class Control:
             "alias": kept.template,
             "cpuCount": max(1, round(limits.cpus)),
             "memoryMB": limits.memory_bytes >> 20,
-            "diskSizeMB": self._sandboxes.machines.disk_bytes >> 20,
+            "diskSizeMB": limits.scratch_bytes >> 20,
             "state": _state(sandbox),
             "metadata": dict(kept.metadata),
         }
         if whole:
             details["envdAccessToken"] = kept.token
-            details["allowInternetAccess"] = False
+            details["allowInternetAccess"] = kept.network
             on_timeout = "pause" if kept.auto_pause else "kill"
             details["lifecycle"] = {"onTimeout": on_timeout, "autoResume": kept.auto_resume}
             details.update({"domain": self._domain} if self._domain else {})
@@ -310,4 +310,12 @@ def _wish(document: Mapping[str, object]) -> Wish:
         auto_pause=document.get("autoPause") is True,
         auto_resume=isinstance(resume, dict) and resume.get("enabled", resume.get("policy") == "any") is True,
         public_traffic=not (isinstance(network, dict) and network.get("allowPublicTraffic") is False),
+        network=_wants_network(document.get("allow_internet_access"), network),
     )
+
+
+def _wants_network(allowed: object, rules: object) -> bool:
+    """Unless it says otherwise, a sandbox has the network where its tenant may. Rules by address can't be kept here: a
+    sandbox that some addresses are denied to gets none."""
+    denied = isinstance(rules, dict) and bool(rules.get("denyOut") or rules.get("allowOut"))
+    return allowed is not False and not denied

@@ -29,6 +29,8 @@ class Kept:
     env: Mapping[str, str] = field(default_factory=dict)
     auto_pause: bool = False
     auto_resume: bool = False
+    network: bool = False
+    """Whether it has the machine's network."""
     timeout_s: int = 300
     """What it lives when it is resumed by itself."""
     snapshot_id: str = ""
