@@ -41,6 +41,7 @@ OWN_TEMPROOT = pytest.StashKey[str]()
 def pytest_configure(config: pytest.Config) -> None:
     """A temporary folder of this run's own: pytest would also clear away earlier runs', and fail on a mount or a tree
     that a killed one left."""
+    config.addinivalue_line("markers", "extended: long, and a cheaper test of the daily run proves the same")
     if TEMPROOT not in os.environ:
         config.stash[OWN_TEMPROOT] = os.environ[TEMPROOT] = tempfile.mkdtemp(prefix="sg-")  # short: sockets lie in it
 
@@ -56,13 +57,14 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if config.getoption("--extended"):
         return
-    left_out = [item for item in items if _is_extended(item.nodeid)]
+    left_out = [item for item in items if _is_extended(item)]
     config.hook.pytest_deselected(items=left_out)
-    items[:] = [item for item in items if not _is_extended(item.nodeid)]
+    items[:] = [item for item in items if not _is_extended(item)]
 
 
-def _is_extended(node: str) -> bool:
-    if node.startswith(BOTH_WAYS) and "[e2b-on-docker" in node:
+def _is_extended(item: pytest.Item) -> bool:
+    node = item.nodeid
+    if item.get_closest_marker("extended") or (node.startswith(BOTH_WAYS) and "[e2b-on-docker" in node):
         return True
     return node.startswith(EXTENDED) and not node.startswith(DAILY) and "[docker" in node
 

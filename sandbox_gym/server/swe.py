@@ -131,7 +131,7 @@ class SweResources:
     def instances(self, engine: JudgingEngine) -> Instances:
         """What is built here. Raises ProviderDown where nothing can be."""
         if engine.sessions is None:
-            raise ProviderDown(f"provider {engine.provider_name} holds no repositories; use local or docker")
+            raise ProviderDown(f"provider {engine.provider_name} holds no repositories; use local, docker or e2b")
         if self._instances is None or self._instances[0] is not engine.sessions:
             made = Instances(engine.sessions, disk_bytes=self._disk_bytes)
             engine.metrics.watch_all("instances", made.stats_dict)
