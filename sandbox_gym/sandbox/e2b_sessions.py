@@ -15,6 +15,7 @@ from typing import Final, Literal
 
 import anyio
 import anyio.to_thread
+import structlog
 
 from sandbox_gym.contract import Isolation, Run
 from sandbox_gym.errors import BoxLost, ConfigurationError, ProviderDown, SandboxGymError
@@ -29,11 +30,12 @@ from sandbox_gym.sandbox.e2b_snapshots import E2bSnapshots, Record
 from sandbox_gym.sandbox.snapshots import BUILDER_IMAGE, NoSuchSnapshot, Snapshot, SnapshotBox, SnapshotFailed
 
 IMAGE: Final = "python"
-PING_S: Final = 20.0
+ATTEMPTS: Final = 2
 PREPARE: Final = f"mkdir -p -m 755 {WORK} && chown user: {WORK}"
 """As root, in templates that do not bring the folder."""
 CLEAR: Final = "kill -9 -1 2>/dev/null; "
 """Before a driver in what was kept with its memory: all that the user ran is still there."""
+_log = structlog.get_logger(__name__)
 
 
 class StreamLink:
@@ -103,6 +105,17 @@ class E2bSessions:
 
     async def _open(
         self, template: str, image: str, limits: Limits, record: Record | None, *, network: bool = False
+    ) -> E2bSession:
+        """A call has no attempts of its own, as a verify has: a sandbox that fails is replaced here."""
+        for _ in range(ATTEMPTS - 1):
+            try:
+                return await self._open_one(template, image, limits, record, network=network)
+            except ProviderDown as error:
+                _log.warning("e2b_session_not_opened", why=str(error))
+        return await self._open_one(template, image, limits, record, network=network)
+
+    async def _open_one(
+        self, template: str, image: str, limits: Limits, record: Record | None, *, network: bool
     ) -> E2bSession:
         def missing(error: Exception) -> SandboxGymError:
             if record is not None:

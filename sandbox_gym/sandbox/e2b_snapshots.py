@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from e2b.connection_config import ApiParams
 
 CALL_S: Final = 60.0
-KEEP_S: Final = 300.0
+KEEP_S: Final = 120.0
 """A sandbox's files are copied meanwhile."""
 PAGE: Final = 100
 MAX_LISTED: Final = 20_000
@@ -119,7 +119,7 @@ class E2bSnapshots:
     async def sweep(self) -> None:
         """Have the service and the records agree: what only one of them has goes."""
         before = set(self._records)
-        listed = await self._listed()
+        listed = await self.listed()
         known = {one.service_id for one in self._records.values()}
         for service_id, name in listed.items():
             if service_id not in known and name not in self._making:
@@ -130,7 +130,7 @@ class E2bSnapshots:
                 _log.warning("e2b_snapshot_gone", snapshot=snapshot_id)
                 await self.delete(snapshot_id)
 
-    async def _listed(self) -> Mapping[str, str]:
+    async def listed(self) -> Mapping[str, str]:
         """Name by service id of all that carry our keeper's name. Raises BoxLost when there are too many to list."""
         found: dict[str, str] = {}
         pages = self._sdk.list_snapshots(limit=PAGE, **self._api)
