@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import secrets
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
@@ -47,8 +48,7 @@ SILENCE_S: Final = 10.0
 BEAT_S: Final = 1.0
 WINDOW: Final = 64
 """Runs sent ahead of their results: a verify's tests in one request."""
-UID_BASE: Final = 50_000
-"""Beyond the users that a pool's own guest gives to what runs in its sandboxes."""
+USERS: Final = 20_000
 _log = structlog.get_logger(__name__)
 
 
@@ -84,8 +84,9 @@ class E2bBox:
             tier=self.tier,
             cgroup="/nonexistent",
             dirs=place.dirs,
-            # the first run in what a session kept is its owner's
-            uid_base=UID_BASE if place.owner is None else place.owner - 1,
+            # the first run in what a session kept is its owner's, who is every session's
+            uid_base=_own_users() if place.owner is None else place.owner - 1,
+            shared_uid=place.owner is not None,
             limit_data=True,
             guests=self.tier == "uid",
             beat_s=BEAT_S,
@@ -281,6 +282,12 @@ class E2bProvider:
 
     async def aclose(self) -> None:
         await self._catch_up()
+
+
+def _own_users() -> int:
+    """The first of as many users as a guest goes through, which no other sandbox of the same kernel is likely to run
+    programs as: RLIMIT_NPROC counts a user's processes in all of a pool's containers."""
+    return 1_000_000 + USERS * secrets.randbelow(50_000)
 
 
 def _api(options: E2bOptions) -> ApiParams:

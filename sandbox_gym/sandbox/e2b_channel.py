@@ -15,9 +15,10 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Final, Literal
 
 import anyio
+import structlog
 from anyio.abc import ByteStream
 
-from sandbox_gym.errors import BoxLost, SandboxGymError
+from sandbox_gym.errors import BoxLost, ProviderDown, SandboxGymError
 from sandbox_gym.limits import MIB
 from sandbox_gym.sandbox.e2b_errors import failures, translated, watched
 
@@ -31,7 +32,10 @@ MAX_UNREAD: Final = 8 * MIB
 """Of output that nobody reads before the SDK is kept from reading more."""
 MAX_UNSENT: Final = 4 * MIB
 ROOT: Final = "root"
+PAUSES_S: Final = (0.2, 0.5, 1.0)
+"""Between tries of input that the service refuses for now."""
 _WORDS: Final = 2000
+_log = structlog.get_logger(__name__)
 
 
 class CommandStream(ByteStream):
@@ -159,12 +163,24 @@ class CommandStream(ByteStream):
             piece = bytes(self._outgoing[:PIECE])
             del self._outgoing[:PIECE]
             try:
-                async with watched("sending input", CALL_S):
-                    await self._handle.send_stdin(piece, request_timeout=CALL_S)
+                await self._send_piece(self._handle, piece)
             except SandboxGymError as error:
                 self._fail(str(error))
                 return
             self._sent.set()
+
+    async def _send_piece(self, handle: AsyncCommandHandle[None], piece: bytes) -> None:
+        """Again where the service refused it for now; nothing else, for bytes that arrive twice are others' bytes."""
+        for pause_s in PAUSES_S:
+            try:
+                async with watched("sending input", CALL_S):
+                    await handle.send_stdin(piece, request_timeout=CALL_S)
+                return
+            except ProviderDown as error:
+                _log.warning("e2b_input_refused", why=str(error))
+                await asyncio.sleep(pause_s)
+        async with watched("sending input", CALL_S):
+            await handle.send_stdin(piece, request_timeout=CALL_S)
 
     async def send_eof(self) -> None:
         """The command ends with its stream."""

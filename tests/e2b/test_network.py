@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from e2b import Sandbox
+from e2b import Sandbox, SandboxException
 
 from tests.e2b.servers import KEYS, PoolServer
 
@@ -93,8 +93,8 @@ def test_what_listens_on_the_machine_is_not_for_everybody(server: PoolServer) ->
         connection.close()
         return status
 
-    assert get({}) == 401
-    assert get({"E2b-Traffic-Access-Token": "no"}) == 401
+    assert get({}) == 403
+    assert get({"E2b-Traffic-Access-Token": "no"}) == 403
     assert get({"E2b-Traffic-Access-Token": str(sandbox.traffic_access_token)}) == 200
     listening.shutdown()
     listening.server_close()
@@ -109,3 +109,27 @@ def test_a_pool_of_one_grants_it_only_when_told(tmp_path: Path) -> None:
         sandbox.kill()
     finally:
         server.stop()
+
+
+def test_ports_are_told_the_host_that_was_asked_for(server: PoolServer) -> None:
+    where = server.where("bob")
+    network = {"mask_request_host": "masked.example:${PORT}"}
+    sandbox = Sandbox.create(timeout=60, network=network, **where)  # type: ignore[arg-type]
+    assert sandbox.get_info().network == {"allow_public_traffic": True, "mask_request_host": "masked.example:${PORT}"}
+    answer = (
+        "import http.server as h; n=type('H', (h.BaseHTTPRequestHandler,), {'do_GET': lambda s: (s.send_response(200), "
+    )
+    answer += (
+        "s.end_headers(), s.wfile.write(s.headers['Host'].encode()))}); h.HTTPServer(('', 8080), n).serve_forever()"
+    )
+    sandbox.commands.run(f'python3 -c "{answer}"', background=True).disconnect()
+    sandbox.commands.run(
+        "for _ in $(seq 100); do (echo > /dev/tcp/127.0.0.1/8080) 2>/dev/null && break; sleep 0.1; done"
+    )
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=30)
+    connection.request("GET", "/", headers={"Host": f"8080-{sandbox.sandbox_id}.example"})
+    assert connection.getresponse().read() == b"masked.example:8080"
+    connection.close()
+    sandbox.kill()
+    with pytest.raises(SandboxException, match="maskRequestHost"):
+        Sandbox.create(network={"mask_request_host": "a\r\nX-B: c"}, **where)

@@ -154,6 +154,7 @@ def parties(pool: PoolServer) -> Iterator[Parties]:
     alice.files.write("secret", SECRET)
     bob.files.write("secret", "bob's")
     alice.commands.run("python3 -m http.server 8000", background=True).disconnect()
+    alice.commands.run("until (echo > /dev/tcp/127.0.0.1/8000) 2>/dev/null; do sleep 0.1; done", timeout=30)
     snapshot, own = alice.create_snapshot(name="alices").snapshot_id, bob.create_snapshot().snapshot_id
     yield Parties(alice, bob, snapshot, own)
     for name in ("alice", "bob"):
@@ -315,8 +316,8 @@ def test_private_traffic_needs_its_token(pool: PoolServer, parties: Parties) -> 
         connection.close()
         return status
 
-    assert get({}) == 401
-    assert get({"E2b-Traffic-Access-Token": str(parties.bob.traffic_access_token)}) == 401
+    assert get({}) == 403
+    assert get({"E2b-Traffic-Access-Token": str(parties.bob.traffic_access_token)}) == 403
     assert get({"E2b-Traffic-Access-Token": str(parties.alice.traffic_access_token)}) == 200
 
 

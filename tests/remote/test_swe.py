@@ -18,10 +18,11 @@ from sandbox_gym.sandbox.snapshots import BUILDER_IMAGE, NoSuchSnapshot, Snapsho
 from tests.attacks.test_swe_attacks import FOLDERS, Judged, attacked, expected_signs, judged
 from tests.conftest import e2b_options, remote_environment
 from tests.e2b.servers import PoolServer
-from tests.swe.instance import INSTANCE, Document, row, serving_swe
+from tests.swe.instance import INSTANCE, Client, Document, row, serving_swe
 
-pytestmark = pytest.mark.timeout(900)
+pytestmark = pytest.mark.timeout(1500)
 FAST = (INSTANCE, "mako__mako-1.2.2", "sqlparse__sqlparse-0.5.0")
+BUILD_S = 700.0
 ATTACKS = (
     "14_replace_pytest_functions", "16_hostile_session", "18_pth_in_repository", "22_forge_channel_lines",
     "24_read_the_watcher", "25_kill_the_watcher", "41_git_history_peek", "45_conftest_for_the_next_runner",
@@ -58,6 +59,16 @@ def networked(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathF
 # -- rows and attacks
 
 
+def built(url: str, one: Document) -> None:
+    """Have the instance: on a busy machine that takes longer than any verdict may."""
+    client = Client(url, one)
+    client.http.timeout = BUILD_S
+    try:
+        client.seed()
+    finally:
+        client.close()
+
+
 @pytest.fixture(scope="module")
 def verdicts(
     networked: PoolServer, data_folder: Path, tmp_path_factory: pytest.TempPathFactory
@@ -71,6 +82,7 @@ def verdicts(
         made: dict[str, Future[Judged]] = {}
         for name in FAST:
             one: Document = row(data_folder, name)
+            built(server.url, one)
             made[f"{name} fix"] = pool.submit(judged, server.url, one, one["patch"])
             made[f"{name} nothing"] = pool.submit(judged, server.url, one, MENDS_NOTHING)
         attacked_row = row(data_folder)

@@ -18,7 +18,7 @@ SESSION_UID = 0x6FFF0000
 SITE = "/opt/sandbox-gym/site"
 """Programs that want packages beside the interpreter's own put this on their path."""
 BIN = "/opt/sandbox-gym/bin"
-"""Where jails with a named user have a `python`, which Debian calls python3 only."""
+"""Where jails with a named user have a `python`, which Debian calls python3 only, and what stands for a sudo."""
 OWNER_VARIABLE = "SANDBOX_GYM_OWNER"
 _SYSTEM = ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
 _ETC_NETWORK = ("/etc/resolv.conf", "/etc/hosts", "/etc/nsswitch.conf", "/etc/ssl", "/etc/ca-certificates")
@@ -96,7 +96,7 @@ class Jail:
         if self.accounts:
             options += ["--symlink", str(self.python), f"{BIN}/python"]
         for fd, path in self.accounts:
-            options += ["--ro-bind-data", str(fd), path]
+            options += ["--perms", "0755" if path.startswith(BIN) else "0644", "--ro-bind-data", str(fd), path]
         if self.pythons is not None:
             options += ["--ro-bind", str(self.pythons), PLACE]
         if self.site is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import time
 import urllib.parse
 from collections import OrderedDict
@@ -28,6 +29,7 @@ CLIENT_ID: Final = "sandbox-gym"
 DEFAULT_TIMEOUT_S: Final = 300
 MAX_REPEATS: Final = 10_000
 REPEAT_S: Final = 600.0
+_HOST: Final = re.compile(r"[A-Za-z0-9._-]{1,253}(:\d{1,5})?")
 Handler = Callable[[Tenant, Request, Sequence[str]], Awaitable[Response]]
 
 
@@ -271,6 +273,10 @@ class Control:
         if whole:
             details["envdAccessToken"] = kept.token
             details["allowInternetAccess"] = kept.network
+            details["network"] = {
+                "allowPublicTraffic": kept.public_traffic and not kept.network,
+                **({"maskRequestHost": kept.mask_host} if kept.mask_host else {}),
+            }
             on_timeout = "pause" if kept.auto_pause else "kill"
             details["lifecycle"] = {"onTimeout": on_timeout, "autoResume": kept.auto_resume}
             details.update({"domain": self._domain} if self._domain else {})
@@ -311,11 +317,22 @@ def _wish(document: Mapping[str, object]) -> Wish:
         auto_resume=isinstance(resume, dict) and resume.get("enabled", resume.get("policy") == "any") is True,
         public_traffic=not (isinstance(network, dict) and network.get("allowPublicTraffic") is False),
         network=_wants_network(document.get("allow_internet_access"), network),
+        mask_host=_mask(network),
     )
 
 
 def _wants_network(allowed: object, rules: object) -> bool:
     """Unless it says otherwise, a sandbox has the network where its tenant may. Rules by address can't be kept here: a
     sandbox that some addresses are denied to gets none."""
-    denied = isinstance(rules, dict) and bool(rules.get("denyOut") or rules.get("allowOut"))
-    return allowed is not False and not denied
+    ruled = isinstance(rules, dict) and any(rules.get(name) for name in ("denyOut", "allowOut", "rules", "egressProxy"))
+    return allowed is not False and not ruled
+
+
+def _mask(rules: object) -> str:
+    """The Host that the sandbox's ports are told. Raises Fault 400 for what can be none."""
+    mask = rules.get("maskRequestHost") if isinstance(rules, dict) else None
+    if mask is None:
+        return ""
+    if not isinstance(mask, str) or not _HOST.fullmatch(mask.replace("${PORT}", "1")):
+        raise Fault(400, "network.maskRequestHost is a host, with or without :${PORT}")
+    return mask

@@ -77,6 +77,7 @@ class Wish:
     auto_resume: bool = False
     public_traffic: bool = True
     network: bool = False
+    mask_host: str = ""
 
 
 async def measure(sandbox: Sandbox, limits: Limits) -> None:

@@ -114,6 +114,7 @@ class Sandboxes:
             traffic_token=new_id("", 40),
             public_traffic=wish.public_traffic,
             started_at=now,
+            mask_host=wish.mask_host,
             network=wish.network and tenant.network,
             metadata=wish.metadata,
             env=wish.env,
@@ -300,6 +301,7 @@ class Sandboxes:
             kept.auto_resume,
             kept.public_traffic,
             kept.network,
+            kept.mask_host,
         )
         sandbox = self._new(tenant, wish, kept.image)
         self._count_create(tenant)
