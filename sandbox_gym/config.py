@@ -158,6 +158,9 @@ class Settings(BaseSettings):
     docker_runtime: str = ""
     """An OCI runtime by name, such as runsc; empty for the daemon's own."""
 
+    pool_network: bool = False
+    """`serve pool` without a file of keys: its one tenant may have this machine's network in sandboxes."""
+
     e2b_api_key: str = Field("", repr=False)
     """Of the account; E2B_API_KEY where it is empty."""
     e2b_domain: str = ""

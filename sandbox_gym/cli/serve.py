@@ -52,8 +52,9 @@ def serve(
         str, typer.Option(help="pool only: domain whose hosts <port>-<sandbox>.<domain> lead here, told to clients.")
     ] = "",
     network: Annotated[
-        bool, typer.Option("--network", help="pool only: without --keys, sandboxes may have this machine's network.")
-    ] = False,
+        bool | None,
+        typer.Option("--network", help="pool only: without --keys, sandboxes may have this machine's network."),
+    ] = None,
 ) -> None:
     """Serve NeMo Gym's protocol and the agents' tools until Ctrl-C. Exit: 0 stopped, 2 wrong settings."""
     from sandbox_gym.server.dataset import Dataset
@@ -71,12 +72,13 @@ def serve(
             "allow_unauthenticated": allow_unauthenticated,
             "boxes": boxes,
             "journal": journal,
+            "pool_network": network,
         }
     )
     if server is ServerName.POOL:
         from sandbox_gym.server.e2b_api.launch import serve_pool
 
-        return serve_pool(settings, keys=keys, domain=domain, network=network)
+        return serve_pool(settings, keys=keys, domain=domain)
     rows = None if dataset is None else Dataset.opened(dataset)
     serve_resources(SERVERS[server.value](settings, server.value), settings, dataset=rows)
 

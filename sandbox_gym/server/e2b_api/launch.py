@@ -27,10 +27,9 @@ SHUTDOWN_GRACE_S: Final = 2
 _CUT: Final = "ASGI callable returned without completing response."
 
 
-def serve_pool(settings: Settings, *, keys: Path | None, domain: str, network: bool = False) -> None:
-    """Serve until a signal. `network`: the one tenant of a pool without a file of keys may have this machine's network
-    in sandboxes. Raises ConfigurationError before the bind."""
-    accounts = load_accounts(keys, settings.token, network=network)
+def serve_pool(settings: Settings, *, keys: Path | None, domain: str) -> None:
+    """Serve until a signal. Raises ConfigurationError before the bind."""
+    accounts = load_accounts(keys, settings.token, network=settings.pool_network)
     if accounts.open:
         check_bind(settings.model_copy(update={"allow_unauthenticated": False}))
     if settings.provider == "fake":
