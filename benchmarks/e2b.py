@@ -1,9 +1,10 @@
-"""What a pool on another machine costs: a verify of 10 tests through provider e2b beside the provider itself, in turns.
+"""What a pool on another machine costs: a verify of 10 tests, and a call of an agent's tool in a held session, through
+provider e2b beside the provider itself, in turns.
 
-python benchmarks/e2b.py --beneath local docker --verifies 60
+python benchmarks/e2b.py --beneath local docker --verifies 60 --calls 60
 
 Starts `sandbox-gym serve pool` on loopback for each. Also the time to create a sandbox through the unmodified SDK
-while the pool keeps some warm. Overhead is the difference of the medians of verifies that took turns in one run.
+while the pool keeps some warm. Overhead is the difference of the medians of what took turns in one run.
 """
 
 from __future__ import annotations
@@ -15,8 +16,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 
 sys.path.pop(0)  # this folder: this file's name is the SDK's
@@ -30,6 +31,9 @@ from rich.table import Table
 from sandbox_gym.config import Settings
 from sandbox_gym.contract import Answer
 from sandbox_gym.engine import Engine, open_engine
+from sandbox_gym.limits import Policy
+from sandbox_gym.sandbox.registry import make_provider, make_session_provider
+from sandbox_gym.sandbox.sessions import Sessions, holding
 from sandbox_gym.verifiers.coding import CodingVerifier, parse_task
 
 PROGRAM = "print(int(input()) * 2)"
@@ -88,6 +92,58 @@ async def verifies(beneath: str, url: str, count: int) -> tuple[list[float], lis
     return straight, remote
 
 
+async def bash_s(sessions: Sessions) -> float:
+    """Seconds of one call in a session that is awake."""
+    request = {"op": "bash", "timeout_s": 30, "output_bytes": 4000}
+    started = time.perf_counter()
+    answer = await sessions.call("bench", request, b"echo $((6 * 7))", timeout_s=30)
+    if answer.body != b"42\n" or answer.lost:
+        raise SystemExit(f"wrong answer: {answer}")
+    return time.perf_counter() - started
+
+
+async def wake_s(sessions: Sessions) -> float:
+    """Seconds of a call in a session that hibernates: from its snapshot."""
+    await sessions.hibernate("bench")
+    return await bash_s(sessions)
+
+
+async def calls(beneath: str, url: str, folder: Path, count: int) -> dict[str, tuple[list[float], list[float]]]:
+    """Seconds of `count` calls and of a few wakes, straight and through the pool, in turns."""
+    given = {"provider": "e2b", "e2b_api_url": url, "e2b_api_key": "any", "e2b_creates_per_s": 100}
+    found: dict[str, tuple[list[float], list[float]]] = {"call": ([], []), "wake": ([], [])}
+    async with (
+        _holding(Settings.model_validate({"provider": beneath}), folder / "here") as here,
+        _holding(Settings.model_validate(given), folder / "there") as there,
+    ):
+        for held in (here, there):
+            for _ in range(3):
+                await bash_s(held)
+        for _ in range(count):
+            found["call"][0].append(await bash_s(here))
+            found["call"][1].append(await bash_s(there))
+        for _ in range(max(3, count // 6)):
+            found["wake"][0].append(await wake_s(here))
+            found["wake"][1].append(await wake_s(there))
+        for held in (here, there):
+            await held.close("bench")
+    return found
+
+
+@asynccontextmanager
+async def _holding(settings: Settings, folder: Path) -> AsyncIterator[Sessions]:
+    provider = make_provider(settings)
+    keeper = make_session_provider(settings, provider, folder / "kept")
+    if keeper is None:
+        raise SystemExit(f"provider {settings.provider} holds no sessions")
+    try:
+        policy = Policy(idle_s=1e6, checkpoint_s=1e6)
+        async with holding(keeper, folder / "held", settings.session_limits(), policy) as sessions:
+            yield sessions
+    finally:
+        await provider.aclose()
+
+
 async def creates(url: str, count: int) -> list[float]:
     """Seconds that the SDK takes to create a sandbox, one at a time."""
     took = []
@@ -107,19 +163,23 @@ def row(name: str, seconds: list[float], versus: list[float] | None = None) -> l
     return [name, str(len(seconds)), f"{1000 * p50:.1f}", f"{1000 * cuts[18]:.1f}", over]
 
 
-async def measure(beneath: str, verify_count: int, create_count: int, table: Table) -> None:
+async def measure(beneath: str, verify_count: int, create_count: int, call_count: int, table: Table) -> None:
     with tempfile.TemporaryDirectory() as folder, pool(beneath, Path(folder)) as url:
         straight, remote = await verifies(beneath, url, verify_count)
         created = await creates(url, create_count)
+        called = await calls(beneath, url, Path(folder), call_count)
     table.add_row(*row(f"verify, {beneath}", straight))
     table.add_row(*row(f"verify, e2b over a pool on {beneath}", remote, straight))
+    for name, (here, there) in called.items():
+        table.add_row(*row(f"session {name}, {beneath}", here))
+        table.add_row(*row(f"session {name}, e2b over a pool on {beneath}", there, here))
     table.add_row(*row(f"create, pool on {beneath}, warm", created))
 
 
-async def main(beneath: list[str], verify_count: int, create_count: int) -> None:
+async def main(beneath: list[str], verify_count: int, create_count: int, call_count: int) -> None:
     table = Table("what", "count", "p50 ms", "p95 ms", "over direct, p50 ms")
     for name in beneath:
-        await measure(name, verify_count, create_count, table)
+        await measure(name, verify_count, create_count, call_count, table)
     Console().print(table)
 
 
@@ -128,5 +188,6 @@ if __name__ == "__main__":
     parser.add_argument("--beneath", nargs="+", default=["local"], choices=["local", "docker"])
     parser.add_argument("--verifies", type=int, default=60)
     parser.add_argument("--creates", type=int, default=20)
+    parser.add_argument("--calls", type=int, default=60)
     arguments = parser.parse_args()
-    anyio.run(main, arguments.beneath, arguments.verifies, arguments.creates)
+    anyio.run(main, arguments.beneath, arguments.verifies, arguments.creates, arguments.calls)

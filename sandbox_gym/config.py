@@ -167,6 +167,9 @@ class Settings(BaseSettings):
     docker_runtime: str = ""
     """An OCI runtime by name, such as runsc; empty for the daemon's own."""
 
+    pool_network: bool = False
+    """`serve pool` without a file of keys: its one tenant may have this machine's network in sandboxes."""
+
     e2b_api_key: str = Field("", repr=False)
     """Of the account; E2B_API_KEY where it is empty."""
     e2b_domain: str = ""
@@ -209,11 +212,17 @@ class Settings(BaseSettings):
             ttl_s=self.session_ttl_s,
             idle_s=self.session_idle_s,
             checkpoint_s=self.session_checkpoint_s,
-            live=self.sessions_live,
+            live=self._sessions_live(),
             held=self.sessions_held,
             disk_bytes=self.snapshot_disk_mb * MIB,
             keep_globals=self.session_keep_globals,
         )
+
+    def _sessions_live(self) -> int:
+        """Where an account bounds the sandboxes, sessions leave those that verifies need."""
+        if self.provider != "e2b":
+            return self.sessions_live
+        return max(1, min(self.sessions_live, self.e2b_max_sandboxes - self.boxes))
 
     def journal_url(self) -> str | None:
         """The journal's path or URL; None when it is off."""

@@ -261,7 +261,7 @@ class Engine:
     async def _answered(self, plan: Plan, timings: dict[str, float], tenant: str) -> State:
         """A plan of queries. Wall time that ran out is the machine's doing, whose CPU time did not: asked once more."""
         if self._services is None:
-            raise ProviderDown(f"provider {self.provider_name} holds no services; use local or docker")
+            raise ProviderDown(f"provider {self.provider_name} holds no services; use local, docker or e2b")
         started, queued_s = time.perf_counter(), 0.0
         outcomes: list[StepOutcome | None] = []
         isolation: Isolation = "none"

@@ -25,6 +25,8 @@ REAL_PROVIDERS = ("local", "local-rlimits", "docker", "e2b-on-local", "e2b-on-do
 EXTENDED = ("tests/attacks/test_swe_attacks.py", "tests/e2b/")
 """Long suites whose second provider, docker, is for `make test-all`; in the daily run the first one carries them."""
 DAILY = ("tests/e2b/test_life.py",)
+BOTH_WAYS = ("tests/conformance/", "tests/engine/")
+"""Through a pool on docker these are what they are on docker and through a pool on local."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -39,6 +41,7 @@ OWN_TEMPROOT = pytest.StashKey[str]()
 def pytest_configure(config: pytest.Config) -> None:
     """A temporary folder of this run's own: pytest would also clear away earlier runs', and fail on a mount or a tree
     that a killed one left."""
+    config.addinivalue_line("markers", "extended: long, and a cheaper test of the daily run proves the same")
     if TEMPROOT not in os.environ:
         config.stash[OWN_TEMPROOT] = os.environ[TEMPROOT] = tempfile.mkdtemp(prefix="sg-")  # short: sockets lie in it
 
@@ -54,14 +57,17 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if config.getoption("--extended"):
         return
-    left_out = [item for item in items if _is_extended(item.nodeid)]
+    left_out = [item for item in items if _is_extended(item)]
     config.hook.pytest_deselected(items=left_out)
-    items[:] = [item for item in items if not _is_extended(item.nodeid)]
+    items[:] = [item for item in items if not _is_extended(item)]
 
 
-def _is_extended(node: str) -> bool:
-    if "e2b-on-" in node and not node.startswith("tests/remote/"):
-        return "e2b-on-docker" in node or node.startswith("tests/attacks/")  # the daily run has e2b over local
+def _is_extended(item: pytest.Item) -> bool:
+    node = item.nodeid
+    if item.get_closest_marker("extended") or ("e2b-on-docker" in node and node.startswith(BOTH_WAYS)):
+        return True
+    if "e2b-on-" in node and node.startswith("tests/attacks/test_attacks.py"):
+        return True
     return node.startswith(EXTENDED) and not node.startswith(DAILY) and "[docker" in node
 
 
@@ -99,6 +105,15 @@ def pools(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], 
 def e2b_options(pool: PoolServer) -> E2bOptions:
     """An account at a pool that asks for no key, and hurries."""
     return E2bOptions(api_key="any", api_url=pool.url, creates_per_s=100)
+
+
+def remote_environment(pool: PoolServer) -> dict[str, str]:
+    """The same for a server process."""
+    return {
+        "SANDBOX_GYM_E2B_API_URL": pool.url,
+        "SANDBOX_GYM_E2B_API_KEY": "any",
+        "SANDBOX_GYM_E2B_CREATES_PER_S": "100",
+    }
 
 
 def make_real(name: str, pools: Callable[[str], PoolServer] | None = None) -> Provider:

@@ -59,6 +59,10 @@ def serve(
     domain: Annotated[
         str, typer.Option(help="pool only: domain whose hosts <port>-<sandbox>.<domain> lead here, told to clients.")
     ] = "",
+    network: Annotated[
+        bool | None,
+        typer.Option("--network", help="pool only: without --keys, sandboxes may have this machine's network."),
+    ] = None,
 ) -> None:
     """Serve NeMo Gym's protocol and the agents' tools until Ctrl-C.
 
@@ -80,6 +84,7 @@ def serve(
             "workers": workers,
             "journal": journal,
             "cluster": cluster,
+            "pool_network": network,
         }
     )
     if server is ServerName.POOL:

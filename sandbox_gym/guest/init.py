@@ -12,9 +12,11 @@ import signal
 import socket
 import time
 
-from . import kernel, program, seccomp, watch
+from . import kernel, program, seccomp, sudo, watch
 
 REPORT_MAX = 4096
+WORK = "/workspace"
+"""Where sessions keep their files: a named user, whose home is elsewhere, has it too."""
 
 
 def main(fds, tier, filter_program):
@@ -105,13 +107,16 @@ def _owned_place(spec, fds):
     os.chown(spec["workdir"], uid, uid)
     if spec["mode"] == "session" and spec["env"].get("USER"):
         _name_user(spec["env"]["USER"], uid, spec["workdir"])
+        if not os.path.isdir(WORK):
+            os.mkdir(WORK, 0o755)
+            os.chown(WORK, uid, uid)
     for fd in fds[1:4]:
         os.fchown(fd, uid, uid)
 
 
 def _name_user(name, uid, home):
-    """The uid in the container's own passwd and group, unless it is there from an earlier time; and a `python`, which
-    Debian calls python3 only."""
+    """The uid in the container's own passwd and group, unless it is there from an earlier time; a `python`, which
+    Debian calls python3 only, and a `sudo` where there is none."""
     for path, line in (
         ("/etc/passwd", "%s:x:%d:%d::%s:/bin/bash\n" % (name, uid, uid, home)),
         ("/etc/group", "%s:x:%d:\n" % (name, uid)),
@@ -121,6 +126,10 @@ def _name_user(name, uid, home):
                 file.write(line)
     if not os.path.lexists("/usr/local/bin/python"):
         os.symlink("/usr/bin/python3", "/usr/local/bin/python")
+    if not os.path.lexists("/usr/bin/sudo") and not os.path.lexists("/usr/local/bin/sudo"):
+        with open("/usr/local/bin/sudo", "x") as file:
+            file.write(sudo.SCRIPT)
+        os.chmod("/usr/local/bin/sudo", 0o755)
 
 
 def _write_files(spec, files):

@@ -1,8 +1,11 @@
-"""Starts a guest inside a sandbox that is somebody else's, such as E2B's, as its root; carries the guest's channel.
+"""Starts a guest inside a sandbox that is somebody else's, such as E2B's; carries the guest's channel.
 
-Run as `python3 -I -c SOURCE`. First word on standard output: one line of JSON, `{"tier", "dirs", "isolation"}` or
-`{"error"}`. Then standard input is the guest's channel in, as bytes, and standard output its channel out, as lines of
-base64: what carries output there may take it for text. Imports nothing of the guest: that comes over the channel.
+Run as `python3 -I -c SOURCE HOW`. HOW is `box`: a supervisor as the sandbox's root, for programs that find nothing of
+the sandbox; `snapshot`: the same, for programs that begin in what a session kept in WORK; `session`: a session's driver
+as the sandbox's ordinary user, who needs no root and has none. First word on standard output: one line of JSON,
+`{"tier", "dirs", "isolation", "owner"}` or `{"error"}`. Then standard input is the guest's channel in, as bytes, and
+standard output its channel out, as lines of base64: what carries output there may take it for text. Imports nothing of
+the guest: that comes over the channel.
 """
 
 import base64
@@ -13,12 +16,15 @@ import selectors
 import signal
 import socket
 import struct
+import sys
 
 NEWNS, NEWIPC, NEWUSER, NEWPID, NEWNET = 0x00020000, 0x08000000, 0x10000000, 0x20000000, 0x40000000
-NOSUID_NODEV, NOEXEC, RDONLY, REMOUNT_BIND, REC, SLAVE = 6, 8, 1, 32 | 4096, 16384, 1 << 19
+NOSUID_NODEV, NOEXEC, RDONLY, BIND, REMOUNT_BIND, REC, SLAVE = 6, 8, 1, 4096, 32 | 4096, 16384, 1 << 19
 CAP_SETUID, CAP_SYS_ADMIN = 1 << 7, 1 << 21
 PR_SET_PDEATHSIG, PR_SET_DUMPABLE = 1, 4
 PIECE = 1 << 18
+WORK, HOME = "/workspace", "/home/user"
+"""Where sessions keep their files, and the home of a sandbox's user; in a pool on local they are one folder."""
 WRITABLE = ("/tmp", "/var/tmp", "/dev/shm")
 CLOSED = ("/dev/mqueue", "/run/lock", "/var/lock")
 """Folders where any user may write in most images: those that programs use, and those that none needs."""
@@ -65,12 +71,18 @@ def enter():
     return "namespaces", True
 
 
-def furnish(tier, own_pids):
-    """In the guest's own process: a /proc of its own, and nothing of the sandbox that a program could write to or find.
-    The folders that the guest empties after each run."""
+def furnish(tier, own_pids, how):
+    """In the guest's own process: a /proc of its own, and nothing of the sandbox that a program could write to or find,
+    but for WORK where it is a snapshot's. The folders that the guest empties after each run."""
+    if how == "session":
+        if not os.access(WORK, os.W_OK | os.X_OK):
+            raise OSError(2, "no %s to write to" % WORK)
+        return []
     if tier == "namespaces":
         mount(b"proc", "/proc", NOSUID_NODEV | NOEXEC)
-        mount(b"tmpfs", os.environ.get("HOME", "/home/user"), NOSUID_NODEV | RDONLY, b"size=4k,nr_inodes=2")
+        for path in (HOME,) if how == "snapshot" else (HOME, WORK):
+            if os.path.isdir(path):
+                mount(b"tmpfs", path, NOSUID_NODEV | RDONLY, b"size=4k,nr_inodes=2")
         return []
     folders = ["/scratch"] + [path for path in WRITABLE if os.path.isdir(path)]
     for path in CLOSED:
@@ -83,6 +95,8 @@ def furnish(tier, own_pids):
         for path in folders:
             mode = b"755" if path == "/scratch" else b"1777"
             mount(b"tmpfs", path, NOSUID_NODEV, b"size=134217728,nr_inodes=16384,mode=" + mode)
+        if how == "snapshot":  # stays writable when all around it is not
+            check(libc.mount(WORK.encode(), WORK.encode(), None, ctypes.c_ulong(BIND | REC), None), "bind " + WORK)
         check(libc.mount(None, b"/", None, ctypes.c_ulong(REMOUNT_BIND | RDONLY), None), "remount /")
     return folders
 
@@ -104,19 +118,24 @@ def guest(channel, telling):
     exec(compile(source, "<guest>", "exec"), {"I": channel, "O": channel})
 
 
-def become_guest(tier, own_pids, channel, telling):
+def become_guest(tier, own_pids, how, channel, telling):
     try:
         check(libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL), "prctl")
-        check(libc.prctl(PR_SET_DUMPABLE, 0), "prctl")
+        # a supervisor's memory is nobody's; a driver is its session's own, and its children need their own /proc files
+        check(libc.prctl(PR_SET_DUMPABLE, int(how == "session")), "prctl")
         os.setsid()
         quiet = os.open("/dev/null", os.O_RDWR)
         for fd in (0, 1, 2):
             os.dup2(quiet, fd)
         os.chdir("/")
-        dirs = furnish(tier, own_pids)
-        isolation = os.environ.get("SANDBOX_GYM_ISOLATION", "")
+        dirs = furnish(tier, own_pids, how)
+        said = {"tier": tier, "dirs": dirs, "isolation": os.environ.get("SANDBOX_GYM_ISOLATION", "")}
+        if how != "box":
+            os.chdir(WORK)
+            said["owner"] = os.stat(WORK).st_uid
+        os.umask(0o022)
         os.environ.clear()
-        os.write(telling, json.dumps({"tier": tier, "dirs": dirs, "isolation": isolation}).encode() + b"\n")
+        os.write(telling, json.dumps(said).encode() + b"\n")
         guest(channel, telling)
     except OSError as error:
         os.write(telling, json.dumps({"error": str(error)[:500]}).encode() + b"\n")
@@ -160,8 +179,9 @@ def carry(channel):
 
 
 def main():
+    how = sys.argv[1] if len(sys.argv) > 1 else "box"
     try:
-        tier, own_pids = enter()
+        tier, own_pids = ("session", False) if how == "session" else enter()
     except OSError as error:
         write_all(1, json.dumps({"error": str(error)[:500]}).encode() + b"\n")
         return
@@ -170,7 +190,7 @@ def main():
     if os.fork() == 0:
         os.close(told)
         mine.close()
-        become_guest(tier, own_pids, its.detach(), telling)
+        become_guest(tier, own_pids, how, its.detach(), telling)
     os.close(telling)
     its.close()
     mine.setblocking(False)

@@ -14,6 +14,9 @@ _READ = 1 << 17
 CHANNEL_MAX = (16 << 20) + 4
 _STUCK_S = 15.0
 _NO_CAP = 1 << 20
+_STACKS = 1 << 30
+"""Where data are capped and not memory, what a runtime's threads may set aside for stacks and never touch, such as
+Java's; the peak then tells what was used."""
 _CPU_GRACE = 1.2
 """A program is over its CPU time at its limit, and killed at this much of it: the host can tell little from much."""
 
@@ -56,7 +59,9 @@ class Run:
         spec["limits"] = dict(limits, processes=processes, cpu_time_s=cpu_s)
         spec["files"] = sorted(header["files"])
         spec["channel"] = header["channel"] in ("capture", "relay")
-        spec["data_bytes"] = limits["memory_bytes"] + (16 << 20) if limit_data else 0
+        stacks = _STACKS if header["mode"] == "exec" else 0
+        spec["data_bytes"] = limits["memory_bytes"] + (16 << 20) + stacks if limit_data else 0
+        self._by_peak = bool(limit_data)
         spec.update(env=environment, uid=uid, workdir=workdir)
         self._evidence = self._supervisor.evidence
         self._oom_before = self._evidence.oom_kills()
@@ -324,6 +329,8 @@ class Run:
         limits, account = self._limits, self._account
         if self._evidence.oom_kills() > self._oom_before:
             return "memory_limit", "the kernel's OOM killer ended a process"
+        if self._by_peak and account.get("peak_kb", 0) * 1024 > limits["memory_bytes"]:
+            return "memory_limit", "a process used more than its memory cap"
         if self.why:
             return self.why, ""
         if not self._report:

@@ -10,12 +10,14 @@ import os
 import signal
 import socket
 import stat
+import time
 
 from . import frames, program
 from .repl import Repl
 from .shell import Shell
 
 MAX_FILE = 16 << 20
+WEIGH_S = 10.0
 
 
 def serve(spec):
@@ -27,13 +29,30 @@ def serve(spec):
     Driver(socket.socket(fileno=os.dup(program.CHANNEL_FD)), spec).serve()
 
 
+def weigh(folder):
+    """(bytes on disk, entries) of what is below a folder, as far as it can be read within a few seconds."""
+    weight = count = 0
+    waiting, deadline = [folder], time.monotonic() + WEIGH_S
+    while waiting and time.monotonic() < deadline:
+        try:
+            with os.scandir(waiting.pop()) as entries:
+                for entry in entries:
+                    weight += entry.stat(follow_symlinks=False).st_blocks * 512
+                    count += 1
+                    if entry.is_dir(follow_symlinks=False):
+                        waiting.append(entry.path)
+        except OSError:
+            continue  # it went meanwhile, or is closed to its own owner
+    return weight, count
+
+
 class Driver:
     def __init__(self, channel, spec):
         os.set_inheritable(channel.fileno(), False)
         os.close(program.CHANNEL_FD)
         self._channel = channel
         self._reader = frames.FrameReader(max_body=MAX_FILE + 4096)
-        home = spec["workdir"]
+        home = self._work = spec["workdir"]
         self._shell = Shell(home, dict(spec["env"], HOME=home), channel)
         self._repl = Repl(home, dict(spec["env"], HOME=home), channel)
 
@@ -76,9 +95,12 @@ class Driver:
         return {"ok": True}, b""
 
     def _op_save(self, request, body):
-        """What a wake can bring back beyond files: the shell's folder and environment; Python's globals if asked."""
+        """What a wake can bring back beyond files: the shell's folder and environment; Python's globals if asked. What
+        the work folder holds, `weight` and `files`, for who has no other way to know."""
         cwd, environment = self._shell.save()
         reply = {"ok": True, "cwd": cwd, "env": environment, "sizes": [0, 0], "lost": []}
+        if request.get("measure"):
+            reply["weight"], reply["files"] = weigh(self._work)
         if not request.get("globals"):
             return reply, b""
         blob, reply["lost"] = self._repl.save()

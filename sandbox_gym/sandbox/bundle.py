@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 from importlib.resources import files
+from typing import Final
 
 _ORDER = (
-    "frames", "kernel", "values", "watch", "seccomp", "program", "pyrun", "calls", "init", "zygote", "evidence", "run",
-    "supervisor",
+    "frames", "kernel", "values", "watch", "seccomp", "program", "pyrun", "calls", "sudo", "init", "zygote", "evidence",
+    "run", "supervisor",
 )  # fmt: skip
 _LAZY = (
     "clip", "child", "shell", "repl", "session",
@@ -31,23 +33,58 @@ BOOTSTRAP = (
 """What a box is started with: `python3 -I -c BOOTSTRAP <read fd> <write fd>`. It reads the bundle from its channel."""
 
 
-@cache
-def guest_bundle() -> bytes:
-    """u32 length and the guest's source, to be written to a new box before the first frame."""
-    folder = files("sandbox_gym.guest")
+_DRIVER: Final = ("frames", "kernel", "watch", "seccomp", "program", "clip", "child", "shell", "repl", "session")
+"""A session's driver alone, where no supervisor starts it."""
+_SPEC: Final = {
+    "env": {
+        "PATH": "/usr/local/bin:/usr/bin:/bin", "TMPDIR": "/tmp", "LANG": "C.UTF-8",
+        "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1",
+    },
+    "main": "main.py",
+    "recursion_limit": 0,
+}  # fmt: skip
+"""What a supervisor would say of a session's run."""
+
+
+def _source(name: str) -> str:
+    return files("sandbox_gym.guest").joinpath(f"{name}.py").read_text(encoding="utf-8")
+
+
+def _modules(names: Sequence[str]) -> list[str]:
+    """Lines that make the guest's package and these modules of it."""
     lines = [
         "import sys, types",
         "P = types.ModuleType('sandbox_guest'); P.__path__ = []",
         "sys.modules['sandbox_guest'] = P",
     ]
-    for name in _ORDER:
-        source = folder.joinpath(f"{name}.py").read_text(encoding="utf-8")
+    for name in names:
         lines += [
             f"M = types.ModuleType('sandbox_guest.{name}'); M.__package__ = 'sandbox_guest'",
             f"sys.modules['sandbox_guest.{name}'] = M; P.{name} = M",
-            f"exec(compile({source!r}, '<guest/{name}>', 'exec'), M.__dict__)",
+            f"exec(compile({_source(name)!r}, '<guest/{name}>', 'exec'), M.__dict__)",
         ]
-    lazy = {name: folder.joinpath(f"{name}.py").read_text(encoding="utf-8") for name in _LAZY}
-    lines += [f"P.lazy = {lazy!r}", "sys.modules['sandbox_guest.supervisor'].main(I, O)"]
+    return lines
+
+
+def _packed(lines: Sequence[str]) -> bytes:
     text = "\n".join(lines).encode("utf-8")
     return len(text).to_bytes(4, "big") + text
+
+
+@cache
+def guest_bundle() -> bytes:
+    """u32 length and the guest's source, to be written to a new box before the first frame."""
+    lazy = {name: _source(name) for name in _LAZY}
+    main = [f"P.lazy = {lazy!r}", "sys.modules['sandbox_guest.supervisor'].main(I, O)"]
+    return _packed([*_modules(_ORDER), *main])
+
+
+@cache
+def session_bundle(work: str) -> bytes:
+    """u32 length and a session's driver, for guest/inside.py; it keeps its files in `work`."""
+    main = [
+        "import os",
+        "if I != 3: os.dup2(I, 3); os.close(I)",
+        f"P.session.serve({dict(_SPEC, workdir=work)!r})",
+    ]
+    return _packed([*_modules(_DRIVER), *main])

@@ -64,15 +64,27 @@ class DockerSessions:
 
     async def open_session(self, limits: Limits, snapshot_id: str | None = None) -> DockerSession:
         """See `sandbox.snapshots.SessionProvider`."""
-        parent, blob, reference = None, b"", f"{self._provider.prefix}{self._image}:latest"
+        return await self.open_as(limits, snapshot_id, image=self._image, driver=self.driver)
+
+    async def open_as(
+        self,
+        limits: Limits,
+        snapshot_id: str | None,
+        *,
+        image: str,
+        driver: Callable[[GuestLink], Driver],
+        network: bool = False,
+    ) -> DockerSession:
+        """As `open_session`, of an image and with a driver of its own; the snapshots are everybody's."""
+        parent, blob, reference = None, b"", f"{self._provider.prefix}{image}:latest"
         if snapshot_id is not None:
             reference = self._reference(snapshot_id)
             parent = next((one.snapshot for one in await self._images() if one.reference == reference), None)
             if parent is None:
                 raise NoSuchSnapshot(f"no snapshot {snapshot_id}")
             blob = await anyio.to_thread.run_sync(_read, self._folder / f"{snapshot_id}.pickle")
-        box = await self._provider.start_from(reference, session=True)
-        session = DockerSession(self, box, parent)
+        box = await self._provider.start_from(reference, session=True, network=network)
+        session = DockerSession(self, box, parent, driver)
         try:
             await session.start(limits, blob)
         except BaseException as error:
@@ -88,7 +100,7 @@ class DockerSessions:
         ours = "/" not in image and ":" not in image
         reference = f"{self._provider.prefix}{image}:latest" if ours else image
         box = await self._provider.start_from(reference, session=True, network=True)
-        session = DockerSession(self, box, None)
+        session = DockerSession(self, box, None, self.driver)
         try:
             await session.start(limits, b"")
         except BaseException:
@@ -179,11 +191,13 @@ class DockerSessions:
 class DockerSession:
     """One session in a container."""
 
-    def __init__(self, owner: DockerSessions, box: DockerBox, parent: Snapshot | None) -> None:
+    def __init__(
+        self, owner: DockerSessions, box: DockerBox, parent: Snapshot | None, driver: Callable[[GuestLink], Driver]
+    ) -> None:
         self.box, self.box_id = box, box.box_id
         self.isolation: Isolation = box.isolation
         self._owner, self._parent = owner, parent
-        self.driver = owner.driver(box.link)
+        self.driver = driver(box.link)
         self.busy = False
 
     @property

@@ -8,14 +8,14 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Mapping
-from typing import Final
+from typing import Final, Literal, Protocol
 
 import anyio
 
 from sandbox_gym.contract import Program, Run
+from sandbox_gym.errors import BoxLost
 from sandbox_gym.guest import frames
 from sandbox_gym.limits import Limits
-from sandbox_gym.sandbox.link import GuestLink
 from sandbox_gym.sandbox.snapshots import Snapshot
 
 WORK: Final = "/workspace"
@@ -23,11 +23,26 @@ MAX_REPLY: Final = 17 << 20
 _RUN_ID: Final = 1
 
 
+class DriverLink(Protocol):
+    """How a driver is reached: as a run of a guest, or as a command of its own."""
+
+    broken: bool
+
+    def lost(self, why: object) -> BoxLost: ...
+
+    async def send_run(self, run: Run, run_id: int, channel: Literal["", "relay", "stdio"] = "") -> None: ...
+
+    async def send(self, header: Mapping[str, object], body: bytes = b"") -> None: ...
+
+    async def receive_patiently(self, within_s: float) -> tuple[Mapping[str, object], bytes]: ...
+
+
 class Driver:
     """One session's driver. One call at a time."""
 
-    def __init__(self, link: GuestLink) -> None:
-        self._link = link
+    def __init__(self, link: DriverLink, *, measure: bool = False) -> None:
+        """`measure`: whoever keeps the files can't tell how much they are, so the driver does."""
+        self._link, self._measure = link, measure
         self._reader = frames.FrameReader(max_header=1 << 20, max_body=MAX_REPLY)
 
     async def start(self, limits: Limits) -> None:
@@ -69,14 +84,15 @@ class Driver:
 
     async def save(self, parent: Snapshot | None, *, keep_globals: bool) -> tuple[Snapshot, bytes]:
         """What the shell and Python know, as a snapshot whose files are yet to be kept, and the pickled globals."""
-        saved, blob = await self.call({"op": "save", "globals": keep_globals}, within_s=40)
+        request = {"op": "save", "globals": keep_globals, "measure": self._measure}
+        saved, blob = await self.call(request, within_s=40)
         lost = saved.get("lost")
         snapshot = Snapshot(
             snapshot_id=secrets.token_hex(12),
             parent_id=parent.snapshot_id if parent else None,
             digest="",
-            size_bytes=0,
-            files=0,
+            size_bytes=_count(saved, "weight"),
+            files=_count(saved, "files"),
             created_at=time.time(),
             cwd=_text(saved, "cwd"),
             env=_texts(saved, "env"),
@@ -88,6 +104,12 @@ class Driver:
         """Give the shell and Python back what they knew; they start from it when they are next used."""
         request = {"op": "restore", "cwd": snapshot.cwd, "env": dict(snapshot.env)}
         await self.call(request, globals_blob, within_s=20)
+
+
+def _count(reply: Mapping[str, object], name: str) -> int:
+    """A count of a reply; 0 when it is none."""
+    value = reply.get(name)
+    return value if type(value) is int and 0 <= value < 1 << 53 else 0
 
 
 def _text(reply: Mapping[str, object], name: str, limit: int = 4096) -> str:

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import json
 import os
+import secrets
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, get_args
+from typing import TYPE_CHECKING, Final, Literal, get_args
 
 import anyio
 import structlog
@@ -24,12 +26,14 @@ from sandbox_gym.sandbox.caps import Cap, CapRow, guest_caps, in_order
 from sandbox_gym.sandbox.dialogue import converse
 from sandbox_gym.sandbox.e2b_channel import CALL_S, CommandStream, open_command
 from sandbox_gym.sandbox.e2b_errors import EXTRA, watched
+from sandbox_gym.sandbox.e2b_lease import Lease
 from sandbox_gym.sandbox.e2b_limits import E2bOptions, Gate, Meter
 from sandbox_gym.sandbox.e2b_orphans import E2bOrphans, marks
 from sandbox_gym.sandbox.link import GuestLink
 from sandbox_gym.sandbox.owner import Owners
 from sandbox_gym.sandbox.reaper import Orphan
 from sandbox_gym.sandbox.relay import Relay
+from sandbox_gym.sandbox.snapshots import NoSuchSnapshot
 
 if TYPE_CHECKING:
     from e2b import AsyncSandbox
@@ -44,38 +48,45 @@ SILENCE_S: Final = 10.0
 BEAT_S: Final = 1.0
 WINDOW: Final = 64
 """Runs sent ahead of their results: a verify's tests in one request."""
-UID_BASE: Final = 50_000
-"""Beyond the users that a pool's own guest gives to what runs in its sandboxes."""
-USER: Final = "root"
+USERS: Final = 20_000
 _log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """What guest/inside.py says of where it is."""
+
+    tier: str
+    dirs: tuple[str, ...]
+    isolation: Isolation | None
+    owner: int | None
+    """The user whose files a snapshot holds."""
 
 
 class E2bBox:
     """A sandbox, its guest's link, and until when it lives."""
 
-    def __init__(self, provider: E2bProvider, sandbox: AsyncSandbox) -> None:
-        self._provider, self._sandbox = provider, sandbox
-        self.box_id = sandbox.sandbox_id
+    def __init__(self, provider: E2bProvider, lease: Lease) -> None:
+        self._lease = lease
+        self.box_id = lease.sandbox_id
         self.isolation: Isolation = provider.options.isolation
         self._stream: CommandStream | None = None
-        self._closed = False
-        now = time.monotonic()
-        self._ends_at = now + provider.options.timeout_s
-        self._worn_at = now + provider.options.lifetime_s - provider.options.timeout_s
 
-    async def begin(self) -> None:
+    async def begin(self, how: Literal["box", "snapshot"] = "box") -> None:
         """Start the guest. Raises BoxLost, ProviderDown, ConfigurationError."""
-        tend_s = self._provider.options.timeout_s / 4
-        stream = self._stream = await open_command(self._sandbox, self.tend, tend_s=tend_s, user=USER)
+        lease = self._lease
+        stream = self._stream = await open_command(lease.sandbox, lease.tend, tend_s=lease.tend_s, how=how)
         self.link = GuestLink(stream, lambda: f"e2b box {self.box_id}", silence_s=SILENCE_S, window=WINDOW)
-        self.tier, dirs, isolation = _place(await stream.first_line(CALL_S))
-        if isolation is not None:
-            self.isolation = isolation
+        place = read_place(await stream.first_line(CALL_S))
+        self.tier = place.tier
+        self.isolation = place.isolation or self.isolation
         await self.link.handshake(
             tier=self.tier,
             cgroup="/nonexistent",
-            dirs=dirs,
-            uid_base=UID_BASE,
+            dirs=place.dirs,
+            # the first run in what a session kept is its owner's, who is every session's
+            uid_base=_own_users() if place.owner is None else place.owner - 1,
+            shared_uid=place.owner is not None,
             limit_data=True,
             guests=self.tier == "uid",
             beat_s=BEAT_S,
@@ -84,24 +95,7 @@ class E2bBox:
     @property
     def worn(self) -> bool:
         """Whether it is gone, or soon will be: nobody told it to live on while it was idle, or it is old."""
-        now = time.monotonic()
-        ended = self._stream is None or self._stream.ended
-        return ended or now > self._worn_at or now > self._ends_at - self._provider.options.timeout_s / 4
-
-    async def tend(self) -> None:
-        """Have it live on, once half of its time is over. Raises BoxLost when it won't and its time is nearly up."""
-        left, timeout_s = self._ends_at - time.monotonic(), self._provider.options.timeout_s
-        if left > timeout_s / 2:
-            return
-        asked = time.monotonic()
-        try:
-            async with watched("extending a sandbox", min(CALL_S, max(5.0, left))):
-                await self._sandbox.set_timeout(timeout_s, request_timeout=CALL_S)
-            self._ends_at = asked + timeout_s
-        except SandboxGymError as error:
-            _log.warning("e2b_not_extended", box=self.box_id, why=str(error))
-            if left < timeout_s / 5:
-                raise BoxLost(f"e2b box {self.box_id}: {error}") from error
+        return self._stream is None or self._stream.ended or self._lease.old or self._lease.ending
 
     def run_all(self, runs: Sequence[Run]) -> AbstractAsyncContextManager[AsyncIterator[Outcome]]:
         return self.link.run_all(runs)
@@ -124,14 +118,11 @@ class E2bBox:
         return LossEvidence(detail="e2b does not say why a sandbox is gone")
 
     async def aclose(self) -> None:
-        if self._closed:
-            return
-        self._closed = True
         with anyio.CancelScope(shield=True):
             if self._stream is not None:
                 with anyio.move_on_after(1):
                     await self._stream.aclose()
-            await self._provider.destroy(self.box_id)
+            await self._lease.end()
 
 
 class E2bProvider:
@@ -144,13 +135,13 @@ class E2bProvider:
             from e2b import AsyncSandbox
         except ImportError as error:
             raise ConfigurationError(EXTRA) from error
-        self._sdk: type[AsyncSandbox] = AsyncSandbox
+        self.sdk: type[AsyncSandbox] = AsyncSandbox
         self.options = options
-        self._api = _api(options)
+        self.api = _api(options)
         self._gate = Gate(options.creates_per_s, options.max_sandboxes)
         self._meter = Meter()
         self._unkilled: set[str] = set()
-        self._orphans = E2bOrphans(AsyncSandbox, self._api, Owners(state_dir))
+        self._orphans = E2bOrphans(AsyncSandbox, self.api, Owners(state_dir))
 
     def costs(self) -> dict[str, int]:
         """What the account is charged for since the start, by name."""
@@ -169,13 +160,24 @@ class E2bProvider:
             raise ProviderDown(str(error)) from error
 
     async def _started(self, image: str) -> E2bBox:
-        await self._catch_up()
-        async with self._gate.entered(PLACE_S):
-            sandbox = await self._create(image)
-            self._meter.started(sandbox.sandbox_id)
-        box = E2bBox(self, sandbox)
+        template = self.options.template(image)
+        lease = await self.lease(template, lambda error: _no_template(template, image, error))
+        return await self._begun(lease, "box")
+
+    async def start_from(self, snapshot_id: str) -> E2bBox:
+        """A box whose programs begin in what a session kept: a snapshot of the service's. Raises NoSuchSnapshot,
+        ProviderDown."""
+        template = self.options.snapshot_template(snapshot_id)
         try:
-            await box.begin()
+            lease = await self.lease(template, lambda error: NoSuchSnapshot(f"no snapshot {snapshot_id}: {error}"))
+            return await self._begun(lease, "snapshot")
+        except ConfigurationError as error:
+            raise ProviderDown(str(error)) from error
+
+    async def _begun(self, lease: Lease, how: Literal["box", "snapshot"]) -> E2bBox:
+        box = E2bBox(self, lease)
+        try:
+            await box.begin(how)
         except BaseException as error:
             await box.aclose()
             if isinstance(error, BoxLost):
@@ -183,24 +185,37 @@ class E2bProvider:
             raise
         return box
 
-    async def _create(self, image: str) -> AsyncSandbox:
-        """Its own end is its timeout, should its id never reach us."""
-        from e2b.exceptions import SandboxException
+    async def lease(
+        self, template: str, missing: Callable[[Exception], SandboxGymError], *, network: bool = False
+    ) -> Lease:
+        """A sandbox of a template, within what the account allows. Raises what `missing` makes where there is no such
+        template, ProviderDown, ConfigurationError."""
+        await self._catch_up()
+        async with self._gate.entered(PLACE_S):
+            sandbox = await self._create(template, missing, network=network)
+            self._meter.started(sandbox.sandbox_id)
+        options = self.options
+        return Lease(sandbox, timeout_s=options.timeout_s, lifetime_s=options.lifetime_s, destroy=self.destroy)
 
-        template = self.options.template(image)
+    async def _create(
+        self, template: str, missing: Callable[[Exception], SandboxGymError], *, network: bool
+    ) -> AsyncSandbox:
+        """Its own end is its timeout, should its id never reach us."""
+        from e2b.exceptions import NotFoundException, SandboxException
+
         try:
             async with watched(f"creating a sandbox of template {template!r}", CREATE_S):
                 try:
-                    return await self._sdk.create(
+                    return await self.sdk.create(
                         template,
                         timeout=self.options.timeout_s,
                         metadata=marks(self.options.lifetime_s),
-                        allow_internet_access=False,
-                        **self._api,
+                        allow_internet_access=network,
+                        **self.api,
                     )
                 except SandboxException as error:
-                    if error.status_code == 404:
-                        raise _no_template(template, image, error) from error
+                    if error.status_code == 404 or isinstance(error, NotFoundException):
+                        raise missing(error) from error
                     raise
         except BoxLost as error:
             raise ProviderDown(str(error)) from error
@@ -209,7 +224,7 @@ class E2bProvider:
         """Kill; one that is gone already is fine. Where the service can't be asked, it is tried later."""
         try:
             async with watched("killing a sandbox", KILL_S):
-                await self._sdk.kill(sandbox_id, **self._api)
+                await self.sdk.kill(sandbox_id, **self.api)
         except SandboxGymError as error:
             _log.warning("e2b_not_killed", box=sandbox_id, why=str(error))
             self._unkilled.add(sandbox_id)
@@ -269,6 +284,12 @@ class E2bProvider:
         await self._catch_up()
 
 
+def _own_users() -> int:
+    """The first of as many users as a guest goes through, which no other sandbox of the same kernel is likely to run
+    programs as: RLIMIT_NPROC counts a user's processes in all of a pool's containers."""
+    return 1_000_000 + USERS * secrets.randbelow(50_000)
+
+
 def _api(options: E2bOptions) -> ApiParams:
     """The SDK's own settings; what is empty is left to it."""
     given: ApiParams = {"request_timeout": CALL_S}
@@ -286,9 +307,8 @@ def _no_template(template: str, image: str, error: Exception) -> ConfigurationEr
     return ConfigurationError(f"E2B has no template {template!r} for image {image!r} ({error}); {remedy}")
 
 
-def _place(line: str) -> tuple[str, tuple[str, ...], Isolation | None]:
-    """What guest/inside.py says of where it is: (tier, folders, isolation). Raises ConfigurationError where it can't
-    hold programs there, BoxLost for nonsense."""
+def read_place(line: str) -> Place:
+    """A guest's first word. Raises ConfigurationError where it can't hold programs there, BoxLost for nonsense."""
     try:
         said = json.loads(line)
     except ValueError:
@@ -298,7 +318,7 @@ def _place(line: str) -> tuple[str, tuple[str, ...], Isolation | None]:
     dirs = said.get("dirs") if isinstance(said, dict) else None
     if not isinstance(dirs, list) or not all(isinstance(path, str) for path in dirs):
         raise BoxLost(f"a guest's start said {line[:200]!r}")
-    tier, isolation = said.get("tier"), said.get("isolation")
-    if tier not in ("uid", "namespaces"):
+    tier, isolation, owner = said.get("tier"), said.get("isolation"), said.get("owner")
+    if tier not in ("uid", "namespaces", "session") or not (owner is None or (type(owner) is int and owner > 0)):
         raise BoxLost(f"a guest's start said {line[:200]!r}")
-    return tier, tuple(dirs), isolation if isolation in get_args(Isolation) else None
+    return Place(tier, tuple(dirs), isolation if isolation in get_args(Isolation) else None, owner)

@@ -12,12 +12,13 @@ import shlex
 import time
 from collections.abc import Awaitable, Callable
 from importlib.resources import files
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal
 
 import anyio
+import structlog
 from anyio.abc import ByteStream
 
-from sandbox_gym.errors import BoxLost, SandboxGymError
+from sandbox_gym.errors import BoxLost, ProviderDown, SandboxGymError
 from sandbox_gym.limits import MIB
 from sandbox_gym.sandbox.e2b_errors import failures, translated, watched
 
@@ -30,7 +31,11 @@ MAX_LINE: Final = 1 * MIB
 MAX_UNREAD: Final = 8 * MIB
 """Of output that nobody reads before the SDK is kept from reading more."""
 MAX_UNSENT: Final = 4 * MIB
+ROOT: Final = "root"
+PAUSES_S: Final = (0.2, 0.5, 1.0)
+"""Between tries of input that the service refuses for now."""
 _WORDS: Final = 2000
+_log = structlog.get_logger(__name__)
 
 
 class CommandStream(ByteStream):
@@ -158,12 +163,24 @@ class CommandStream(ByteStream):
             piece = bytes(self._outgoing[:PIECE])
             del self._outgoing[:PIECE]
             try:
-                async with watched("sending input", CALL_S):
-                    await self._handle.send_stdin(piece, request_timeout=CALL_S)
+                await self._send_piece(self._handle, piece)
             except SandboxGymError as error:
                 self._fail(str(error))
                 return
             self._sent.set()
+
+    async def _send_piece(self, handle: AsyncCommandHandle[None], piece: bytes) -> None:
+        """Again where the service refused it for now; nothing else, for bytes that arrive twice are others' bytes."""
+        for pause_s in PAUSES_S:
+            try:
+                async with watched("sending input", CALL_S):
+                    await handle.send_stdin(piece, request_timeout=CALL_S)
+                return
+            except ProviderDown as error:
+                _log.warning("e2b_input_refused", why=str(error))
+                await asyncio.sleep(pause_s)
+        async with watched("sending input", CALL_S):
+            await handle.send_stdin(piece, request_timeout=CALL_S)
 
     async def send_eof(self) -> None:
         """The command ends with its stream."""
@@ -180,19 +197,28 @@ class CommandStream(ByteStream):
 
 
 async def open_command(
-    sandbox: AsyncSandbox, tend: Callable[[], Awaitable[None]], *, tend_s: float, user: str
+    sandbox: AsyncSandbox,
+    tend: Callable[[], Awaitable[None]],
+    *,
+    tend_s: float,
+    how: Literal["box", "snapshot", "session"] = "box",
+    first: str = "",
 ) -> CommandStream:
-    """The program that starts a guest (guest/inside.py), running. Raises BoxLost, ProviderDown, ConfigurationError."""
+    """The program that starts a guest (guest/inside.py), running: as root, but for a session. `first`: a command of the
+    same shell before it. Raises BoxLost, ProviderDown, ConfigurationError."""
     stream = CommandStream(tend, tend_s)
     source = files("sandbox_gym.guest").joinpath("inside.py").read_text(encoding="utf-8")
     async with watched("starting the guest", CALL_S):
         handle = await sandbox.commands.run(
             # a thread of any program gets a stack of this size
-            f"ulimit -Ss 8192; exec python3 -I -c {shlex.quote(source)}",
+            f"{first}ulimit -Ss 8192; exec python3 -I -c {shlex.quote(source)} {how}",
             background=True,
             stdin=True,
             timeout=0,
-            user=user,
+            user=None if how == "session" else ROOT,
+            # a login shell reads what an earlier program left in its home, which a snapshot may hold
+            envs={"HOME": "/"},
+            cwd="/",
             request_timeout=0,  # ours is around it; the SDK's own leaves a task behind when it is cancelled
             on_stdout=stream.on_stdout,
             on_stderr=stream.on_stderr,

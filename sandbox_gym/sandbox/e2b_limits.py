@@ -13,8 +13,15 @@ import anyio
 from sandbox_gym.contract import Isolation
 from sandbox_gym.errors import ProviderDown
 
+ROOT: Final = ":root"
+"""Ends a pool's templates whose commands run as root."""
 CLOUD_TEMPLATES: Final = {"python": "base"}
 """E2B's own template that stands for an image where none is named."""
+
+
+def minor(version: str) -> str:
+    """`3.12` of `3.12.1`."""
+    return ".".join(version.split(".")[:2])
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +47,21 @@ class E2bOptions:
         """An image's template: as named, else E2B's own, or at another server the image's, with root inside."""
         if image in self.templates:
             return self.templates[image]
-        return f"{image}:root" if self.api_url or self.domain else CLOUD_TEMPLATES.get(image, image)
+        return f"{image}{ROOT}" if self.api_url or self.domain else CLOUD_TEMPLATES.get(image, image)
+
+    def user_template(self, image: str, python: str = "") -> str:
+        """The template of a sandbox in which nobody is root: what sessions run in. `python`: a version ("3.12") that
+        it must have, as a template `<image>-3.12` says, or is named to."""
+        wanted = f"{image}-{minor(python)}" if python else image
+        if wanted in self.templates or image in self.templates:
+            return self.templates.get(wanted, self.templates.get(image, "")).removesuffix(ROOT)
+        return wanted if self.api_url or self.domain else CLOUD_TEMPLATES.get(image, wanted)
+
+    def snapshot_template(self, snapshot_id: str) -> str:
+        """The template of a sandbox that begins as a snapshot, with root inside. Servers whose templates are named
+        without ROOT have root in every sandbox, as E2B's own."""
+        pool = (self.api_url or self.domain) and all(one.endswith(ROOT) for one in self.templates.values())
+        return f"{snapshot_id}{ROOT}" if pool else snapshot_id
 
 
 class Gate:

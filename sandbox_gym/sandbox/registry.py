@@ -77,6 +77,12 @@ def make_session_provider(settings: Settings, provider: Provider, folder: Path) 
 
         assert isinstance(provider, DockerProvider)
         return DockerSessions(provider, folder / "globals")
+    if provider.name == "e2b":
+        from sandbox_gym.sandbox.e2b import E2bProvider
+        from sandbox_gym.sandbox.e2b_sessions import E2bSessions
+
+        assert isinstance(provider, E2bProvider)
+        return E2bSessions(provider, folder / "snapshots")
     return None
 
 

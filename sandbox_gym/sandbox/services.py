@@ -170,7 +170,7 @@ class Services:
         box = await self._provider.start(service.image)
         try:
             if not isinstance(box, SupportsRelay):
-                raise ProviderDown(f"provider {self._provider.name} holds no services; use local or docker")
+                raise ProviderDown(f"provider {self._provider.name} holds no services; use local, docker or e2b")
             relay = await box.relay(_run_of(service, self._workers))
             live = _Live(box, relay)
             with anyio.fail_after(START_S):

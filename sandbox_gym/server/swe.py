@@ -137,7 +137,7 @@ class SweResources:
     def instances(self, engine: JudgingEngine) -> BuildsInstances:
         """What is built here. Raises ProviderDown where nothing can be."""
         if engine.sessions is None:
-            raise ProviderDown(f"provider {engine.provider_name} holds no repositories; use local or docker")
+            raise ProviderDown(f"provider {engine.provider_name} holds no repositories; use local, docker or e2b")
         if isinstance(engine.sessions, BuildsInstances):  # a cluster's: its nodes build
             return engine.sessions
         if self._instances is None or self._instances[0] is not engine.sessions:

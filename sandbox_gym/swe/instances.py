@@ -140,7 +140,7 @@ class Instances:
     async def _build(self, key: str, task: SweTask) -> Instance:
         provider = self._sessions.provider
         if not isinstance(provider, SupportsBuilding):
-            raise ProviderDown("this provider builds no instances; use local or docker")
+            raise ProviderDown("this provider builds no instances; use local, docker or e2b")
         recipe, started = task.recipe, time.monotonic()
         image = task.image or (recipe.base_image if recipe is not None else "") or BUILDER_IMAGE
         steps = recipe_steps(recipe, pip_settings()) if recipe is not None else image_steps(task.workdir)

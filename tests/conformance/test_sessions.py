@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,22 +14,32 @@ from sandbox_gym.errors import BoxLost
 from sandbox_gym.limits import MIB, Limits
 from sandbox_gym.sandbox.docker import DockerProvider
 from sandbox_gym.sandbox.docker_sessions import DockerSessions
+from sandbox_gym.sandbox.e2b import E2bProvider
+from sandbox_gym.sandbox.e2b_sessions import E2bSessions
 from sandbox_gym.sandbox.local import LocalProvider, sessions, trees
 from sandbox_gym.sandbox.local.jail import SESSION_UID
 from sandbox_gym.sandbox.snapshots import NoSuchSnapshot, SessionBox, SessionProvider, SnapshotFailed, fork
+from tests.conftest import e2b_options
+from tests.e2b.servers import PoolServer
 
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(180)]
 LIMITS = Limits(cpu_time_s=300, wall_time_s=600, memory_bytes=256 * MIB, processes=64)
 
 
-@pytest.fixture(params=["local", "local-copy", "docker"])
+@pytest.fixture(params=["local", "local-copy", "docker", "e2b-on-local", "e2b-on-docker"])
 async def keeper(
-    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    request: pytest.FixtureRequest,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    pools: Callable[[str], PoolServer],
 ) -> AsyncIterator[SessionProvider]:
     """Each way to hold sessions; `local-copy` is what those get who may not mount."""
-    if request.param == "docker":
+    if request.param.startswith("e2b-on-"):
+        remote = E2bProvider(e2b_options(pools(request.param.removeprefix("e2b-on-"))))
+        keeper: SessionProvider = E2bSessions(remote, tmp_path / "snapshots")
+    elif request.param == "docker":
         docker = DockerProvider()
-        keeper: SessionProvider = DockerSessions(docker, tmp_path)
+        keeper = DockerSessions(docker, tmp_path)
     else:
         if request.param == "local-copy":
             monkeypatch.setattr(sessions, "_trees", lambda live, limits: CopyAsRoot(live))
@@ -40,7 +50,10 @@ async def keeper(
         await keeper.delete(snapshot.snapshot_id)
     await keeper.collect(budget_bytes=0, pinned=set())
     await keeper.aclose()
-    if request.param == "docker":
+    if request.param.startswith("e2b-on-"):
+        assert remote.costs()["running"] == 0
+        await remote.aclose()
+    elif request.param == "docker":
         await docker.aclose()
     else:
         assert str(local.live) not in Path("/proc/self/mountinfo").read_text()

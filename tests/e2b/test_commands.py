@@ -201,3 +201,14 @@ def test_a_box_that_dies_is_told_as_that_and_gone(pool: PoolServer) -> None:
             break
         time.sleep(0.1)
     assert not sandbox.is_running()
+
+
+def test_sudo_goes_on_without_root_and_says_so(sandbox: Sandbox) -> None:
+    said = sandbox.commands.run(
+        'sudo -E -u root -- id -un; FOO=x sudo BAR=y sh -c \'echo "$FOO$BAR"\'; sudo echo "$NONE"'
+    )
+    assert said.stdout == "user\nxy\n\n"
+    assert said.stderr.count("there is no root in this sandbox") == 3
+    with pytest.raises(CommandExitException) as caught:
+        sandbox.commands.run("sudo sh -c 'touch /etc/new || exit 7'")
+    assert caught.value.exit_code == 7

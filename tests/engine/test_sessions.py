@@ -12,24 +12,29 @@ from pathlib import Path
 
 import anyio
 import pytest
+from e2b import AsyncSandbox
 
 from sandbox_gym.errors import DeadlineExceeded, PoolFull, SessionClosed
 from sandbox_gym.limits import MIB, Limits, Policy
 from sandbox_gym.sandbox.docker import DockerProvider
 from sandbox_gym.sandbox.docker_sessions import DockerSession, DockerSessions
+from sandbox_gym.sandbox.e2b import E2bProvider
+from sandbox_gym.sandbox.e2b_sessions import E2bSession, E2bSessions
 from sandbox_gym.sandbox.local import LocalProvider
 from sandbox_gym.sandbox.local.sessions import LocalSession, LocalSessions
 from sandbox_gym.sandbox.local.slots import SlotOrphans
 from sandbox_gym.sandbox.reaper import Orphan
 from sandbox_gym.sandbox.sessions import Sessions, ToolReply, holding
+from tests.conftest import e2b_options
+from tests.e2b.servers import PoolServer
 
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(180)]
 LIMITS = Limits(cpu_time_s=300, wall_time_s=600, memory_bytes=256 * MIB, processes=64)
 Hold = Callable[..., AbstractAsyncContextManager[Sessions]]
 
 
-@pytest.fixture(params=["local", "docker"])
-def hold(request: pytest.FixtureRequest, tmp_path: Path) -> Hold:
+@pytest.fixture(params=["local", "docker", "e2b-on-local", "e2b-on-docker"])
+def hold(request: pytest.FixtureRequest, tmp_path: Path, pools: Callable[[str], PoolServer]) -> Hold:
     """Opens held sessions; each opening of one test goes on from the one before."""
 
     @asynccontextmanager
@@ -39,6 +44,14 @@ def hold(request: pytest.FixtureRequest, tmp_path: Path) -> Hold:
             keeper = LocalSessions(LocalProvider(), tmp_path / "local", LIMITS)
             async with holding(keeper, tmp_path / "held", LIMITS, chosen) as sessions:
                 yield sessions
+            return
+        if request.param.startswith("e2b-on-"):
+            account = E2bProvider(e2b_options(pools(request.param.removeprefix("e2b-on-"))))
+            remote = E2bSessions(account, tmp_path / "snapshots")
+            async with holding(remote, tmp_path / "held", LIMITS, chosen) as sessions:
+                yield sessions
+            assert account.costs()["running"] == 0
+            await account.aclose()
             return
         provider = DockerProvider()
         docker = DockerSessions(provider, tmp_path / "globals")
@@ -71,10 +84,14 @@ async def close_all(sessions: Sessions, *ids: str) -> None:
         await sessions.close(session_id)
 
 
-def kill(sessions: Sessions, session_id: str) -> None:
+async def kill(sessions: Sessions, session_id: str) -> None:
     box = sessions._sessions[session_id].box
     if isinstance(box, LocalSession):
         os.kill(box.box.pid, signal.SIGKILL)
+    elif isinstance(box, E2bSession):
+        assert isinstance(sessions.provider, E2bSessions)
+        api = sessions.provider.provider.api
+        assert await AsyncSandbox.kill(box.box_id, **api)
     else:
         assert isinstance(box, DockerSession)
         box.box.container.kill()
@@ -109,7 +126,7 @@ async def test_a_lost_sandbox_goes_on_from_its_last_snapshot_and_says_so(hold: H
         await bash(sessions, "s", "echo kept > f")
         await sessions.checkpoint("s")
         await bash(sessions, "s", "echo gone > g")
-        kill(sessions, "s")
+        await kill(sessions, "s")
         lost = await bash(sessions, "s", "sleep 10")
         assert lost.lost
         again = await bash(sessions, "s", "ls; cat f")
@@ -122,7 +139,7 @@ async def test_a_checkpoint_is_taken_without_being_asked_for(hold: Hold) -> None
     async with hold(checkpoint_s=0.2) as sessions:
         await bash(sessions, "s", "echo kept > f")
         await until(lambda: sessions.stats.checkpoints == 1)
-        kill(sessions, "s")
+        await kill(sessions, "s")
         await bash(sessions, "s", "sleep 10")
         assert await text(sessions, "s", "cat f") == "kept\n"
         await close_all(sessions, "s")

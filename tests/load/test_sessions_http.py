@@ -9,18 +9,21 @@ from pathlib import Path
 import httpx2 as httpx
 import pytest
 
+from tests.conftest import remote_environment
+from tests.e2b.servers import PoolServer
 from tests.load.servers import ServerProcess, free_port
 
 pytestmark = pytest.mark.timeout(180)
 Serve = Callable[..., ServerProcess]
 
 
-@pytest.fixture(params=["local", "docker"])
-def serve(request: pytest.FixtureRequest, tmp_path: Path) -> Serve:
-    port = free_port()
+@pytest.fixture(params=["local", "docker", "e2b-on-local"])
+def serve(request: pytest.FixtureRequest, tmp_path: Path, pools: Callable[[str], PoolServer]) -> Serve:
+    port, provider, beneath = free_port(), *str(request.param).partition("-on-")[::2]
+    given = {"SANDBOX_GYM_SESSION_CHECKPOINT_S": "0.2", **(remote_environment(pools(beneath)) if beneath else {})}
 
     def start(**settings: str) -> ServerProcess:
-        return ServerProcess(request.param, tmp_path, port, {"SANDBOX_GYM_SESSION_CHECKPOINT_S": "0.2", **settings})
+        return ServerProcess(provider, tmp_path, port, {**given, **settings})
 
     return start
 

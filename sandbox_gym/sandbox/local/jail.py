@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sandbox_gym.sandbox.bundle import BOOTSTRAP
+from sandbox_gym.sandbox.driver import WORK
 from sandbox_gym.sandbox.local.pythons import PLACE
 
 BOX_UID_BASE = 0x70000000
@@ -17,7 +18,7 @@ SESSION_UID = 0x6FFF0000
 SITE = "/opt/sandbox-gym/site"
 """Programs that want packages beside the interpreter's own put this on their path."""
 BIN = "/opt/sandbox-gym/bin"
-"""Where jails with a named user have a `python`, which Debian calls python3 only."""
+"""Where jails with a named user have a `python`, which Debian calls python3 only, and what stands for a sudo."""
 OWNER_VARIABLE = "SANDBOX_GYM_OWNER"
 _SYSTEM = ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
 _ETC_NETWORK = ("/etc/resolv.conf", "/etc/hosts", "/etc/nsswitch.conf", "/etc/ssl", "/etc/ca-certificates")
@@ -90,10 +91,12 @@ class Jail:
             options += ["--ro-bind", source, f"/cgroup/{place}" if place else "/cgroup"]
         if self.work is not None:
             options += ["--bind", str(self.work), self.home]
+            if self.home != WORK:  # where whoever knows of sessions looks for their files
+                options += ["--bind", str(self.work), WORK]
         if self.accounts:
             options += ["--symlink", str(self.python), f"{BIN}/python"]
         for fd, path in self.accounts:
-            options += ["--ro-bind-data", str(fd), path]
+            options += ["--perms", "0755" if path.startswith(BIN) else "0644", "--ro-bind-data", str(fd), path]
         if self.pythons is not None:
             options += ["--ro-bind", str(self.pythons), PLACE]
         if self.site is not None:

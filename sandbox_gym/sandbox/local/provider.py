@@ -19,6 +19,7 @@ from anyio.abc import Process, UNIXSocketStream
 
 from sandbox_gym.contract import Dialogue, DialogueOutcome, Isolation, Outcome, Run
 from sandbox_gym.errors import BoxLost, ConfigurationError, LossEvidence, ProviderDown
+from sandbox_gym.guest import sudo
 from sandbox_gym.limits import MIB
 from sandbox_gym.sandbox.api import Box, Capability
 from sandbox_gym.sandbox.caps import CapRow
@@ -26,7 +27,7 @@ from sandbox_gym.sandbox.dialogue import converse
 from sandbox_gym.sandbox.link import GuestLink
 from sandbox_gym.sandbox.local.caps import local_caps
 from sandbox_gym.sandbox.local.cgroups import Cgroups, Group, cgroups_or_reason
-from sandbox_gym.sandbox.local.jail import BOX_UID_BASE, SESSION_UID, Jail
+from sandbox_gym.sandbox.local.jail import BIN, BOX_UID_BASE, SESSION_UID, Jail
 from sandbox_gym.sandbox.local.orphans import LocalOrphans
 from sandbox_gym.sandbox.local.pythons import kept_folder
 from sandbox_gym.sandbox.local.sites import Sites
@@ -147,6 +148,7 @@ def _accounts(home: str) -> tuple[tuple[int, str], ...]:
         "/etc/passwd": f"root:x:0:0::/:/bin/false\nuser:x:1000:1000::{home}:/bin/bash\n",
         "/etc/group": "root:x:0:\nuser:x:1000:\n",
         "/etc/hosts": "127.0.0.1 localhost box\n::1 localhost\n",
+        f"{BIN}/sudo": sudo.SCRIPT,
     }
     made = []
     for path, text in contents.items():

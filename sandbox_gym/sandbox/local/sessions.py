@@ -114,12 +114,12 @@ class LocalSessions:
         while len(self._rooms) < self._warm:
             self._rooms.append(await self._new_room())
 
-    async def _new_room(self, *, network: bool = False) -> _Room:
+    async def _new_room(self, image: str = "", *, network: bool = False) -> _Room:
         self._numbers += 1
         name = f"s{self._numbers}"
         slot = await self.in_thread(lambda: self._trees.slot(name))
         try:
-            room = await self._provider.start(self._image, work=slot, home=self._home, network=network)
+            room = await self._provider.start(image or self._image, work=slot, home=self._home, network=network)
             return _Room(room, slot)
         except BaseException:
             with anyio.CancelScope(shield=True):
@@ -128,12 +128,37 @@ class LocalSessions:
 
     async def open_session(self, limits: Limits, snapshot_id: str | None = None) -> LocalSession:
         """See `sandbox.snapshots.SessionProvider`."""
-        while self._rooms:
+        return await self._opened(limits, snapshot_id, None, self._image, self.driver, network=False)
+
+    async def open_as(
+        self,
+        limits: Limits,
+        snapshot_id: str | None,
+        *,
+        image: str,
+        driver: Callable[[GuestLink], Driver],
+        network: bool = False,
+    ) -> LocalSession:
+        """As `open_session`, of an image, with a driver and a disk of its own; the snapshots are everybody's."""
+        space = Space(limits.scratch_bytes, limits.scratch_inodes)
+        return await self._opened(limits, snapshot_id, space, image, driver, network=network)
+
+    async def _opened(
+        self,
+        limits: Limits,
+        snapshot_id: str | None,
+        space: Space | None,
+        image: str,
+        driver: Callable[[GuestLink], Driver],
+        *,
+        network: bool,
+    ) -> LocalSession:
+        while self._rooms and image == self._image and not network:
             try:
-                return await self._open(self._rooms.pop(), limits, snapshot_id, None)
+                return await self._open(self._rooms.pop(), limits, snapshot_id, space, driver)
             except ProviderDown as error:  # it may have died while it was kept warm
                 _log.warning("warm_room_lost", why=str(error))
-        return await self._open(await self._new_room(), limits, snapshot_id, None)
+        return await self._open(await self._new_room(image, network=network), limits, snapshot_id, space, driver)
 
     async def adopt(self, folder: Path, snapshot_id: str) -> None:
         """See `sandbox.snapshots.SupportsAdopting`."""
@@ -146,13 +171,13 @@ class LocalSessions:
         if image != BUILDER_IMAGE:
             raise ProviderDown(f"provider local has no images, and {image[:200]!r} is one; use docker")
         room = await self._new_room(network=True)
-        return await self._open(room, limits, None, Space(limits.scratch_bytes, limits.scratch_inodes))
+        return await self._open(room, limits, None, Space(limits.scratch_bytes, limits.scratch_inodes), self.driver)
 
     async def open_box(self, limits: Limits, snapshot_id: str) -> SnapshotBox:
         """See `sandbox.snapshots.SupportsBuilding`."""
         _snapshot, layers, _blob = await self._find(snapshot_id)
         room = self._rooms.pop() if self._rooms else await self._new_room()
-        session = LocalSession(self, room, None)
+        session = LocalSession(self, room, None, self.driver)
         try:
             await self._fill(session, layers, Space(limits.scratch_bytes, limits.scratch_inodes))
         except BaseException as error:
@@ -162,8 +187,15 @@ class LocalSessions:
             raise
         return SnapshotBox(room.box, session.aclose)
 
-    async def _open(self, room: _Room, limits: Limits, snapshot_id: str | None, space: Space | None) -> LocalSession:
-        session = LocalSession(self, room, None)
+    async def _open(
+        self,
+        room: _Room,
+        limits: Limits,
+        snapshot_id: str | None,
+        space: Space | None,
+        driver: Callable[[GuestLink], Driver],
+    ) -> LocalSession:
+        session = LocalSession(self, room, None, driver)
         try:
             snapshot, layers, blob = await self._find(snapshot_id)
             session.parent = snapshot
@@ -358,11 +390,13 @@ class LocalSession:
 
     isolation: Isolation = "namespace"
 
-    def __init__(self, owner: LocalSessions, room: _Room, parent: Snapshot | None) -> None:
+    def __init__(
+        self, owner: LocalSessions, room: _Room, parent: Snapshot | None, driver: Callable[[GuestLink], Driver]
+    ) -> None:
         self.box, self.slot, self.box_id = room.box, room.slot, room.box.box_id
         self.layers: tuple[_Layer, ...] = ()
         self._owner, self._room, self.parent = owner, room, parent
-        self.driver = owner.driver(room.box.link)
+        self.driver = driver(room.box.link)
         self.busy = False
         """Programs run that go on after a snapshot: it is a copy, so that nothing moves below them."""
         self._closed = False

@@ -96,13 +96,13 @@ def check_token(request: Request, sandbox: Sandbox) -> None:
 
 
 def check_traffic(request: Request, sandbox: Sandbox) -> None:
-    """Raises Fault 401 unless the request carries the sandbox's traffic token, or its access token."""
+    """Raises Fault 403 unless the request carries the sandbox's traffic token, or its access token."""
     traffic, access = request.headers.getlist(TRAFFIC_HEADER), request.headers.getlist(TOKEN_HEADER)
     if len(traffic) == 1 and same(traffic[0], sandbox.kept.traffic_token):
         return
     if len(access) == 1 and same(access[0], sandbox.kept.token):
         return
-    raise Fault(401, f"unauthorized access: {TRAFFIC_HEADER} is missing or not this sandbox's", code="unauthenticated")
+    raise Fault(403, f"unauthorized access: {TRAFFIC_HEADER} is missing or not this sandbox's", code="unauthenticated")
 
 
 def user_of(request: Request, sandbox: Sandbox | None = None) -> str:

@@ -8,7 +8,7 @@ import secrets
 import time
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
@@ -34,6 +34,12 @@ class Tenant:
     """The longest that a sandbox lives after it was asked for or extended."""
     root: bool = False
     """May have sandboxes whose commands run as the box's root: templates `<image>:root`."""
+    network: bool = False
+    """May have sandboxes with this machine's network, all that listens on its loopback included."""
+
+
+_ALONE: Final = Tenant("default", sandboxes=1000, held=20_000, snapshots=20_000, creates_per_s=100.0, root=True)
+"""Who has the pool for himself."""
 
 
 @dataclass(slots=True)
@@ -45,10 +51,11 @@ class _Bucket:
 class Accounts:
     """Keys and what they open. Without any key everybody is one tenant, which is for loopback only."""
 
-    def __init__(self, keys: Mapping[str, Tenant]) -> None:
+    def __init__(self, keys: Mapping[str, Tenant], *, network: bool = False) -> None:
+        """`network`: of the one tenant where there are no keys."""
         self._digests = [(hashlib.sha256(key.encode()).digest(), tenant) for key, tenant in keys.items()]
         self._buckets: dict[str, _Bucket] = {}
-        self._anyone = Tenant("anyone", sandboxes=1000, held=20_000, snapshots=20_000, creates_per_s=1000.0, root=True)
+        self._anyone = replace(_ALONE, name="anyone", creates_per_s=1000.0, network=network)
 
     @property
     def open(self) -> bool:
@@ -96,17 +103,18 @@ def new_id(prefix: str, length: int = 20) -> str:
     return prefix + "".join(secrets.choice(_LETTERS) for _ in range(length - len(prefix)))
 
 
-def load_accounts(path: Path | None, token: str) -> Accounts:
-    """The tenants of a TOML file, and one called `default` whose key is `token` where that is set.
+def load_accounts(path: Path | None, token: str, *, network: bool = False) -> Accounts:
+    """The tenants of a TOML file, and one called `default` whose key is `token` where that is set. `network`: whether
+    that one, or the one of a pool without keys, may have this machine's network; a file says it of each.
 
     Raises ConfigurationError. The file: `[tenants.NAME]` with `keys = [...]` and, optionally, fields of Tenant.
     """
     keys: dict[str, Tenant] = {}
     if token:
-        keys[token] = Tenant("default", sandboxes=1000, held=20_000, snapshots=20_000, creates_per_s=100.0, root=True)
+        keys[token] = replace(_ALONE, network=network)
     if path is not None:
         keys.update(_read(path))
-    return Accounts(keys)
+    return Accounts(keys, network=network)
 
 
 def _read(path: Path) -> dict[str, Tenant]:
@@ -138,9 +146,9 @@ def _tenant(path: Path, name: str, fields: object) -> tuple[Tenant, Sequence[str
     for field_name, value in rest.items():
         if field_name == "name" or field_name not in Tenant.__dataclass_fields__:
             raise ConfigurationError(f"{where}: no field {field_name!r}")
-        if field_name == "root":
+        if field_name in ("root", "network"):
             if not isinstance(value, bool):
-                raise ConfigurationError(f"{where}: root is true or false")
+                raise ConfigurationError(f"{where}: {field_name} is true or false")
             continue
         if isinstance(value, bool) or not isinstance(value, int | float) or not value > 0:
             raise ConfigurationError(f"{where}: {field_name} is a number over 0")

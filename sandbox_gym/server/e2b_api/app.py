@@ -121,7 +121,8 @@ class PoolApp:
         if target.port == INTERPRETER_PORT:
             return await Interpreter(sandbox, work).answer(request)
         try:
-            if not sandbox.kept.public_traffic:
+            # with the machine's network the sandbox's loopback is the machine's: what listens there is not for all
+            if not sandbox.kept.public_traffic or sandbox.kept.network:
                 check_traffic(request, sandbox)
         except Fault as fault:
             return fault.response()
@@ -166,7 +167,7 @@ class PoolApp:
             await sandboxes.sample(sandbox)
         except SandboxGymError as error:
             return fault_of(error).response()
-        sample, limits = sandbox.samples[-1], sandboxes.machines.limits
+        sample, limits = sandbox.samples[-1], sandboxes.machines.limits_of(sandbox.kept.image)
         return as_json(
             {
                 "ts": int(sample.at),
@@ -175,6 +176,6 @@ class PoolApp:
                 "mem_total": limits.memory_bytes,
                 "mem_used": sample.memory,
                 "disk_used": sample.disk,
-                "disk_total": sandboxes.machines.disk_bytes,
+                "disk_total": limits.scratch_bytes,
             }
         )

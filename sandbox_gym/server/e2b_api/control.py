@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import time
 import urllib.parse
 from collections import OrderedDict
@@ -28,6 +29,7 @@ CLIENT_ID: Final = "sandbox-gym"
 DEFAULT_TIMEOUT_S: Final = 300
 MAX_REPEATS: Final = 10_000
 REPEAT_S: Final = 600.0
+_HOST: Final = re.compile(r"[A-Za-z0-9._-]{1,253}(:\d{1,5})?")
 Handler = Callable[[Tenant, Request, Sequence[str]], Awaitable[Response]]
 
 
@@ -181,7 +183,7 @@ class Control:
         if sandbox.running and not sandbox.samples:
             await self._sandboxes.sample(sandbox)
         start, end = (number(request.query_params.get(name, "")) for name in ("start", "end"))
-        limits = self._sandboxes.machines.limits
+        limits = self._sandboxes.machines.limits_of(sandbox.kept.image)
         return as_json(
             [
                 {
@@ -192,7 +194,7 @@ class Control:
                     "memTotal": limits.memory_bytes,
                     "memUsed": one.memory,
                     "memCache": 0,
-                    "diskTotal": self._sandboxes.machines.disk_bytes,
+                    "diskTotal": limits.scratch_bytes,
                     "diskUsed": one.disk,
                 }
                 for one in sandbox.samples
@@ -252,8 +254,8 @@ class Control:
         return {**view, "domain": self._domain} if self._domain else view
 
     def _details(self, sandbox: Sandbox, *, whole: bool = False) -> dict[str, object]:
-        limits = self._sandboxes.machines.limits
         kept = sandbox.kept
+        limits = self._sandboxes.machines.limits_of(kept.image)
         details: dict[str, object] = {
             "templateID": kept.template,
             "sandboxID": sandbox.sandbox_id,
@@ -264,13 +266,17 @@ class Control:
             "alias": kept.template,
             "cpuCount": max(1, round(limits.cpus)),
             "memoryMB": limits.memory_bytes >> 20,
-            "diskSizeMB": self._sandboxes.machines.disk_bytes >> 20,
+            "diskSizeMB": limits.scratch_bytes >> 20,
             "state": _state(sandbox),
             "metadata": dict(kept.metadata),
         }
         if whole:
             details["envdAccessToken"] = kept.token
-            details["allowInternetAccess"] = False
+            details["allowInternetAccess"] = kept.network
+            details["network"] = {
+                "allowPublicTraffic": kept.public_traffic and not kept.network,
+                **({"maskRequestHost": kept.mask_host} if kept.mask_host else {}),
+            }
             on_timeout = "pause" if kept.auto_pause else "kill"
             details["lifecycle"] = {"onTimeout": on_timeout, "autoResume": kept.auto_resume}
             details.update({"domain": self._domain} if self._domain else {})
@@ -310,4 +316,23 @@ def _wish(document: Mapping[str, object]) -> Wish:
         auto_pause=document.get("autoPause") is True,
         auto_resume=isinstance(resume, dict) and resume.get("enabled", resume.get("policy") == "any") is True,
         public_traffic=not (isinstance(network, dict) and network.get("allowPublicTraffic") is False),
+        network=_wants_network(document.get("allow_internet_access"), network),
+        mask_host=_mask(network),
     )
+
+
+def _wants_network(allowed: object, rules: object) -> bool:
+    """Unless it says otherwise, a sandbox has the network where its tenant may. Rules by address can't be kept here: a
+    sandbox that some addresses are denied to gets none."""
+    ruled = isinstance(rules, dict) and any(rules.get(name) for name in ("denyOut", "allowOut", "rules", "egressProxy"))
+    return allowed is not False and not ruled
+
+
+def _mask(rules: object) -> str:
+    """The Host that the sandbox's ports are told. Raises Fault 400 for what can be none."""
+    mask = rules.get("maskRequestHost") if isinstance(rules, dict) else None
+    if mask is None:
+        return ""
+    if not isinstance(mask, str) or not _HOST.fullmatch(mask.replace("${PORT}", "1")):
+        raise Fault(400, "network.maskRequestHost is a host, with or without :${PORT}")
+    return mask

@@ -47,7 +47,7 @@ def base_environment(sandbox: Sandbox) -> dict[str, str]:
         "E2B_SANDBOX": "true",
         "E2B_SANDBOX_ID": sandbox.sandbox_id,
         "E2B_TEMPLATE_ID": sandbox.kept.template,
-        **({"SANDBOX_GYM_ISOLATION": sandbox.box.isolation} if sandbox.root and sandbox.box else {}),
+        **({"SANDBOX_GYM_ISOLATION": sandbox.box.isolation} if sandbox.box else {}),
         **sandbox.kept.env,
     }
 

@@ -41,6 +41,7 @@ class Proxy:
 
     def __init__(self, sandbox: Sandbox, work: Work, port: int) -> None:
         self._sandbox, self._envd, self._port = sandbox, work.envd, port
+        self._host = sandbox.kept.mask_host.replace("${PORT}", str(port))
 
     async def answer(self, request: Request) -> Response:
         try:
@@ -51,7 +52,7 @@ class Proxy:
             return fault_of(error).response()
         except BoxLost as error:
             return fault_of(error).response()
-        exchange = _Exchange(self._envd, stream)
+        exchange = _Exchange(self._envd, stream, self._host)
         try:
             await exchange.send(request)
             head = await exchange.head()
@@ -69,8 +70,9 @@ class Proxy:
 
 
 class _Exchange:
-    def __init__(self, envd: Envd, stream: Stream) -> None:
-        self._envd, self._stream = envd, stream
+    def __init__(self, envd: Envd, stream: Stream, host: str) -> None:
+        """`host`: told instead of what the client said, unless empty."""
+        self._envd, self._stream, self._host = envd, stream, host
         self._http = h11.Connection(our_role=h11.CLIENT)
         self._ended = False
 
@@ -78,6 +80,9 @@ class _Exchange:
         headers = [
             (name, value) for name, value in request.headers.raw if name.decode("latin-1").lower() not in _HOP | _OURS
         ]
+        if self._host:
+            headers = [(name, value) for name, value in headers if name.lower() != b"host"]
+            headers.append((b"host", self._host.encode("ascii")))
         length = request.headers.get("content-length")
         if length is not None:
             headers.append((b"content-length", length.encode("latin-1")))

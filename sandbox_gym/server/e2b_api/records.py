@@ -29,6 +29,10 @@ class Kept:
     env: Mapping[str, str] = field(default_factory=dict)
     auto_pause: bool = False
     auto_resume: bool = False
+    mask_host: str = ""
+    """What ports are told as their Host, with ${PORT} for the port; empty: what the client said."""
+    network: bool = False
+    """Whether it has the machine's network."""
     timeout_s: int = 300
     """What it lives when it is resumed by itself."""
     snapshot_id: str = ""

@@ -15,7 +15,7 @@ from sandbox_gym.limits import Limits
 from sandbox_gym.server.e2b_api.accounts import Tenant
 from sandbox_gym.server.e2b_api.faults import Fault
 from sandbox_gym.server.e2b_api.jobs import Work, real
-from sandbox_gym.server.e2b_api.machines import ROOT, Machine
+from sandbox_gym.server.e2b_api.machines import ROOT, Kind, Machine
 from sandbox_gym.server.e2b_api.records import Kept
 
 MAX_SAMPLES: Final = 720
@@ -56,6 +56,11 @@ class Sandbox:
         return self.kept.image.endswith(ROOT)
 
     @property
+    def kind(self) -> Kind:
+        """What its box is made as."""
+        return Kind(self.kept.image, self.kept.network)
+
+    @property
     def running(self) -> bool:
         return self.work is not None
 
@@ -71,6 +76,8 @@ class Wish:
     auto_pause: bool = False
     auto_resume: bool = False
     public_traffic: bool = True
+    network: bool = False
+    mask_host: str = ""
 
 
 async def measure(sandbox: Sandbox, limits: Limits) -> None:

@@ -78,20 +78,30 @@ class Sandboxes:
     async def create(self, tenant: Tenant, wish: Wish) -> Sandbox:
         """Raises Fault, PoolFull, ProviderDown."""
         check_timeout(tenant, wish.timeout_s)
-        source = self.images.find(tenant, wish.template)
-        image = source.image if source else await self.machines.image(wish.template)
-        if image is None:
-            raise Fault(404, f"template {wish.template[:80]!r} not found")
+        image, snapshot_id = await self._source(tenant, wish.template)
         if image.endswith(ROOT) and not tenant.root:
             raise Fault(403, "templates that end in :root are for tenants with `root = true` in the pool's keys")
         self._count_create(tenant)
         sandbox = self._new(tenant, wish, image)
-        snapshot_id = source.snapshot_id if source else None
         with self._places.taken(tenant, self._sandboxes.values(), new=True):
             await self._open(sandbox, snapshot_id)
         self._sandboxes[sandbox.sandbox_id] = sandbox
         _log.info("sandbox_created", sandbox=sandbox.sandbox_id, tenant=tenant.name, image=image)
         return sandbox
+
+    async def _source(self, tenant: Tenant, template: str) -> tuple[str, str | None]:
+        """(image, snapshot of it) that a template's name stands for: a tenant's own snapshots before images. Raises
+        Fault 404."""
+        source = self.images.find(tenant, template)
+        if source is not None:
+            return source.image, source.snapshot_id
+        source = self.images.find(tenant, template.removesuffix(ROOT)) if template.endswith(ROOT) else None
+        if source is not None:
+            return f"{source.image}{ROOT}", source.snapshot_id
+        image = await self.machines.image(template)
+        if image is None:
+            raise Fault(404, f"template {template[:80]!r} not found")
+        return image, None
 
     def _new(self, tenant: Tenant, wish: Wish, image: str) -> Sandbox:
         now = time.time()
@@ -104,6 +114,8 @@ class Sandboxes:
             traffic_token=new_id("", 40),
             public_traffic=wish.public_traffic,
             started_at=now,
+            mask_host=wish.mask_host,
+            network=wish.network and tenant.network,
             metadata=wish.metadata,
             env=wish.env,
             auto_pause=wish.auto_pause,
@@ -114,7 +126,7 @@ class Sandboxes:
 
     async def _open(self, sandbox: Sandbox, snapshot_id: str | None) -> None:
         with anyio.fail_after(OPEN_S):
-            box, envd = await self.machines.open(sandbox.kept.image, snapshot_id)
+            box, envd = await self.machines.open(sandbox.kind, snapshot_id)
         sandbox.box, sandbox.work = box, Work(envd)
         sandbox.cpu_s = 0.0
         sandbox.opened_at = time.monotonic()
@@ -184,6 +196,7 @@ class Sandboxes:
             if sandbox.running:
                 sandbox.end_at = max(sandbox.end_at, now + timeout_s)
                 return False
+            sandbox.kept = replace(sandbox.kept, network=sandbox.kept.network and tenant.network)
             with self._places.taken(tenant, self._sandboxes.values(), new=False):
                 try:
                     await self._open(sandbox, sandbox.kept.snapshot_id)
@@ -280,7 +293,15 @@ class Sandboxes:
     async def _fork(self, tenant: Tenant, parent: Sandbox, snapshot_id: str, timeout_s: int) -> Sandbox:
         kept = parent.kept
         wish = Wish(
-            kept.template, timeout_s, kept.metadata, kept.env, kept.auto_pause, kept.auto_resume, kept.public_traffic
+            kept.template,
+            timeout_s,
+            kept.metadata,
+            kept.env,
+            kept.auto_pause,
+            kept.auto_resume,
+            kept.public_traffic,
+            kept.network,
+            kept.mask_host,
         )
         sandbox = self._new(tenant, wish, kept.image)
         self._count_create(tenant)
@@ -339,7 +360,7 @@ class Sandboxes:
 
     async def sample(self, sandbox: Sandbox) -> None:
         """Measure now. Raises BoxLost."""
-        await measure(sandbox, self.machines.limits)
+        await measure(sandbox, self.machines.limits_of(sandbox.kept.image))
 
     async def _collect(self) -> None:
         pinned = {one.kept.snapshot_id for one in self._sandboxes.values() if one.kept.snapshot_id}

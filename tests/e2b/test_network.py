@@ -1,0 +1,135 @@
+"""Who has this machine's network in sandboxes: tenants that may, and only where they want it."""
+
+from __future__ import annotations
+
+import http.client
+import http.server
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from e2b import Sandbox, SandboxException
+
+from tests.e2b.servers import KEYS, PoolServer
+
+pytestmark = pytest.mark.timeout(120)
+TENANTS = f"""
+[tenants.alice]
+keys = ["{KEYS["alice"]}"]
+network = true
+creates_per_s = 100
+
+[tenants.bob]
+keys = ["{KEYS["bob"]}"]
+root = true
+creates_per_s = 100
+"""
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PoolServer]:
+    running = PoolServer("local", tmp_path_factory.mktemp("pool"), "--network", keys=TENANTS)
+    yield running
+    running.stop()
+
+
+def reaches(sandbox: Sandbox, port: int) -> bool:
+    """Whether something of this machine, outside of the sandbox, is there."""
+    code = f'import socket; socket.create_connection(("127.0.0.1", {port}), 2)'
+    return sandbox.commands.run(f"python3 -c '{code}' 2>/dev/null && echo yes || echo no").stdout == "yes\n"
+
+
+@pytest.mark.parametrize(
+    ("tenant", "wishes", "granted"),
+    [
+        ("alice", {}, True),
+        ("alice", {"allow_internet_access": True}, True),
+        ("alice", {"allow_internet_access": False}, False),
+        ("alice", {"network": {"deny_out": ["0.0.0.0/0"]}}, False),
+        ("alice", {"network": {"allow_out": ["1.1.1.1"], "deny_out": ["0.0.0.0/0"]}}, False),
+        ("bob", {}, False),
+        ("bob", {"allow_internet_access": True}, False),
+        ("bob", {"template": "base:root", "allow_internet_access": True}, False),
+    ],
+)
+def test_the_network_is_for_tenants_that_may(
+    server: PoolServer, tenant: str, wishes: dict[str, object], granted: bool
+) -> None:
+    sandbox = Sandbox.create(timeout=60, **wishes, **server.where(tenant))  # type: ignore[arg-type]
+    try:
+        assert sandbox.get_info().allow_internet_access is granted
+        assert reaches(sandbox, server.port) is granted
+    finally:
+        sandbox.kill()
+
+
+def test_it_stays_with_a_sandbox_and_what_comes_of_it(server: PoolServer) -> None:
+    where = server.where("alice")
+    sandbox = Sandbox.create(timeout=60, **where)
+    sandbox.pause()
+    sandbox = Sandbox.connect(sandbox.sandbox_id, timeout=60, **where)
+    assert reaches(sandbox, server.port)
+    [fork] = sandbox.fork()
+    assert isinstance(fork, Sandbox)
+    assert reaches(fork, server.port)
+    closed = Sandbox.create(sandbox.create_snapshot().snapshot_id, timeout=60, allow_internet_access=False, **where)
+    assert not reaches(closed, server.port)
+    for one in (sandbox, fork, closed):
+        one.kill()
+
+
+def test_what_listens_on_the_machine_is_not_for_everybody(server: PoolServer) -> None:
+    """With the machine's network a sandbox's port 127.0.0.1:N is the machine's: only its tenant gets there."""
+    sandbox = Sandbox.create(timeout=60, **server.where("alice"))
+    listening = http.server.HTTPServer(("127.0.0.1", 0), http.server.SimpleHTTPRequestHandler)
+    threading.Thread(target=listening.serve_forever, daemon=True).start()
+
+    def get(headers: dict[str, str]) -> int:
+        connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=30)
+        host = f"{listening.server_port}-{sandbox.sandbox_id}.example"
+        connection.request("HEAD", "/", headers={"Host": host, **headers})
+        status = connection.getresponse().status
+        connection.close()
+        return status
+
+    assert get({}) == 403
+    assert get({"E2b-Traffic-Access-Token": "no"}) == 403
+    assert get({"E2b-Traffic-Access-Token": str(sandbox.traffic_access_token)}) == 200
+    listening.shutdown()
+    listening.server_close()
+    sandbox.kill()
+
+
+def test_a_pool_of_one_grants_it_only_when_told(tmp_path: Path) -> None:
+    server = PoolServer("local", tmp_path, keys="")
+    try:
+        sandbox = Sandbox.create(timeout=60, **server.where("alice"))
+        assert not reaches(sandbox, server.port)
+        sandbox.kill()
+    finally:
+        server.stop()
+
+
+def test_ports_are_told_the_host_that_was_asked_for(server: PoolServer) -> None:
+    where = server.where("bob")
+    network = {"mask_request_host": "masked.example:${PORT}"}
+    sandbox = Sandbox.create(timeout=60, network=network, **where)  # type: ignore[arg-type]
+    assert sandbox.get_info().network == {"allow_public_traffic": True, "mask_request_host": "masked.example:${PORT}"}
+    answer = (
+        "import http.server as h; n=type('H', (h.BaseHTTPRequestHandler,), {'do_GET': lambda s: (s.send_response(200), "
+    )
+    answer += (
+        "s.end_headers(), s.wfile.write(s.headers['Host'].encode()))}); h.HTTPServer(('', 8080), n).serve_forever()"
+    )
+    sandbox.commands.run(f'python3 -c "{answer}"', background=True).disconnect()
+    sandbox.commands.run(
+        "for _ in $(seq 100); do (echo > /dev/tcp/127.0.0.1/8080) 2>/dev/null && break; sleep 0.1; done"
+    )
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=30)
+    connection.request("GET", "/", headers={"Host": f"8080-{sandbox.sandbox_id}.example"})
+    assert connection.getresponse().read() == b"masked.example:8080"
+    connection.close()
+    sandbox.kill()
+    with pytest.raises(SandboxException, match="maskRequestHost"):
+        Sandbox.create(network={"mask_request_host": "a\r\nX-B: c"}, **where)
