@@ -7,6 +7,8 @@ from typing import Final
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
+from sandbox_gym.observe.feed import Feed
+
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 _PHASES: Final = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30, 100)
 
@@ -16,6 +18,7 @@ class Metrics:
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
+        self.feed = Feed()
         self.verdicts = self._counter("verdicts", "Verdicts by the failing test's status, 'passed' for none", "reason")
         self.no_verdicts = self._counter("no_verdicts", "Requests that ended without a verdict", "kind")
         self.crashes = self._counter("sandbox_crashes", "Sandboxes lost in use, by what the evidence says", "cause")
