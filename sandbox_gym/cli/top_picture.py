@@ -22,6 +22,7 @@ _SIGNS: Final = {"passed": "✓", "failed": "✗", "no_verdict": "∅"}
 _FEED: Final = {"crash": "red", "provider_down": "red", "retry": "yellow", "quarantine": "yellow"}
 _BLOCKS: Final = " ▁▂▃▄▅▆▇█"
 _WIDE: Final = 100
+_MEDIUM: Final = 74
 _ROWS: Final = 8
 _LATEST: Final = 10
 
@@ -31,14 +32,14 @@ def picture(document: Picture, width: int) -> RenderableType:
     parts = [part for part in _panels(document) if part is not None]
     body: list[RenderableType] = [_head(document)]
     if width < _WIDE:
-        return Group(*body, *parts, *_below(document))
+        return Group(*body, *parts, *_below(document, width))
     for left, right in zip(parts[::2], [*parts[1::2], Text("")], strict=False):
         row = Table.grid(expand=True, padding=(0, 1, 0, 0))
         row.add_column(ratio=1)
         row.add_column(ratio=1)
         row.add_row(left, right)
         body.append(row)
-    return Group(*body, *_below(document))
+    return Group(*body, *_below(document, width))
 
 
 def no_answer(why: str) -> RenderableType:
@@ -71,10 +72,12 @@ def _panels(document: Picture) -> Iterator[RenderableType | None]:
     yield _tenants(_map(document, "sandboxes"))
 
 
-def _below(document: Picture) -> Iterator[RenderableType]:
+def _below(document: Picture, width: int) -> Iterator[RenderableType]:
     verdicts, sandboxes = _map(document, "verdicts"), _map(document, "sandboxes")
     if verdicts:
-        yield Panel(_latest(_rows(verdicts, "latest")), title="latest verdicts", title_align="left", border_style="dim")
+        yield Panel(
+            _latest(_rows(verdicts, "latest"), width), title="latest verdicts", title_align="left", border_style="dim"
+        )
     if sandboxes:
         yield Panel(_boxes(_rows(sandboxes, "latest")), title="sandboxes", title_align="left", border_style="dim")
 
@@ -161,24 +164,27 @@ def _tenants(sandboxes: Picture) -> RenderableType | None:
     return _panel("tenants", Group(Text(f"{running} of {most} running, {paused} paused"), table))
 
 
-def _latest(rows: Sequence[Picture]) -> RenderableType:
-    table = _table("verdict", "task", "reward", "tests", "tries", "seconds", "ended", texts=2)
+def _latest(rows: Sequence[Picture], width: int) -> RenderableType:
+    """Every column where there is room; the task and what it is worth where there is not."""
+    wide = width >= _MEDIUM
+    names = (
+        ("verdict", "task", "reward", "tests", "tries", "seconds", "ended") if wide else ("verdict", "task", "reward")
+    )
+    table = _table(*names, texts=2)
     for one in rows[:_LATEST]:
-        kind = _word(one.get("kind"))
-        reward = one.get("reward")
+        kind, reward = _word(one.get("kind")), one.get("reward")
         marks = f"  ⚠ {_count(one, 'tamper')} tamper" if _number(one, "tamper") else ""
-        table.add_row(
-            Text(
-                f"{_SIGNS.get(kind, '?')} {_word(one.get('reason')).replace('_', ' ')}",
-                style=_STYLES.get(kind, "default"),
-            ),
+        reason = f"{_SIGNS.get(kind, '?')} {_word(one.get('reason')).replace('_', ' ')}"
+        cells = [
+            Text(reason, style=_STYLES.get(kind, "default")),
             Text(_word(one.get("label"), 60) + marks),
             Text("–" if reward is None else f"{_number(one, 'reward'):g}"),
             Text(f"{_count(one, 'passed')}/{_count(one, 'tests')}"),
             Text(_count(one, "attempts")),
             Text(_seconds(_number(one, "seconds"))),
             Text(_clock(_number(one, "at"))),
-        )
+        ]
+        table.add_row(*cells[: len(names)])
     return table if rows else Text("none yet", style="dim")
 
 

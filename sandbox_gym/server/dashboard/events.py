@@ -30,7 +30,7 @@ class Pictures:
     def __init__(self, make: Callable[[], Document], clock: Callable[[], float] = time.monotonic) -> None:
         self._make, self._clock = make, clock
         self._made_at = float("-inf")
-        self._raw = b""
+        self._raw = self._event = b""
         self.clients = 0
         self.made = 0
 
@@ -39,8 +39,14 @@ class Pictures:
         now = self._clock()
         if now - self._made_at >= EVERY_S:
             self._raw, self._made_at = dumps(self._make()), now
+            self._event = ServerSentEvent(self._raw.decode(), retry=RETRY_MS).encode()
             self.made += 1
         return self._raw
+
+    def event(self) -> bytes:
+        """The same as a server-sent event, for every client the same bytes."""
+        self.now()
+        return self._event
 
 
 class Stream:
@@ -62,8 +68,8 @@ class Stream:
         finally:
             self._pictures.clients -= 1
 
-    async def _events(self, stopping: anyio.Event) -> AsyncIterator[ServerSentEvent]:
+    async def _events(self, stopping: anyio.Event) -> AsyncIterator[bytes]:
         while not stopping.is_set():
-            yield ServerSentEvent(self._pictures.now().decode(), retry=RETRY_MS)
+            yield self._pictures.event()
             with anyio.move_on_after(EVERY_S):
                 await stopping.wait()

@@ -89,9 +89,11 @@ class Tally:
     def mix(self) -> Sequence[Share]:
         """Every reason that ever came: passed first, then by how often."""
         recent: Counter[_Reason] = Counter()
+        since = self._clock() - WINDOW_S
         for second, counts in self._seconds:
-            if second > self._clock() - WINDOW_S:
-                recent.update(counts)
+            if second > since:
+                for key, count in counts.items():
+                    recent[key] += count
         ordered = sorted(self._totals.items(), key=lambda one: (one[0][0] is not Kind.PASSED, -one[1], one[0]))
         return [Share(kind, reason, total, recent[kind, reason]) for (kind, reason), total in ordered]
 
@@ -109,8 +111,9 @@ class Tally:
     def phases(self) -> Sequence[Phase]:
         """Of the window's latest verifies, MAX_SAMPLES at most; phases in the order they happen."""
         seconds: dict[str, list[float]] = {}
+        since = self._clock() - WINDOW_S
         for at, timings in self._samples:
-            if at > self._clock() - WINDOW_S:
+            if at > since:
                 for name, spent in timings.items():
                     seconds.setdefault(name, []).append(spent)
         known = [name for name in _ORDER if name in seconds] + sorted(set(seconds) - set(_ORDER))
