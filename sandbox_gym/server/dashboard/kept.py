@@ -148,12 +148,12 @@ def _prompt(body: Mapping[str, object]) -> str:
 
 def weight(entry: Entry) -> int:
     """About how many bytes the entry keeps alive."""
-    source = entry.source
-    texts = 3 * len(source.answer) + sum(map(len, source.reasoning))  # the reply holds it again, and the code in it
+    source, reply = entry.source, entry.reply or {}
+    texts = len(source.answer) + sum(map(len, source.reasoning))
     tests = sum(len(each.verdict.tests) for each in entry.judgements)
-    row = weight_of(source.row)
-    patch = entry.reply.get("test_output") if entry.reply is not None else None
-    return entry.output_bytes + texts + _TEST_BYTES * (tests + 1) + row + (len(patch) if isinstance(patch, str) else 0)
+    # the verdict's part of the reply is the tests again, and walking through it would double what this costs
+    held = (value for name, value in reply.items() if name != "verdict")
+    return entry.output_bytes + texts + _TEST_BYTES * (tests + 1) + weight_of(source.row) + sum(map(weight_of, held))
 
 
 def weight_of(value: object) -> int:

@@ -76,9 +76,10 @@ class Verdicts:
     async def _find(self, request_id: str) -> tuple[Stored, str] | None:
         """Memory first, unless it holds the summary only and the journal may hold all."""
         kept = self._recent.find(request_id)
-        if kept is not None and (kept.judgements is not None or self.journal is None):
-            return kept.stored(), "memory"
-        stored = await self.journal.stored(request_id) if self.journal is not None else None
-        if stored is not None:
-            return stored, "journal"
-        return None if kept is None else (kept.stored(), "memory")
+        whole = kept is not None and (kept.judgements is not None or self.journal is None)
+        if self.journal is not None and not whole:
+            stored = await self.journal.stored(request_id)
+            if stored is not None:
+                return stored, "journal"
+        # digests of a long row take their time
+        return None if kept is None else (await anyio.to_thread.run_sync(kept.stored), "memory")
