@@ -12,6 +12,7 @@ from collections import OrderedDict
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass, field
+from heapq import nlargest
 from itertools import islice
 from pathlib import Path
 from typing import Final
@@ -130,7 +131,7 @@ class Sessions:
         """Those used last, the latest first."""
         return [
             SessionGlance(one.session_id, one.created_at, one.last_used, one.box is not None, one.calls)
-            for one in islice(reversed(self._sessions.values()), most)
+            for one in nlargest(most, islice(reversed(self._sessions.values()), 1000), key=lambda one: one.last_used)
         ]
 
     def __contains__(self, session_id: str) -> bool:

@@ -111,10 +111,9 @@ async def test_who_waits_is_told_by_tenant() -> None:
         async with admission.admitted(tenant):
             pass
 
-    async with anyio.create_task_group() as tasks:
-        async with admission.admitted("holder"):
-            for tenant in ("a", "b", "a"):
-                tasks.start_soon(one, tenant)
-            await anyio.wait_all_tasks_blocked()
-            assert admission.by_tenant() == {"a": 2, "b": 1}
+    async with anyio.create_task_group() as tasks, admission.admitted("holder"):
+        for tenant in ("a", "b", "a"):
+            tasks.start_soon(one, tenant)
+        await anyio.wait_all_tasks_blocked()
+        assert admission.by_tenant() == {"a": 2, "b": 1}
     assert admission.by_tenant() == {}

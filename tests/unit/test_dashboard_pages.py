@@ -102,6 +102,14 @@ def test_tests_that_share_a_run_lead_to_none() -> None:
     assert [run["place"] for run in shown["runs"]["rows"]] == ["0"]
 
 
+def test_tests_that_early_stop_cut_off_leave_the_others_their_runs() -> None:
+    results = (Result(0, Ended.PASSED), Result(1, Ended.WRONG_ANSWER), Result(2, Ended.SKIPPED))
+    cut = StoredJudgement("", State((OK, BAD), "namespace", "local"), Verdict(0.0, results))
+    shown = page(stored(cut))
+    assert [test["judgement"] for test in shown["tests"]["rows"]] == [0, 0, 0]
+    assert shown["runs"]["total"] == 0
+
+
 def test_a_run_that_early_stop_left_out_has_input_and_no_output() -> None:
     row = {"unit_tests": {"inputs": ["1", "2"], "outputs": ["2", "4"]}}
     run: Any = run_page(stored(judged(OK, None, tests=2), row=row), 0, "1")

@@ -14,6 +14,7 @@ from sandbox_gym.contract import (
     Outcome,
     StepOutcome,
     TestResult,
+    TestStatus,
     Verdict,
 )
 from sandbox_gym.journal import Stored
@@ -133,9 +134,12 @@ def _test(test: TestResult, judgement: int | None) -> Document:
 
 
 def _joined(stored: Stored) -> bool:
-    """Whether each test has a run of its own."""
+    """Whether each test has a run of its own; those that early stop left out have none at the end."""
     last = stored.judgements[-1] if stored.judgements else None
-    return last is not None and last.state is not None and len(last.state.outcomes) == len(last.verdict.tests)
+    if last is None or last.state is None:
+        return False
+    runs, tests = len(last.state.outcomes), last.verdict.tests
+    return runs <= len(tests) and all(test.status is TestStatus.SKIPPED for test in tests[runs:])
 
 
 def _runs(stored: Stored, start: int) -> Document:
