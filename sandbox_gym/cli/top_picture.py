@@ -98,7 +98,8 @@ def _pool(pool: Picture, queue: Picture) -> RenderableType | None:
         bar.append("■ " if slots <= 20 else "■", style=style)
     lines = [bar, Text(f"busy {busy}  warm {warm}  slots {slots}  given out at most {_count(pool, 'limit')}")]
     names = ("alive", "started", "reused", "discarded", "start_failures", "crashes")
-    lines.append(Text("  ".join(f"{name.replace('_', ' ')} {_count(pool, name)}" for name in names), style="dim"))
+    words = (f"{name.replace('start_failures', 'failed')} {_count(pool, name)}" for name in names)
+    lines.append(Text("  ".join(words), style="dim"))
     waiting = "  ".join(
         f"{_word(one.get('tenant')) or '(none)'} {_count(one, 'waiting')}" for one in _rows(queue, "tenants")
     )

@@ -30,6 +30,7 @@ from sandbox_gym.server.dashboard.pages import PAGE
 from sandbox_gym.server.dashboard.recent import Recent
 from sandbox_gym.server.dashboard.verdicts import MAX_FOUND, Verdicts
 from sandbox_gym.server.dashboard.wiring import door_of
+from sandbox_gym.server.servers import SERVERS
 from tests.load.servers import ServerProcess
 from tests.server.fakes import EchoResources, exits_as_told, fake_engine, verify_body
 
@@ -631,3 +632,31 @@ def test_a_server_stops_while_somebody_looks_on(tmp_path: Path) -> None:
         assert "timeout graceful shutdown exceeded" not in server.log()
         assert "Traceback" not in server.log(), server.log()
         assert "without completing" not in server.log()
+
+
+# -- every server
+
+
+@pytest.mark.parametrize("kind", sorted(SERVERS))
+def test_every_server_has_one(kind: str) -> None:
+    settings = Settings.model_validate({})
+    app = build_app(SERVERS[kind](settings, kind), lambda: fake_engine(FakeProvider(doubled)), settings)
+    with TestClient(app) as client:
+        assert client.get("/dashboard").status_code == 200
+        assert get(client, "live")["server"]["kind"] == kind
+
+
+@pytest.mark.parametrize(("answer", "kind"), [(r"\boxed{4}", "passed"), (r"\boxed{5}", "failed")])
+def test_an_answer_that_rules_decide_has_a_page_without_runs(answer: str, kind: str) -> None:
+    settings = Settings.model_validate({})
+    app = build_app(SERVERS["math"](settings, "math"), lambda: fake_engine(FakeProvider(doubled)), settings)
+    body = verify_body(answer, question="2 + 2?", expected_answer="4", uuid="m1")
+    with TestClient(app) as client:
+        assert client.post("/verify", json=body).status_code == 200
+        (one,) = get(client, "live")["verdicts"]["latest"]
+        assert one["kind"] == kind
+        page = get(client, f"verdicts/{one['id']}")
+        assert page["missing"] == ["Nothing had to be run for this verdict."]
+        assert json.loads(page["task"]["text"])["expected_answer"] == "4"
+        assert page["facts"]["decided_by"]
+        assert rejudge(client, one["id"]).json()["agreement"] == "agrees"
