@@ -7,7 +7,7 @@ SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 export DOCKER := $(shell [ -x /usr/bin/docker ] && echo /usr/bin/docker || echo docker)
 APT := $(SUDO) env DEBIAN_FRONTEND=noninteractive apt-get
 
-.PHONY: help venv demo tools test-deps lint test test-all test-agents test-gym test-cluster test-swe images smoke bench bench-cluster clean
+.PHONY: help venv demo tools test-deps lint test test-all test-browser test-agents test-gym test-cluster test-swe images smoke bench bench-cluster clean
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 14
@@ -29,7 +29,7 @@ demo: venv ## verify the example rows in local sandboxes
 	@echo "  $(BIN)/sandbox-gym doctor                # what else works on this machine"
 
 tools: # what boxes and images are made with
-	@missing=; for t in bwrap:bubblewrap dockerd:docker.io mmdebstrap:mmdebstrap docker-compose:docker-compose npm:npm zsh:zsh fish:fish; do \
+	@missing=; for t in bwrap:bubblewrap dockerd:docker.io mmdebstrap:mmdebstrap docker-compose:docker-compose npm:npm zsh:zsh fish:fish chromium:chromium; do \
 	  command -v $${t%%:*} >/dev/null || missing="$$missing $${t##*:}"; done; \
 	ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || missing="$$missing postgresql"; \
 	for package in $$(grep -hv '^#' images/*/packages.txt); do \
@@ -58,6 +58,12 @@ test: test-deps lint ## install what tests need, then run everything
 
 test-all: test-deps lint ## the same, long suites on every provider
 	tests/with-docker.sh bash -c "images/build.sh server && images/compose-smoke.sh && tests/with-postgres.sh $(BIN)/python -m pytest --extended"
+
+test-browser: venv ## the dashboard in a real Chromium, with axe from npm
+	@missing=; for t in bwrap:bubblewrap npm:npm chromium:chromium; do \
+	  command -v $${t%%:*} >/dev/null || missing="$$missing $${t##*:}"; done; \
+	if [ -n "$$missing" ]; then $(APT) update -q && $(APT) install -qy --no-install-recommends $$missing fonts-dejavu-core; fi
+	$(BIN)/python -m pytest -m browser tests/browser
 
 test-agents: test-deps ## mini-swe-agent and inspect_ai on our sandboxes, against their packages
 	$(BIN)/pip install -q --disable-pip-version-check -e '.[dev,agents]'

@@ -142,6 +142,13 @@ class Settings(BaseSettings):
     allow_unauthenticated: bool = False
     """Permit a bind beyond loopback without a token, by name."""
 
+    dashboard: bool = True
+    """Serve /dashboard, for operators: it shows answers, hidden tests and expected outputs."""
+    dashboard_token: str = Field("", repr=False)
+    """What the dashboard asks for, where it is to be another secret than `token`."""
+    dashboard_memory_mb: float = Field(32, ge=0)
+    """Memory for the latest verdicts, whole, so that the dashboard can show them and judge them again."""
+
     no_verdict: Literal["error", "row"] = "error"
     """How a verify without a verdict is answered: 503, or 200 with a masked row that ng_collect_rollouts of NeMo Gym
     0.4.0 sets aside for a later try (a 503 ends its whole run). A trainer that knows no masks must not get rows."""

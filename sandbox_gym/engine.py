@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
@@ -114,6 +114,12 @@ class Engine:
         """Counters since the start: the pool's, and verdicts and crashes."""
         return {**self._pool.stats_dict(), "verdicts": self._verdicts, "crashes": self._crashes}
 
+    def queues(self) -> dict[str, int]:
+        """Requests that wait, by tenant."""
+        waiting = Counter(self._pool.admission.by_tenant())
+        waiting.update(self._services.by_tenant() if self._services is not None else {})
+        return dict(waiting)
+
     def prefetch(self, image: str, count: int) -> None:
         """A hint that `count` verifies on `image` come next."""
         self._pool.prefetch(image, count)
@@ -184,8 +190,9 @@ class Engine:
             left = deadline - time.monotonic()
             if left <= 0:
                 break
-            self.metrics.retries.inc(attempt > 1)
             if failure is not None:
+                self.metrics.retries.inc()
+                self.metrics.feed.note("retry", why=str(failure), attempt=attempt)
                 traces.event("retry", {"attempt": attempt, "after": failure.failure_kind})
             try:
                 with anyio.fail_after(left), traces.span("attempt", {"attempt": attempt}):
@@ -202,6 +209,7 @@ class Engine:
                     return self._convicted(plan, self._convict(plan, kills)), attempt
             except ProviderDown as error:
                 failure = error
+                self.metrics.feed.note("provider_down", cause=error.failure_kind, why=str(error), attempt=attempt)
                 _log.warning("attempt_failed", attempt=attempt, kind=error.failure_kind, why=str(error))
                 await anyio.sleep(min(0.2 * attempt, max(0.0, deadline - time.monotonic())))
         if failure is not None and time.monotonic() < deadline:
@@ -214,6 +222,8 @@ class Engine:
         self._crashes += 1
         self.metrics.crashes.labels(cause).inc()
         traces.event("box_lost", {"attempt": attempt, "cause": cause, "oom_kills": evidence.oom_kills})
+        told = f"{error}; {evidence.detail}" if evidence.detail else str(error)
+        self.metrics.feed.note("crash", cause=cause, why=told, attempt=attempt)
         _log.warning("box_lost", attempt=attempt, cause=cause, evidence=evidence.detail, why=str(error))
 
     def _convict(self, plan: Plan, kills: Sequence[LossEvidence]) -> Outcome:
@@ -224,6 +234,7 @@ class Engine:
         self._quarantine[digest] = outcome
         while len(self._quarantine) > MAX_QUARANTINE:
             self._quarantine.popitem(last=False)
+        self.metrics.feed.note("quarantine", cause="program_memory", why=detail)
         _log.warning("plan_quarantined", plan=digest.hex()[:16], why=detail)
         return outcome
 

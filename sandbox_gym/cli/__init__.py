@@ -26,6 +26,7 @@ from sandbox_gym.cli.screen import log_to_stderr, say, visible
 from sandbox_gym.cli.serve import serve as _serve
 from sandbox_gym.cli.swe import images as _images
 from sandbox_gym.cli.swe import swe as _swe
+from sandbox_gym.cli.top import top as _top
 from sandbox_gym.cli.verdicts import verdicts as _verdicts
 from sandbox_gym.cli.verify import verify as _verify
 from sandbox_gym.errors import SandboxGymError, Unavailable
@@ -38,6 +39,7 @@ _app = typer.Typer(name="sandbox-gym", no_args_is_help=True, pretty_exceptions_e
 _app.command()(_verify)
 _app.command()(_doctor)
 _app.command()(_serve)
+_app.command()(_top)
 _app.add_typer(_pool)
 _app.add_typer(_cluster)
 _app.add_typer(_swe)

@@ -20,7 +20,7 @@ from sandbox_gym.config import Settings
 from sandbox_gym.errors import JournalDown
 from sandbox_gym.journal.backlog import Backlog, Item
 from sandbox_gym.journal.codec import CodecError
-from sandbox_gym.journal.entry import Entry, Replay
+from sandbox_gym.journal.entry import Entry, Filter, Replay, Stored
 from sandbox_gym.journal.rows import prepare
 from sandbox_gym.journal.schema import cause, open_database
 from sandbox_gym.journal.store import Store
@@ -89,6 +89,21 @@ class Journal:
             raise JournalDown(f"no answer from the journal within {WAIT_S:g} s") from None
         except (SQLAlchemyError, CodecError) as error:
             raise JournalDown(f"journal: {_why(error)}") from None
+
+    async def stored(self, request_id: str) -> Stored | None:
+        """All that is on record of one verify, by its whole id. Raises JournalDown."""
+        try:
+            with anyio.fail_after(WAIT_S):
+                return await self._in_thread(partial(self._stored, request_id), self._readers)
+        except TimeoutError:
+            raise JournalDown(f"no answer from the journal within {WAIT_S:g} s") from None
+        except (SQLAlchemyError, CodecError) as error:
+            raise JournalDown(f"journal: {_why(error)}") from None
+
+    def _stored(self, request_id: str) -> Stored | None:
+        number = next(self._store.ids(Filter(request_id=request_id)), None)
+        found = None if number is None else self._store.get(number)
+        return found if found is not None and found.summary.request_id == request_id else None
 
     @staticmethod
     async def _in_thread(call: Callable[[], T], limiter: anyio.CapacityLimiter) -> T:

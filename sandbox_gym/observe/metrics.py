@@ -13,6 +13,7 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from sandbox_gym.errors import Unavailable
+from sandbox_gym.observe.feed import Feed
 from sandbox_gym.observe.verdicts import REASONS
 
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
@@ -39,6 +40,7 @@ class Metrics:
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
+        self.feed = Feed()
         self.verdicts = self._counter("verdicts", "Verdicts by the failing test's status, 'passed' for none", "reason")
         self.no_verdicts = self._counter("no_verdicts", "Requests that ended without a verdict", "kind")
         self.crashes = self._counter("sandbox_crashes", "Sandboxes lost in use, by what the evidence says", "cause")

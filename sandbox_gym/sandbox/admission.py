@@ -70,6 +70,10 @@ class Admission:
             self._service_s += 0.1 * (time.monotonic() - started - self._service_s)
             self._dispatch()
 
+    def by_tenant(self) -> dict[str, int]:
+        """How many wait, of each tenant that has any waiting."""
+        return {tenant: len(queue) for tenant, queue in self._queues.items()}
+
     def set_limit(self, limit: int) -> None:
         """Give out at most `limit` slots from now on; what is held is not taken away."""
         self.limit = max(1, min(limit, self.slots))

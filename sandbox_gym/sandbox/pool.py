@@ -107,6 +107,8 @@ class Pool:
             "leased": self.admission.held,
             "limit": self.admission.limit,
             "warm": self.warm_boxes,
+            "alive": self._alive,
+            "slots": self.boxes,
         }
 
     @property

@@ -109,6 +109,10 @@ class Services:
         waiting = {"waiting": self._admission.waiting, "at_work": self._admission.held, "live": len(self._live)}
         return {"asked": self.asked, "started": self.started, "lost": self.lost, **waiting}
 
+    def by_tenant(self) -> dict[str, int]:
+        """How many requests wait, of each tenant that has any waiting."""
+        return self._admission.by_tenant()
+
     @property
     def isolations(self) -> dict[str, str]:
         """What holds each service that lives now."""

@@ -12,6 +12,8 @@ from collections import OrderedDict
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass, field
+from heapq import nlargest
+from itertools import islice
 from pathlib import Path
 from typing import Final
 
@@ -64,6 +66,17 @@ class _Session:
     closed: bool = False
     calls: int = 0
     lock: anyio.Lock = field(default_factory=anyio.Lock)
+
+
+@dataclass(frozen=True, slots=True)
+class SessionGlance:
+    """One session as an overview shows it. Times as the session's records have them."""
+
+    session_id: str
+    created_at: float
+    last_used: float
+    live: bool
+    calls: int
 
 
 def _written(session: _Session) -> SessionRecord:
@@ -125,6 +138,13 @@ class Sessions:
     def hibernated(self) -> int:
         """Sessions that are held, but in no sandbox."""
         return len(self._sessions) - self._live
+
+    def glance(self, most: int) -> list[SessionGlance]:
+        """Those used last, the latest first."""
+        return [
+            SessionGlance(one.session_id, one.created_at, one.last_used, one.box is not None, one.calls)
+            for one in nlargest(most, islice(reversed(self._sessions.values()), 1000), key=lambda one: one.last_used)
+        ]
 
     def __contains__(self, session_id: str) -> bool:
         return session_id in self._sessions

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hmac
-import ipaddress
 import uuid
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
@@ -20,6 +19,8 @@ from sandbox_gym.config import Settings
 from sandbox_gym.errors import ConfigurationError
 from sandbox_gym.journal.journal import open_journal
 from sandbox_gym.observe.traces import RootTracer
+from sandbox_gym.server.dashboard.app import BeforeAll
+from sandbox_gym.server.dashboard.wiring import is_loopback, server_dashboard
 from sandbox_gym.server.dataset import Dataset
 from sandbox_gym.server.exchange import reply
 from sandbox_gym.server.gym import SESSION_ID_KEY, GymHost
@@ -57,6 +58,7 @@ def build_app(
     check_bind(settings)
     host = GymHost(resources, dataset, rows_without_verdict=settings.no_verdict == "row")
     key = session_key(resources)
+    shown = server_dashboard(resources.name, resources.kind, settings)
     tools_over_mcp = _tools_over_mcp(resources, host, key) if settings.expose_tools_over_mcp else None
 
     @asynccontextmanager
@@ -64,12 +66,19 @@ def build_app(
         recording = nullcontext() if journal_url is None else open_journal(journal_url, settings)
         serving_mcp = nullcontext() if tools_over_mcp is None else tools_over_mcp.running()
         async with recording as journal, engine_factory() as engine, anyio.create_task_group() as group, serving_mcp:
-            host.keep_records(Ledger(resources, journal, settings), Once[Answered](group))
+            recent = None
+            if shown is not None:
+                _, picture, verdicts = shown
+                picture.attach(engine)
+                verdicts.journal, recent = journal, picture.recent
+            host.keep_records(Ledger(resources, journal, settings, recent), Once[Answered](group))
             host.attach(engine)
             try:
                 yield
             finally:
                 host.attach(None)
+                if shown is not None:
+                    picture.attach(None)
                 group.cancel_scope.cancel()
 
     app = FastAPI(title=f"sandbox_gym {resources.name}", lifespan=lifespan, docs_url=None, redoc_url=None)
@@ -83,6 +92,8 @@ def build_app(
     app.add_middleware(SessionMiddleware, secret_key=key, session_cookie=key, max_age=COOKIE_LIFETIME_S)
     if settings.token:
         app.add_middleware(_Token, token=settings.token)
+    if shown is not None:
+        app.add_middleware(BeforeAll, dashboard=shown[0])
     return app
 
 
@@ -103,22 +114,13 @@ def _tools_over_mcp(resources: ResourcesServer, host: GymHost, key: str) -> Tool
 
 def check_bind(settings: Settings) -> None:
     """Raises ConfigurationError: a bind beyond loopback with neither a token nor the flag that permits it."""
-    if settings.token or settings.allow_unauthenticated or _is_loopback(settings.host):
+    if settings.token or settings.allow_unauthenticated or is_loopback(settings.host):
         return
     raise ConfigurationError(
         f"host {settings.host!r} is reachable from other machines and no token is set: set SANDBOX_GYM_TOKEN"
         " (or --token), bind to 127.0.0.1, or allow it by name with SANDBOX_GYM_ALLOW_UNAUTHENTICATED=true"
         " (--allow-unauthenticated)"
     )
-
-
-def _is_loopback(host: str) -> bool:
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        return False
 
 
 class _SessionId:

@@ -23,6 +23,7 @@ from sandbox_gym.errors import JournalDown, PoolFull, RequestError, Unavailable
 from sandbox_gym.journal import Entry, Judgement, Key, Replay, Source
 from sandbox_gym.journal.journal import Journal
 from sandbox_gym.observe.metrics import Metrics
+from sandbox_gym.server.dashboard.recent import Recent
 from sandbox_gym.server.once import KEY_HEADER, Once, other_body
 from sandbox_gym.server.resources import HeldSessions, JudgingEngine, ResourcesServer, no_verdict
 from sandbox_gym.server.wire import Document, VerifyFields, VerifyRequest
@@ -79,8 +80,12 @@ class Witness:
 class Ledger:
     """One resources server's verifies. Without a journal none is on record, and a key holds while its run lasts."""
 
-    def __init__(self, resources: ResourcesServer, journal: Journal | None, settings: Settings) -> None:
+    def __init__(
+        self, resources: ResourcesServer, journal: Journal | None, settings: Settings, recent: Recent | None = None
+    ) -> None:
+        """`recent`: where the dashboard looks."""
         self._resources = resources
+        self._recent = recent
         self._journal = journal
         self._settings = settings.judging()
         self._idempotency: Literal["header", "body", "off"] = settings.idempotency
@@ -152,12 +157,22 @@ class Ledger:
         witness, started = Witness(engine), time.time()
         try:
             fields = await self._resources.verify(witness, request, caller)
-        except PoolFull:  # refused at the door: nothing was begun
+        except PoolFull as error:  # refused at the door: nothing was begun
+            if self._recent is not None:
+                self._recent.tally.refused(error.failure_kind)
             raise
         except Unavailable as error:
-            await self._note(self._entry(witness, request, started, no_verdict(self._resources.name, error), None))
+            none = self._entry(witness, request, started, no_verdict(self._resources.name, error), None)
+            self._show(none, request, caller)
+            await self._note(none)
             raise
-        return fields, self._entry(witness, request, started, fields, key)
+        entry = self._entry(witness, request, started, fields, key)
+        self._show(entry, request, caller)
+        return fields, entry
+
+    def _show(self, entry: Entry, request: VerifyRequest, caller: Caller) -> None:
+        if self._recent is not None:
+            self._recent.add(entry, request.body, caller.tenant)
 
     async def _note(self, entry: Entry) -> None:
         """A no-verdict, on record if it can be: its cause is worth more than the journal's."""

@@ -102,3 +102,18 @@ def test_pressure_is_read_from_psi_or_else_from_the_load() -> None:
     assert cpu_pressure("", 2.0, 2) == 0.0
     assert cpu_pressure("", 4.0, 2) == 0.5
     assert cpu_pressure("", 400.0, 2) == 1.0
+
+
+async def test_who_waits_is_told_by_tenant() -> None:
+    admission = Admission(1, 100)
+
+    async def one(tenant: str) -> None:
+        async with admission.admitted(tenant):
+            pass
+
+    async with anyio.create_task_group() as tasks, admission.admitted("holder"):
+        for tenant in ("a", "b", "a"):
+            tasks.start_soon(one, tenant)
+        await anyio.wait_all_tasks_blocked()
+        assert admission.by_tenant() == {"a": 2, "b": 1}
+    assert admission.by_tenant() == {}

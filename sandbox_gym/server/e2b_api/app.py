@@ -10,9 +10,10 @@ import anyio
 import anyio.abc
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.types import Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from sandbox_gym.errors import SandboxGymError
+from sandbox_gym.server.dashboard.app import is_dashboards
 from sandbox_gym.server.e2b_api.access import (
     ENVD_PORT,
     INTERPRETER_PORT,
@@ -36,6 +37,7 @@ from sandbox_gym.server.e2b_api.sandbox import Sandbox
 from sandbox_gym.server.e2b_api.sandboxes import Sandboxes
 
 Open = Callable[[anyio.abc.TaskGroup], AbstractAsyncContextManager[Sandboxes]]
+Shown = Callable[[Sandboxes], ASGIApp]
 HEALTH_S: Final = 5.0
 
 
@@ -49,8 +51,8 @@ def _leaves(group: BaseExceptionGroup[BaseException]) -> list[BaseException]:
 class PoolApp:
     """One port for all: the control plane, envd of every sandbox, the code interpreter, and what listens in boxes."""
 
-    def __init__(self, open_sandboxes: Open, domain: str = "") -> None:
-        self._open, self._domain = open_sandboxes, domain
+    def __init__(self, open_sandboxes: Open, domain: str = "", dashboard: Shown | None = None) -> None:
+        self._open, self._domain, self._dashboard = open_sandboxes, domain, dashboard
         self._sandboxes: Sandboxes | None = None
         self._control: Control | None = None
 
@@ -91,13 +93,15 @@ class PoolApp:
                     self._sandboxes = self._control = None
             tasks.cancel_scope.cancel()
 
-    async def _answer(self, request: Request) -> Response:
+    async def _answer(self, request: Request) -> ASGIApp:
         if self._sandboxes is None or self._control is None:
             return Fault(503, "the server is stopping", retry_after_s=5).response()
         try:
             target = target_of(request) or signed_for(request, self._sandboxes)
         except Fault as fault:
             return fault.response()
+        if target is None and self._dashboard is not None and is_dashboards(request.url.path):
+            return self._dashboard(self._sandboxes)
         if target is not None:
             return await self._to_sandbox(self._sandboxes, request, target)
         if request.url.path == "/health":

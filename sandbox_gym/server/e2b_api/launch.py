@@ -10,6 +10,7 @@ from typing import Final
 
 import anyio.abc
 import uvicorn
+from starlette.types import ASGIApp
 
 from sandbox_gym.config import Settings
 from sandbox_gym.errors import ConfigurationError
@@ -18,9 +19,11 @@ from sandbox_gym.sandbox.owner import held_lease
 from sandbox_gym.sandbox.reaper import Reaper, reaping
 from sandbox_gym.sandbox.registry import make_provider, reaping_sources
 from sandbox_gym.server.app import check_bind
+from sandbox_gym.server.dashboard.wiring import pool_dashboard
 from sandbox_gym.server.e2b_api.accounts import Accounts, load_accounts
 from sandbox_gym.server.e2b_api.app import PoolApp
 from sandbox_gym.server.e2b_api.machines import Machines
+from sandbox_gym.server.e2b_api.picture import PoolPicture
 from sandbox_gym.server.e2b_api.sandboxes import Sandboxes, holding
 from sandbox_gym.server.traced import TracedExchanges
 
@@ -45,8 +48,16 @@ def serve_pool(settings: Settings, *, keys: Path | None, domain: str) -> None:
     logging.getLogger("uvicorn.error").addFilter(
         lambda record: record.getMessage() != _CUT
     )  # streams are cut on purpose
+    picture = PoolPicture(settings.provider)
+    dashboard = pool_dashboard(settings, picture.document, keys_only=not accounts.open and not settings.token)
+
+    def shown(sandboxes: Sandboxes) -> ASGIApp:
+        assert dashboard is not None
+        picture.sandboxes = sandboxes
+        return dashboard
+
     tracing = open_tracing(settings.traces, "sandbox-gym-pool")
-    app = PoolApp(open_sandboxes, domain)
+    app = PoolApp(open_sandboxes, domain, shown if dashboard is not None else None)
     uvicorn.run(
         app if tracing is None else TracedExchanges(app, tracing),
         host=settings.host,

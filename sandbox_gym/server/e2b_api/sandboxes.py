@@ -45,6 +45,7 @@ class Sandboxes:
     ) -> None:
         """`most`: boxes at once on this machine."""
         self.machines, self.accounts, self.tasks = machines, accounts, tasks
+        self.most = most
         self._records = Records(folder)
         self._sandboxes: dict[str, Sandbox] = {}
         self.images = Images(self._records)
@@ -69,6 +70,10 @@ class Sandboxes:
 
     def all_of(self, tenant: Tenant) -> list[Sandbox]:
         return [one for one in self._sandboxes.values() if one.kept.tenant == tenant.name]
+
+    def everyone(self) -> list[Sandbox]:
+        """Running and paused, of all tenants, the oldest first."""
+        return list(self._sandboxes.values())
 
     def running(self) -> list[Sandbox]:
         return [one for one in self._sandboxes.values() if one.running]

@@ -1,0 +1,1 @@
+"""The dashboard: a live picture of one server and a page per verdict, for its operator."""

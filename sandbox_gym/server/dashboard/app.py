@@ -1,0 +1,235 @@
+"""The dashboard's routes: static files, a form for the token, the live picture, verdicts. An ASGI application of its
+own, asked before anything else of the server is, so that no cookie and no session of the server's clients meets it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable
+from importlib.resources import files
+from typing import Final
+from urllib.parse import parse_qs
+
+from starlette.datastructures import MutableHeaders
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import Mount, Route, Router
+from starlette.staticfiles import StaticFiles
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from sandbox_gym.server.dashboard.door import PREFIX, Door
+from sandbox_gym.server.dashboard.events import MAX_CLIENTS, Pictures, Stream
+from sandbox_gym.server.dashboard.recent import OUTCOMES
+from sandbox_gym.server.dashboard.verdicts import Verdicts
+from sandbox_gym.server.exchange import error_reply, reply
+from sandbox_gym.server.wire import Document
+
+_FILES: Final = files("sandbox_gym.server.dashboard") / "static"
+_MAX_FORM: Final = 8192
+_MAX_START: Final = 10_000_000
+_ID: Final = re.compile(r"[0-9a-f]{32}")
+_WRONG: Final = '<p class="error" role="alert" id="wrong">That is not the token.</p>'
+_LEAVE: Final = f'<form class="logout" method="post" action="{PREFIX}/logout"><button>Log out</button></form>'
+_HEADERS: Final = {
+    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
+    "connect-src 'self'; manifest-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; "
+    "require-trusted-types-for 'script'; trusted-types 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
+}
+
+Handler = Callable[[Request], Awaitable[Response | ASGIApp]]
+
+
+def is_dashboards(path: str) -> bool:
+    """Whether a request's path is one of ours."""
+    return path == PREFIX or path.startswith(PREFIX + "/")
+
+
+class Dashboard:
+    """`verdicts` is None where a server gives none."""
+
+    def __init__(self, door: Door, picture: Callable[[], Document], verdicts: Verdicts | None = None) -> None:
+        self._door, self.verdicts = door, verdicts
+        self.pictures = Pictures(picture)
+        get = [
+            ("", self._page("index.html")),
+            ("/login", self._login),
+            ("/verdicts/{id}", self._page("verdict.html")),
+            ("/api/live", self._inside(self._live)),
+            ("/api/events", self._inside(self._events)),
+            ("/api/verdicts", self._inside(self._found)),
+            ("/api/verdicts/{id}", self._inside(self._verdict)),
+            ("/api/verdicts/{id}/runs/{judgement:int}/{place}", self._inside(self._run)),
+        ]
+        post = [
+            ("/login", self._log_in),
+            ("/logout", self._log_out),
+            ("/api/verdicts/{id}/rejudge", self._inside(self._rejudge)),
+        ]
+        self._router = Router(
+            [
+                *(Route(PREFIX + path, _endpoint(handler), methods=["GET"]) for path, handler in get),
+                *(Route(PREFIX + path, _endpoint(handler), methods=["POST"]) for path, handler in post),
+                Mount(PREFIX + "/static", StaticFiles(directory=str(_FILES))),
+            ],
+            redirect_slashes=False,
+        )
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async def answer(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, value in _HEADERS.items():
+                    headers[name] = value
+                if "/static/" not in scope["path"]:
+                    headers["Cache-Control"] = "no-store"
+            await send(message)
+
+        # with an application in its scope a router raises what it does not know, instead of answering 404
+        own = {name: value for name, value in scope.items() if name not in ("app", "router")}
+        try:
+            await self._router(own, receive, answer)
+        except HTTPException as error:  # a static file that there is none of, or a way that it is not asked for
+            await reply({"detail": error.detail}, error.status_code, error.headers)(own, receive, answer)
+
+    # -- pages
+
+    def _page(self, name: str) -> Handler:
+        async def page(request: Request) -> Response:
+            why = self._door.refusal(request)
+            if why:
+                return reply({"detail": why}, 403)
+            if not self._door.admits(request):
+                return RedirectResponse(f"{PREFIX}/login", 303)
+            return _html(name, leave=_LEAVE if self._door.asks else "")
+
+        return page
+
+    async def _login(self, request: Request) -> Response:
+        why = self._door.refusal(request)
+        if why:
+            return reply({"detail": why}, 403)
+        return RedirectResponse(PREFIX, 303) if self._door.admits(request) else _html("login.html")
+
+    async def _log_in(self, request: Request) -> Response:
+        """The form's token for a cookie."""
+        if self._door.refusal(request) or not self._door.may_log_in(request):
+            return reply({"detail": "log in from the dashboard's own page"}, 403)
+        raw = bytearray()
+        async for chunk in request.stream():
+            raw += chunk
+            if len(raw) > _MAX_FORM:
+                return reply({"detail": f"the form has over {_MAX_FORM} bytes"}, 413)
+        fields = parse_qs(raw.decode("utf-8", "replace"), keep_blank_values=True, max_num_fields=10)
+        if not self._door.is_token(fields.get("token", [""])[0]):
+            return _html("login.html", _WRONG, 401)
+        answer = RedirectResponse(PREFIX, 303)
+        self._door.let_in(request, answer)
+        return answer
+
+    async def _log_out(self, request: Request) -> Response:
+        if not self._door.may_log_in(request):
+            return reply({"detail": "log out from the dashboard's own page"}, 403)
+        answer = RedirectResponse(f"{PREFIX}/login", 303)
+        self._door.let_out(request, answer)
+        return answer
+
+    # -- data
+
+    def _inside(self, handler: Handler) -> Handler:
+        """The handler, for those who may see what it gives."""
+
+        async def guarded(request: Request) -> Response | ASGIApp:
+            why = self._door.refusal(request)
+            if why:
+                return reply({"detail": why}, 403)
+            if not self._door.admits(request):
+                return reply({"detail": "log in, or send Authorization: Bearer <token>"}, 401)
+            if request.method == "POST" and not self._door.may_change(request):
+                return reply({"detail": "a change is asked for from the dashboard's own page"}, 403)
+            return await handler(request)
+
+        return guarded
+
+    async def _live(self, request: Request) -> Response:
+        return Response(self.pictures.now(), media_type="application/json")
+
+    async def _events(self, request: Request) -> Response | ASGIApp:
+        if self.pictures.clients >= MAX_CLIENTS:
+            return reply({"detail": f"{MAX_CLIENTS} look on already"}, 503, {"Retry-After": "30"})
+        return Stream(self.pictures)
+
+    async def _found(self, request: Request) -> Response:
+        outcome, reason = request.query_params.get("outcome", ""), request.query_params.get("reason", "")
+        if outcome not in OUTCOMES:
+            return reply({"detail": f"outcome is one of {', '.join(sorted(OUTCOMES))}"}, 422)
+        return _known(None if self.verdicts is None else self.verdicts.found(outcome, reason[:200]))
+
+    async def _verdict(self, request: Request) -> Response:
+        given = request.query_params.get("start", "0")
+        start = min(int(given), _MAX_START) if given.isascii() and given.isdigit() and len(given) < 9 else 0
+        verdicts, request_id = self._asked_for(request)
+        return _known(None if verdicts is None else await verdicts.page(request_id, start))
+
+    async def _run(self, request: Request) -> Response:
+        verdicts, request_id = self._asked_for(request)
+        judgement, place = request.path_params["judgement"], request.path_params["place"]
+        return _known(None if verdicts is None else await verdicts.run(request_id, judgement, place))
+
+    async def _rejudge(self, request: Request) -> Response:
+        verdicts, request_id = self._asked_for(request)
+        return _known(None if verdicts is None else await verdicts.rejudge(request_id))
+
+    def _asked_for(self, request: Request) -> tuple[Verdicts | None, str]:
+        """Where to look, and for what; nowhere for what is no id."""
+        request_id = str(request.path_params["id"])
+        return (self.verdicts if _ID.fullmatch(request_id) else None), request_id
+
+
+def _known(document: Document | None) -> Response:
+    return reply({"detail": "nothing of that name is kept"}, 404) if document is None else reply(document)
+
+
+def _html(name: str, notice: str = "", status: int = 200, *, leave: str = "") -> Response:
+    """One of our own pages. What is put into it is ours too: no template ever holds what a client said."""
+    text = (_FILES / name).read_text("utf-8").replace("<!-- notice -->", notice).replace("<!-- logout -->", leave)
+    return Response(text, status, media_type="text/html")
+
+
+def _endpoint(handler: Handler) -> ASGIApp:
+    """The handler with every error as an answer. An ASGI application, since a stream is more than a response."""
+
+    async def answer(scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            response = await handler(Request(scope, receive))
+        except Exception as error:
+            response = error_reply(error)
+        await response(scope, receive, send)
+
+    return _Endpoint(answer)
+
+
+class _Endpoint:
+    """A Route takes an instance for an ASGI application, and a function for a handler of requests."""
+
+    def __init__(self, answer: ASGIApp) -> None:
+        self._answer = answer
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self._answer(scope, receive, send)
+
+
+class BeforeAll:
+    """The dashboard's requests to the dashboard, all others on."""
+
+    def __init__(self, app: ASGIApp, dashboard: Dashboard) -> None:
+        self._app, self._dashboard = app, dashboard
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        ours = scope["type"] == "http" and is_dashboards(scope["path"])
+        await (self._dashboard if ours else self._app)(scope, receive, send)

@@ -1,0 +1,172 @@
+"""One verify as the dashboard keeps it in memory: what happened, without the plan, and about how many bytes it is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Final
+
+from sandbox_gym.contract import TestStatus, Verdict
+from sandbox_gym.journal import Entry, Source, Stored, StoredJudgement, Summary
+from sandbox_gym.journal.codec import digest
+from sandbox_gym.journal.entry import Json
+from sandbox_gym.journal.rows import task_digest
+from sandbox_gym.limits import Limits
+from sandbox_gym.server.dashboard.tally import Kind
+
+_LABEL_CHARS: Final = 120
+_NODE_BYTES: Final = 80
+"""What a Python object weighs beside its content, about."""
+_TEST_BYTES: Final = 1200
+"""A test's result, and the same in the reply."""
+_NAMES: Final = ("task_id", "instance_id", "problem_id", "question_id", "id", "name", "title")
+_UNJUDGED: Final = Verdict(0.0)
+_LIMITS: Final = tuple(Limits.__dataclass_fields__)
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """`judgements` is None where they were too much to keep; the source's row and answer are empty then."""
+
+    request_id: str
+    server: str
+    provider: str
+    label: str
+    tenant: str
+    kind: Kind
+    reason: str
+    reward: float | None
+    verdict: Verdict
+    passed: int
+    """Tests that passed, of `tests`."""
+    tests: int
+    image: str
+    limits: Limits | None
+    started_at: float
+    finished_at: float
+    source: Source
+    judgements: tuple[StoredJudgement, ...] | None
+    reply: Json | None
+    failure_reason: str
+    failure_kind: str
+    size_bytes: int
+
+    def stored(self) -> Stored:
+        """As the journal would give it. The digests are made here, for whoever looks at a verdict."""
+        source = self.source
+        summary = Summary(
+            id=0,
+            request_id=self.request_id,
+            server=self.server,
+            verifier=source.verifier,
+            idempotency_key=None,
+            task_digest=task_digest(source.row),
+            answer_digest=digest(source.answer),
+            plan_digest="",
+            image=self.image,
+            limits={} if self.limits is None else {name: getattr(self.limits, name) for name in _LIMITS},
+            provider=self.provider,
+            isolation=self.verdict.isolation,
+            integrity=self.verdict.integrity,
+            reward=self.reward,
+            failure_reason=self.failure_reason,
+            failure_kind=self.failure_kind,
+            tamper=self.verdict.tamper,
+            attempts=self.verdict.attempts,
+            timings_s=self.verdict.timings_s,
+            started_at=self.started_at,
+            finished_at=self.finished_at,
+            size_bytes=self.size_bytes,
+        )
+        return Stored(summary, source, self.judgements, self.reply)
+
+    def without_details(self) -> Kept:
+        """What lists show, and nothing that is long."""
+        source = replace(self.source, row={}, answer="", reasoning=())
+        verdict = replace(self.verdict, tests=(), groups=(), evidence={})
+        slim = replace(self, source=source, verdict=verdict, judgements=None, reply=None)
+        return replace(slim, size_bytes=_TEST_BYTES)
+
+
+def keep(entry: Entry, body: Mapping[str, object], tenant: str) -> Kept:
+    """What an entry holds that a page shows. `body`: the request, for the task's name."""
+    last = entry.judgements[-1] if entry.judgements else None
+    verdict = last.verdict if last else _UNJUDGED
+    kind, reason = kind_of(entry)
+    return Kept(
+        request_id=entry.request_id,
+        server=entry.server,
+        provider=entry.provider,
+        label=label_of(entry.source.row, body),
+        tenant=tenant,
+        kind=kind,
+        reason=reason,
+        reward=entry.reward,
+        verdict=verdict,
+        passed=sum(test.status is TestStatus.PASSED for test in verdict.tests),
+        tests=len(verdict.tests),
+        image=last.plan.image if last else "",
+        limits=entry.limits,
+        started_at=entry.started_at,
+        finished_at=entry.finished_at,
+        source=entry.source,
+        judgements=tuple(StoredJudgement("", each.state, each.verdict) for each in entry.judgements),
+        reply=entry.reply,
+        failure_reason=entry.failure_reason,
+        failure_kind=entry.failure_kind,
+        size_bytes=weight(entry),
+    )
+
+
+def kind_of(entry: Entry) -> tuple[Kind, str]:
+    """What became of it, and why: nothing, a failure's reason, or the kind of no verdict without the server's name."""
+    if entry.reward is None:
+        return Kind.NO_VERDICT, entry.failure_kind.rpartition(":")[2] or "unknown"
+    if entry.failure_reason or entry.reward <= 0:
+        return Kind.FAILED, entry.failure_reason or "wrong_answer"
+    return Kind.PASSED, "passed"
+
+
+def label_of(row: Json, body: Mapping[str, object]) -> str:
+    """What people call the task: its id by one of the usual names, else how its prompt begins."""
+    for holder in (row, body):
+        for name in _NAMES:
+            value = holder.get(name)
+            if isinstance(value, str | int) and not isinstance(value, bool) and value != "":
+                return str(value)[:_LABEL_CHARS]
+    return _prompt(body)[:_LABEL_CHARS] or "unnamed task"
+
+
+def _prompt(body: Mapping[str, object]) -> str:
+    params = body.get("responses_create_params")
+    given = params.get("input") if isinstance(params, Mapping) else None
+    if isinstance(given, list):
+        last = given[-1] if given else None
+        given = last.get("content") if isinstance(last, Mapping) else None
+    return given[: 4 * _LABEL_CHARS].strip().partition("\n")[0] if isinstance(given, str) else ""
+
+
+def weight(entry: Entry) -> int:
+    """About how many bytes the entry keeps alive."""
+    source, reply = entry.source, entry.reply or {}
+    texts = len(source.answer) + sum(map(len, source.reasoning))
+    tests = sum(len(each.verdict.tests) for each in entry.judgements)
+    # the verdict's part of the reply is the tests again, and walking through it would double what this costs
+    held = (value for name, value in reply.items() if name != "verdict")
+    return entry.output_bytes + texts + _TEST_BYTES * (tests + 1) + weight_of(source.row) + sum(map(weight_of, held))
+
+
+def weight_of(value: object) -> int:
+    """A JSON value's content and the objects that hold it."""
+    total, waiting = 0, [value]
+    while waiting:
+        one = waiting.pop()
+        total += _NODE_BYTES
+        if isinstance(one, str):
+            total += len(one)
+        elif isinstance(one, Mapping):
+            waiting += one.values()
+            total += sum(map(len, one))
+        elif isinstance(one, list | tuple):
+            waiting += one
+    return total

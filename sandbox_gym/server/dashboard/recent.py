@@ -1,0 +1,71 @@
+"""The latest verifies in memory, by id, within a budget of bytes: what the dashboard lists and shows."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from sandbox_gym.journal import Entry
+from sandbox_gym.server.dashboard.kept import Kept, keep
+from sandbox_gym.server.dashboard.tally import Kind, Tally
+
+MAX_VERDICTS: Final = 2000
+_LARGEST_SHARE: Final = 4
+"""One verify may take this fraction of the budget; of a longer one only the summary is kept."""
+
+
+class Recent:
+    """A ring of verifies, and the tally of all that went through it."""
+
+    def __init__(self, max_bytes: float, tally: Tally | None = None) -> None:
+        self._max_bytes = max_bytes
+        self._kept: OrderedDict[str, Kept] = OrderedDict()
+        self.tally = tally or Tally()
+        self.size_bytes = 0
+        self.isolation = "unknown"
+
+    def __len__(self) -> int:
+        return len(self._kept)
+
+    def add(self, entry: Entry, body: Mapping[str, object], tenant: str) -> None:
+        """One finished verify. Runs on the way of every one: appends, counts, weighs."""
+        kept = keep(entry, body, tenant)
+        verdict = kept.verdict
+        if verdict.isolation != "none" or self.isolation == "unknown":
+            self.isolation = verdict.isolation
+        self.tally.add(kept.kind, kept.reason, verdict.timings_s, entry.finished_at - entry.started_at)
+        if kept.size_bytes > self._max_bytes / _LARGEST_SHARE:
+            kept = kept.without_details()
+        self._kept[kept.request_id] = kept
+        self.size_bytes += kept.size_bytes
+        while len(self._kept) > MAX_VERDICTS or (self.size_bytes > self._max_bytes and len(self._kept) > 1):
+            _, oldest = self._kept.popitem(last=False)
+            self.size_bytes -= oldest.size_bytes
+
+    def find(self, request_id: str) -> Kept | None:
+        """One of those that are still here."""
+        return self._kept.get(request_id)
+
+    def latest(self, most: int, wanted: Callable[[Kept], bool] = lambda kept: True) -> list[Kept]:
+        """The latest first."""
+        found: list[Kept] = []
+        for kept in reversed(self._kept.values()):
+            if len(found) == most:
+                break
+            if wanted(kept):
+                found.append(kept)
+        return found
+
+
+def wanted_by(outcome: str, reason: str) -> Callable[[Kept], bool]:
+    """A filter for lists: a kind's name, `tamper`, or empty for all; and the reason, whole."""
+
+    def wanted(kept: Kept) -> bool:
+        fits = not outcome or outcome == kept.kind or (outcome == "tamper" and bool(kept.verdict.tamper))
+        return fits and (not reason or kept.reason == reason)
+
+    return wanted
+
+
+OUTCOMES: Final = frozenset({"", "tamper", *Kind})
