@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from typing import Final, TextIO
 
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
@@ -26,7 +27,7 @@ EVERY_S: Final = 10.0
 
 @contextmanager
 def progress(what: str, total: int, console: Console | None = None) -> Iterator[Callable[[], None]]:
-    """Calls of the yielded function are one more done of `total`. `console`: stderr's unless given."""
+    """Each call of what is yielded: one more of `total` is done. `what`: plain text. `console`: stderr unless given."""
     chosen = console or Console(stderr=True)
     if _draws(chosen):
         columns = (
@@ -38,10 +39,10 @@ def progress(what: str, total: int, console: Console | None = None) -> Iterator[
         )
         # results on a terminal's stdout go above the bar; into a file they go as they are
         with Progress(*columns, console=chosen, redirect_stdout=sys.stdout.isatty()) as bars:
-            bar = bars.add_task(what, total=total)
+            bar = bars.add_task(escape(what), total=total)
             yield lambda: bars.advance(bar)
         return
-    lines = PlainLines(what, total, lambda line: chosen.print(line, highlight=False, soft_wrap=True))
+    lines = PlainLines(what, total, lambda line: chosen.print(line, markup=False, highlight=False, soft_wrap=True))
     yield lines.advance
     lines.end()
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import io
 import json
 import subprocess
 import sys
 from pathlib import Path
 
-from sandbox_gym.cli.progress import PlainLines
+from rich.console import Console
+
+from sandbox_gym.cli.progress import PlainLines, progress
 from tests.cli.running import PROGRAM, Terminal, coding_row, command, rows_file
 
 
@@ -21,6 +24,21 @@ def test_plain_lines_come_every_ten_seconds_and_at_the_end() -> None:
     lines.end()
     lines.end()
     assert told[2:] == ["verify: 25 of 8000, 1.0/s, 2:12:55 left"]
+
+
+def test_what_is_done_is_no_markup(tmp_path: Path) -> None:
+    for console in (
+        Console(file=io.StringIO()),
+        Console(file=_Tty(), force_terminal=True, color_system=None, width=90),
+    ):
+        with progress("[red]a [/]b", 1, console) as advance:
+            advance()
+        assert "[red]a [/]b" in console.file.getvalue()  # type: ignore[attr-defined]
+
+
+class _Tty(io.StringIO):
+    def isatty(self) -> bool:
+        return True
 
 
 def test_nothing_done_is_nothing_said() -> None:

@@ -166,11 +166,15 @@ async def test_a_database_that_is_locked_delays_and_loses_nothing(
         await journal.add(entry())
         await anyio.sleep(0.4)
         assert journal.stats()["backlog"] == 1
+        with anyio.fail_after(10):
+            while not journal.stats()["failing"]:
+                await anyio.sleep(0.02)
         other.execute("ROLLBACK")
         other.close()
         with anyio.fail_after(10):
             while journal.stats()["backlog"]:
                 await anyio.sleep(0.02)
+        assert journal.stats()["failing"] == 0
     assert len(on_record(str(path))) == 2
 
 
