@@ -55,7 +55,7 @@ def top(
 ) -> None:
     """Show a running server's pool, queue, sessions, verdicts, latencies and crashes until Ctrl-C.
 
-    Exit: 0 stopped, 1 the server gave no picture (with --once, --svg), 2 wrong usage, settings or token.
+    Exit: 0 drawn (--once, --svg), 1 the server gave no picture, 2 wrong usage, settings or token, 130 Ctrl-C.
     """
     settings = settings_with({})
     address = (url or f"http://{settings.host}:{settings.port}").rstrip("/")

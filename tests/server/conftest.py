@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 from fastapi.testclient import TestClient
@@ -10,6 +11,8 @@ from fastapi.testclient import TestClient
 from sandbox_gym.config import Settings
 from sandbox_gym.sandbox.fake import FakeProvider
 from sandbox_gym.server.app import build_app
+from sandbox_gym.server.coding import CodingResources
+from tests.server.dashboards import Opening, doubled
 from tests.server.fakes import EchoResources, Server, exits_as_told, fake_engine
 
 Serving = Callable[..., Server]
@@ -28,6 +31,26 @@ def serving() -> Iterator[Serving]:
         client.__enter__()
         opened.append(client)
         return Server(client, provider, chosen)
+
+    yield make
+    for client in opened:
+        client.__exit__(None, None, None)
+
+
+@pytest.fixture
+def opening() -> Iterator[Opening]:
+    """Makes clients of a coding server over fake boxes."""
+    opened: list[TestClient] = []
+
+    def make(journal: Path | None = None, **fields: object) -> TestClient:
+        settings = Settings.model_validate({"early_stop": False, **fields})
+        provider = FakeProvider(doubled)
+        url = None if journal is None else str(journal)
+        app = build_app(CodingResources(settings), lambda: fake_engine(provider), settings, journal_url=url)
+        client = TestClient(app, follow_redirects=False)
+        client.__enter__()
+        opened.append(client)
+        return client
 
     yield make
     for client in opened:

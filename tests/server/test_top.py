@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
+import pty
 import re
+import select
+import signal
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -191,3 +197,32 @@ def test_nobody_there_is_told() -> None:
     code, _, told = top("http://127.0.0.1:9", "--once")
     assert (code, "error" in told) == (1, True)
     assert top("file:///etc/passwd", "--once")[0] == 2
+
+
+def test_in_a_terminal_it_follows_and_leaves_the_screen_as_it_was(server: ServerProcess) -> None:
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-m", "sandbox_gym", "top", server.url, "--every", "0.5"]
+    environment = {**os.environ, "SANDBOX_GYM_TOKEN": TOKEN, "TERM": "xterm-256color", "COLUMNS": "120", "LINES": "50"}
+    process = subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, env=environment)
+    os.close(theirs)
+    seen = bytearray()
+    try:
+        while seen.count(b"latest verdicts") < 3:  # three pictures
+            readable, _, _ = select.select([ours], [], [], 60)
+            assert readable, seen
+            seen += os.read(ours, 65536)
+        process.send_signal(signal.SIGINT)
+        while select.select([ours], [], [], 60)[0]:
+            try:
+                got = os.read(ours, 65536)
+            except OSError:  # the other end is closed
+                break
+            seen += got
+        assert process.wait(30) == 130  # as every command says that it was interrupted
+    finally:
+        process.kill()
+        process.wait()
+        os.close(ours)
+    assert b"\x1b[?1049h" in seen
+    assert seen.rstrip().endswith(b"\x1b[?25h") or seen.count(b"\x1b[?1049l") == 1
+    assert b"Traceback" not in seen
