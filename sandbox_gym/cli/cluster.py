@@ -13,6 +13,8 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from sandbox_gym.cli.options import JsonOption
+from sandbox_gym.cli.screen import visible
 from sandbox_gym.cluster.fleet import NodeLink
 from sandbox_gym.cluster.parcels import NodeLost, Nothing, Pong, read_reply
 from sandbox_gym.errors import ConfigurationError, SandboxGymError
@@ -43,28 +45,44 @@ def _root() -> None:
 @cluster.command()
 def nodes(
     address: Address = "auto",
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON array on stdout instead of a table.")] = False,
+    as_json: JsonOption = False,
 ) -> None:
-    """List every server's pool on every node. Exit: 0, or 2 where there is no cluster."""
+    """List every server's pool on every node.
+
+    Exit: 0, or 2 where there is no cluster.
+    """
     rows = anyio.run(_listed, address)
     if as_json:
-        return Console(soft_wrap=True).print(json.dumps([asdict(row) for row in rows]), markup=False, highlight=False)
+        return typer.echo(json.dumps([asdict(row) for row in rows]))
     table = Table("node", "server", "status", "slots", "leased", "sessions awake")
     for row in rows:
-        table.add_row(row.node, row.server, row.status, str(row.slots), str(row.leased), str(row.sessions))
+        table.add_row(visible(row.node), visible(row.server), row.status, str(row.slots), str(row.leased), str(row.sessions))
     Console().print(table)
 
 
 @cluster.command()
-def drain(node: NodeName, address: Address = "auto") -> None:
-    """Give a node nothing new; what it has goes on to its end. Exit: 0 told, 1 no server has a pool there."""
-    raise typer.Exit(0 if anyio.run(_told, node, address, "drain") else 1)
+def drain(node: NodeName, address: Address = "auto", as_json: JsonOption = False) -> None:
+    """Give a node nothing new; what it has goes on to its end.
+
+    Exit: 0 told, 1 no server has a pool there, 2 no cluster, or the node does not answer.
+    """
+    _tell(node, address, "drain", as_json=as_json)
 
 
 @cluster.command()
-def undrain(node: NodeName, address: Address = "auto") -> None:
-    """Let a drained node take verifies again. Exit: 0 told, 1 no server has a pool there."""
-    raise typer.Exit(0 if anyio.run(_told, node, address, "undrain") else 1)
+def undrain(node: NodeName, address: Address = "auto", as_json: JsonOption = False) -> None:
+    """Let a drained node take verifies again.
+
+    Exit: 0 told, 1 no server has a pool there, 2 no cluster, or the node does not answer.
+    """
+    _tell(node, address, "undrain", as_json=as_json)
+
+
+def _tell(node: str, address: str, operation: str, *, as_json: bool) -> None:
+    told = anyio.run(_told, node, address, operation)
+    if as_json:
+        typer.echo(json.dumps({"node": node, "operation": operation, "pools": told}))
+    raise typer.Exit(0 if told else 1)
 
 
 @asynccontextmanager

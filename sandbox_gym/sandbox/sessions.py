@@ -7,6 +7,7 @@ A session's place is written down when it changes, so a killed process goes on f
 from __future__ import annotations
 
 import contextlib
+import subprocess
 import time
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Mapping
@@ -38,6 +39,8 @@ GRACE_S: Final = 15.0
 """Beyond a call's own timeout before a silent driver counts as lost: it interrupts, then kills, then answers."""
 SWEEP_S: Final = 1.0
 MAX_CLOSED: Final = 100_000
+_HOUSEKEEPING_FAILS: Final = (SandboxGymError, OSError, subprocess.SubprocessError)
+"""What goes wrong in the background, a folder that can't be removed or a mount that is busy, ends no server."""
 _log = structlog.get_logger(__name__)
 
 
@@ -380,7 +383,7 @@ class Sessions:
                 if time.monotonic() - collected > 30:
                     collected = time.monotonic()
                     await self.collect()
-            except SandboxGymError as error:
+            except _HOUSEKEEPING_FAILS as error:
                 _log.warning("session_sweep_failed", why=str(error))
 
     async def keep_prepared(self) -> None:
@@ -392,7 +395,7 @@ class Sessions:
             self._taken = anyio.Event()
             try:
                 await self._provider.prepare()
-            except SandboxGymError as error:
+            except _HOUSEKEEPING_FAILS as error:
                 _log.warning("sessions_not_prepared", why=str(error))
                 await anyio.sleep(5)
 
@@ -402,7 +405,11 @@ class Sessions:
             await self._doom.wait()
             self._doom = anyio.Event()
             while self._doomed:
-                await self._end(self._doomed.pop())
+                session = self._doomed.pop()
+                try:
+                    await self._end(session)
+                except _HOUSEKEEPING_FAILS as error:
+                    _log.warning("session_not_ended", session=session.session_id[:80], why=str(error))
 
     async def _sweep(self) -> None:
         now, policy = time.time(), self._policy

@@ -20,6 +20,7 @@ from typing import Final
 
 import yaml
 
+from tests.conftest import TEMPROOT
 from tests.documented import command as documented
 from tests.gym.tasks import REPOSITORY
 
@@ -108,12 +109,18 @@ def _head(port: int) -> list[str]:
 
 
 def environment(folder: Path) -> dict[str, str]:
-    """NeMo Gym makes each server's environment with uv, which finds the interpreter on PATH or downloads one."""
+    """NeMo Gym makes each server's environment with uv, which finds the interpreter on PATH or downloads one.
+
+    Ray joins the last cluster that was started on the machine, whoever's it is, unless it looks elsewhere for its name.
+    """
+    rays = Path(os.environ[TEMPROOT]) / "r"  # short: it puts sockets far below
+    rays.mkdir(exist_ok=True)
     scripts = Path(sysconfig.get_path("scripts"))
     interpreters = Path(sys.base_prefix) / "bin"
     kept = {key: value for key, value in os.environ.items() if not key.startswith(("PYTEST", "PYTHONPATH", "RAY_"))}
     return kept | {
         "PATH": f"{scripts}:{interpreters}:{os.environ['PATH']}",
+        "RAY_TMPDIR": str(rays),
         "RAY_USAGE_STATS_ENABLED": "0",
         "WANDB_MODE": "disabled",
         "UV_PYTHON_DOWNLOADS": "never",
