@@ -82,7 +82,7 @@ test-gym: tools ## the real NeMo Gym, NeMo Evaluator and verl's reward against t
 CLUSTER := .venv-cluster/bin/python
 $(CLUSTER): pyproject.toml
 	$(PYTHON) -m venv .venv-cluster
-	.venv-cluster/bin/pip install -q --disable-pip-version-check -e '.[ray]' httpx2 pytest pytest-timeout pytest-rerunfailures
+	.venv-cluster/bin/pip install -q --disable-pip-version-check -e '.[ray]' 'ray[default]' httpx2 pytest pytest-timeout pytest-rerunfailures
 	@touch $@
 
 test-cluster: tools $(CLUSTER) ## real Ray clusters of several raylets, which are killed, stopped and drained (PyPI; minutes)

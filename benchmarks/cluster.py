@@ -21,7 +21,7 @@ from rich.console import Console
 from rich.table import Table
 
 from sandbox_gym.cluster.engine import ClusterEngine, open_cluster
-from sandbox_gym.cluster.ray_fleet import RayFleet, RayLink, joined, pools
+from sandbox_gym.cluster.ray_fleet import RayFleet, joined, pools
 from sandbox_gym.cluster.roster import Pace
 from sandbox_gym.config import Settings
 from sandbox_gym.contract import Answer
@@ -54,7 +54,7 @@ async def until(engine: ClusterEngine, nodes: int) -> None:
 
 async def overhead(here: JudgingEngine, there: ClusterEngine, count: int) -> Table:
     """Direct and over Ray, in turns, one at a time."""
-    (link,) = [RayLink(actor, name) for name, actor in pools().items()]
+    (link,) = pools().values()
 
     async def empty() -> dict[str, float]:
         started = time.perf_counter()

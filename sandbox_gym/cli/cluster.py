@@ -88,13 +88,13 @@ def _tell(node: str, address: str, operation: str, *, as_json: bool) -> None:
 @asynccontextmanager
 async def _pools(address: str) -> AsyncIterator[list[tuple[str, str, NodeLink]]]:
     """Node, server and a way to each pool."""
-    from sandbox_gym.cluster.ray_fleet import RayLink, joined, pools
+    from sandbox_gym.cluster.ray_fleet import joined, pools
 
     async with joined(address):
         found = await anyio.to_thread.run_sync(pools)
-        named = [(name.rsplit("|", 2), actor) for name, actor in found.items()]
+        named = [(name.rsplit("|", 2), link) for name, link in found.items()]
         yield sorted(
-            ((parts[1], parts[0], RayLink(actor, parts[1])) for parts, actor in named if len(parts) == 3),
+            ((parts[1], parts[0], link) for parts, link in named if len(parts) == 3),
             key=lambda each: each[:2],
         )
 

@@ -17,8 +17,9 @@ class NodeLink(Protocol):
         ends the wait, not what the node does."""
         ...
 
-    async def aclose(self) -> None:
-        """End the pool. Idempotent; waits a bounded time."""
+    async def aclose(self, *, lost: bool = False) -> None:
+        """End the pool: in peace, or, where it counts as lost, at once and without a last word on its sessions, for
+        another may have taken them over. Idempotent."""
         ...
 
 

@@ -103,7 +103,7 @@ class InProcessLink:
             await anyio.sleep_forever()
         return answer[0]
 
-    async def aclose(self) -> None:
+    async def aclose(self, *, lost: bool = False) -> None:
         """See `fleet.NodeLink`."""
         self.scope.cancel()
         await self._ended.wait()

@@ -12,7 +12,7 @@ import sys
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import anyio
 import anyio.to_thread
@@ -24,10 +24,6 @@ from sandbox_gym.cluster.pool_actor import PoolActor
 from sandbox_gym.cluster.roster import Pace
 from sandbox_gym.config import Settings
 from sandbox_gym.errors import ConfigurationError
-
-if TYPE_CHECKING:
-    import ray
-    import ray.actor
 
 NAMESPACE: Final = "sandbox_gym"
 RESOURCE: Final = "sandbox_gym"
@@ -82,7 +78,7 @@ class RayFleet:
         if os.environ.get("NEMO_GYM_CONFIG_PATH"):  # its raylets have NeMo Gym's environment, not this server's
             options["runtime_env"] = {"py_executable": sys.executable}
         try:
-            actor = ray.remote(PoolActor).options(**options).remote(self._settings, self._server)
+            actor: Any = ray.remote(PoolActor).options(**options).remote(self._settings, self._server)
             actor.run.remote()
         except (ray.exceptions.RayError, ConnectionError) as error:
             raise NodeLost(f"no pool can be started on {node}: {error}") from error
@@ -92,7 +88,7 @@ class RayFleet:
 class RayLink:
     """A way to one actor."""
 
-    def __init__(self, actor: ray.actor.ActorHandle[PoolActor], node: str) -> None:
+    def __init__(self, actor: Any, node: str) -> None:  # Ray's types know no `remote` of a method
         self._actor, self._node = actor, node
 
     async def ask(self, operation: str, parcel: bytes) -> bytes:
@@ -109,13 +105,14 @@ class RayLink:
             raise NodeLost(f"{self._node} answered with a {type(answer).__name__}")
         return answer
 
-    async def aclose(self) -> None:
+    async def aclose(self, *, lost: bool = False) -> None:
         """See `fleet.NodeLink`."""
         import ray
 
         try:
             with suppress(ray.exceptions.RayError, ConnectionError):
-                await self._actor.stop.remote()
+                if not lost:
+                    await self._actor.stop.remote()
         finally:
             with suppress(ray.exceptions.RayError, ConnectionError, ValueError):
                 ray.kill(self._actor)
@@ -177,8 +174,8 @@ async def joined(address: str) -> AsyncIterator[None]:
             await anyio.to_thread.run_sync(ray.shutdown)
 
 
-def pools() -> Mapping[str, ray.actor.ActorHandle[PoolActor]]:
-    """Every server's pool actor on this cluster, by its name: `<server>|<node>|<number>`."""
+def pools() -> Mapping[str, RayLink]:
+    """A way to every server's pool on this cluster, by its name: `<server>|<node>|<number>`."""
     import ray
     from ray.util import list_named_actors
 
@@ -186,5 +183,5 @@ def pools() -> Mapping[str, ray.actor.ActorHandle[PoolActor]]:
     for each in list_named_actors(all_namespaces=True):
         if each["namespace"] == NAMESPACE:
             with suppress(ValueError):  # it ended meanwhile
-                found[each["name"]] = ray.get_actor(each["name"], NAMESPACE)
+                found[each["name"]] = RayLink(ray.get_actor(each["name"], NAMESPACE), each["name"])
     return found

@@ -286,4 +286,4 @@ class Roster:
         link, member.link = member.link, None
         if link is not None:
             with anyio.CancelScope(shield=True), anyio.move_on_after(CLOSE_S):
-                await link.aclose()
+                await link.aclose(lost=bool(member.why))

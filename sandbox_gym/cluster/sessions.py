@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections import OrderedDict
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Final
 
 import anyio
@@ -23,7 +23,7 @@ from sandbox_gym.cluster.roster import Member, Roster
 from sandbox_gym.errors import DeadlineExceeded, PoolFull, ProviderDown, SessionClosed
 from sandbox_gym.journal.codec import encode
 from sandbox_gym.limits import Policy
-from sandbox_gym.sandbox.sessions import GRACE_S, MAX_CLOSED, ToolReply
+from sandbox_gym.sandbox.sessions import GRACE_S, MAX_CLOSED, SessionStats, ToolReply
 from sandbox_gym.sandbox.snapshots import BUILDER_IMAGE, SNAPSHOT_IMAGE
 from sandbox_gym.swe.instances import Instance, instance_key
 from sandbox_gym.verifiers.swe import SweTask
@@ -67,7 +67,7 @@ class ClusterSessions:
 
     def stats_dict(self) -> dict[str, int]:
         """Those of all nodes together, and what the cluster adds."""
-        sums: dict[str, int] = {}
+        sums = dict.fromkeys((*asdict(SessionStats()), "live", "hibernated_now"), 0)
         for member in self._roster.members():
             for name, value in member.pong.sessions.items() if member.here and member.pong is not None else ():
                 sums[name] = sums.get(name, 0) + value

@@ -215,6 +215,8 @@ class Sessions:
         await self._provider.adopt(folder, record.snapshot_id)
         self._sessions[session_id] = _Session(**asdict(record), restored=True)
         self._records.write(record)
+        with contextlib.suppress(OSError):  # who has that folder next would go on from what is older then
+            SessionRecords(folder / "held").remove(session_id)
 
     @property
     def provider(self) -> SessionProvider:

@@ -119,7 +119,7 @@ async def test_a_drained_node_gets_nothing_new(machines: Machines, folder: Path)
     async with cluster(machines, folder, "drained") as engine:
         await many(engine, 30, lambda done: None)
         node = machines.ids()[2]
-        (link,) = [RayLink(actor, name) for name, actor in pools().items() if node in name and "drained|" in name]
+        (link,) = [link for name, link in pools().items() if node in name and "drained|" in name]
         read_reply(Nothing, await link.ask("drain", b""))
         with anyio.fail_after(60):
             while status_of(engine, node) != "draining":

@@ -21,7 +21,7 @@ from sandbox_gym.cluster.node import Node, open_node
 from sandbox_gym.cluster.parcels import NodeLost, Pong, read_reply
 from sandbox_gym.cluster.roster import Pace
 from sandbox_gym.config import Settings
-from sandbox_gym.contract import Answer, Verdict
+from sandbox_gym.contract import Answer, Query, Verdict
 from sandbox_gym.engine import Caller, Engine, open_engine
 from sandbox_gym.errors import ConfigurationError, DeadlineExceeded, SessionClosed, Unavailable
 from sandbox_gym.sandbox.fake import FakeProvider
@@ -29,6 +29,7 @@ from sandbox_gym.sandbox.pool import Pool
 from sandbox_gym.server.app import build_app
 from sandbox_gym.server.resources import JudgingEngine
 from sandbox_gym.verifiers.coding import CodingVerifier, parse_task
+from sandbox_gym.verifiers.math import MathTask, MathVerifier
 from tests.server.fakes import EchoResources, EchoVerifier, verify_body
 
 pytestmark = pytest.mark.anyio
@@ -256,6 +257,7 @@ async def test_every_node_lost_is_no_verdict_and_a_new_one_gives_them_again(tmp_
         running.fleet.lose("n0")
         with pytest.raises(Unavailable):
             await verdict(running.engine, DOUBLE, deadline_s=1.0)
+        assert b'node_up{node="n0"}' not in running.engine.metrics.text()
         folder = tmp_path / "later"
         folder.mkdir()
         running.fleet.add("n7", node_of(Settings(boxes=2, state_dir=folder)))
@@ -284,6 +286,16 @@ async def test_no_node_that_works_is_an_error_at_the_start(tmp_path: Path) -> No
     with pytest.raises(BaseExceptionGroup) as caught:
         await start()
     assert caught.group_contains(ConfigurationError, match="no node of the cluster can hold sandboxes: n0: ")
+
+
+async def test_math_is_judged_by_services_on_the_nodes(tmp_path: Path) -> None:
+    async with cluster(tmp_path, count=2) as running:
+        for answer, reward in (("\\boxed{2\\sin(x)\\cos(x)}", 1.0), ("\\boxed{3\\sin(x)\\cos(x)}", 0.0)):
+            task = MathTask("$\\sin(2x)$")
+            found, plan, state = await running.engine.judged(MathVerifier(), task, Answer(answer))
+            assert (found.reward, found.isolation) == (reward, "namespace")
+            assert isinstance(plan.steps[0], Query)
+            assert state is not None
 
 
 def test_the_server_shows_its_nodes(tmp_path: Path) -> None:
@@ -341,6 +353,9 @@ async def test_a_lost_nodes_session_goes_on_where_its_folder_can_be_read(tmp_pat
         await running.until(lambda: running.engine.stats()["losses"] == 1)
         output, restored, lost = await bash(running.engine, "s", "cat deep/er/file; echo $WORD")
         assert (output, restored, lost) == ("work\nkept\n", True, False)
+        assert not list(running.folders["n0"].rglob("held/*.json")) or not list(
+            running.folders["n1"].rglob("held/*.json")
+        )
         assert running.engine.sessions is not None
         assert running.engine.sessions.stats_dict()["moved_to_another_node"] == 1
 
