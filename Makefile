@@ -68,7 +68,7 @@ test-gym: tools ## the real NeMo Gym, NeMo Evaluator and verl's reward against t
 	.venv-nel/bin/pip install -q --disable-pip-version-check 'nemo-evaluator[stats]==0.3.0'
 	.venv-gym/bin/python -m pytest -s tests/gym
 
-test-swe: test-deps ## every row of swe_instances.jsonl on local and docker, and swebench's grading beside ours; minutes
+test-swe: test-deps ## every row of swe_instances.jsonl on local, docker and a pool, and swebench's grading beside ours; minutes
 	[ -x .run/swebench/bin/python ] || $(PYTHON) -m venv .run/swebench
 	.run/swebench/bin/pip install -q --disable-pip-version-check swebench==5.0.2
 	SANDBOX_GYM_TEST_SWEBENCH=$(CURDIR)/.run/swebench/bin/python \
