@@ -92,7 +92,7 @@ bench-cluster: tools $(CLUSTER) ## what a cluster costs and gives, on real rayle
 	$(CLUSTER) benchmarks/cluster.py
 	$(CLUSTER) benchmarks/cluster_sim.py
 
-test-swe: test-deps ## every row of swe_instances.jsonl on local and docker, and swebench's grading beside ours; minutes
+test-swe: test-deps ## every row of swe_instances.jsonl on local, docker and a pool, and swebench's grading beside ours; minutes
 	[ -x .run/swebench/bin/python ] || $(PYTHON) -m venv .run/swebench
 	.run/swebench/bin/pip install -q --disable-pip-version-check swebench==5.0.2
 	SANDBOX_GYM_TEST_SWEBENCH=$(CURDIR)/.run/swebench/bin/python \

@@ -17,6 +17,8 @@ _NO_CAP = 1 << 20
 _STACKS = 1 << 30
 """Where data are capped and not memory, what a runtime's threads may set aside for stacks and never touch, such as
 Java's; the peak then tells what was used."""
+_FILES = 64 << 20
+"""Of a peak: libraries and other files that are mapped, which are no data."""
 _CPU_GRACE = 1.2
 """A program is over its CPU time at its limit, and killed at this much of it: the host can tell little from much."""
 
@@ -61,7 +63,7 @@ class Run:
         spec["channel"] = header["channel"] in ("capture", "relay")
         stacks = _STACKS if header["mode"] == "exec" else 0
         spec["data_bytes"] = limits["memory_bytes"] + (16 << 20) + stacks if limit_data else 0
-        self._by_peak = bool(limit_data)
+        self._peak_bytes = limits["memory_bytes"] + _FILES if limit_data and stacks else 0
         spec.update(env=environment, uid=uid, workdir=workdir)
         self._evidence = self._supervisor.evidence
         self._oom_before = self._evidence.oom_kills()
@@ -329,7 +331,7 @@ class Run:
         limits, account = self._limits, self._account
         if self._evidence.oom_kills() > self._oom_before:
             return "memory_limit", "the kernel's OOM killer ended a process"
-        if self._by_peak and account.get("peak_kb", 0) * 1024 > limits["memory_bytes"]:
+        if 0 < self._peak_bytes < account.get("peak_kb", 0) * 1024:
             return "memory_limit", "a process used more than its memory cap"
         if self.why:
             return self.why, ""

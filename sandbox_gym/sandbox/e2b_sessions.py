@@ -233,17 +233,21 @@ class E2bSession:
     async def snapshot(self, *, durable: bool = True, keep_globals: bool = False) -> Snapshot:
         """Always durable: the service's. Raises SnapshotFailed, and then the session lives on; BoxLost."""
         snapshot, blob = await self.driver.save(self._parent, keep_globals=keep_globals)
-        try:
-            service_id, memory = await self._owner.kept.keep(self._lease.sandbox, snapshot.snapshot_id)
-        except SandboxGymError as error:
-            if self._stream is None or self._stream.ended:
-                raise BoxLost(f"e2b session {self.box_id}: {error}") from error
-            raise SnapshotFailed(f"the service keeps no snapshot: {error}") from error
-        digest = hashlib.sha256(service_id.encode()).hexdigest()  # a name of the content; the service tells no other
-        self._parent = replace(snapshot, digest=digest)
-        record = Record(self._parent, service_id, memory)
-        await anyio.to_thread.run_sync(self._owner.kept.add, record, blob)
-        return self._parent
+        kept = self._owner.kept
+        with kept.making(snapshot.snapshot_id):
+            try:
+                service_id, memory = await kept.keep(self._lease.sandbox, snapshot.snapshot_id)
+            except SandboxGymError as error:
+                if self._stream is None or self._stream.ended:
+                    raise BoxLost(f"e2b session {self.box_id}: {error}") from error
+                raise SnapshotFailed(f"the service keeps no snapshot: {error}") from error
+            digest = hashlib.sha256(
+                service_id.encode()
+            ).hexdigest()  # a name of the content; the service tells no other
+            snapshot = replace(snapshot, digest=digest)
+            await anyio.to_thread.run_sync(kept.add, Record(snapshot, service_id, memory), blob)
+        self._parent = snapshot
+        return snapshot
 
     async def aclose(self) -> None:
         """Kill the sandbox. Idempotent."""

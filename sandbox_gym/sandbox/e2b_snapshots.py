@@ -9,7 +9,9 @@ from __future__ import annotations
 import json
 import re
 import secrets
-from collections.abc import Mapping
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
 CALL_S: Final = 60.0
 KEEP_S: Final = 120.0
 """A sandbox's files are copied meanwhile."""
+SETTLED_S: Final = 600.0
 PAGE: Final = 100
 MAX_LISTED: Final = 20_000
 _REFUSED: Final = (400, 409)
@@ -72,25 +75,31 @@ class E2bSnapshots:
         except FileNotFoundError:
             return b""
 
+    @contextmanager
+    def making(self, snapshot_id: str) -> Iterator[None]:
+        """While the service has it and no record is written yet."""
+        name = self._prefix + snapshot_id
+        self._making.add(name)
+        try:
+            yield
+        finally:
+            self._making.discard(name)
+
     async def keep(self, sandbox: AsyncSandbox, snapshot_id: str) -> tuple[str, bool]:
         """(the service's id, whether it holds memory too) of a sandbox's files as they are. Raises BoxLost,
         ProviderDown, ConfigurationError."""
         from e2b.exceptions import SandboxException
 
         name = self._prefix + snapshot_id
-        self._making.add(name)
-        try:
-            async with watched("keeping a snapshot", KEEP_S):
-                try:
-                    made = await sandbox.create_snapshot(name, mode="filesystem", request_timeout=KEEP_S)
-                    return made.snapshot_id, False
-                except SandboxException as error:
-                    if error.status_code not in _REFUSED:
-                        raise
-                    made = await sandbox.create_snapshot(name, request_timeout=KEEP_S)
-                    return made.snapshot_id, True
-        finally:
-            self._making.discard(name)
+        async with watched("keeping a snapshot", KEEP_S):
+            try:
+                made = await sandbox.create_snapshot(name, mode="filesystem", request_timeout=KEEP_S)
+                return made.snapshot_id, False
+            except SandboxException as error:
+                if error.status_code not in _REFUSED:
+                    raise
+                made = await sandbox.create_snapshot(name, request_timeout=KEEP_S)
+                return made.snapshot_id, True
 
     def add(self, record: Record, globals_blob: bytes) -> None:
         """Once this returns the snapshot survives a crash of this process. Blocking."""
@@ -117,18 +126,18 @@ class E2bSnapshots:
             await self._sdk.delete_snapshot(service_id, **self._api)
 
     async def sweep(self) -> None:
-        """Have the service and the records agree: what only one of them has goes."""
-        before = set(self._records)
+        """Have the service and the records agree: what only one of them has goes. A service may be slow to list what it
+        has just made."""
         listed = await self.listed()
-        known = {one.service_id for one in self._records.values()}
         for service_id, name in listed.items():
-            if service_id not in known and name not in self._making:
+            known = any(one.service_id == service_id for one in self._records.values())
+            if not known and name not in self._making:
                 _log.info("e2b_snapshot_without_record", snapshot=service_id)
                 await self._remove(service_id)
-        for snapshot_id in before & set(self._records):
-            if self._records[snapshot_id].service_id not in listed:
-                _log.warning("e2b_snapshot_gone", snapshot=snapshot_id)
-                await self.delete(snapshot_id)
+        for one in self.records():
+            if one.service_id not in listed and one.snapshot.created_at < time.time() - SETTLED_S:
+                _log.warning("e2b_snapshot_gone", snapshot=one.snapshot.snapshot_id)
+                await self.delete(one.snapshot.snapshot_id)
 
     async def listed(self) -> Mapping[str, str]:
         """Name by service id of all that carry our keeper's name. Raises BoxLost when there are too many to list."""

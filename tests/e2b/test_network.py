@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from e2b import Sandbox, SandboxException
+from e2b import Sandbox, SandboxException, Template
 
 from tests.e2b.servers import KEYS, PoolServer
 
@@ -133,3 +133,26 @@ def test_ports_are_told_the_host_that_was_asked_for(server: PoolServer) -> None:
     sandbox.kill()
     with pytest.raises(SandboxException, match="maskRequestHost"):
         Sandbox.create(network={"mask_request_host": "a\r\nX-B: c"}, **where)
+
+
+def test_rules_of_a_running_sandbox_are_what_it_has_already_or_refused(server: PoolServer) -> None:
+    closed, opened = (
+        Sandbox.create(timeout=60, **server.where("bob")),
+        Sandbox.create(timeout=60, **server.where("alice")),
+    )
+    closed.update_network({"deny_out": ["0.0.0.0/0"]})
+    for sandbox, rules in ((closed, {}), (closed, {"allow_out": ["1.1.1.1"]}), (opened, {"deny_out": ["0.0.0.0/0"]})):
+        with pytest.raises(SandboxException, match="made with"):
+            sandbox.update_network(rules)  # type: ignore[arg-type]
+    closed.kill()
+    opened.kill()
+
+
+def test_templates_that_are_there(server: PoolServer) -> None:
+    where = server.where("alice")
+    sandbox = Sandbox.create(timeout=60, **where)
+    sandbox.create_snapshot(name="alices-own")
+    there = {name: Template.exists(name, **where) for name in ("base", "python", "alices-own", "nonesuch", "../x")}
+    assert there == {"base": True, "python": True, "alices-own": True, "nonesuch": False, "../x": False}
+    assert not Template.exists("alices-own", **server.where("bob"))
+    sandbox.kill()

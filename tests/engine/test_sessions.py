@@ -179,7 +179,7 @@ async def test_a_close_ends_the_call_that_is_under_way(hold: Hold) -> None:
             replies.append(await bash(sessions, "s", "sleep 15"))
 
         tasks.start_soon(slow)
-        await until(lambda: sessions.live == 1)
+        await until(lambda: sessions.live == 1 and sessions._sessions["s"].calls == 1)
         await anyio.sleep(0.5)
         with anyio.fail_after(10):
             await sessions.close("s")

@@ -102,6 +102,16 @@ async def test_a_fault_that_stays_gives_no_verdict_and_never_a_zero(
     assert await reward(engine, RIGHT) == 1.0
 
 
+async def test_input_that_hangs_costs_a_silence_and_another_sandbox(proxy: Proxy, tmp_path: Path) -> None:
+    """While a guest starts, as here, a silence is borne for 30 seconds."""
+    async with open_engine(settings_of(proxy.url, tmp_path, deadline_s=90)) as opened:
+        proxy.harm(Harm(INPUT, "hang"))
+        task = parse_task(TESTS, limits=Limits(cpu_time_s=2, wall_time_s=8), early_stop=False)
+        verdict = await opened.verify(CodingVerifier(), task, Answer(f"```python\n{RIGHT}\n```"))
+        assert verdict.reward == 1.0
+    assert len(proxy.done) == 1
+
+
 async def test_a_stream_that_is_dropped_in_mid_run(engine: Engine, proxy: Proxy) -> None:
     rewards: list[float | None] = []
 

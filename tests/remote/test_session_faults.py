@@ -101,6 +101,17 @@ async def test_a_fault_that_stays_refuses_the_call_and_loses_nothing(
     assert (reply.body, reply.lost) == (b"kept\nlater\n", False)
 
 
+@pytest.mark.parametrize(("how", "words"), [("401", "E2B_API_KEY"), ("404", "E2B_TEMPLATES"), ("400", "no")])
+async def test_what_no_retry_mends_is_named_and_the_server_lives_on(
+    sessions: Sessions, proxy: Proxy, how: str, words: str
+) -> None:
+    proxy.harm(Harm(CREATE, how, ALWAYS))
+    with pytest.raises(ProviderDown, match=words):
+        await bash(sessions, "echo")
+    proxy.harm()
+    assert (await bash(sessions, "echo fine")).body == b"fine\n"
+
+
 CALLING = {
     "502 not found at input": Harm(INPUT, "502", message=NOT_FOUND),
     "502 port at input": Harm(INPUT, "502", message=PORT),

@@ -14,6 +14,7 @@ from e2b import AsyncSandbox
 
 from sandbox_gym.config import Settings
 from sandbox_gym.limits import Limits
+from sandbox_gym.sandbox import e2b_snapshots
 from sandbox_gym.sandbox.e2b import E2bProvider
 from sandbox_gym.sandbox.e2b_limits import E2bOptions
 from sandbox_gym.sandbox.e2b_sessions import E2bSessions
@@ -48,8 +49,9 @@ async def names(provider: E2bProvider) -> set[str]:
 
 
 async def test_snapshots_that_one_side_forgot_go_and_those_of_others_stay(
-    provider: E2bProvider, tmp_path: Path
+    provider: E2bProvider, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(e2b_snapshots, "SETTLED_S", 0.0)
     ours, theirs = E2bSessions(provider, tmp_path / "ours"), E2bSessions(provider, tmp_path / "theirs")
     kept = []
     for keeper in (ours, theirs):

@@ -11,6 +11,7 @@ from rich.table import Table
 
 from sandbox_gym.config import Settings
 from sandbox_gym.engine import open_engine
+from tests.e2b.servers import PoolServer
 from tests.swe.instance import forget_images
 from tests.swe_full.judging import DIFFERENCES, TABLE, Judging
 
@@ -57,12 +58,25 @@ def anyio_backend() -> str:
     return "asyncio"
 
 
-@pytest.fixture(scope="session", params=["local", "docker"])
+@pytest.fixture(scope="session", params=["local", "docker", "e2b-on-docker"])
 async def judging(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Judging]:
     """An engine whose instances are kept from one test to the next."""
     folder = tmp_path_factory.mktemp(f"full-{request.param}")
-    settings = Settings.model_validate({"provider": request.param, "state_dir": folder, "deadline_s": 1500.0})
-    async with open_engine(settings, sessions="swe") as engine:
-        yield Judging(engine, settings)
+    provider, _, beneath = str(request.param).partition("-on-")
+    given: dict[str, object] = {"provider": provider, "state_dir": folder / "state", "deadline_s": 1500.0}
+    pool = PoolServer(beneath, folder, "--network", keys="") if beneath else None
+    if pool is not None:
+        given |= {"e2b_api_url": pool.url, "e2b_api_key": "any", "e2b_creates_per_s": 100}
+    settings = Settings.model_validate(given)
+    try:
+        async with open_engine(settings, sessions="swe") as engine:
+            yield Judging(engine, settings)
+            if pool is not None:
+                assert engine.sessions is not None
+                for one in await engine.sessions.provider.snapshots():
+                    await engine.sessions.provider.delete(one.snapshot_id)
+    finally:
+        if pool is not None:
+            pool.stop()
     if request.param == "docker":
         forget_images(folder)

@@ -29,6 +29,7 @@ CLIENT_ID: Final = "sandbox-gym"
 DEFAULT_TIMEOUT_S: Final = 300
 MAX_REPEATS: Final = 10_000
 REPEAT_S: Final = 600.0
+_ALL: Final = "0.0.0.0/0"
 _HOST: Final = re.compile(r"[A-Za-z0-9._-]{1,253}(:\d{1,5})?")
 Handler = Callable[[Tenant, Request, Sequence[str]], Awaitable[Response]]
 
@@ -52,7 +53,9 @@ class Control:
             ("POST", "sandboxes/*/pause"): self._pause,
             ("POST", "sandboxes/*/snapshots"): self._snapshot,
             ("POST", "sandboxes/*/fork"): self._fork,
+            ("PUT", "sandboxes/*/network"): self._network,
             ("GET", "snapshots"): self._snapshots,
+            ("GET", "templates/aliases"): self._alias,
             ("DELETE", "templates/*"): self._delete_template,
         }
 
@@ -65,6 +68,8 @@ class Control:
             if parts[0] == "v2":
                 parts = parts[1:]
             shape = "/".join("*" if index == 1 else part for index, part in enumerate(parts))
+            if parts[:2] == ["templates", "aliases"] and len(parts) == 3:
+                shape = "templates/aliases"
             handler = self._routes.get((request.method, shape))
             if handler is None:
                 raise Fault(404, f"no route {request.method} {request.url.path[:200]}")
@@ -224,6 +229,22 @@ class Control:
 
     async def _delete_template(self, tenant: Tenant, _: Request, parts: Sequence[str]) -> Response:
         await self._sandboxes.delete_image(tenant, parts[1])
+        return Response(status_code=204)
+
+    async def _alias(self, tenant: Tenant, _: Request, parts: Sequence[str]) -> Response:
+        """Whether a template is there: one of this machine's images, or a tenant's own snapshot."""
+        await self._sandboxes.source(tenant, parts[2])
+        return as_json({"templateID": parts[2], "public": False})
+
+    async def _network(self, tenant: Tenant, request: Request, parts: Sequence[str]) -> Response:
+        """Rules of a sandbox that runs. What it may reach is decided when it is made, so only what is so already is
+        granted: that it reaches nothing."""
+        sandbox = self._sandboxes.of(tenant, parts[1])
+        document = await read_object(request)
+        denied = document.get("denyOut")
+        closed = document.get("allow_internet_access") is False or (isinstance(denied, list) and _ALL in denied)
+        if sandbox.kept.network or not closed or document.get("allowOut"):
+            raise Fault(400, "a sandbox has the network it was made with; rules by address are not to be had here")
         return Response(status_code=204)
 
     async def _fork(self, tenant: Tenant, request: Request, parts: Sequence[str]) -> Response:

@@ -83,7 +83,7 @@ class Sandboxes:
     async def create(self, tenant: Tenant, wish: Wish) -> Sandbox:
         """Raises Fault, PoolFull, ProviderDown."""
         check_timeout(tenant, wish.timeout_s)
-        image, snapshot_id = await self._source(tenant, wish.template)
+        image, snapshot_id = await self.source(tenant, wish.template)
         if image.endswith(ROOT) and not tenant.root:
             raise Fault(403, "templates that end in :root are for tenants with `root = true` in the pool's keys")
         self._count_create(tenant)
@@ -94,7 +94,7 @@ class Sandboxes:
         _log.info("sandbox_created", sandbox=sandbox.sandbox_id, tenant=tenant.name, image=image)
         return sandbox
 
-    async def _source(self, tenant: Tenant, template: str) -> tuple[str, str | None]:
+    async def source(self, tenant: Tenant, template: str) -> tuple[str, str | None]:
         """(image, snapshot of it) that a template's name stands for: a tenant's own snapshots before images. Raises
         Fault 404."""
         source = self.images.find(tenant, template)
