@@ -56,7 +56,9 @@ def nodes(
         return typer.echo(json.dumps([asdict(row) for row in rows]))
     table = Table("node", "server", "status", "slots", "leased", "sessions awake")
     for row in rows:
-        table.add_row(visible(row.node), visible(row.server), row.status, str(row.slots), str(row.leased), str(row.sessions))
+        table.add_row(
+            visible(row.node), visible(row.server), row.status, str(row.slots), str(row.leased), str(row.sessions)
+        )
     Console().print(table)
 
 
