@@ -4,6 +4,7 @@ stateful Python. What every provider of sessions promises is in tests/conformanc
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
@@ -118,6 +119,39 @@ async def test_what_an_agent_leaves_in_its_home_does_not_run_before_the_driver(
     assert body == b"5\n"
     await again.aclose()
     await keeper.delete(kept.snapshot_id)
+
+
+async def test_a_dead_process_leaves_a_sandbox_that_is_found_and_a_snapshot_that_is_kept(
+    pool: PoolServer, provider: E2bProvider, tmp_path: Path
+) -> None:
+    script = """
+import os, sys, anyio
+from pathlib import Path
+from sandbox_gym.limits import Limits
+from sandbox_gym.sandbox.e2b import E2bProvider
+from sandbox_gym.sandbox.e2b_limits import E2bOptions
+from sandbox_gym.sandbox.e2b_sessions import E2bSessions
+async def main():
+    options = E2bOptions(api_key="any", api_url=sys.argv[1], creates_per_s=100)
+    keeper = E2bSessions(E2bProvider(options), Path(sys.argv[2]))
+    session = await keeper.open_session(Limits())
+    await session.call({"op": "bash", "timeout_s": 20, "output_bytes": 100}, b"echo kept > f", within_s=30)
+    print(session.box_id, (await session.snapshot()).snapshot_id, flush=True)
+    os._exit(9)
+anyio.run(main)
+"""
+    command = [sys.executable, "-c", script, pool.url, str(tmp_path)]
+    done = await anyio.run_process(command, check=False)
+    orphan, snapshot_id = done.stdout.decode().split()
+    found = [one for one in await provider.orphans() if one.name == orphan]
+    assert len(found) == 1, done.stderr
+    await provider.remove(found[0])
+    assert orphan not in {one.name for one in await provider.orphans()}
+    again = E2bSessions(provider, tmp_path)
+    session = await again.open_session(Limits(), snapshot_id)
+    assert (await session.call(BASH, b"cat f", within_s=30))[1] == b"kept\n"
+    await session.aclose()
+    await again.delete(snapshot_id)
 
 
 def test_sessions_leave_verifies_their_sandboxes() -> None:
