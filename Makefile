@@ -7,7 +7,7 @@ SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 export DOCKER := $(shell [ -x /usr/bin/docker ] && echo /usr/bin/docker || echo docker)
 APT := $(SUDO) env DEBIAN_FRONTEND=noninteractive apt-get
 
-.PHONY: help venv demo tools test-deps lint test test-all test-browser test-agents test-gym test-cluster test-swe images smoke bench bench-cluster clean
+.PHONY: help venv demo tools test-deps lint test test-all test-browser test-agents test-gym test-cluster test-swe images smoke bench bench-more bench-cluster clean
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 14
@@ -101,7 +101,14 @@ test-swe: test-deps ## every row of swe_instances.jsonl on local, docker and a p
 smoke: test-deps ## docker compose up, one right and one wrong answer, down again
 	tests/with-docker.sh bash -c "images/build.sh server && images/compose-smoke.sh && images/compose-smoke.sh remote"
 
-bench: test-deps ## verdicts per second beside what others do, and what the journal costs
+bench: test-deps ## ours beside its peers on the same work, in one run: benchmarks/results, the README's table; 20 minutes
+	$(BIN)/pip install -q --disable-pip-version-check -e '.[dev,bench]'
+	[ -x .venv-gym/bin/python ] || $(GYM_PYTHON) -m venv .venv-gym
+	.venv-gym/bin/python -c 'import nemo_gym' 2>/dev/null || \
+	  .venv-gym/bin/pip install -q --disable-pip-version-check nemo-gym==0.4.0
+	tests/with-docker.sh $(BIN)/python -m benchmarks.side_by_side --readme README.md
+
+bench-more: test-deps ## each part by itself: providers, math, SWE, pools, the journal
 	tests/with-docker.sh $(BIN)/python benchmarks/verify.py
 	$(BIN)/python benchmarks/math_answers.py
 	tests/with-docker.sh $(BIN)/python benchmarks/swe.py $${SANDBOX_GYM_TEST_DATA:-../shared/data}/swe_instances.jsonl

@@ -180,8 +180,8 @@ def _wait(child, report, wake, poll, watching):
         status, _more = _reap(child, usage)
         if status is not None:
             return status, usage, False
-        for fd, _event in poll.poll():
-            if watching.handles(fd):
+        for fd, event in poll.poll():
+            if watching.handles(fd, event):
                 continue
             if fd == wake:
                 try:

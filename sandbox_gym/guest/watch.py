@@ -8,6 +8,7 @@ import array
 import ctypes
 import fcntl
 import os
+import select
 import socket
 import struct
 
@@ -50,12 +51,15 @@ class Watch:
         self.child_end.close()
         self._poll.register(self._sock, 1)
 
-    def handles(self, fd):
+    def handles(self, fd, event):
         """Whether `fd` was ours; then it has been dealt with."""
         if self._sock is not None and fd == self._sock.fileno():
             self._take()
         elif fd == self._listener:
-            self._answer()
+            if event & select.POLLIN:
+                self._answer()
+            if event & ~select.POLLIN:  # nobody is left who could ask: polled on, it would be ready for ever
+                self._forget()
         else:
             return False
         return True
@@ -81,6 +85,11 @@ class Watch:
         except FileNotFoundError:
             pass  # the caller was killed meanwhile
         except OSError:
-            self._poll.unregister(self._listener)  # nobody is left who could ask
+            self._forget()
+
+    def _forget(self):
+        """The listener has nothing more to tell."""
+        if self._listener >= 0:
+            self._poll.unregister(self._listener)
             os.close(self._listener)
             self._listener = -1

@@ -1,0 +1,1 @@
+"""What is measured: each system starts, answers verifies, and says what CPU time it took."""

@@ -1,0 +1,116 @@
+"""Ours over HTTP: `sandbox-gym serve`, with the settings that it has when nobody sets any."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from pathlib import Path
+from typing import Literal
+
+import anyio
+
+from benchmarks.side_by_side import cpu
+from benchmarks.side_by_side.systems.base import Failed, System
+from benchmarks.side_by_side.systems.serving import Server, free_port, serving
+from benchmarks.side_by_side.workloads import ACTIONS, Job, Workload, candidate, numbered
+from sandbox_gym.sandbox.docker_orphans import OWNER
+from sandbox_gym.sandbox.owner import parse_owner
+from sandbox_gym.server.envelope import response_of
+
+SERVERS = {"stdin": "coding", "check": "coding", "math": "math", "swe": "swe", "trajectory": "coding"}
+"""Which resources server does which kind of work."""
+COUNT = "wc -l < lines"
+
+Mode = Literal["fork", "exec"]
+
+
+class Ours(System):
+    """One provider. `mode` "exec": the program is started as a command of its own, as other languages' are."""
+
+    def __init__(self, provider: Literal["local", "docker"], mode: Mode, folder: Path) -> None:
+        super().__init__()
+        self._provider, self._mode = provider, mode
+        self._folder = folder / f"ours-{provider}-{mode}"
+        self._servers: dict[str, Server] = {}
+        self.name = f"ours-{provider}" if mode == "fork" else f"ours-{provider}-exec"
+        self.title = f"sandbox_gym, {provider}" + (", exec mode" if mode == "exec" else "")
+        self.isolation = {"local": "namespaces, seccomp, cgroup", "docker": "container, user, seccomp"}[provider]
+
+    def lacks(self, workload: Workload) -> str:
+        if self._mode == "exec" and (workload.kind != "stdin" or workload.job(0).language != "python"):
+            return "the same as without exec mode"
+        return ""
+
+    async def prepare(self, workload: Workload) -> None:
+        kind = SERVERS[workload.kind]
+        if kind in self._servers:
+            return
+        self._folder.mkdir(parents=True, exist_ok=True)
+        port = free_port()
+        command = [sys.executable, "-m", "sandbox_gym", "serve", kind, "--port", str(port)]
+        command += ["--provider", self._provider]
+        environment = {"SANDBOX_GYM_STATE_DIR": str(self._folder / "state"), "NO_COLOR": "1"}
+        log = self._folder / f"{kind}.log"
+        self._servers[kind] = await self._stack.enter_async_context(
+            serving(command, port, log, environment=environment)
+        )
+
+    async def verify(self, workload: Workload, job: Job, number: int) -> bool:
+        server = self._servers[SERVERS[workload.kind]]
+        if workload.kind == "trajectory":
+            return await _trajectory(server)
+        body: dict[str, object] = {"responses_create_params": {"input": "?"}, **job.row}
+        if workload.kind == "swe":
+            body |= {"model_patch": candidate(job, number), "response": response_of("")}
+        else:
+            text, source = numbered(job, number)
+            body["response"] = response_of(_as_command(source) if self._mode == "exec" else text)
+            if self._mode == "exec":
+                metadata = body["verifier_metadata"]
+                assert isinstance(metadata, dict)
+                body["verifier_metadata"] = {**metadata, "language": "bash"}
+        answer = await server.post("/verify", body)
+        if answer.get("mask_sample"):
+            raise Failed(f"no verdict: {answer.get('failure_kind')}")
+        return answer.get("reward") == 1.0
+
+    async def cpu_s(self) -> float:
+        roots = [server.pid for server in self._servers.values()]
+        if self._provider == "local":
+            return cpu.trees_s(roots)
+        shims = await anyio.to_thread.run_sync(_shims, roots)
+        return cpu.trees_s([*roots, *shims]) + cpu.named_s(("dockerd", "containerd"))
+
+    def server_bytes(self) -> int:
+        """Resident memory of its server processes, their sandboxes left out."""
+        return sum(cpu.resident_bytes(server.pid) for server in self._servers.values())
+
+
+def _as_command(source: str) -> str:
+    return f"```bash\nexec /usr/bin/python3 -I -S -c {shlex.quote(source)}\n```"
+
+
+async def _trajectory(server: Server) -> bool:
+    """A session of its own: a bash that keeps its folder, one call after the other; whether the last one adds up."""
+    server.client.cookies.clear()
+    await server.post("/seed_session", {"responses_create_params": {"input": "?"}})
+    for number in range(ACTIONS - 1):
+        await server.post("/bash", {"command": f"echo {number} >> lines"})
+    last = await server.post("/bash", {"command": COUNT})
+    return str(last.get("output")).strip() == str(ACTIONS - 1)
+
+
+def _shims(servers: list[int]) -> list[int]:
+    """What holds the containers of these servers: the parents of the containers' first processes."""
+    import docker
+
+    client = docker.from_env()
+    try:
+        found = []
+        for container in client.containers.list(filters={"label": OWNER}):
+            owner = parse_owner(container.labels[OWNER])
+            if owner is not None and owner.pid in servers:
+                found.append(cpu.parent_of(int(container.attrs["State"]["Pid"])))
+        return [pid for pid in found if pid > 1]
+    finally:
+        client.close()
