@@ -64,7 +64,7 @@ async def reward(engine: Engine, source: str) -> float | None:
 async def under_way(engine: Engine) -> None:
     """Until a verify has its sandbox, and a bit: RIGHT takes a second and a half there."""
     with anyio.fail_after(DEADLINE_S):
-        while engine.stats()["leases"] == 0:  # noqa: ASYNC110 - a counter tells nobody
+        while engine.stats()["leases"] == 0:
             await anyio.sleep(0.02)
     await anyio.sleep(0.4)
 
