@@ -8,6 +8,7 @@ no verdict, until it is seeded again or closed. Owns which node holds which sess
 from __future__ import annotations
 
 import json
+import time
 from collections import OrderedDict
 from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, field
@@ -43,6 +44,7 @@ class _Bound:
     folder: str = ""
     lost: str = ""
     called: bool = False
+    used_at: float = field(default_factory=time.monotonic)
     lock: anyio.Lock = field(default_factory=anyio.Lock)
 
 
@@ -51,7 +53,7 @@ class ClusterSessions:
 
     def __init__(self, roster: Roster, placement: Placement, policy: Policy) -> None:
         self._roster, self._placement = roster, placement
-        self._most, self._live, self._rooms = policy.held, policy.live, Placement(margin=0.0)
+        self._policy, self._rooms = policy, Placement(margin=0.0)
         self._bound: OrderedDict[str, _Bound] = OrderedDict()
         self._closed: OrderedDict[str, None] = OrderedDict()
         self._last = 0
@@ -92,7 +94,8 @@ class ClusterSessions:
                     raise SessionClosed(f"session {session_id[:80]!r} is closed")
                 member = await self._place(bound)
                 call = SessionCall(bound.life, _json(request), body, timeout_s, deadline_s, bound.base)
-                bound.called = True
+                bound.called, bound.used_at = True, time.monotonic()
+                self._bound.move_to_end(session_id)
                 try:
                     raw = await self._roster.ask(member, "session", encode(call))
                 except NodeLost as error:  # whether it ran is not known, so it is not repeated
@@ -133,11 +136,21 @@ class ClusterSessions:
         if session_id in self._closed:
             raise SessionClosed(f"session {session_id[:80]!r} is closed")
         if session_id not in self._bound:
-            if len(self._bound) >= self._most:
+            self._expire()
+            if len(self._bound) >= self._policy.held:
                 raise PoolFull(f"{len(self._bound)} sessions are held, as many as may be; close some")
             self._last += 1
             self._bound[session_id] = _Bound(f"{session_id}#{self._last}")
         return self._bound[session_id]
+
+    def _expire(self) -> None:
+        """Sessions that nobody called for their time to live go; their nodes close them too. The oldest is first."""
+        now = time.monotonic()
+        while self._bound:
+            session_id, bound = next(iter(self._bound.items()))
+            if now - bound.used_at <= self._policy.ttl_s or bound.lock.locked():
+                return
+            self.discard(session_id)
 
     def _forget(self, session_id: str) -> _Bound | None:
         bound = self._bound.pop(session_id, None)
@@ -152,7 +165,7 @@ class ClusterSessions:
         if not member.here:
             return self._rooms.leave(member.key)
         if member.key not in self._rooms:
-            self._rooms.join(member.key, self._live)
+            self._rooms.join(member.key, self._policy.live)
         if member.status == "up":
             self._rooms.reopen(member.key)
         else:
@@ -204,7 +217,7 @@ class ClusterSessions:
         if not _folder(member):
             return
         held = read_reply(Held, await self._roster.ask(member, "held", b""))
-        self._rooms.join(member.key, self._live)
+        self._rooms.join(member.key, self._policy.live)
         for instance in held.instances:
             self._remember(member, instance)
         for life, base in held.lives.items():

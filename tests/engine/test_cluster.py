@@ -393,3 +393,17 @@ async def test_a_new_server_finds_the_sessions_of_the_old_one(tmp_path: Path) ->
                         await anyio.sleep(0.02)
                 assert (await bash(engine, "s", f"cat kept; echo {word} >kept"))[0].endswith(seen)
             tasks.cancel_scope.cancel()
+
+
+async def test_a_session_that_nobody_calls_is_forgotten(tmp_path: Path) -> None:
+    made = {"n0": node_of(Settings(boxes=2, state_dir=tmp_path), "coding-1")}
+    async with anyio.create_task_group() as tasks:
+        async with open_cluster(InProcessFleet(tasks, made), Settings(session_ttl_s=1.0), pace=FAST) as engine:
+            await bash(engine, "a", "true")
+            await bash(engine, "b", "true")
+            assert engine.sessions is not None
+            await anyio.sleep(1.2)
+            assert (await bash(engine, "c", "true"))[0] == ""
+            assert "a" not in engine.sessions
+            assert engine.sessions.stats_dict()["bound"] == 1
+        tasks.cancel_scope.cancel()
