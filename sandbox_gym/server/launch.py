@@ -31,6 +31,10 @@ def serve_built(build: Build, name: str, settings: Settings, *, dataset: Path | 
     rows = None if dataset is None else Dataset.opened(dataset)
     if settings.workers == 1:
         return serve(resources, settings, dataset=rows)
+    if settings.cluster:
+        raise ConfigurationError(
+            f"workers is {settings.workers}: a server on a cluster is one process; unset one of them"
+        )
     settings, journal_url = _made_ready(resources, settings)
     sessions = f"{name}-{settings.port or os.getpid()}"
 

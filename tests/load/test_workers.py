@@ -262,12 +262,16 @@ def test_workers_that_cannot_start_end_the_server(tmp_path: Path) -> None:
     assert "local_python" in done.stderr or "interpreter" in done.stderr, done.stderr[-2000:]
 
 
-def test_too_few_sandboxes_for_so_many_workers(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "sandbox_gym", "serve", "coding", "--port", "0", "--workers", "3", "--boxes", "4"]
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [(["--boxes", "4"], "3 workers need at least 2 each"), (["--cluster", "auto"], "a server on a cluster is one")],
+)
+def test_what_does_not_go_together(tmp_path: Path, options: list[str], said: str) -> None:
+    command = [sys.executable, "-m", "sandbox_gym", "serve", "coding", "--port", "0", "--workers", "3", *options]
     own = {**os.environ, "SANDBOX_GYM_STATE_DIR": str(tmp_path / "state")}
     done = subprocess.run(command, env=own, capture_output=True, text=True, timeout=120)
     assert done.returncode == 2, done.stderr[-2000:]
-    assert "3 workers need at least 2 each" in done.stderr
+    assert said in done.stderr
 
 
 def until_served(agent: Agent, ask: Callable[[], httpx.Response]) -> Document:
