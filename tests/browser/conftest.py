@@ -55,7 +55,7 @@ class Server:
         return str(answer.headers["X-Sandbox-Gym-Verdict-Id"])
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     settings = {"SANDBOX_GYM_TOKEN": TOKEN, "SANDBOX_GYM_JOURNAL": "off"}
     with ServerProcess("local", tmp_path_factory.mktemp("browser"), settings=settings) as process:
@@ -66,7 +66,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         made.close()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def short_lived(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """A server over fake boxes whose programs say nothing; it asks for no token, and the last test stops it."""
     with ServerProcess("fake", tmp_path_factory.mktemp("fake"), settings={"SANDBOX_GYM_JOURNAL": "off"}) as process:
@@ -75,15 +75,17 @@ def short_lived(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         made.close()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
+    """While it is open the thread has an event loop that runs, beside which no other test's may: no longer than the
+    module."""
     with sync_playwright() as playwright:
         launched = playwright.chromium.launch(executable_path=chromium(), args=["--no-sandbox", "--disable-gpu"])
         yield launched
         launched.close()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def storage(server: Server, browser: Browser) -> Any:
     """The cookie of one that is logged in."""
     context = browser.new_context()
