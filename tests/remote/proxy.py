@@ -10,10 +10,13 @@ from dataclasses import dataclass
 
 import anyio
 import anyio.abc
+import pytest
 
 CREATE, START, INPUT, KILL, EXTEND = "/v2/sandboxes", "/process.Process/Start", "/SendInput", "DELETE ", "/timeout"
 NOT_FOUND = "The sandbox was not found"
 PORT = "The sandbox is running but port is not open"
+HANG = pytest.param("hang", marks=pytest.mark.extended)
+"""Each takes a whole deadline; the daily run has inputs that hang once."""
 
 
 @dataclass(slots=True)

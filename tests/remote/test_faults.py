@@ -17,7 +17,7 @@ from sandbox_gym.errors import ConfigurationError, Unavailable
 from sandbox_gym.limits import Limits
 from sandbox_gym.verifiers.coding import CodingVerifier, parse_task
 from tests.e2b.servers import PoolServer
-from tests.remote.proxy import CREATE, EXTEND, INPUT, KILL, NOT_FOUND, PORT, START, Harm, Proxy, proxied
+from tests.remote.proxy import CREATE, EXTEND, HANG, INPUT, KILL, NOT_FOUND, PORT, START, Harm, Proxy, proxied
 
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(180)]
 DEADLINE_S = 20.0
@@ -99,7 +99,7 @@ async def test_a_fault_that_passes_costs_a_retry_and_no_verdict(engine: Engine, 
 
 
 @pytest.mark.parametrize("where", [CREATE, START, INPUT])
-@pytest.mark.parametrize("how", ["429", "503", "502", "text", "drop", "hang"])
+@pytest.mark.parametrize("how", ["429", "503", "502", "text", "drop", HANG])
 async def test_a_fault_that_stays_gives_no_verdict_and_never_a_zero(
     engine: Engine, proxy: Proxy, where: str, how: str
 ) -> None:

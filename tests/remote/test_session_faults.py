@@ -19,7 +19,7 @@ from sandbox_gym.sandbox.e2b_limits import E2bOptions
 from sandbox_gym.sandbox.e2b_sessions import E2bSessions
 from sandbox_gym.sandbox.sessions import Sessions, ToolReply, holding
 from tests.e2b.servers import PoolServer
-from tests.remote.proxy import CREATE, EXTEND, INPUT, KILL, NOT_FOUND, PORT, START, Harm, Proxy, proxied
+from tests.remote.proxy import CREATE, EXTEND, HANG, INPUT, KILL, NOT_FOUND, PORT, START, Harm, Proxy, proxied
 
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(180)]
 KEEP, FORGET, LIST = "/snapshots HTTP", "DELETE /templates/", "GET /snapshots"
@@ -87,7 +87,7 @@ async def test_a_fault_while_a_session_is_opened_costs_another_sandbox(
 
 
 @pytest.mark.parametrize("where", [CREATE, START, INPUT])
-@pytest.mark.parametrize("how", ["429", "503", "502", "drop", "hang"])
+@pytest.mark.parametrize("how", ["429", "503", "502", "drop", HANG])
 async def test_a_fault_that_stays_refuses_the_call_and_loses_nothing(
     sessions: Sessions, proxy: Proxy, where: str, how: str
 ) -> None:
