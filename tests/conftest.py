@@ -28,6 +28,12 @@ DAILY = ("tests/e2b/test_life.py",)
 BOTH_WAYS = ("tests/conformance/", "tests/engine/")
 """Through a pool on docker these are what they are on docker and through a pool on local."""
 
+ONE_IS_ENOUGH = (
+    "tests/load/test_http.py::test_a_row_of_ten_thousand_tests[docker",
+    "tests/remote/test_swe.py::test_the_fix_resolves_test_by_test_and_nothing_does_not[e2b-on-local-mako",
+)
+"""Each takes a minute, and its neighbour shows the same."""
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--extended", action="store_true", help="long suites on every provider, as make test-all has it")
@@ -64,7 +70,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def _is_extended(item: pytest.Item) -> bool:
     node = item.nodeid
-    if item.get_closest_marker("extended") or ("e2b-on-docker" in node and node.startswith(BOTH_WAYS)):
+    if (
+        item.get_closest_marker("extended")
+        or node.startswith(ONE_IS_ENOUGH)
+        or ("e2b-on-docker" in node and node.startswith(BOTH_WAYS))
+    ):
         return True
     if "e2b-on-" in node and node.startswith("tests/attacks/test_attacks.py"):
         return True
