@@ -49,9 +49,10 @@ class Machines:
         return [node.node_id[:12] for node in self._nodes]
 
     def kill(self, number: int) -> str:
-        """SIGKILL a raylet, as a machine that loses its power; the beginning of its id."""
+        """SIGKILL a raylet and all below it, as a machine that loses its power; the beginning of its id."""
         node = self._nodes.pop(number)
-        os.kill(self._raylet(node), signal.SIGKILL)
+        for pid in [self._raylet(node), *_below(self._raylet(node))]:
+            _signal(pid, signal.SIGKILL)
         return str(node.node_id[:12])
 
     @contextmanager

@@ -90,7 +90,7 @@ async def test_a_killed_raylet_costs_no_verdict(machines: Machines, folder: Path
         assert stats["verdicts"] == 1000
         assert stats["losses"] == 1
         assert stats["rescheduled"] >= 1
-        assert status_of(engine, killed[0]) in ("lost", "gone")
+        assert status_of(engine, killed[0]) != "up"  # until Ray gives it up, another pool is tried there
 
 
 @pytest.mark.timeout(600)
@@ -112,6 +112,7 @@ async def test_a_node_that_stands_still_costs_no_verdict(machines: Machines, fol
         finished.set()
         assert wrong_ones(verdicts) == []
         assert engine.stats()["losses"] >= 1
+        assert engine.stats()["rescheduled"] >= 1
 
 
 @pytest.mark.timeout(600)
