@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import binascii
+import contextlib
 import shlex
 import time
 from collections.abc import Awaitable, Callable
@@ -193,7 +194,8 @@ class CommandStream(ByteStream):
                 task.cancel()
         handle, self._handle = self._handle, None
         if handle is not None:
-            await handle.disconnect()
+            with contextlib.suppress(*failures()):  # whoever closes has a sandbox to end next
+                await handle.disconnect()
 
 
 async def open_command(

@@ -26,7 +26,8 @@ _PIECE: Final = 1 << 18
 _HOP: Final = frozenset(
     (b"connection", b"keep-alive", b"te", b"trailer", b"transfer-encoding", b"upgrade", b"expect", b"content-length")
 )
-_BROKEN: Final = (OSError, anyio.BrokenResourceError, anyio.ClosedResourceError, h11.RemoteProtocolError)
+BROKEN: Final = (OSError, anyio.BrokenResourceError, anyio.ClosedResourceError, h11.RemoteProtocolError)
+"""What a connection to a worker that dies ends in; a TimeoutError is an OSError."""
 
 
 class WorkerLost(Unavailable):
@@ -79,7 +80,7 @@ class Peers:
                     with anyio.fail_after(ANSWER_S):
                         async for message in exchange.answer():
                             await send(message)
-                except _BROKEN as error:  # kept for below: a task group would wrap it
+                except BROKEN as error:  # kept for below: a task group would wrap it
                     failed.append(error)
                 group.cancel_scope.cancel()
         if failed and not exchange.answered:

@@ -28,7 +28,7 @@ from sandbox_gym.server.gym import SESSION_ID_KEY
 from sandbox_gym.server.once import KEY_HEADER
 from sandbox_gym.server.resources import KnowsPlaces, ResourcesServer
 from sandbox_gym.server.wire import Document
-from sandbox_gym.server.worker_link import Peers
+from sandbox_gym.server.worker_link import BROKEN, Peers, WorkerLost
 from sandbox_gym.server.worker_sums import Told, health_of, metrics_of
 
 MCP_TOKEN: Final = ("X-NeMo-Gym-Session-Token", "nemo-gym-mcp-session-token", 24 * 3600)
@@ -148,6 +148,8 @@ class WorkerRoutes:
                     answers[number] = await self._asked(number, scope, messages)
                 except Unavailable as error:
                     answers[number] = Told.unavailable(number, error)
+                except BROKEN as error:  # it died within its answer
+                    answers[number] = Told.unavailable(number, WorkerLost(f"worker {number}: {type(error).__name__}"))
 
         async with anyio.create_task_group() as group:
             for number in range(self._peers.count):

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from sandbox_gym.contract import Outcome, Status
-from sandbox_gym.errors import RequestError
+from sandbox_gym.errors import InstanceFailed, RequestError
 from sandbox_gym.swe.logs import log_parsers, parser_of
 from sandbox_gym.verifiers.swe import R2E_PARSER, CaseStatus, SweTask, log_command, parse_task
 from sandbox_gym.verifiers.swe.logs import exit_code, log_script, read_log, reader_run
@@ -74,7 +74,8 @@ def test_logs_are_read(parser: str, log: str, statuses: dict[str, str], tmp_path
 
 def test_a_log_without_its_beginning_and_a_parser_that_fails(tmp_path: Path) -> None:
     assert "does not begin" in read("parse_log_pytest", "PASSED tests/a.py::test_x\n", tmp_path)["error"]
-    assert read("parse_log_jekyll", "marker\nx\n", tmp_path, instance_id="no-number")["error"]
+    with pytest.raises(subprocess.CalledProcessError):  # no log suits it: not this one's doing
+        read("parse_log_jekyll", "marker\nx\n", tmp_path, instance_id="no-number")
 
 
 def test_every_parser_of_the_registry_can_be_had(tmp_path: Path) -> None:
@@ -102,10 +103,17 @@ def test_the_script_says_the_commands_own_exit_code(tmp_path: Path) -> None:
 
 def test_what_is_no_reading_passes_nothing() -> None:
     tests = Outcome(Status.OK)
-    said = Outcome(Status.OK, stdout=json.dumps({"statuses": {"a": "PASSED", "b": "NONSENSE", "c": 3}}).encode())
+    found = {"a": "PASSED", "b": "NONSENSE", "c": 3, "d": ["PASSED"]}
+    said = Outcome(Status.OK, stdout=json.dumps({"statuses": found}).encode())
     assert read_log(tests, said).statuses() == {"a": CaseStatus.PASSED}
-    for bad in (b"[[" * 10_000, b"[]", b'{"error": "x"}', b'{"statuses": 3}'):
-        report = read_log(tests, Outcome(Status.OK, stdout=bad))
+    for reading in (Outcome(Status.CPU_TIME_LIMIT), Outcome(Status.OK, stdout=b'{"unreadable": "KeyError: x"}')):
+        report = read_log(tests, reading)
         assert (report.statuses(), set(report.signs)) == ({}, {"log_unreadable"})
-    assert not read_log(tests, Outcome(Status.CPU_TIME_LIMIT)).statuses()
     assert read_log(Outcome(Status.WALL_TIME_LIMIT), None).crashes == ("wall_time_limit",)
+
+
+@pytest.mark.parametrize("said", [b"[[" * 10_000, b"[]", b'{"error": "no Python"}', b'{"statuses": 3}', b""])
+@pytest.mark.parametrize("status", [Status.OK, Status.RUNTIME_ERROR, Status.START_ERROR, Status.WALL_TIME_LIMIT])
+def test_a_reader_that_fails_is_no_verdict(status: Status, said: bytes) -> None:
+    with pytest.raises(InstanceFailed, match="can't be read"):
+        read_log(Outcome(Status.OK), Outcome(status, stdout=said))

@@ -1,8 +1,9 @@
 """Reads a test log with a parser of PyPI's swebench, in a box where no candidate runs. Needs Python 3.9.
 
 Text to us: `job.json` beside it names the parser and where the log begins, standard input is the log, standard output
-`{"statuses": {test: status}}` or `{"error": why}`. The parsers' packages import docker, datasets and more when they are
-entered by the front door, seconds and 167 MiB of them; stand-ins for those packages let the parsers in alone.
+`{"statuses": {test: status}}`, `{"unreadable": why}` where the log is to blame, or `{"error": why}`. The parsers'
+packages import docker, datasets and more when they are entered by the front door, seconds and 167 MiB of them;
+stand-ins for those packages let the parsers in alone.
 """
 
 import importlib
@@ -55,7 +56,8 @@ def main():
     try:
         found = parser(log, job)
     except Exception as error:  # a foreign parser, and a log that is anybody's
-        return {"error": "%s: %s" % (type(error).__name__, str(error)[:300])}
+        parser("", job)  # one that no log suits, such as for another repository, is no answer's doing: it raises here
+        return {"unreadable": "%s: %s" % (type(error).__name__, str(error)[:300])}
     return {"statuses": {str(test): str(getattr(status, "value", status)) for test, status in found.items()}}
 
 

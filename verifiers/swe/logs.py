@@ -13,7 +13,7 @@ from importlib.resources import files
 from typing import Final
 
 from sandbox_gym.contract import Outcome, Program, Run, Status
-from sandbox_gym.errors import RequestError
+from sandbox_gym.errors import InstanceFailed, RequestError
 from sandbox_gym.limits import MIB, Limits
 from sandbox_gym.verifiers.swe.channel import CaseReport, ChannelReport
 from sandbox_gym.verifiers.swe.diff import read_patch
@@ -24,6 +24,8 @@ READER_FOLDER: Final = ".read-log"
 MAX_TESTS: Final = 200_000
 MAX_NAME: Final = 16_384
 _LIMITS: Final = Limits(cpu_time_s=120, wall_time_s=300, memory_bytes=1024 * MIB)
+_LOGS_DOING: Final = (Status.CPU_TIME_LIMIT, Status.MEMORY_LIMIT, Status.OUTPUT_LIMIT)
+"""How a parser ends that a log was too much for; wall time without CPU time is the machine's."""
 _START, _END = ">>>>> Start Test Output", ">>>>> End Test Output"
 _SCRIPT: Final = """
 printf '%s\\n' "$1"
@@ -91,30 +93,38 @@ def reader_run(task: SweTask, marker: str, parser: str, sources: Mapping[str, by
 
 
 def read_log(tests: Outcome, reading: Outcome | None) -> ChannelReport:
-    """What the log told. Without a reading, the tests did not come to their end: nothing passed."""
+    """What the log told. Without a reading, the tests did not come to their end: nothing passed.
+
+    Raises InstanceFailed where the reader failed for no doing of the log's: a parser that can't be had or that no log
+    suits, a box without a Python, a machine too busy.
+    """
     if reading is None:
         return ChannelReport(crashes=(tests.status.value,))
-    statuses = _statuses(reading)
-    if isinstance(statuses, str):
-        return ChannelReport(signs={"log_unreadable": statuses}, rounds=1)
-    return ChannelReport({test: CaseReport(status) for test, status in statuses.items()}, complete=True, rounds=1)
+    if reading.status in _LOGS_DOING:
+        return ChannelReport(signs={"log_unreadable": f"its parser ended as {reading.status.value}"}, rounds=1)
+    said = _said(reading)
+    if isinstance(unreadable := said.get("unreadable"), str):
+        return ChannelReport(signs={"log_unreadable": unreadable[:300]}, rounds=1)
+    found = said.get("statuses")
+    if reading.status is not Status.OK or not isinstance(found, dict):
+        why = str(said.get("error") or reading.stderr[-300:].decode("utf-8", "replace"))[:300]
+        raise InstanceFailed(f"the tests' log can't be read ({reading.status.value}): {why}")
+    if len(found) > MAX_TESTS:
+        return ChannelReport(signs={"log_unreadable": f"it names {len(found)} tests; {MAX_TESTS} at most"}, rounds=1)
+    cases = {test: CaseReport(CaseStatus(word)) for test, word in found.items() if _is_status(test, word)}
+    return ChannelReport(cases, complete=True, rounds=1)
 
 
-def _statuses(reading: Outcome) -> dict[str, CaseStatus] | str:
-    """By test, or why there are none: a log can be such that its parser fails or takes too long."""
-    if reading.status is not Status.OK:
-        return f"its parser ended as {reading.status.value}"
+def _said(reading: Outcome) -> dict[str, object]:
     try:
         said = json.loads(reading.stdout)
     except (ValueError, RecursionError):
-        return "its parser answered nonsense"
-    found = said.get("statuses") if isinstance(said, dict) else None
-    if not isinstance(found, dict):
-        return str(said.get("error"))[:300] if isinstance(said, dict) else "its parser answered nonsense"
-    if len(found) > MAX_TESTS:
-        return f"it names {len(found)} tests; at most {MAX_TESTS} are read"
-    known = CaseStatus.__members__
-    return {test: CaseStatus(word) for test, word in found.items() if word in known and len(test) <= MAX_NAME}
+        return {}
+    return said if isinstance(said, dict) else {}
+
+
+def _is_status(test: str, word: object) -> bool:
+    return isinstance(word, str) and word in CaseStatus.__members__ and len(test) <= MAX_NAME
 
 
 def exit_code(channel: bytes) -> int | None:
