@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import anyio
 import pytest
 
 from sandbox_gym.errors import ProviderDown
 from sandbox_gym.sandbox import reaper
+from sandbox_gym.sandbox.local.slots import SlotOrphans
 from sandbox_gym.sandbox.reaper import Orphan, Reaper, reaping
 
 pytestmark = pytest.mark.anyio
@@ -109,3 +111,20 @@ async def test_the_body_of_reaping_keeps_its_own_error() -> None:
             while source.left:
                 await anyio.sleep(0.01)
             raise KeyError("mine")
+
+
+@pytest.mark.anyio
+async def test_a_slot_whose_root_is_being_written_is_nobodys_orphan(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A name that is not there yet once stood for the current folder."""
+    monkeypatch.chdir(tmp_path)
+    run = tmp_path / "run"
+    run.mkdir()
+    for name, root in (("0" * 12, b""), ("1" * 12, b"state")):
+        (run / f"{name}.root").write_bytes(root)
+    orphans = SlotOrphans(run)
+    assert await orphans.orphans() == []
+    await orphans.remove(Orphan("mount", "0" * 12, "", ""))
+    assert not (tmp_path / "owner.lock").exists()
+    assert len(list(run.iterdir())) == 2

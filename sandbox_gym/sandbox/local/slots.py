@@ -51,7 +51,9 @@ def live_folder(root: Path) -> Path:
         RUN.mkdir(mode=0o755, parents=True, exist_ok=True)
         name = hashlib.sha256(os.fsencode(root.resolve())).hexdigest()[:12]
         live = RUN / name
-        (RUN / f"{name}.root").write_bytes(os.fsencode(root.resolve()))
+        new = RUN / f"{name}.{os.getpid()}"
+        new.write_bytes(os.fsencode(root.resolve()))
+        new.rename(RUN / f"{name}.root")  # whole at once: others sweep here
     _clear(live)
     return live
 
@@ -93,9 +95,10 @@ class SlotOrphans:
         if not _NAME.fullmatch(name):
             return None
         try:
-            return Path(os.fsdecode((self._run / f"{name}.root").read_bytes()))
+            root = Path(os.fsdecode((self._run / f"{name}.root").read_bytes()))
         except OSError:
             return None
+        return root if root.is_absolute() else None
 
     def _remove(self, name: str) -> None:
         root = self._root(name)
