@@ -6,8 +6,8 @@ from functools import cache
 from importlib.resources import files
 
 _ORDER = (
-    "frames", "kernel", "values", "watch", "seccomp", "program", "pyrun", "calls", "init", "zygote", "evidence", "run",
-    "supervisor",
+    "frames", "kernel", "values", "watch", "seccomp", "program", "pyrun", "calls", "init", "zygote", "inits",
+    "evidence", "run", "supervisor",
 )  # fmt: skip
 _LAZY = (
     "clip", "child", "shell", "repl", "session",

@@ -12,7 +12,7 @@ import anyio
 from benchmarks.side_by_side import cpu
 from benchmarks.side_by_side.systems.base import Failed, System
 from benchmarks.side_by_side.systems.serving import Server, free_port, serving
-from benchmarks.side_by_side.workloads import ACTIONS, Job, Workload, candidate, numbered
+from benchmarks.side_by_side.workloads import ACTIONS, REPOSITORY, Job, Workload, candidate, numbered
 from sandbox_gym.sandbox.docker_orphans import OWNER
 from sandbox_gym.sandbox.owner import parse_owner
 from sandbox_gym.server.envelope import response_of
@@ -25,15 +25,20 @@ Mode = Literal["fork", "exec"]
 
 
 class Ours(System):
-    """One provider. `mode` "exec": the program is started as a command of its own, as other languages' are."""
+    """One provider. `mode` "exec": the program is started as a command of its own, as other languages' are.
+    `checkout`: another tree of sandbox_gym, served from there by the same interpreter."""
 
-    def __init__(self, provider: Literal["local", "docker"], mode: Mode, folder: Path) -> None:
+    def __init__(
+        self, provider: Literal["local", "docker"], mode: Mode, folder: Path, *, checkout: Path | None = None
+    ) -> None:
         super().__init__()
-        self._provider, self._mode = provider, mode
-        self._folder = folder / f"ours-{provider}-{mode}"
+        self._provider, self._mode, self._checkout = provider, mode, checkout
+        self._folder = folder / f"ours-{provider}-{mode}{'-earlier' if checkout else ''}"
         self._servers: dict[str, Server] = {}
         self.name = f"ours-{provider}" if mode == "fork" else f"ours-{provider}-exec"
         self.title = f"sandbox_gym, {provider}" + (", exec mode" if mode == "exec" else "")
+        if checkout is not None:
+            self.name, self.title = "ours-earlier", "sandbox_gym, local, of another checkout"
         self.isolation = {"local": "namespaces, seccomp, cgroup", "docker": "container, user, seccomp"}[provider]
 
     def lacks(self, workload: Workload) -> str:
@@ -52,7 +57,7 @@ class Ours(System):
         environment = {"SANDBOX_GYM_STATE_DIR": str(self._folder / "state"), "NO_COLOR": "1"}
         log = self._folder / f"{kind}.log"
         self._servers[kind] = await self._stack.enter_async_context(
-            serving(command, port, log, environment=environment)
+            serving(command, port, log, environment=environment, folder=self._checkout or REPOSITORY)
         )
 
     async def verify(self, workload: Workload, job: Job, number: int) -> bool:
@@ -75,11 +80,15 @@ class Ours(System):
         return answer.get("reward") == 1.0
 
     async def cpu_s(self) -> float:
-        roots = [server.pid for server in self._servers.values()]
+        roots = [server.holder for server in self._servers.values()]
         if self._provider == "local":
             return cpu.trees_s(roots)
-        shims = await anyio.to_thread.run_sync(_shims, roots)
+        shims = await anyio.to_thread.run_sync(_shims, self.pids())
         return cpu.trees_s([*roots, *shims]) + cpu.named_s(("dockerd", "containerd"))
+
+    def pids(self) -> list[int]:
+        """Its server processes."""
+        return [server.pid for server in self._servers.values()]
 
     def server_bytes(self) -> int:
         """Resident memory of its server processes, their sandboxes left out."""
