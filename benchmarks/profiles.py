@@ -6,7 +6,9 @@ python -m benchmarks.profiles --seconds 20      (py-spy, of the extra `bench`; a
 from __future__ import annotations
 
 import re
+import shutil
 import subprocess
+import sys
 import tempfile
 from pathlib import Path
 from typing import Annotated
@@ -37,7 +39,8 @@ def below(pid: int, name: str) -> list[int]:
 
 def record(pid: int, path: Path, seconds: int, *, all_below: bool) -> None:
     """A flame graph of the process as SVG, without this machine's folders. Raises CalledProcessError."""
-    command = ["py-spy", "record", "--pid", str(pid), "--duration", str(seconds), "--rate", str(RATE_HZ), "--function"]
+    py_spy = shutil.which("py-spy") or str(Path(sys.executable).with_name("py-spy"))
+    command = [py_spy, "record", "--pid", str(pid), "--duration", str(seconds), "--rate", str(RATE_HZ), "--function"]
     command += ["--subprocesses"] if all_below else []
     subprocess.run([*command, "--output", str(path)], check=True, capture_output=True, timeout=seconds + 60)
     path.write_text(_PATH.sub("", path.read_text()))

@@ -53,6 +53,12 @@ def named_s(names: Iterable[str]) -> float:
     return total
 
 
+def self_s(pid: int) -> float:
+    """CPU seconds of one process alone; 0 where there is none."""
+    found = _stat(str(pid))
+    return sum(found[2][:2]) if found is not None else 0.0
+
+
 def own_s() -> float:
     """CPU seconds of this process and of the children it has waited for."""
     return sum(sum(resource.getrusage(who)[:2]) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
 import shlex
 import sys
 from pathlib import Path
@@ -10,10 +12,12 @@ from typing import Literal
 import anyio
 
 from benchmarks.side_by_side import cpu
+from benchmarks.side_by_side.boxes import BoxClock
 from benchmarks.side_by_side.systems.base import Failed, System
 from benchmarks.side_by_side.systems.serving import Server, free_port, serving
 from benchmarks.side_by_side.workloads import ACTIONS, REPOSITORY, Job, Workload, candidate, numbered
 from sandbox_gym.sandbox.docker_orphans import OWNER
+from sandbox_gym.sandbox.docker_sessions import KEEPER_LABEL
 from sandbox_gym.sandbox.owner import parse_owner
 from sandbox_gym.server.envelope import response_of
 
@@ -35,11 +39,17 @@ class Ours(System):
         self._provider, self._mode, self._checkout = provider, mode, checkout
         self._folder = folder / f"ours-{provider}-{mode}{'-earlier' if checkout else ''}"
         self._servers: dict[str, Server] = {}
+        self._clock = BoxClock(self.pids)
         self.name = f"ours-{provider}" if mode == "fork" else f"ours-{provider}-exec"
         self.title = f"sandbox_gym, {provider}" + (", exec mode" if mode == "exec" else "")
         if checkout is not None:
             self.name, self.title = "ours-earlier", "sandbox_gym, local, of another checkout"
         self.isolation = {"local": "namespaces, seccomp, cgroup", "docker": "container, user, seccomp"}[provider]
+
+    async def __aexit__(self, *exception: object) -> None:
+        await super().__aexit__(*exception)
+        if self._provider == "docker" and self._folder.exists():
+            await anyio.to_thread.run_sync(_forget_snapshots, self._folder / "state" / "sessions")
 
     def lacks(self, workload: Workload) -> str:
         if self._mode == "exec" and (workload.kind != "stdin" or workload.job(0).language != "python"):
@@ -47,6 +57,8 @@ class Ours(System):
         return ""
 
     async def prepare(self, workload: Workload) -> None:
+        if not self._servers and self._provider == "local":
+            self._stack.enter_context(self._clock)
         kind = SERVERS[workload.kind]
         if kind in self._servers:
             return
@@ -82,7 +94,8 @@ class Ours(System):
     async def cpu_s(self) -> float:
         roots = [server.holder for server in self._servers.values()]
         if self._provider == "local":
-            return cpu.trees_s(roots)
+            boxes_s = await anyio.to_thread.run_sync(self._clock.seconds)
+            return sum(map(cpu.self_s, self.pids())) + boxes_s if boxes_s else cpu.trees_s(roots)
         shims = await anyio.to_thread.run_sync(_shims, self.pids())
         return cpu.trees_s([*roots, *shims]) + cpu.named_s(("dockerd", "containerd"))
 
@@ -107,6 +120,22 @@ async def _trajectory(server: Server) -> bool:
         await server.post("/bash", {"command": f"echo {number} >> lines"})
     last = await server.post("/bash", {"command": COUNT})
     return str(last.get("output")).strip() == str(ACTIONS - 1)
+
+
+def _forget_snapshots(sessions: Path) -> None:
+    """A server's images outlive it; the state folder that they belong to is about to go."""
+    import docker
+
+    keepers = [
+        hashlib.sha256(os.fsencode(one.resolve())).hexdigest()[:16] for one in sessions.rglob("*") if one.is_dir()
+    ]
+    client = docker.from_env()
+    try:
+        for keeper in keepers:
+            for image in client.images.list(filters={"label": f"{KEEPER_LABEL}={keeper}"}):
+                client.images.remove(image.id, force=True)
+    finally:
+        client.close()
 
 
 def _shims(servers: list[int]) -> list[int]:
