@@ -80,8 +80,8 @@ smoke: test-deps ## docker compose up, one right and one wrong answer, down agai
 bench: test-deps ## ours beside its peers on the same work, in one run: benchmarks/results, the README's table; 20 minutes
 	$(BIN)/pip install -q --disable-pip-version-check -e '.[dev,bench]'
 	[ -x .venv-gym/bin/python ] || $(GYM_PYTHON) -m venv .venv-gym
-	.venv-gym/bin/python -c 'import nemo_gym' 2>/dev/null || \
-	  .venv-gym/bin/pip install -q --disable-pip-version-check nemo-gym==0.4.0
+	.venv-gym/bin/python -c 'import nemo_gym, numpy' 2>/dev/null || \
+	  .venv-gym/bin/pip install -q --disable-pip-version-check nemo-gym==0.4.0 numpy==2.2.6
 	tests/with-docker.sh $(BIN)/python -m benchmarks.side_by_side --readme README.md
 
 bench-more: test-deps ## each part by itself: providers, math, SWE, pools, the journal
