@@ -7,7 +7,7 @@ SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 export DOCKER := $(shell [ -x /usr/bin/docker ] && echo /usr/bin/docker || echo docker)
 APT := $(SUDO) env DEBIAN_FRONTEND=noninteractive apt-get
 
-.PHONY: help venv demo tools test-deps lint test test-all test-agents test-gym test-swe images smoke bench bench-more clean
+.PHONY: help venv demo tools test-deps lint test test-all test-agents test-gym test-swe images smoke bench bench-more profile clean
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 14
@@ -83,6 +83,10 @@ bench: test-deps ## ours beside its peers on the same work, in one run: benchmar
 	.venv-gym/bin/python -c 'import nemo_gym, numpy' 2>/dev/null || \
 	  .venv-gym/bin/pip install -q --disable-pip-version-check nemo-gym==0.4.0 numpy==2.2.6
 	tests/with-docker.sh $(BIN)/python -m benchmarks.side_by_side --readme README.md
+
+profile: test-deps ## flame graphs of a server, a supervisor and its programs under load
+	$(BIN)/pip install -q --disable-pip-version-check -e '.[dev,bench]'
+	$(BIN)/python -m benchmarks.profiles
 
 bench-more: test-deps ## each part by itself: providers, math, SWE, pools, the journal
 	tests/with-docker.sh $(BIN)/python benchmarks/verify.py

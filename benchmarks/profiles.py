@@ -5,11 +5,11 @@ python -m benchmarks.profiles --seconds 20      (py-spy, of the extra `bench`; a
 
 from __future__ import annotations
 
-import re
 import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 from typing import Annotated
 
@@ -20,12 +20,12 @@ from rich.console import Console
 from benchmarks.side_by_side import cpu
 from benchmarks.side_by_side.measure import Cell, slice_of
 from benchmarks.side_by_side.systems.ours import Ours
-from benchmarks.side_by_side.workloads import stdin_row
+from benchmarks.side_by_side.workloads import REPOSITORY, stdin_row
 
 RESULTS = Path(__file__).resolve().parent / "results"
 AT_ONCE = 8
 RATE_HZ = 200
-_PATH = re.compile(r"/[^ <\"&]*/(?=(?:sandbox_gym|benchmarks|site-packages|lib)/)")
+TRIES = 5
 
 
 def below(pid: int, name: str) -> list[int]:
@@ -43,7 +43,10 @@ def record(pid: int, path: Path, seconds: int, *, all_below: bool) -> None:
     command = [py_spy, "record", "--pid", str(pid), "--duration", str(seconds), "--rate", str(RATE_HZ), "--function"]
     command += ["--subprocesses"] if all_below else []
     subprocess.run([*command, "--output", str(path)], check=True, capture_output=True, timeout=seconds + 60)
-    path.write_text(_PATH.sub("", path.read_text()))
+    text = path.read_text()
+    for folder in (path.resolve().parent, Path(py_spy).parent, Path(sys.prefix), REPOSITORY):
+        text = text.replace(f"{folder}/", "")
+    path.write_text(text)
 
 
 async def main(seconds: int, out: Path) -> None:
@@ -53,16 +56,25 @@ async def main(seconds: int, out: Path) -> None:
             await system.prepare(work)
             cell = Cell(system.name, work.name, AT_ONCE, 10)
             await slice_of(system, work, AT_ONCE, at_least_s=2.0, cell=cell)
-            server = system.pids()[0]
-            supervisor = below(server, "python3")[0]
-            zygote = below(supervisor, "python3")[0]
-            targets = {"server": (server, False), "supervisor": (supervisor, False), "runs": (zygote, True)}
-            for name, (pid, all_below) in targets.items():
+            for name in ("server", "supervisor", "runs"):
+                path = out / f"profile_{name}.svg"
                 async with anyio.create_task_group() as tasks:
                     tasks.start_soon(_load, system, seconds + 3.0)
-                    path = out / f"profile_{name}.svg"
-                    await anyio.to_thread.run_sync(lambda: record(pid, path, seconds, all_below=all_below))  # noqa: B023
+                    await anyio.to_thread.run_sync(_recorded, name, system.pids()[0], path, seconds)
                 Console().print(f"wrote {path}")
+
+
+def _recorded(name: str, server: int, path: Path, seconds: int) -> None:
+    """Of what runs just now: a sandbox is replaced after so many tasks, and then another one's turn is taken."""
+    for attempt in range(1, TRIES + 1):
+        try:
+            inside = below(server, "python3")
+            pid = {"server": server, "supervisor": inside[0], "runs": below(inside[0], "python3")[0]}[name]
+            return record(pid, path, seconds, all_below=name == "runs")
+        except (IndexError, subprocess.CalledProcessError):
+            if attempt == TRIES:
+                raise
+            time.sleep(0.2)
 
 
 async def _load(system: Ours, seconds: float) -> None:
