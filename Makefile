@@ -7,7 +7,7 @@ SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 export DOCKER := $(shell [ -x /usr/bin/docker ] && echo /usr/bin/docker || echo docker)
 APT := $(SUDO) env DEBIAN_FRONTEND=noninteractive apt-get
 
-.PHONY: help venv demo tools test-deps lint test test-all test-browser test-agents test-gym test-cluster test-swe images smoke bench bench-more bench-cluster clean
+.PHONY: help venv demo tools test-deps lint test test-all test-browser test-agents test-gym test-cluster test-swe images smoke bench bench-more bench-cluster profile clean
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 14
@@ -54,10 +54,10 @@ lint: venv
 	$(BIN)/lint-imports --no-cache
 
 test: test-deps lint ## install what tests need, then run everything
-	tests/with-docker.sh bash -c "images/build.sh server && images/compose-smoke.sh && tests/with-postgres.sh $(BIN)/python -m pytest"
+	tests/with-docker.sh bash -c "images/build.sh server && images/compose-smoke.sh && tests/with-postgres.sh tests/in-parallel.sh $(BIN)/python -m pytest"
 
 test-all: test-deps lint ## the same, long suites on every provider
-	tests/with-docker.sh bash -c "images/build.sh server && images/compose-smoke.sh && tests/with-postgres.sh $(BIN)/python -m pytest --extended"
+	tests/with-docker.sh bash -c "images/build.sh server && images/compose-smoke.sh && tests/with-postgres.sh tests/in-parallel.sh $(BIN)/python -m pytest --extended"
 
 test-browser: venv ## the dashboard in a real Chromium, with axe from npm
 	@missing=; for t in bwrap:bubblewrap npm:npm chromium:chromium; do \
@@ -104,9 +104,13 @@ smoke: test-deps ## docker compose up, one right and one wrong answer, down agai
 bench: test-deps ## ours beside its peers on the same work, in one run: benchmarks/results, the README's table; 20 minutes
 	$(BIN)/pip install -q --disable-pip-version-check -e '.[dev,bench]'
 	[ -x .venv-gym/bin/python ] || $(GYM_PYTHON) -m venv .venv-gym
-	.venv-gym/bin/python -c 'import nemo_gym' 2>/dev/null || \
-	  .venv-gym/bin/pip install -q --disable-pip-version-check nemo-gym==0.4.0
+	.venv-gym/bin/python -c 'import nemo_gym, numpy' 2>/dev/null || \
+	  .venv-gym/bin/pip install -q --disable-pip-version-check nemo-gym==0.4.0 numpy==2.2.6
 	tests/with-docker.sh $(BIN)/python -m benchmarks.side_by_side --readme README.md
+
+profile: test-deps ## flame graphs of a server, a supervisor and its programs under load
+	$(BIN)/pip install -q --disable-pip-version-check -e '.[dev,bench]'
+	$(BIN)/python -m benchmarks.profiles
 
 bench-more: test-deps ## each part by itself: providers, math, SWE, pools, the journal
 	tests/with-docker.sh $(BIN)/python benchmarks/verify.py

@@ -34,6 +34,9 @@ ONE_IS_ENOUGH = (
 )
 """Each takes a minute, and its neighbour shows the same."""
 
+ALONE = ("tests/chaos/", "tests/load/", "tests/engine/test_reaper", "tests/engine/test_attribution.py")
+"""These load the machine, end its Docker Engine, or sweep up what a killed owner left, as any other server would."""
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--extended", action="store_true", help="long suites on every provider, as make test-all has it")
@@ -60,7 +63,11 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
         subprocess.run(["rm", "-rf", "--one-file-system", root], check=False, stderr=subprocess.DEVNULL)
 
 
+@pytest.hookimpl(tryfirst=True)  # before -m is looked at
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.nodeid.startswith(ALONE):
+            item.add_marker("alone")
     if config.getoption("--extended"):
         return
     left_out = [item for item in items if _is_extended(item)]

@@ -33,8 +33,10 @@ RESULTS = Path(__file__).resolve().parents[1] / "results"
 README_FROM, README_TO = "<!-- bench -->", "<!-- /bench -->"
 
 
-def every_system(folder: Path) -> list[System]:
+def every_system(folder: Path, earlier: Path | None) -> list[System]:
+    other = [] if earlier is None else [Ours("local", "fork", folder, checkout=earlier)]
     return [
+        *other,
         Ours("local", "fork", folder),
         Ours("local", "exec", folder),
         Ours("docker", "fork", folder),
@@ -61,6 +63,7 @@ async def measured(
     seed: int,
     curves: tuple[Sequence[int], Sequence[int]],
     console: Console,
+    earlier: Path | None = None,
 ) -> report.Report:
     """Everything, in one run."""
     began = time.monotonic()
@@ -73,7 +76,7 @@ async def measured(
     concurrency: list[scale.Point] = []
     tests: list[scale.Point] = []
     with tempfile.TemporaryDirectory(prefix="sandbox-gym-bench-") as made:
-        systems = every_system(Path(made))
+        systems = every_system(Path(made), earlier)
         wanted = chosen(only, [system.name for system in systems], "system")
         systems = [system for system in systems if system.name in wanted]
         async with AsyncExitStack() as stack:
@@ -124,6 +127,9 @@ def main(
     seed: Annotated[int, typer.Option(help="Of the order of turns.")] = 9,
     without_scale: Annotated[bool, typer.Option("--without-scale", help="No cost curves.")] = False,
     out: Annotated[Path, typer.Option(help="Folder for what is written.")] = RESULTS,
+    earlier: Annotated[
+        Path | None, typer.Option(help="Another checkout of sandbox_gym, measured beside this one as ours-earlier.")
+    ] = None,
     readme: Annotated[Path | None, typer.Option(help="Put the short table into this file, between its marks.")] = None,
 ) -> None:
     console = Console(width=150)
@@ -139,6 +145,7 @@ def main(
             seed=seed,
             curves=((), ()) if without_scale else curves,
             console=console,
+            earlier=earlier,
         )
     )
     out.mkdir(parents=True, exist_ok=True)

@@ -53,9 +53,27 @@ def named_s(names: Iterable[str]) -> float:
     return total
 
 
+def self_s(pid: int) -> float:
+    """CPU seconds of one process alone; 0 where there is none."""
+    found = _stat(str(pid))
+    return sum(found[2][:2]) if found is not None else 0.0
+
+
 def own_s() -> float:
     """CPU seconds of this process and of the children it has waited for."""
     return sum(sum(resource.getrusage(who)[:2]) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+
+
+def children_of(pid: int) -> list[int]:
+    """The living children of a process."""
+    found = {int(one): _stat(one) for one in filter(str.isdigit, os.listdir("/proc"))}
+    return [one for one, stat in found.items() if stat is not None and stat[0] == pid]
+
+
+def name_of(pid: int) -> str:
+    """What the kernel calls a process; empty where there is none."""
+    found = _stat(str(pid))
+    return found[1] if found is not None else ""
 
 
 def parent_of(pid: int) -> int:

@@ -10,6 +10,7 @@ from benchmarks.side_by_side.report import Report
 from benchmarks.side_by_side.scale import Point
 from benchmarks.side_by_side.stats import figures
 
+LATENCY_OF = "stdin-10"
 OURS, PEER = "#2563a8", "#9aa5b1"
 
 
@@ -21,7 +22,9 @@ def draw(report: Report, folder: Path) -> list[Path]:
     mpl.rcParams.update(
         {"svg.hashsalt": "sandbox_gym", "font.size": 9, "axes.spines.top": False, "axes.spines.right": False}
     )
-    made = [_rates(report, folder / "side_by_side_rates.svg"), _latency(report, folder / "side_by_side_latency.svg")]
+    made = [_rates(report, folder / "side_by_side_rates.svg")]
+    if any(cell.slices and cell.workload == LATENCY_OF for cell in report.cells):
+        made.append(_latency(report, folder / "side_by_side_latency.svg"))
     if report.concurrency or report.tests:
         made.append(_curves(report, folder / "side_by_side_scale.svg"))
     return made
@@ -55,7 +58,7 @@ def _latency(report: Report, path: Path) -> Path:
     for system in report.systems:
         points = []
         for cell in report.cells:
-            found = figures(cell) if (cell.system, cell.workload) == (system.name, "stdin-10") else None
+            found = figures(cell) if (cell.system, cell.workload) == (system.name, LATENCY_OF) else None
             if found is not None:
                 points.append((cell.concurrency, found.p50_ms, found.p95_ms))
         if points:

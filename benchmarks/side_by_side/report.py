@@ -214,4 +214,13 @@ def short_table(report: Report) -> list[str]:
             )
         if any(one != "-" for one in shown):
             lines.append(f"| {system.title} | " + " | ".join(shown) + " |")
-    return lines
+    return [*lines, "", _circumstances(report)]
+
+
+def _circumstances(report: Report) -> str:
+    machine, settings = report.machine, report.settings
+    load = machine["load"]
+    return (
+        f"{machine['cores']} cores, load {load[0] if isinstance(load, list) else load} at its start;"
+        f" {settings['rounds']} rounds of {settings['slice_s']:g} s; commit {machine['commit']}."
+    )

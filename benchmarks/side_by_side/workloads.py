@@ -64,7 +64,7 @@ def stdin_row(tests: int, name: str = "", title: str = "", concurrencies: Sequen
     given = [(str(number), f"{2 * number}\n") for number in range(tests)]
     row = {"verifier_metadata": {"unit_tests": _unit_tests(given)}}
     right = "print(int(input()) * 2)"
-    wrong = f"n = int(input())\nprint(n * 2 if n != {tests - 1} else n + 1)"
+    wrong = f"n = int(input())\nprint(n * 2 if n != {tests - 1} else -1)"
     jobs = [
         Job(row, _fenced("python", source), source is right, "python", source, given)
         for source in [right] * (WRONG_EVERY - 1) + [wrong]

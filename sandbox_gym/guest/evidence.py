@@ -21,30 +21,37 @@ def _field(text, name):
     return None
 
 
+def _open(root, paths, field):
+    """A descriptor of the first file that is there, and holds `field` where one is named; -1 for none. It is kept:
+    each run reads it anew."""
+    for path in paths:
+        text = _read(os.path.join(root, path))
+        if text and (not field or _field(text, field) is not None):
+            return os.open(os.path.join(root, path), os.O_RDONLY | os.O_CLOEXEC)
+    return -1
+
+
+def _again(fd):
+    return os.pread(fd, 4096, 0).decode("ascii", "replace")
+
+
 class Evidence:
     """Counters under `root`: either one v2 group, or a folder of v1 controllers; absent files are absent evidence."""
 
     def __init__(self, root, trusted):
         self._trusted = set(trusted)
-        self._oom, self._cpu = "", ""
-        for path in ("memory.events", "memory/memory.oom_control"):
-            if _field(_read(os.path.join(root, path)), "oom_kill") is not None:
-                self._oom = os.path.join(root, path)
-                break
-        for path in ("cpu.stat", "cpuacct/cpuacct.usage", "cpu,cpuacct/cpuacct.usage"):
-            if _read(os.path.join(root, path)):
-                self._cpu = os.path.join(root, path)
-                break
-        self.has_memory_cgroup = bool(self._oom)
+        self._oom = _open(root, ("memory.events", "memory/memory.oom_control"), "oom_kill")
+        self._cpu = _open(root, ("cpu.stat", "cpuacct/cpuacct.usage", "cpu,cpuacct/cpuacct.usage"), "")
+        self.has_memory_cgroup = self._oom >= 0
 
     def oom_kills(self):
-        return (_field(_read(self._oom), "oom_kill") or 0) if self._oom else 0
+        return (_field(_again(self._oom), "oom_kill") or 0) if self._oom >= 0 else 0
 
     def cpu_s(self):
         """CPU seconds of the whole box so far, this supervisor's own left out."""
-        if not self._cpu:
+        if self._cpu < 0:
             return self._cpu_from_proc()
-        text = _read(self._cpu)
+        text = _again(self._cpu)
         micros = _field(text, "usage_usec")
         total = micros / 1e6 if micros is not None else int(text or 0) / 1e9
         used = os.times()

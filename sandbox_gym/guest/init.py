@@ -1,9 +1,11 @@
-"""A run's init: makes the run's private place, starts the program in it, waits, and leaves nothing alive.
+"""The init of a task's runs: for each makes a private place, starts the program in it, waits, and leaves nothing alive.
 
-PID 1 of the run's own PID namespace, or, where namespaces are not to be had, a child subreaper whose program runs under
-a uid of its own. Talks to the supervisor on one socket that the program never holds.
+PID 1 of a PID namespace of its own, or, where namespaces are not to be had, a child subreaper whose programs each run
+under a uid of their own. Talks to the supervisor on one socket that no program ever holds: it takes a run, and answers
+when all that the run started is dead and what it wrote is gone.
 """
 
+import array
 import errno
 import json
 import os
@@ -17,44 +19,69 @@ from . import kernel, program, seccomp, sudo, watch
 REPORT_MAX = 4096
 WORK = "/workspace"
 """Where sessions keep their files: a named user, whose home is elsewhere, has it too."""
+MAX_FDS = 64
+_SPEC_MAX = 1 << 16
 
 
-def main(fds, tier, filter_program):
-    """`fds`: spec, stdin, stdout, stderr, report, then files, then the channel if any. Never returns."""
+def main(control_fd, tier, filter_program):
+    """Serve runs until the supervisor's end closes. Never returns."""
     code = 1
+    control = socket.socket(fileno=control_fd)
     try:
-        spec = _read_spec(fds[0])
-        _run(spec, fds, tier, filter_program)
+        _serve(control, tier, filter_program)
         code = 0
     except BaseException as error:
         try:
-            message = json.dumps({"broken": "%s: %s" % (type(error).__name__, error)})[:REPORT_MAX]
-            os.write(fds[4], message.encode("ascii"))
+            control.send(json.dumps({"broken": "%s: %s" % (type(error).__name__, error)})[:REPORT_MAX].encode("ascii"))
         except BaseException:
-            pass  # the supervisor sees the report socket end without a report, which says the same
+            pass  # the supervisor sees the socket end without a report, which says the same
     finally:
         os._exit(code)
 
 
-def _read_spec(fd):
-    size = os.fstat(fd).st_size
-    return json.loads(os.pread(fd, size, 0).decode("utf-8"))
-
-
-def _run(spec, fds, tier, filter_program):
-    report = socket.socket(fileno=fds[4])
+def _serve(control, tier, filter_program):
     wake_read, wake_write = os.pipe()
     os.set_blocking(wake_write, False)
     os.set_blocking(wake_read, False)
     signal.set_wakeup_fd(wake_write, warn_on_full_buffer=False)
     signal.signal(signal.SIGCHLD, lambda *_: None)
     if tier == "namespaces":
-        _private_place(spec)
+        _private_namespaces()
     else:
         kernel.prctl(kernel.PR_SET_CHILD_SUBREAPER, 1)
+    while True:
+        message, fds = _receive(control)
+        if not message:
+            return
+        if message[:1] == b"k":
+            continue  # for a run that has ended meanwhile
+        spec = _read_spec(fds.pop(0)) if message[:1] == b"f" else json.loads(message[1:].decode("utf-8"))
+        _run(spec, fds, tier, filter_program, control, wake_read)
+
+
+def _receive(control):
+    message, ancillary, _flags, _address = control.recvmsg(_SPEC_MAX, socket.CMSG_SPACE(4 * MAX_FDS))
+    fds = array.array("i")
+    for level, kind, payload in ancillary:
+        if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
+            fds.frombytes(payload[: len(payload) - len(payload) % 4])
+    return message, list(fds)
+
+
+def _read_spec(fd):
+    size = os.fstat(fd).st_size
+    text = os.pread(fd, size, 0).decode("utf-8")
+    os.close(fd)
+    return json.loads(text)
+
+
+def _run(spec, fds, tier, filter_program, control, wake_read):
+    """`fds`: stdin, stdout, stderr, then files, then the channel if any; all are closed at the end."""
+    if tier == "namespaces":
+        _private_place(spec)
+    else:
         _owned_place(spec, fds)
-    files = fds[5 : 5 + len(spec["files"])]
-    _write_files(spec, files)
+    _write_files(spec, fds[3 : 3 + len(spec["files"])])
     channel = fds[-1] if spec["channel"] else -1
     poll = select.poll()
     watching = watch.Watch(poll, seccomp.watched())
@@ -63,40 +90,54 @@ def _run(spec, fds, tier, filter_program):
     if child == 0:
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-        program.become(spec, fds[1:4], channel, filter_program, watching.child_end.fileno())
-    for fd in [fds[0], fds[1], fds[2], fds[3]] + files + ([channel] if channel >= 0 else []):
+        control.detach()  # closed with all the rest that is not the program's
+        program.become(spec, fds[:3], channel, filter_program, watching.child_end.fileno())
+    for fd in fds:
         os.close(fd)
     watching.started()
-    status, usage, killed = _wait(child, report, wake_read, poll, watching)
+    status, usage, killed = _wait(child, control, wake_read, poll, watching)
     wall = time.monotonic() - started
     left = _kill_the_rest(spec, tier, usage)
-    report.sendall(
-        json.dumps(
-            {
-                "status": status,
-                "killed": killed,
-                "wall_s": wall,
-                "cpu_s": usage[0],
-                "peak_kb": usage[1],
-                "left": left,
-                "seen": watching.seen,
-            }
-        ).encode("ascii")
-    )
+    watching.close()
+    if tier == "namespaces":
+        _leave_place()
+    account = {
+        "status": status,
+        "killed": killed,
+        "wall_s": wall,
+        "cpu_s": usage[0],
+        "peak_kb": usage[1],
+        "left": left,
+        "seen": watching.seen,
+    }
+    control.send(json.dumps(account).encode("ascii"))
+
+
+_HIDDEN = kernel.MS_NOSUID | kernel.MS_NODEV
+
+
+def _private_namespaces():
+    """Mount and IPC namespaces of this init's own, and a /proc of its PID namespace."""
+    kernel.unshare(kernel.CLONE_NEWNS | kernel.CLONE_NEWIPC)
+    kernel.mount(b"proc", b"/proc", b"proc", _HIDDEN | kernel.MS_NOEXEC)
 
 
 def _private_place(spec):
-    """Fresh mount and IPC namespaces, a /proc of this PID namespace, and a sized scratch file system."""
-    kernel.unshare(kernel.CLONE_NEWNS | kernel.CLONE_NEWIPC)
-    flags = kernel.MS_NOSUID | kernel.MS_NODEV
-    kernel.mount(b"proc", b"/proc", b"proc", flags | kernel.MS_NOEXEC)
+    """A sized scratch file system for one run."""
     limits = spec["limits"]
     options = "size=%d,nr_inodes=%d,mode=755" % (limits["scratch_bytes"], limits["scratch_inodes"])
-    kernel.mount(b"tmpfs", b"/scratch", b"tmpfs", flags, options.encode("ascii"))
+    kernel.mount(b"tmpfs", b"/scratch", b"tmpfs", _HIDDEN, options.encode("ascii"))
     for name in ("work", "tmp", "shm"):
         os.mkdir("/scratch/" + name)
     if os.path.isdir("/dev/shm"):
         kernel.mount(b"/scratch/shm", b"/dev/shm", None, kernel.MS_BIND)
+
+
+def _leave_place():
+    """Nothing alive holds the scratch file system any more: with its mounts it goes, and all that was written."""
+    if os.path.isdir("/dev/shm"):
+        kernel.unmount(b"/dev/shm")
+    kernel.unmount(b"/scratch")
 
 
 def _owned_place(spec, fds):
@@ -110,7 +151,7 @@ def _owned_place(spec, fds):
         if not os.path.isdir(WORK):
             os.mkdir(WORK, 0o755)
             os.chown(WORK, uid, uid)
-    for fd in fds[1:4]:
+    for fd in fds[:3]:
         os.fchown(fd, uid, uid)
 
 
@@ -171,10 +212,10 @@ def _reap(child, usage):
             status = got
 
 
-def _wait(child, report, wake, poll, watching):
-    """Until the program's first process ends or the supervisor closes its end of the report socket."""
+def _wait(child, control, wake, poll, watching):
+    """Until the program's first process ends, or the supervisor says so or closes its end of the socket."""
     usage = [0.0, 0]
-    poll.register(report, select.POLLIN | select.POLLHUP)
+    poll.register(control, select.POLLIN | select.POLLHUP)
     poll.register(wake, select.POLLIN)
     while True:
         status, _more = _reap(child, usage)
@@ -189,6 +230,7 @@ def _wait(child, report, wake, poll, watching):
                 except BlockingIOError:
                     pass
             else:
+                control.recv(1)
                 os.kill(child, signal.SIGKILL)
                 while status is None:
                     status, _more = _reap(child, usage)

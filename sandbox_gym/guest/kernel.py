@@ -32,6 +32,10 @@ def mount(source, target, kind, flags, data=None):
     _check(libc.mount(source, target, kind, ctypes.c_ulong(flags), data), "mount %s" % target.decode())
 
 
+def unmount(target):
+    _check(libc.umount2(target, ctypes.c_int(0)), "unmount %s" % target.decode())
+
+
 def prctl(option, a=0, b=0, c=0, d=0):
     args = [ctypes.c_ulong(x) for x in (a, b, c, d)]
     return _check(libc.prctl(ctypes.c_int(option), *args), "prctl %d" % option)

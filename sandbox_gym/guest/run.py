@@ -8,11 +8,14 @@ import signal
 import socket
 import time
 
-from . import init, zygote
+from . import inits
 
 _READ = 1 << 17
 CHANNEL_MAX = (16 << 20) + 4
 _STUCK_S = 15.0
+_UNWATCHED_S = 0.005
+"""So long a run's pipes keep what it prints: most runs are over by then, and are read once."""
+_CPUS = os.cpu_count() or 1
 _NO_CAP = 1 << 20
 _STACKS = 1 << 30
 """Where data are capped and not memory, what a runtime's threads may set aside for stacks and never touch, such as
@@ -36,6 +39,7 @@ class Run:
         self._input = self._channel = None
         self._opened = self._relay_ended = False
         self._outputs = {}
+        self._unwatched = {}
         self._passed_on = 0
         self._over = False
         self._dead = False
@@ -70,30 +74,25 @@ class Run:
         self._cpu_before = self._evidence.cpu_s()
         self._open(spec, [blobs[header["files"][path]] for path in spec["files"]])
         self._started = time.monotonic()
-        self._next_cpu_check = self._started + limits["cpu_time_s"] / (os.cpu_count() or 1)
+        self._next_cpu_check = self._started + limits["cpu_time_s"] / _CPUS
 
     def _open(self, spec, files):
-        spec_fd = os.memfd_create("spec", os.MFD_CLOEXEC)
-        os.write(spec_fd, json.dumps(spec).encode("utf-8"))
         stdin_r, stdin_w = os.pipe2(os.O_CLOEXEC)
         stdout_r, stdout_w = os.pipe2(os.O_CLOEXEC)
         stderr_r, stderr_w = os.pipe2(os.O_CLOEXEC)
-        self._report_sock, report = socket.socketpair()
-        fds = [spec_fd, stdin_r, stdout_w, stderr_w, report.fileno()] + files
+        fds = [stdin_r, stdout_w, stderr_w] + files
         self._channel = channel = None
         if spec["channel"]:
             self._channel, channel = socket.socketpair()
             self._channel.setblocking(False)
             fds.append(channel.fileno())
-        zygote.send_run(self._supervisor.zygote, fds)
-        for fd in (spec_fd, stdin_r, stdout_w, stderr_w):
+        self._supervisor.inits.run(spec, fds, self)
+        for fd in (stdin_r, stdout_w, stderr_w):
             os.close(fd)
-        report.close()
         if channel is not None:
             channel.close()
         self._watch_output("stdout", stdout_r, self._limits["stdout_bytes"])
         self._watch_output("stderr", stderr_r, self._limits["stderr_bytes"])
-        self._register(self._report_sock, selectors.EVENT_READ, self._on_report)
         self._open_input(stdin_w)
 
     def _open_input(self, stdin_w):
@@ -185,7 +184,25 @@ class Run:
     def _watch_output(self, name, fd, cap):
         os.set_blocking(fd, False)
         self._outputs[name] = [bytearray(), cap]
-        self._register(fd, selectors.EVENT_READ, lambda: self._on_output(name, fd))
+        self._unwatched[name] = fd
+        if self._header["channel"] in ("relay", "stdio"):  # somebody waits for it
+            self._watch_all()
+
+    def _watch_all(self):
+        for name, fd in self._unwatched.items():
+            self._register(fd, selectors.EVENT_READ, lambda name=name, fd=fd: self._on_output(name, fd))
+        self._unwatched = {}
+
+    def _read_all(self):
+        """Nothing holds the other ends any more: what the pipes have, at once."""
+        for name, fd in self._unwatched.items():
+            data = os.read(fd, _READ)
+            while data:
+                self._keep(name, data)
+                data = os.read(fd, _READ)
+            os.close(fd)
+            self._outputs[name].append("closed")
+        self._unwatched = {}
 
     def _on_output(self, name, fd):
         try:
@@ -246,18 +263,20 @@ class Run:
 
     # -- end
 
-    def _on_report(self):
-        data = self._report_sock.recv(init.REPORT_MAX + 1)
-        if data:
-            self._report += data
-        else:
-            self._forget(self._report_sock)
-            self._over = True
+    def reported(self, data):
+        """What init says, when nothing of the run lives: what its pipes hold is all there will be."""
+        self._report = data
+        self._over = True
+        if not data.startswith(inits.BROKEN):
+            self.all_dead()
+
+    def unreported(self):
+        """Init's end closed without a word: the zygote tells when it is gone, and everything with it."""
+        self._over = True
 
     def all_dead(self):
-        """The zygote reaped the run's init: nothing of the run lives; what its pipes hold is all there will be."""
         self._dead = True
-        self._died = time.monotonic()
+        self._read_all()
 
     def finished(self):
         streams = all(len(self._outputs[name]) == 3 for name in ("stdout", "stderr"))
@@ -267,16 +286,17 @@ class Run:
         if not self.why:
             self.why = why
             self._killed = time.monotonic()
-            try:
-                self._report_sock.shutdown(socket.SHUT_WR)
-            except OSError:
-                pass  # init has reported already
+            self._supervisor.inits.kill()
 
     def tick(self):
         """Enforce the clocks; seconds until the next look."""
         now = time.monotonic()
         if self._dead:
             return 0.05
+        if self._unwatched:
+            if now - self._started < _UNWATCHED_S:
+                return _UNWATCHED_S
+            self._watch_all()
         if self.why and now - self._killed > _STUCK_S:
             raise OSError("a run can't be killed")
         left = self._started + self._limits["wall_time_s"] - now
@@ -285,7 +305,7 @@ class Run:
             return 0.1
         if now >= self._next_cpu_check:
             unused = _CPU_GRACE * self._limits["cpu_time_s"] - (self._evidence.cpu_s() - self._cpu_before)
-            self._next_cpu_check = now + max(0.1, unused / (os.cpu_count() or 1))
+            self._next_cpu_check = now + max(0.1, unused / _CPUS)
             if unused < 0:
                 self.kill("cpu_time_limit")
         return max(0.001, min(left, self._next_cpu_check - now))
@@ -293,7 +313,6 @@ class Run:
     def close(self):
         self._close_input()
         self._close_channel()
-        self._report_sock.close()
         try:
             self._account = json.loads(self._report.decode("ascii")) if self._report else {}
         except ValueError:

@@ -12,7 +12,7 @@ import sys
 import time
 import types
 
-from . import frames, zygote
+from . import frames, inits, zygote
 from .evidence import Evidence
 from .run import Run
 
@@ -34,7 +34,7 @@ class Supervisor:
         self._current = None
         self._runs = 0
         self._ended = False
-        self._reading = False
+        self._reading = self._fed = False
         self._cancelling = False
         self._beat_s = 0
         self._beaten = 0.0
@@ -88,8 +88,9 @@ class Supervisor:
 
     def _regulate(self):
         """Read from the channel only while what waits is bounded: backpressure reaches the host."""
-        if not self._selectable or self._ended:
-            return
+        if not self._selectable or self._ended or (self._reading and not self._fed):
+            return  # what waits has not grown
+        self._fed = False
         want = self._backlog() < MAX_BACKLOG
         if want and not self._reading:
             self.selector.register(self._read_fd, selectors.EVENT_READ, self._on_channel)
@@ -106,6 +107,7 @@ class Supervisor:
                 self._reading = False
             return
         self._reader.feed(data)
+        self._fed = True
         self._beat()  # a long program may take longer to arrive than a silence is borne
         while True:
             frame = self._reader.next()
@@ -127,12 +129,12 @@ class Supervisor:
         self._beat_s = header.get("beat_s", 0)
         if header.get("sessions"):
             _load_session_modules()
-        self._zygote_pid, self.zygote = zygote.start(self.tier)
+        self._zygote_pid, sock = zygote.start(self.tier)
+        self.inits = inits.Inits(sock, self.selector)
         trusted = [1, os.getpid(), self._zygote_pid]
         if header.get("guests"):  # where it shares its PID namespace with what was there before
             trusted += [int(name) for name in os.listdir("/proc") if name.isdigit()]
         self.evidence = Evidence(header["cgroup"], trusted)
-        self.selector.register(self.zygote, selectors.EVENT_READ, self._on_zygote)
         self._baseline_fds = len(os.listdir("/proc/self/fd"))
         version = "%d.%d.%d" % sys.version_info[:3]
         memory = "cgroup" if self.evidence.has_memory_cgroup else "rlimit"
@@ -190,13 +192,12 @@ class Supervisor:
         for fd in self._blobs.values():
             os.close(fd)
         self._blobs, self._blob_bytes, self._receiving = {}, 0, None
-        why = self._canary()
+        why = "a run is still going on" if self._current is not None or self._queue else self._canary()
         self.send({"op": "reset", "ok": not why, "why": why})
 
     def _canary(self):
         """Why this box is not as it was before its first run; empty when it is."""
-        if self._current is not None or self._queue:
-            return "a run is still going on"
+        self.inits.end()
         strangers = self.evidence.strangers()
         if strangers:
             return "%d processes are left" % len(strangers)
@@ -218,12 +219,6 @@ class Supervisor:
             workdir = "/scratch/work-%d" % uid if uid else "/scratch/work"
             workdir = self._current.workdir or workdir
             self._current.start(self._blobs, uid, workdir, self._limit_data and not self.evidence.has_memory_cgroup)
-
-    def _on_zygote(self):
-        if not self.zygote.recv(64):
-            raise OSError("the zygote is gone")
-        if self._current is not None:
-            self._current.all_dead()
 
     def _finish(self):
         run, self._current = self._current, None

@@ -64,6 +64,13 @@ class Watch:
             return False
         return True
 
+    def close(self):
+        """The run is over."""
+        if self._sock is not None:
+            self._sock.close()
+            self._sock = None
+        self._forget()
+
     def _take(self):
         _data, ancillary, _flags, _address = self._sock.recvmsg(1, socket.CMSG_SPACE(4))
         for _level, _kind, payload in ancillary:

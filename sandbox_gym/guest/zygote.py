@@ -1,4 +1,4 @@
-"""The zygote: a clean interpreter that forks one init per run. Reads only fds, so it never holds a task's data."""
+"""The zygote: a clean interpreter that forks inits. Reads only fds, so it never holds a task's data."""
 
 import array
 import gc
@@ -8,14 +8,14 @@ import socket
 
 from . import init, kernel, seccomp
 
-MAX_FDS = 64
+_MAX_FDS = 4
 
 
 def start(tier):
     """Fork the zygote; returns (its pid, the supervisor's end of its socket).
 
     In the namespace tier it is PID 1 of a PID namespace that this box's user namespace owns, so that it can make one
-    PID namespace per run and step back.
+    PID namespace per init and step back.
     """
     mine, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     if tier == "namespaces":
@@ -59,7 +59,7 @@ def _serve(sock, tier):
             sock.close()
             if own >= 0:
                 os.close(own)
-            init.main(fds, tier, filter_program)
+            init.main(fds[0], tier, filter_program)
         if own >= 0:
             kernel.setns(own, kernel.CLONE_NEWPID)
         for fd in fds:
@@ -69,7 +69,7 @@ def _serve(sock, tier):
 
 
 def _receive_fds(sock):
-    data, ancillary, _flags, _address = sock.recvmsg(16, socket.CMSG_SPACE(4 * MAX_FDS))
+    data, ancillary, _flags, _address = sock.recvmsg(16, socket.CMSG_SPACE(4 * _MAX_FDS))
     fds = array.array("i")
     for level, kind, payload in ancillary:
         if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
@@ -77,5 +77,6 @@ def _receive_fds(sock):
     return list(fds) if data else []
 
 
-def send_run(sock, fds):
-    sock.sendmsg([b"run"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", fds))])
+def send_init(sock, fd):
+    """Have an init forked that is spoken with over `fd`."""
+    sock.sendmsg([b"init"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [fd]))])

@@ -12,7 +12,8 @@ from anyio.abc import ByteStream
 
 from sandbox_gym.contract import Outcome, Run
 from sandbox_gym.errors import BoxLost
-from sandbox_gym.sandbox.link import GuestLink, check_paths
+from sandbox_gym.sandbox.link import GuestLink
+from sandbox_gym.sandbox.sending import check_paths
 
 
 class _Tape(ByteStream):

@@ -8,22 +8,22 @@ from __future__ import annotations
 import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import asdict
 from typing import Final, Literal
 
 import anyio
 import structlog
-import structlog.contextvars
 from anyio.abc import ByteStream
 
 from sandbox_gym.contract import Outcome, Program, Run, Status
 from sandbox_gym.errors import BoxLost
 from sandbox_gym.guest import frames
+from sandbox_gym.guest.supervisor import MAX_BACKLOG
 from sandbox_gym.limits import Limits
 from sandbox_gym.observe.traces import span
 from sandbox_gym.sandbox.bundle import guest_bundle
 from sandbox_gym.sandbox.outcomes import parse_outcome
 from sandbox_gym.sandbox.pressure import machine_pressure
+from sandbox_gym.sandbox.sending import Sending, check_paths
 
 SILENCE_S: Final = 1.5
 """Without a heartbeat for so long a box is frozen, unless the machine is too busy to tell."""
@@ -31,8 +31,13 @@ BUSY_SILENCE_S: Final = 8.0
 LAG_S: Final = 0.25
 BUSY: Final = 0.5
 BEAT_S: Final = 0.4
-WINDOW: Final = 3
-"""Runs sent ahead of their results: hides the round trip, bounds what early stop wastes."""
+WINDOW: Final = 8
+"""Runs sent ahead of their results: hides the round trip, and few writes carry many runs. The guest starts one at a
+time, so that an early stop wastes what it has begun and no more."""
+SMALL: Final = 1 << 16
+"""Frames up to so many bytes together travel in one write."""
+WRITE_S: Final = 60.0
+"""For a write that nothing holds up but the box and the machine."""
 GRACE_S: Final = 20.0
 """Beyond a run's wall limit before a silent guest counts as frozen."""
 HANDSHAKE_S: Final = 30.0
@@ -58,7 +63,9 @@ class GuestLink:
         self._describe = describe
         self._silence_s, self._window = silence_s, window
         self._reader = frames.FrameReader(max_header=1 << 16, max_body=_OUTCOME_MAX)
-        self._blobs: dict[bytes, int] = {}
+        self._sending = Sending()
+        self._turn = anyio.Lock(fast_acquire=True)
+        self._writing: anyio.CancelScope | None = None
         self._next_id = 0
         self._beats = False
         self.memory_limits = 0
@@ -71,29 +78,53 @@ class GuestLink:
     def lost(self, why: object) -> BoxLost:
         """Mark the link as of no more use; the error to raise."""
         self.broken = True
+        if self._writing is not None:
+            self._writing.shield = False  # half a frame does no harm any more
         return BoxLost(f"{self._describe()}: {why}")
 
     async def send(self, header: Mapping[str, object], body: bytes = b"") -> None:
         """Send one frame whole: a cancellation waits for the frame's end, so that the stream stays in step."""
+        async with self._turn:
+            await self._write([frames.pack(header, body)])
+
+    async def _write(self, packed: Sequence[bytes], within_s: float = WRITE_S) -> None:
+        """Send frames, small ones together, each write whole as in `send`. `within_s`: for each write. Whoever calls
+        has the turn."""
+        batch: list[bytes] = []
+        size = 0
+        for frame in packed:
+            if batch and size + len(frame) > SMALL:
+                await self._write_bytes(b"".join(batch), within_s)
+                batch, size = [], 0
+            batch.append(frame)
+            size += len(frame)
+        if batch:
+            await self._write_bytes(b"".join(batch), within_s)
+
+    async def _write_bytes(self, data: bytes, within_s: float) -> None:
         try:
-            with anyio.CancelScope(shield=True), anyio.fail_after(60):
-                await self._stream.send(frames.pack(header, body))
+            with anyio.CancelScope(shield=not self.broken) as self._writing, anyio.fail_after(within_s):
+                await self._stream.send(data)
         except (OSError, anyio.BrokenResourceError, anyio.ClosedResourceError, TimeoutError) as error:
             raise self.lost(f"can't be written to ({type(error).__name__})") from error
+        finally:
+            self._writing = None
 
     async def receive(self, within_s: float) -> tuple[Header, bytes]:
         """The next frame. Raises BoxLost at the stream's end, on a malformed frame, or after `within_s`."""
         try:
             with anyio.fail_after(within_s):
-                while True:
-                    frame = self._reader.next()
-                    if frame is not None:
-                        break
-                    self._reader.feed(await self._stream.receive(1 << 18))
-        except (OSError, anyio.EndOfStream, anyio.BrokenResourceError, anyio.ClosedResourceError) as error:
-            raise self.lost(f"closed its channel ({type(error).__name__})") from error
+                return await self._next()
         except TimeoutError as error:
             raise self.lost(f"was silent for {within_s:.0f} s") from error
+
+    async def _next(self) -> tuple[Header, bytes]:
+        """The next frame, whenever it comes. Raises BoxLost."""
+        try:
+            while (frame := self._reader.next()) is None:
+                self._reader.feed(await self._stream.receive(1 << 18))
+        except (OSError, anyio.EndOfStream, anyio.BrokenResourceError, anyio.ClosedResourceError) as error:
+            raise self.lost(f"closed its channel ({type(error).__name__})") from error
         except frames.BadFrame as error:
             raise self.lost(error) from error
         header: Header = frame[0]
@@ -180,7 +211,7 @@ class GuestLink:
             patience = self._silence_s if self._beats else left
             started = time.monotonic()
             with anyio.move_on_after(min(max(left, 0.1), patience)) as silence:
-                header, body = await self.receive(left + 1)
+                header, body = await self._next()
                 if header.get("op") != "beat":
                     return header, body
                 continue
@@ -214,45 +245,18 @@ class GuestLink:
 
     # -- runs
 
-    async def _put(self, program: Program) -> dict[str, int]:
-        """The blob of each of the program's files, sent unless the guest has it already."""
-        names = {}
-        for path, data in program.files.items():
-            blob = self._blobs.get(data)
-            if blob is None:
-                blob = self._blobs[data] = len(self._blobs)
-                with span("put", {"bytes": len(data)}):
-                    await self.send({"op": "put", "blob": blob, "size": len(data)}, data[: frames.CHUNK])
-                    for start in range(frames.CHUNK, len(data), frames.CHUNK):
-                        await self.send({"op": "data"}, data[start : start + frames.CHUNK])
-            names[path] = blob
-        return names
-
     async def send_run(self, run: Run, run_id: int, channel: Literal["", "relay", "stdio"] = "") -> None:
         """One run and its input. `channel`: its fd 3 ("relay") or its standard input and output ("stdio") are carried
         as `chan` frames instead of being kept."""
-        program = run.program
-        blobs = await self._put(program)
-        header = {
-            "op": "run",
-            "id": run_id,
-            "mode": program.mode,
-            "argv": list(program.argv),
-            "env": dict(program.env),
-            "main": program.main,
-            "entry_point": program.entry_point,
-            "recursion_limit": program.recursion_limit,
-            "implicit_imports": program.implicit_imports,
-            "files": blobs,
-            "limits": asdict(run.limits),
-            "channel": channel or ("capture" if program.mode == "call" or program.captures else "none"),
-            "workdir": program.workdir,
-            "trace": str(structlog.contextvars.get_contextvars().get("request_id", "")),
-            "stdin_size": len(run.stdin),
-        }
-        await self.send(header, run.stdin[: frames.CHUNK])
-        for start in range(frames.CHUNK, len(run.stdin), frames.CHUNK):
-            await self.send({"op": "data", "id": run_id}, run.stdin[start : start + frames.CHUNK])
+        async with self._turn:
+            await self._put(run.program)
+            await self._write(self._sending.frames_of(run, run_id, channel), run.limits.wall_time_s + WRITE_S)
+
+    async def _put(self, program: Program) -> None:
+        packed = self._sending.files_of(program)
+        if packed:
+            with span("put", {"bytes": sum(map(len, program.files.values()))}):
+                await self._write(packed)
 
     @asynccontextmanager
     async def run_all(self, runs: Sequence[Run]) -> AsyncIterator[AsyncIterator[Outcome]]:
@@ -269,25 +273,39 @@ class GuestLink:
     async def _running(self, runs: Sequence[Run]) -> AsyncIterator[AsyncIterator[Outcome]]:
         first = self._next_id
         self._next_id += len(runs)
-        slots = anyio.Semaphore(self._window)
+        progress = anyio.Event()
         stopping = False
         received = sent = 0
 
+        def may_send() -> bool:
+            """Another run, without the guest ceasing to listen: it must hear that it is to stop."""
+            ahead = runs[received:sent]
+            waiting = sum(len(run.stdin) for run in ahead) + len(runs[sent].stdin)
+            return not ahead or (len(ahead) < self._window and waiting < MAX_BACKLOG)
+
         async def sender() -> None:
             nonlocal sent
-            for offset, run in enumerate(runs):
-                await slots.acquire()
-                if stopping:
-                    return
-                sent += 1
-                await self.send_run(run, first + offset)
+            while sent < len(runs):
+                while not may_send():
+                    await progress.wait()
+                async with self._turn:
+                    if stopping:
+                        return
+                    packed: list[bytes] = []
+                    while sent < len(runs) and sum(map(len, packed)) < SMALL and may_send():
+                        await self._put(runs[sent].program)
+                        packed += self._sending.frames_of(runs[sent], first + sent)
+                        wall_s = runs[sent].limits.wall_time_s  # so long its program may take no input
+                        sent += 1
+                    await self._write(packed, wall_s + WRITE_S)
 
         async def results() -> AsyncIterator[Outcome]:
-            nonlocal received
+            nonlocal received, progress
             for offset, run in enumerate(runs):
                 outcome = await self.result(first + offset, run.limits)
                 received += 1
-                slots.release()
+                progress.set()
+                progress = anyio.Event()
                 yield outcome
 
         self._busy = True
@@ -298,7 +316,6 @@ class GuestLink:
                 yield iterator
             finally:
                 stopping = True
-                slots.release()
                 await iterator.aclose()  # type: ignore[attr-defined]
                 if received < len(runs) and not self.broken:
                     with anyio.CancelScope(shield=True):
@@ -307,8 +324,8 @@ class GuestLink:
         self._busy = False
 
     async def _cancel(self) -> None:
-        await self.send({"op": "cancel"})
         with anyio.move_on_after(GRACE_S):
+            await self.send({"op": "cancel"})
             while True:
                 header, _ = await self.receive_live(GRACE_S)
                 if header.get("op") == "cancelled":
@@ -342,7 +359,7 @@ class GuestLink:
         """The guest's own proof that nothing of earlier runs is left; False also when the link is no longer in step."""
         if self.broken or self._busy:
             return False
-        self._blobs.clear()
+        self._sending.forget()
         try:
             await self.send({"op": "reset"})
             header, _ = await self.receive_patiently(HANDSHAKE_S)
@@ -377,10 +394,3 @@ def _only_cause(group: BaseExceptionGroup[BaseException]) -> BaseException:
         else:
             leaves.append(error)
     return next((leaf for leaf in leaves if isinstance(leaf, BoxLost)), leaves[0])
-
-
-def check_paths(program: Program) -> None:
-    """Raises ValueError for a file name that is absolute or leads out of the scratch folder."""
-    for path in program.files:
-        if path.startswith("/") or ".." in path.split("/") or "\0" in path:
-            raise ValueError(f"Program.files: {path!r} would escape the scratch folder; name a path below it")

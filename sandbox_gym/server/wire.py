@@ -14,7 +14,7 @@ from typing import TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from sandbox_gym.contract import CONTEST_CODES, Verdict
+from sandbox_gym.contract import CONTEST_CODES, TestResult, Verdict
 from sandbox_gym.errors import RequestError
 
 Document = dict[str, object]
@@ -202,10 +202,22 @@ def verdict_document(verdict: Verdict) -> Document:
         "attempts": verdict.attempts,
         "timings_s": dict(verdict.timings_s),
     }
-    document["tests"] = [
-        {**asdict(test), "status": test.status.value, "contest": CONTEST_CODES[test.status]} for test in verdict.tests
-    ]
+    document["tests"] = [_test_document(test) for test in verdict.tests]
     return document
+
+
+def _test_document(test: TestResult) -> Document:
+    """Field by field: there may be ten thousand, and dataclasses.asdict copies each value deeply."""
+    return {
+        "index": test.index,
+        "status": test.status.value,
+        "reason": test.reason,
+        "score": test.score,
+        "cpu_time_s": test.cpu_time_s,
+        "wall_time_s": test.wall_time_s,
+        "peak_memory_bytes": test.peak_memory_bytes,
+        "contest": CONTEST_CODES[test.status],
+    }
 
 
 def request_error_document(error: RequestError) -> Document:

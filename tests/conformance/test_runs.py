@@ -372,6 +372,18 @@ async def test_leaving_early_skips_the_rest(box: Box) -> None:
     assert await box.reset()
 
 
+@pytest.mark.parametrize("first", [b"", b"x" * (30 * MIB)], ids=["small", "large"])
+async def test_leaving_early_while_a_large_input_is_on_its_way(box: Box, first: bytes) -> None:
+    """Neither program takes its input: one is over at once, one would wait for longer than a write may take."""
+    fast = Program("fork", {"main.py": b"print(1)"})
+    slow = Program("fork", {"main.py": b"import time; time.sleep(15)"})
+    runs = [Run("fast", fast, first, LIMITS)] + [Run("slow", slow, b"x" * (30 * MIB), LIMITS)] * 3
+    async with box.run_all(runs) as outcomes:
+        assert (await anext(outcomes)).stdout == b"1\n"
+    assert (await run(box, "print(2)")).stdout == b"2\n", "the box is in step again"
+    assert await box.reset()
+
+
 async def test_a_thousand_runs_are_answered_in_order(box: Box) -> None:
     program = Program("exec", {}, argv=("/bin/cat",))
     runs = [Run(str(i), program, str(i).encode(), LIMITS) for i in range(1000)]
@@ -384,17 +396,10 @@ async def test_messages_that_come_before_their_program_has_started_are_kept(box:
     link = box.link  # type: ignore[attr-defined]
     source = b"import os\nos.write(3, os.read(3, 5)); os.read(3, 1)"
     run_ = Run("one", Program("fork", {"main.py": source}), b"", LIMITS)
-    plain, held = link.send, []
-
-    async def hold(header: dict[str, object], body: bytes = b"") -> None:
-        held.append((header, body))
-
-    link.send = hold
-    await link.send_run(run_, 77, "relay")
-    link.send = plain
-    held.append(({"op": "chan", "id": 77, "eof": False}, b"hello"))
-    held.append(({"op": "chan", "id": 77, "eof": True}, b""))
-    await link._stream.send(b"".join(frames.pack(header, body) for header, body in held))
+    packed = link._sending.files_of(run_.program) + link._sending.frames_of(run_, 77, "relay")
+    packed.append(frames.pack({"op": "chan", "id": 77, "eof": False}, b"hello"))
+    packed.append(frames.pack({"op": "chan", "id": 77, "eof": True}))
+    await link._stream.send(b"".join(packed))
     seen = b""
     while True:
         header, body = await link.receive(20)

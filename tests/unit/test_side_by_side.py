@@ -13,9 +13,11 @@ import pytest
 
 from benchmarks.side_by_side import __main__ as command
 from benchmarks.side_by_side import cpu, workloads
+from benchmarks.side_by_side.boxes import BoxClock
 from benchmarks.side_by_side.measure import Cell, Slice, side_by_side
 from benchmarks.side_by_side.stats import cpu_ratio, figures, percentile, rate_ratio
 from benchmarks.side_by_side.systems.base import Failed, System
+from sandbox_gym.sandbox.owner import this_owner
 
 REPOSITORY = Path(__file__).parents[2]
 
@@ -117,6 +119,25 @@ def test_cpu_time_of_a_tree_has_the_time_of_children_that_ended() -> None:
         assert cpu.trees_s([os.getpid()]) >= cpu.trees_s([process.pid])
         process.stdin.write(b"\n")
     assert cpu.trees_s([process.pid]) == 0
+
+
+def test_a_sandboxes_time_counts_when_it_is_gone(tmp_path: Path) -> None:
+    parent, owner = tmp_path / "cpuacct" / "sandbox_gym", this_owner()
+    mine, strange = parent / f"{owner}-1", parent / str(owner).replace(f"-{owner.pid}-", "-1-")
+    for folder in (parent, mine, strange):
+        folder.mkdir(parents=True)
+        (folder / "cpuacct.usage").write_text("2500000000\n")
+    with BoxClock(lambda: [owner.pid], tmp_path) as clock:
+        assert clock.seconds() == 2.5
+        (mine / "cpuacct.usage").unlink()
+        mine.rmdir()
+        assert clock.seconds() == 2.5
+    v2 = tmp_path / "two" / "sandbox_gym"
+    (v2 / f"{owner}-1").mkdir(parents=True)
+    for folder in (v2, v2 / f"{owner}-1"):
+        (folder / "cpu.stat").write_text("usage_usec 1500000\nuser_usec 1\n")
+    with BoxClock(lambda: [owner.pid], tmp_path / "two") as clock:
+        assert clock.seconds() == 1.5
 
 
 def test_every_workload_has_wrong_answers_among_the_right_ones() -> None:

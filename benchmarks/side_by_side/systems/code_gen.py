@@ -72,7 +72,7 @@ class CodeGen(System):
         return (await self._server.post("/verify", body)).get("reward") == 1.0
 
     async def cpu_s(self) -> float:
-        return 0.0 if self._server is None else cpu.trees_s([self._server.pid])
+        return 0.0 if self._server is None else cpu.trees_s([self._server.holder])
 
 
 def version(python: Path = PYTHON) -> str:

@@ -43,4 +43,4 @@ class Fusion(System):
         return (await self._server.post("/submit", body)).get("accepted") is True
 
     async def cpu_s(self) -> float:
-        return 0.0 if self._server is None else cpu.trees_s([self._server.pid])
+        return 0.0 if self._server is None else cpu.trees_s([self._server.holder])

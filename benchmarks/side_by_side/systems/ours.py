@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
 import shlex
 import sys
 from pathlib import Path
@@ -10,10 +12,12 @@ from typing import Literal
 import anyio
 
 from benchmarks.side_by_side import cpu
+from benchmarks.side_by_side.boxes import BoxClock
 from benchmarks.side_by_side.systems.base import Failed, System
 from benchmarks.side_by_side.systems.serving import Server, free_port, serving
-from benchmarks.side_by_side.workloads import ACTIONS, Job, Workload, candidate, numbered
+from benchmarks.side_by_side.workloads import ACTIONS, REPOSITORY, Job, Workload, candidate, numbered
 from sandbox_gym.sandbox.docker_orphans import OWNER
+from sandbox_gym.sandbox.docker_sessions import KEEPER_LABEL
 from sandbox_gym.sandbox.owner import parse_owner
 from sandbox_gym.server.envelope import response_of
 
@@ -25,16 +29,27 @@ Mode = Literal["fork", "exec"]
 
 
 class Ours(System):
-    """One provider. `mode` "exec": the program is started as a command of its own, as other languages' are."""
+    """One provider. `mode` "exec": the program is started as a command of its own, as other languages' are.
+    `checkout`: another tree of sandbox_gym, served from there by the same interpreter."""
 
-    def __init__(self, provider: Literal["local", "docker"], mode: Mode, folder: Path) -> None:
+    def __init__(
+        self, provider: Literal["local", "docker"], mode: Mode, folder: Path, *, checkout: Path | None = None
+    ) -> None:
         super().__init__()
-        self._provider, self._mode = provider, mode
-        self._folder = folder / f"ours-{provider}-{mode}"
+        self._provider, self._mode, self._checkout = provider, mode, checkout
+        self._folder = folder / f"ours-{provider}-{mode}{'-earlier' if checkout else ''}"
         self._servers: dict[str, Server] = {}
+        self._clock = BoxClock(self.pids)
         self.name = f"ours-{provider}" if mode == "fork" else f"ours-{provider}-exec"
         self.title = f"sandbox_gym, {provider}" + (", exec mode" if mode == "exec" else "")
+        if checkout is not None:
+            self.name, self.title = "ours-earlier", "sandbox_gym, local, of another checkout"
         self.isolation = {"local": "namespaces, seccomp, cgroup", "docker": "container, user, seccomp"}[provider]
+
+    async def __aexit__(self, *exception: object) -> None:
+        await super().__aexit__(*exception)
+        if self._provider == "docker" and self._folder.exists():
+            await anyio.to_thread.run_sync(_forget_snapshots, self._folder / "state" / "sessions")
 
     def lacks(self, workload: Workload) -> str:
         if self._mode == "exec" and (workload.kind != "stdin" or workload.job(0).language != "python"):
@@ -42,6 +57,8 @@ class Ours(System):
         return ""
 
     async def prepare(self, workload: Workload) -> None:
+        if not self._servers and self._provider == "local":
+            self._stack.enter_context(self._clock)
         kind = SERVERS[workload.kind]
         if kind in self._servers:
             return
@@ -52,7 +69,7 @@ class Ours(System):
         environment = {"SANDBOX_GYM_STATE_DIR": str(self._folder / "state"), "NO_COLOR": "1"}
         log = self._folder / f"{kind}.log"
         self._servers[kind] = await self._stack.enter_async_context(
-            serving(command, port, log, environment=environment)
+            serving(command, port, log, environment=environment, folder=self._checkout or REPOSITORY)
         )
 
     async def verify(self, workload: Workload, job: Job, number: int) -> bool:
@@ -75,11 +92,16 @@ class Ours(System):
         return answer.get("reward") == 1.0
 
     async def cpu_s(self) -> float:
-        roots = [server.pid for server in self._servers.values()]
+        roots = [server.holder for server in self._servers.values()]
         if self._provider == "local":
-            return cpu.trees_s(roots)
-        shims = await anyio.to_thread.run_sync(_shims, roots)
+            boxes_s = await anyio.to_thread.run_sync(self._clock.seconds)
+            return sum(map(cpu.self_s, self.pids())) + boxes_s if boxes_s else cpu.trees_s(roots)
+        shims = await anyio.to_thread.run_sync(_shims, self.pids())
         return cpu.trees_s([*roots, *shims]) + cpu.named_s(("dockerd", "containerd"))
+
+    def pids(self) -> list[int]:
+        """Its server processes."""
+        return [server.pid for server in self._servers.values()]
 
     def server_bytes(self) -> int:
         """Resident memory of its server processes, their sandboxes left out."""
@@ -98,6 +120,22 @@ async def _trajectory(server: Server) -> bool:
         await server.post("/bash", {"command": f"echo {number} >> lines"})
     last = await server.post("/bash", {"command": COUNT})
     return str(last.get("output")).strip() == str(ACTIONS - 1)
+
+
+def _forget_snapshots(sessions: Path) -> None:
+    """A server's images outlive it; the state folder that they belong to is about to go."""
+    import docker
+
+    keepers = [
+        hashlib.sha256(os.fsencode(one.resolve())).hexdigest()[:16] for one in sessions.rglob("*") if one.is_dir()
+    ]
+    client = docker.from_env()
+    try:
+        for keeper in keepers:
+            for image in client.images.list(filters={"label": f"{KEEPER_LABEL}={keeper}"}):
+                client.images.remove(image.id, force=True)
+    finally:
+        client.close()
 
 
 def _shims(servers: list[int]) -> list[int]:

@@ -6,6 +6,7 @@ import os
 import signal
 import socket
 import subprocess
+import sys
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
@@ -16,6 +17,7 @@ from pathlib import Path
 import anyio
 import httpx2 as httpx
 
+from benchmarks.side_by_side import cpu
 from benchmarks.side_by_side.systems.base import Failed
 
 START_S = 120.0
@@ -23,6 +25,7 @@ STOP_S = 30.0
 CONNECTIONS = 1100
 CALL_S = 900.0
 _TAIL = 1500
+_HOLDER = str(Path(__file__).with_name("holder.py"))
 
 
 def free_port() -> int:
@@ -36,6 +39,8 @@ def free_port() -> int:
 class Server:
     """A server that answers."""
 
+    holder: int
+    """The process whose tree has all CPU time of the server's; see holder.py."""
     pid: int
     client: httpx.AsyncClient
 
@@ -67,7 +72,7 @@ async def serving(
         )
         async with client:
             await _ready(client, process, log)
-            yield Server(process.pid, client)
+            yield Server(process.pid, cpu.children_of(process.pid)[0], client)
     finally:
         with anyio.CancelScope(shield=True):
             await anyio.to_thread.run_sync(_stop, process)
@@ -78,7 +83,12 @@ def _start(
 ) -> subprocess.Popen[bytes]:
     with log.open("wb") as output:
         return subprocess.Popen(
-            command, stdout=output, stderr=output, env=environment, cwd=folder, start_new_session=True
+            [sys.executable, _HOLDER, *command],
+            stdout=output,
+            stderr=output,
+            env=environment,
+            cwd=folder,
+            start_new_session=True,
         )
 
 

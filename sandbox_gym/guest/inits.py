@@ -1,0 +1,124 @@
+"""The supervisor's hold on the init that a task's runs go through, one after the other.
+
+An init makes namespaces of its own once, and for each run a fresh place in them; it answers when nothing of a run is
+alive. It is ended before another task, and after some runs, so that what it could gather is bounded.
+"""
+
+import array
+import json
+import os
+import select
+import selectors
+import socket
+import time
+
+from . import zygote
+
+MAX_RUNS = 256
+BROKEN = b'{"broken"'
+_SMALL = 60000
+_END_S = 10.0
+
+
+class Inits:
+    """One init at a time, started when a run wants one. A run that is given to it hears `reported(data)` when it is
+    over, or `unreported()` when the init's end closed; and `all_dead()` when nothing of it lives."""
+
+    def __init__(self, sock, selector):
+        self._zygote, self._selector = sock, selector
+        self._control = self._run = None
+        self._started = self._ended = self._runs = 0
+        selector.register(sock, selectors.EVENT_READ, self._on_zygote)
+
+    def run(self, spec, fds, run):
+        """Start a run: `fds` are its stdin, stdout, stderr, files and channel, copies of which the init gets."""
+        self._hear_zygote()
+        if self._runs >= MAX_RUNS:
+            self.end()
+        self._run = run
+        text = json.dumps(spec).encode("utf-8")
+        if len(text) <= _SMALL:
+            self._send(b"s" + text, fds)
+            return
+        fd = os.memfd_create("spec", os.MFD_CLOEXEC)
+        try:
+            view = memoryview(text)
+            while view:
+                view = view[os.write(fd, view) :]
+            self._send(b"f", [fd] + fds)
+        finally:
+            os.close(fd)
+
+    def _send(self, message, fds):
+        passed = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", fds))]
+        if self._control is not None:
+            try:
+                self._control.sendmsg([message], passed)
+                self._runs += 1
+                return
+            except OSError:  # it died between two runs
+                self.end()
+        self._start()
+        self._control.sendmsg([message], passed)
+        self._runs += 1
+
+    def _start(self):
+        self._control, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        zygote.send_init(self._zygote, its.fileno())
+        its.close()
+        self._started += 1
+        self._selector.register(self._control, selectors.EVENT_READ, self._on_control)
+
+    def kill(self):
+        """End the run that is going on."""
+        try:
+            self._control.send(b"k")
+        except (AttributeError, OSError):
+            pass  # it has ended, and so has all that was in it
+
+    def _on_control(self):
+        try:
+            data = self._control.recv(8192)
+        except OSError:
+            data = b""
+        run = self._run
+        if data:
+            if not data.startswith(BROKEN):  # such an init leaves, and the zygote tells when
+                self._run = None
+            if run is not None:
+                run.reported(data)
+            return
+        self._close()
+        if run is not None:
+            run.unreported()
+
+    def _on_zygote(self):
+        if not self._zygote.recv(64):
+            raise OSError("the zygote is gone")
+        self._ended += 1
+        if self._ended == self._started and self._run is not None:
+            self._run.all_dead()
+
+    def _hear_zygote(self):
+        """An init that died between two runs must not be given another."""
+        while select.select([self._zygote], [], [], 0)[0]:
+            self._on_zygote()
+        if self._ended == self._started:
+            self._close()
+
+    def _close(self):
+        if self._control is not None:
+            self._selector.unregister(self._control)
+            self._control.close()
+            self._control = None
+        self._runs = 0
+
+    def end(self):
+        """Have the init leave, and wait until it is gone, with everything in its namespaces."""
+        self._run = None
+        self._close()
+        deadline = time.monotonic() + _END_S
+        while self._ended < self._started:
+            if not select.select([self._zygote], [], [], max(0.0, deadline - time.monotonic()))[0]:
+                raise OSError("an init does not end")
+            self._on_zygote()

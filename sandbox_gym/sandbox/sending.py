@@ -1,0 +1,77 @@
+"""A run as the frames that tell a guest to start it. Pure; knows which files the guest has already."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from functools import lru_cache
+from typing import Literal
+
+import structlog.contextvars
+
+from sandbox_gym.contract import Program, Run
+from sandbox_gym.guest import frames
+from sandbox_gym.limits import Limits
+
+Channel = Literal["", "relay", "stdio"]
+
+
+class Sending:
+    """One guest's files, by content."""
+
+    def __init__(self) -> None:
+        self._blobs: dict[bytes, int] = {}
+
+    def forget(self) -> None:
+        """The guest was reset: it has nothing any more."""
+        self._blobs.clear()
+
+    def files_of(self, program: Program) -> list[bytes]:
+        """What gives the guest those of the program's files that it has not yet, once for each content."""
+        made: list[bytes] = []
+        for data in program.files.values():
+            if data in self._blobs:
+                continue
+            blob = self._blobs[data] = len(self._blobs)
+            made.append(frames.pack({"op": "put", "blob": blob, "size": len(data)}, data[: frames.CHUNK]))
+            for start in range(frames.CHUNK, len(data), frames.CHUNK):
+                made.append(frames.pack({"op": "data"}, data[start : start + frames.CHUNK]))
+        return made
+
+    def frames_of(self, run: Run, run_id: int, channel: Channel = "") -> list[bytes]:
+        """What starts `run` in a guest that has its files. `channel`: its fd 3 ("relay") or its standard input and
+        output ("stdio") are carried as `chan` frames instead of being kept."""
+        program = run.program
+        header = {
+            "op": "run",
+            "id": run_id,
+            "mode": program.mode,
+            "argv": list(program.argv),
+            "env": dict(program.env),
+            "main": program.main,
+            "entry_point": program.entry_point,
+            "recursion_limit": program.recursion_limit,
+            "implicit_imports": program.implicit_imports,
+            "files": {path: self._blobs[data] for path, data in program.files.items()},
+            "limits": _limits(run.limits),
+            "channel": channel or ("capture" if program.mode == "call" or program.captures else "none"),
+            "workdir": program.workdir,
+            "trace": str(structlog.contextvars.get_contextvars().get("request_id", "")),
+            "stdin_size": len(run.stdin),
+        }
+        made = [frames.pack(header, run.stdin[: frames.CHUNK])]
+        for start in range(frames.CHUNK, len(run.stdin), frames.CHUNK):
+            made.append(frames.pack({"op": "data", "id": run_id}, run.stdin[start : start + frames.CHUNK]))
+        return made
+
+
+@lru_cache(maxsize=256)
+def _limits(limits: Limits) -> dict[str, object]:
+    """Limits as the guest reads them; the runs of a task share theirs."""
+    return asdict(limits)
+
+
+def check_paths(program: Program) -> None:
+    """Raises ValueError for a file name that is absolute or leads out of the scratch folder."""
+    for path in program.files:
+        if path.startswith("/") or ".." in path.split("/") or "\0" in path:
+            raise ValueError(f"Program.files: {path!r} would escape the scratch folder; name a path below it")

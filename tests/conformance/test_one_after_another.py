@@ -1,0 +1,120 @@
+"""Runs of one task go through one init: what the one before did must not be found, nor felt, by the next."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from sandbox_gym.contract import Program, Run, Status
+from sandbox_gym.guest import inits
+from sandbox_gym.limits import MIB, Limits
+from sandbox_gym.sandbox.api import Box
+
+pytestmark = pytest.mark.anyio
+
+LIMITS = Limits(cpu_time_s=5, wall_time_s=20, memory_bytes=128 * MIB, processes=16)
+LOOK = """
+import json, os
+found = {"cwd": sorted(os.listdir(".")), "tmp": os.listdir("/tmp"), "shm": os.listdir("/dev/shm"), "fds": []}
+for fd in range(3, 256):
+    try:
+        os.fstat(fd)
+        found["fds"].append(fd)
+    except OSError:
+        pass
+mine, others = os.getuid(), []
+for name in os.listdir("/proc"):
+    if name.isdigit() and int(name) not in (1, os.getpid()):
+        try:
+            if os.stat("/proc/" + name).st_uid == mine:
+                others.append(name)
+        except OSError:
+            pass
+found["others"] = others
+found["mounts"] = len(open("/proc/self/mounts").readlines())
+print(json.dumps(found))
+"""
+HOSTILE = {
+    "signals to init": """
+import os, signal
+for pid in (1, os.getppid()):
+    for number in set(range(1, 65)) - {32, 33}:
+        try:
+            os.kill(pid, number)
+        except OSError:
+            pass
+print("sent")
+""",
+    "files everywhere": """
+import os
+for folder in (".", "/tmp", "/dev/shm", "/scratch"):
+    try:
+        os.mkdir(folder + "/left")
+        open(folder + "/left/behind", "w").write("x" * 4096)
+        os.symlink("/etc/passwd", folder + "/link")
+    except OSError:
+        pass
+print("written")
+""",
+    "a daemon that holds its folder": """
+import os, time
+if os.fork() == 0:
+    os.setsid()
+    if os.fork() == 0:
+        os.chdir("/tmp")
+        kept = open("held", "w")
+        os.close(1); os.close(2)
+        time.sleep(60)
+    os._exit(0)
+os.wait()
+print("left")
+""",
+    "killed by its own hand": "import os; print('gone', flush=True); os.kill(os.getpid(), 9)",
+    "over its wall time": "import time; print('slow', flush=True); time.sleep(60)",
+    "a flood": "while True: print('x' * 10000)",
+}
+
+
+async def outcomes_of(box: Box, *sources: str) -> list[Status | str]:
+    """What each program printed, or how it ended where that was not well. All in one go."""
+    caps = {HOSTILE["over its wall time"]: Limits(cpu_time_s=1, wall_time_s=1, memory_bytes=128 * MIB)}
+    runs = [Run("one", Program("fork", {"main.py": text.encode()}), limits=caps.get(text, LIMITS)) for text in sources]
+    found: list[Status | str] = []
+    async with box.run_all(runs) as outcomes:
+        async for outcome in outcomes:
+            found.append(outcome.stdout.decode() if outcome.status is Status.OK else outcome.status)
+    return found
+
+
+@pytest.mark.parametrize("what", HOSTILE)
+async def test_the_next_run_finds_nothing(box: Box, what: str) -> None:
+    before, _, after = await outcomes_of(box, LOOK, HOSTILE[what], LOOK)
+    first, then = json.loads(before), json.loads(after)
+    assert then == first
+    assert (first["cwd"], first["tmp"], first["shm"], first["fds"]) == (["main.py"], [], [], [])
+    assert first["others"] == []
+
+
+async def test_every_ill_one_after_the_other(box: Box) -> None:
+    ended = await outcomes_of(box, *HOSTILE.values(), "print('well')")
+    assert ended[-1] == "well\n"
+    assert ended[3:6] == [Status.RUNTIME_ERROR, Status.WALL_TIME_LIMIT, Status.OUTPUT_LIMIT]
+    assert await box.reset(), "the box is as it was"
+    assert await outcomes_of(box, "print('again')") == ["again\n"]
+
+
+async def test_an_init_serves_so_many_runs_and_no_more(box: Box) -> None:
+    """Each run prints its init's start time: constant for a while, and then another's."""
+    birth = "print(open('/proc/%d/stat' % __import__('os').getppid()).read().rpartition(')')[2].split()[19])"
+    found = await outcomes_of(box, *[birth] * (inits.MAX_RUNS + 2))
+    assert len(set(found[: inits.MAX_RUNS])) == 1
+    assert found[inits.MAX_RUNS] == found[-1] != found[0]
+
+
+async def test_a_reset_ends_the_init(box: Box) -> None:
+    birth = "print(open('/proc/%d/stat' % __import__('os').getppid()).read().rpartition(')')[2].split()[19])"
+    (first,) = await outcomes_of(box, birth)
+    assert await outcomes_of(box, birth) == [first]
+    assert await box.reset()
+    assert await outcomes_of(box, birth) != [first]
