@@ -46,7 +46,9 @@ ROWS: list[tuple[dict[str, object], set[str]]] = [
 ]
 
 
-@pytest.mark.parametrize(("metadata", "expected"), ROWS, ids=lambda value: str(value)[:40])
+@pytest.mark.parametrize(
+    ("metadata", "expected"), ROWS, ids=lambda value: str(sorted(value) if isinstance(value, set) else value)[:40]
+)
 async def test_findings(engine: Engine, metadata: dict[str, object], expected: set[str]) -> None:
     found = await audit_row(engine, {"verifier_metadata": metadata}, Settings().limits())
     names = {finding.weakness.value for finding in found.findings}

@@ -54,7 +54,9 @@ def test_this_process_lives(tmp_path: Path) -> None:
         assert owners.why_dead(this, expires_at=0) == ""
 
 
-@pytest.mark.parametrize(("pid", "started"), [(os.getpid(), 1), (0, 1), (2**31 - 1, 1), (2**33, 1)])
+@pytest.mark.parametrize(
+    ("pid", "started"), [(os.getpid(), 1), (0, 1), (2**31 - 1, 1), (2**33, 1)], ids=["this", "zero", "last", "wide"]
+)
 def test_another_start_or_pid_is_another_owner(pid: int, started: int) -> None:
     """A recycled PID: what has this process's number is not this process."""
     assert Owners().why_dead(dataclasses.replace(this_owner(), pid=pid, started=started)) == "its process is gone"
