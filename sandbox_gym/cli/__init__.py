@@ -80,5 +80,5 @@ def main() -> None:
     except* KeyboardInterrupt:  # out of a task group, where nobody else sees to it
         code, wrong = 130, "interrupted"
     if code:
-        say(f"[red]error:[/] {visible(wrong, lines=True)}")
+        say(f"[red]error:[/] {visible(wrong, breaks=True)}")
         sys.exit(code)

@@ -14,11 +14,12 @@ from rich.table import Table
 from sandbox_gym.cli.options import JsonLinesOption, ProviderOption
 from sandbox_gym.cli.progress import progress
 from sandbox_gym.cli.rows import Lines
-from sandbox_gym.cli.screen import plain, print_json, say, visible
+from sandbox_gym.cli.screen import print_json, say, visible
 from sandbox_gym.cli.settings import settings_with
 from sandbox_gym.config import Settings
 from sandbox_gym.engine import open_engine
 from sandbox_gym.errors import ConfigurationError
+from sandbox_gym.observe.inert import spelled
 from sandbox_gym.packages.check import Finding, check, time_limit
 from sandbox_gym.packages.package import Package, PackageError
 from sandbox_gym.packages.reader import read_package
@@ -92,7 +93,7 @@ async def _check(settings: Settings, package: Package) -> tuple[float, list[Find
         try:
             limit_s = await time_limit(engine, package)
             findings: list[Finding] = []
-            with progress(plain(package.name), len(package.submissions)) as advance:
+            with progress(spelled(package.name), len(package.submissions)) as advance:
                 async for finding in check(engine, package, limit_s):
                     findings.append(finding)
                     advance()

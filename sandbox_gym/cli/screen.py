@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 import sys
-import unicodedata
 from typing import Final
 
 import structlog
@@ -15,30 +14,17 @@ from rich.console import Console
 from rich.markup import escape
 from structlog.typing import EventDict, Processor
 
+from sandbox_gym.observe.inert import spelled
 from sandbox_gym.server.wire import Document, dumps
 
-_COMMANDS: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
-"""Unicode's controls (ESC and C1 among them), what turns or hides text (bidi, zero width), and what is none."""
-_NOT_PLAIN: Final = re.compile("[^ -~]")
 _IN_JSON: Final = re.compile(
     "[\x7f-\x9f\xad\u0600-\u0605\u061c\u06dd\u070f\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]"
 )
 
 
-def plain(text: str, *, lines: bool = False) -> str:
-    """The text with every character that is none to see spelled out, as \\x1b. `lines`: line ends may stay."""
-    return _NOT_PLAIN.sub(lambda found: _spelled(found[0], lines), text)
-
-
-def visible(text: str, *, lines: bool = False) -> str:
-    """`plain` text inside rich's markup."""
-    return escape(plain(text, lines=lines))
-
-
-def _spelled(character: str, lines: bool) -> str:
-    if (character == "\n" and lines) or unicodedata.category(character) not in _COMMANDS:
-        return character
-    return character.encode("unicode_escape").decode("ascii")
+def visible(text: str, *, breaks: bool = False) -> str:
+    """A stranger's text inside rich's markup. `breaks`: line ends and tabs may stay."""
+    return escape(spelled(text, breaks=breaks))
 
 
 def print_json(document: Document) -> None:
@@ -56,7 +42,7 @@ def say(text: str) -> None:
 
 def harmless_event(_logger: object, _method: str, event: EventDict) -> EventDict:
     """structlog: a box's words in a log line are words."""
-    return {name: plain(value) if isinstance(value, str) else value for name, value in event.items()}
+    return {name: spelled(value) if isinstance(value, str) else value for name, value in event.items()}
 
 
 def log_to_stderr() -> None:

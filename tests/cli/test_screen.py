@@ -12,7 +12,8 @@ import pytest
 import structlog
 from rich.console import Console
 
-from sandbox_gym.cli.screen import log_to_stderr, plain, print_json, visible
+from sandbox_gym.cli.screen import log_to_stderr, print_json, visible
+from sandbox_gym.observe.inert import spelled
 from tests.cli.running import Terminal, coding_row, command, rows_file
 
 CLEAR = "\x1b[2J\x1b]0;owned\x07"
@@ -24,14 +25,14 @@ def test_nothing_of_it_is_a_command(text: str) -> None:
     console = Console(file=io.StringIO(), force_terminal=True, color_system="truecolor", width=200)
     console.print(visible(text), highlight=False)
     out = console.file.getvalue()  # type: ignore[attr-defined]
-    assert out == plain(text) + "\n"
+    assert out == spelled(text) + "\n"
     assert out.strip("\n").isprintable()
 
 
 def test_what_is_harmless_stays_as_it_is() -> None:
-    assert plain("Größe 大きさ 😀 [bold] \\n") == "Größe 大きさ 😀 [bold] \\n"
-    assert plain("a\nb\tc") == "a\\nb\\tc"
-    assert plain("a\nb\x1b", lines=True) == "a\nb\\x1b"
+    assert spelled("Größe 大きさ 😀 [bold] \\n") == "Größe 大きさ 😀 [bold] \\n"
+    assert spelled("a\nb\tc") == "a⟨LF⟩b⟨TAB⟩c"
+    assert spelled("a\nb\x1b", breaks=True) == "a\nb⟨ESC⟩"
 
 
 @pytest.mark.parametrize("text", HOSTILE)
@@ -53,7 +54,7 @@ def test_log_lines_are_words(capsys: pytest.CaptureFixture[str]) -> None:
     finally:
         structlog.configure(**before)
     said = capsys.readouterr().err
-    assert "\\x1b[2J" in said
+    assert "⟨ESC⟩[2J" in said
     assert "\x1b[2J" not in said
     assert "\x1b]" not in said
     assert "e\x1bvil" not in said
