@@ -12,7 +12,7 @@ from anyio.abc import ByteStream
 
 from sandbox_gym.contract import Outcome, Run
 from sandbox_gym.errors import BoxLost
-from sandbox_gym.sandbox.link import GuestLink
+from sandbox_gym.sandbox.link import GuestConfig, GuestLink
 from sandbox_gym.sandbox.sending import check_paths
 
 
@@ -45,7 +45,7 @@ async def write_batch(runs: Sequence[Run], *, tier: str, cgroup: str, dirs: Sequ
     """A guest's whole input: its source, its configuration and every run. Raises ValueError for unsafe file names."""
     tape = _Tape()
     link = GuestLink(tape, lambda: "batch")
-    await link.introduce(tier=tier, cgroup=cgroup, dirs=dirs, uid_base=uid_base, limit_data=True)
+    await link.introduce(GuestConfig(tier=tier, cgroup=cgroup, dirs=dirs, uid_base=uid_base, limit_data=True, beat_s=0))
     for run_id, run in enumerate(runs):
         check_paths(run.program)
         await link.send_run(run, run_id)

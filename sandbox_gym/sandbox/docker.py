@@ -30,7 +30,7 @@ from sandbox_gym.sandbox.bundle import BOOTSTRAP
 from sandbox_gym.sandbox.caps import CapRow
 from sandbox_gym.sandbox.dialogue import converse
 from sandbox_gym.sandbox.docker_caps import docker_caps
-from sandbox_gym.sandbox.link import GuestLink
+from sandbox_gym.sandbox.link import GuestConfig, GuestLink
 from sandbox_gym.sandbox.owner import Owners
 from sandbox_gym.sandbox.reaper import Orphan
 from sandbox_gym.sandbox.relay import Relay
@@ -273,13 +273,15 @@ class DockerProvider:
         box = DockerBox(self, container, link, self._isolation)
         try:
             await link.handshake(
-                tier="uid",
-                cgroup="/sys/fs/cgroup",
-                dirs=("/scratch", "/tmp", "/dev/shm"),
-                uid_base=SESSION_UIDS if session else _own_uids(),
-                limit_data=True,
-                sessions=session,
-                shared_uid=session,
+                GuestConfig(
+                    tier="uid",
+                    cgroup="/sys/fs/cgroup",
+                    dirs=("/scratch", "/tmp", "/dev/shm"),
+                    uid_base=SESSION_UIDS if session else _own_uids(),
+                    limit_data=True,
+                    sessions=session,
+                    shared_uid=session,
+                )
             )
         except BaseException as error:
             await box.aclose()

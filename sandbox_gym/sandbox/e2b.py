@@ -29,7 +29,7 @@ from sandbox_gym.sandbox.e2b_errors import EXTRA, watched
 from sandbox_gym.sandbox.e2b_lease import Lease
 from sandbox_gym.sandbox.e2b_limits import E2bOptions, Gate, Meter
 from sandbox_gym.sandbox.e2b_orphans import E2bOrphans, marks
-from sandbox_gym.sandbox.link import GuestLink
+from sandbox_gym.sandbox.link import GuestConfig, GuestLink
 from sandbox_gym.sandbox.owner import Owners
 from sandbox_gym.sandbox.reaper import Orphan
 from sandbox_gym.sandbox.relay import Relay
@@ -81,15 +81,17 @@ class E2bBox:
         self.tier = place.tier
         self.isolation = place.isolation or self.isolation
         await self.link.handshake(
-            tier=self.tier,
-            cgroup="/nonexistent",
-            dirs=place.dirs,
-            # the first run in what a session kept is its owner's, who is every session's
-            uid_base=_own_users() if place.owner is None else place.owner - 1,
-            shared_uid=place.owner is not None,
-            limit_data=True,
-            guests=self.tier == "uid",
-            beat_s=BEAT_S,
+            GuestConfig(
+                tier=self.tier,
+                cgroup="/nonexistent",
+                dirs=place.dirs,
+                # the first run in what a session kept is its owner's, who is every session's
+                uid_base=_own_users() if place.owner is None else place.owner - 1,
+                shared_uid=place.owner is not None,
+                limit_data=True,
+                guests=self.tier == "uid",
+                beat_s=BEAT_S,
+            )
         )
 
     @property

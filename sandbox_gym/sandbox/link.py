@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import asdict, dataclass
 from typing import Final, Literal
 
 import anyio
@@ -46,6 +47,28 @@ _OUTCOME_MAX: Final = 64 << 20
 _log = structlog.get_logger(__name__)
 
 Header = Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GuestConfig:
+    """What each folder and cap is in a box, as its guest is told."""
+
+    tier: str
+    """`namespaces`, or `uid` where they are not to be had."""
+    cgroup: str
+    dirs: Sequence[str]
+    """What programs can write to, emptied after each run."""
+    uid_base: int
+    limit_data: bool
+    """Memory is capped for each process, since no cgroup caps it."""
+    sessions: bool = False
+    """The box will hold one, and needs its driver."""
+    shared_uid: bool = False
+    """Other boxes run programs as the same users, so that the kernel's count of them says nothing."""
+    guests: bool = False
+    """What runs in the box already belongs there, and is no run's."""
+    beat_s: float = BEAT_S
+    """Between heartbeats; 0 for none."""
 
 
 class GuestLink:
@@ -132,69 +155,20 @@ class GuestLink:
             raise self.lost(f"its guest gave up: {str(header.get('why'))[:300]}")
         return header, frame[1]
 
-    async def handshake(
-        self,
-        *,
-        tier: str,
-        cgroup: str,
-        dirs: Sequence[str],
-        uid_base: int,
-        limit_data: bool,
-        sessions: bool = False,
-        shared_uid: bool = False,
-        guests: bool = False,
-        beat_s: float = BEAT_S,
-    ) -> Header:
-        """Send the guest and its configuration; its hello. `sessions`: the box will hold one, and needs its driver.
-        `shared_uid`: other boxes run programs as the same users, so that the kernel's count of them says nothing.
-        `guests`: what runs in the box already belongs there, and is no run's."""
-        await self.introduce(
-            tier=tier,
-            cgroup=cgroup,
-            dirs=dirs,
-            uid_base=uid_base,
-            limit_data=limit_data,
-            sessions=sessions,
-            shared_uid=shared_uid,
-            guests=guests,
-            beat_s=beat_s,
-        )
+    async def handshake(self, config: GuestConfig) -> Header:
+        """Send the guest and its configuration; its hello."""
+        await self.introduce(config)
         self._beats = True
         return await self.hello()
 
-    async def introduce(
-        self,
-        *,
-        tier: str,
-        cgroup: str,
-        dirs: Sequence[str],
-        uid_base: int,
-        limit_data: bool,
-        sessions: bool = False,
-        shared_uid: bool = False,
-        guests: bool = False,
-        beat_s: float = 0.0,
-    ) -> None:
-        """Send the guest and its configuration: what each folder and cap is in this box."""
+    async def introduce(self, config: GuestConfig) -> None:
+        """Send the guest and its configuration."""
         try:
             with anyio.fail_after(HANDSHAKE_S):
                 await self._stream.send(guest_bundle())
         except (OSError, anyio.BrokenResourceError, anyio.ClosedResourceError, TimeoutError) as error:
             raise self.lost(f"did not take its guest ({type(error).__name__})") from error
-        await self.send(
-            {
-                "op": "config",
-                "tier": tier,
-                "cgroup": cgroup,
-                "dirs": list(dirs),
-                "uid_base": uid_base,
-                "limit_data": limit_data,
-                "sessions": sessions,
-                "shared_uid": shared_uid,
-                "guests": guests,
-                "beat_s": beat_s,
-            }
-        )
+        await self.send({"op": "config", **asdict(config)})
 
     async def hello(self) -> Header:
         """The guest's first frame. Raises BoxLost when it is anything else."""

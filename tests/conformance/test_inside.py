@@ -19,7 +19,7 @@ from anyio.streams.buffered import BufferedByteReceiveStream
 
 from sandbox_gym.contract import Outcome, Program, Run, Status
 from sandbox_gym.limits import MIB, Limits
-from sandbox_gym.sandbox.link import GuestLink
+from sandbox_gym.sandbox.link import GuestConfig, GuestLink
 
 pytestmark = pytest.mark.anyio
 LIMITS = Limits(cpu_time_s=20, wall_time_s=40, memory_bytes=128 * MIB, processes=16)
@@ -66,7 +66,9 @@ async def link() -> AsyncIterator[GuestLink]:
             assert said["tier"] == "uid", said
             made = GuestLink(stream, lambda: "inside", silence_s=10)
             await made.handshake(
-                tier="uid", cgroup="/none", dirs=said["dirs"], uid_base=50_000, limit_data=True, guests=True
+                GuestConfig(
+                    tier="uid", cgroup="/none", dirs=said["dirs"], uid_base=50_000, limit_data=True, guests=True
+                )
             )
         yield made
         await stream.aclose()

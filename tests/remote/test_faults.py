@@ -17,7 +17,7 @@ from sandbox_gym.errors import ConfigurationError, Unavailable
 from sandbox_gym.limits import Limits
 from sandbox_gym.verifiers.coding import CodingVerifier, parse_task
 from tests.e2b.servers import PoolServer
-from tests.remote.proxy import CREATE, EXTEND, HANG, INPUT, KILL, NOT_FOUND, PORT, START, Harm, Proxy, proxied
+from tests.remote.proxy import CREATE, EXTEND, HANG, INPUT, KILL, NOT_FOUND, PORT, START, Harm, Proxy
 
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(180)]
 DEADLINE_S = 20.0
@@ -27,12 +27,6 @@ ALWAYS = 10_000
 TESTS = {"unit_tests": {"inputs": ["1\n", "2\n", "3\n"], "outputs": ["2\n", "4\n", "6\n"]}}
 RIGHT = "import time\nn = int(input())\ntime.sleep(0.5)\nprint(2 * n)"
 WRONG = "print(int(input()) + 1)"
-
-
-@pytest.fixture
-async def proxy(pools: Callable[[str], PoolServer]) -> AsyncIterator[Proxy]:
-    async with proxied(pools("local").port) as made:
-        yield made
 
 
 def settings_of(url: str, folder: Path, **more: object) -> Settings:

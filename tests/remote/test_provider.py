@@ -5,7 +5,6 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 import anyio
@@ -21,22 +20,9 @@ from sandbox_gym.sandbox.e2b import E2bProvider
 from sandbox_gym.sandbox.e2b_limits import E2bOptions, Gate, Meter
 from sandbox_gym.sandbox.e2b_orphans import marks
 from sandbox_gym.sandbox.owner import this_owner
-from tests.conftest import e2b_options
 from tests.e2b.servers import KEYS, PoolServer
 
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(120)]
-
-
-@pytest.fixture
-def pool(pools: Callable[[str], PoolServer]) -> PoolServer:
-    return pools("local")
-
-
-@pytest.fixture
-async def provider(pool: PoolServer) -> AsyncIterator[E2bProvider]:
-    made = E2bProvider(e2b_options(pool))
-    yield made
-    await made.aclose()
 
 
 async def ids(pool: PoolServer) -> set[str]:

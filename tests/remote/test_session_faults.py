@@ -19,18 +19,12 @@ from sandbox_gym.sandbox.e2b_limits import E2bOptions
 from sandbox_gym.sandbox.e2b_sessions import E2bSessions
 from sandbox_gym.sandbox.sessions import Sessions, ToolReply, holding
 from tests.e2b.servers import PoolServer
-from tests.remote.proxy import CREATE, EXTEND, HANG, INPUT, KILL, NOT_FOUND, PORT, START, Harm, Proxy, proxied
+from tests.remote.proxy import CREATE, EXTEND, HANG, INPUT, KILL, NOT_FOUND, PORT, START, Harm, Proxy
 
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(180)]
 KEEP, FORGET, LIST = "/snapshots HTTP", "DELETE /templates/", "GET /snapshots"
 ALWAYS = 10_000
 CALL_S = 10.0
-
-
-@pytest.fixture
-async def proxy(pools: Callable[[str], PoolServer]) -> AsyncIterator[Proxy]:
-    async with proxied(pools("local").port) as made:
-        yield made
 
 
 @pytest.fixture

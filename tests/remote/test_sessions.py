@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 import anyio
@@ -20,24 +19,12 @@ from sandbox_gym.sandbox.e2b import E2bProvider
 from sandbox_gym.sandbox.e2b_limits import E2bOptions
 from sandbox_gym.sandbox.e2b_sessions import E2bSessions
 from sandbox_gym.sandbox.snapshots import NoSuchSnapshot
-from tests.conftest import e2b_options, remote_environment
+from tests.conftest import remote_environment
 from tests.e2b.servers import PoolServer
 from tests.load.servers import ServerProcess
 
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(180)]
 BASH = {"op": "bash", "timeout_s": 20, "output_bytes": 4000}
-
-
-@pytest.fixture
-def pool(pools: Callable[[str], PoolServer]) -> PoolServer:
-    return pools("local")
-
-
-@pytest.fixture
-async def provider(pool: PoolServer) -> AsyncIterator[E2bProvider]:
-    made = E2bProvider(e2b_options(pool))
-    yield made
-    await made.aclose()
 
 
 async def names(provider: E2bProvider) -> set[str]:

@@ -24,7 +24,7 @@ from sandbox_gym.limits import MIB
 from sandbox_gym.sandbox.api import Box, Capability
 from sandbox_gym.sandbox.caps import CapRow
 from sandbox_gym.sandbox.dialogue import converse
-from sandbox_gym.sandbox.link import GuestLink
+from sandbox_gym.sandbox.link import GuestConfig, GuestLink
 from sandbox_gym.sandbox.local.caps import local_caps
 from sandbox_gym.sandbox.local.cgroups import Cgroups, Group, cgroups_or_reason
 from sandbox_gym.sandbox.local.jail import BIN, BOX_UID_BASE, SESSION_UID, Jail
@@ -248,12 +248,14 @@ class LocalProvider:
         box = LocalBox(box_id, process, link, group)
         try:
             await link.handshake(
-                tier="namespaces",
-                cgroup="/cgroup",
-                dirs=(),
-                uid_base=0,
-                limit_data=group is None,
-                sessions=work is not None,
+                GuestConfig(
+                    tier="namespaces",
+                    cgroup="/cgroup",
+                    dirs=(),
+                    uid_base=0,
+                    limit_data=group is None,
+                    sessions=work is not None,
+                )
             )
         except BaseException as error:
             message = await _last_words(process) if isinstance(error, BoxLost) else ""

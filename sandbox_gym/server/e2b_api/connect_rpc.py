@@ -172,6 +172,18 @@ class StreamReply(Response):
 
 
 Unary = Callable[[Request, Document], Awaitable[Document]]
+Streaming = Callable[[Request], Awaitable[Response]]
+
+
+async def answer_method(
+    request: Request, service: str, method: str, unary: Mapping[str, Unary], streams: Mapping[str, Streaming]
+) -> Response:
+    """By the method of that name; a 501 in the protocol's words where there is none."""
+    if method in unary:
+        return await answer_unary(request, unary[method])
+    if method in streams:
+        return await streams[method](request)
+    return unary_error(Fault(501, f"no method {service}/{method[:40]}"))
 
 
 async def answer_unary(request: Request, method: Unary) -> Response:

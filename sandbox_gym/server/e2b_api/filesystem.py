@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
@@ -18,11 +18,10 @@ from sandbox_gym.server.e2b_api.accounts import new_id
 from sandbox_gym.server.e2b_api.connect_rpc import (
     Document,
     StreamReply,
-    answer_unary,
+    answer_method,
     ping_of,
     read_messages,
     timeout_of,
-    unary_error,
 )
 from sandbox_gym.server.e2b_api.faults import Fault
 from sandbox_gym.server.e2b_api.jobs import Work, number, words
@@ -48,7 +47,7 @@ class Filesystem:
         self._work = work
 
     async def answer(self, request: Request, method: str) -> Response:
-        unary: dict[str, Callable[..., object]] = {
+        unary = {
             "Stat": self._stat,
             "MakeDir": self._make_dir,
             "Move": self._move,
@@ -58,11 +57,7 @@ class Filesystem:
             "GetWatcherEvents": self._watcher_events,
             "RemoveWatcher": self._remove_watcher,
         }
-        if method in unary:
-            return await answer_unary(request, unary[method])  # type: ignore[arg-type]
-        if method == "WatchDir":
-            return await self._watch_dir(request)
-        return unary_error(Fault(501, f"no method filesystem.Filesystem/{method[:40]}"))
+        return await answer_method(request, "filesystem.Filesystem", method, unary, {"WatchDir": self._watch_dir})
 
     async def _stat(self, request: Request, message: Document) -> Document:
         reply, _ = await self._work.envd.call({"op": "stat", "path": path_of(message)})

@@ -6,7 +6,8 @@ import base64
 import binascii
 import signal
 import time
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Mapping
+from functools import partial
 from typing import Final
 
 import anyio
@@ -19,12 +20,12 @@ from sandbox_gym.errors import BoxLost
 from sandbox_gym.server.e2b_api.bodies import text, texts
 from sandbox_gym.server.e2b_api.connect_rpc import (
     Document,
+    Streaming,
     StreamReply,
-    answer_unary,
+    answer_method,
     ping_of,
     read_messages,
     timeout_of,
-    unary_error,
 )
 from sandbox_gym.server.e2b_api.faults import Fault
 from sandbox_gym.server.e2b_api.jobs import Config, Event, Job, Work, number
@@ -59,20 +60,19 @@ class Processes:
         self._sandbox, self._work, self._tasks = sandbox, work, tasks
 
     async def answer(self, request: Request, method: str) -> Response:
-        unary: dict[str, Callable[..., object]] = {
+        unary = {
             "List": self._list,
             "Update": self._update,
             "SendInput": self._send_input,
             "SendSignal": self._send_signal,
             "CloseStdin": self._close_stdin,
         }
-        if method in unary:
-            return await answer_unary(request, unary[method])  # type: ignore[arg-type]
-        if method == "StreamInput":
-            return await self._stream_input(request)
-        if method in ("Start", "Connect"):
-            return await self._stream(request, method)
-        return unary_error(Fault(501, f"no method process.Process/{method[:40]}"))
+        streams: dict[str, Streaming] = {
+            "StreamInput": self._stream_input,
+            "Start": partial(self._stream, method=method),
+            "Connect": partial(self._stream, method=method),
+        }
+        return await answer_method(request, "process.Process", method, unary, streams)
 
     # -- streams
 
