@@ -34,7 +34,7 @@ from sandbox_gym.contract import (
 from sandbox_gym.errors import BoxLost, DeadlineExceeded, LossEvidence, ProviderDown, Unavailable
 from sandbox_gym.observe import traces
 from sandbox_gym.observe.metrics import Metrics
-from sandbox_gym.observe.verdicts import attributes_of, reason_of
+from sandbox_gym.observe.verdicts import attributes_of
 from sandbox_gym.sandbox.api import Provider, SupportsCheck, SupportsCosts
 from sandbox_gym.sandbox.owner import held_lease
 from sandbox_gym.sandbox.pool import Pool
@@ -163,10 +163,7 @@ class Engine:
             verdict = verifier.judge(task, answer, plan, judged_state)
         timings["judge"] = time.perf_counter() - started
         self._verdicts += 1
-        self.metrics.verdicts.labels(reason_of(verdict)).inc()
-        self.metrics.verifies.observe(time.perf_counter() - began)
-        for phase, seconds in timings.items():
-            self.metrics.phases.labels(phase).observe(seconds)
+        self.metrics.count(verdict, time.perf_counter() - began, timings)
         return replace(verdict, attempts=attempts, timings_s=timings), plan, state
 
     async def run(self, plan: Plan, *, caller: Caller = ANYONE) -> State:

@@ -19,10 +19,12 @@ from sandbox_gym.cluster.roster import Pace, Roster
 from sandbox_gym.cluster.scheduler import Job, Ran, Scheduler
 from sandbox_gym.cluster.sessions import ClusterSessions
 from sandbox_gym.config import Settings
-from sandbox_gym.contract import Answer, Plan, State, StepOutcome, TestStatus, Verdict, Verifier
+from sandbox_gym.contract import Answer, Plan, State, StepOutcome, Verdict, Verifier
 from sandbox_gym.engine import ANYONE, Caller
 from sandbox_gym.errors import ConfigurationError, Unavailable
+from sandbox_gym.observe import traces
 from sandbox_gym.observe.metrics import Metrics
+from sandbox_gym.observe.verdicts import attributes_of
 
 FIRST_NODE_S: Final = 240.0
 """How long a server waits at its start for the first node that can hold sandboxes."""
@@ -59,6 +61,15 @@ class ClusterEngine:
         self, verifier: Verifier[T], task: T, answer: Answer, *, caller: Caller = ANYONE
     ) -> tuple[Verdict, Plan, State | None]:
         """As `Engine.judged`. Raises RequestError and Unavailable."""
+        with traces.span("verify", {"provider": self.provider_name, "tenant": caller.tenant}) as span:
+            verdict, plan, state = await self._judged(verifier, task, answer, caller)
+            span.note(attributes_of(verdict))
+            return verdict, plan, state
+
+    async def _judged(
+        self, verifier: Verifier[T], task: T, answer: Answer, caller: Caller
+    ) -> tuple[Verdict, Plan, State | None]:
+        began = time.perf_counter()
         plan = verifier.plan(task, answer)
         ran = Ran(State((), "none", self.provider_name), 1, {})
         if plan.steps:
@@ -68,9 +79,12 @@ class ClusterEngine:
                 self.metrics.no_verdicts.labels(error.failure_kind).inc()
                 raise
         started = time.perf_counter()
-        verdict = verifier.judge(task, answer, plan, ran.state)
+        with traces.span("judge"):
+            verdict = verifier.judge(task, answer, plan, ran.state)
         timings = {**ran.timings_s, "judge": time.perf_counter() - started}
-        self._count(verdict, ran.attempts, timings)
+        self._verdicts += 1
+        self.metrics.retries.inc(max(0, ran.attempts - 1))
+        self.metrics.count(verdict, time.perf_counter() - began, timings)
         return replace(verdict, attempts=ran.attempts, timings_s=timings), plan, ran.state if plan.steps else None
 
     async def run(self, plan: Plan, *, caller: Caller = ANYONE) -> State:
@@ -83,14 +97,6 @@ class ClusterEngine:
 
         deadline_s = min(caller.deadline_s or self._deadline_s, self._deadline_s)
         return await self._scheduler.run(Job(plan, passed, caller.tenant, time.monotonic() + deadline_s))
-
-    def _count(self, verdict: Verdict, attempts: int, timings: Mapping[str, float]) -> None:
-        self._verdicts += 1
-        self.metrics.retries.inc(max(0, attempts - 1))
-        failed = next((test.status.value for test in verdict.tests if test.status is not TestStatus.PASSED), "")
-        self.metrics.verdicts.labels(failed or ("failed" if verdict.failure_reason else "passed")).inc()
-        for phase, seconds in timings.items():
-            self.metrics.phases.labels(phase).observe(seconds)
 
     # -- what operators see
 

@@ -12,9 +12,10 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, gene
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from sandbox_gym.contract import Verdict
 from sandbox_gym.errors import Unavailable
 from sandbox_gym.observe.feed import Feed
-from sandbox_gym.observe.verdicts import REASONS
+from sandbox_gym.observe.verdicts import REASONS, reason_of
 
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 CAUSES: Final = ("program_memory", "unexplained")
@@ -51,6 +52,13 @@ class Metrics:
         _begin(self.crashes, CAUSES)
         self.phases = self._histogram("phase", "Seconds of a verify by phase", "phase")
         self.verifies = self._histogram("verify", "Seconds from a plan to its verdict, all tries and waits included")
+
+    def count(self, verdict: Verdict, seconds: float, timings_s: Mapping[str, float]) -> None:
+        """A verdict that took `seconds` from its plan on. `timings_s`: by phase."""
+        self.verdicts.labels(reason_of(verdict)).inc()
+        self.verifies.observe(seconds)
+        for phase, phase_s in timings_s.items():
+            self.phases.labels(phase).observe(phase_s)
 
     def _histogram(self, name: str, text: str, *labels: str) -> Histogram:
         return Histogram(f"sandbox_gym_{name}_seconds", text, labels, registry=self.registry, buckets=_PHASES)

@@ -118,6 +118,8 @@ async def test_verdicts_are_those_of_one_machine(tmp_path: Path) -> None:
             there = await verdict(running.engine, code, metadata)
             assert shape(there) == shape(await verdict(here, code, metadata)), (code, metadata)
             assert set(there.timings_s) >= {"queue", "judge"}
+        for engine in (running.engine, here):
+            assert f"sandbox_gym_verify_seconds_count {len(cases)}.0\n".encode() in engine.metrics.text()
 
 
 async def test_a_failed_test_ends_the_run_at_the_node(tmp_path: Path) -> None:
