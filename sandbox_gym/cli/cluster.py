@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, redirect_stdout
 from dataclasses import asdict, dataclass
 from typing import Annotated
 
@@ -92,13 +93,14 @@ async def _pools(address: str) -> AsyncIterator[list[tuple[str, str, NodeLink]]]
     """Node, server and a way to each pool."""
     from sandbox_gym.cluster.ray_fleet import joined, pools
 
-    async with joined(address):
-        found = await anyio.to_thread.run_sync(pools)
-        named = [(name.rsplit("|", 2), link) for name, link in found.items()]
-        yield sorted(
-            ((parts[1], parts[0], link) for parts, link in named if len(parts) == 3),
-            key=lambda each: each[:2],
-        )
+    with redirect_stdout(sys.stderr):  # Ray prints what it hears of nodes; stdout is for results
+        async with joined(address):
+            found = await anyio.to_thread.run_sync(pools)
+            named = [(name.rsplit("|", 2), link) for name, link in found.items()]
+            yield sorted(
+                ((parts[1], parts[0], link) for parts, link in named if len(parts) == 3),
+                key=lambda each: each[:2],
+            )
 
 
 async def _listed(address: str) -> list[Row]:

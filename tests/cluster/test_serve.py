@@ -141,11 +141,11 @@ def test_a_server_shows_a_killed_node_and_goes_on(machines: Machines, folder: Pa
 @pytest.mark.timeout(600)
 def test_pools_end_with_a_killed_server(machines: Machines, folder: Path) -> None:
     machines.ensure(3)
-    server = ServerProcess("local", folder, settings={"SANDBOX_GYM_CLUSTER": machines.address})
-    server.wait_for(lambda health: health["stats"]["nodes_up"] == 3)
-    assert {str(row["status"]) for row in listed(machines.address)} == {"up"}
-    server.stop(signal.SIGKILL)
-    until(lambda: listed(machines.address) == [], 120)
+    with ServerProcess("local", folder, settings={"SANDBOX_GYM_CLUSTER": machines.address}) as server:
+        server.wait_for(lambda health: health["stats"]["nodes_up"] == 3)
+        until(lambda: {str(row["status"]) for row in listed(machines.address)} == {"up"})  # an earlier one's are gone
+        server.stop(signal.SIGKILL)
+        until(lambda: listed(machines.address) == [], 120)
 
 
 @pytest.mark.timeout(600)
