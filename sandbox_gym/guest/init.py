@@ -20,6 +20,7 @@ REPORT_MAX = 4096
 WORK = "/workspace"
 """Where sessions keep their files: a named user, whose home is elsewhere, has it too."""
 MAX_FDS = 64
+COLLECT_S = 1.0
 _SPEC_MAX = 1 << 16
 
 
@@ -135,9 +136,24 @@ def _private_place(spec):
 
 def _leave_place():
     """Nothing alive holds the scratch file system any more: with its mounts it goes, and all that was written."""
+    deadline = time.monotonic() + COLLECT_S
     if os.path.isdir("/dev/shm"):
-        kernel.unmount(b"/dev/shm")
-    kernel.unmount(b"/scratch")
+        _unmount(b"/dev/shm", deadline)
+    _unmount(b"/scratch", deadline)
+
+
+def _unmount(target, deadline):
+    """Files that the dead sent into sockets of their own are closed when the kernel collects those, a moment later.
+    After the deadline what still holds them keeps its memory for so long, but nobody finds it again."""
+    while time.monotonic() < deadline:
+        try:
+            kernel.unmount(target)
+            return
+        except OSError as error:
+            if error.errno != errno.EBUSY:
+                raise
+            time.sleep(0.001)
+    kernel.unmount(target, kernel.MNT_DETACH)
 
 
 def _owned_place(spec, fds):

@@ -10,6 +10,8 @@ from sandbox_gym.contract import Program, Run, Status
 from sandbox_gym.guest import inits
 from sandbox_gym.limits import MIB, Limits
 from sandbox_gym.sandbox.api import Box
+from sandbox_gym.sandbox.docker import DockerBox
+from sandbox_gym.sandbox.local.provider import LocalBox
 
 pytestmark = pytest.mark.anyio
 
@@ -73,6 +75,16 @@ print("left")
     "killed by its own hand": "import os; print('gone', flush=True); os.kill(os.getpid(), 9)",
     "over its wall time": "import time; print('slow', flush=True); time.sleep(60)",
     "a flood": "while True: print('x' * 10000)",
+    "files and output in sockets of the dead": """
+import _socket, os
+print("in flight", flush=True)
+kept = [os.open(name, os.O_CREAT | os.O_RDWR) for name in ("work", "/tmp/tmp", "/dev/shm/shm")] + [1, 2]
+for _ in range(20):
+    left, right = _socket.socketpair()
+    fds = b"".join(fd.to_bytes(4, "little") for fd in [right.fileno(), *kept])
+    left.sendmsg([b"x"], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, fds)])
+os._exit(0)
+""",
 }
 
 
@@ -118,3 +130,22 @@ async def test_a_reset_ends_the_init(box: Box) -> None:
     assert await outcomes_of(box, birth) == [first]
     assert await box.reset()
     assert await outcomes_of(box, birth) != [first]
+
+
+async def test_a_box_whose_ports_are_taken_is_not_for_the_next_task(box: Box) -> None:
+    """A closed connection keeps its port for a minute, though all are dead: the next could not listen there."""
+    source = """
+import socket
+try:
+    server = socket.create_server(("127.0.0.1", 8080))
+    client = socket.create_connection(server.getsockname())
+    served, _ = server.accept()
+    served.close()
+    print("taken" if client.recv(1) == b"" else "")
+except OSError:
+    print("no loopback")
+"""
+    well, found = await outcomes_of(box, "print('well')", source)
+    assert well == "well\n"
+    assert found == "taken\n" or (found == "no loopback\n" and not isinstance(box, LocalBox | DockerBox))
+    assert await box.reset() == (found == "no loopback\n")
