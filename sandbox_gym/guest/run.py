@@ -292,7 +292,9 @@ class Run:
             self.all_dead()
 
     def unreported(self):
-        """Init's end closed without a word: the zygote tells when it is gone, and everything with it."""
+        """Init's end closed without a word: the zygote tells when it is gone, and with its PID namespace everything."""
+        if self._supervisor.tier == "uid":
+            raise OSError("an init ended, and what its run started may live on")
         self._over = True
 
     def all_dead(self):

@@ -207,7 +207,7 @@ class Supervisor:
     def _op_reset(self, header, body):
         self._blobs, self._blob_bytes, self._receiving = {}, 0, None
         why = "a run is still going on" if self._current is not None or self._queue else self._canary()
-        self.send({"op": "reset", "ok": not why, "why": why})
+        self.send({"op": "reset", "ok": not why, "why": why, "oom_kills": self.evidence.oom_kills()})
 
     def _canary(self):
         """Why this box is not as it was before its first run; empty when it is."""

@@ -93,6 +93,8 @@ class GuestLink:
         self._beats = False
         self.memory_limits = 0
         """Runs that ended at their memory cap."""
+        self.ooms_told = 0
+        """Processes that the kernel killed for memory since the box was made, as the last reset told."""
         self._busy = False
         self.broken = False
 
@@ -354,6 +356,8 @@ class GuestLink:
         except BoxLost as error:
             _log.warning("box_lost_at_reset", why=str(error))
             return False
+        ooms = header.get("oom_kills")
+        self.ooms_told = ooms if type(ooms) is int else 0
         if header.get("op") == "reset" and header.get("ok") is True:
             return True
         _log.warning("box_not_clean", box=self._describe(), why=str(header.get("why"))[:300])

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 
+import anyio
 import pytest
 
 from sandbox_gym.contract import Program, Run, Status
+from sandbox_gym.errors import BoxLost
 from sandbox_gym.guest import inits
 from sandbox_gym.limits import MIB, Limits
 from sandbox_gym.sandbox.api import Box
-from sandbox_gym.sandbox.docker import DockerBox
+from sandbox_gym.sandbox.docker import DockerBox, DockerProvider
 from sandbox_gym.sandbox.local.provider import LocalBox
 
 pytestmark = pytest.mark.anyio
@@ -149,3 +151,33 @@ except OSError:
     assert well == "well\n"
     assert found == "taken\n" or (found == "no loopback\n" and not isinstance(box, LocalBox | DockerBox))
     assert await box.reset() == (found == "no loopback\n")
+
+
+KILL_THE_PARENT_OF_A_PROGRAM = """
+import os, time
+while True:
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            if os.stat("/proc/" + name).st_uid:
+                parent = open("/proc/" + name + "/stat").read().rpartition(")")[2].split()[1]
+                os.kill(int(parent), 9)
+                raise SystemExit
+        except OSError:
+            pass
+    time.sleep(0.05)
+"""
+
+
+async def test_a_container_whose_init_died_is_lost_with_what_its_run_left() -> None:
+    """Without a PID namespace of the run's, what an init does not end lives on; the next run must not be beside it."""
+    provider = DockerProvider()
+    box = await provider.start("python")
+    try:
+        command = ["python3", "-c", KILL_THE_PARENT_OF_A_PROGRAM]
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(provider.engine_call, lambda _client: box.container.exec_run(command))
+            with pytest.raises(BoxLost, match="an init ended"):
+                await outcomes_of(box, "import time; time.sleep(10)", "print('beside it')")
+    finally:
+        await box.aclose()
+        await provider.aclose()
