@@ -126,6 +126,21 @@ async def test_an_init_serves_so_many_runs_and_no_more(box: Box) -> None:
     assert found[inits.MAX_RUNS] == found[-1] != found[0]
 
 
+async def test_a_new_init_gives_no_credit_of_cpu_time(box: Box) -> None:
+    """What the old one's runs used is nothing that a later run may use too. Children that nobody waits for are told of
+    by no parent: only who looks at the whole box sees their time."""
+    spin = "import time\nwhile time.process_time() < %f: pass"
+    spread = "import os, signal, time\nsignal.signal(signal.SIGCHLD, signal.SIG_IGN)\n"
+    spread += "if os.fork() and os.fork() and os.fork(): time.sleep(8)\n" + spin % 0.9
+    capped = Limits(cpu_time_s=1, wall_time_s=20, memory_bytes=128 * MIB, processes=16)
+    sources = [spin % 3, *["pass"] * (inits.MAX_RUNS - 1), spread]
+    runs = [Run("one", Program("fork", {"main.py": text.encode()}), limits=LIMITS) for text in sources[:-1]]
+    runs.append(Run("one", Program("fork", {"main.py": spread.encode()}), limits=capped))
+    async with box.run_all(runs) as outcomes:
+        statuses = [outcome.status async for outcome in outcomes]
+    assert statuses == [Status.OK] * inits.MAX_RUNS + [Status.CPU_TIME_LIMIT]
+
+
 async def test_a_reset_ends_the_init(box: Box) -> None:
     birth = "print(open('/proc/%d/stat' % __import__('os').getppid()).read().rpartition(')')[2].split()[19])"
     (first,) = await outcomes_of(box, birth)
