@@ -20,6 +20,7 @@ REPORT_MAX = 4096
 WORK = "/workspace"
 """Where sessions keep their files: a named user, whose home is elsewhere, has it too."""
 MAX_FDS = 64
+"""In one message; the kernel takes at most 253."""
 COLLECT_S = 1.0
 _SPEC_MAX = 1 << 16
 
@@ -50,12 +51,17 @@ def _serve(control, tier, filter_program):
         _private_namespaces()
     else:
         kernel.prctl(kernel.PR_SET_CHILD_SUBREAPER, 1)
+    ahead = []
     while True:
         message, fds = _receive(control)
         if not message:
             return
         if message[:1] == b"k":
             continue  # for a run that has ended meanwhile
+        fds = ahead + fds
+        ahead = fds if message[:1] == b"m" else []
+        if ahead:
+            continue  # one message does not carry them all
         spec = _read_spec(fds.pop(0)) if message[:1] == b"f" else json.loads(message[1:].decode("utf-8"))
         _run(spec, fds, tier, filter_program, control, wake_read)
 

@@ -14,6 +14,7 @@ from sandbox_gym.limits import Limits
 
 Channel = Literal["", "relay", "stdio"]
 KEPT_BYTES: Final = 16 << 20
+KEPT_FILES: Final = 256
 """Files beyond those of the next run that a guest keeps, in its box's memory: the ones that were used last."""
 
 
@@ -38,7 +39,7 @@ class Sending:
         for data in wanted:
             if data in self._blobs:
                 self._blobs[data] = self._blobs.pop(data)
-        made += self._dropped(KEPT_BYTES - sum(map(len, missing)), len(wanted) - len(missing))
+        made += self._dropped(missing, len(wanted) - len(missing))
         for data in missing:
             blob = self._blobs[data] = self._made
             self._made += 1
@@ -48,10 +49,11 @@ class Sending:
                 made.append(frames.pack({"op": "data"}, data[start : start + frames.CHUNK]))
         return made
 
-    def _dropped(self, room: int, needed: int) -> list[bytes]:
-        """Forget those used longest ago until the rest are at most `room` bytes, but never the last `needed`."""
+    def _dropped(self, coming: list[bytes], needed: int) -> list[bytes]:
+        """Forget those used longest ago, but never the last `needed`, until what is coming has room."""
         dropped: list[int] = []
-        while self._bytes > room and len(self._blobs) > needed:
+        size, count = KEPT_BYTES - sum(map(len, coming)), KEPT_FILES - len(coming)
+        while (self._bytes > size or len(self._blobs) > count) and len(self._blobs) > needed:
             data = next(iter(self._blobs))
             self._bytes -= len(data)
             dropped.append(self._blobs.pop(data))

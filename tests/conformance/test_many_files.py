@@ -43,3 +43,14 @@ async def test_runs_that_wait_keep_their_files(box: Box) -> None:
     found = await outcomes_of(box, *[run_of(number, size) for number in numbers])
     assert found == [f"{size} {number:03d} kept\n" for number in numbers]
     assert await box.reset()
+
+
+async def test_a_program_of_many_files(box: Box) -> None:
+    """More than one message to an init can carry, and others after them."""
+    source = b"import os; print(sum(int(open(name).read()) for name in os.listdir('.') if name.startswith('f')))"
+    for first in (0, 900, 0):
+        numbers = range(first, first + 900)
+        files = {"main.py": source, **{f"f{number}": b"%d" % number for number in numbers}}
+        run = Run("one", Program("fork", files), limits=LIMITS)
+        assert await outcomes_of(box, run, run) == [f"{sum(numbers)}\n"] * 2
+    assert await box.reset()
