@@ -116,6 +116,7 @@ def _run(spec, fds, tier, filter_program, control, wake_read):
         "peak_kb": usage[1],
         "left": left,
         "seen": watching.seen,
+        "unstarted": watching.unstarted,
     }
     control.send(json.dumps(account).encode("ascii"))
 

@@ -370,6 +370,11 @@ class Run:
         }  # fmt: skip
         return header, b"".join(bodies)
 
+    def _says_unstarted(self):
+        """What a program prints is its own, but for the guest's own words and the shell that looks for a compiler."""
+        ours = self._header["mode"] != "exec" or self._header["argv"][:2] == ["/bin/sh", "-c"]
+        return ours and bytes(self._outputs["stderr"][0]).startswith(b"sandbox: can't")
+
     def _classify(self, exit_code, signal_number):
         limits, account = self._limits, self._account
         if self._evidence.oom_kills() > self._oom_before:
@@ -388,6 +393,6 @@ class Run:
             return "ok", ""
         if account["peak_kb"] * 1024 >= 0.9 * limits["memory_bytes"]:
             return "memory_limit", "exit code %d at the memory cap" % exit_code
-        if exit_code in (126, 127) and bytes(self._outputs["stderr"][0]).startswith(b"sandbox: can't"):
+        if account.get("unstarted") or (exit_code in (126, 127) and self._says_unstarted()):
             return "start_error", bytes(self._outputs["stderr"][0][:300]).decode("utf-8", "replace").strip()
         return "runtime_error", "exit code %d" % exit_code
