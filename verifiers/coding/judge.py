@@ -238,7 +238,8 @@ def _reason(first: str, convicted: bool, reward: float, settled: bool) -> str:
 
 
 def _failed_build(task: CodingTask, plan: Plan, state: State) -> _Judged | None:
-    """What a build that failed means: of the answer, that it does not compile; of the row's own, that nobody knows."""
+    """What a build that failed means: of the answer, that it does not compile, also where its compiler waits for ever,
+    as for what an `#include` names; of the row's own, that nobody knows."""
     for build, outcome in zip(plan.builds, state.builds, strict=False):
         if outcome.status is Status.OK:
             continue
@@ -246,9 +247,9 @@ def _failed_build(task: CodingTask, plan: Plan, state: State) -> _Judged | None:
         language = task.checker.language if own and isinstance(task.checker, ProgramChecker) else task.language
         if outcome.status is Status.START_ERROR:
             raise missing(language)
-        if outcome.status is Status.WALL_TIME_LIMIT and outcome.cpu_time_s < COMPILE_LIMITS.cpu_time_s / 2:
-            raise DeadlineExceeded(f"{build.run.name} got too little CPU: {outcome.cpu_time_s:.1f} s")
         if build.name != "answer":
+            if outcome.status is Status.WALL_TIME_LIMIT and outcome.cpu_time_s < COMPILE_LIMITS.cpu_time_s / 2:
+                raise DeadlineExceeded(f"{build.run.name} got too little CPU: {outcome.cpu_time_s:.1f} s")
             return _Judged(TestStatus.CHECKER_FAILED, f"the row's {build.name} failed: {_build_words(outcome)}")
         return _Judged(TestStatus.COMPILE_ERROR, _build_words(outcome))
     return None
