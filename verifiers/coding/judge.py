@@ -24,7 +24,7 @@ from sandbox_gym.errors import DeadlineExceeded, ToolchainMissing
 from sandbox_gym.verifiers.coding.checkers import ProgramChecker
 from sandbox_gym.verifiers.coding.checking import judge_checker, missing
 from sandbox_gym.verifiers.coding.compare import values_equal
-from sandbox_gym.verifiers.coding.plan import planned_nonce
+from sandbox_gym.verifiers.coding.plan import no_pytest, planned_nonce
 from sandbox_gym.verifiers.coding.programs import COMPILE_LIMITS
 from sandbox_gym.verifiers.coding.reference import (
     ReferenceFailed,
@@ -308,7 +308,7 @@ def _judge_in_process(plan: Plan, outcome: StepOutcome, judged: _Judged) -> _Jud
     last = _last_line(costs.stderr)
     if judged.status is TestStatus.RUNTIME_ERROR and last.startswith("AssertionError"):
         return _Judged(TestStatus.WRONG_ANSWER, judged.reason)
-    if judged.status is TestStatus.RUNTIME_ERROR and last.startswith("ModuleNotFoundError: No module named 'pytest'"):
+    if judged.status is TestStatus.RUNTIME_ERROR and last == no_pytest(planned_nonce(plan).decode("utf-8", "replace")):
         raise ToolchainMissing("the sandboxes have no pytest; run `apt-get install python3-pytest` on this machine")
     if judged.status is TestStatus.PASSED and costs.stdout.rstrip(b"\n").rpartition(b"\n")[2] != planned_nonce(plan):
         return _Judged(TestStatus.WRONG_ANSWER, "check did not return")
