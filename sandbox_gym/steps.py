@@ -123,8 +123,10 @@ class PlanRun:
         return built
 
     async def _make(self, build: Build) -> Outcome:
+        """A doubted time limit is tried again, but never at all others' cost: a compiler may take minutes."""
         box = self._boxes[0] if build.place == "answer" else self._boxes[1]
-        return await self._one(box, build.run)
+        outcome = await self._one(box, build.run)
+        return await self._one(box, build.run) if self._quiet.doubts(outcome, build.run.limits) else outcome
 
     def _whole(self, run: Run) -> Run:
         """The run with the artifacts that its program needs."""

@@ -70,3 +70,14 @@ class Evidence:
         """PIDs in the box that are not of the guest itself."""
         pids = {int(name) for name in os.listdir("/proc") if name.isdigit()}
         return sorted(pids - self._trusted)
+
+    def connections(self):
+        """TCP sockets of the box's network, those that outlive their process (TIME_WAIT) too; 0 if none can tell."""
+        found = 0
+        for path in ("/proc/self/net/sockstat", "/proc/self/net/sockstat6"):
+            for line in _read(path).split("\n"):
+                fields = line.split()
+                if fields[:1] in (["TCP:"], ["TCP6:"]):
+                    told = dict(zip(fields[1::2], fields[2::2]))
+                    found += int(told.get("inuse", 0)) + int(told.get("tw", 0))
+        return found

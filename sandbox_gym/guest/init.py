@@ -20,6 +20,8 @@ REPORT_MAX = 4096
 WORK = "/workspace"
 """Where sessions keep their files: a named user, whose home is elsewhere, has it too."""
 MAX_FDS = 64
+"""In one message; the kernel takes at most 253."""
+COLLECT_S = 1.0
 _SPEC_MAX = 1 << 16
 
 
@@ -49,12 +51,17 @@ def _serve(control, tier, filter_program):
         _private_namespaces()
     else:
         kernel.prctl(kernel.PR_SET_CHILD_SUBREAPER, 1)
+    ahead = []
     while True:
         message, fds = _receive(control)
         if not message:
             return
         if message[:1] == b"k":
             continue  # for a run that has ended meanwhile
+        fds = ahead + fds
+        ahead = fds if message[:1] == b"m" else []
+        if ahead:
+            continue  # one message does not carry them all
         spec = _read_spec(fds.pop(0)) if message[:1] == b"f" else json.loads(message[1:].decode("utf-8"))
         _run(spec, fds, tier, filter_program, control, wake_read)
 
@@ -109,6 +116,7 @@ def _run(spec, fds, tier, filter_program, control, wake_read):
         "peak_kb": usage[1],
         "left": left,
         "seen": watching.seen,
+        "unstarted": watching.unstarted,
     }
     control.send(json.dumps(account).encode("ascii"))
 
@@ -135,9 +143,24 @@ def _private_place(spec):
 
 def _leave_place():
     """Nothing alive holds the scratch file system any more: with its mounts it goes, and all that was written."""
+    deadline = time.monotonic() + COLLECT_S
     if os.path.isdir("/dev/shm"):
-        kernel.unmount(b"/dev/shm")
-    kernel.unmount(b"/scratch")
+        _unmount(b"/dev/shm", deadline)
+    _unmount(b"/scratch", deadline)
+
+
+def _unmount(target, deadline):
+    """Files that the dead sent into sockets of their own are closed when the kernel collects those, a moment later.
+    After the deadline what still holds them keeps its memory for so long, but nobody finds it again."""
+    while time.monotonic() < deadline:
+        try:
+            kernel.unmount(target)
+            return
+        except OSError as error:
+            if error.errno != errno.EBUSY:
+                raise
+            time.sleep(0.001)
+    kernel.unmount(target, kernel.MNT_DETACH)
 
 
 def _owned_place(spec, fds):

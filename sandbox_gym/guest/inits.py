@@ -12,7 +12,7 @@ import selectors
 import socket
 import time
 
-from . import zygote
+from . import init, zygote
 
 MAX_RUNS = 256
 BROKEN = b'{"broken"'
@@ -50,17 +50,25 @@ class Inits:
             os.close(fd)
 
     def _send(self, message, fds):
-        passed = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", fds))]
+        run = self._run
         if self._control is not None:
             try:
-                self._control.sendmsg([message], passed)
+                self._tell(message, fds)
                 self._runs += 1
                 return
             except OSError:  # it died between two runs
                 self.end()
+                self._run = run
         self._start()
-        self._control.sendmsg([message], passed)
+        self._tell(message, fds)
         self._runs += 1
+
+    def _tell(self, message, fds):
+        """The message, with the last of the descriptors; as many as one message can't carry go ahead."""
+        for start in range(0, len(fds), init.MAX_FDS):
+            part = array.array("i", fds[start : start + init.MAX_FDS])
+            last = start + init.MAX_FDS >= len(fds)
+            self._control.sendmsg([message if last else b"m"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, part)])
 
     def _start(self):
         self._control, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)

@@ -6,6 +6,7 @@ import os
 CLONE_NEWNS = 0x00020000
 CLONE_NEWIPC = 0x08000000
 CLONE_NEWPID = 0x20000000
+MNT_DETACH = 2
 MS_RDONLY, MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_BIND = 1, 2, 4, 8, 4096
 PR_SET_DUMPABLE, PR_CAPBSET_DROP, PR_SET_CHILD_SUBREAPER = 4, 24, 36
 PR_SET_NO_NEW_PRIVS, PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL = 38, 47, 4
@@ -32,8 +33,8 @@ def mount(source, target, kind, flags, data=None):
     _check(libc.mount(source, target, kind, ctypes.c_ulong(flags), data), "mount %s" % target.decode())
 
 
-def unmount(target):
-    _check(libc.umount2(target, ctypes.c_int(0)), "unmount %s" % target.decode())
+def unmount(target, flags=0):
+    _check(libc.umount2(target, ctypes.c_int(flags)), "unmount %s" % target.decode())
 
 
 def prctl(option, a=0, b=0, c=0, d=0):

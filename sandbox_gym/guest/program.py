@@ -17,10 +17,11 @@ def become(spec, stdio, channel, filter_program, watch_fd):
     `watch_fd` takes the filter's listener to init."""
     code = 127
     try:
-        _give_up(spec, stdio, channel, filter_program, watch_fd)
+        watch_fd = _give_up(spec, stdio, channel, filter_program, watch_fd)
         if spec["mode"] == "exec":
-            _exec(spec)
-        elif spec["mode"] == "session":
+            _exec(spec, watch_fd)
+        os.close(watch_fd)
+        if spec["mode"] == "session":
             from . import envd, session
 
             (envd if spec["argv"][:1] == ["envd"] else session).serve(spec)
@@ -43,6 +44,7 @@ def _say(text):
 
 
 def _give_up(spec, stdio, channel, filter_program, watch_fd):
+    """Returns what `watch_fd` is from here on, closed when this process executes another program."""
     kernel.prctl(kernel.PR_SET_DUMPABLE, 1)  # its own /proc files must open; nothing of the guest's is in this copy
     os.setsid()
     for target, fd in enumerate(stdio):
@@ -56,8 +58,7 @@ def _give_up(spec, stdio, channel, filter_program, watch_fd):
     os.umask(0o022)
     _set_limits(spec)
     if spec["mode"] == "session" and spec["argv"] == ["envd", "root"]:
-        watch.hand_over(watch_fd, -1)  # a sandbox for a guest inside: that one needs what this one has, and gives it up
-        return
+        return watch_fd  # a sandbox for a guest inside: that one needs what this one has, and gives it up
     uid = spec["uid"]
     kernel.drop_bounding_set()
     if uid:
@@ -68,6 +69,7 @@ def _give_up(spec, stdio, channel, filter_program, watch_fd):
     kernel.drop_capabilities()
     kernel.prctl(kernel.PR_SET_DUMPABLE, 1)
     watch.hand_over(watch_fd, seccomp.install(filter_program))
+    return watch_fd
 
 
 def _set_limits(spec):
@@ -98,7 +100,7 @@ def _set_limits(spec):
         file.write("1000")  # the kernel must choose the program before its supervisor
 
 
-def _exec(spec):
+def _exec(spec, watch_fd):
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # Python's start-up ignores it; a program expects the default
     gc.enable()
     environment = spec["env"]
@@ -106,6 +108,7 @@ def _exec(spec):
     try:
         os.execvpe(argv[0], argv, environment)
     except OSError as error:
+        watch.tell_unstarted(watch_fd)
         _say("sandbox: can't execute %s: %s\n" % (argv[0], error.strerror))
         os._exit(127 if isinstance(error, FileNotFoundError) else 126)
 

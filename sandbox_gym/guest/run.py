@@ -27,9 +27,10 @@ _CPU_GRACE = 1.2
 
 
 class Run:
-    def __init__(self, supervisor, header, body):
+    def __init__(self, supervisor, header, body, blobs):
         self._supervisor = supervisor
         self._header = header
+        self._files = {path: blobs[number] for path, number in header["files"].items()}
         self.id = header["id"]
         self.backlog = bytearray(body)
         self._input_left = header["stdin_size"] - len(body)
@@ -39,7 +40,8 @@ class Run:
         self._input = self._channel = None
         self._opened = self._relay_ended = False
         self._outputs = {}
-        self._unwatched = {}
+        self._pipes = {}
+        self._unwatched = set()
         self._passed_on = 0
         self._over = False
         self._dead = False
@@ -49,7 +51,7 @@ class Run:
 
     # -- start
 
-    def start(self, blobs, uid, workdir, limit_data):
+    def start(self, uid, workdir, limit_data):
         header, limits = self._header, self._limits
         environment = {
             "PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": workdir, "TMPDIR": "/tmp", "LANG": "C.UTF-8",
@@ -71,8 +73,10 @@ class Run:
         spec.update(env=environment, uid=uid, workdir=workdir)
         self._evidence = self._supervisor.evidence
         self._oom_before = self._evidence.oom_kills()
-        self._cpu_before = self._evidence.cpu_s()
-        self._open(spec, [blobs[header["files"][path]] for path in spec["files"]])
+        self._open(spec, [self._files[path].fd for path in spec["files"]])
+        self._cpu_before = (
+            self._evidence.cpu_s()
+        )  # an earlier init, which may have ended only now, takes its sum with it
         self._started = time.monotonic()
         self._next_cpu_check = self._started + limits["cpu_time_s"] / _CPUS
 
@@ -184,39 +188,51 @@ class Run:
     def _watch_output(self, name, fd, cap):
         os.set_blocking(fd, False)
         self._outputs[name] = [bytearray(), cap]
-        self._unwatched[name] = fd
+        self._pipes[name] = fd
+        self._unwatched.add(name)
         if self._header["channel"] in ("relay", "stdio"):  # somebody waits for it
             self._watch_all()
 
     def _watch_all(self):
-        for name, fd in self._unwatched.items():
-            self._register(fd, selectors.EVENT_READ, lambda name=name, fd=fd: self._on_output(name, fd))
-        self._unwatched = {}
+        for name in self._unwatched:
+            self._register(self._pipes[name], selectors.EVENT_READ, lambda name=name: self._on_output(name))
+        self._unwatched = set()
 
     def _read_all(self):
-        """Nothing holds the other ends any more: what the pipes have, at once."""
-        for name, fd in self._unwatched.items():
-            data = os.read(fd, _READ)
-            while data:
-                self._keep(name, data)
-                data = os.read(fd, _READ)
-            os.close(fd)
-            self._outputs[name].append("closed")
-        self._unwatched = {}
+        """Nothing that lives holds the other ends: what the pipes and the channel have is all there will be. Ends that
+        the program sent into sockets of its own are open until the kernel collects those; nobody waits for that."""
+        for name in list(self._pipes):
+            while self._on_output(name):
+                pass
+            self._end_output(name)
+        if self._channel is not None:
+            while self._on_channel():
+                pass
+            self._end_channel()
 
-    def _on_output(self, name, fd):
+    def _on_output(self, name):
+        """Take what is there; False when that is all for now, or for good."""
         try:
-            data = os.read(fd, _READ)
+            data = os.read(self._pipes[name], _READ)
         except BlockingIOError:
-            return
+            return False
         if data:
             self._keep(name, data)
         else:
+            self._end_output(name)
+        return bool(data)
+
+    def _end_output(self, name):
+        fd = self._pipes.pop(name, -1)
+        if fd < 0:
+            return
+        if name in self._unwatched:
+            self._unwatched.remove(name)
+        else:
             self._forget(fd)
-            os.close(fd)
-            self._outputs[name].append("closed")
-            if name == "stdout" and self._header["channel"] == "stdio":
-                self._supervisor.send({"op": "chan", "id": self.id, "eof": True})
+        os.close(fd)
+        if name == "stdout" and self._header["channel"] == "stdio":
+            self._supervisor.send({"op": "chan", "id": self.id, "eof": True})
 
     def _keep(self, name, data):
         kept = self._outputs[name]
@@ -237,20 +253,27 @@ class Run:
             self._supervisor.send({"op": "chan", "id": self.id, "eof": False}, data)
 
     def _on_channel(self):
+        """Take what is there; False when that is all for now, or for good."""
         if self.backlog:
             self._pump()
         try:
             data = self._channel.recv(_READ)
         except BlockingIOError:
-            return
+            return False
         except OSError:
             data = b""
-        if self._header["channel"] == "relay":
-            self._supervisor.send({"op": "chan", "id": self.id, "eof": not data}, data)
-        elif data:
-            self._keep("channel", data)
         if not data:
-            self._close_channel()
+            self._end_channel()
+        elif self._header["channel"] == "relay":
+            self._supervisor.send({"op": "chan", "id": self.id, "eof": False}, data)
+        else:
+            self._keep("channel", data)
+        return bool(data)
+
+    def _end_channel(self):
+        if self._channel is not None and self._header["channel"] == "relay":
+            self._supervisor.send({"op": "chan", "id": self.id, "eof": True})
+        self._close_channel()
 
     def _close_channel(self):
         if self._channel is not None:
@@ -271,7 +294,9 @@ class Run:
             self.all_dead()
 
     def unreported(self):
-        """Init's end closed without a word: the zygote tells when it is gone, and everything with it."""
+        """Init's end closed without a word: the zygote tells when it is gone, and with its PID namespace everything."""
+        if self._supervisor.tier == "uid":
+            raise OSError("an init ended, and what its run started may live on")
         self._over = True
 
     def all_dead(self):
@@ -279,8 +304,7 @@ class Run:
         self._read_all()
 
     def finished(self):
-        streams = all(len(self._outputs[name]) == 3 for name in ("stdout", "stderr"))
-        return self._dead and self._over and streams and self._channel is None
+        return self._dead and self._over
 
     def kill(self, why):
         if not self.why:
@@ -346,6 +370,11 @@ class Run:
         }  # fmt: skip
         return header, b"".join(bodies)
 
+    def _says_unstarted(self):
+        """What a program prints is its own, but for the guest's own words and the shell that looks for a compiler."""
+        ours = self._header["mode"] != "exec" or self._header["argv"][:2] == ["/bin/sh", "-c"]
+        return ours and bytes(self._outputs["stderr"][0]).startswith(b"sandbox: can't")
+
     def _classify(self, exit_code, signal_number):
         limits, account = self._limits, self._account
         if self._evidence.oom_kills() > self._oom_before:
@@ -364,6 +393,6 @@ class Run:
             return "ok", ""
         if account["peak_kb"] * 1024 >= 0.9 * limits["memory_bytes"]:
             return "memory_limit", "exit code %d at the memory cap" % exit_code
-        if exit_code in (126, 127) and bytes(self._outputs["stderr"][0]).startswith(b"sandbox: can't"):
+        if account.get("unstarted") or (exit_code in (126, 127) and self._says_unstarted()):
             return "start_error", bytes(self._outputs["stderr"][0][:300]).decode("utf-8", "replace").strip()
         return "runtime_error", "exit code %d" % exit_code

@@ -1,7 +1,7 @@
 """The supervisor: one channel to the host, one program at a time. Owns clocks, pipes and caps of runs.
 
-Frames from the host: config, put, data, run, chan, cancel, reset, ping. To the host: hello, result, chan, cancelled,
-reset, pong, broken. docs/architecture.md has the table.
+Frames from the host: config, put, data, drop, run, chan, cancel, reset, ping. To the host: hello, result, chan,
+cancelled, reset, pong, broken. docs/architecture.md has the table.
 """
 
 import itertools
@@ -20,6 +20,17 @@ MAX_BLOBS = 256 << 20
 MAX_BACKLOG = 4 << 20
 CLEAN_S = 60
 SMALL = 64
+
+
+class Blob:
+    """A file's content, for as long as anything refers to it."""
+
+    def __init__(self, size):
+        self.size = size
+        self.fd = os.memfd_create("blob", os.MFD_CLOEXEC)
+
+    def __del__(self):
+        os.close(self.fd)
 
 
 class Supervisor:
@@ -136,6 +147,7 @@ class Supervisor:
             trusted += [int(name) for name in os.listdir("/proc") if name.isdigit()]
         self.evidence = Evidence(header["cgroup"], trusted)
         self._baseline_fds = len(os.listdir("/proc/self/fd"))
+        self._own_network = not self.evidence.connections()
         version = "%d.%d.%d" % sys.version_info[:3]
         memory = "cgroup" if self.evidence.has_memory_cgroup else "rlimit"
         self.send({"op": "hello", "tier": self.tier, "python": version, "memory": memory})
@@ -144,15 +156,19 @@ class Supervisor:
         self._blob_bytes += header["size"]
         if self._blob_bytes > MAX_BLOBS:
             raise frames.BadFrame("files of over %d bytes" % MAX_BLOBS)
-        fd = os.memfd_create("blob", os.MFD_CLOEXEC)
-        self._blobs[header["blob"]] = fd
-        self._receiving = fd
+        self._receiving = self._blobs[header["blob"]] = Blob(header["size"])
         self._to_blob(body)
 
     def _to_blob(self, body):
         view = memoryview(body)
         while view:
-            view = view[os.write(self._receiving, view) :]
+            view = view[os.write(self._receiving.fd, view) :]
+
+    def _op_drop(self, header, body):
+        """Forget files; runs that wait for them have their own hold on them."""
+        self._receiving = None
+        for number in header["blobs"]:
+            self._blob_bytes -= self._blobs.pop(number).size
 
     def _op_data(self, header, body):
         if "id" not in header:
@@ -167,7 +183,7 @@ class Supervisor:
         return [run for run in runs if run.id == header["id"]]
 
     def _op_run(self, header, body):
-        self._queue.append(Run(self, header, body))
+        self._queue.append(Run(self, header, body, self._blobs))
 
     def _op_chan(self, header, body):
         for run in self._wanting(header):
@@ -189,11 +205,9 @@ class Supervisor:
         self.send({"op": "pong"})
 
     def _op_reset(self, header, body):
-        for fd in self._blobs.values():
-            os.close(fd)
         self._blobs, self._blob_bytes, self._receiving = {}, 0, None
         why = "a run is still going on" if self._current is not None or self._queue else self._canary()
-        self.send({"op": "reset", "ok": not why, "why": why})
+        self.send({"op": "reset", "ok": not why, "why": why, "oom_kills": self.evidence.oom_kills()})
 
     def _canary(self):
         """Why this box is not as it was before its first run; empty when it is."""
@@ -203,6 +217,8 @@ class Supervisor:
             return "%d processes are left" % len(strangers)
         if len(os.listdir("/proc/self/fd")) != self._baseline_fds:
             return "file descriptors are left"
+        if self._own_network and self.evidence.connections():
+            return "connections are left, and keep their ports for a minute"
         for folder in self._dirs:
             if os.listdir(folder):
                 return "%s is not empty" % folder
@@ -218,7 +234,7 @@ class Supervisor:
             uid = self._uid_base + self._runs % 20000 if self.tier == "uid" else 0
             workdir = "/scratch/work-%d" % uid if uid else "/scratch/work"
             workdir = self._current.workdir or workdir
-            self._current.start(self._blobs, uid, workdir, self._limit_data and not self.evidence.has_memory_cgroup)
+            self._current.start(uid, workdir, self._limit_data and not self.evidence.has_memory_cgroup)
 
     def _finish(self):
         run, self._current = self._current, None

@@ -29,11 +29,16 @@ def install(libc, program):
 
 
 def hand_over(sock_fd, listener):
-    """Give the listener to init, and keep nothing."""
-    with socket.socket(fileno=sock_fd) as sock:
-        if listener >= 0:
+    """Give the listener to init, and keep nothing of it."""
+    if listener >= 0:
+        with socket.socket(fileno=os.dup(sock_fd)) as sock:
             sock.sendmsg([b"l"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [listener]))])
-            os.close(listener)
+        os.close(listener)
+
+
+def tell_unstarted(sock_fd):
+    """Only who has not become a program yet holds this end; whatever the program prints, it can't say this."""
+    os.write(sock_fd, b"x")
 
 
 class Watch:
@@ -45,6 +50,7 @@ class Watch:
         self._sock, self.child_end = socket.socketpair()
         self._listener = -1
         self.seen = {}
+        self.unstarted = False
 
     def started(self):
         """The child is forked: from here on only it holds its end."""
@@ -65,20 +71,21 @@ class Watch:
         return True
 
     def close(self):
-        """The run is over."""
-        if self._sock is not None:
-            self._sock.close()
-            self._sock = None
+        """The run is over: all that its child said has been said."""
+        while self._sock is not None:
+            self._take()
         self._forget()
 
     def _take(self):
-        _data, ancillary, _flags, _address = self._sock.recvmsg(1, socket.CMSG_SPACE(4))
+        data, ancillary, _flags, _address = self._sock.recvmsg(1, socket.CMSG_SPACE(4))
         for _level, _kind, payload in ancillary:
             self._listener = struct.unpack("i", payload[:4])[0]
             self._poll.register(self._listener, 1)
-        self._poll.unregister(self._sock)
-        self._sock.close()
-        self._sock = None
+        self.unstarted = self.unstarted or data == b"x"
+        if not data:
+            self._poll.unregister(self._sock)
+            self._sock.close()
+            self._sock = None
 
     def _answer(self):
         buffer = bytearray(_NOTIFICATION.size)

@@ -157,8 +157,9 @@ class DockerBox:
         return relay
 
     async def reset(self) -> bool:
+        """Not after the OOM killer either: the Engine's flag stays up, and of the next task could not tell anything."""
         self._earlier_oom = self._earlier_oom or self.link.memory_limits > 0
-        return not self.worn and await self.link.reset()
+        return not self.worn and await self.link.reset() and not self.link.ooms_told
 
     async def aclose(self) -> None:
         with anyio.CancelScope(shield=True):

@@ -15,7 +15,7 @@ import anyio
 import structlog
 from anyio.abc import ByteStream
 
-from sandbox_gym.contract import Outcome, Program, Run, Status
+from sandbox_gym.contract import Outcome, Run, Status
 from sandbox_gym.errors import BoxLost
 from sandbox_gym.guest import frames
 from sandbox_gym.guest.supervisor import MAX_BACKLOG
@@ -93,6 +93,8 @@ class GuestLink:
         self._beats = False
         self.memory_limits = 0
         """Runs that ended at their memory cap."""
+        self.ooms_told = 0
+        """Processes that the kernel killed for memory since the box was made, as the last reset told."""
         self._busy = False
         self.broken = False
 
@@ -188,15 +190,17 @@ class GuestLink:
                 header, body = await self._next()
                 if header.get("op") != "beat":
                     return header, body
-                continue
+                if left > 0:
+                    continue
             if not silence.cancelled_caught or time.monotonic() >= deadline:
                 raise self.lost(f"was silent for {within_s:.0f} s")
             await self._give_another_chance(time.monotonic() - started - patience)
 
     async def receive_patiently(self, within_s: float) -> tuple[Header, bytes]:
         """The next frame that is no heartbeat, from a box that has nothing to run and so need not send one."""
+        deadline = time.monotonic() + within_s
         while True:
-            header, body = await self.receive(within_s)
+            header, body = await self.receive(max(0.0, deadline - time.monotonic()))
             if header.get("op") != "beat":
                 return header, body
 
@@ -210,12 +214,14 @@ class GuestLink:
             raise self.lost(f"sent no heartbeat for {self._silence_s:g} s") from None
 
     async def _hear(self) -> None:
-        """Take in what has come, until there is a whole frame; it stays in the reader."""
-        while not self._reader.ready():
-            try:
+        """Take in what has come, until there is a whole frame; it stays in the reader. Raises BoxLost."""
+        try:
+            while not self._reader.ready():
                 self._reader.feed(await self._stream.receive(1 << 18))
-            except (OSError, anyio.EndOfStream, anyio.BrokenResourceError, anyio.ClosedResourceError) as error:
-                raise self.lost(f"closed its channel ({type(error).__name__})") from error
+        except (OSError, anyio.EndOfStream, anyio.BrokenResourceError, anyio.ClosedResourceError) as error:
+            raise self.lost(f"closed its channel ({type(error).__name__})") from error
+        except frames.BadFrame as error:
+            raise self.lost(error) from error
 
     # -- runs
 
@@ -223,13 +229,12 @@ class GuestLink:
         """One run and its input. `channel`: its fd 3 ("relay") or its standard input and output ("stdio") are carried
         as `chan` frames instead of being kept."""
         async with self._turn:
-            await self._put(run.program)
+            await self._put(self._sending.files_of(run.program))
             await self._write(self._sending.frames_of(run, run_id, channel), run.limits.wall_time_s + WRITE_S)
 
-    async def _put(self, program: Program) -> None:
-        packed = self._sending.files_of(program)
+    async def _put(self, packed: Sequence[bytes]) -> None:
         if packed:
-            with span("put", {"bytes": sum(map(len, program.files.values()))}):
+            with span("put", {"bytes": sum(map(len, packed))}):
                 await self._write(packed)
 
     @asynccontextmanager
@@ -249,13 +254,19 @@ class GuestLink:
         self._next_id += len(runs)
         progress = anyio.Event()
         stopping = False
-        received = sent = 0
+        taken = received = sent = 0
 
         def may_send() -> bool:
-            """Another run, without the guest ceasing to listen: it must hear that it is to stop."""
+            """Another run, without the guest ceasing to listen: it must hear that it is to stop. Input for which it
+            ceases to listen goes out when nobody may stop for an earlier outcome's sake any more."""
             ahead = runs[received:sent]
             waiting = sum(len(run.stdin) for run in ahead) + len(runs[sent].stdin)
-            return not ahead or (len(ahead) < self._window and waiting < MAX_BACKLOG)
+            return len(ahead) < self._window if waiting < MAX_BACKLOG else taken == sent
+
+        def note_progress() -> None:
+            nonlocal progress
+            progress.set()
+            progress = anyio.Event()
 
         async def sender() -> None:
             nonlocal sent
@@ -266,21 +277,26 @@ class GuestLink:
                     if stopping:
                         return
                     packed: list[bytes] = []
+                    patience_s = WRITE_S
                     while sent < len(runs) and sum(map(len, packed)) < SMALL and may_send():
-                        await self._put(runs[sent].program)
+                        if files := self._sending.files_of(runs[sent].program):
+                            await self._write(packed, patience_s)  # runs whose files may have to make room
+                            packed = []
+                            await self._put(files)
                         packed += self._sending.frames_of(runs[sent], first + sent)
-                        wall_s = runs[sent].limits.wall_time_s  # so long its program may take no input
+                        patience_s = runs[sent].limits.wall_time_s + WRITE_S  # so long its program may take no input
                         sent += 1
-                    await self._write(packed, wall_s + WRITE_S)
+                    await self._write(packed, patience_s)
 
         async def results() -> AsyncIterator[Outcome]:
-            nonlocal received, progress
+            nonlocal received, taken
             for offset, run in enumerate(runs):
                 outcome = await self.result(first + offset, run.limits)
                 received += 1
-                progress.set()
-                progress = anyio.Event()
+                note_progress()
                 yield outcome
+                taken += 1
+                note_progress()
 
         self._busy = True
         async with anyio.create_task_group() as tasks:
@@ -340,6 +356,8 @@ class GuestLink:
         except BoxLost as error:
             _log.warning("box_lost_at_reset", why=str(error))
             return False
+        ooms = header.get("oom_kills")
+        self.ooms_told = ooms if type(ooms) is int else 0
         if header.get("op") == "reset" and header.get("ok") is True:
             return True
         _log.warning("box_not_clean", box=self._describe(), why=str(header.get("why"))[:300])

@@ -36,12 +36,12 @@ def parse_outcome(header: Mapping[str, object], body: bytes, run_id: int, limits
 
 
 def _optional_int(value: object) -> int | None:
-    if value is None or type(value) is int:
+    if value is None or (type(value) is int and abs(value) < 1 << 31):
         return value
     raise TypeError("not an integer")
 
 
 def _number(value: object) -> float:
-    if type(value) not in (int, float) or not 0 <= float(value) < 1e15:  # type: ignore[arg-type]
+    if not (type(value) is int or type(value) is float) or not 0 <= value < 1e15:
         raise TypeError("not a number")
-    return float(value)  # type: ignore[arg-type]
+    return float(value)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from functools import lru_cache
-from typing import Literal
+from typing import Final, Literal
 
 import structlog.contextvars
 
@@ -13,29 +13,51 @@ from sandbox_gym.guest import frames
 from sandbox_gym.limits import Limits
 
 Channel = Literal["", "relay", "stdio"]
+KEPT_BYTES: Final = 16 << 20
+KEPT_FILES: Final = 256
+"""Files beyond those of the next run that a guest keeps, in its box's memory: the ones that were used last."""
 
 
 class Sending:
     """One guest's files, by content."""
 
     def __init__(self) -> None:
-        self._blobs: dict[bytes, int] = {}
+        self._blobs: dict[bytes, int] = {}  # the one used last is last
+        self._bytes = self._made = 0
 
     def forget(self) -> None:
         """The guest was reset: it has nothing any more."""
         self._blobs.clear()
+        self._bytes = 0
 
     def files_of(self, program: Program) -> list[bytes]:
-        """What gives the guest those of the program's files that it has not yet, once for each content."""
+        """What gives the guest those of the program's files that it has not yet, once for each content, and takes away
+        what many runs' files would otherwise add up to."""
         made: list[bytes] = []
-        for data in program.files.values():
+        wanted = dict.fromkeys(program.files.values())
+        missing = [data for data in wanted if data not in self._blobs]
+        for data in wanted:
             if data in self._blobs:
-                continue
-            blob = self._blobs[data] = len(self._blobs)
+                self._blobs[data] = self._blobs.pop(data)
+        made += self._dropped(missing, len(wanted) - len(missing))
+        for data in missing:
+            blob = self._blobs[data] = self._made
+            self._made += 1
+            self._bytes += len(data)
             made.append(frames.pack({"op": "put", "blob": blob, "size": len(data)}, data[: frames.CHUNK]))
             for start in range(frames.CHUNK, len(data), frames.CHUNK):
                 made.append(frames.pack({"op": "data"}, data[start : start + frames.CHUNK]))
         return made
+
+    def _dropped(self, coming: list[bytes], needed: int) -> list[bytes]:
+        """Forget those used longest ago, but never the last `needed`, until what is coming has room."""
+        dropped: list[int] = []
+        size, count = KEPT_BYTES - sum(map(len, coming)), KEPT_FILES - len(coming)
+        while (self._bytes > size or len(self._blobs) > count) and len(self._blobs) > needed:
+            data = next(iter(self._blobs))
+            self._bytes -= len(data)
+            dropped.append(self._blobs.pop(data))
+        return [frames.pack({"op": "drop", "blobs": dropped})] if dropped else []
 
     def frames_of(self, run: Run, run_id: int, channel: Channel = "") -> list[bytes]:
         """What starts `run` in a guest that has its files. `channel`: its fd 3 ("relay") or its standard input and

@@ -138,3 +138,21 @@ async def test_pytest_files_with_fixtures_of_the_process_run_in_process(judge: J
     assert (right.reward, right.integrity) == (1.0, "in_process"), right.tests
     assert (await judge("def hello():\n    print('ho')", tests)).reward == 0.0
     assert (await judge("import os\ndef hello():\n    os._exit(0)", tests)).reward == 0.0
+    assert (await judge("from __future__ import annotations\ndef hello():\n    print('hi')", tests)).reward == 1.0
+
+
+@pytest.mark.parametrize(
+    "claim",
+    [
+        "raise ModuleNotFoundError(\"No module named 'pytest'\")",
+        "import sys\nsys.path.clear()",
+        "raise SystemExit('no pytest')",
+    ],
+)
+async def test_who_claims_that_pytest_is_missing_is_not_believed(judge: Judge, claim: str) -> None:
+    """It would be a fault of ours, and no verdict."""
+    test = (
+        "from solution import hello\n\ndef test_hello(capsys):\n    hello()\n    assert not capsys.readouterr().out\n"
+    )
+    verdict = await judge(f"{claim}\ndef hello():\n    print('ho')", {"entry_point": "hello", "test": test})
+    assert (verdict.reward, verdict.integrity, verdict.attempts) == (0.0, "in_process", 1)

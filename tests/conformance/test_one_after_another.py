@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 
+import anyio
 import pytest
 
 from sandbox_gym.contract import Program, Run, Status
+from sandbox_gym.errors import BoxLost
 from sandbox_gym.guest import inits
 from sandbox_gym.limits import MIB, Limits
 from sandbox_gym.sandbox.api import Box
+from sandbox_gym.sandbox.docker import DockerBox, DockerProvider
+from sandbox_gym.sandbox.local.provider import LocalBox
 
 pytestmark = pytest.mark.anyio
 
@@ -73,6 +77,16 @@ print("left")
     "killed by its own hand": "import os; print('gone', flush=True); os.kill(os.getpid(), 9)",
     "over its wall time": "import time; print('slow', flush=True); time.sleep(60)",
     "a flood": "while True: print('x' * 10000)",
+    "files and output in sockets of the dead": """
+import _socket, os
+print("in flight", flush=True)
+kept = [os.open(name, os.O_CREAT | os.O_RDWR) for name in ("work", "/tmp/tmp", "/dev/shm/shm")] + [1, 2]
+for _ in range(20):
+    left, right = _socket.socketpair()
+    fds = b"".join(fd.to_bytes(4, "little") for fd in [right.fileno(), *kept])
+    left.sendmsg([b"x"], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, fds)])
+os._exit(0)
+""",
 }
 
 
@@ -112,9 +126,73 @@ async def test_an_init_serves_so_many_runs_and_no_more(box: Box) -> None:
     assert found[inits.MAX_RUNS] == found[-1] != found[0]
 
 
+async def test_a_new_init_gives_no_credit_of_cpu_time(box: Box) -> None:
+    """What the old one's runs used is nothing that a later run may use too. Children that nobody waits for are told of
+    by no parent: only who looks at the whole box sees their time."""
+    spin = "import time\nwhile time.process_time() < %f: pass"
+    spread = "import os, signal, time\nsignal.signal(signal.SIGCHLD, signal.SIG_IGN)\n"
+    spread += "if os.fork() and os.fork() and os.fork(): time.sleep(8)\n" + spin % 0.9
+    capped = Limits(cpu_time_s=1, wall_time_s=20, memory_bytes=128 * MIB, processes=16)
+    sources = [spin % 3, *["pass"] * (inits.MAX_RUNS - 1), spread]
+    runs = [Run("one", Program("fork", {"main.py": text.encode()}), limits=LIMITS) for text in sources[:-1]]
+    runs.append(Run("one", Program("fork", {"main.py": spread.encode()}), limits=capped))
+    async with box.run_all(runs) as outcomes:
+        statuses = [outcome.status async for outcome in outcomes]
+    assert statuses == [Status.OK] * inits.MAX_RUNS + [Status.CPU_TIME_LIMIT]
+
+
 async def test_a_reset_ends_the_init(box: Box) -> None:
     birth = "print(open('/proc/%d/stat' % __import__('os').getppid()).read().rpartition(')')[2].split()[19])"
     (first,) = await outcomes_of(box, birth)
     assert await outcomes_of(box, birth) == [first]
     assert await box.reset()
     assert await outcomes_of(box, birth) != [first]
+
+
+async def test_a_box_whose_ports_are_taken_is_not_for_the_next_task(box: Box) -> None:
+    """A closed connection keeps its port for a minute, though all are dead: the next could not listen there."""
+    source = """
+import socket
+try:
+    server = socket.create_server(("127.0.0.1", 8080))
+    client = socket.create_connection(server.getsockname())
+    served, _ = server.accept()
+    served.close()
+    print("taken" if client.recv(1) == b"" else "")
+except OSError:
+    print("no loopback")
+"""
+    well, found = await outcomes_of(box, "print('well')", source)
+    assert well == "well\n"
+    assert found == "taken\n" or (found == "no loopback\n" and not isinstance(box, LocalBox | DockerBox))
+    assert await box.reset() == (found == "no loopback\n")
+
+
+KILL_THE_PARENT_OF_A_PROGRAM = """
+import os, time
+while True:
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            if os.stat("/proc/" + name).st_uid:
+                parent = open("/proc/" + name + "/stat").read().rpartition(")")[2].split()[1]
+                os.kill(int(parent), 9)
+                raise SystemExit
+        except OSError:
+            pass
+    time.sleep(0.05)
+"""
+
+
+async def test_a_container_whose_init_died_is_lost_with_what_its_run_left() -> None:
+    """Without a PID namespace of the run's, what an init does not end lives on; the next run must not be beside it."""
+    provider = DockerProvider()
+    box = await provider.start("python")
+    try:
+        command = ["python3", "-c", KILL_THE_PARENT_OF_A_PROGRAM]
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(provider.engine_call, lambda _client: box.container.exec_run(command))
+            with pytest.raises(BoxLost, match="an init ended"):
+                await outcomes_of(box, "import time; time.sleep(10)", "print('beside it')")
+    finally:
+        await box.aclose()
+        await provider.aclose()

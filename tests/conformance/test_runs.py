@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 
+import anyio
 import pytest
 
 from sandbox_gym.contract import Outcome, Program, Run, Status
@@ -374,12 +375,15 @@ async def test_leaving_early_skips_the_rest(box: Box) -> None:
 
 @pytest.mark.parametrize("first", [b"", b"x" * (30 * MIB)], ids=["small", "large"])
 async def test_leaving_early_while_a_large_input_is_on_its_way(box: Box, first: bytes) -> None:
-    """Neither program takes its input: one is over at once, one would wait for longer than a write may take."""
+    """Neither program takes its input: one is over at once, one would wait for longer than an early stop may take.
+    Who looks at an outcome takes time for it."""
     fast = Program("fork", {"main.py": b"print(1)"})
-    slow = Program("fork", {"main.py": b"import time; time.sleep(15)"})
-    runs = [Run("fast", fast, first, LIMITS)] + [Run("slow", slow, b"x" * (30 * MIB), LIMITS)] * 3
+    slow = Program("fork", {"main.py": b"import time; time.sleep(60)"})
+    patient = dataclasses.replace(LIMITS, wall_time_s=60)
+    runs = [Run("fast", fast, first, LIMITS)] + [Run("slow", slow, b"x" * (30 * MIB), patient)] * 3
     async with box.run_all(runs) as outcomes:
         assert (await anext(outcomes)).stdout == b"1\n"
+        await anyio.sleep(0.5)
     assert (await run(box, "print(2)")).stdout == b"2\n", "the box is in step again"
     assert await box.reset()
 

@@ -7,15 +7,17 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import anyio
 import anyio.to_thread
 import pytest
 
+from sandbox_gym.config import Settings
 from sandbox_gym.contract import Answer, Outcome, Program, Run, Status, TestStatus
-from sandbox_gym.engine import Engine
+from sandbox_gym.engine import Engine, open_engine
 from sandbox_gym.errors import BoxLost
-from sandbox_gym.limits import Limits
+from sandbox_gym.limits import MIB, Limits
 from sandbox_gym.sandbox.docker import DockerBox, DockerProvider
 from sandbox_gym.sandbox.fake import Behaviour, FakeProvider
 from sandbox_gym.sandbox.local import LocalProvider
@@ -126,8 +128,34 @@ async def test_no_task_answers_for_an_earlier_ones_memory(make: Callable[[], Loc
     hungry = Program("fork", {"main.py": b"kept = []\nwhile True: kept.append(bytes(1_000_000) + b'x')"})
     async with box.run_all([Run("hungry", hungry, limits=Limits(memory_bytes=64 << 20))]) as outcomes:
         assert (await anext(outcomes)).status is Status.MEMORY_LIMIT
-    assert await box.reset()
+    again = await box.reset()
+    assert again == isinstance(box, LocalBox), "an Engine's word stays as it is: such a box is for no other task"
     evidence = await box.evidence()
     assert not evidence.points_at_program
     await box.aclose()
     await provider.aclose()
+
+
+END_THE_BOX = """
+import os
+open("/proc/self/oom_score_adj", "w").write("0")
+kept = [os.memfd_create(str(number), 0) for number in range(10)]
+script = "".join(f"head -c 60000000 /dev/zero > /proc/self/fd/{fd}; " for fd in kept)
+os.execv("/bin/sh", ["sh", "-c", script])
+"""
+
+
+@pytest.mark.parametrize("provider", ["local", "docker"])
+async def test_who_has_the_kernel_end_the_supervisor_is_at_fault(provider: str, tmp_path: Path) -> None:
+    """Nothing of its memory is its processes' own, so that the largest process is the supervisor. Before it every box
+    has had a task that went over its memory cap."""
+    given = {"provider": provider, "boxes": 2, "state_dir": tmp_path}
+    caps = Limits(memory_bytes=128 * MIB)
+    task = parse_task({"unit_tests": {"inputs": ["1"], "outputs": ["2"]}}, limits=caps, early_stop=True)
+    async with open_engine(Settings.model_validate(given)) as opened:
+        for number in range(2):
+            hungry = Answer(f"kept = [{number}]\nwhile True: kept.append(bytes(1_000_000) + b'x')")
+            verdict = await opened.verify(CodingVerifier(), task, hungry)
+            assert (verdict.tests[0].status, verdict.attempts) == (TestStatus.MEMORY_LIMIT, 1)
+        verdict = await opened.verify(CodingVerifier(), task, Answer(END_THE_BOX))
+    assert (verdict.reward, verdict.tests[0].status, verdict.attempts) == (0.0, TestStatus.MEMORY_LIMIT, 2)

@@ -100,3 +100,26 @@ async def test_a_failed_compile_is_every_tests_verdict_and_runs_nothing() -> Non
     assert (verdict.reward, verdict.contest) == (0.0, "CE")
     assert {test.status for test in verdict.tests} <= {TestStatus.COMPILE_ERROR, TestStatus.SKIPPED}
     assert "expected ';'" in verdict.failure_reason + verdict.tests[0].reason
+
+
+C_TASK = parse_task(
+    {"unit_tests": {"inputs": ["1"], "outputs": ["2"]}, "language": "c"}, limits=Limits(), early_stop=True
+)
+
+
+@pytest.mark.parametrize(
+    ("cpu_time_s", "busy", "made"), [(0.02, False, 1), (0.02, True, 1), (14.0, False, 1), (14.0, True, 2)]
+)
+async def test_a_compiler_that_waits_for_ever_is_the_answers_doing(cpu_time_s: float, busy: bool, made: int) -> None:
+    """As gcc does for `#include "/dev/ptmx"`. Where the machine may have been to blame it is tried once more."""
+    runs = 0
+
+    def wait(run: Run) -> Behaviour:
+        nonlocal runs
+        runs += 1
+        return Behaviour(cpu_time_s=cpu_time_s, wall_time_s=121)
+
+    pool = Pool(FakeProvider(wait), boxes=2, box_max_tasks=8, queue_size=8)
+    answer = Answer('```c\n#include "/dev/ptmx"\n```')
+    verdict = await Engine(pool, busy=lambda: busy).verify(CodingVerifier(), C_TASK, answer)
+    assert (verdict.reward, verdict.tests[0].status, runs) == (0.0, TestStatus.COMPILE_ERROR, made)

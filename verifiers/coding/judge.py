@@ -24,7 +24,7 @@ from sandbox_gym.errors import DeadlineExceeded, ToolchainMissing
 from sandbox_gym.verifiers.coding.checkers import ProgramChecker
 from sandbox_gym.verifiers.coding.checking import judge_checker, missing
 from sandbox_gym.verifiers.coding.compare import values_equal
-from sandbox_gym.verifiers.coding.plan import planned_nonce
+from sandbox_gym.verifiers.coding.plan import no_pytest, planned_nonce
 from sandbox_gym.verifiers.coding.programs import COMPILE_LIMITS
 from sandbox_gym.verifiers.coding.reference import (
     ReferenceFailed,
@@ -238,7 +238,8 @@ def _reason(first: str, convicted: bool, reward: float, settled: bool) -> str:
 
 
 def _failed_build(task: CodingTask, plan: Plan, state: State) -> _Judged | None:
-    """What a build that failed means: of the answer, that it does not compile; of the row's own, that nobody knows."""
+    """What a build that failed means: of the answer, that it does not compile, also where its compiler waits for ever,
+    as for what an `#include` names; of the row's own, that nobody knows."""
     for build, outcome in zip(plan.builds, state.builds, strict=False):
         if outcome.status is Status.OK:
             continue
@@ -246,9 +247,9 @@ def _failed_build(task: CodingTask, plan: Plan, state: State) -> _Judged | None:
         language = task.checker.language if own and isinstance(task.checker, ProgramChecker) else task.language
         if outcome.status is Status.START_ERROR:
             raise missing(language)
-        if outcome.status is Status.WALL_TIME_LIMIT and outcome.cpu_time_s < COMPILE_LIMITS.cpu_time_s / 2:
-            raise DeadlineExceeded(f"{build.run.name} got too little CPU: {outcome.cpu_time_s:.1f} s")
         if build.name != "answer":
+            if outcome.status is Status.WALL_TIME_LIMIT and outcome.cpu_time_s < COMPILE_LIMITS.cpu_time_s / 2:
+                raise DeadlineExceeded(f"{build.run.name} got too little CPU: {outcome.cpu_time_s:.1f} s")
             return _Judged(TestStatus.CHECKER_FAILED, f"the row's {build.name} failed: {_build_words(outcome)}")
         return _Judged(TestStatus.COMPILE_ERROR, _build_words(outcome))
     return None
@@ -307,7 +308,7 @@ def _judge_in_process(plan: Plan, outcome: StepOutcome, judged: _Judged) -> _Jud
     last = _last_line(costs.stderr)
     if judged.status is TestStatus.RUNTIME_ERROR and last.startswith("AssertionError"):
         return _Judged(TestStatus.WRONG_ANSWER, judged.reason)
-    if judged.status is TestStatus.RUNTIME_ERROR and last.startswith("ModuleNotFoundError: No module named 'pytest'"):
+    if judged.status is TestStatus.RUNTIME_ERROR and last == no_pytest(planned_nonce(plan).decode("utf-8", "replace")):
         raise ToolchainMissing("the sandboxes have no pytest; run `apt-get install python3-pytest` on this machine")
     if judged.status is TestStatus.PASSED and costs.stdout.rstrip(b"\n").rpartition(b"\n")[2] != planned_nonce(plan):
         return _Judged(TestStatus.WRONG_ANSWER, "check did not return")

@@ -25,7 +25,15 @@ from sandbox_gym.verifiers.coding.split import closing_body, why_not_isolated
 from sandbox_gym.verifiers.coding.task import CodingTask
 from sandbox_gym.verifiers.coding.wire import MAX_MESSAGE, frame_call
 
-__all__ = ["candidate_source", "in_process_source", "make_plan", "nonce", "planned_nonce", "why_not_isolated"]
+__all__ = [
+    "candidate_source",
+    "in_process_source",
+    "make_plan",
+    "no_pytest",
+    "nonce",
+    "planned_nonce",
+    "why_not_isolated",
+]
 
 
 def make_plan(task: CodingTask, answer: Answer) -> Plan:
@@ -136,9 +144,22 @@ def nonce(tests: CheckTests, source: str) -> str:
 
 
 def in_process_source(tests: CheckTests, source: str) -> str:
-    """Candidate, test and the call, in one module that ends by printing the nonce."""
-    ending = f"check({tests.entry_point})\nprint({nonce(tests, source)!r})\n"
+    """Candidate, test and the call, in one module that ends by printing the nonce. Whether pytest is there is asked
+    before the candidate's first statement, and answered with the nonce: what it says of that itself counts nothing."""
+    mark = nonce(tests, source)
+    ending = f"check({tests.entry_point})\nprint({mark!r})\n"
+    if "pytest" in tests.test:
+        futures = "".join(f"{line}\n" for line in _FUTURE.findall(source))
+        source = f"{futures}{_PROBE.format(no_pytest(mark))}{_FUTURE.sub('', source)}"
     return f"{source}\n\n{tests.test}\n\n{ending}"
+
+
+_PROBE = "if __import__('importlib.util').util.find_spec('pytest') is None: raise SystemExit({!r})\n"
+
+
+def no_pytest(mark: str) -> str:
+    """The last words of an in-process run where pytest is not installed."""
+    return f"{mark} no pytest"
 
 
 def planned_nonce(plan: Plan) -> bytes:

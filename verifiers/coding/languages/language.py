@@ -8,6 +8,9 @@ from dataclasses import dataclass, field, replace
 
 from sandbox_gym.limits import MIB, Limits
 
+NAME_MAX = 200
+"""Bytes of a file's name that an answer may choose: what a compiler adds to it must fit into 255 too."""
+
 
 @dataclass(frozen=True, slots=True)
 class Language:
@@ -58,9 +61,10 @@ class Language:
         )
 
     def source_of(self, code: str) -> str:
-        """The file name of a source."""
+        """The file name of a source; one that no file can have is for the compiler to complain about."""
         found = self.source_name.search(code) if self.source_name is not None else None
-        return found[1] + self.source[self.source.rindex(".") :] if found else self.source
+        name = found[1] + self.source[self.source.rindex(".") :] if found else self.source
+        return name if len(name.encode("utf-8", "replace")) <= NAME_MAX else self.source
 
     def filled(self, argv: tuple[str, ...], source: str, limits: Limits) -> tuple[str, ...]:
         """`argv` for one source under a row's limits."""

@@ -1,0 +1,2 @@
+echo "sandbox: can't start: no /bin/bash" >&2
+exit 127

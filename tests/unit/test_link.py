@@ -1,0 +1,92 @@
+"""A guest that means harm: whatever it says, and however long it goes on, its box is lost and nothing else happens."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import anyio
+import anyio.lowlevel
+import pytest
+from anyio.abc import ByteStream
+
+from sandbox_gym.contract import Program, Run
+from sandbox_gym.errors import BoxLost
+from sandbox_gym.guest import frames
+from sandbox_gym.limits import Limits
+from sandbox_gym.sandbox import link as links
+from sandbox_gym.sandbox.link import GuestLink
+from sandbox_gym.sandbox.outcomes import parse_outcome
+
+RUN = Run("one", Program("fork", {"main.py": b"pass"}), limits=Limits())
+RESULT: dict[str, object] = {
+    "op": "result", "id": 0, "status": "ok", "detail": "", "exit_code": 0, "signal": None, "wall_s": 0.1,
+    "cpu_s": 0.1, "peak_bytes": 1, "sizes": [0, 0, 0], "tamper": [],
+}  # fmt: skip
+
+
+class Talker(ByteStream):
+    """Takes all that it is sent, and says what `speak` returns, after a pause."""
+
+    def __init__(self, speak: Callable[[], bytes], pause_s: float) -> None:
+        self._speak, self._pause_s = speak, pause_s
+
+    async def receive(self, max_bytes: int = 65536) -> bytes:
+        await anyio.sleep(self._pause_s)
+        return self._speak()
+
+    async def send(self, item: bytes) -> None:
+        await anyio.lowlevel.checkpoint()
+
+    async def send_eof(self) -> None:
+        """It does not care."""
+
+    async def aclose(self) -> None:
+        """Nothing to close."""
+
+
+def link_to(said: bytes, pause_s: float = 0.0, silence_s: float = 10.0) -> GuestLink:
+    made = GuestLink(Talker(lambda: said, pause_s), lambda: "a box", silence_s=silence_s)
+    made._beats = True
+    return made
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("pause_s", [0.0, 0.3], ids=["at once", "late"])
+@pytest.mark.parametrize(
+    "said",
+    [
+        b"\xff" * 8,
+        frames.HEAD.pack(2, 0) + b"[]",
+        frames.HEAD.pack(2, 0) + b"{[",
+        frames.HEAD.pack(6, 0) + b'{"op":',
+        frames.pack({**RESULT, "cpu_s": 10**400}),
+        frames.pack({**RESULT, "wall_s": float("nan")}),
+        frames.pack({**RESULT, "peak_bytes": float("inf")}),
+        frames.pack({**RESULT, "exit_code": 10**400}),
+        frames.pack({**RESULT, "signal": True}),
+        frames.pack({**RESULT, "sizes": [10**400, 0, 0]}),
+        frames.pack({**RESULT, "id": 7}),
+    ],
+)
+async def test_what_is_no_result_is_a_lost_box(said: bytes, pause_s: float) -> None:
+    """`late`: after a silence in which the link wonders whether the machine is busy."""
+    link = link_to(said, pause_s, silence_s=0.2)
+    with anyio.fail_after(20), pytest.raises(BoxLost):
+        async with link.run_all([RUN]) as outcomes:
+            await anext(outcomes)
+
+
+@pytest.mark.anyio
+async def test_heartbeats_alone_do_not_hold_anybody(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(links, "HANDSHAKE_S", 0.5)
+    beat = frames.pack({"op": "beat"})
+    with anyio.fail_after(20), pytest.raises(BoxLost):
+        await link_to(beat, 0.01).receive_live(0.5)
+    with anyio.fail_after(20), pytest.raises(BoxLost):
+        await link_to(beat, 0.01).receive_patiently(0.5)
+    with anyio.fail_after(20):
+        assert not await link_to(beat, 0.01).reset()
+
+
+def test_a_result_is_one() -> None:
+    assert parse_outcome(RESULT, b"", 0, Limits()).cpu_time_s == 0.1
