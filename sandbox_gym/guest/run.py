@@ -74,9 +74,8 @@ class Run:
         self._evidence = self._supervisor.evidence
         self._oom_before = self._evidence.oom_kills()
         self._open(spec, [self._files[path].fd for path in spec["files"]])
-        self._cpu_before = (
-            self._evidence.cpu_s()
-        )  # an earlier init, which may have ended only now, takes its sum with it
+        # only now: an earlier init, which the start may have ended, takes its sum with it
+        self._cpu_before = self._evidence.cpu_s()
         self._started = time.monotonic()
         self._next_cpu_check = self._started + limits["cpu_time_s"] / _CPUS
 
