@@ -6,10 +6,11 @@ import os
 from pathlib import Path
 from typing import Literal
 
-from pydantic import Field
+from pydantic import Field, field_validator
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, TomlConfigSettingsSource
 
 from sandbox_gym.limits import MIB, Limits, Policy
+from sandbox_gym.network import AllowList
 
 
 def default_state_dir() -> Path:
@@ -123,6 +124,10 @@ class Settings(BaseSettings):
     snapshot_disk_mb: int = Field(8192, ge=1)
     """Disk for all snapshots, in MiB."""
 
+    allow_out: list[str] = Field(default_factory=list)
+    """What programs of sessions (agents' tools) may reach, by a proxy: addresses, CIDR blocks, host names, *.names;
+    for `serve pool` what sandboxes of a tenant without a file of keys may. Verifies never have a network."""
+
     expose_tools_over_mcp: bool = False
     """Serve the tools at /mcp too, as NeMo Gym's setting of that name; needs the extra `mcp`."""
 
@@ -195,6 +200,12 @@ class Settings(BaseSettings):
     """The longest that the account lets a sandbox live."""
     e2b_isolation: Literal["vm", "container", "gvisor", "namespace", "none"] = "vm"
     """What the verdicts say of sandboxes that do not say it themselves, as those of a pool do."""
+
+    @field_validator("allow_out")
+    @classmethod
+    def _is_allow_list(cls, entries: list[str]) -> list[str]:
+        AllowList(entries)
+        return entries
 
     @classmethod
     def settings_customise_sources(

@@ -28,6 +28,8 @@ WORK, HOME = "/workspace", "/home/user"
 WRITABLE = ("/tmp", "/var/tmp", "/dev/shm")
 CLOSED = ("/dev/mqueue", "/run/lock", "/var/lock")
 """Folders where any user may write in most images: those that programs use, and those that none needs."""
+PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy")
+"""How a sandbox says where its way out is, which a session's programs are to know."""
 
 libc = ctypes.CDLL(None, use_errno=True)
 
@@ -134,7 +136,9 @@ def become_guest(tier, own_pids, how, channel, telling):
             os.chdir(WORK)
             said["owner"] = os.stat(WORK).st_uid
         os.umask(0o022)
+        proxies = {name: os.environ[name] for name in PROXIES if how == "session" and name in os.environ}
         os.environ.clear()
+        os.environ.update(proxies)
         os.write(telling, json.dumps(said).encode() + b"\n")
         guest(channel, telling)
     except OSError as error:

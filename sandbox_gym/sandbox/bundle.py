@@ -85,6 +85,7 @@ def session_bundle(work: str) -> bytes:
     main = [
         "import os",
         "if I != 3: os.dup2(I, 3); os.close(I)",
-        f"P.session.serve({dict(_SPEC, workdir=work)!r})",
+        f"spec = {dict(_SPEC, workdir=work)!r}",
+        "P.session.serve(dict(spec, env=dict(spec['env'], **os.environ)))",
     ]
     return _packed([*_modules(_DRIVER), *main])

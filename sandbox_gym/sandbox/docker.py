@@ -330,6 +330,11 @@ class DockerProvider:
         detail = f"{found.get('Status')}, exit code {found.get('ExitCode')}"
         return LossEvidence(oom_kills=int(found.get("OOMKilled") is True), detail=detail)
 
+    async def pid_of(self, container: Container) -> int:
+        """The container's first process, as the Engine's machine numbers it. Raises ProviderDown."""
+        found = await self.engine_call(lambda client: client.api.inspect_container(container.id))
+        return int(found["State"]["Pid"])
+
     async def destroy(self, container: Container) -> None:
         """Kill and remove; a container that is gone already is fine. Where the daemon is down, it is tried later."""
         try:

@@ -20,9 +20,11 @@ import anyio.to_thread
 from sandbox_gym.contract import Isolation, Program, Run
 from sandbox_gym.errors import BoxLost, ProviderDown
 from sandbox_gym.limits import Limits
+from sandbox_gym.network import NO_NETWORK, Network
 from sandbox_gym.sandbox import docker_orphans
 from sandbox_gym.sandbox.docker import DockerBox, DockerProvider
-from sandbox_gym.sandbox.driver import Driver
+from sandbox_gym.sandbox.door import Door, open_door
+from sandbox_gym.sandbox.driver import NOTHING, Driver
 from sandbox_gym.sandbox.link import GuestLink
 from sandbox_gym.sandbox.snapshots import NoSuchSnapshot, Snapshot, SnapshotBox, SnapshotFailed
 
@@ -50,8 +52,10 @@ class DockerSessions:
         *,
         image: str = "python",
         driver: Callable[[GuestLink], Driver] = Driver,
+        network: Network = NO_NETWORK,
     ) -> None:
-        """`driver`: the host's end of what runs in a session's container."""
+        """`driver`: the host's end of what runs in a session's container; `network`: what `open_session` gives."""
+        self._network = network
         self._provider, self._folder, self._image, self.driver = provider, folder, image, driver
         self._repository = f"{provider.prefix}snapshot"
         folder.mkdir(parents=True, exist_ok=True)
@@ -64,7 +68,7 @@ class DockerSessions:
 
     async def open_session(self, limits: Limits, snapshot_id: str | None = None) -> DockerSession:
         """See `sandbox.snapshots.SessionProvider`."""
-        return await self.open_as(limits, snapshot_id, image=self._image, driver=self.driver)
+        return await self.open_as(limits, snapshot_id, image=self._image, driver=self.driver, network=self._network)
 
     async def open_as(
         self,
@@ -73,7 +77,7 @@ class DockerSessions:
         *,
         image: str,
         driver: Callable[[GuestLink], Driver],
-        network: bool = False,
+        network: Network = NO_NETWORK,
     ) -> DockerSession:
         """As `open_session`, of an image and with a driver of its own; the snapshots are everybody's."""
         parent, blob, reference = None, b"", f"{self._provider.prefix}{image}:latest"
@@ -83,9 +87,12 @@ class DockerSessions:
             if parent is None:
                 raise NoSuchSnapshot(f"no snapshot {snapshot_id}")
             blob = await anyio.to_thread.run_sync(_read, self._folder / f"{snapshot_id}.pickle")
-        box = await self._provider.start_from(reference, session=True, network=network)
+        box = await self._provider.start_from(reference, session=True, network=network.machine)
         session = DockerSession(self, box, parent, driver)
         try:
+            if network.allow:
+                pid = await self._provider.pid_of(box.container)
+                session.door = await open_door(pid, network.allow, session.box_id)
             await session.start(limits, blob)
         except BaseException as error:
             await session.aclose()
@@ -198,6 +205,7 @@ class DockerSession:
         self.isolation: Isolation = box.isolation
         self._owner, self._parent = owner, parent
         self.driver = driver(box.link)
+        self.door: Door | None = None
         self.busy = False
 
     @property
@@ -208,7 +216,7 @@ class DockerSession:
     async def start(self, limits: Limits, globals_blob: bytes) -> None:
         """Start the driver; what the shell and Python knew goes back to them."""
         await self.box.cap([Run("session", Program("session", {}), limits=limits)])
-        await self.driver.start(limits)
+        await self.driver.start(limits, self.door.environment if self.door is not None else NOTHING)
         if self._parent is not None:
             await self.driver.restore(self._parent, globals_blob)
 
@@ -224,6 +232,8 @@ class DockerSession:
         return self._parent
 
     async def aclose(self) -> None:
+        if self.door is not None:
+            await self.door.aclose()
         await self.box.aclose()
 
 

@@ -21,6 +21,7 @@ from sandbox_gym.sandbox.snapshots import Snapshot
 WORK: Final = "/workspace"
 MAX_REPLY: Final = 17 << 20
 _RUN_ID: Final = 1
+NOTHING: Final[Mapping[str, str]] = {}
 
 
 class DriverLink(Protocol):
@@ -45,9 +46,9 @@ class Driver:
         self._link, self._measure = link, measure
         self._reader = frames.FrameReader(max_header=1 << 20, max_body=MAX_REPLY)
 
-    async def start(self, limits: Limits) -> None:
-        """Start the driver in the box and hear from it. Raises BoxLost."""
-        run = Run("session", Program("session", {}, workdir=WORK), limits=limits)
+    async def start(self, limits: Limits, env: Mapping[str, str] = NOTHING) -> None:
+        """Start the driver in the box and hear from it. `env`: what programs get beside the usual. Raises BoxLost."""
+        run = Run("session", Program("session", {}, env=env, workdir=WORK), limits=limits)
         await self._link.send_run(run, _RUN_ID, "relay")
         await self.call({"op": "ping"}, within_s=20)
 

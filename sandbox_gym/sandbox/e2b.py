@@ -21,6 +21,7 @@ import structlog
 
 from sandbox_gym.contract import Dialogue, DialogueOutcome, Isolation, Outcome, Run
 from sandbox_gym.errors import BoxLost, ConfigurationError, LossEvidence, ProviderDown, SandboxGymError
+from sandbox_gym.network import NO_NETWORK, Network
 from sandbox_gym.sandbox.api import Box, Capability
 from sandbox_gym.sandbox.caps import Cap, CapRow, guest_caps, in_order
 from sandbox_gym.sandbox.dialogue import converse
@@ -36,7 +37,7 @@ from sandbox_gym.sandbox.relay import Relay
 from sandbox_gym.sandbox.snapshots import NoSuchSnapshot
 
 if TYPE_CHECKING:
-    from e2b import AsyncSandbox
+    from e2b import AsyncSandbox, SandboxNetworkOpts
     from e2b.connection_config import ApiParams
 
 CREATE_S: Final = 120.0
@@ -188,7 +189,7 @@ class E2bProvider:
         return box
 
     async def lease(
-        self, template: str, missing: Callable[[Exception], SandboxGymError], *, network: bool = False
+        self, template: str, missing: Callable[[Exception], SandboxGymError], *, network: Network = NO_NETWORK
     ) -> Lease:
         """A sandbox of a template, within what the account allows. Raises what `missing` makes where there is no such
         template, ProviderDown, ConfigurationError."""
@@ -200,10 +201,15 @@ class E2bProvider:
         return Lease(sandbox, timeout_s=options.timeout_s, lifetime_s=options.lifetime_s, destroy=self.destroy)
 
     async def _create(
-        self, template: str, missing: Callable[[Exception], SandboxGymError], *, network: bool
+        self, template: str, missing: Callable[[Exception], SandboxGymError], *, network: Network
     ) -> AsyncSandbox:
         """Its own end is its timeout, should its id never reach us."""
+        from e2b import ALL_TRAFFIC
         from e2b.exceptions import NotFoundException, SandboxException
+
+        rules: SandboxNetworkOpts | None = None
+        if network.allow:
+            rules = {"allow_out": list(network.allow), "deny_out": [ALL_TRAFFIC]}
 
         try:
             async with watched(f"creating a sandbox of template {template!r}", CREATE_S):
@@ -212,7 +218,8 @@ class E2bProvider:
                         template,
                         timeout=self.options.timeout_s,
                         metadata=marks(self.options.lifetime_s),
-                        allow_internet_access=network,
+                        allow_internet_access=network.machine or bool(network.allow),
+                        network=rules,
                         **self.api,
                     )
                 except SandboxException as error:

@@ -20,6 +20,7 @@ import structlog
 from sandbox_gym.contract import Isolation, Run
 from sandbox_gym.errors import BoxLost, ConfigurationError, ProviderDown, SandboxGymError
 from sandbox_gym.limits import Limits
+from sandbox_gym.network import MACHINES_NETWORK, NO_NETWORK, Network
 from sandbox_gym.sandbox.bundle import session_bundle
 from sandbox_gym.sandbox.driver import WORK, Driver
 from sandbox_gym.sandbox.e2b import E2bProvider, read_place
@@ -76,22 +77,23 @@ class StreamLink:
 class E2bSessions:
     """Opens sessions. `folder` keeps the records of their snapshots."""
 
-    def __init__(self, provider: E2bProvider, folder: Path) -> None:
-        self.provider = provider
+    def __init__(self, provider: E2bProvider, folder: Path, *, network: Network = NO_NETWORK) -> None:
+        """`network`: what `open_session` gives."""
+        self.provider, self._network = provider, network
         self.kept = E2bSnapshots(provider.sdk, provider.api, folder)
         self._used = bool(self.kept.records())
 
     async def open_session(self, limits: Limits, snapshot_id: str | None = None) -> E2bSession:
         """See `sandbox.snapshots.SessionProvider`. `limits` are the sandbox's own: its template's."""
         if snapshot_id is None:
-            return await self._open(self.provider.options.user_template(IMAGE), IMAGE, limits, None)
+            return await self._open(self.provider.options.user_template(IMAGE), IMAGE, limits, None, self._network)
         record = self.kept.find(snapshot_id)
-        return await self._open(record.service_id, "", limits, record)
+        return await self._open(record.service_id, "", limits, record, self._network)
 
     async def open_builder(self, limits: Limits, image: str, python: str = "") -> E2bSession:
         """See `sandbox.snapshots.SupportsBuilding`. The Python of a version is its template's to bring."""
         template = self.provider.options.user_template(image, python if image == BUILDER_IMAGE else "")
-        return await self._open(template, image, limits, None, network=True)
+        return await self._open(template, image, limits, None, MACHINES_NETWORK)
 
     async def open_box(self, limits: Limits, snapshot_id: str) -> SnapshotBox:
         """See `sandbox.snapshots.SupportsBuilding`."""
@@ -104,18 +106,18 @@ class E2bSessions:
         return SnapshotBox(box, box.aclose)
 
     async def _open(
-        self, template: str, image: str, limits: Limits, record: Record | None, *, network: bool = False
+        self, template: str, image: str, limits: Limits, record: Record | None, network: Network
     ) -> E2bSession:
         """A call has no attempts of its own, as a verify has: a sandbox that fails is replaced here."""
         for _ in range(ATTEMPTS - 1):
             try:
-                return await self._open_one(template, image, limits, record, network=network)
+                return await self._open_one(template, image, limits, record, network)
             except ProviderDown as error:
                 _log.warning("e2b_session_not_opened", why=str(error))
-        return await self._open_one(template, image, limits, record, network=network)
+        return await self._open_one(template, image, limits, record, network)
 
     async def _open_one(
-        self, template: str, image: str, limits: Limits, record: Record | None, *, network: bool
+        self, template: str, image: str, limits: Limits, record: Record | None, network: Network
     ) -> E2bSession:
         def missing(error: Exception) -> SandboxGymError:
             if record is not None:

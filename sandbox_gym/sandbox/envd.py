@@ -18,7 +18,7 @@ from sandbox_gym.contract import Program, Run
 from sandbox_gym.errors import BoxLost, SandboxGymError
 from sandbox_gym.guest import frames
 from sandbox_gym.limits import Limits
-from sandbox_gym.sandbox.driver import Driver
+from sandbox_gym.sandbox.driver import NOTHING, Driver
 from sandbox_gym.sandbox.link import GuestLink
 
 HOME: Final = "/home/user"
@@ -113,9 +113,9 @@ class Envd(Driver):
         self.ended = anyio.Event()
         """Set when the box is lost."""
 
-    async def start(self, limits: Limits) -> None:
+    async def start(self, limits: Limits, env: Mapping[str, str] = NOTHING) -> None:
         """See `Driver.start`."""
-        environment = {"HOME": HOME, "USER": USER, "LOGNAME": USER, "SHELL": "/bin/bash"}
+        environment = {"HOME": HOME, "USER": USER, "LOGNAME": USER, "SHELL": "/bin/bash", **env}
         argv = ("envd", "root") if self._root else ("envd",)
         run = Run("envd", Program("session", {}, argv=argv, env=environment, workdir=HOME), limits=limits)
         await self._link.send_run(run, _RUN_ID, "relay")

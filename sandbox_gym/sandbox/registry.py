@@ -7,6 +7,7 @@ from pathlib import Path
 
 from sandbox_gym.config import Settings
 from sandbox_gym.errors import ConfigurationError
+from sandbox_gym.network import Network
 from sandbox_gym.sandbox.api import Provider
 from sandbox_gym.sandbox.leftovers import StateLeftovers
 from sandbox_gym.sandbox.reaper import SupportsReaping
@@ -65,24 +66,25 @@ def make_session_provider(settings: Settings, provider: Provider, folder: Path) 
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise ConfigurationError(f"state_dir {settings.state_dir}: {error.strerror}; name another folder") from None
+    network = Network(allow=tuple(settings.allow_out))
     if provider.name == "local":
         from sandbox_gym.sandbox.local import LocalProvider
         from sandbox_gym.sandbox.local.sessions import LocalSessions
 
         assert isinstance(provider, LocalProvider)
-        return LocalSessions(provider, folder, settings.session_limits())
+        return LocalSessions(provider, folder, settings.session_limits(), network=network)
     if provider.name == "docker":
         from sandbox_gym.sandbox.docker import DockerProvider
         from sandbox_gym.sandbox.docker_sessions import DockerSessions
 
         assert isinstance(provider, DockerProvider)
-        return DockerSessions(provider, folder / "globals")
+        return DockerSessions(provider, folder / "globals", network=network)
     if provider.name == "e2b":
         from sandbox_gym.sandbox.e2b import E2bProvider
         from sandbox_gym.sandbox.e2b_sessions import E2bSessions
 
         assert isinstance(provider, E2bProvider)
-        return E2bSessions(provider, folder / "snapshots")
+        return E2bSessions(provider, folder / "snapshots", network=network)
     return None
 
 

@@ -22,7 +22,14 @@ BIN = "/opt/sandbox-gym/bin"
 OWNER_VARIABLE = "SANDBOX_GYM_OWNER"
 _SYSTEM = ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
 _ETC_NETWORK = ("/etc/resolv.conf", "/etc/hosts", "/etc/nsswitch.conf", "/etc/ssl", "/etc/ca-certificates")
-_ETC = ("/etc/ld.so.cache", "/etc/alternatives", "/etc/mime.types", "/etc/java-17-openjdk", "/etc/mono")
+_ETC = (
+    "/etc/ld.so.cache",
+    "/etc/alternatives",
+    "/etc/mime.types",
+    "/etc/ssl/certs",
+    "/etc/java-17-openjdk",
+    "/etc/mono",
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,9 @@ import structlog
 from sandbox_gym.contract import Isolation, Program, Run
 from sandbox_gym.errors import BoxLost, ProviderDown
 from sandbox_gym.limits import Limits
-from sandbox_gym.sandbox.driver import WORK, Driver
+from sandbox_gym.network import NO_NETWORK, Network
+from sandbox_gym.sandbox.door import Door, open_door
+from sandbox_gym.sandbox.driver import NOTHING, WORK, Driver
 from sandbox_gym.sandbox.link import GuestLink
 from sandbox_gym.sandbox.local import pythons
 from sandbox_gym.sandbox.local.holders import holders, work_mounts
@@ -83,9 +85,12 @@ class LocalSessions:
         home: str = "",
         image: str = "python",
         driver: Callable[[GuestLink], Driver] = Driver,
+        network: Network = NO_NETWORK,
     ) -> None:
-        """`home`: where a session's folder is shown, as its user's home; `driver`: the host's end of it."""
+        """`home`: where a session's folder is shown, as its user's home; `driver`: the host's end of it; `network`:
+        what `open_session` gives."""
         self._provider, self._limits, self._warm, self._image = provider, limits, warm, image
+        self._network = network
         self._home, self.work, self.driver = home, home or WORK, driver
         root.mkdir(parents=True, exist_ok=True)
         self._lock = own(root)
@@ -128,7 +133,7 @@ class LocalSessions:
 
     async def open_session(self, limits: Limits, snapshot_id: str | None = None) -> LocalSession:
         """See `sandbox.snapshots.SessionProvider`."""
-        return await self._opened(limits, snapshot_id, None, self._image, self.driver, network=False)
+        return await self._opened(limits, snapshot_id, None, self._image, self.driver, self._network)
 
     async def open_as(
         self,
@@ -137,11 +142,11 @@ class LocalSessions:
         *,
         image: str,
         driver: Callable[[GuestLink], Driver],
-        network: bool = False,
+        network: Network = NO_NETWORK,
     ) -> LocalSession:
         """As `open_session`, of an image, with a driver and a disk of its own; the snapshots are everybody's."""
         space = Space(limits.scratch_bytes, limits.scratch_inodes)
-        return await self._opened(limits, snapshot_id, space, image, driver, network=network)
+        return await self._opened(limits, snapshot_id, space, image, driver, network)
 
     async def _opened(
         self,
@@ -150,15 +155,15 @@ class LocalSessions:
         space: Space | None,
         image: str,
         driver: Callable[[GuestLink], Driver],
-        *,
-        network: bool,
+        network: Network,
     ) -> LocalSession:
-        while self._rooms and image == self._image and not network:
+        while self._rooms and image == self._image and not network.machine:
             try:
-                return await self._open(self._rooms.pop(), limits, snapshot_id, space, driver)
+                return await self._open(self._rooms.pop(), limits, snapshot_id, space, driver, network)
             except ProviderDown as error:  # it may have died while it was kept warm
                 _log.warning("warm_room_lost", why=str(error))
-        return await self._open(await self._new_room(image, network=network), limits, snapshot_id, space, driver)
+        room = await self._new_room(image, network=network.machine)
+        return await self._open(room, limits, snapshot_id, space, driver, network)
 
     async def adopt(self, folder: Path, snapshot_id: str) -> None:
         """See `sandbox.snapshots.SupportsAdopting`."""
@@ -194,12 +199,15 @@ class LocalSessions:
         snapshot_id: str | None,
         space: Space | None,
         driver: Callable[[GuestLink], Driver],
+        network: Network = NO_NETWORK,
     ) -> LocalSession:
         session = LocalSession(self, room, None, driver)
         try:
             snapshot, layers, blob = await self._find(snapshot_id)
             session.parent = snapshot
             await self._fill(session, layers, space)
+            if network.allow:
+                session.door = await open_door(room.box.pid, network.allow, session.box_id)
             await session.start(limits, blob)
         except BaseException as error:
             await session.aclose()
@@ -397,6 +405,7 @@ class LocalSession:
         self.layers: tuple[_Layer, ...] = ()
         self._owner, self._room, self.parent = owner, room, parent
         self.driver = driver(room.box.link)
+        self.door: Door | None = None
         self.busy = False
         """Programs run that go on after a snapshot: it is a copy, so that nothing moves below them."""
         self._closed = False
@@ -404,7 +413,7 @@ class LocalSession:
     async def start(self, limits: Limits, globals_blob: bytes) -> None:
         """Start the driver; what the shell and Python knew goes back to them."""
         self.box.cap([Run("session", Program("session", {}), limits=limits)])
-        await self.driver.start(limits)
+        await self.driver.start(limits, self.door.environment if self.door is not None else NOTHING)
         if self.parent is not None:
             await self.driver.restore(self.parent, globals_blob)
 
@@ -433,6 +442,8 @@ class LocalSession:
             return
         self._closed = True
         with anyio.CancelScope(shield=True):
+            if self.door is not None:
+                await self.door.aclose()
             await self.box.aclose()
             await self._owner.dispose(self._room, self.layers)
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from sandbox_gym.errors import ConfigurationError
+from sandbox_gym.network import AllowList
 
 _LETTERS: Final = "abcdefghijklmnopqrstuvwxyz0123456789"
 MIN_KEY: Final = 16
@@ -36,6 +37,8 @@ class Tenant:
     """May have sandboxes whose commands run as the box's root: templates `<image>:root`."""
     network: bool = False
     """May have sandboxes with this machine's network, all that listens on its loopback included."""
+    allow_out: tuple[str, ...] = ()
+    """What sandboxes may reach without that, through a proxy: addresses, CIDR blocks, host names, *.names."""
 
 
 _ALONE: Final = Tenant("default", sandboxes=1000, held=20_000, snapshots=20_000, creates_per_s=100.0, root=True)
@@ -51,11 +54,11 @@ class _Bucket:
 class Accounts:
     """Keys and what they open. Without any key everybody is one tenant, which is for loopback only."""
 
-    def __init__(self, keys: Mapping[str, Tenant], *, network: bool = False) -> None:
-        """`network`: of the one tenant where there are no keys."""
+    def __init__(self, keys: Mapping[str, Tenant], *, network: bool = False, allow_out: Sequence[str] = ()) -> None:
+        """`network`, `allow_out`: of the one tenant where there are no keys."""
         self._digests = [(hashlib.sha256(key.encode()).digest(), tenant) for key, tenant in keys.items()]
         self._buckets: dict[str, _Bucket] = {}
-        self._anyone = replace(_ALONE, name="anyone", creates_per_s=1000.0, network=network)
+        self._anyone = replace(_ALONE, name="anyone", creates_per_s=1000.0, network=network, allow_out=tuple(allow_out))
 
     @property
     def open(self) -> bool:
@@ -103,18 +106,19 @@ def new_id(prefix: str, length: int = 20) -> str:
     return prefix + "".join(secrets.choice(_LETTERS) for _ in range(length - len(prefix)))
 
 
-def load_accounts(path: Path | None, token: str, *, network: bool = False) -> Accounts:
+def load_accounts(path: Path | None, token: str, *, network: bool = False, allow_out: Sequence[str] = ()) -> Accounts:
     """The tenants of a TOML file, and one called `default` whose key is `token` where that is set. `network`: whether
-    that one, or the one of a pool without keys, may have this machine's network; a file says it of each.
+    that one, or the one of a pool without keys, may have this machine's network, `allow_out` what it may reach
+    otherwise; a file says it of each.
 
     Raises ConfigurationError. The file: `[tenants.NAME]` with `keys = [...]` and, optionally, fields of Tenant.
     """
     keys: dict[str, Tenant] = {}
     if token:
-        keys[token] = replace(_ALONE, network=network)
+        keys[token] = replace(_ALONE, network=network, allow_out=tuple(allow_out))
     if path is not None:
         keys.update(_read(path))
-    return Accounts(keys, network=network)
+    return Accounts(keys, network=network, allow_out=allow_out)
 
 
 def _read(path: Path) -> dict[str, Tenant]:
@@ -150,6 +154,19 @@ def _tenant(path: Path, name: str, fields: object) -> tuple[Tenant, Sequence[str
             if not isinstance(value, bool):
                 raise ConfigurationError(f"{where}: {field_name} is true or false")
             continue
+        if field_name == "allow_out":
+            rest[field_name] = _allow_out(where, value)
+            continue
         if isinstance(value, bool) or not isinstance(value, int | float) or not value > 0:
             raise ConfigurationError(f"{where}: {field_name} is a number over 0")
     return Tenant(name, **rest), keys
+
+
+def _allow_out(where: str, value: object) -> tuple[str, ...]:
+    if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
+        raise ConfigurationError(f"{where}: allow_out is a list of texts")
+    try:
+        AllowList(value)
+    except ValueError as error:
+        raise ConfigurationError(f"{where}: allow_out: {error}") from None
+    return tuple(value)

@@ -13,6 +13,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from sandbox_gym.errors import SandboxGymError
+from sandbox_gym.sandbox import door
 from sandbox_gym.server.dashboard.app import is_dashboards
 from sandbox_gym.server.e2b_api.access import (
     ENVD_PORT,
@@ -130,6 +131,8 @@ class PoolApp:
                 check_traffic(request, sandbox)
         except Fault as fault:
             return fault.response()
+        if target.port == door.PORT and sandbox.has_door:  # the way out is for the sandbox's own programs
+            return port_closed(sandbox.sandbox_id, target.port)
         return await Proxy(sandbox, work, target.port).answer(request)
 
     async def _envd(self, sandboxes: Sandboxes, request: Request, sandbox: Sandbox, work: Work) -> Response:

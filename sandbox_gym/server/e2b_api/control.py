@@ -21,6 +21,7 @@ from sandbox_gym.server.e2b_api.access import api_key
 from sandbox_gym.server.e2b_api.accounts import Tenant
 from sandbox_gym.server.e2b_api.bodies import moment, number, page, read_object, text, texts, whole
 from sandbox_gym.server.e2b_api.faults import Fault, as_json, fault_of, sandbox_not_found
+from sandbox_gym.server.e2b_api.rules import ALL, wanted
 from sandbox_gym.server.e2b_api.sandbox import Sandbox, Wish
 from sandbox_gym.server.e2b_api.sandboxes import Sandboxes
 
@@ -29,7 +30,6 @@ CLIENT_ID: Final = "sandbox-gym"
 DEFAULT_TIMEOUT_S: Final = 300
 MAX_REPEATS: Final = 10_000
 REPEAT_S: Final = 600.0
-_ALL: Final = "0.0.0.0/0"
 _HOST: Final = re.compile(r"[A-Za-z0-9._-]{1,253}(:\d{1,5})?")
 Handler = Callable[[Tenant, Request, Sequence[str]], Awaitable[Response]]
 
@@ -237,14 +237,15 @@ class Control:
         return as_json({"templateID": parts[2], "public": False})
 
     async def _network(self, tenant: Tenant, request: Request, parts: Sequence[str]) -> Response:
-        """Rules of a sandbox that runs. What it may reach is decided when it is made, so only what is so already is
-        granted: that it reaches nothing."""
+        """Rules of a sandbox that runs. With a way out it is another list from now on; without one, only what is so
+        already is granted: that it reaches nothing."""
         sandbox = self._sandboxes.of(tenant, parts[1])
         document = await read_object(request)
-        denied = document.get("denyOut")
-        closed = document.get("allow_internet_access") is False or (isinstance(denied, list) and _ALL in denied)
-        if sandbox.kept.network or not closed or document.get("allowOut"):
-            raise Fault(400, "a sandbox has the network it was made with; rules by address are not to be had here")
+        everything, allow_out = wanted(document.get("allow_internet_access"), document)
+        if sandbox.kept.network:
+            raise Fault(400, "a sandbox has the network it was made with, and this one has the machine's")
+        if everything or allow_out or sandbox.kept.allow_out:
+            self._sandboxes.restrict(tenant, sandbox, tenant.allow_out if everything else allow_out)
         return Response(status_code=204)
 
     async def _fork(self, tenant: Tenant, request: Request, parts: Sequence[str]) -> Response:
@@ -293,9 +294,10 @@ class Control:
         }
         if whole:
             details["envdAccessToken"] = kept.token
-            details["allowInternetAccess"] = kept.network
+            details["allowInternetAccess"] = kept.network or bool(kept.allow_out)
             details["network"] = {
                 "allowPublicTraffic": kept.public_traffic and not kept.network,
+                **({"allowOut": list(kept.allow_out), "denyOut": [ALL]} if kept.allow_out else {}),
                 **({"maskRequestHost": kept.mask_host} if kept.mask_host else {}),
             }
             on_timeout = "pause" if kept.auto_pause else "kill"
@@ -327,6 +329,7 @@ def _snapshot_view(snapshot_id: str, name: str) -> dict[str, object]:
 
 def _wish(document: Mapping[str, object]) -> Wish:
     network, resume = document.get("network"), document.get("autoResume")
+    everything, allow_out = wanted(document.get("allow_internet_access"), network)
     if document.get("mcp") or document.get("volumeMounts") or document.get("iam"):
         raise Fault(400, "mcp, volumeMounts and iam are not to be had here")
     return Wish(
@@ -337,16 +340,10 @@ def _wish(document: Mapping[str, object]) -> Wish:
         auto_pause=document.get("autoPause") is True,
         auto_resume=isinstance(resume, dict) and resume.get("enabled", resume.get("policy") == "any") is True,
         public_traffic=not (isinstance(network, dict) and network.get("allowPublicTraffic") is False),
-        network=_wants_network(document.get("allow_internet_access"), network),
+        network=everything,
+        allow_out=allow_out,
         mask_host=_mask(network),
     )
-
-
-def _wants_network(allowed: object, rules: object) -> bool:
-    """Unless it says otherwise, a sandbox has the network where its tenant may. Rules by address can't be kept here: a
-    sandbox that some addresses are denied to gets none."""
-    ruled = isinstance(rules, dict) and any(rules.get(name) for name in ("denyOut", "allowOut", "rules", "egressProxy"))
-    return allowed is not False and not ruled
 
 
 def _mask(rules: object) -> str:

@@ -34,7 +34,7 @@ _CUT: Final = "ASGI callable returned without completing response."
 
 def serve_pool(settings: Settings, *, keys: Path | None, domain: str) -> None:
     """Serve until a signal. Raises ConfigurationError before the bind."""
-    accounts = load_accounts(keys, settings.token, network=settings.pool_network)
+    accounts = load_accounts(keys, settings.token, network=settings.pool_network, allow_out=settings.allow_out)
     if accounts.open:
         check_bind(settings.model_copy(update={"allow_unauthenticated": False}))
     if settings.provider == "fake":

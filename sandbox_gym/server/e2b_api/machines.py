@@ -15,7 +15,9 @@ import structlog
 from sandbox_gym.config import Settings
 from sandbox_gym.errors import ConfigurationError, ToolchainMissing
 from sandbox_gym.limits import MIB, Limits
+from sandbox_gym.network import NO_NETWORK, Network
 from sandbox_gym.sandbox.api import Provider
+from sandbox_gym.sandbox.door import Door
 from sandbox_gym.sandbox.driver import Driver
 from sandbox_gym.sandbox.envd import HOME, Envd
 from sandbox_gym.sandbox.link import GuestLink
@@ -40,6 +42,8 @@ class Machine(SessionBox, Protocol):
 
     busy: bool
     driver: Driver
+    door: Door | None
+    """Its way out, where it has one."""
 
 
 class Keeper(SessionProvider, Protocol):
@@ -52,7 +56,7 @@ class Keeper(SessionProvider, Protocol):
         *,
         image: str,
         driver: Callable[[GuestLink], Driver],
-        network: bool = False,
+        network: Network = NO_NETWORK,
     ) -> SessionBox: ...
 
 
@@ -61,10 +65,10 @@ Opened = tuple[Machine, Envd]
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """What a box is made as. `image` ends in ROOT where its commands are the box's root; `network`: the machine's."""
+    """What a box is made as. `image` ends in ROOT where its commands are the box's root."""
 
     image: str
-    network: bool = False
+    network: Network = NO_NETWORK
 
 
 USUAL: Final = Kind("python")
@@ -140,7 +144,7 @@ class Machines:
 
     async def open(self, kind: Kind, snapshot_id: str | None = None) -> Opened:
         """A new box, or one that goes on from a snapshot. Raises NoSuchSnapshot, ProviderDown."""
-        if kind.image.removesuffix(ROOT) == USUAL.image:
+        if kind.image.removesuffix(ROOT) == USUAL.image and not kind.network.allow:
             self._ready.setdefault(kind, [])  # kept ready from now on
         while snapshot_id is None and self._ready.get(kind):
             box, envd = self._ready[kind].pop(0)

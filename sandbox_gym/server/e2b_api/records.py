@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
@@ -33,6 +33,8 @@ class Kept:
     """What ports are told as their Host, with ${PORT} for the port; empty: what the client said."""
     network: bool = False
     """Whether it has the machine's network."""
+    allow_out: Sequence[str] = ()
+    """What it may reach where it has not."""
     timeout_s: int = 300
     """What it lives when it is resumed by itself."""
     snapshot_id: str = ""

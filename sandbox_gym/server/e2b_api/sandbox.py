@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -12,6 +12,7 @@ import anyio
 
 from sandbox_gym.errors import BoxLost
 from sandbox_gym.limits import Limits
+from sandbox_gym.network import Network
 from sandbox_gym.server.e2b_api.accounts import Tenant
 from sandbox_gym.server.e2b_api.faults import Fault
 from sandbox_gym.server.e2b_api.jobs import Work, real
@@ -58,7 +59,12 @@ class Sandbox:
     @property
     def kind(self) -> Kind:
         """What its box is made as."""
-        return Kind(self.kept.image, self.kept.network)
+        return Kind(self.kept.image, Network(self.kept.network, tuple(self.kept.allow_out)))
+
+    @property
+    def has_door(self) -> bool:
+        """Whether it runs with a proxy as its way out, whatever that lets through now."""
+        return self.box is not None and self.box.door is not None
 
     @property
     def running(self) -> bool:
@@ -77,6 +83,9 @@ class Wish:
     auto_resume: bool = False
     public_traffic: bool = True
     network: bool = False
+    """All that the tenant may reach."""
+    allow_out: Sequence[str] = ()
+    """No more than this of it, where it says anything."""
     mask_host: str = ""
 
 

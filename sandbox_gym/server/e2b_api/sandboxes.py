@@ -6,7 +6,7 @@ Owns who holds which box and until when. Knows neither HTTP nor how boxes are ma
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -17,6 +17,7 @@ import anyio.abc
 import structlog
 
 from sandbox_gym.errors import BoxLost, SandboxGymError
+from sandbox_gym.network import AllowList
 from sandbox_gym.sandbox.snapshots import NoSuchSnapshot, SnapshotFailed
 from sandbox_gym.server.e2b_api.accounts import Accounts, Tenant, new_id
 from sandbox_gym.server.e2b_api.faults import Fault, sandbox_not_found
@@ -25,6 +26,7 @@ from sandbox_gym.server.e2b_api.jobs import Work
 from sandbox_gym.server.e2b_api.machines import ROOT, Machines
 from sandbox_gym.server.e2b_api.places import Places
 from sandbox_gym.server.e2b_api.records import Image, Kept, Records
+from sandbox_gym.server.e2b_api.rules import granted, may_reach
 from sandbox_gym.server.e2b_api.sandbox import Sandbox, Wish, check_timeout, measure
 
 SWEEP_S: Final = 0.2
@@ -108,8 +110,18 @@ class Sandboxes:
             raise Fault(404, f"template {template[:80]!r} not found")
         return image, None
 
+    def restrict(self, tenant: Tenant, sandbox: Sandbox, allow_out: Sequence[str]) -> None:
+        """What a running sandbox may reach from now on, where it has a way out. Raises Fault."""
+        door = sandbox.box.door if sandbox.box is not None else None
+        if door is None:
+            raise Fault(400, "a sandbox has the network it was made with; this one was made without a way out")
+        network = granted(tenant, False, allow_out)
+        door.allow = AllowList(network.allow)
+        sandbox.kept = replace(sandbox.kept, allow_out=network.allow)
+
     def _new(self, tenant: Tenant, wish: Wish, image: str) -> Sandbox:
         now = time.time()
+        network = granted(tenant, wish.network, wish.allow_out)
         kept = Kept(
             sandbox_id=new_id("i"),
             tenant=tenant.name,
@@ -120,7 +132,8 @@ class Sandboxes:
             public_traffic=wish.public_traffic,
             started_at=now,
             mask_host=wish.mask_host,
-            network=wish.network and tenant.network,
+            network=network.machine,
+            allow_out=network.allow,
             metadata=wish.metadata,
             env=wish.env,
             auto_pause=wish.auto_pause,
@@ -201,7 +214,11 @@ class Sandboxes:
             if sandbox.running:
                 sandbox.end_at = max(sandbox.end_at, now + timeout_s)
                 return False
-            sandbox.kept = replace(sandbox.kept, network=sandbox.kept.network and tenant.network)
+            sandbox.kept = replace(
+                sandbox.kept,
+                network=sandbox.kept.network and tenant.network,
+                allow_out=[entry for entry in sandbox.kept.allow_out if may_reach(tenant, entry)],
+            )
             with self._places.taken(tenant, self._sandboxes.values(), new=False):
                 try:
                     await self._open(sandbox, sandbox.kept.snapshot_id)
@@ -306,6 +323,7 @@ class Sandboxes:
             kept.auto_resume,
             kept.public_traffic,
             kept.network,
+            kept.allow_out,
             kept.mask_host,
         )
         sandbox = self._new(tenant, wish, kept.image)
