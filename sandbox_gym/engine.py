@@ -262,9 +262,9 @@ class Engine:
                     error.evidence = await boxes[0].evidence()  # a judge's box is no answer's to end
                 raise
             timings["run"] = timings.get("run", 0.0) + time.perf_counter() - leased
-            if plan.image.startswith(SNAPSHOT_IMAGE):  # such a box serves one plan, and candidates come in groups
-                self._pool.prefetch(plan.image, 1)
-            return state
+        if plan.image.startswith(SNAPSHOT_IMAGE):  # such a box serves one plan, and candidates come in groups
+            self._pool.prefetch(plan.image, 1)
+        return state
 
     async def _answered(self, plan: Plan, timings: dict[str, float], tenant: str) -> State:
         """A plan of queries. Wall time that ran out is the machine's doing, whose CPU time did not: asked once more."""

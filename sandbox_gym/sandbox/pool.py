@@ -97,6 +97,7 @@ class Pool:
         self._closed = False
         self._quiet_turn = anyio.Lock()
         self._quiet_slots = 0
+        self._hinted = anyio.Event()
         self.stats = Stats()
 
     def stats_dict(self) -> dict[str, int]:
@@ -202,17 +203,23 @@ class Pool:
     # -- ahead of demand
 
     def prefetch(self, image: str, count: int) -> None:
-        """A hint: `count` leases of `image` come next. Boxes for them are started in the background."""
+        """A hint: `count` leases of `image` come next. Boxes for them are started in the background, from now on."""
         self._demand[image].wanted = min(count, self.boxes)
+        self._hinted.set()
 
     async def run(self) -> None:
         """Follow the machine's pressure, keep boxes ahead of demand, let go of idle ones; until cancelled."""
-        backoff_s = 0.0
+        backoff_s, ticked = 0.0, time.monotonic()
         while True:
-            await anyio.sleep(HOUSEKEEPING_S + backoff_s)
-            self.admission.set_limit(self._governor.update(machine_pressure()))
-            for demand in self._demand.values():
-                demand.tick(HOUSEKEEPING_S + backoff_s)
+            with anyio.move_on_after(ticked + HOUSEKEEPING_S + backoff_s - time.monotonic()):
+                await (anyio.sleep_forever() if backoff_s else self._hinted.wait())
+            self._hinted = anyio.Event()
+            elapsed_s = time.monotonic() - ticked
+            if elapsed_s >= HOUSEKEEPING_S:  # else it was a hint, and too soon to measure anything
+                ticked += elapsed_s
+                self.admission.set_limit(self._governor.update(machine_pressure()))
+                for demand in self._demand.values():
+                    demand.tick(elapsed_s)
             try:
                 await self._refill()
                 await self._shrink()

@@ -79,7 +79,9 @@ def _clean() -> str:
         f"cd {REPOSITORY} && git {_AUTHOR} commit -q -a --amend --no-edit && git gc -q --prune=now"
         f" && printf '%s\\n' __pycache__/ '*.pyc' .pytest_cache/ >> .git/info/exclude"
         f" && git ls-files --others --exclude-standard | sed 's#^#/#' >> .git/info/exclude"
-        f" && find {WORK} -name __pycache__ -type d -prune -exec rm -rf {{}} +; rm -rf ~/.cache /tmp/*; true"
+        f" && find {REPOSITORY} -name __pycache__ -type d -prune -exec rm -rf {{}} +"
+        # every candidate begins from here: what it does not touch is compiled once
+        f"; {ENVIRONMENT}/bin/python -m compileall -q {REPOSITORY} >/dev/null 2>&1; rm -rf ~/.cache /tmp/*; true"
     )
 
 

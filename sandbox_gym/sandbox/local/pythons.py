@@ -24,6 +24,7 @@ CACHE: Final = Path("/var/cache/sandbox-gym/pythons")
 _VERSION = re.compile(r"3\.\d{1,2}")
 _LEFT_OUT = shutil.ignore_patterns("test", "tests", "idlelib", "turtledemo", "__pycache__", "*.a", "config-3*")
 _DONE = ".complete"
+COMPILE_S: Final = 300.0
 
 
 def cache_folder() -> Path:
@@ -100,6 +101,7 @@ def _copy(prefix: Path, target: Path) -> None:
                 shutil.copytree(prefix / part, new / part, symlinks=True, ignore=_LEFT_OUT)
         remove_tree(new / "lib" / f"python{target.name}" / "site-packages")
         _relocate(new, f"python{target.name}")
+        _compile(new, target.name)
         (new / _DONE).touch()
         new.rename(target)
     except (OSError, subprocess.SubprocessError) as error:
@@ -107,6 +109,14 @@ def _copy(prefix: Path, target: Path) -> None:
             raise ToolchainMissing(f"Python {target.name} can't be copied to {target}: {error}") from error
     finally:
         remove_tree(new)
+
+
+def _compile(copy: Path, version: str) -> None:
+    """Boxes can't write beside what they import: without this each process would compile what it imports anew."""
+    program, library = copy / "bin" / f"python{version}", copy / "lib" / f"python{version}"
+    command = [str(program), "-I", "-m", "compileall", "-q", "-j", "0", str(library)]
+    # what does not compile is of no use to anybody, and no reason to have no Python
+    subprocess.run(command, capture_output=True, check=False, timeout=COMPILE_S)
 
 
 def _relocate(copy: Path, name: str) -> None:
