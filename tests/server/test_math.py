@@ -33,7 +33,7 @@ def served(tmp_path: Path, provider: str = "local", **fields: object) -> Iterato
 
 @pytest.fixture(scope="module", params=["local", "docker"])
 def client(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
-    with served(tmp_path_factory.mktemp("state"), request.param, math_tool_timeout_s=1.5) as client:
+    with served(tmp_path_factory.mktemp("state"), request.param, math_tool_timeout_s=4.0) as client:
         yield client
 
 
