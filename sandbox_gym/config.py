@@ -10,7 +10,7 @@ from pydantic import Field, field_validator
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, TomlConfigSettingsSource
 
 from sandbox_gym.limits import MIB, Limits, Policy
-from sandbox_gym.network import AllowList
+from sandbox_gym.network import AllowList, normal
 
 
 def default_state_dir() -> Path:
@@ -205,7 +205,7 @@ class Settings(BaseSettings):
     @classmethod
     def _is_allow_list(cls, entries: list[str]) -> list[str]:
         AllowList(entries)
-        return entries
+        return [normal(entry) for entry in entries]
 
     @classmethod
     def settings_customise_sources(

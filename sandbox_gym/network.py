@@ -17,18 +17,30 @@ Block = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 NAME_PORTS: Final = (80, 443)
 MAX_ENTRIES: Final = 1000
+NARROW: Final = {4: 8, 6: 7}
+"""By IP version: a block wider than this prefix stands for public addresses only. Who writes 0.0.0.0/0 means the
+internet, not what listens on the server's own loopback."""
 _LABEL: Final = r"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?"
 _NAME: Final = re.compile(rf"(\*\.)?({_LABEL}\.)*{_LABEL}")
-_TRANSLATED: Final = tuple(ipaddress.IPv6Network(text) for text in ("64:ff9b::/96", "64:ff9b:1::/48", "2002::/16"))
-"""IPv6 addresses that stand for IPv4 ones, private ones among them."""
+_OWN: Final = tuple(
+    ipaddress.ip_network(text)
+    for text in (
+        "0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.0.0.0/24",
+        "192.0.2.0/24", "192.88.99.0/24", "192.168.0.0/16", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24",
+        "224.0.0.0/3", "::/96", "::ffff:0:0/96", "64:ff9b::/96", "64:ff9b:1::/48", "100::/64", "2001::/23",
+        "2001:db8::/32", "2002::/16", "5f00::/16", "fc00::/7", "fe80::/9", "ff00::/8",
+    )
+)  # fmt: skip
+"""What is not public: IANA's special-purpose registries, multicast, and IPv6 addresses that stand for IPv4 ones."""
 
 
 @dataclass(frozen=True, slots=True)
 class Network:
-    """What a sandbox has of it. `machine`: all of it, as this machine has it; `allow`: what an AllowList names."""
+    """What a sandbox has of it. `machine`: all of it, as this machine has it; `allow`: what an AllowList names, through
+    a proxy; None: no proxy either."""
 
     machine: bool = False
-    allow: tuple[str, ...] = ()
+    allow: tuple[str, ...] | None = None
 
 
 NO_NETWORK: Final = Network()
@@ -51,23 +63,26 @@ class AllowList:
                 self._blocks.append(parsed)
 
     def covers(self, entry: str) -> bool:
-        """Whether all that another list's entry names is named here. Raises ValueError."""
+        """Whether all that another list's entry stands for may be reached by this one. Raises ValueError."""
         parsed = _parsed(entry)
         if isinstance(parsed, str):
             return self._has_name(parsed)
-        return any(
-            parsed.version == block.version and parsed.subnet_of(block)  # type: ignore[arg-type]
-            for block in self._blocks
-        )
+        # of a wide entry's own, as of a wide block's, nothing is meant but what is public
+        public = not _narrow(parsed) or not any(_within(parsed, own) or _within(own, parsed) for own in _OWN)
+        return any(_within(parsed, block) and (public or _narrow(block)) for block in self._blocks)
 
-    def permits(self, host: str, port: int, address: str) -> bool:
-        """Whether `host` may be reached at `address`, which is what its name stands for, or itself. A name that is
-        listed stands for public addresses only: who answers for it must not lead into somebody's own network."""
+    def permits_name(self, host: str, port: int) -> bool:
+        """Whether a name may be looked up, to go to that port of what it stands for."""
+        return port in NAME_PORTS and self._has_name(host.lower().removesuffix("."))
+
+    def permits_address(self, address: str, *, named: bool) -> bool:
+        """Whether an address may be dialled. `named`: a listed name stands for it, which is enough where it is public;
+        who answers for a name must not lead into somebody's own network."""
         found = _plain(ipaddress.ip_address(address.partition("%")[0]))
-        if any(found in block for block in self._blocks):
+        public = found.is_global and not any(found in own for own in _OWN)
+        if named and public:
             return True
-        public = found.is_global and not any(found in block for block in _TRANSLATED)
-        return public and port in NAME_PORTS and self._has_name(host.lower().removesuffix("."))
+        return any(found in block and (public or _narrow(block)) for block in self._blocks)
 
     def _has_name(self, name: str) -> bool:
         if name in self._names:
@@ -75,6 +90,14 @@ class AllowList:
         labels = name.removeprefix("*.").split(".")
         first = 0 if name.startswith("*.") else 1
         return any("*." + ".".join(labels[start:]) in self._names for start in range(first, len(labels)))
+
+
+def normal(entry: str) -> str:
+    """An entry as it is passed on: without what people write around it. Raises ValueError."""
+    parsed = _parsed(entry)
+    if isinstance(parsed, str):
+        return parsed
+    return str(parsed.network_address if parsed.prefixlen == parsed.max_prefixlen else parsed)
 
 
 def _parsed(entry: str) -> Block | str:
@@ -89,6 +112,14 @@ def _parsed(entry: str) -> Block | str:
             "example.com or *.example.com, without a port, other alphabets as xn--..."
         )
     return text
+
+
+def _narrow(block: Block) -> bool:
+    return block.prefixlen >= NARROW[block.version]
+
+
+def _within(inner: Block, outer: Block) -> bool:
+    return inner.version == outer.version and inner.subnet_of(outer)  # type: ignore[arg-type]
 
 
 def _plain(address: Address) -> Address:

@@ -23,7 +23,7 @@ from sandbox_gym.limits import Limits
 from sandbox_gym.network import NO_NETWORK, Network
 from sandbox_gym.sandbox import docker_orphans
 from sandbox_gym.sandbox.docker import DockerBox, DockerProvider
-from sandbox_gym.sandbox.door import Door, open_door
+from sandbox_gym.sandbox.door import NOT_HERE, Door, NoWayOut, open_door
 from sandbox_gym.sandbox.driver import NOTHING, Driver
 from sandbox_gym.sandbox.link import GuestLink
 from sandbox_gym.sandbox.snapshots import NoSuchSnapshot, Snapshot, SnapshotBox, SnapshotFailed
@@ -90,9 +90,8 @@ class DockerSessions:
         box = await self._provider.start_from(reference, session=True, network=network.machine)
         session = DockerSession(self, box, parent, driver)
         try:
-            if network.allow:
-                pid = await self._provider.pid_of(box.container)
-                session.door = await open_door(pid, network.allow, session.box_id)
+            if network.allow is not None:
+                session.door = await self._door(box, network.allow)
             await session.start(limits, blob)
         except BaseException as error:
             await session.aclose()
@@ -100,6 +99,15 @@ class DockerSessions:
                 raise ProviderDown(f"a session does not start: {error}") from error
             raise
         return session
+
+    async def _door(self, box: DockerBox, allow: Sequence[str]) -> Door:
+        """Raises ProviderDown."""
+        if box.isolation == "gvisor":
+            raise NoWayOut("gVisor has a loopback of its own, where no proxy of ours can listen; use another runtime")
+        pid = await self._provider.pid_of(box.container)
+        if not await anyio.to_thread.run_sync(_is_of, pid, str(box.container.id)):
+            raise NoWayOut(NOT_HERE)
+        return await open_door(pid, allow, box.box_id, below=False)
 
     async def open_builder(self, limits: Limits, image: str, python: str = "") -> DockerSession:
         """See `sandbox.snapshots.SupportsBuilding`. A name without a registry or tag is one of our own images, which
@@ -232,9 +240,21 @@ class DockerSession:
         return self._parent
 
     async def aclose(self) -> None:
-        if self.door is not None:
-            await self.door.aclose()
-        await self.box.aclose()
+        with anyio.CancelScope(shield=True):
+            try:
+                if self.door is not None:
+                    await self.door.aclose()
+            finally:
+                await self.box.aclose()
+
+
+def _is_of(pid: int, container_id: str) -> bool:
+    """Whether a process of this machine is that container's: the Engine may be on another machine, or we in a PID
+    namespace of our own, and a number says nothing then."""
+    try:
+        return pid > 0 and container_id in Path(f"/proc/{pid}/cgroup").read_text()
+    except OSError:
+        return False
 
 
 def _read(path: Path) -> bytes:

@@ -14,7 +14,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Literal, get_args
+from typing import TYPE_CHECKING, Final, Literal, TypedDict, get_args
 
 import anyio
 import structlog
@@ -39,6 +39,11 @@ from sandbox_gym.sandbox.snapshots import NoSuchSnapshot
 if TYPE_CHECKING:
     from e2b import AsyncSandbox, SandboxNetworkOpts
     from e2b.connection_config import ApiParams
+
+    class _Access(TypedDict, total=False):
+        allow_internet_access: bool
+        network: SandboxNetworkOpts
+
 
 CREATE_S: Final = 120.0
 PLACE_S: Final = 60.0
@@ -204,13 +209,13 @@ class E2bProvider:
         self, template: str, missing: Callable[[Exception], SandboxGymError], *, network: Network
     ) -> AsyncSandbox:
         """Its own end is its timeout, should its id never reach us."""
-        from e2b import ALL_TRAFFIC
         from e2b.exceptions import NotFoundException, SandboxException
 
-        rules: SandboxNetworkOpts | None = None
-        if network.allow:
-            rules = {"allow_out": list(network.allow), "deny_out": [ALL_TRAFFIC]}
+        access: _Access = {"allow_internet_access": network.machine or bool(network.allow)}
+        if network.allow:  # without a list older SDKs do, which know of none
+            from e2b import ALL_TRAFFIC
 
+            access["network"] = {"allow_out": list(network.allow), "deny_out": [ALL_TRAFFIC]}
         try:
             async with watched(f"creating a sandbox of template {template!r}", CREATE_S):
                 try:
@@ -218,8 +223,7 @@ class E2bProvider:
                         template,
                         timeout=self.options.timeout_s,
                         metadata=marks(self.options.lifetime_s),
-                        allow_internet_access=network.machine or bool(network.allow),
-                        network=rules,
+                        **access,
                         **self.api,
                     )
                 except SandboxException as error:

@@ -66,7 +66,7 @@ def make_session_provider(settings: Settings, provider: Provider, folder: Path) 
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise ConfigurationError(f"state_dir {settings.state_dir}: {error.strerror}; name another folder") from None
-    network = Network(allow=tuple(settings.allow_out))
+    network = Network(allow=tuple(settings.allow_out) or None)
     if provider.name == "local":
         from sandbox_gym.sandbox.local import LocalProvider
         from sandbox_gym.sandbox.local.sessions import LocalSessions

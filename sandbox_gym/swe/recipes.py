@@ -74,14 +74,15 @@ def first_commit(folder: str) -> str:
 
 
 def _clean() -> str:
-    """What installing left in and beside the repository's own files is no part of anybody's patch."""
+    """What installing left in and beside the repository's own files is no part of anybody's patch; compiled files are
+    no part of a repository that brings some."""
     return (
-        f"cd {REPOSITORY} && git {_AUTHOR} commit -q -a --amend --no-edit && git gc -q --prune=now"
+        f"cd {REPOSITORY} && find . -name __pycache__ -type d -prune -exec rm -rf {{}} +"
+        f" && git {_AUTHOR} commit -q -a --amend --no-edit && git gc -q --prune=now"
         f" && printf '%s\\n' __pycache__/ '*.pyc' .pytest_cache/ >> .git/info/exclude"
         f" && git ls-files --others --exclude-standard | sed 's#^#/#' >> .git/info/exclude"
-        f" && find {REPOSITORY} -name __pycache__ -type d -prune -exec rm -rf {{}} +"
         # every candidate begins from here: what it does not touch is compiled once
-        f"; {ENVIRONMENT}/bin/python -m compileall -q {REPOSITORY} >/dev/null 2>&1; rm -rf ~/.cache /tmp/*; true"
+        f"; {ENVIRONMENT}/bin/python -I -m compileall -q {REPOSITORY} >/dev/null 2>&1; rm -rf ~/.cache /tmp/*; true"
     )
 
 

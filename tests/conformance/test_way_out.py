@@ -178,6 +178,16 @@ def test_rules_by_the_sdk(tmp_path: Path, beneath: str, port: int) -> None:
         sandbox.update_network({"deny_out": ["0.0.0.0/0"]})
         assert not gets(sandbox)
         assert sandbox.get_info().allow_internet_access is False
+        sandbox.pause()
+        with pytest.raises(SandboxException, match="is paused"):
+            sandbox.update_network({"allow_out": [LISTED], "deny_out": ["0.0.0.0/0"]})
+        sandbox = Sandbox.connect(sandbox.sandbox_id, timeout=120, **where)
+        assert not gets(sandbox)
+        with pytest.raises(SandboxException, match="egressProxy"):
+            sandbox.update_network({"egress_proxy": {"address": "proxy.example.com:1080"}})
+        sandbox.update_network({})  # all that the tenant may reach
+        assert gets(sandbox)
+        sandbox.update_network({"deny_out": ["0.0.0.0/0"]})
         assert knocked(sandbox) == 502
         sandbox.kill()
         for wishes, granted in (({}, True), ({"allow_internet_access": False}, False)):

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import socket
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
+from typing import Any
 
 import pytest
 
@@ -26,7 +28,7 @@ async def opened(*allow: str) -> AsyncIterator[tuple[Door, int]]:
     listener = socket.create_server(("127.0.0.1", 0))
     listener.setblocking(False)
     one = Door(allow, "test")
-    await one.serve(listener)
+    one.serve(listener)
     try:
         yield one, listener.getsockname()[1]
     finally:
@@ -131,7 +133,10 @@ async def test_what_is_not_listed_is_not_dialled(target: str) -> None:
     [b"GET / HTTP/1.1", b"GET https://127.0.0.1/ HTTP/1.1", b"GET ftp://127.0.0.1/ HTTP/1.1",
      b"CONNECT 127.0.0.1 HTTP/1.1", b"CONNECT 127.0.0.1:0 HTTP/1.1", b"CONNECT 127.0.0.1:65536 HTTP/1.1",
      b"CONNECT :443 HTTP/1.1",
-     b"CONNECT 127.0.0.1:%d0 HTTP/1.1" % (10**30), b"CONNECT a/b:443 HTTP/1.1", b"CONNECT 127.0.0.1:+80 HTTP/1.1",
+     b"CONNECT 127.0.0.1:%d0 HTTP/1.1" % (10**30), b"CONNECT 127.0.0.1:0000080 HTTP/1.1",
+     b"CONNECT a:000001" + b"9" * 5000 + b" HTTP/1.1",
+     b"CONNECT 127.0.0.1:00000165979 HTTP/1.1",
+     b"CONNECT a/b:443 HTTP/1.1", b"CONNECT 127.0.0.1:+80 HTTP/1.1",
      b"GET http://127.0.0.1:x/ HTTP/1.1", b"GET http:// HTTP/1.1", b"GET http://[/ HTTP/1.1", b"\x16\x03\x01\x02",
      b"CONNECT \xc2\xb2:443 HTTP/1.1"],
 )  # fmt: skip
@@ -150,22 +155,39 @@ async def test_a_head_without_end_is_not_kept(monkeypatch: pytest.MonkeyPatch) -
         assert await say(port, b"GET http://a") == b""  # slow: it is let go
 
 
-async def test_a_listed_name_that_leads_home_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    names = {"public.example.com": ["127.0.0.1"], "mixed.example.com": ["169.254.169.254", "10.0.0.1"]}
+def looked_up(monkeypatch: pytest.MonkeyPatch, names: Mapping[str, list[str]]) -> list[str]:
+    """Names as they are here said to be; which ones were asked for."""
+    asked: list[str] = []
+    real = socket.getaddrinfo
 
-    async def look_up(host: str, port: int, **_: object) -> list[tuple[object, ...]]:
+    def look_up(host: str, port: int, flags: int = 0, **more: Any) -> Any:
+        if flags & socket.AI_NUMERICHOST:
+            return real(host, port, flags=flags, **more)
+        asked.append(host)
         if host not in names:
             raise socket.gaierror(-2, "Name or service not known")
         return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, port)) for address in names[host]]
 
-    monkeypatch.setattr(asyncio.get_running_loop(), "getaddrinfo", look_up)
+    monkeypatch.setattr(socket, "getaddrinfo", look_up)
+    return asked
+
+
+async def test_a_listed_name_that_leads_home_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    names = {"public.example.com": ["127.0.0.1"], "mixed.example.com": ["169.254.169.254", "10.0.0.1"]}
+    asked = looked_up(monkeypatch, names)
     async with opened("*.example.com") as (_, port):
         for host in names:
             assert (await say(port, connect(f"{host}:443"))).startswith(b"HTTP/1.1 403 ")
         # whether a name exists is told of listed ones only
-        for host, status in (("none.example.com", b"502"), ("none.example.net", b"403")):
-            found = await say(port, connect(f"{host}:443"))
+        for host, status in (
+            ("none.example.com:443", b"502"),
+            ("x.example.net:443", b"403"),
+            ("a.example.com:22", b"403"),
+        ):
+            found = await say(port, connect(host))
             assert found.startswith(b"HTTP/1.1 " + status), found
+    # and no other name is asked for: the question would reach whoever answers for it
+    assert asked == [*names, "none.example.com"]
 
 
 async def test_what_can_not_be_reached_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -186,25 +208,76 @@ async def test_what_can_not_be_reached_is_told(monkeypatch: pytest.MonkeyPatch) 
 
 
 def _for_others(instead: Callable[..., object], port: int, real: Callable[..., object]) -> Callable[..., object]:
-    return lambda host, at, **more: real(host, at, **more) if at == port else instead(host, at)
+    def chosen(host: str | None = None, at: int | None = None, **more: object) -> object:
+        return real(host, at, **more) if host is None or at == port else instead()
+
+    return chosen
 
 
 async def test_connections_are_bounded_and_end_with_the_door(monkeypatch: pytest.MonkeyPatch) -> None:
+    """More of them wait in the kernel, until there is a place."""
     monkeypatch.setattr(door, "MAX_CONNECTIONS", 3)
     async with far_side(answer=b"") as far:
-        async with opened("127.0.0.1") as (_, port):
+        async with opened("127.0.0.1") as (one, port):
             held = []
             for _ in range(3):
                 reader, writer = await asyncio.open_connection("127.0.0.1", port)
                 writer.write(connect(f"127.0.0.1:{far.port}"))
                 assert b" 200 " in await reader.read(1000)
                 held.append((reader, writer))
-            assert (await say(port, connect("127.0.0.1:9"))).startswith(b"HTTP/1.1 503 ")
+            fourth = asyncio.create_task(say(port, connect("127.0.0.2:9")))
+            await asyncio.sleep(0.3)
+            assert not fourth.done()
+            reader, writer = held.pop()
+            await closed(writer)
+            assert (await fourth).startswith(b"HTTP/1.1 403 ")
+            monkeypatch.setattr(door, "most_connections", lambda: 2)  # of all sandboxes
+            assert (await say(port, connect(f"127.0.0.1:{far.port}"))).startswith(b"HTTP/1.1 503 ")
+            # what another list does not permit is cut off, the rest goes on
+            one.restrict(["127.0.0.1"])
+            await asyncio.sleep(0.1)
+            assert not held[0][0].at_eof()
+            one.restrict(["127.0.0.2"])
+            reader, writer = held.pop()
+            assert await reader.read() == b""
+            await closed(writer)
         for reader, writer in held:
             assert await reader.read() == b""
             await closed(writer)
         with pytest.raises(OSError, match="Connect call failed"):
             await asyncio.open_connection("127.0.0.1", port)
+
+
+async def test_one_way_alone_keeps_a_tunnel_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(door, "IDLE_S", 0.5)
+
+    async def drip(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        for _ in range(12):
+            writer.write(b".")
+            await asyncio.sleep(0.1)
+        await closed(writer)
+
+    server = await asyncio.start_server(drip, "127.0.0.1", 0)
+    async with opened("127.0.0.1") as (_, port):
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(connect(f"127.0.0.1:{server.sockets[0].getsockname()[1]}"))
+        assert (await reader.read()).endswith(b"\r\n\r\n" + 12 * b".")
+        await closed(writer)
+    server.close()
+
+
+async def test_closing_while_connections_come_leaves_nothing(caplog: pytest.LogCaptureFixture) -> None:
+    """No task, no descriptor, and no traceback of asyncio's."""
+    handles = len(os.listdir("/proc/self/fd"))
+    for pause_s in (0.0, 0.001, 0.02):
+        async with opened("127.0.0.1") as (_, port):
+            clients = [await asyncio.open_connection("127.0.0.1", port) for _ in range(20)]
+            await asyncio.sleep(pause_s)
+        for _, writer in clients:
+            await closed(writer)
+    await asyncio.sleep(0.05)
+    assert len(os.listdir("/proc/self/fd")) == handles
+    assert caplog.records == []
 
 
 async def test_an_idle_tunnel_ends(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,7 @@ import pytest
 from pydantic import ValidationError
 
 from sandbox_gym.config import Settings
-from sandbox_gym.network import AllowList
+from sandbox_gym.network import AllowList, normal
 
 LIST = AllowList(["example.com", "*.Example.org.", "10.1.0.0/16", "192.0.2.7", "2001:db8::/32"])
 PUBLIC = "93.184.216.34"
@@ -25,7 +25,9 @@ PUBLIC = "93.184.216.34"
         ("evil-example.org", 443, PUBLIC, False),
         ("10.1.255.1", 22, "10.1.255.1", True),
         ("10.2.0.1", 80, "10.2.0.1", False),
-        ("anything.test", 8080, "10.1.2.3", True),
+        ("anything.test", 80, "10.1.2.3", False),  # names are listed by name
+        ("example.com", 80, "10.1.2.3", True),
+        ("8.8.8.8", 53, "8.8.8.8", False),
         ("192.0.2.7", 1, "192.0.2.7", True),
         ("2001:db8::1", 443, "2001:db8::1", True),
         # a name that is listed, and answers with an address that is somebody's own
@@ -42,11 +44,17 @@ PUBLIC = "93.184.216.34"
         ("example.com", 80, "2002:7f00:1::", False),
         ("example.com", 80, "fe80::1%eth0", False),
         ("example.com", 80, "fc00::1", False),
+        ("example.com", 80, "fec0::1", False),
+        ("example.com", 80, "::7f00:1", False),
+        ("example.com", 80, "224.0.0.1", False),
+        ("example.com", 80, "ff0e::1", False),
         ("example.com", 443, "2606:2800:220:1:248:1893:25c8:1946", True),
     ],
 )
 def test_what_may_be_reached(host: str, port: int, address: str, permitted: bool) -> None:
-    assert LIST.permits(host, port, address) is permitted
+    named = host != address
+    found = (not named or LIST.permits_name(host, port)) and LIST.permits_address(address, named=named)
+    assert found is permitted
 
 
 @pytest.mark.parametrize(
@@ -80,6 +88,44 @@ def test_what_is_no_entry_is_named(entry: str) -> None:
         AllowList([entry])
     with pytest.raises(ValidationError, match="host name"):
         Settings(allow_out=["example.com", entry])
+
+
+def test_a_wide_block_is_the_internet_and_no_more() -> None:
+    """Who writes E2B's ALL_TRAFFIC means no loopback, no metadata service, and nobody's own network."""
+    wide = AllowList(["0.0.0.0/0", "::/0"])
+    for address in ("8.8.8.8", PUBLIC, "2606:4700::1111"):
+        assert wide.permits_address(address, named=False)
+    for address in (
+        "127.0.0.1",
+        "10.0.0.1",
+        "169.254.169.254",
+        "192.168.1.1",
+        "100.64.0.1",
+        "::1",
+        "fd00::1",
+        "::ffff:127.0.0.1",
+    ):
+        assert not wide.permits_address(address, named=False), address
+    for entry, covered in (
+        ("10.0.0.0/8", False),
+        ("127.0.0.1", False),
+        ("169.254.0.0/16", False),
+        ("0.0.0.0/0", True),
+        ("8.8.8.0/24", True),
+        ("8.0.0.0/7", True),
+        ("fd00::/8", False),
+        ("2606:4700::/32", True),
+    ):
+        assert wide.covers(entry) is covered, entry
+    narrow = AllowList(["127.0.0.0/8"])
+    assert narrow.permits_address("127.0.0.2", named=False)
+    assert narrow.covers("127.0.0.2")
+
+
+def test_entries_are_passed_on_in_one_form() -> None:
+    assert [normal(entry) for entry in (" Example.COM. ", "*.Example.com", "10.0.0.1", "10.0.0.1/8")] == [
+        "example.com", "*.example.com", "10.0.0.1", "10.0.0.0/8",
+    ]  # fmt: skip
 
 
 def test_a_list_has_an_end() -> None:

@@ -58,6 +58,21 @@ def restore(paths, commit):
     return True
 
 
+def forget_compiled(patch):
+    """A package that a patch took away leaves a folder of compiled files, which could be imported, empty."""
+    with open(patch, "rb") as file:
+        lines = [line.rstrip(b"\r\n") for line in file if line.startswith((b"--- a/", b"rename from "))]
+    for line in lines:
+        parts = os.fsdecode(line.split(b" ", 2 if line.startswith(b"rename") else 1)[-1]).split("/")
+        parts = parts if line.startswith(b"rename") else parts[1:]
+        while len(parts) > 1 and ".." not in parts and parts[0]:
+            parts.pop()
+            folder = os.path.join(*parts)
+            if os.path.islink(folder) or not os.path.isdir(folder) or os.listdir(folder) not in ([], ["__pycache__"]):
+                break
+            shutil.rmtree(folder)
+
+
 def main():
     here = os.path.dirname(os.path.abspath(__file__))
     with open(os.path.join(here, "prepare.json")) as file:
@@ -70,6 +85,7 @@ def main():
         path = os.path.join(here, name)
         if os.path.getsize(path) and apply(path, ways) is None:
             sys.exit(code)
+        forget_compiled(path)
     os.execv(job["watch"][0], job["watch"])
 
 

@@ -6,6 +6,7 @@ its landmark relative to the program, so a copy works where it is put: PLACE in 
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import secrets
@@ -22,7 +23,7 @@ from sandbox_gym.sandbox.local.trees import remove_tree
 PLACE: Final = "/opt/sandbox-gym/python"
 CACHE: Final = Path("/var/cache/sandbox-gym/pythons")
 _VERSION = re.compile(r"3\.\d{1,2}")
-_LEFT_OUT = shutil.ignore_patterns("test", "tests", "idlelib", "turtledemo", "__pycache__", "*.a", "config-3*")
+_LEFT_OUT = shutil.ignore_patterns("test", "tests", "idlelib", "turtledemo", "*.a", "config-3*")
 _DONE = ".complete"
 COMPILE_S: Final = 300.0
 
@@ -114,9 +115,10 @@ def _copy(prefix: Path, target: Path) -> None:
 def _compile(copy: Path, version: str) -> None:
     """Boxes can't write beside what they import: without this each process would compile what it imports anew."""
     program, library = copy / "bin" / f"python{version}", copy / "lib" / f"python{version}"
-    command = [str(program), "-I", "-m", "compileall", "-q", "-j", "0", str(library)]
+    command = [str(program), "-I", "-m", "compileall", "-q", str(library)]
     # what does not compile is of no use to anybody, and no reason to have no Python
-    subprocess.run(command, capture_output=True, check=False, timeout=COMPILE_S)
+    with contextlib.suppress(OSError, subprocess.SubprocessError):
+        subprocess.run(command, capture_output=True, check=False, timeout=COMPILE_S)
 
 
 def _relocate(copy: Path, name: str) -> None:

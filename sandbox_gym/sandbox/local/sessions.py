@@ -24,7 +24,7 @@ from sandbox_gym.contract import Isolation, Program, Run
 from sandbox_gym.errors import BoxLost, ProviderDown
 from sandbox_gym.limits import Limits
 from sandbox_gym.network import NO_NETWORK, Network
-from sandbox_gym.sandbox.door import Door, open_door
+from sandbox_gym.sandbox.door import Door, NoWayOut, open_door
 from sandbox_gym.sandbox.driver import NOTHING, WORK, Driver
 from sandbox_gym.sandbox.link import GuestLink
 from sandbox_gym.sandbox.local import pythons
@@ -160,6 +160,8 @@ class LocalSessions:
         while self._rooms and image == self._image and not network.machine:
             try:
                 return await self._open(self._rooms.pop(), limits, snapshot_id, space, driver, network)
+            except NoWayOut:  # nor had another
+                raise
             except ProviderDown as error:  # it may have died while it was kept warm
                 _log.warning("warm_room_lost", why=str(error))
         room = await self._new_room(image, network=network.machine)
@@ -206,7 +208,7 @@ class LocalSessions:
             snapshot, layers, blob = await self._find(snapshot_id)
             session.parent = snapshot
             await self._fill(session, layers, space)
-            if network.allow:
+            if network.allow is not None:
                 session.door = await open_door(room.box.pid, network.allow, session.box_id)
             await session.start(limits, blob)
         except BaseException as error:
@@ -442,10 +444,12 @@ class LocalSession:
             return
         self._closed = True
         with anyio.CancelScope(shield=True):
-            if self.door is not None:
-                await self.door.aclose()
-            await self.box.aclose()
-            await self._owner.dispose(self._room, self.layers)
+            try:
+                if self.door is not None:
+                    await self.door.aclose()
+            finally:
+                await self.box.aclose()
+                await self._owner.dispose(self._room, self.layers)
 
 
 def _trees(live: Path, limits: Limits) -> Trees:

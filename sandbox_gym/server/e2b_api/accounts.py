@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from sandbox_gym.errors import ConfigurationError
-from sandbox_gym.network import AllowList
+from sandbox_gym.network import AllowList, normal
 
 _LETTERS: Final = "abcdefghijklmnopqrstuvwxyz0123456789"
 MIN_KEY: Final = 16
@@ -167,6 +167,6 @@ def _allow_out(where: str, value: object) -> tuple[str, ...]:
         raise ConfigurationError(f"{where}: allow_out is a list of texts")
     try:
         AllowList(value)
+        return tuple(normal(entry) for entry in value)
     except ValueError as error:
         raise ConfigurationError(f"{where}: allow_out: {error}") from None
-    return tuple(value)

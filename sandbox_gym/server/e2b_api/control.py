@@ -241,10 +241,10 @@ class Control:
         already is granted: that it reaches nothing."""
         sandbox = self._sandboxes.of(tenant, parts[1])
         document = await read_object(request)
-        everything, allow_out = wanted(document.get("allow_internet_access"), document)
-        if sandbox.kept.network:
-            raise Fault(400, "a sandbox has the network it was made with, and this one has the machine's")
-        if everything or allow_out or sandbox.kept.allow_out:
+        everything, allow_out = wanted(document.get("allow_internet_access"), document, strict=True)
+        if sandbox.kept.network or (everything and tenant.network):
+            raise Fault(400, "a sandbox has the network it was made with, all of this machine's or a list of it")
+        if everything or allow_out or sandbox.kept.allow_out is not None:
             self._sandboxes.restrict(tenant, sandbox, tenant.allow_out if everything else allow_out)
         return Response(status_code=204)
 

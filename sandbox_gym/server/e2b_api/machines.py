@@ -144,7 +144,7 @@ class Machines:
 
     async def open(self, kind: Kind, snapshot_id: str | None = None) -> Opened:
         """A new box, or one that goes on from a snapshot. Raises NoSuchSnapshot, ProviderDown."""
-        if kind.image.removesuffix(ROOT) == USUAL.image and not kind.network.allow:
+        if kind.image.removesuffix(ROOT) == USUAL.image and kind.network.allow is None:
             self._ready.setdefault(kind, [])  # kept ready from now on
         while snapshot_id is None and self._ready.get(kind):
             box, envd = self._ready[kind].pop(0)

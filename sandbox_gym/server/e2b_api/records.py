@@ -33,8 +33,8 @@ class Kept:
     """What ports are told as their Host, with ${PORT} for the port; empty: what the client said."""
     network: bool = False
     """Whether it has the machine's network."""
-    allow_out: Sequence[str] = ()
-    """What it may reach where it has not."""
+    allow_out: Sequence[str] | None = None
+    """What it may reach through its proxy; None: it has none."""
     timeout_s: int = 300
     """What it lives when it is resumed by itself."""
     snapshot_id: str = ""

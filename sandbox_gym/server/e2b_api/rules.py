@@ -5,22 +5,25 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from sandbox_gym.network import AllowList, Network
+from sandbox_gym.network import AllowList, Network, normal
 from sandbox_gym.server.e2b_api.accounts import Tenant
 from sandbox_gym.server.e2b_api.faults import Fault
 
 ALL: Final = "0.0.0.0/0"
-_NOT_KEPT: Final = ("rules", "egressProxy", "dnsServers")
+MAX_ENTRIES: Final = 100
+_NOT_KEPT: Final = ("rules", "egressProxy")
 
 
-def wanted(allowed: object, rules: object) -> tuple[bool, tuple[str, ...]]:
+def wanted(allowed: object, rules: object, *, strict: bool = False) -> tuple[bool, tuple[str, ...]]:
     """(whether all that the tenant may reach is wanted, or else the entries that are), of a request's
     `allow_internet_access` and `network`. Like at E2B what is in `allowOut` goes before what is denied; where something
-    is denied and nothing is allowed there is nothing. Raises Fault 400."""
+    is denied and nothing is allowed there is nothing; what is allowed is all there is, whether or not the rest is
+    denied. `strict`: refuse rules that can't be kept, rather than have no network. Raises Fault 400."""
     document: Mapping[str, object] = rules if isinstance(rules, dict) else {}
     allow_out = entries(document)
-    ruled = any(document.get(name) for name in ("denyOut", *_NOT_KEPT))
-    if allow_out and (unkept := [name for name in _NOT_KEPT if document.get(name)]):
+    unkept = [name for name in _NOT_KEPT if document.get(name)]
+    ruled = bool(document.get("denyOut") or unkept)
+    if unkept and (allow_out or strict):
         raise Fault(400, f"network.{unkept[0]} is not to be had here")
     return allowed is not False and not ruled and not allow_out, allow_out
 
@@ -32,26 +35,31 @@ def entries(document: Mapping[str, object]) -> tuple[str, ...]:
         return ()
     if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
         raise Fault(400, "network.allowOut is a list of texts")
+    if len(value) > MAX_ENTRIES:
+        raise Fault(400, f"network.allowOut has {len(value)} entries; at most {MAX_ENTRIES}")
     try:
-        AllowList(value)
+        return tuple(dict.fromkeys(normal(entry) for entry in value))
     except ValueError as error:
         raise Fault(400, f"network.allowOut: {error}") from None
-    return tuple(value)
 
 
 def granted(tenant: Tenant, everything: bool, allow_out: Sequence[str]) -> Network:
     """What a sandbox gets. Raises Fault 403 for an entry that its tenant may not have: less than what was asked for
     would be found out late."""
+    within = reachable(tenant, allow_out)
     for entry in allow_out:
-        if not may_reach(tenant, entry):
+        if entry not in within:
             raise Fault(403, f"network.allowOut: {entry!r} is not among what this tenant may reach")
     if allow_out:
         return Network(allow=tuple(allow_out))
     if not everything:
         return Network()
-    return Network(machine=True) if tenant.network else Network(allow=tenant.allow_out)
+    return Network(machine=True) if tenant.network else Network(allow=tenant.allow_out or None)
 
 
-def may_reach(tenant: Tenant, entry: str) -> bool:
-    """Whether an entry of an allow-list is one that the tenant may have."""
-    return tenant.network or AllowList(tenant.allow_out).covers(entry)
+def reachable(tenant: Tenant, allow_out: Sequence[str]) -> tuple[str, ...]:
+    """The entries of an allow-list that the tenant may have."""
+    if tenant.network:
+        return tuple(allow_out)
+    own = AllowList(tenant.allow_out)
+    return tuple(entry for entry in allow_out if own.covers(entry))

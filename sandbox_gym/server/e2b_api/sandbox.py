@@ -59,7 +59,8 @@ class Sandbox:
     @property
     def kind(self) -> Kind:
         """What its box is made as."""
-        return Kind(self.kept.image, Network(self.kept.network, tuple(self.kept.allow_out)))
+        allow_out = self.kept.allow_out
+        return Kind(self.kept.image, Network(self.kept.network, None if allow_out is None else tuple(allow_out)))
 
     @property
     def has_door(self) -> bool:

@@ -17,7 +17,6 @@ import anyio.abc
 import structlog
 
 from sandbox_gym.errors import BoxLost, SandboxGymError
-from sandbox_gym.network import AllowList
 from sandbox_gym.sandbox.snapshots import NoSuchSnapshot, SnapshotFailed
 from sandbox_gym.server.e2b_api.accounts import Accounts, Tenant, new_id
 from sandbox_gym.server.e2b_api.faults import Fault, sandbox_not_found
@@ -26,7 +25,7 @@ from sandbox_gym.server.e2b_api.jobs import Work
 from sandbox_gym.server.e2b_api.machines import ROOT, Machines
 from sandbox_gym.server.e2b_api.places import Places
 from sandbox_gym.server.e2b_api.records import Image, Kept, Records
-from sandbox_gym.server.e2b_api.rules import granted, may_reach
+from sandbox_gym.server.e2b_api.rules import granted, reachable
 from sandbox_gym.server.e2b_api.sandbox import Sandbox, Wish, check_timeout, measure
 
 SWEEP_S: Final = 0.2
@@ -112,12 +111,13 @@ class Sandboxes:
 
     def restrict(self, tenant: Tenant, sandbox: Sandbox, allow_out: Sequence[str]) -> None:
         """What a running sandbox may reach from now on, where it has a way out. Raises Fault."""
-        door = sandbox.box.door if sandbox.box is not None else None
-        if door is None:
+        if sandbox.box is None:
+            raise Fault(409, f"Sandbox {sandbox.sandbox_id} is paused")
+        if sandbox.box.door is None:
             raise Fault(400, "a sandbox has the network it was made with; this one was made without a way out")
-        network = granted(tenant, False, allow_out)
-        door.allow = AllowList(network.allow)
-        sandbox.kept = replace(sandbox.kept, allow_out=network.allow)
+        entries = granted(tenant, False, allow_out).allow or ()
+        sandbox.box.door.restrict(entries)
+        sandbox.kept = replace(sandbox.kept, allow_out=entries)
 
     def _new(self, tenant: Tenant, wish: Wish, image: str) -> Sandbox:
         now = time.time()
@@ -214,10 +214,11 @@ class Sandboxes:
             if sandbox.running:
                 sandbox.end_at = max(sandbox.end_at, now + timeout_s)
                 return False
+            kept_out = sandbox.kept.allow_out
             sandbox.kept = replace(
                 sandbox.kept,
                 network=sandbox.kept.network and tenant.network,
-                allow_out=[entry for entry in sandbox.kept.allow_out if may_reach(tenant, entry)],
+                allow_out=None if kept_out is None else reachable(tenant, kept_out),
             )
             with self._places.taken(tenant, self._sandboxes.values(), new=False):
                 try:
@@ -323,11 +324,11 @@ class Sandboxes:
             kept.auto_resume,
             kept.public_traffic,
             kept.network,
-            kept.allow_out,
+            kept.allow_out or (),
             kept.mask_host,
         )
-        sandbox = self._new(tenant, wish, kept.image)
         self._count_create(tenant)
+        sandbox = self._new(tenant, wish, kept.image)
         with self._places.taken(tenant, self._sandboxes.values(), new=True):
             await self._open(sandbox, snapshot_id)
         self._sandboxes[sandbox.sandbox_id] = sandbox

@@ -1,0 +1,83 @@
+"""What stands ready for the tests once a candidate's patch is in: nothing of what the patch took away."""
+
+from __future__ import annotations
+
+import compileall
+import json
+import subprocess
+import sys
+from importlib.resources import files
+from pathlib import Path
+
+import pytest
+
+FILES = {
+    "pkg/__init__.py": "",
+    "pkg/sub/__init__.py": "NAME = 'sub'\n",
+    "pkg/sub/deep/mod.py": "NAME = 'deep'\n",
+    "kept/mod.py": "NAME = 'kept'\n",
+    "with space/mod.py": "NAME = 'space'\n",
+}
+
+
+def git(folder: Path, *command: str) -> str:
+    author = ["-c", "user.name=a", "-c", "user.email=b", "-c", "init.defaultBranch=main"]
+    return subprocess.run(["git", *author, *command], cwd=folder, check=True, capture_output=True, text=True).stdout
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    """Committed and compiled, as an instance is."""
+    folder = tmp_path / "testbed"
+    for name, text in FILES.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    git(folder, "init", "-q")
+    git(folder, "add", ".")
+    git(folder, "commit", "-qm", "base")
+    (folder / ".git/info/exclude").write_text("__pycache__/\n")
+    assert compileall.compile_dir(str(folder), quiet=1)
+    return folder
+
+
+def prepared(repository: Path, patch: str, look: str) -> str:
+    """What `look` prints in the place of the tests' watcher."""
+    place = repository.parent / ".verify"
+    place.mkdir()
+    source = files("sandbox_gym.verifiers.swe").joinpath("channel_prepare.py").read_text("utf-8")
+    (place / "prepare.py").write_text(source)
+    (place / "candidate.diff").write_text(patch)
+    (place / "tests.diff").write_text("")
+    job = {"workdir": str(repository), "commit": "HEAD", "restore": [], "watch": [sys.executable, "-c", look]}
+    (place / "prepare.json").write_text(json.dumps(job))
+    done = subprocess.run([sys.executable, str(place / "prepare.py")], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done
+    return done.stdout
+
+
+@pytest.mark.parametrize("how", ["removed", "renamed"])
+def test_a_package_that_is_gone_can_not_be_imported(repository: Path, how: str) -> None:
+    if how == "removed":
+        git(repository, "rm", "-qr", "pkg/sub", "with space")
+    else:
+        git(repository, "mv", "pkg/sub", "pkg/other")
+        git(repository, "mv", "with space", "spaced")
+    patch = git(repository, "diff", "--cached", "-M")
+    git(repository, "reset", "-q", "--hard")
+    look = "import importlib.util as u, os; print([bool(u.find_spec(n)) for n in ('pkg', 'pkg.sub', 'kept.mod')])"
+    look += "; print(sorted(os.listdir('.')))"
+    found, there = prepared(repository, patch, look).splitlines()[-2:]
+    assert found == "[True, False, True]"
+    assert "with space" not in there
+    assert ("spaced" in there) is (how == "renamed")
+
+
+def test_folders_that_hold_anything_else_stay(repository: Path) -> None:
+    (repository / "pkg/sub/notes.txt").write_text("untracked")
+    git(repository, "rm", "-qr", "pkg/sub")
+    patch = git(repository, "diff", "--cached") + "--- a/../../outside/x\n"
+    git(repository, "reset", "-q", "--hard")
+    (repository / "pkg/sub/notes.txt").write_text("untracked")
+    assert "['__pycache__', 'notes.txt']" in prepared(
+        repository, patch, "import os; print(sorted(os.listdir('pkg/sub')))"
+    )
