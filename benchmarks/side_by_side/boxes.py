@@ -1,4 +1,4 @@
-"""CPU seconds of local sandboxes, those that have ended included.
+"""CPU seconds of sandboxes, those that have ended included.
 
 When a sandbox is ended the kernel throws its processes' times away: nobody waited for them. Its cgroup has them while
 it lives, so a thread reads the groups of our servers all the time and keeps the last word of each.
@@ -6,8 +6,9 @@ it lives, so a thread reads the groups of our servers all the time and keeps the
 
 from __future__ import annotations
 
+import re
 import threading
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from sandbox_gym.sandbox.owner import owner_of
 
 EVERY_S = 0.05
 _ROOT = Path("/sys/fs/cgroup")
+_CONTAINER = re.compile(r"(docker-)?[0-9a-f]{64}(\.scope)?")
 
 
 class BoxClock:
@@ -48,18 +50,39 @@ class BoxClock:
 
     def _read(self) -> None:
         with self._lock:
-            if not self._parents:
-                self._parents = [one for one in self._root.glob(f"**/{PARENT}") if _counts(one)]
-            servers = set(self._servers())
-            for parent in self._parents[:1]:
-                for group in parent.iterdir():
-                    owner = owner_of(group.name)
-                    if owner is not None and owner.pid in servers:
-                        self._note(group)
+            for group in self._groups():
+                self._note(group)
+
+    def _groups(self) -> Iterator[Path]:
+        """Those that count, now."""
+        if not self._parents:
+            self._parents = [one for one in self._root.glob(f"**/{PARENT}") if _counts(one)][:1]
+        servers = set(self._servers())
+        for parent in self._parents:
+            for group in parent.iterdir():
+                owner = owner_of(group.name)
+                if owner is not None and owner.pid in servers:
+                    yield group
 
     def _note(self, group: Path) -> None:
         with suppress(OSError, ValueError):  # it ended meanwhile
             self._seen[group.name] = max(self._seen.get(group.name, 0.0), _usage_s(group))
+
+
+class ContainerClock(BoxClock):
+    """Of all containers that the Engine has meanwhile: in a system's turn nobody else's do anything."""
+
+    def __init__(self, root: Path = _ROOT) -> None:
+        super().__init__(lambda: (), root)
+
+    def _groups(self) -> Iterator[Path]:
+        if not self._parents:
+            folders = [*self._root.glob("**/docker"), *self._root.glob("**/system.slice")]
+            self._parents = [one for one in folders if _counts(one)]
+        for parent in self._parents:
+            for group in parent.iterdir():
+                if _CONTAINER.fullmatch(group.name):
+                    yield group
 
 
 def _counts(group: Path) -> bool:

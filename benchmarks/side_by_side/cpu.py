@@ -76,12 +76,6 @@ def name_of(pid: int) -> str:
     return found[1] if found is not None else ""
 
 
-def parent_of(pid: int) -> int:
-    """The parent of a process; 0 where there is none."""
-    found = _stat(str(pid))
-    return found[0] if found is not None else 0
-
-
 def resident_bytes(pid: int) -> int:
     """Resident memory of a process; 0 where there is none."""
     try:

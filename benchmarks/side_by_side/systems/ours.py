@@ -12,13 +12,11 @@ from typing import Literal
 import anyio
 
 from benchmarks.side_by_side import cpu
-from benchmarks.side_by_side.boxes import BoxClock
+from benchmarks.side_by_side.boxes import BoxClock, ContainerClock
 from benchmarks.side_by_side.systems.base import Failed, System
 from benchmarks.side_by_side.systems.serving import Server, free_port, serving
 from benchmarks.side_by_side.workloads import ACTIONS, REPOSITORY, Job, Workload, candidate, numbered
-from sandbox_gym.sandbox.docker_orphans import OWNER
 from sandbox_gym.sandbox.docker_sessions import KEEPER_LABEL
-from sandbox_gym.sandbox.owner import parse_owner
 from sandbox_gym.server.envelope import response_of
 
 SERVERS = {"stdin": "coding", "check": "coding", "math": "math", "swe": "swe", "trajectory": "coding"}
@@ -39,7 +37,7 @@ class Ours(System):
         self._provider, self._mode, self._checkout = provider, mode, checkout
         self._folder = folder / f"ours-{provider}-{mode}{'-earlier' if checkout else ''}"
         self._servers: dict[str, Server] = {}
-        self._clock = BoxClock(self.pids)
+        self._clock = ContainerClock() if provider == "docker" else BoxClock(self.pids)
         self.name = f"ours-{provider}" if mode == "fork" else f"ours-{provider}-exec"
         self.title = f"sandbox_gym, {provider}" + (", exec mode" if mode == "exec" else "")
         if checkout is not None:
@@ -57,7 +55,7 @@ class Ours(System):
         return ""
 
     async def prepare(self, workload: Workload) -> None:
-        if not self._servers and self._provider == "local":
+        if not self._servers:
             self._stack.enter_context(self._clock)
         kind = SERVERS[workload.kind]
         if kind in self._servers:
@@ -92,12 +90,12 @@ class Ours(System):
         return answer.get("reward") == 1.0
 
     async def cpu_s(self) -> float:
-        roots = [server.holder for server in self._servers.values()]
-        if self._provider == "local":
-            boxes_s = await anyio.to_thread.run_sync(self._clock.seconds)
-            return sum(map(cpu.self_s, self.pids())) + boxes_s if boxes_s else cpu.trees_s(roots)
-        shims = await anyio.to_thread.run_sync(_shims, self.pids())
-        return cpu.trees_s([*roots, *shims]) + cpu.named_s(("dockerd", "containerd"))
+        boxes_s = await anyio.to_thread.run_sync(self._clock.seconds)
+        if self._provider == "docker":
+            return sum(map(cpu.self_s, self.pids())) + boxes_s + cpu.named_s(("dockerd", "containerd"))
+        if boxes_s:
+            return sum(map(cpu.self_s, self.pids())) + boxes_s
+        return cpu.trees_s([server.holder for server in self._servers.values()])
 
     def pids(self) -> list[int]:
         """Its server processes."""
@@ -134,21 +132,5 @@ def _forget_snapshots(sessions: Path) -> None:
         for keeper in keepers:
             for image in client.images.list(filters={"label": f"{KEEPER_LABEL}={keeper}"}):
                 client.images.remove(image.id, force=True)
-    finally:
-        client.close()
-
-
-def _shims(servers: list[int]) -> list[int]:
-    """What holds the containers of these servers: the parents of the containers' first processes."""
-    import docker
-
-    client = docker.from_env()
-    try:
-        found = []
-        for container in client.containers.list(filters={"label": OWNER}):
-            owner = parse_owner(container.labels[OWNER])
-            if owner is not None and owner.pid in servers:
-                found.append(cpu.parent_of(int(container.attrs["State"]["Pid"])))
-        return [pid for pid in found if pid > 1]
     finally:
         client.close()
