@@ -47,6 +47,8 @@ DIAL_S: Final = 15.0
 IDLE_S: Final = 300.0
 LISTEN_S: Final = 15.0
 CLOSE_S: Final = 2.0
+FULL_S: Final = 0.1
+"""How often to look whether this process can bear another connection."""
 PIECE: Final = 1 << 16
 NOT_HERE: Final = (
     "a sandbox's allow-list needs its processes to be seen from here, by root or by the user who started them; "
@@ -187,22 +189,27 @@ class Door:
         while True:
             await self._slots.acquire()
             await self._accepts.turn()
+            while len(_OPEN) >= most_connections():  # noqa: ASYNC110 - of many loops' tasks, and rare
+                await asyncio.sleep(FULL_S)
             try:
                 connection, _ = await loop.sock_accept(listener)
             except OSError as error:  # this process has no more descriptors, or that connection is gone
-                _log.warning("network_not_accepted", box=self._box_id, why=str(error))
                 self._slots.release()
+                if self._may_tell():
+                    _log.warning("network_not_accepted", box=self._box_id, why=str(error))
                 await asyncio.sleep(1)
                 continue
             except BaseException:
                 self._slots.release()
                 raise
             task = asyncio.create_task(self._serve(connection))
+            _OPEN.add(task)
             self._ways[task] = None
             task.add_done_callback(partial(self._served, connection))
 
     def _served(self, connection: socket.socket, task: asyncio.Task[None]) -> None:
         connection.close()  # a task that is cancelled before it begins does not
+        _OPEN.discard(task)
         self._ways.pop(task, None)
         self._slots.release()
         error = None if task.cancelled() else task.exception()
@@ -214,8 +221,6 @@ class Door:
         try:
             async with asyncio.timeout(HEAD_S):
                 request = await _read_request(reader)
-            if len(_OPEN) >= most_connections():
-                raise _Refused(503, "the server has as many connections of sandboxes as it can bear")
             await self._carry(request, reader, writer)
         except _Refused as refused:
             await _answer(reader, writer, refused)
@@ -227,12 +232,7 @@ class Door:
     async def _carry(self, request: _Request, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
         assert task is not None
-        _OPEN.add(task)
-        try:
-            far_reader, far_writer = await self._dial(task, request)
-        except BaseException:
-            _OPEN.discard(task)
-            raise
+        far_reader, far_writer = await self._dial(task, request)
         flow = _Flow()
         try:
             if request.head:
@@ -246,7 +246,6 @@ class Door:
         except* (OSError, TimeoutError):
             pass  # one end went; the other is told by the end of its stream
         finally:
-            _OPEN.discard(task)
             await self._let_go(far_writer)
 
     async def _pump(self, flow: _Flow, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -490,5 +489,5 @@ async def _answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, re
 
 
 _REASONS: Final = {
-    400: "Bad Request", 403: "Forbidden", 502: "Bad Gateway", 503: "Service Unavailable", 504: "Gateway Timeout",
+    400: "Bad Request", 403: "Forbidden", 502: "Bad Gateway", 504: "Gateway Timeout",
 }  # fmt: skip

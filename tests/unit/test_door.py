@@ -231,8 +231,6 @@ async def test_connections_are_bounded_and_end_with_the_door(monkeypatch: pytest
             reader, writer = held.pop()
             await closed(writer)
             assert (await fourth).startswith(b"HTTP/1.1 403 ")
-            monkeypatch.setattr(door, "most_connections", lambda: 2)  # of all sandboxes
-            assert (await say(port, connect(f"127.0.0.1:{far.port}"))).startswith(b"HTTP/1.1 503 ")
             # what another list does not permit is cut off, the rest goes on
             one.restrict(["127.0.0.1"])
             await asyncio.sleep(0.1)
@@ -246,6 +244,21 @@ async def test_connections_are_bounded_and_end_with_the_door(monkeypatch: pytest
             await closed(writer)
         with pytest.raises(OSError, match="Connect call failed"):
             await asyncio.open_connection("127.0.0.1", port)
+
+
+async def test_all_sandboxes_together_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(door, "most_connections", lambda: 1)
+    async with far_side(answer=b"") as far, opened("127.0.0.1") as (_, first), opened("127.0.0.1") as (_, second):
+        reader, writer = await asyncio.open_connection("127.0.0.1", first)
+        writer.write(connect(f"127.0.0.1:{far.port}"))
+        assert b" 200 " in await reader.read(1000)
+        # one may get a place that its door was waiting with when there was room
+        others = [asyncio.create_task(say(second, connect("127.0.0.2:9"))) for _ in range(3)]
+        await asyncio.sleep(0.5)
+        assert sum(other.done() for other in others) <= 1
+        await closed(writer)
+        for other in others:
+            assert (await other).startswith(b"HTTP/1.1 403 ")
 
 
 async def test_one_way_alone_keeps_a_tunnel_open(monkeypatch: pytest.MonkeyPatch) -> None:
