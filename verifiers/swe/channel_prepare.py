@@ -59,18 +59,25 @@ def restore(paths, commit):
 
 
 def forget_compiled(patch):
-    """A package that a patch took away leaves a folder of compiled files, which could be imported, empty."""
+    """Before a patch takes files away: their folders' compiled ones, which would keep a folder alive that is to go, or
+    in the place of what is to come."""
+    folders, path, before = set(), b"", b""
     with open(patch, "rb") as file:
-        lines = [line.rstrip(b"\r\n") for line in file if line.startswith((b"--- a/", b"rename from "))]
-    for line in lines:
-        parts = os.fsdecode(line.split(b" ", 2 if line.startswith(b"rename") else 1)[-1]).split("/")
-        parts = parts if line.startswith(b"rename") else parts[1:]
-        while len(parts) > 1 and ".." not in parts and parts[0]:
-            parts.pop()
-            folder = os.path.join(*parts)
-            if os.path.islink(folder) or not os.path.isdir(folder) or os.listdir(folder) not in ([], ["__pycache__"]):
-                break
-            shutil.rmtree(folder)
+        for line in file:
+            line = line.rstrip(b"\t\r\n")
+            if line.startswith(b"diff --git a/"):
+                path = line[len(b"diff --git a/") : (len(line) + len(b"diff --git")) // 2]
+            elif line.startswith(b"deleted file mode "):
+                folders.add(os.path.dirname(path))
+            elif line.startswith(b"rename from "):
+                folders.add(os.path.dirname(line[len(b"rename from ") :]))
+            elif line == b"+++ /dev/null" and before.startswith(b"--- a/"):
+                folders.add(os.path.dirname(before[len(b"--- a/") :]))
+            before = line
+    for folder in folders:
+        parts = folder.split(b"/")
+        if b".." not in parts and not folder.startswith(b"/"):
+            shutil.rmtree(os.path.join(folder, b"__pycache__"), ignore_errors=True)
 
 
 def main():
@@ -83,9 +90,9 @@ def main():
         if name == "tests.diff" and not restore(job["restore"], job["commit"]):
             sys.exit(RESTORE_FAILED)
         path = os.path.join(here, name)
+        forget_compiled(path)
         if os.path.getsize(path) and apply(path, ways) is None:
             sys.exit(code)
-        forget_compiled(path)
     os.execv(job["watch"][0], job["watch"])
 
 
