@@ -95,7 +95,7 @@ class DockerSessions:
             await session.start(limits, blob)
         except BaseException as error:
             await session.aclose()
-            if isinstance(error, BoxLost):
+            if isinstance(error, OSError | BoxLost):
                 raise ProviderDown(f"a session does not start: {error}") from error
             raise
         return session

@@ -23,7 +23,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 from urllib.parse import urlsplit
 
 import anyio.to_thread
@@ -189,8 +189,7 @@ class Door:
         while True:
             await self._slots.acquire()
             await self._accepts.turn()
-            while len(_OPEN) >= most_connections():  # noqa: ASYNC110 - of many loops' tasks, and rare
-                await asyncio.sleep(FULL_S)
+            await self._room()
             try:
                 connection, _ = await loop.sock_accept(listener)
             except OSError as error:  # this process has no more descriptors, or that connection is gone
@@ -202,10 +201,20 @@ class Door:
             except BaseException:
                 self._slots.release()
                 raise
+            try:
+                await self._room()  # doors that nobody knocked at have waited since there was some
+            except BaseException:
+                connection.close()
+                raise
             task = asyncio.create_task(self._serve(connection))
             _OPEN.add(task)
             self._ways[task] = None
             task.add_done_callback(partial(self._served, connection))
+
+    async def _room(self) -> None:
+        """Until this process can bear another connection: of those who have few already the first half is not full."""
+        while len(_OPEN) >= most_connections() // (2 if len(self._ways) >= MAX_CONNECTIONS // 8 else 1):  # noqa: ASYNC110
+            await asyncio.sleep(FULL_S)
 
     def _served(self, connection: socket.socket, task: asyncio.Task[None]) -> None:
         connection.close()  # a task that is cancelled before it begins does not
@@ -220,7 +229,7 @@ class Door:
         reader, writer = await asyncio.open_connection(sock=connection, limit=PIECE)
         try:
             async with asyncio.timeout(HEAD_S):
-                request = await _read_request(reader)
+                request = await _read_request(reader, self._pieces)
             await self._carry(request, reader, writer)
         except _Refused as refused:
             await _answer(reader, writer, refused)
@@ -253,10 +262,11 @@ class Door:
         either way for a while."""
         while True:
             try:
-                async with asyncio.timeout(flow.left_s()):
+                async with asyncio.timeout(flow.left_s()) as idle:
                     data = await reader.read(PIECE)
             except TimeoutError:
-                if flow.left_s() > 0:  # the other way something went
+                # our own, and something went the other way; the kernel's word of a peer that is gone is one too
+                if idle.expired() and flow.left_s() > 0:
                     continue
                 raise
             if not data:
@@ -292,7 +302,6 @@ class Door:
     async def _addresses(self, host: str, port: int) -> list[str]:
         """What a host stands for and may be dialled. Names that are not listed are not looked up: the question itself
         would be a message to whoever answers for the name. Raises _Refused."""
-        loop = asyncio.get_running_loop()
         literal = _literal(host, port)
         if literal is not None:
             found = [literal]
@@ -300,9 +309,8 @@ class Door:
             raise self._refusal(host, port)
         else:
             try:
-                async with asyncio.timeout(DIAL_S), self._lookups:
-                    ask = partial(socket.getaddrinfo, host, port, type=socket.SOCK_STREAM)
-                    answers = await loop.run_in_executor(_LOOKING_UP, ask)
+                async with asyncio.timeout(DIAL_S):
+                    answers = await self._look_up(host, port)
             except TimeoutError:
                 raise _Refused(504, f"the name {host} was not answered") from None
             except (OSError, UnicodeError):
@@ -312,6 +320,19 @@ class Door:
         if not permitted:
             raise self._refusal(host, port)
         return permitted
+
+    async def _look_up(self, host: str, port: int) -> Sequence[tuple[Any, ...]]:
+        """A place among this sandbox's lookups is taken until its thread is done, whoever has given up on it."""
+        loop = asyncio.get_running_loop()
+        await self._lookups.acquire()
+        job = _LOOKING_UP.submit(socket.getaddrinfo, host, port, type=socket.SOCK_STREAM)
+
+        def done(_job: object) -> None:
+            with contextlib.suppress(RuntimeError):  # the loop is closed
+                loop.call_soon_threadsafe(self._lookups.release)
+
+        job.add_done_callback(done)
+        return await asyncio.wrap_future(job)
 
     def _permits(self, way: _Way) -> bool:
         named = _literal(way.host, way.port) is None
@@ -347,11 +368,20 @@ class Door:
 async def open_door(pid: int, allow: Sequence[str], box_id: str, *, below: bool = True) -> Door:
     """A door in the sandbox that `pid` of this machine is in, or, where `below`, a child of it. Raises NoWayOut, and
     ValueError for what is no allow-list."""
+    _have_descriptors()
     door = Door(allow, box_id)
     with anyio.CancelScope(shield=True):  # a socket that nobody takes over would keep the namespace alive
         listener = await anyio.to_thread.run_sync(_listen_inside, pid, below)
         door.serve(listener)
     return door
+
+
+def _have_descriptors() -> None:
+    """As many as this process may have; programs in sandboxes are given a number of their own."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != hard:
+        with contextlib.suppress(OSError, ValueError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
 def most_connections() -> int:
@@ -377,6 +407,8 @@ def _listen_inside(pid: int, below: bool) -> socket.socket:
             raise NoWayOut(f"a sandbox's network namespace can't be entered: {why}")
         ours.setblocking(False)
         _, passed, _, _ = socket.recv_fds(ours, 1, 1)
+    if not passed:
+        raise NoWayOut("this process has no more descriptors")
     listener = socket.socket(fileno=passed[0])
     listener.set_inheritable(False)
     listener.setblocking(False)
@@ -423,12 +455,13 @@ def _children(pid: int) -> list[int]:
     return found
 
 
-async def _read_request(reader: asyncio.StreamReader) -> _Request:
+async def _read_request(reader: asyncio.StreamReader, pace: Pace) -> _Request:
     """Raises _Refused for what is no request to a proxy."""
     connection = h11.Connection(h11.SERVER, max_incomplete_event_size=MAX_HEAD)
     try:
         while (event := connection.next_event()) is h11.NEED_DATA:
             connection.receive_data(await reader.read(PIECE))
+            await pace.turn()
     except h11.RemoteProtocolError as error:
         raise _Refused(400, f"no HTTP request ({str(error)[:100]})") from None
     if not isinstance(event, h11.Request):

@@ -183,6 +183,12 @@ def test_rules_by_the_sdk(tmp_path: Path, beneath: str, port: int) -> None:
             sandbox.update_network({"allow_out": [LISTED], "deny_out": ["0.0.0.0/0"]})
         sandbox = Sandbox.connect(sandbox.sandbox_id, timeout=120, **where)
         assert not gets(sandbox)
+        [fork] = sandbox.fork()
+        assert isinstance(fork, Sandbox)
+        assert not gets(fork)
+        fork.update_network({})
+        assert gets(fork)
+        fork.kill()
         with pytest.raises(SandboxException, match="egressProxy"):
             sandbox.update_network({"egress_proxy": {"address": "proxy.example.com:1080"}})
         sandbox.update_network({})  # all that the tenant may reach

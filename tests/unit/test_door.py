@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
+import threading
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from typing import Any
@@ -277,6 +278,44 @@ async def test_one_way_alone_keeps_a_tunnel_open(monkeypatch: pytest.MonkeyPatch
         assert (await reader.read()).endswith(b"\r\n\r\n" + 12 * b".")
         await closed(writer)
     server.close()
+
+
+async def test_a_peer_that_the_kernel_gives_up_on_ends_its_tunnel() -> None:
+    """ETIMEDOUT is a TimeoutError too, and comes again at once whenever it is asked for."""
+    reader, writer = asyncio.StreamReader(), _Nowhere()
+    reader.set_exception(TimeoutError(110, "Connection timed out"))
+    one = Door(["127.0.0.1"], "test")
+    with pytest.raises(TimeoutError):
+        await asyncio.wait_for(one._pump(door._Flow(), reader, writer), 5)  # type: ignore[arg-type]
+
+
+class _Nowhere:
+    def write(self, data: bytes) -> None: ...
+
+    async def drain(self) -> None: ...
+
+
+async def test_lookups_that_hang_hold_their_places(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However often a program gives up on one and asks again."""
+    hanging = threading.Event()
+    begun: list[str] = []
+    real = socket.getaddrinfo
+
+    def look_up(host: str, port: int, flags: int = 0, **more: Any) -> Any:
+        if flags & socket.AI_NUMERICHOST:
+            return real(host, port, flags=flags, **more)
+        begun.append(host)
+        hanging.wait(30)
+        raise socket.gaierror(-2, "Name or service not known")
+
+    monkeypatch.setattr(socket, "getaddrinfo", look_up)
+    monkeypatch.setattr(door, "DIAL_S", 0.2)
+    async with opened("*.example.com") as (_, port):
+        for number in range(door.MAX_LOOKUPS + 3):
+            found = await say(port, connect(f"n{number}.example.com:443"))
+            assert found.startswith(b"HTTP/1.1 504 "), found
+        assert len(begun) == door.MAX_LOOKUPS
+        hanging.set()
 
 
 async def test_closing_while_connections_come_leaves_nothing(caplog: pytest.LogCaptureFixture) -> None:

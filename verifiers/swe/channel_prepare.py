@@ -71,8 +71,8 @@ def forget_compiled(patch):
                 folders.add(os.path.dirname(path))
             elif line.startswith(b"rename from "):
                 folders.add(os.path.dirname(line[len(b"rename from ") :]))
-            elif line == b"+++ /dev/null" and before.startswith(b"--- a/"):
-                folders.add(os.path.dirname(before[len(b"--- a/") :]))
+            elif line.split(b"\t")[0] == b"+++ /dev/null" and before.startswith(b"--- a/"):
+                folders.add(os.path.dirname(before[len(b"--- a/") :].split(b"\t")[0]))
             before = line
     for folder in folders:
         parts = folder.split(b"/")

@@ -329,6 +329,10 @@ class Sandboxes:
         )
         self._count_create(tenant)
         sandbox = self._new(tenant, wish, kept.image)
+        if (
+            kept.allow_out is not None
+        ):  # one that may reach nothing now may be told otherwise later, and so may its forks
+            sandbox.kept = replace(sandbox.kept, allow_out=kept.allow_out)
         with self._places.taken(tenant, self._sandboxes.values(), new=True):
             await self._open(sandbox, snapshot_id)
         self._sandboxes[sandbox.sandbox_id] = sandbox
