@@ -329,9 +329,7 @@ class Sandboxes:
         )
         self._count_create(tenant)
         sandbox = self._new(tenant, wish, kept.image)
-        if (
-            kept.allow_out is not None
-        ):  # one that may reach nothing now may be told otherwise later, and so may its forks
+        if kept.allow_out is not None:  # a list that is empty now may be another later, a fork's too
             sandbox.kept = replace(sandbox.kept, allow_out=kept.allow_out)
         with self._places.taken(tenant, self._sandboxes.values(), new=True):
             await self._open(sandbox, snapshot_id)
