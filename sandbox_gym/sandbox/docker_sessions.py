@@ -23,8 +23,9 @@ from sandbox_gym.limits import Limits
 from sandbox_gym.network import NO_NETWORK, Network
 from sandbox_gym.sandbox import docker_orphans
 from sandbox_gym.sandbox.docker import DockerBox, DockerProvider
-from sandbox_gym.sandbox.door import NOT_HERE, Door, NoWayOut, open_door
+from sandbox_gym.sandbox.door import Door, open_door
 from sandbox_gym.sandbox.driver import NOTHING, Driver
+from sandbox_gym.sandbox.inner_listener import NOT_HERE, NoWayOut
 from sandbox_gym.sandbox.link import GuestLink
 from sandbox_gym.sandbox.snapshots import NoSuchSnapshot, Snapshot, SnapshotBox, SnapshotFailed
 

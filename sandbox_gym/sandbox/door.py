@@ -10,86 +10,42 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import fcntl
-import os
-import re
 import resource
 import socket
-import subprocess
-import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
-from pathlib import Path
 from typing import Any, Final
-from urllib.parse import urlsplit
 
 import anyio.to_thread
-import h11
 import structlog
 
-from sandbox_gym.errors import ProviderDown
 from sandbox_gym.network import AllowList
+from sandbox_gym.sandbox.inner_listener import listen_inside
+from sandbox_gym.sandbox.proxy_http import PIECE, Refused, Request, answer, read_request
 
 PORT: Final = 3128
 """Where it listens in every sandbox that has one."""
 MAX_CONNECTIONS: Final = 32
 """Of one sandbox; more wait in the kernel."""
 MAX_LOOKUPS: Final = 4
+MAX_DESCRIPTORS: Final = 65_536
 MAX_ADDRESSES: Final = 4
-MAX_HEAD: Final = 32 << 10
 MAX_TOLD: Final = 20
 """Refusals that are logged of one sandbox."""
 HEAD_S: Final = 15.0
 DIAL_S: Final = 15.0
 IDLE_S: Final = 300.0
-LISTEN_S: Final = 15.0
 CLOSE_S: Final = 2.0
 FULL_S: Final = 0.1
 """How often to look whether this process can bear another connection."""
-PIECE: Final = 1 << 16
-NOT_HERE: Final = (
-    "a sandbox's allow-list needs its processes to be seen from here, by root or by the user who started them; "
-    "let the server run on the Docker Engine's machine, outside of containers"
-)
-_LISTEN: Final = f"""
-import ctypes, os, socket, sys
-channel, *namespaces = map(int, sys.argv[1:])
-libc = ctypes.CDLL(None, use_errno=True)
-for namespace in namespaces:
-    if libc.setns(namespace, 0):
-        sys.exit(os.strerror(ctypes.get_errno()))
-listener = socket.socket()
-listener.bind(("127.0.0.1", {PORT}))
-listener.listen({MAX_CONNECTIONS})
-socket.send_fds(socket.socket(fileno=channel), [b"."], [listener.fileno()])
-"""
-_NS_GET_USERNS: Final = 0xB701
-"""ioctl_ns(2)"""
-_HOST: Final = re.compile(r"[A-Za-z0-9_.-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\]")
-_OWN: Final = frozenset(
-    (b"connection", b"keep-alive", b"proxy-connection", b"proxy-authorization", b"host", b"upgrade")
-)
-"""Headers that are between the program and us."""
 _LOOKING_UP: Final = ThreadPoolExecutor(8, "lookup")
 """Names that never answer hold up doors alone."""
 _OPEN: Final[set[asyncio.Task[None]]] = set()
 """Connections of all doors."""
 _log = structlog.get_logger(__name__)
-
-
-class NoWayOut(ProviderDown):
-    """A sandbox's proxy can't be had here. Another sandbox's could not either."""
-
-
-class _Refused(Exception):
-    """What the program is told instead of an answer."""
-
-    def __init__(self, status: int, why: str) -> None:
-        super().__init__(why)
-        self.status, self.why = status, why
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,16 +65,6 @@ class _Flow:
 
     def left_s(self) -> float:
         return self.at + IDLE_S - time.monotonic()
-
-
-@dataclass(frozen=True, slots=True)
-class _Request:
-    """Where a program wants to go. `head`: what is said there first, nothing for a tunnel; `rest`: what came after."""
-
-    host: str
-    port: int
-    head: bytes
-    rest: bytes
 
 
 class Pace:
@@ -229,16 +175,16 @@ class Door:
         reader, writer = await asyncio.open_connection(sock=connection, limit=PIECE)
         try:
             async with asyncio.timeout(HEAD_S):
-                request = await _read_request(reader, self._pieces)
+                request = await read_request(reader, self._pieces.turn)
             await self._carry(request, reader, writer)
-        except _Refused as refused:
-            await _answer(reader, writer, refused)
+        except Refused as refused:
+            await answer(reader, writer, refused)
         except (OSError, TimeoutError):
             pass  # the program went
         finally:
             await self._let_go(writer)
 
-    async def _carry(self, request: _Request, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _carry(self, request: Request, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
         assert task is not None
         far_reader, far_writer = await self._dial(task, request)
@@ -280,7 +226,7 @@ class Door:
             writer.write_eof()
 
     async def _dial(
-        self, task: asyncio.Task[None], request: _Request
+        self, task: asyncio.Task[None], request: Request
     ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         host, port = request.host.strip("[]"), request.port
         addresses = await self._addresses(host, port)
@@ -292,16 +238,16 @@ class Door:
                 async with asyncio.timeout(DIAL_S / len(addresses)):
                     return await asyncio.open_connection(address, port, limit=PIECE)
             except TimeoutError:
-                refused = _Refused(504, f"{host}:{port} does not answer")
+                refused = Refused(504, f"{host}:{port} does not answer")
             except OSError as error:
-                refused = _Refused(502, f"{host}:{port} can't be reached ({type(error).__name__})")
+                refused = Refused(502, f"{host}:{port} can't be reached ({type(error).__name__})")
             if number == len(addresses):
                 raise refused
-        raise _Refused(502, f"{host} has no address")
+        raise Refused(502, f"{host} has no address")
 
     async def _addresses(self, host: str, port: int) -> list[str]:
         """What a host stands for and may be dialled. Names that are not listed are not looked up: the question itself
-        would be a message to whoever answers for the name. Raises _Refused."""
+        would be a message to whoever answers for the name. Raises Refused."""
         literal = _literal(host, port)
         if literal is not None:
             found = [literal]
@@ -312,9 +258,9 @@ class Door:
                 async with asyncio.timeout(DIAL_S):
                     answers = await self._look_up(host, port)
             except TimeoutError:
-                raise _Refused(504, f"the name {host} was not answered") from None
+                raise Refused(504, f"the name {host} was not answered") from None
             except (OSError, UnicodeError):
-                raise _Refused(502, f"{host} has no address") from None
+                raise Refused(502, f"{host} has no address") from None
             found = list(dict.fromkeys(str(one[4][0]) for one in answers))[:MAX_ADDRESSES]
         permitted = [address for address in found if self._permits(_Way(host, port, address))]
         if not permitted:
@@ -340,10 +286,10 @@ class Door:
             return False
         return self._allow.permits_address(way.address, named=named)
 
-    def _refusal(self, host: str, port: int) -> _Refused:
+    def _refusal(self, host: str, port: int) -> Refused:
         if self._may_tell():
             _log.info("network_refused", box=self._box_id, host=host, port=port)
-        return _Refused(403, f"{host}:{port} is not among what this sandbox may reach")
+        return Refused(403, f"{host}:{port} is not among what this sandbox may reach")
 
     def _may_tell(self) -> bool:
         self._told += 1
@@ -371,130 +317,24 @@ async def open_door(pid: int, allow: Sequence[str], box_id: str, *, below: bool 
     _have_descriptors()
     door = Door(allow, box_id)
     with anyio.CancelScope(shield=True):  # a socket that nobody takes over would keep the namespace alive
-        listener = await anyio.to_thread.run_sync(_listen_inside, pid, below)
+        listener = await anyio.to_thread.run_sync(partial(listen_inside, pid, PORT, below=below))
         door.serve(listener)
     return door
 
 
 def _have_descriptors() -> None:
-    """As many as this process may have; programs in sandboxes are given a number of their own."""
+    """As many as this process may have, within reason: some programs that it starts close each that they could have.
+    Programs in sandboxes are given a number of their own."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft != hard:
+    wanted = min(hard, MAX_DESCRIPTORS)
+    if soft < wanted:
         with contextlib.suppress(OSError, ValueError):
-            resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
 def most_connections() -> int:
     """Of all sandboxes together: each takes two of this process's descriptors, of which they get a quarter."""
     return max(16, resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 8)
-
-
-def _listen_inside(pid: int, below: bool) -> socket.socket:
-    """A socket that listens on the loopback of another process's network namespace. Blocking. Raises NoWayOut."""
-    ours, theirs = socket.socketpair()
-    with ours, theirs, _namespaces(_pid_inside(pid, below=below)) as (net, owner):
-        # nobody but root may enter it from outside of its owner, the user namespace of whoever made it
-        handles = [theirs.fileno(), net] if os.geteuid() == 0 else [theirs.fileno(), owner, net]
-        argv = [sys.executable, "-I", "-S", "-c", _LISTEN, *map(str, handles)]
-        try:
-            done = subprocess.run(
-                argv, pass_fds=handles, capture_output=True, timeout=LISTEN_S, stdin=subprocess.DEVNULL
-            )
-        except (OSError, subprocess.TimeoutExpired) as error:
-            raise NoWayOut(f"a sandbox's network namespace can't be entered: {error}") from error
-        if done.returncode != 0:
-            why = done.stderr.decode("utf-8", "replace").strip()[-300:]
-            raise NoWayOut(f"a sandbox's network namespace can't be entered: {why}")
-        ours.setblocking(False)
-        _, passed, _, _ = socket.recv_fds(ours, 1, 1)
-    if not passed:
-        raise NoWayOut("this process has no more descriptors")
-    listener = socket.socket(fileno=passed[0])
-    listener.set_inheritable(False)
-    listener.setblocking(False)
-    return listener
-
-
-@contextlib.contextmanager
-def _namespaces(pid: int) -> Iterator[tuple[int, int]]:
-    """Descriptors of a process's network namespace and of the user namespace that owns it. Raises NoWayOut."""
-    handles: list[int] = []
-    try:
-        handles.append(os.open(f"/proc/{pid}/ns/net", os.O_RDONLY | os.O_CLOEXEC))
-        handles.append(fcntl.ioctl(handles[0], _NS_GET_USERNS))
-        yield handles[0], handles[1]
-    except OSError as error:
-        raise NoWayOut(f"a sandbox's network namespace can't be opened: {error}") from error
-    finally:
-        for handle in handles:
-            os.close(handle)
-
-
-def _pid_inside(pid: int, *, below: bool) -> int:
-    """`pid`, or where `below` the first process below it, that is in another network namespace than this process."""
-    here = os.stat("/proc/self/ns/net").st_ino
-    waiting = [pid]
-    while waiting:
-        one = waiting.pop(0)
-        try:
-            if os.stat(f"/proc/{one}/ns/net").st_ino != here:
-                return one
-        except OSError:
-            continue
-        waiting += _children(one) if below else []
-    raise NoWayOut(NOT_HERE)
-
-
-def _children(pid: int) -> list[int]:
-    found = []
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            with contextlib.suppress(OSError, ValueError, IndexError):
-                if int((entry / "stat").read_text("utf-8", "replace").rpartition(")")[2].split()[1]) == pid:
-                    found.append(int(entry.name))
-    return found
-
-
-async def _read_request(reader: asyncio.StreamReader, pace: Pace) -> _Request:
-    """Raises _Refused for what is no request to a proxy."""
-    connection = h11.Connection(h11.SERVER, max_incomplete_event_size=MAX_HEAD)
-    try:
-        while (event := connection.next_event()) is h11.NEED_DATA:
-            connection.receive_data(await reader.read(PIECE))
-            await pace.turn()
-    except h11.RemoteProtocolError as error:
-        raise _Refused(400, f"no HTTP request ({str(error)[:100]})") from None
-    if not isinstance(event, h11.Request):
-        raise ConnectionResetError("the program went")
-    target, (rest, _ended) = event.target.decode("ascii", "replace"), connection.trailing_data
-    if event.method == b"CONNECT":
-        host, _, port = target.rpartition(":")
-        return _Request(_checked(host), _port(port), b"", rest)
-    try:
-        url = urlsplit(target)
-        port = str(url.port or 80)
-    except ValueError:
-        raise _Refused(400, "the URL is none") from None
-    if url.scheme != "http" or not url.hostname:
-        raise _Refused(400, "this is a proxy: ask for http://host/path, or CONNECT host:443")
-    host = _checked(f"[{url.hostname}]" if ":" in url.hostname else url.hostname)
-    path = (url.path or "/") + (f"?{url.query}" if url.query else "")
-    lines = [event.method + b" " + path.encode("ascii", "replace") + b" HTTP/1.1"]
-    lines += [b"Host: " + (host if port == "80" else f"{host}:{port}").encode(), b"Connection: close"]
-    lines += [name + b": " + value for name, value in event.headers if name not in _OWN]
-    return _Request(host, _port(port), b"\r\n".join(lines) + b"\r\n\r\n", rest)
-
-
-def _checked(host: str) -> str:
-    if not _HOST.fullmatch(host):
-        raise _Refused(400, "the host is no name and no address")
-    return host
-
-
-def _port(text: str) -> int:
-    if not re.fullmatch(r"[0-9]{1,5}", text) or not 0 < int(text) < 65536:
-        raise _Refused(400, "the port is none")
-    return int(text)
 
 
 def _literal(host: str, port: int) -> str | None:
@@ -504,23 +344,3 @@ def _literal(host: str, port: int) -> str | None:
     except (OSError, UnicodeError):
         return None
     return str(found[0][4][0])
-
-
-async def _answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, refused: _Refused) -> None:
-    body = f"sandbox_gym: {refused.why}\n".encode("ascii", "replace")
-    head = (
-        f"HTTP/1.1 {refused.status} {_REASONS[refused.status]}\r\nContent-Type: text/plain\r\n"
-        f"Content-Length: {len(body)}\r\nConnection: close\r\n\r\n"
-    )
-    with contextlib.suppress(OSError, TimeoutError):
-        async with asyncio.timeout(CLOSE_S):
-            writer.write(head.encode("ascii") + body)
-            writer.write_eof()
-            for _ in range(64):  # closed with words unread, the kernel would throw the answer away
-                if not await reader.read(PIECE):
-                    break
-
-
-_REASONS: Final = {
-    400: "Bad Request", 403: "Forbidden", 502: "Bad Gateway", 504: "Gateway Timeout",
-}  # fmt: skip

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from sandbox_gym.sandbox import door
+from sandbox_gym.sandbox import door, proxy_http
 from sandbox_gym.sandbox.door import Door
 
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(60)]
@@ -150,7 +150,7 @@ async def test_what_is_no_request_to_a_proxy_is_told_so(request_line: bytes) -> 
 async def test_a_head_without_end_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(door, "HEAD_S", 0.5)
     async with opened("0.0.0.0/0") as (_, port):
-        assert (await say(port, b"GET http://a/ HTTP/1.1\r\nX: " + b"y" * (door.MAX_HEAD + 1))).startswith(
+        assert (await say(port, b"GET http://a/ HTTP/1.1\r\nX: " + b"y" * (proxy_http.MAX_HEAD + 1))).startswith(
             b"HTTP/1.1 400 "
         )
         assert await say(port, b"GET http://a") == b""  # slow: it is let go

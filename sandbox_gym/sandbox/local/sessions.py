@@ -24,8 +24,9 @@ from sandbox_gym.contract import Isolation, Program, Run
 from sandbox_gym.errors import BoxLost, ProviderDown
 from sandbox_gym.limits import Limits
 from sandbox_gym.network import NO_NETWORK, Network
-from sandbox_gym.sandbox.door import Door, NoWayOut, open_door
+from sandbox_gym.sandbox.door import Door, open_door
 from sandbox_gym.sandbox.driver import NOTHING, WORK, Driver
+from sandbox_gym.sandbox.inner_listener import NoWayOut
 from sandbox_gym.sandbox.link import GuestLink
 from sandbox_gym.sandbox.local import pythons
 from sandbox_gym.sandbox.local.holders import holders, work_mounts
