@@ -40,8 +40,8 @@ def repository(tmp_path: Path) -> Path:
     return folder
 
 
-def prepared(repository: Path, patch: str, look: str) -> str:
-    """What `look` prints in the place of the tests' watcher."""
+def prepared(repository: Path, patch: str, look: str, codes: tuple[int, ...] = (0,)) -> str:
+    """What `look` prints in the place of the tests' watcher; `codes`: how preparing may end."""
     place = repository.parent / ".verify"
     place.mkdir()
     source = files("sandbox_gym.verifiers.swe").joinpath("channel_prepare.py").read_text("utf-8")
@@ -51,7 +51,7 @@ def prepared(repository: Path, patch: str, look: str) -> str:
     job = {"workdir": str(repository), "commit": "HEAD", "restore": [], "watch": [sys.executable, "-c", look]}
     (place / "prepare.json").write_text(json.dumps(job))
     done = subprocess.run([sys.executable, str(place / "prepare.py")], capture_output=True, text=True, timeout=60)
-    assert done.returncode == 0, done
+    assert done.returncode in codes, done
     return done.stdout
 
 
@@ -92,3 +92,9 @@ def test_folders_that_hold_anything_else_stay(repository: Path) -> None:
     git(repository, "reset", "-q", "--hard")
     (repository / "pkg/sub/notes.txt").write_text("untracked")
     assert "['notes.txt']" in prepared(repository, patch, "import os; print(sorted(os.listdir('pkg/sub')))")
+
+
+@pytest.mark.parametrize("path", ["a\0b/c.py", "/etc/c.py", "../outside/c.py", "x" * 5000 + "/c.py"])
+def test_a_patch_of_paths_that_can_not_be_is_the_patchs_affair(repository: Path, path: str) -> None:
+    patch = f"diff --git a/{path} b/{path}\ndeleted file mode 100644\n--- a/{path}\n+++ /dev/null\n@@ -1 +0,0 @@\n-x\n"
+    prepared(repository, patch, "", codes=(0, 41))  # as git and patch see it; nothing of ours fails

@@ -76,7 +76,7 @@ def forget_compiled(patch):
             before = line
     for folder in folders:
         parts = folder.split(b"/")
-        if b".." not in parts and not folder.startswith(b"/"):
+        if b".." not in parts and not folder.startswith(b"/") and b"\0" not in folder:
             shutil.rmtree(os.path.join(folder, b"__pycache__"), ignore_errors=True)
 
 
