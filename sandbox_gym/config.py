@@ -60,6 +60,8 @@ class Settings(BaseSettings):
     fail_on_tamper: list[str] = Field(default_factory=list)
     """Signs of tampering that cost the reward, by name, or "any" for all that are no mere hint in the
     source; docs/coding.md lists them."""
+    in_process: Literal["allow", "mask", "deny"] = "allow"
+    """Function tests that must share the answer's process: judged there, given no verdict, or refused."""
     reasoning_format_penalty: float = 0.0
     """The reward of an answer that leaves think tags in its final text, as code_gen's setting of that name."""
 

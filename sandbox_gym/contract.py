@@ -128,6 +128,8 @@ class Build:
     run: Run
     artifact: str = ""
     place: Literal["answer", "judge"] = "answer"
+    advisory: bool = False
+    """Its outcome is looked at, but its failure ends nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,6 +212,11 @@ class State:
     isolation: Isolation
     provider: str
     builds: tuple[Outcome, ...] = ()
+
+
+def ends_plan(build: Build, outcome: Outcome) -> bool:
+    """Whether a build's failure leaves nothing to run."""
+    return outcome.status is not Status.OK and not build.advisory
 
 
 def answers_run(step: Step) -> Run | None:
@@ -300,6 +307,9 @@ class Verdict:
     failure_reason: str = ""
     """Empty when the reward is full; else the first failing test's status, or why nothing could be run."""
     integrity: Integrity = "isolated"
+    integrity_reason: str = ""
+    """Why tests shared the answer's process: "row: ..." where the row asks for it, "answer: ..." where only what this
+    answer gave does; empty where they were apart."""
     isolation: Isolation = "none"
     provider: str = ""
     tamper: tuple[str, ...] = ()

@@ -27,6 +27,7 @@ from sandbox_gym.contract import (
     Step,
     StepOutcome,
     answers_outcome,
+    ends_plan,
 )
 from sandbox_gym.errors import BoxLost, ProviderDown
 from sandbox_gym.limits import Limits
@@ -96,7 +97,7 @@ class PlanRun:
         """Everything that was run. Raises BoxLost and ProviderDown."""
         isolation = self._boxes[0].isolation
         built = await self._build(provider)
-        if any(outcome.status is not Status.OK for outcome in built):
+        if any(ends_plan(*one) for one in zip(self._plan.builds, built, strict=False)):
             return State((), isolation, provider, tuple(built))
         outcomes: list[StepOutcome | None] = []
         for size in self._plan.groups or (len(self._plan.steps),):
@@ -118,7 +119,7 @@ class PlanRun:
             if outcome.status is Status.OK and build.artifact:
                 self._artifacts[build.name] = (build.artifact, outcome.stdout)
             built.append(replace(outcome, stdout=b"") if build.artifact else outcome)
-            if outcome.status is not Status.OK:
+            if ends_plan(build, outcome):
                 break
         return built
 

@@ -104,6 +104,7 @@ class BuildForm:
     run: RunForm
     artifact: str
     place: Literal["answer", "judge"]
+    advisory: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,11 +153,15 @@ class _Writer:
         return self.run(step)
 
 
+def _build_form(writer: _Writer, build: Build) -> BuildForm:
+    return BuildForm(build.name, writer.run(build.run), build.artifact, build.place, build.advisory)
+
+
 def plan_form(plan: Plan) -> PlanForm:
     """The plan as it travels."""
     writer = _Writer()
     steps = tuple(writer.step(step) for step in plan.steps)
-    builds = tuple(BuildForm(one.name, writer.run(one.run), one.artifact, one.place) for one in plan.builds)
+    builds = tuple(_build_form(writer, one) for one in plan.builds)
     return PlanForm(
         programs=tuple(writer.programs.values),
         limits=tuple(writer.limits.values),
@@ -190,7 +195,7 @@ def plan_of(form: PlanForm) -> Plan:
         image=form.image,
         integrity=form.integrity,
         early_stop=form.early_stop,
-        builds=tuple(Build(one.name, run(one.run), one.artifact, one.place) for one in form.builds),
+        builds=tuple(Build(one.name, run(one.run), one.artifact, one.place, one.advisory) for one in form.builds),
         groups=form.groups,
     )
 

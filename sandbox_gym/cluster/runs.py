@@ -19,9 +19,9 @@ from sandbox_gym.contract import (
     Outcome,
     Plan,
     State,
-    Status,
     StepOutcome,
     Verdict,
+    ends_plan,
 )
 from sandbox_gym.errors import SandboxGymError
 
@@ -175,7 +175,7 @@ class Assembly:
             raise NodeLost("a node's outcomes are incomplete")
         outcomes = [self._outcomes[index] if index in ran else None for index in range(finished.length)]
         built = finished.builds
-        if self._plan.early_stop and all(outcome.status is Status.OK for outcome in built):
+        if self._plan.early_stop and not any(ends_plan(*one) for one in zip(self._plan.builds, built, strict=False)):
             outcomes = self._trimmed(outcomes)
         return State(tuple(outcomes), finished.isolation, finished.provider, built)
 

@@ -1,78 +1,33 @@
-"""Function tests. `serve` holds the candidate and answers calls on fd 3; `ask` holds the hidden test and makes them.
+"""Function tests. `serve` holds the answer; `ask` holds the hidden test, for which the answer's names are stand-ins.
 
-A message is a u32 length and strict JSON. Request: {"args": [V], "kwargs": {name: V}}, and "name" where it is not the
-entry point that is called. Reply: {"value": V} (and "args"
-when a call changed its arguments in place), {"error": {"type", "message"}} or {"bad_value": reason}. V as in values.py.
+Two ways to be asked. A run of its own ("call" on standard input, read from fd 3): one request {"args": [V], "kwargs":
+{name: V}} after the other, V as in values.py; reply {"value": V} (and "args" when a call changed its arguments in
+place), {"error": {"type", "message"}} or {"bad_value": reason}. A dialogue: the messages of peer.py, of which the test's
+end sends {"op": "start"} first.
 """
 
-import builtins
 import json
 import os
-import struct
+import socket
+import sys
 
-from . import program, pyrun, values
+from . import asking, peer, program, pyrun, values
 
-_LENGTH = struct.Struct("!I")
-MAX_MESSAGE = 16 << 20
-
-
-class CandidateError(Exception):
-    """The candidate raised something that is no builtin exception, broke the protocol, or is gone."""
-
-
-def _send(message):
-    data = json.dumps(message, separators=(",", ":")).encode("ascii")
-    if len(data) > MAX_MESSAGE:
-        raise CandidateError("a message of %d bytes is over the bound" % len(data))
-    data = _LENGTH.pack(len(data)) + data
-    view = memoryview(data)
-    while view:
-        view = view[os.write(program.CHANNEL_FD, view) :]
-
-
-def _read(size):
-    pieces = []
-    while size:
-        piece = os.read(program.CHANNEL_FD, min(size, 1 << 20))
-        if not piece:
-            return None
-        pieces.append(piece)
-        size -= len(piece)
-    return b"".join(pieces)
-
-
-def _receive():
-    """The next message, None at the end. Raises CandidateError for what is none."""
-    head = _read(_LENGTH.size)
-    if head is None:
-        return None
-    size = _LENGTH.unpack(head)[0]
-    if size > MAX_MESSAGE:
-        raise CandidateError("a message of %d bytes is over the bound" % size)
-    data = _read(size)
-    if data is None:
-        return None
-    try:
-        message = json.loads(data.decode("utf-8"))
-    except (ValueError, RecursionError):
-        raise CandidateError("a message is no JSON") from None
-    if type(message) is not dict:
-        raise CandidateError("a message is no object")
-    return message
+_ROW = "row.json"
+"""What `ask` is told of the row, beside the test: names, classes, shared, attributes, prompt, style (coding/plan.py)."""
 
 
 def serve(spec):
-    """Load the candidate, then answer calls of its entry point until the channel ends."""
+    """Load the answer, then answer until the channel ends."""
     module = pyrun.load(spec, "candidate")
-    functions = {spec["entry_point"]: _entry_point(module, spec["entry_point"])}
-    while True:
-        request = _receive()
-        if request is None:
-            return
-        name = request.get("name", spec["entry_point"])
-        if name not in functions:
-            functions[name] = _entry_point(module, name)
-        _send(_answer(functions[name], request))
+    entry = _entry_point(module, spec["entry_point"])
+    request = peer.receive()
+    if request is not None and request.get("op") == "start":
+        return _converse(module, spec["entry_point"], entry, request)
+    while request is not None:
+        peer.send(_answer(entry, request))
+        request = peer.receive()
+    return None
 
 
 def _entry_point(module, name):
@@ -109,85 +64,144 @@ def _text(error):
         return "(an exception whose text can't be made)"
 
 
-class _Caller:
-    def __init__(self, name="", whole=None):
-        self.calls = 0
-        self._name = name
-        self._whole = whole or self
+# -- a dialogue, the answer's end
 
-    def named(self, name):
-        """A caller of another of the candidate's functions."""
-        return _Caller(name, self._whole)
 
-    def __call__(self, *args, **kwargs):
-        self._whole.calls += 1
+def _converse(module, name, entry, request):
+    """Serve a test at the channel's other end until it has ended."""
+    end = peer.Peer("candidate")
+
+    def start(names, shared):
+        end.classes.share(vars(module), shared)
+        return tuple(_named(module, one, name, entry) for one in names)
+
+    def define(classes):
+        vars(module).update(classes)
+
+    end.services = {"start": start, "define": define}
+    while request is not None:
         try:
-            wire = {
-                "args": [values.encode(arg) for arg in args],
-                "kwargs": {key: values.encode(value) for key, value in kwargs.items()},
-            }
-            if self._name:
-                wire["name"] = self._name
-        except values.CannotCross as error:
-            raise TypeError("the test passes what can't cross to the candidate's box: %s" % error) from None
-        try:
-            _send(wire)
-            reply = _receive()
-        except OSError as error:
-            raise CandidateError("the candidate is gone: %s" % error) from None
-        if reply is None:
-            raise CandidateError("the candidate ended before it answered")
-        return self._result(reply, args)
-
-    def _result(self, reply, args):
-        try:
-            if "value" in reply:
-                value = values.decode(reply["value"])
-                if "args" in reply:
-                    _write_back(args, [values.decode(wire) for wire in reply["args"]])
-                return value
-            if "error" in reply:
-                kind, message = str(reply["error"]["type"]), str(reply["error"]["message"])
-            else:
-                kind, message = "CandidateError", "bad value: %s" % (reply.get("bad_value"),)
-        except (values.CannotCross, RecursionError, KeyError, TypeError) as error:
-            raise CandidateError("malformed reply: %s" % error) from None
-        known = getattr(builtins, kind, None)
-        if isinstance(known, type) and issubclass(known, Exception):
-            try:
-                error = known(message)
-            except TypeError:  # UnicodeDecodeError and its like want more than a message
-                error = CandidateError("%s: %s" % (kind, message))
-            raise error
-        raise CandidateError("%s: %s" % (kind, message))
+            end.serve(request)
+            request = peer.receive()
+        except peer.Ended:
+            return
 
 
-def _write_back(args, changed):
-    """What the call changed in place, changed in the test's own objects too."""
-    for mine, theirs in zip(args, changed):
-        if type(mine) is not type(theirs) or mine == theirs:
-            continue
-        if type(mine) in (list, bytearray):
-            mine[:] = theirs
-        elif type(mine) in (dict, set):
-            mine.clear()
-            mine.update(theirs)
+def _named(module, name, entry_name, entry):
+    """(whether the answer has that name, what it is)."""
+    if name == entry_name:
+        return (True, entry)
+    return (hasattr(module, name), getattr(module, name, None))
+
+
+# -- a dialogue, the test's end
 
 
 def ask(spec):
-    """Run the hidden test's `check` against the candidate at the channel's other end; one JSON line of report."""
+    """Run the hidden test's `check` against the answer at the channel's other end; one JSON line of report."""
     report_fd = os.dup(1)
     os.dup2(2, 1)  # what the test prints is no report
-    caller = _Caller()
+    with open(os.path.join(spec["workdir"], _ROW), encoding="utf-8") as file:
+        row = json.load(file)
+    if row.get("rehearsal"):
+        report = _rehearse(spec, row)
+    else:
+        report = _report(spec, row)
+    os.write(report_fd, (json.dumps(report) + "\n").encode("ascii"))
+
+
+def _report(spec, row):
+    """What became of the test: whether it passed, where it failed, and whether it wants to be in one process."""
+    policy = asking.Asking(row["classes"], row["attributes"])
     error = None
     try:
-        module = pyrun.load(spec, "hidden_test")
-        module.__dict__[spec["entry_point"]] = caller
-        module.check(caller)
+        _run_test(spec, row, policy)
     except BaseException as failure:
         error = _describe(failure, spec)
-    report = {"passed": error is None, "error": error, "calls": caller.calls}
-    os.write(report_fd, (json.dumps(report) + "\n").encode("ascii"))
+    return {"passed": error is None, "error": error, "needs": policy.needs[:500]}
+
+
+def _run_test(spec, row, policy):
+    end = peer.Peer("hidden_test", policy)
+    module = pyrun.new_module("hidden_test", os.path.join(spec["workdir"], spec["main"]))
+    if row["prompt"]:
+        pyrun.execute(spec, os.path.join(spec["workdir"], row["prompt"]), module)
+    space = vars(module)
+    end.classes.share(space, row["shared"])
+    given = end.request("start", {}, (row["names"], row["shared"]), {}, asking.RESULT)
+    found = {name: value for name, (has, value) in zip(row["names"], given) if has}
+    space.update(found)
+    before = dict(space)
+    pyrun.execute(spec, os.path.join(spec["workdir"], spec["main"]), module)
+    _define(end, row, space, before)
+    if spec["entry_point"] not in found:
+        raise NameError("the answer defines no %r" % spec["entry_point"])
+    space.update((name, value) for name, value in found.items() if name not in space)
+    space["check"](found[spec["entry_point"]])
+
+
+def _define(end, row, space, before):
+    """Classes of a test that shares the answer's module stand in the answer's module too, as they would in one file."""
+    unittest = sys.modules.get("unittest")
+    fresh = {
+        name: value
+        for name, value in space.items()
+        if isinstance(value, type)
+        and value.__module__ == "hidden_test"
+        and before.get(name) is not value
+        and not (unittest is not None and issubclass(value, unittest.TestCase))
+    }
+    if fresh and row["style"] != "pytest":
+        end.request("define", {}, (fresh,), {}, 0)
+
+
+def _rehearse(spec, row):
+    """How the row's own solution does: apart, in a process of its own here, and if it fails so, in one process."""
+    mine, its = socket.socketpair()
+    pid = os.fork()
+    if pid == 0:
+        mine.close()
+        os.dup2(its.fileno(), program.CHANNEL_FD)
+        sys.exit(_served_apart(dict(spec, main=row["rehearsal"])))
+    its.close()
+    os.dup2(mine.fileno(), program.CHANNEL_FD)
+    mine.close()
+    report = _report(spec, row)
+    os.close(program.CHANNEL_FD)
+    os.waitpid(pid, 0)
+    report["together"] = False
+    if not report["passed"]:
+        report["together"] = _passes_together(dict(spec, main=row["together"]), row["nonce"])
+    return report
+
+
+def _served_apart(spec):
+    try:
+        serve(spec)
+    except BaseException:
+        return 1
+    return 0
+
+
+def _passes_together(spec, nonce):
+    """Whether answer and test in one module end with the nonce as their last line."""
+    reader, writer = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        os.close(reader)
+        os.dup2(writer, 1)
+        os.close(writer)
+        sys.stdout = sys.__stdout__ = open(1, "w", encoding="utf-8", errors="surrogateescape", closefd=False)
+        os._exit(pyrun.finish(spec))
+    os.close(writer)
+    tail = b""
+    while True:
+        piece = os.read(reader, 1 << 16)
+        if not piece:
+            break
+        tail = (tail + piece)[-4096:]
+    _pid, status = os.waitpid(pid, 0)
+    return status == 0 and tail.rstrip(b"\n").rpartition(b"\n")[2] == nonce.encode("ascii")
 
 
 def _describe(failure, spec):

@@ -48,19 +48,30 @@ def _open_streams():
 
 
 def load(spec, name):
-    """Compile and run the program's main file as module `name`; its namespace."""
+    """Compile and run the program's main file as module `name`; the module."""
     path = os.path.join(spec["workdir"], spec["main"])
-    with open(path, "rb") as file:
-        source = file.read()
+    module = new_module(name, path)
+    execute(spec, path, module)
+    return module
+
+
+def new_module(name, path):
+    """An empty module under that name."""
     module = types.ModuleType(name)
     module.__file__ = path
     module.__builtins__ = builtins
     sys.modules[name] = module
+    return module
+
+
+def execute(spec, path, module):
+    """Compile and run a file in a module's namespace, behind the import prelude where the program has one."""
+    with open(path, "rb") as file:
+        source = file.read()
     code = compile(source, path, "exec", dont_inherit=True)
     if spec["implicit_imports"] and not _names(code) <= _BUILTINS:
         _import_prelude(source, path, module.__dict__)
     exec(code, module.__dict__)
-    return module
 
 
 def _names(code):
@@ -85,7 +96,7 @@ def _import_prelude(source, path, namespace):
         elif isinstance(node, ast.alias):
             bound.add((node.asname or node.name).split(".")[0])
     missing = {name for name in loaded - bound if name not in _BUILTINS and not name.startswith("__")}
-    for name in missing:
+    for name in missing - set(namespace):
         if name in _PRELUDE:
             # datetime is both a module and a class: `import datetime` comes last in the prelude
             namespace[name] = __import__(name)
@@ -101,6 +112,11 @@ def _bind_from_star_imports(namespace, name):
         if name in getattr(public, "__all__", ()) or (not hasattr(public, "__all__") and hasattr(public, name)):
             namespace[name] = getattr(public, name)
             return
+
+
+def finish(spec):
+    """Run the main file as a program does, to its end; its exit code. For a fork of a program."""
+    return _finish(_main, spec)
 
 
 def _main(spec):

@@ -21,6 +21,7 @@ from sandbox_gym.server.session_files import FILE_TOOLS
 from sandbox_gym.server.session_tools import bash, python
 from sandbox_gym.server.wire import CodeFields, Document, VerifyFields, VerifyRequest, verdict_document
 from sandbox_gym.verifiers.coding import (
+    IN_PROCESS,
     CodingVerifier,
     extract_code,
     has_reasoning_format_violation,
@@ -40,6 +41,7 @@ class CodingResources:
         self._early_stop = settings.early_stop
         self._penalty = settings.reasoning_format_penalty
         self._fail_on_tamper = frozenset(settings.fail_on_tamper)
+        self._in_process = settings.in_process
         self._tools = CodingTools(self._limits)
         self._fusion = FusionTools(self._limits)
         self._submit = FusionSubmit(self._limits)
@@ -94,12 +96,14 @@ class CodingResources:
             limits=self._limits,
             early_stop=self._early_stop,
             fail_on_tamper=self._fail_on_tamper,
+            in_process=self._in_process,
         )
         difficulty = request.verifier_metadata.get("difficulty")
         answer = Answer(request.output_text)
         verdict, _plan, state = await engine.judged(CodingVerifier(), task, answer, caller=caller)
-        checker_failed = verdict.failure_reason == TestStatus.CHECKER_FAILED
-        violation = not checker_failed and has_reasoning_format_violation(request.output_text, request.reasoning_texts)
+        masked = verdict.failure_reason == TestStatus.CHECKER_FAILED
+        masked |= verdict.failure_reason == IN_PROCESS and self._in_process == "mask"
+        violation = not masked and has_reasoning_format_violation(request.output_text, request.reasoning_texts)
         return CodeFields(
             reward=self._penalty if violation else verdict.reward,
             extracted_model_output=request.output_text or None,
@@ -110,8 +114,8 @@ class CodingResources:
             reasoning_format_violation_rate=float(violation),
             difficulty=difficulty if isinstance(difficulty, str) else None,
             verdict=verdict_document(verdict),
-            mask_sample=checker_failed,
-            failure_kind=f"{self.name}:checker_failed" if checker_failed else None,
+            mask_sample=masked,
+            failure_kind=f"{self.name}:{verdict.failure_reason}" if masked else None,
             failure_reason="reasoning_format_violation" if violation else verdict.failure_reason or None,
         )
 

@@ -192,6 +192,7 @@ def verdict_document(verdict: Verdict) -> Document:
         "reward": verdict.reward,
         "failure_reason": verdict.failure_reason,
         "integrity": verdict.integrity,
+        "integrity_reason": verdict.integrity_reason,
         "isolation": verdict.isolation,
         "provider": verdict.provider,
         "contest": verdict.contest,

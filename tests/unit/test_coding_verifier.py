@@ -13,8 +13,9 @@ from sandbox_gym.guest import values as guest_values
 from sandbox_gym.limits import MIB, Limits
 from sandbox_gym.verifiers.coding import extract_code, has_reasoning_format_violation, parse_task
 from sandbox_gym.verifiers.coding.compare import explain_stdout, values_equal
-from sandbox_gym.verifiers.coding.plan import candidate_source, why_not_isolated
+from sandbox_gym.verifiers.coding.plan import candidate_source
 from sandbox_gym.verifiers.coding.shapes import CheckTests
+from sandbox_gym.verifiers.coding.split import why_not_isolated
 from sandbox_gym.verifiers.coding.wire import MAX_DEPTH, BadReply, decode, encode, parse_reply
 
 
@@ -207,11 +208,25 @@ def test_candidate_source() -> None:
         ("assert candidate(1) == 2", True),
         ("assert list(map(candidate, [1])) == [2]", True),
         ("assert math.sqrt(candidate(1)) == 2", True),
-        ("assert candidate.__name__", False),
-        ("assert candidate(1)(2)", False),
-        ("assert candidate(lambda x: x)", False),
-        ("assert helper_of_the_answer(candidate(1))", False),
+        ("assert candidate.__name__", True),
+        ("assert candidate.__code__", False),
+        ("assert candidate(1)(2)", True),
+        ("assert candidate(lambda x: x)", True),
+        ("assert helper_of_the_answer(candidate(1))", True),
         ("import inspect; assert inspect.getsource(candidate)", False),
+        ("assert eval(candidate(1)) == 2", False),
+        ("random.seed(1); assert candidate(1) == 2", False),
+        ("assert candidate(random.random()) < 2", True),
+        ("import numpy as np; np.random.seed(1); candidate(1)", False),
+        ("from contextlib import redirect_stdout; candidate(1)", False),
+        ("import sys; assert candidate(sys.maxsize)", True),
+        ("import sys; sys.stdin = None; candidate(1)", False),
+        ("import os; os.environ['A'] = '1'; candidate(1)", False),
+        ("import os; assert candidate(os.path.join('a', 'b'))", True),
+        ("from unittest.mock import Mock; candidate(Mock())", True),
+        ("from unittest.mock import patch; patch('time.time')", False),
+        ("import math; math.pi = 3; candidate(1)", False),
+        ("open('x').read()", False),
     ],
 )
 def test_what_can_be_isolated(body: str, isolated: bool) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sandbox_gym.contract import Answer, Plan, State, StepOutcome, Verdict
 from sandbox_gym.verifiers.coding.extract import extract_code, fenced, has_reasoning_format_violation
 from sandbox_gym.verifiers.coding.fetching import STARTER, told_apart
-from sandbox_gym.verifiers.coding.judge import judge, passes
+from sandbox_gym.verifiers.coding.judge import IN_PROCESS, judge, passes
 from sandbox_gym.verifiers.coding.languages import LANGUAGES, PYTHON, Language, language_named
 from sandbox_gym.verifiers.coding.plan import make_plan
 from sandbox_gym.verifiers.coding.report import result_codes, result_metadata
@@ -14,6 +14,7 @@ from sandbox_gym.verifiers.coding.split import why_not_isolated
 from sandbox_gym.verifiers.coding.task import CodingTask, parse_task
 
 __all__ = [
+    "IN_PROCESS",
     "LANGUAGES",
     "PYTHON",
     "STARTER",

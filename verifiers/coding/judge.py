@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import signal as signals
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Final
 
 from sandbox_gym.contract import (
     CheckedOutcome,
@@ -20,11 +20,12 @@ from sandbox_gym.contract import (
     Verdict,
     answers_outcome,
 )
-from sandbox_gym.errors import DeadlineExceeded, ToolchainMissing
+from sandbox_gym.errors import DeadlineExceeded
+from sandbox_gym.verifiers.coding.check import goes_on, judge_check
 from sandbox_gym.verifiers.coding.checkers import ProgramChecker
 from sandbox_gym.verifiers.coding.checking import judge_checker, missing
 from sandbox_gym.verifiers.coding.compare import values_equal
-from sandbox_gym.verifiers.coding.plan import no_pytest, planned_nonce
+from sandbox_gym.verifiers.coding.diagnostics import TAIL_BYTES, last_line, plain
 from sandbox_gym.verifiers.coding.programs import COMPILE_LIMITS
 from sandbox_gym.verifiers.coding.reference import (
     ReferenceFailed,
@@ -45,8 +46,6 @@ _LIMITS = {
     Status.MEMORY_LIMIT: (TestStatus.MEMORY_LIMIT, "memory limit of {0.memory_bytes} bytes"),
     Status.OUTPUT_LIMIT: (TestStatus.OUTPUT_LIMIT, "output limit of {0.stdout_bytes} bytes"),
 }
-_REPORT_MAX = 100_000
-_TAIL_BYTES = 4096
 _MESSAGE_CHARS = 2000
 
 
@@ -65,6 +64,8 @@ class _Judged:
 
 def passes(task: CodingTask, index: int, outcome: StepOutcome) -> bool:
     """Whether early stop goes on after a test: it passed, or its failure settles nothing."""
+    if isinstance(task.tests, CheckTests):
+        return goes_on(task.tests, outcome)
     if isinstance(task.tests, ReferenceTests):  # the values to compare with come with the whole state
         return answers_outcome(outcome).status is Status.OK or not task.scoring.stops_at(index)
     return judge_test(task, index, outcome)[0] is TestStatus.PASSED or not task.scoring.stops_at(index)
@@ -79,8 +80,6 @@ def judge_test(task: CodingTask, index: int, outcome: StepOutcome) -> tuple[Test
 def _judge_one(task: CodingTask, index: int, outcome: StepOutcome, expected: tuple[object, ...]) -> _Judged:
     """`expected`: the reference's values, where there is one."""
     tests = task.tests
-    if isinstance(outcome, DialogueOutcome) and isinstance(tests, CheckTests):
-        return _Judged(*_judge_dialogue(task, outcome))
     if isinstance(outcome, DialogueOutcome) and isinstance(task.checker, ProgramChecker):
         return _judge_interactive(task, task.checker, outcome)
     answer = answers_outcome(outcome)
@@ -101,7 +100,7 @@ def _judge_one(task: CodingTask, index: int, outcome: StepOutcome, expected: tup
         return _Judged(
             *_judge_call(expected[index], answer, lambda got, want: equal_to_reference(tests, index, got, want))
         )
-    return _Judged(TestStatus.PASSED)  # an in-process check: `judge` compares the nonce
+    return _Judged(TestStatus.PASSED)  # a check in one process: check.py compares the nonce
 
 
 def _equal(task: CodingTask, got: object, expected: object) -> bool:
@@ -132,13 +131,13 @@ def _failure(task: CodingTask, outcome: Outcome) -> tuple[TestStatus, str] | Non
     if outcome.status in _LIMITS:
         status, text = _LIMITS[outcome.status]
         return status, text.format(limits)
-    last = _last_line(outcome.stderr)
-    if any(sign in outcome.stderr[-_TAIL_BYTES:] for sign in language.memory_signs):
+    last = last_line(outcome.stderr)
+    if any(sign in outcome.stderr[-TAIL_BYTES:] for sign in language.memory_signs):
         return TestStatus.MEMORY_LIMIT, f"{_LIMITS[Status.MEMORY_LIMIT][1].format(limits)}: {last}"
     if outcome.signal is not None:
         how = f"killed by {_signal_name(outcome.signal)}"
     else:
-        how = f"exit code {outcome.exit_code}" if outcome.exit_code is not None else _plain(outcome.detail, 300)
+        how = f"exit code {outcome.exit_code}" if outcome.exit_code is not None else plain(outcome.detail, 300)
     return TestStatus.RUNTIME_ERROR, f"{how}: {last}" if last else how
 
 
@@ -147,16 +146,6 @@ def _signal_name(number: int) -> str:
         return signals.Signals(number).name
     except ValueError:
         return f"signal {number}"
-
-
-def _last_line(stderr: bytes) -> str:
-    return _plain(stderr[-_TAIL_BYTES:].decode("utf-8", "replace").rstrip().rpartition("\n")[2].strip(), 300)
-
-
-def _plain(text: str, length: int) -> str:
-    """At most `length` characters, fit for a terminal and for UTF-8: control characters and lone surrogates, which a
-    candidate may send, become escapes."""
-    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text[:length])
 
 
 def _judge_call(expected: object, outcome: Outcome, equal: Callable[[object, object], bool]) -> tuple[TestStatus, str]:
@@ -171,41 +160,24 @@ def _judge_call(expected: object, outcome: Outcome, equal: Callable[[object, obj
         return TestStatus.BAD_VALUE, str(error)
     error_info = reply.get("error")
     if isinstance(error_info, dict):
-        return TestStatus.RUNTIME_ERROR, f"{_plain(error_info['type'], 100)}: {_plain(error_info['message'], 300)}"
-    return TestStatus.BAD_VALUE, _plain(str(reply["bad_value"]), 300)
-
-
-def _judge_dialogue(task: CodingTask, outcome: DialogueOutcome) -> tuple[TestStatus, str]:
-    failed = _failure(task, outcome.candidate)
-    if failed:
-        return failed
-    asker = outcome.asker
-    if asker.status is not Status.OK:
-        status = _LIMITS[asker.status][0] if asker.status in _LIMITS else TestStatus.WRONG_ANSWER
-        return status, f"the test itself ended with {asker.status}: {_last_line(asker.stderr)}".rstrip(": ")
-    try:
-        report = json.loads(asker.stdout[:_REPORT_MAX].decode("utf-8"))
-        passed, error = report["passed"], report["error"]
-    except (ValueError, RecursionError, KeyError, TypeError):
-        return TestStatus.WRONG_ANSWER, "the test gave no report"
-    if passed is True and error is None:
-        return TestStatus.PASSED, ""
-    if not isinstance(error, dict):
-        return TestStatus.WRONG_ANSWER, "the test gave no report"
-    kind = _plain(str(error.get("type")), 100)
-    where = f"line {_plain(str(error.get('line')), 20)}: {_plain(str(error.get('source')), 200)}"
-    what = f"{kind}: {_plain(str(error.get('message')), 300)}".rstrip(": ")
-    return (TestStatus.WRONG_ANSWER if kind == "AssertionError" else TestStatus.RUNTIME_ERROR), f"{where} ({what})"
+        return TestStatus.RUNTIME_ERROR, f"{plain(error_info['type'], 100)}: {plain(error_info['message'], 300)}"
+    return TestStatus.BAD_VALUE, plain(str(reply["bad_value"]), 300)
 
 
 def judge(task: CodingTask, plan: Plan, state: State) -> Verdict:
     """The reward that the task's scoring gives. Raises Unavailable where the state allows no verdict."""
     failed_build = _failed_build(task, plan, state)
-    if failed_build is not None:
+    integrity, why, refused = plan.integrity, "", False
+    if isinstance(task.tests, CheckTests):
+        checked = judge_check(task, plan, state, _failure)
+        results, integrity, why = list(checked.results), checked.integrity, checked.integrity_reason
+        refused = checked.refused
+    elif failed_build is not None:
         results = [TestResult(0, failed_build.status, failed_build.reason)]
     else:
         results = _results(task, plan, state)
-    for index in range(len(results), len(plan.steps)):
+    steps = 0 if isinstance(task.tests, CheckTests) else len(plan.steps)
+    for index in range(len(results), steps):
         results.append(TestResult(index, TestStatus.SKIPPED, "an earlier test failed"))
     reward, groups = task.scoring.earned([result.score for result in results])
     first = next((result.status.value for result in results if result.status not in _GOOD), "")
@@ -215,8 +187,9 @@ def judge(task: CodingTask, plan: Plan, state: State) -> Verdict:
     return Verdict(
         reward=reward if settled and not convicted else 0.0,
         tests=tuple(results),
-        failure_reason=_reason(first if results else "no_code", convicted, reward, settled),
-        integrity=plan.integrity,
+        failure_reason=IN_PROCESS if refused else _reason(first if results else "no_code", convicted, reward, settled),
+        integrity=integrity,
+        integrity_reason=why,
         isolation=state.isolation,
         provider=state.provider,
         tamper=tuple(signs),
@@ -225,6 +198,8 @@ def judge(task: CodingTask, plan: Plan, state: State) -> Verdict:
     )
 
 
+IN_PROCESS: Final = "in_process"
+"""The failure reason of a verdict that would have needed one process, which the server's setting does not allow."""
 _GOOD = (TestStatus.PASSED, TestStatus.SKIPPED)
 
 
@@ -241,7 +216,7 @@ def _failed_build(task: CodingTask, plan: Plan, state: State) -> _Judged | None:
     """What a build that failed means: of the answer, that it does not compile, also where its compiler waits for ever,
     as for what an `#include` names; of the row's own, that nobody knows."""
     for build, outcome in zip(plan.builds, state.builds, strict=False):
-        if outcome.status is Status.OK:
+        if outcome.status is Status.OK or build.advisory:
             continue
         own = isinstance(task.checker, ProgramChecker) and build.name == "checker"
         language = task.checker.language if own and isinstance(task.checker, ProgramChecker) else task.language
@@ -262,7 +237,7 @@ def _build_words(outcome: Outcome) -> str:
     if outcome.signal == signals.SIGXFSZ or b"File size limit exceeded" in outcome.stderr:
         return f"the compiler met its file size limit of {COMPILE_LIMITS.file_bytes} bytes"
     text = outcome.stderr[: 4 * _MESSAGE_CHARS].decode("utf-8", "replace").strip()
-    return "\n".join(_plain(line, 300) for line in text.split("\n"))[:_MESSAGE_CHARS]
+    return "\n".join(plain(line, 300) for line in text.split("\n"))[:_MESSAGE_CHARS]
 
 
 def _results(task: CodingTask, plan: Plan, state: State) -> list[TestResult]:
@@ -275,8 +250,6 @@ def _results(task: CodingTask, plan: Plan, state: State) -> list[TestResult]:
             results.append(TestResult(index, TestStatus.SKIPPED, "an earlier test of its group failed"))
             continue
         judged = _judge_one(task, index, outcome, expected)
-        if plan.integrity == "in_process":
-            judged = _judge_in_process(plan, outcome, judged)
         costs = answers_outcome(outcome)
         results.append(
             TestResult(
@@ -300,16 +273,3 @@ def _expected(task: CodingTask, state: State) -> tuple[object, ...] | str:
         return tuple(expected_values(task.tests, state.builds[0])) if state.builds else "the reference was not run"
     except ReferenceFailed as failed:
         return str(failed)
-
-
-def _judge_in_process(plan: Plan, outcome: StepOutcome, judged: _Judged) -> _Judged:
-    """A failed assertion is a wrong answer; a pass needs the plan's nonce as the last line of output."""
-    costs = answers_outcome(outcome)
-    last = _last_line(costs.stderr)
-    if judged.status is TestStatus.RUNTIME_ERROR and last.startswith("AssertionError"):
-        return _Judged(TestStatus.WRONG_ANSWER, judged.reason)
-    if judged.status is TestStatus.RUNTIME_ERROR and last == no_pytest(planned_nonce(plan).decode("utf-8", "replace")):
-        raise ToolchainMissing("the sandboxes have no pytest; run `apt-get install python3-pytest` on this machine")
-    if judged.status is TestStatus.PASSED and costs.stdout.rstrip(b"\n").rpartition(b"\n")[2] != planned_nonce(plan):
-        return _Judged(TestStatus.WRONG_ANSWER, "check did not return")
-    return judged

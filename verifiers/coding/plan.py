@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 from dataclasses import replace
 
@@ -21,7 +22,7 @@ from sandbox_gym.verifiers.coding.programs import (
 )
 from sandbox_gym.verifiers.coding.reference import ReferenceTests
 from sandbox_gym.verifiers.coding.shapes import CheckTests, StdinTests
-from sandbox_gym.verifiers.coding.split import closing_body, why_not_isolated
+from sandbox_gym.verifiers.coding.split import Parting, closing_body, part
 from sandbox_gym.verifiers.coding.task import CodingTask
 from sandbox_gym.verifiers.coding.wire import MAX_MESSAGE, frame_call
 
@@ -32,7 +33,6 @@ __all__ = [
     "no_pytest",
     "nonce",
     "planned_nonce",
-    "why_not_isolated",
 ]
 
 
@@ -116,17 +116,57 @@ _FUTURE = re.compile(r"^from __future__ import [\w, ]+$", re.M)
 
 
 def _check_plan(task: CodingTask, tests: CheckTests, code: str) -> Plan:
+    """The test apart from the answer, and where that can't be, or turns out not to do, both in one process."""
     source = candidate_source(tests.prompt, tests.entry_point, code)
-    why = why_not_isolated(tests)
-    if why:
-        program = python_program("fork", encoded(in_process_source(tests, source)))
-        return Plan((Run("check", program, b"", task.limits),), integrity="in_process")
+    parting = part(tests)
+    together = Run(TOGETHER, python_program("fork", encoded(in_process_source(tests, source))), b"", task.limits)
+    if parting.why_not:
+        return Plan((together,) if task.in_process == "allow" else (), integrity="in_process")
     candidate = replace(python_program("call", encoded(source)), entry_point=tests.entry_point)
-    hidden = encoded(f"{tests.prompt.rstrip()}\n{closing_body(tests.prompt)}\n\n{tests.test}\n")
-    asker = Program("ask", {"main.py": hidden}, entry_point=tests.entry_point, recursion_limit=RECURSION_LIMIT)
-    asker = replace(asker, implicit_imports=True)
     patient = _patient(task.limits)
-    return Plan((Dialogue("check", Run("test", asker, b"", patient), Run("answer", candidate, b"", task.limits)),))
+    dialogue = Dialogue(
+        "check",
+        Run("test", _asker(tests, parting), b"", patient),
+        Run("answer", candidate, b"", task.limits),
+    )
+    if task.in_process != "allow":
+        return Plan((dialogue,))
+    builds = (_rehearsal(task, tests, parting),) if tests.reference else ()
+    return Plan((dialogue, together), early_stop=True, builds=builds)
+
+
+def _asker(tests: CheckTests, parting: Parting, **more: object) -> Program:
+    """The hidden test's program, and what it is told of the row (guest/calls.py)."""
+    row: dict[str, object] = {
+        "names": parting.names,
+        "classes": parting.classes,
+        "shared": parting.shared,
+        "attributes": parting.attributes,
+        "style": tests.style,
+        "prompt": "prompt.py" if tests.prompt else "",
+        **more,
+    }
+    files = {"main.py": encoded(f"{tests.test}\n"), "row.json": json.dumps(row, sort_keys=True).encode()}
+    if tests.prompt:
+        files["prompt.py"] = encoded(f"{tests.prompt.rstrip()}\n{closing_body(tests.prompt)}\n")
+    asker = Program("ask", files, entry_point=tests.entry_point, recursion_limit=RECURSION_LIMIT)
+    return replace(asker, implicit_imports=True)
+
+
+def _rehearsal(task: CodingTask, tests: CheckTests, parting: Parting) -> Build:
+    """How the row's own solution does apart and in one process; it never shares a box with an answer."""
+    source = candidate_source(tests.prompt, tests.entry_point, tests.reference)
+    mark = nonce(tests, source)
+    program = _asker(tests, parting, rehearsal="solution.py", together="together.py", nonce=mark)
+    more = {"solution.py": encoded(source), "together.py": encoded(in_process_source(tests, source))}
+    program = replace(program, files={**program.files, **more})
+    patient = replace(task.limits, cpu_time_s=task.limits.cpu_time_s * 10, wall_time_s=task.limits.wall_time_s * 10)
+    return Build(REHEARSAL, Run("row's own solution", program, b"", patient), place="judge", advisory=True)
+
+
+TOGETHER = "together"
+"""The run that holds test and answer in one process."""
+REHEARSAL = "rehearsal"
 
 
 def _patient(limits: Limits) -> Limits:
@@ -163,7 +203,8 @@ def no_pytest(mark: str) -> str:
 
 
 def planned_nonce(plan: Plan) -> bytes:
-    """The nonce at the end of an in-process plan's program."""
-    step = plan.steps[0]
-    source = step.program.files["main.py"] if isinstance(step, Run) else b""
-    return source.rstrip().removesuffix(b"')").rpartition(b"print('")[2]
+    """The nonce that the plan's run in one process ends with; empty where there is no such run."""
+    step = next((step for step in plan.steps if isinstance(step, Run) and step.name == TOGETHER), None)
+    if step is None:
+        return b""
+    return step.program.files["main.py"].rstrip().removesuffix(b"')").rpartition(b"print('")[2]

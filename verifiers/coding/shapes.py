@@ -54,6 +54,8 @@ class CheckTests:
     written: str = ""
     module: str = ""
     """What the test imports the answer as, in pytest's style."""
+    reference: str = ""
+    """The row's own solution, where it gives one: it tells whether the test can be parted from an answer."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -83,7 +85,8 @@ def parse_tests(row: Mapping[str, object], *, outputs_may_be_blank: bool = False
         return _reference_tests(row)
     if shapes == ["test_list"]:
         test, name = assert_list_test(row)
-        return CheckTests(test, _identifier(name, f"{ROOT}.entry_point"), text(row, "prompt_code"), written=test)
+        entry, prompt = _identifier(name, f"{ROOT}.entry_point"), text(row, "prompt_code")
+        return CheckTests(test, entry, prompt, written=test, reference=text(row, "canonical_solution"))
     return _check_tests(row)
 
 
@@ -184,16 +187,17 @@ def _check_tests(row: Mapping[str, object]) -> CheckTests:
     name = _identifier(row.get("entry_point"), f"{ROOT}.entry_point")
     tree = parse_field(test, f"{ROOT}.test")
     style = _style(row, tree)
+    reference = text(row, "canonical_solution")
     if style == "unittest":
-        return CheckTests(unittest_test(test), name, prompt, style, written=test)
+        return CheckTests(unittest_test(test), name, prompt, style, test, reference=reference)
     if style == "pytest":
         module = _identifier(row.get("module") or "solution", f"{ROOT}.module")
-        return CheckTests(pytest_test(test, module, name), name, prompt, style, test, module)
+        return CheckTests(pytest_test(test, module, name), name, prompt, style, test, module, reference)
     if not any(isinstance(node, ast.FunctionDef) and node.name == "check" for node in tree.body):
         raise RequestError(f"{ROOT}.test", "defines no check function", "define check(candidate), or give a style")
     if not any(isinstance(node, ast.Assert | ast.Raise | ast.Call) for node in ast.walk(tree)):
         raise RequestError(f"{ROOT}.test", "asserts nothing", "assert something about candidate; none proves nothing")
-    return CheckTests(test, name, prompt, written=test)
+    return CheckTests(test, name, prompt, written=test, reference=reference)
 
 
 def _style(row: Mapping[str, object], tree: ast.Module) -> Style:

@@ -20,7 +20,7 @@ from sandbox_gym.contract import (
     StepOutcome,
     answers_run,
 )
-from sandbox_gym.verifiers.coding.plan import planned_nonce
+from sandbox_gym.verifiers.coding.plan import TOGETHER, planned_nonce
 
 SIGNS: Final = {
     "processes_left_behind": "processes that outlived the program were killed",
@@ -89,7 +89,7 @@ def _forged(plan: Plan, step: Run, outcome: Outcome) -> Iterator[tuple[str, str]
         calls, replies = _frames(step.stdin), _frames(outcome.channel)
         if replies > calls:
             yield "channel_written", f"{replies} replies to {calls} calls"
-    elif plan.integrity == "in_process":
+    elif step.name == TOGETHER:
         times = outcome.stdout.count(planned_nonce(plan)) if planned_nonce(plan) else 0
         if times > 1:
             yield "report_written", f"{times} times"

@@ -1,14 +1,17 @@
-"""Whether a check function can be parted from the answer it checks. Reads the row's prompt and test, never an answer.
+"""Whether a check function can be parted from the answer it checks, and what its end must know to ask the answer.
 
-A test that can't be parted runs in the answer's own process, and its verdict says `in_process`: so a doubt here costs
-integrity, and a miss costs a right answer.
+Reads the row's prompt and test, never an answer. A test that can't be parted runs in the answer's own process, and its
+verdict says `in_process`: so a doubt here costs integrity, and a miss costs a right answer.
 """
 
 from __future__ import annotations
 
 import ast
 import builtins
+from dataclasses import dataclass
+from functools import lru_cache
 
+from sandbox_gym.verifiers.coding.ambient import foreign, imports_of, shared_state
 from sandbox_gym.verifiers.coding.shapes import CheckTests
 from sandbox_gym.verifiers.coding.syntax import UNPARSEABLE, parse_trusted
 
@@ -17,32 +20,61 @@ _PRELUDE = """
     typing List Dict Set Tuple Optional Any Union Callable Iterable Iterator Generator Sequence Deque DefaultDict Type
     TypeVar Counter defaultdict deque OrderedDict namedtuple ChainMap
 """
-_PRELUDE_NAMES = frozenset(_PRELUDE.split())
+PRELUDE_NAMES = frozenset(_PRELUDE.split())
 """What the guest's import prelude gives to both ends."""
-_REFLECTION = {"globals", "inspect"}
+_REFLECTION = frozenset(("globals", "locals", "vars", "eval", "exec", "compile", "__import__", "dir"))
+_FIXTURES = frozenset(("capsys", "capfd", "monkeypatch", "tmp_path", "tmpdir", "caplog", "recwarn", "open"))
+"""pytest's own, and open: they see what happens in the test's process only."""
+_READ_APART = frozenset(("__name__", "__doc__", "__qualname__"))
+
+
+@dataclass(frozen=True, slots=True)
+class Parting:
+    """How a test is parted from the answer. `why_not`: why it is not; empty when it is."""
+
+    why_not: str = ""
+    names: tuple[str, ...] = ()
+    """What the test uses of the answer."""
+    classes: tuple[str, ...] = ()
+    """Those of `names` that the row has as classes."""
+    shared: tuple[str, ...] = ()
+    """Qualified names of the prompt's own classes, which both ends define."""
+    attributes: tuple[str, ...] = ()
+    """Names of attributes that the test reads of values: the guest tells objects from values by them."""
 
 
 def why_not_isolated(tests: CheckTests) -> str:
     """Why the test must share a process with the candidate; empty when it need not."""
+    return part(tests).why_not
+
+
+@lru_cache(maxsize=512)
+def part(tests: CheckTests) -> Parting:
+    """How the row's test is parted from an answer."""
+    written = tests.written or tests.test
     try:
-        tree = parse_trusted(f"{tests.prompt}\n{closing_body(tests.prompt)}\n{tests.written or tests.test}")
+        prompt = parse_trusted(f"{tests.prompt}\n{closing_body(tests.prompt)}")
+        test = parse_trusted(written)
+        parse_trusted(tests.test)
     except UNPARSEABLE:
-        return "the test does not parse behind the prompt"
-    names = {"candidate", *tests.names, *_check_parameter(tree)}
-    foreign = _foreign_modules(tree, tests.module) if tests.style != "check" else set()
-    if foreign:
-        return f"the test imports {', '.join(sorted(foreign))}, whose objects can't cross between boxes"
-    classes = {node.name for node in ast.walk(tree) if isinstance(node, ast.ClassDef)}
-    functions = {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)}
-    functions |= {name for name, value in vars(builtins).items() if callable(value)}
-    functions -= names | _variables(tree)
-    results = _names_of_results(tree, names)
-    for node in ast.walk(tree):
-        why = _why_node(node, names, results, classes, functions)
-        if why:
-            return why
-    unknown = _free_names(tree) - names - set(dir(builtins)) - {"__name__", "__file__"}
-    return f"the test uses names that only the answer defines: {', '.join(sorted(unknown))}" if unknown else ""
+        return Parting("the test does not parse behind the prompt")
+    stubs = _stubs(prompt)
+    whole = ast.Module([*prompt.body, *test.body], [])
+    unbound = _free_names(whole) - set(dir(builtins)) - {"__name__", "__file__"}
+    modules = _answers_modules(test, tests.module)
+    names = {tests.entry_point, *tests.names, *(stubs & _loaded(test)), *unbound} - modules
+    called = names | _check_parameter(test)
+    why = _why_not(tests, test, called, modules)
+    classes = {name for name in names if _is_class(name, prompt, test)}
+    if classes & {tests.entry_point}:
+        classes |= _check_parameter(test)
+    return Parting(
+        why,
+        tuple(sorted(names)),
+        tuple(sorted(classes)),
+        tuple(sorted(_own_classes(prompt, names | stubs))),
+        tuple(sorted(_attributes(test) - _fields(prompt))),
+    )
 
 
 def closing_body(prompt: str) -> str:
@@ -50,114 +82,168 @@ def closing_body(prompt: str) -> str:
     try:
         parse_trusted(prompt)
     except UNPARSEABLE:
+        for indent in (4, 8, 12, 2):
+            body = " " * indent + "pass"
+            try:
+                parse_trusted(f"{prompt.rstrip()}\n{body}")
+            except UNPARSEABLE:
+                continue
+            return body
         return "    pass"
     return ""
 
 
-def _foreign_modules(tree: ast.Module, module: str) -> set[str]:
-    """What a test imports that may reach the answer otherwise than by values: files, streams, clocks, patches, types
-    that can't cross. Only modules that are known not to count as harmless."""
-    found: set[str] = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom) and node.module != module:
-            names = {f"{node.module}.{alias.name}" for alias in node.names}
-            found |= names & {"unittest.mock"} or {node.module or "."}
-        elif isinstance(node, ast.Name | ast.arg):
-            name = node.id if isinstance(node, ast.Name) else node.arg
-            found |= {name} & _FIXTURES
-    return found - _HARMLESS
-
-
-_HARMLESS = frozenset(
-    (
-        *("unittest", "pytest", "math", "cmath", "collections", "itertools", "functools", "json", "re", "string"),
-        *("typing", "operator", "textwrap", "copy", "heapq", "bisect", "statistics", "__future__"),
-    )
-)
-_FIXTURES = frozenset(("capsys", "capfd", "monkeypatch", "tmp_path", "tmpdir", "caplog", "recwarn", "open"))
-"""pytest's own, and open: they see what happens in the test's process only."""
-
-
-def _check_parameter(tree: ast.Module) -> list[str]:
-    """What `check` calls the candidate."""
-    checks = [node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == "check"]
-    return [check.args.args[0].arg for check in checks if check.args.args]
-
-
-def _variables(tree: ast.Module) -> set[str]:
-    """Names that some statement or parameter binds: `input` may well be the test's own list."""
-    stored = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
-    return stored | {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}
-
-
-def _is_call_of(node: ast.AST, names: set[str]) -> bool:
-    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in names
-
-
-def _names_of_results(tree: ast.Module, names: set[str]) -> set[str]:
-    """Names bound to what a call of the candidate gave."""
-    found: set[str] = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Assign) and _is_call_of(node.value, names):
-            found |= {target.id for target in node.targets if isinstance(target, ast.Name)}
-        elif isinstance(node, ast.NamedExpr) and _is_call_of(node.value, names):
-            found.add(node.target.id)
-    return found
-
-
-def _why_node(node: ast.AST, names: set[str], results: set[str], classes: set[str], functions: set[str]) -> str:
-    if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in names:
-        return f"the test reads candidate.{node.attr}"
-    if isinstance(node, ast.Name) and node.id in _REFLECTION:
-        return f"the test uses {node.id}"
-    if isinstance(node, ast.ImportFrom) and node.module == "inspect":
-        return "the test uses inspect"
-    if not isinstance(node, ast.Call):
-        return ""
-    if _is_call_of(node.func, names) or _is_call_of(node, results):
-        return "the test calls what the candidate returns"
-    if _is_call_of(node, names):
-        arguments = [*node.args, *(keyword.value for keyword in node.keywords)]
-        if any(_stays_home(argument, classes, functions) for argument in arguments):
-            return "the test passes a function or an object to the candidate"
+def _why_not(tests: CheckTests, test: ast.Module, called: set[str], modules: set[str]) -> str:
+    """The first reason in the test's text."""
+    aliases = imports_of(test, {name: name for name in PRELUDE_NAMES if name.islower()})
+    strangers = foreign(test) - ({tests.module} if tests.module else set())
+    if strangers:
+        return f"the test imports {', '.join(sorted(strangers))}, whose state or objects belong to one process"
+    bound = _bound(test)
+    for node in ast.walk(test):
+        why = shared_state(node, aliases, bound) or _why_node(node, called, modules, bound)
+        if why:
+            return why
     return ""
 
 
-def _stays_home(node: ast.expr, classes: set[str], functions: set[str]) -> bool:
-    """Whether an argument is, or holds, what can't cross between boxes: code, classes, instances, generators."""
-    if isinstance(node, ast.Lambda | ast.GeneratorExp):
+def _why_node(node: ast.AST, called: set[str], modules: set[str], bound: set[str]) -> str:
+    name = node.id if isinstance(node, ast.Name) else node.arg if isinstance(node, ast.arg) else ""
+    if name in _REFLECTION - bound:
+        return f"the test uses {name}()"
+    if name in _FIXTURES and (isinstance(node, ast.arg) or name not in bound):
+        return f"the test uses {name}"
+    if isinstance(node, ast.ClassDef) and any(isinstance(base, ast.Name) and base.id in called for base in node.bases):
+        return f"the test derives {node.name} from a class of the answer's"
+    if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+        if node.value.id in modules and not isinstance(node.ctx, ast.Load):
+            return f"the test sets {node.value.id}.{node.attr}"
+        if node.value.id in called and node.attr.startswith("__") and node.attr not in _READ_APART:
+            return f"the test reads {node.value.id}.{node.attr}"
+    return ""
+
+
+def _stubs(prompt: ast.Module) -> set[str]:
+    """Functions and classes of the prompt that the answer is to write: no body, or a method that has none."""
+    found = set()
+    for node in prompt.body:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and _is_empty(node):
+            found.add(node.name)
+        elif isinstance(node, ast.ClassDef):
+            methods = [one for one in node.body if isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef)]
+            if any(_is_empty(method) for method in methods if not method.decorator_list):
+                found.add(node.name)
+    return found
+
+
+def _is_empty(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    def says_nothing(node: ast.stmt) -> bool:
+        if isinstance(node, ast.Raise):
+            return "NotImplementedError" in ast.unparse(node)
+        return isinstance(node, ast.Pass) or (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant))
+
+    return all(says_nothing(node) for node in function.body)
+
+
+def _own_classes(prompt: ast.Module, others: set[str]) -> set[str]:
+    """Qualified names of the classes that the prompt defines and that the answer is not to write."""
+    found: set[str] = set()
+
+    def walk(body: list[ast.stmt], prefix: str) -> None:
+        for node in body:
+            if isinstance(node, ast.ClassDef) and node.name not in others:
+                found.add(prefix + node.name)
+                walk(node.body, f"{prefix}{node.name}.")
+
+    walk(prompt.body, "")
+    return found
+
+
+def _is_class(name: str, prompt: ast.Module, test: ast.Module) -> bool:
+    """Whether the row has a name of the answer's as a class: by its definition, its spelling, or how it is used."""
+    if name[:1].isupper() and not name.isupper():
         return True
-    if isinstance(node, ast.Name):
-        return node.id in classes or node.id in functions
-    if isinstance(node, ast.Call):
-        return _is_call_of(node, classes)
-    if isinstance(node, ast.Starred):
-        return _stays_home(node.value, classes, functions)
-    if isinstance(node, ast.List | ast.Tuple | ast.Set):
-        return any(_stays_home(item, classes, functions) for item in node.elts)
-    if isinstance(node, ast.Dict):
-        return any(_stays_home(item, classes, functions) for item in node.values)
-    if isinstance(node, ast.ListComp):
-        return _stays_home(node.elt, classes, functions)
-    return False
+    if any(isinstance(node, ast.ClassDef) and node.name == name for node in prompt.body):
+        return True
+    return any(
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Name)
+        and node.func.id in ("isinstance", "issubclass")
+        and any(isinstance(argument, ast.Name) and argument.id == name for argument in node.args[1:])
+        for node in ast.walk(test)
+    )
 
 
-def _free_names(tree: ast.Module) -> set[str]:
-    loaded: set[str] = set()
+def _fields(prompt: ast.Module) -> set[str]:
+    """Names of attributes and methods of the prompt's classes."""
+    found: set[str] = set()
+    for cls in (node for node in ast.walk(prompt) if isinstance(node, ast.ClassDef)):
+        for node in ast.walk(cls):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                found.add(node.name)
+            elif isinstance(node, ast.Attribute):
+                found.add(node.attr)
+            elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+                found.add(node.id)
+    return found
+
+
+def _attributes(test: ast.Module) -> set[str]:
+    """Names of attributes that the test reads of values: not of modules, nor of its own `self`."""
+    aliases = imports_of(test, {name: name for name in PRELUDE_NAMES if name.islower()})
+    found = set()
+    for node in ast.walk(test):
+        if isinstance(node, ast.Attribute):
+            base = node.value
+            while isinstance(base, ast.Attribute):
+                base = base.value
+            if not (isinstance(base, ast.Name) and (base.id in aliases or base.id == "self")):
+                found.add(node.attr)
+    return found
+
+
+def _answers_modules(test: ast.Module, module: str) -> set[str]:
+    """Names under which the test imports the answer's module whole."""
+    return {
+        alias.asname or alias.name
+        for node in ast.walk(test)
+        if isinstance(node, ast.Import)
+        for alias in node.names
+        if module and alias.name == module
+    }
+
+
+def _check_parameter(tree: ast.Module) -> set[str]:
+    """What `check` calls the candidate."""
+    checks = [node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == "check"]
+    return {check.args.args[0].arg for check in checks if check.args.args}
+
+
+def _loaded(tree: ast.Module) -> set[str]:
+    return {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
+
+
+def _bound(tree: ast.Module) -> set[str]:
+    """Names that some statement or parameter binds: `input` may well be the test's own list."""
     bound: set[str] = set()
     for node in ast.walk(tree):
-        if isinstance(node, ast.Name):
-            (loaded if isinstance(node.ctx, ast.Load) else bound).add(node.id)
+        if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
+            bound.add(node.id)
         elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             bound.add(node.name)
         elif isinstance(node, ast.arg):
             bound.add(node.arg)
         elif isinstance(node, ast.alias):
-            if node.name == "*":
-                return set()
             bound.add((node.asname or node.name).split(".")[0])
         elif isinstance(node, ast.ExceptHandler | ast.MatchAs | ast.MatchStar) and node.name:
             bound.add(node.name)
-    return loaded - bound - _PRELUDE_NAMES
+        elif isinstance(node, ast.MatchMapping) and node.rest:
+            bound.add(node.rest)
+    return bound
+
+
+def _free_names(tree: ast.Module) -> set[str]:
+    """Names that the tree reads and nothing in it binds; none where a star import may bind anything."""
+    if any(isinstance(node, ast.alias) and node.name == "*" for node in ast.walk(tree)):
+        return set()
+    return _loaded(tree) - _bound(tree) - PRELUDE_NAMES

@@ -51,8 +51,8 @@ def check(candidate):
     if module is None:
         module = sys.modules[{module!r}] = types.ModuleType({module!r})
     for name in {names!r}:
-        if not hasattr(module, name):
-            setattr(module, name, candidate.named(name) if hasattr(candidate, "named") else globals()[name])
+        if name in globals():
+            setattr(module, name, globals()[name])
     with open("test_hidden.py", "w", encoding="utf-8") as file:
         file.write(_SOURCE)
 
@@ -143,11 +143,24 @@ def pytest_test(source: str, module: str, entry_point: str) -> str:
 
 
 def imported_names(tree: ast.Module, module: str) -> list[str]:
-    """What a test file imports from the answer's module."""
-    return [
+    """What a test file uses of the answer's module: what it imports from it, and what it reads of it whole."""
+    nodes = list(ast.walk(tree))
+    whole = {
+        alias.asname or alias.name
+        for node in nodes
+        if isinstance(node, ast.Import)
+        for alias in node.names
+        if alias.name == module
+    }
+    named = [
         alias.name
-        for node in ast.walk(tree)
+        for node in nodes
         if isinstance(node, ast.ImportFrom) and node.module == module and not node.level
         for alias in node.names
         if alias.name != "*"
+    ]
+    return named + [
+        node.attr
+        for node in nodes
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in whole
     ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Literal
 
 from sandbox_gym.errors import RequestError
 from sandbox_gym.limits import MIB, Limits
@@ -12,7 +13,11 @@ from sandbox_gym.verifiers.coding.fields import ROOT, flag, mapping, positive, t
 from sandbox_gym.verifiers.coding.languages import LANGUAGES, PYTHON, Language, language_named
 from sandbox_gym.verifiers.coding.reference import ReferenceTests
 from sandbox_gym.verifiers.coding.scoring import Scoring, parse_scoring
-from sandbox_gym.verifiers.coding.shapes import FunctionTests, StdinTests, Tests, parse_tests
+from sandbox_gym.verifiers.coding.shapes import CheckTests, FunctionTests, StdinTests, Tests, parse_tests
+from sandbox_gym.verifiers.coding.split import why_not_isolated
+
+InProcess = Literal["allow", "mask", "deny"]
+"""What becomes of an answer whose test must share its process: judged, no verdict, or no such row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +33,8 @@ class CodingTask:
     difficulty: str | None = None
     fail_on_tamper: frozenset[str] = frozenset()
     """Signs of tampering that cost the reward; "any" stands for all."""
+    in_process: InProcess = "allow"
+    """Whether a test that can't be parted from the answer may share its process."""
 
     @property
     def tolerance(self) -> float | None:
@@ -36,7 +43,12 @@ class CodingTask:
 
 
 def parse_task(
-    verifier_metadata: object, *, limits: Limits, early_stop: bool, fail_on_tamper: frozenset[str] = frozenset()
+    verifier_metadata: object,
+    *,
+    limits: Limits,
+    early_stop: bool,
+    fail_on_tamper: frozenset[str] = frozenset(),
+    in_process: InProcess = "allow",
 ) -> CodingTask:
     """The row's task; its limits only tighten `limits`. Raises RequestError naming the field."""
     row = mapping(verifier_metadata, ROOT, "give an object with unit_tests, or with test and entry_point")
@@ -44,6 +56,9 @@ def parse_task(
     tests = parse_tests(row, outputs_may_be_blank=isinstance(checker, ProgramChecker))
     if not isinstance(tests, StdinTests):
         _only_python(row, language)
+    if isinstance(tests, CheckTests) and in_process == "deny" and (why := why_not_isolated(tests)):
+        remedy = "this server runs no test in the answer's process (in_process: deny)"
+        raise RequestError(f"{ROOT}.test", f"can't be kept apart from the answer: {why}", remedy)
     time_limit_s = positive(row, "time_limit_s")
     memory_mb = positive(row, "memory_limit_mb")
     if memory_mb is not None and memory_mb < 16:
@@ -62,6 +77,7 @@ def parse_task(
         checker=checker,
         scoring=parse_scoring(row, _count(tests)),
         difficulty=difficulty if isinstance(difficulty, str) else None,
+        in_process=in_process,
         fail_on_tamper=fail_on_tamper | frozenset([] if signs is None else texts(signs, f"{ROOT}.fail_on_tamper")),
     )
 

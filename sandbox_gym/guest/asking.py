@@ -1,0 +1,194 @@
+"""What a test may ask of an answer's objects, so that no answer decides its own verdict. Lives on the test's end alone.
+
+An object that only the answer's end can hold is never asked whether it equals something, what it hashes to, whether it
+is true, or which class it is of. What else it is asked depends on how the test came by it (`rank`): the row's text says
+which of the answer's names are classes and whether the test uses results as objects.
+
+CONSTRUCTED: the test called one of the row's classes. Methods, operators and comparisons are the row's own questions.
+RESULT: what a function gave. Its attributes are asked for where the row uses objects at all.
+DERIVED: what an attribute or a method gave: under the name of a value's method (`startswith`, `get`) nothing is asked,
+for there the test expects a value of its own, and would tell the object which one.
+TOLD: what came of an operator with a value of the test's; it may know what the test expects.
+"""
+
+from . import classes, proxies
+from .kinds import CannotCross
+
+CONSTRUCTED, RESULT, DERIVED, TOLD = 2, 1, 0, -1
+_ARRAY = (
+    "all any argmax argmin astype cumsum dot dtype fill flat flatten item max mean min ndim nonzero prod ravel repeat"
+)
+_VALUE_TYPES = (
+    str, bytes, bytearray, int, float, complex, list, tuple, dict, set, frozenset, range, memoryview, slice,
+)  # fmt: skip
+
+
+def _value_names():
+    import collections
+    import datetime
+    import decimal
+    import fractions
+
+    kinds = _VALUE_TYPES + (
+        collections.deque, collections.Counter, collections.OrderedDict, collections.defaultdict, fractions.Fraction,
+        decimal.Decimal, datetime.date, datetime.time, datetime.datetime, datetime.timedelta,
+    )  # fmt: skip
+    names = set(
+        (_ARRAY + " reshape round shape size sort squeeze std sum T tobytes tolist trace transpose var").split()
+    )
+    for kind in kinds:
+        names.update(name for name in dir(kind) if not name.startswith("_"))
+    return names
+
+
+class NeedsOneProcess(BaseException):
+    """The test asks what can't be answered apart."""
+
+
+class Asking:
+    """One dialogue's. `names`: which of the answer's names are classes; `attributes`: which the test reads of values."""
+
+    def __init__(self, names, attributes):
+        self._classes = frozenset(names)
+        self._values = None
+        self._objects = bool(names) or any(name not in self.value_names for name in attributes)
+        self.needs = ""
+        self.errors = []
+
+    @property
+    def value_names(self):
+        if self._values is None:
+            self._values = _value_names()
+        return self._values
+
+    def need(self, why, whose="row"):
+        """Says why the test wants one process, and ends it. `whose`: the row's doing, or only this answer's."""
+        self.needs = self.needs or "%s: %s" % (whose, why)
+        raise NeedsOneProcess(why)
+
+    def rank_of_class(self, name):
+        return CONSTRUCTED if name in self._classes else RESULT
+
+    # -- objects
+
+    def attribute(self, facts, name):
+        """Raises AttributeError for what is not asked for."""
+        whose = facts.name or getattr(facts.cls, "__name__", "object")
+        if name.startswith("__") and name.endswith("__"):
+            raise AttributeError("%s has no attribute %r here" % (whose, name))
+        if facts.rank == CONSTRUCTED or (facts.name and facts.name in self._classes):
+            return
+        if not self._objects or (facts.rank < RESULT and name in self.value_names):
+            raise AttributeError("%s: %r is not asked of what the answer returned" % (whose, name))
+
+    def compares(self, facts, other):
+        """Whether an operator may be asked with this operand."""
+        if facts.rank == CONSTRUCTED or isinstance(other, proxies.RemoteObject):
+            return True
+        return False
+
+    def equal(self, mine, other):
+        if mine is other:
+            return True
+        if not isinstance(other, proxies.RemoteObject):
+            return NotImplemented
+        facts, others = proxies.facts_of(mine), proxies.facts_of(other)
+        decides = _defines(facts, "__eq__") or _defines(others, "__eq__")
+        if decides and (self._objects or CONSTRUCTED in (facts.rank, others.rank)):
+            whose = "row" if CONSTRUCTED in (facts.rank, others.rank) else "answer"
+            self.need("the test compares objects of the answer's class %s" % _class_name(facts), whose)
+        return False
+
+    def hashed(self, remote):
+        facts = proxies.facts_of(remote)
+        if facts.rank == CONSTRUCTED and (_defines(facts, "__hash__") or _defines(facts, "__eq__")):
+            self.need("the test hashes objects of the answer's class %s" % _class_name(facts))
+        return object.__hash__(remote)
+
+    def true(self, remote):
+        facts = proxies.facts_of(remote)
+        if facts.rank == CONSTRUCTED and (_defines(facts, "__bool__") or _defines(facts, "__len__")):
+            self.need("the test asks whether an object of the answer's class %s is true" % _class_name(facts))
+        return True
+
+    def class_of(self, cls, default):
+        """What __class__ says: a class of the row's own, or the stand-in's."""
+        return getattr(cls, "near", None) or default
+
+    def may_suppress(self, error):
+        """Whether an answer's context manager may end an exception of the body's: not one that the answer raised
+        itself, nor one that says that the test failed."""
+        if isinstance(error, (AssertionError, AttributeError, TypeError)):
+            return False
+        return isinstance(error, Exception) and not any(one is error for one in self.errors)
+
+    def raised(self, error):
+        """The answer raised this."""
+        self.errors = [*self.errors[-999:], error]
+
+    # -- classes
+
+    def made_class(self, view, told, reader):
+        """What stands here for a class of the answer's: a class of names and fields, or a RemoteClass."""
+        exports, number, what = view.exports, told["n"], told["what"]
+        if what == "plain":
+            facts = proxies.new_facts(exports, number, told)
+            bases = view.bases(told, reader)
+            above = {number}.union(*(base.above for base in bases if isinstance(base, proxies.RemoteClass)))
+            made = proxies.RemoteClass(facts, above)
+            made.__dict__["near"] = view.shared.get(told.get("near"))
+            return made
+        special = classes.special_class(told, reader)
+        if what == "enum":
+            self._give_methods(special, exports, told)
+            return special
+        bases = [special] if special is not None else view.bases(told, reader)
+        bases = [base for base in bases if isinstance(base, type)]
+        if what == "exception" and not any(issubclass(base, BaseException) for base in bases):
+            raise CannotCross("malformed class")
+        made = _made_there(exports, number)(told["name"], tuple(_least(bases)), {"__module__": "solution"})
+        self._give_methods(made, exports, told)
+        return made
+
+    def _give_methods(self, cls, exports, told):
+        """Methods and properties that run where the class is, under names that no value has."""
+        if not self._objects:
+            return
+        own = told["name"] in self._classes
+        for name in (*told["methods"], *told["properties"]):
+            hidden = name.startswith("__") or hasattr(cls, name) or (name in self.value_names and not own)
+            if hidden:
+                continue
+            call = classes.forwarder(exports.method, told["n"], name)
+            setattr(cls, name, call if name in told["methods"] else property(call))
+
+    def check_fields(self, cls, fields):
+        """Raises CannotCross for fields that would stand in the way of what a class or a value does."""
+        for name, value in fields.items():
+            if not callable(value):
+                continue
+            if name in self.value_names or callable(getattr(cls, name, None)) or name.startswith("__"):
+                raise CannotCross("a field %r that stands for a method" % name)
+
+
+def _least(bases):
+    """Without those that others of them derive from."""
+    return [base for base in bases if not any(other is not base and issubclass(other, base) for other in bases)][:1]
+
+
+def _made_there(exports, number):
+    """The metaclass of a class whose instances are made where the class is, and cross by their fields."""
+
+    def construct(cls, *args, **kwargs):
+        return exports.do(number, "call", args, kwargs, rank=CONSTRUCTED)
+
+    return type("type", (type,), {"__call__": construct})
+
+
+def _defines(facts, name):
+    cls = facts.cls
+    return isinstance(cls, proxies.RemoteClass) and name in proxies.facts_of(cls).told["custom"]
+
+
+def _class_name(facts):
+    return getattr(facts.cls, "__name__", "object")

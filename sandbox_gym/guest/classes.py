@@ -1,0 +1,410 @@
+"""Classes of a dialogue: which of them both ends have, and what stands for one that only the other end has.
+
+A class is named on the wire as ["ty", name] (builtins, exceptions and the classes of kinds), ["k", name] (one that the
+row's prompt defines: both ends have their own), or ["k", owner, n], owner 0 the sender, 1 the receiver, once the owner
+has told of it. Instances of shared classes, enums, dataclasses and namedtuples cross by their fields, and so do those of
+the test's own classes, whose methods run where the class is. Instances of the answer's other classes stay with it and
+are seen through handles.
+
+The wary end (the test's) runs no code that a message names: classes are made here from names and fields.
+"""
+
+import builtins
+import dataclasses
+import enum
+import keyword
+import sys
+
+from . import graph as graphs
+from . import kinds
+from .kinds import CannotCross
+
+MAX_NAMES = 500
+_STDLIB_ERRORS = {
+    "json.decoder": ("JSONDecodeError",), "decimal": ("DecimalException", "InvalidOperation", "DivisionByZero"),
+    "statistics": ("StatisticsError",), "binascii": ("Error", "Incomplete"), "zlib": ("error",), "struct": ("error",),
+    "re": ("error",), "queue": ("Empty", "Full"), "subprocess": ("CalledProcessError", "TimeoutExpired"),
+    "asyncio.exceptions": ("CancelledError", "InvalidStateError", "QueueEmpty", "QueueFull", "TimeoutError"),
+    "configparser": ("Error", "NoSectionError", "NoOptionError", "ParsingError"), "csv": ("Error",), "_csv": ("Error",),
+    "ipaddress": ("AddressValueError", "NetmaskValueError"), "zoneinfo._common": ("ZoneInfoNotFoundError",),
+    "concurrent.futures._base": ("CancelledError", "TimeoutError"), "xml.etree.ElementTree": ("ParseError",),
+    "dataclasses": ("FrozenInstanceError",), "numpy.linalg": ("LinAlgError",), "numpy.exceptions": ("AxisError",),
+    "contextvars": (), "shutil": ("Error", "SameFileError"), "urllib.error": ("URLError",), "graphlib": ("CycleError",),
+    "sqlite3": ("Error", "DatabaseError", "IntegrityError", "OperationalError", "ProgrammingError"),
+    "socket": ("gaierror", "herror"), "unicodedata": (), "string": (), "copy": ("Error",), "pickle": ("PicklingError",),
+}  # fmt: skip
+"""Exceptions of the standard library that cross as themselves. None of a test runner's: what skips is not in it."""
+_OPERATORS = (
+    "__init__ __call__ __len__ __length_hint__ __iter__ __next__ __reversed__ __getitem__ __setitem__ __delitem__"
+    " __contains__ __enter__ __exit__ __eq__ __ne__ __lt__ __le__ __gt__ __ge__ __hash__ __bool__ __str__ __repr__"
+    " __format__ __int__ __float__ __index__ __complex__ __neg__ __pos__ __abs__ __invert__ __round__ __trunc__"
+    " __floor__ __ceil__ __add__ __sub__ __mul__ __matmul__ __truediv__ __floordiv__ __mod__ __divmod__ __pow__"
+    " __lshift__ __rshift__ __and__ __or__ __xor__ __radd__ __rsub__ __rmul__ __rmatmul__ __rtruediv__ __rfloordiv__"
+    " __rmod__ __rpow__ __rand__ __ror__ __rxor__ __iadd__ __isub__ __imul__ __ior__ __iand__ __ixor__ __missing__"
+    " __post_init__ __copy__ __deepcopy__ __fspath__ __bytes__ __dir__"
+).split()
+_PLAIN_BASES = frozenset(("object", "Generic", "Protocol", "ABC", "Enum", "IntEnum", "StrEnum", "Flag", "IntFlag"))
+
+
+def stdlib_error(module, name):
+    """The exception of that name, if it crosses and its module is or may be loaded; else None."""
+    if name not in _STDLIB_ERRORS.get(module, ()):
+        return None
+    try:
+        __import__(module)
+    except ImportError:
+        return None
+    return getattr(sys.modules[module], name, None)
+
+
+def builtin_error(name):
+    found = getattr(builtins, name, None) if type(name) is str else None
+    return found if isinstance(found, type) and issubclass(found, BaseException) else None
+
+
+def is_namedtuple(cls):
+    return tuple in cls.__mro__ and type(getattr(cls, "_fields", None)) is tuple
+
+
+def compares_by_fields(cls):
+    """Whether a class is a dataclass whose equality is the generated one, so that its fields say all."""
+    parameters = cls.__dict__.get("__dataclass_params__")
+    if parameters is None or not parameters.eq:
+        return False
+    code = getattr(cls.__dict__.get("__eq__"), "__code__", None)
+    return code is not None and code.co_filename in ("<string>", dataclasses.__file__)
+
+
+class Classes:
+    """One end's view. `module`: the name of this end's module of the row. `shared`: names of classes that both have."""
+
+    def __init__(self, exports, module, wary):
+        self.exports = self._exports = exports
+        self._module, self._wary = module, wary
+        self.shared = {}
+        self._told, self._theirs = {}, {}
+        self._crossings = {}
+
+    def share(self, namespace, names):
+        """Take the classes of these qualified names from `namespace` for those that both ends have."""
+        for name in names:
+            found, parts = namespace.get(name.partition(".")[0]), name.split(".")[1:]
+            for part in parts:
+                found = vars(found).get(part) if isinstance(found, type) else None
+            if isinstance(found, type):
+                self.shared[name] = found
+
+    # -- out
+
+    def form_of_class(self, cls, writer):
+        name = kinds.type_name(cls) or (cls.__name__ if builtin_error(getattr(cls, "__name__", "")) is cls else None)
+        if name is not None:
+            return ["ty", name]
+        reference = self._known(cls)
+        if reference is not None:
+            return reference
+        if not self._wary or cls.__module__ == self._module:
+            return self._tell(cls, writer)
+        return self._exports.by_name(cls, writer)
+
+    def _known(self, cls):
+        if cls in self._theirs:
+            return ["k", 1, self._theirs[cls]]
+        if cls in self._told:
+            return ["k", 0, self._told[cls]]
+        return ["k", cls.__qualname__] if self.shared.get(cls.__qualname__) is cls else None
+
+    def reference(self, cls, writer):
+        return self._known(cls) or self._tell(cls, writer)
+
+    def crossing(self, cls, writer):
+        """(how an instance crosses, the tag that says so), or None where it is a handle's or a builtin's affair."""
+        if issubclass(cls, BaseException):
+            return "exception", ["x", self._ancestry(cls, writer)]
+        if issubclass(cls, enum.Enum):
+            return "enum", self.reference(cls, writer)
+        if is_namedtuple(cls):
+            return "namedtuple", self.reference(cls, writer)
+        if self._known(cls) and (cls not in self._told or self._crosses(cls)):
+            return "object", ["o", self._known(cls)]
+        if self._wary:
+            return ("object", ["o", self._tell(cls, writer)]) if self._crosses(cls) else None
+        if self._crosses(cls):
+            return "object", ["o", self._tell(cls, writer)]
+        nearest = self._nearest(cls)
+        return ("object", ["o", ["k", nearest.__qualname__]]) if nearest is not None else None
+
+    def _crosses(self, cls):
+        """Whether instances of a class that only this end has cross by their fields."""
+        if cls not in self._crossings:
+            if self._wary:
+                self._crossings[cls] = cls.__module__ == self._module and all(
+                    base.__module__ in (self._module, "builtins") or base.__name__ in _PLAIN_BASES
+                    for base in cls.__mro__
+                )
+            else:
+                self._crossings[cls] = compares_by_fields(cls)
+        return self._crossings[cls]
+
+    def _nearest(self, cls):
+        """The shared class that an answer's class extends without overriding what its instances do."""
+        for base in cls.__mro__:
+            if self.shared.get(base.__qualname__) is base:
+                return base
+            does = [name for name, item in vars(base).items() if callable(item) or isinstance(item, property)]
+            if set(does) - {"__init__"}:
+                return None
+        return None
+
+    def nearest_shared(self, cls):
+        """The name of the first shared class that `cls` derives from; "" where there is none."""
+        return next((base.__qualname__ for base in cls.__mro__ if self.shared.get(base.__qualname__) is base), "")
+
+    def _ancestry(self, cls, writer):
+        """Exceptions cross as the first class of their MRO that the receiver knows."""
+        names = []
+        for base in cls.__mro__:
+            if builtin_error(base.__name__) is base:
+                names.append(["ty", base.__name__])
+            elif base.__name__ in _STDLIB_ERRORS.get(base.__module__, ()):
+                names.append(["g", base.__module__, base.__name__])
+            elif issubclass(base, BaseException):
+                names.append(self.reference(base, writer))
+        return names
+
+    def _tell(self, cls, writer):
+        number = self._told[cls] = self._exports.number(cls)
+        writer.told.append(self._description(cls, number, writer))
+        return ["k", 0, number]
+
+    def take_back(self, number):
+        self._told = {cls: told for cls, told in self._told.items() if told != number}
+
+    def _description(self, cls, number, writer):
+        told = {"n": number, "kind": "class", "what": _what(cls), "name": cls.__name__, "bases": []}
+        for base in cls.__mro__[1:]:
+            if base.__module__ == self._module and base is not object:
+                told["bases"].append(self.reference(base, writer))
+            elif base in (list, dict, set, tuple, int, str, float) or builtin_error(base.__name__) is base:
+                told["bases"].append(["ty", base.__name__])
+        told["methods"], told["properties"], told["plain"] = _members(cls, self._module, writer)
+        told["custom"] = [name for name in ("__eq__", "__hash__", "__bool__", "__len__") if _custom(cls, name)]
+        told["near"] = self.nearest_shared(cls)
+        if told["what"] == "enum":
+            told["plain"] = [[name, writer.form(one._value_)] for name, one in cls.__members__.items()]
+            told["type"] = next(n for n in ("IntFlag", "IntEnum", "StrEnum", "Flag", "Enum") if _is_enum(cls, n))
+        elif told["what"] == "namedtuple":
+            told["fields"] = list(cls._fields)
+        elif told["what"] == "dataclass":
+            told["fields"] = [field.name for field in dataclasses.fields(cls)]
+            parameters = cls.__dataclass_params__
+            told["flags"] = [bool(parameters.order), bool(parameters.frozen), cls.__hash__ is not None]
+        return told
+
+    # -- in
+
+    def learn(self, told, reader):
+        """Make what stands here for a class of the other end's."""
+        number, name = told["n"], told["name"]
+        names = [*told["methods"], *told["properties"], *told.get("fields", ()), *(item[0] for item in told["plain"])]
+        if type(number) is not int or len(names) > MAX_NAMES or not all(map(_is_name, [name, *names])):
+            raise CannotCross("malformed class")
+        if self._wary:
+            made = self._exports.asking.made_class(self, told, reader)
+        else:
+            made = self._stand_in(told, reader)
+        self._exports.place(number, made)
+        if isinstance(made, type):
+            self._theirs[made] = number
+
+    def adopt(self, cls, number):
+        """`cls` stands here for the other end's class of that number."""
+        self._theirs[cls] = number
+
+    def bases(self, told, reader):
+        return [reader.value(base) for base in told["bases"]]
+
+    def _stand_in(self, told, reader):
+        """The test's class as the answer's end has it: fields here, methods there."""
+        special = special_class(told, reader)
+        bases = [base for base in self.bases(told, reader) if isinstance(base, type)]
+        if special is not None:
+            return special
+        call = self._exports.method
+        body = {name: forwarder(call, told["n"], name) for name in told["methods"]}
+        body.update((name, property(forwarder(call, told["n"], name))) for name in told["properties"])
+        body.update((name, reader.value(form)) for name, form in told["plain"])
+        body["__module__"] = self._module
+        return new_class(told["name"], bases, body)
+
+    def class_of(self, form, reader):
+        """The class that a form names. Raises CannotCross where this end may not have it."""
+        if form[0] == "ty":
+            found = kinds.named_type(form[1]) or builtin_error(form[1])
+        elif form[0] == "g":
+            found = stdlib_error(form[1], form[2]) if self._wary else self._exports.imported(form[1], form[2])
+        elif len(form) == 2:
+            found = self.shared.get(form[1])
+        else:
+            found = self._exports.at(form[1], form[2])
+        if found is None:
+            raise CannotCross("no such class")
+        return found
+
+    def empty(self, tag, content, reader):
+        """A new instance, its fields still to be filled."""
+        if tag[0] == "x":
+            return self._error(tag[1], content, reader)
+        if tag[0] != "o":
+            raise CannotCross("no such tag")
+        cls = self.class_of(tag[1], reader)
+        if not isinstance(cls, type):
+            raise CannotCross("no class of instances")
+        base = next((base for base in (list, dict, set, bytearray, BaseException) if base in cls.__mro__), object)
+        return base.__new__(cls)
+
+    def _error(self, ancestry, content, reader):
+        """An exception of the first known class of an ancestry; of a new class below the known ones where its own is
+        not known here."""
+        known = []
+        for reference in ancestry[:100]:
+            try:
+                cls = self.class_of(reference, reader)
+            except CannotCross:
+                continue
+            if isinstance(cls, type) and issubclass(cls, BaseException):
+                known.append(cls)
+        if not known:
+            raise CannotCross("an exception of no known class")
+        arguments = tuple(reader.value(form) for form in content[1])
+        cls, text = known[0], content[2][0]
+        made = _new_error(cls, arguments)
+        if type(text) is str and graphs.text_of(made) != text:
+            made = _new_error(_speaking(cls, text), arguments)
+        return made
+
+    def instance(self, form, reader):
+        """A namedtuple, an enum's member, or an instance of a class that derives from an immutable builtin."""
+        cls = self.class_of(form[1], reader)
+        if form[0] == "nt":
+            if not (isinstance(cls, type) and is_namedtuple(cls)):
+                raise CannotCross("no namedtuple")
+            return tuple.__new__(cls, [reader.value(item) for item in form[2]])
+        if form[0] == "e":
+            if not (isinstance(cls, type) and issubclass(cls, enum.Enum)):
+                raise CannotCross("no enum")
+            return cls.__members__[form[2]] if form[2] in cls.__members__ else cls(reader.value(form[3]))
+        plain = reader.value(form[2])
+        if not isinstance(cls, type) or type(plain) not in cls.__mro__:
+            raise CannotCross("no such value")
+        made = type(plain).__new__(cls, plain)
+        fields = {name: reader.value(item) for name, item in form[3]}
+        if self._wary:
+            self.check_fields(cls, fields)
+        if fields:
+            graphs.set_fields(made, fields)
+        return made
+
+    def check_fields(self, cls, fields):
+        self._exports.asking.check_fields(cls, fields)
+
+
+def _what(cls):
+    if issubclass(cls, BaseException):
+        return "exception"
+    if issubclass(cls, enum.Enum):
+        return "enum"
+    if is_namedtuple(cls):
+        return "namedtuple"
+    return "dataclass" if compares_by_fields(cls) else "plain"
+
+
+def _is_enum(cls, name):
+    base = getattr(enum, name, None)
+    return base is not None and issubclass(cls, base)
+
+
+def _custom(cls, name):
+    owner = next((base for base in cls.__mro__ if name in vars(base)), object)
+    return owner is not object
+
+
+def _members(cls, module, writer):
+    """(methods, properties, [[name, form]] of plain class attributes) that a class and its own bases define."""
+    methods, properties, plain = [], [], []
+    for base in cls.__mro__:
+        if base.__module__ != module:
+            continue
+        for name, item in vars(base).items():
+            if name in methods or name in properties or not _is_name(name):
+                continue
+            if callable(item) or isinstance(item, (staticmethod, classmethod)):
+                if name in _OPERATORS or not name.startswith("__"):
+                    methods.append(name)
+            elif isinstance(item, property) or type(item).__name__ == "cached_property":
+                properties.append(name)
+            elif not name.startswith("__") and type(item) in (int, str, float, bool, type(None), tuple):
+                plain.append([name, writer.form(item)])
+    return methods[:MAX_NAMES], properties[:MAX_NAMES], plain[:MAX_NAMES]
+
+
+def _is_name(name):
+    return type(name) is str and name.isidentifier() and not keyword.iskeyword(name) and len(name) <= 200
+
+
+def new_class(name, bases, body):
+    """A class of these bases, or of the first that goes alone."""
+    wanted = [base for base in bases if base is not object]
+    least = [base for base in wanted if not any(other is not base and issubclass(other, base) for other in wanted)]
+    for tried in (tuple(least), tuple(least[:1])):
+        try:
+            return type(tried[0] if tried else object)(name, tried, dict(body))
+        except TypeError:
+            continue
+    raise CannotCross("a class that can't be made")
+
+
+def special_class(told, reader):
+    """An enum, a namedtuple or a dataclass from its names and values; None for what is none."""
+    import collections
+
+    what, name = told["what"], told["name"]
+    if what == "enum":
+        base = getattr(enum, told["type"], enum.Enum) if told["type"] in _PLAIN_BASES else enum.Enum
+        return base(name, [(member, reader.value(form)) for member, form in told["plain"]])
+    if what == "namedtuple":
+        return collections.namedtuple(name, told["fields"])
+    if what == "dataclass":
+        order, frozen, hashes = told["flags"]
+        # unsafe_hash would also hash a mutable one: only a frozen one has a hash of its own
+        return dataclasses.make_dataclass(name, told["fields"], order=order is True, frozen=frozen is True)
+    return None
+
+
+def forwarder(call, number, name):
+    def method(*args, **kwargs):
+        return call(number, name, args, kwargs)
+
+    method.__name__ = name
+    return method
+
+
+def _new_error(cls, arguments):
+    """As `cls(*arguments)`, but of the code of its classes only what is builtin runs."""
+    made = cls.__new__(cls, *arguments) if _builtin_new(cls) else BaseException.__new__(cls, *arguments)
+    base = next(base for base in cls.__mro__ if base.__module__ == "builtins")
+    try:
+        base.__init__(made, *arguments)
+    except (TypeError, ValueError):
+        made.args = arguments
+    return made
+
+
+def _builtin_new(cls):
+    owner = next(base for base in cls.__mro__ if "__new__" in vars(base))
+    return owner.__module__ == "builtins"
+
+
+def _speaking(cls, text):
+    """A class like `cls` whose instances say `text`: what the other end's own __str__ says."""
+    return type(cls)(cls.__name__, (cls,), {"__str__": lambda _: text, "__module__": cls.__module__})

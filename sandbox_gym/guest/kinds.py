@@ -1,0 +1,340 @@
+"""Values that cross between the two ends of a dialogue by content: what each is made of, and how the receiver makes its
+own. Owns the closed table of kinds; knows neither messages nor the classes of a row.
+
+A kind is named by its class as the field writes it ("fractions.Fraction"), but the name is only looked up in this table:
+nothing is imported or resolved because a message says so. Exact types only; subclasses are the graph's affair.
+"""
+
+import sys
+
+
+class CannotCross(Exception):
+    """The value is of no kind that crosses, or a message holds no value."""
+
+
+class Kind:
+    """One kind of value. `parts(value)`: the values it is made of. `make(parts)`: the value, from parts of `types`.
+
+    A mutable kind makes an empty one (`make(())`) and `fill(value, parts)` changes it in place.
+    """
+
+    def __init__(self, name, parts, make, types=None, fill=None, cheap=True):
+        self.name, self.parts, self.types, self.fill = name, parts, types, fill
+        self.mutable = fill is not None
+        self._make = make
+        self.module, _, self._path = name.partition(".")
+        self.keys_hash = name in ("builtins.set", "builtins.dict") or name.startswith("collections.")
+
+    @property
+    def cls(self):
+        """The class, None where its module was never imported here."""
+        found = sys.modules.get(self.module)
+        return getattr(found, self._path, None) if self.module != "builtins" else _BUILTIN.get(self._path)
+
+    def make(self, parts):
+        """Raises CannotCross for parts that can't be this kind's."""
+        if self.types is not None and not _fits(parts, self.types):
+            raise CannotCross("malformed %s" % self.name)
+        __import__(self.module)
+        return self._make(*parts)
+
+
+def _fits(parts, types):
+    return len(parts) == len(types) and all(want is object or type(part) in want for part, want in zip(parts, types))
+
+
+_BUILTIN = {
+    "list": list, "dict": dict, "set": set, "bytearray": bytearray, "slice": slice, "memoryview": memoryview,
+    "dict_keys": type({}.keys()), "dict_values": type({}.values()), "dict_items": type({}.items()),
+    "ellipsis": type(...), "NotImplementedType": type(NotImplemented), "mappingproxy": type(type.__dict__),
+    "SimpleNamespace": type(sys.implementation),
+}  # fmt: skip
+_INT, _STR, _TEXT, _NUMBER = (int,), (str,), (str, bytes), (int, float)
+_MAYBE_STR = (str, type(None))
+
+
+def _module(name):
+    return __import__(name)
+
+
+def _timezone(offset, name):
+    timezone = _module("datetime").timezone
+    return timezone(offset) if name is None else timezone(offset, name)
+
+
+def _timezone_parts(value):
+    arguments = value.__getinitargs__()
+    return (arguments[0], arguments[1] if len(arguments) > 1 else None)
+
+
+def _time(name):
+    return lambda *parts: getattr(_module("datetime"), name)(*parts[:-1], fold=parts[-1])
+
+
+def _time_parts(value):
+    return (value.hour, value.minute, value.second, value.microsecond, value.tzinfo, value.fold)
+
+
+def _replace(holder, items):
+    holder.clear()
+    holder.update(items)
+
+
+def _pairs(parts):
+    """Raises CannotCross where a part is no pair."""
+    if not all(type(part) is tuple and len(part) == 2 for part in parts):
+        raise CannotCross("malformed pairs")
+    return parts
+
+
+def _fill_list(value, parts):
+    value[:] = parts
+
+
+def _fill_dict(value, parts):
+    _replace(value, _pairs(parts))
+
+
+def _fill_set(value, parts):
+    _replace(value, parts)
+
+
+def _fill_bytearray(value, parts):
+    if not _fits(parts, ((bytes,),)):
+        raise CannotCross("malformed bytearray")
+    value[:] = parts[0]
+
+
+def _deque(*parts):
+    limit = parts[0] if parts else None
+    return _module("collections").deque((), limit if type(limit) is int else None)
+
+
+def _fill_deque(value, parts):
+    value.clear()
+    value.extend(parts[1:])
+
+
+def _defaultdict(*parts):
+    factory = parts[0] if parts else None
+    return _module("collections").defaultdict(factory if callable(factory) else None)
+
+
+def _fill_defaultdict(value, parts):
+    if parts and callable(parts[0]):
+        value.default_factory = parts[0]
+    _replace(value, dict(_pairs(parts[1:])))
+
+
+def _fill_counter(value, parts):
+    value.clear()
+    for key, count in _pairs(parts):
+        dict.__setitem__(value, key, count)
+
+
+def _fill_chain(value, parts):
+    value.maps[:] = parts or [{}]
+
+
+def _fill_namespace(value, parts):
+    if not all(type(name) is str for name, _ in _pairs(parts)):
+        raise CannotCross("malformed SimpleNamespace")
+    _replace(vars(value), parts)
+
+
+def _fill_array(value, parts):
+    if not _fits(parts, ((str,), (list,))) or value.typecode != parts[0]:
+        raise CannotCross("malformed array")
+    value[:] = type(value)(parts[0], parts[1])
+
+
+def _array(*parts):
+    code = parts[0] if parts else "b"
+    return _module("array").array(code if type(code) is str else "b")
+
+
+def _fill_stream(value, parts):
+    if len(parts) != 2 or type(parts[0]) not in _TEXT or type(parts[1]) is not int:
+        raise CannotCross("malformed stream")
+    value.seek(0)
+    value.truncate()
+    value.write(parts[0])
+    value.seek(parts[1])
+
+
+def _fill_random(value, parts):
+    value.setstate(parts[0])
+
+
+def _fill_data(value, parts):
+    if len(parts) != 1:
+        raise CannotCross("malformed wrapper")
+    value.data = parts[0]
+
+
+def _user(name):
+    return lambda *_: getattr(_module("collections"), name)()
+
+
+def _immutable_kinds():
+    yield Kind(
+        "fractions.Fraction",
+        lambda v: (v.numerator, v.denominator),
+        lambda n, d: _module("fractions").Fraction(n, d),
+        (_INT, _INT),
+    )
+    yield Kind("decimal.Decimal", lambda v: (str(v),), lambda text: _module("decimal").Decimal(text), (_STR,))
+    yield Kind(
+        "datetime.date", lambda v: (v.year, v.month, v.day), lambda *p: _module("datetime").date(*p), (_INT,) * 3
+    )
+    zoned = (_INT,) * 4 + (object, _INT)
+    yield Kind("datetime.time", _time_parts, _time("time"), zoned)
+    yield Kind(
+        "datetime.datetime", lambda v: (v.year, v.month, v.day, *_time_parts(v)), _time("datetime"), (_INT,) * 3 + zoned
+    )
+    yield Kind(
+        "datetime.timedelta",
+        lambda v: (v.days, v.seconds, v.microseconds),
+        lambda *p: _module("datetime").timedelta(*p),
+        (_INT,) * 3,
+    )
+    yield Kind("datetime.timezone", _timezone_parts, _timezone, (object, _MAYBE_STR))
+    yield Kind("zoneinfo.ZoneInfo", lambda v: (v.key,), lambda key: _module("zoneinfo").ZoneInfo(key), (_STR,))
+    yield Kind("builtins.slice", lambda v: (v.start, v.stop, v.step), slice, (object,) * 3)
+    yield Kind("builtins.memoryview", lambda v: (bytes(v),), memoryview, ((bytes,),))
+    yield Kind("builtins.dict_keys", lambda v: tuple(v), lambda *p: dict.fromkeys(p).keys())
+    yield Kind("builtins.dict_values", lambda v: tuple(v), lambda *p: dict(enumerate(p)).values())
+    yield Kind("builtins.dict_items", lambda v: tuple(v), lambda *p: dict(_pairs(p)).items())
+    yield Kind("builtins.ellipsis", lambda v: (), lambda: ..., ())
+    yield Kind("builtins.NotImplementedType", lambda v: (), lambda: NotImplemented, ())
+    yield Kind("builtins.mappingproxy", lambda v: tuple(v.items()), lambda *p: type(type.__dict__)(dict(_pairs(p))))
+    yield Kind("uuid.UUID", lambda v: (v.int,), lambda number: _module("uuid").UUID(int=number), (_INT,))
+    for name in ("IPv4Address", "IPv6Address", "IPv4Network", "IPv6Network", "IPv4Interface", "IPv6Interface"):
+        yield Kind(
+            "ipaddress." + name,
+            lambda v: (str(v),),
+            lambda text, name=name: getattr(_module("ipaddress"), name)(text),
+            (_STR,),
+        )
+    for name in ("PurePosixPath", "PosixPath", "PureWindowsPath"):
+        yield Kind(
+            "pathlib." + name,
+            lambda v: (str(v),),
+            lambda text, name=name: getattr(_module("pathlib"), name)(text),
+            (_STR,),
+        )
+    yield Kind("re.Pattern", lambda v: (v.pattern, v.flags), lambda *p: _module("re").compile(*p), (_TEXT, _INT))
+    yield Kind("string.Template", lambda v: (v.template,), lambda text: _module("string").Template(text), (_STR,))
+
+
+def _mutable_kinds():
+    yield Kind("builtins.list", tuple, lambda *_: [], fill=_fill_list)
+    yield Kind("builtins.dict", lambda v: tuple(v.items()), lambda *_: {}, fill=_fill_dict)
+    yield Kind("builtins.set", tuple, lambda *_: set(), fill=_fill_set)
+    yield Kind("builtins.bytearray", lambda v: (bytes(v),), lambda *_: bytearray(), fill=_fill_bytearray)
+    yield Kind(
+        "builtins.SimpleNamespace",
+        lambda v: tuple(vars(v).items()),
+        lambda *_: type(sys.implementation)(),
+        fill=_fill_namespace,
+    )
+    yield Kind("collections.deque", lambda v: (v.maxlen, *v), _deque, fill=_fill_deque)
+    yield Kind("collections.OrderedDict", lambda v: tuple(v.items()), _user("OrderedDict"), fill=_fill_dict)
+    yield Kind(
+        "collections.defaultdict", lambda v: (v.default_factory, *v.items()), _defaultdict, fill=_fill_defaultdict
+    )
+    yield Kind("collections.Counter", lambda v: tuple(v.items()), _user("Counter"), fill=_fill_counter)
+    yield Kind("collections.ChainMap", lambda v: tuple(v.maps), _user("ChainMap"), fill=_fill_chain)
+    for name in ("UserDict", "UserList", "UserString"):
+        make = _user(name) if name != "UserString" else lambda *_: _module("collections").UserString("")
+        yield Kind("collections." + name, lambda v: (v.data,), make, fill=_fill_data)
+    yield Kind("array.array", lambda v: (v.typecode, v.tolist()), _array, fill=_fill_array)
+    yield Kind(
+        "io.StringIO", lambda v: (v.getvalue(), v.tell()), lambda *_: _module("io").StringIO(), fill=_fill_stream
+    )
+    yield Kind("io.BytesIO", lambda v: (v.getvalue(), v.tell()), lambda *_: _module("io").BytesIO(), fill=_fill_stream)
+    yield Kind("random.Random", lambda v: (v.getstate(),), lambda *_: _module("random").Random(0), fill=_fill_random)
+
+
+KINDS = {kind.name: kind for kind in (*_immutable_kinds(), *_mutable_kinds())}
+_of_class = {}
+
+
+def kind_of(cls):
+    """The kind whose values are exactly of `cls`, or None."""
+    if cls not in _of_class:
+        found = next((kind for kind in KINDS.values() if kind.cls is cls), None)
+        if len(_of_class) > 4096:
+            _of_class.clear()
+        _of_class[cls] = found
+    return _of_class[cls]
+
+
+TYPES = {
+    cls.__name__: cls
+    for cls in (
+        bool, bytearray, bytes, complex, dict, float, frozenset, int, list, memoryview, object, range, set, slice, str,
+        tuple, type, type(None), enumerate, filter, map, reversed, zip, type(len), type(lambda: 0),
+    )
+}  # fmt: skip
+"""Builtin types that may be named; so may the exceptions, and the classes of kinds."""
+
+
+def type_name(cls):
+    """How a builtin type or a kind's class is named on the wire, or None."""
+    if TYPES.get(getattr(cls, "__name__", None)) is cls:
+        return cls.__name__
+    kind = kind_of(cls)
+    return kind.name if kind is not None else None
+
+
+def named_type(name):
+    """The class of that name; None where there is none."""
+    if name in TYPES:
+        return TYPES[name]
+    kind = KINDS.get(name)
+    if kind is None:
+        return None
+    __import__(kind.module)
+    return kind.cls
+
+
+# -- numpy: arrays and scalars of plain numbers, texts and times; never objects
+
+_PLAIN = "biufcSUmM"
+
+
+def numpy_parts(value):
+    """(dtype, shape, bytes) of a numpy array or scalar whose items are plain; None for anything else."""
+    numpy = sys.modules.get("numpy")
+    if numpy is None or not (type(value) is numpy.ndarray or isinstance(value, numpy.generic)):
+        return None
+    dtype = value.dtype
+    if dtype.kind not in _PLAIN or dtype.metadata or type(value).__module__.split(".")[0] != "numpy":
+        return None
+    return dtype.str, tuple(int(size) for size in value.shape), value.tobytes()
+
+
+def numpy_make(dtype, shape, data):
+    """A new array. Raises CannotCross for what is none; an object dtype is none."""
+    import numpy
+
+    if type(dtype) is not str or type(data) is not bytes or len(dtype) > 40 or dtype[1:2] not in tuple(_PLAIN + "?"):
+        raise CannotCross("malformed array")
+    kind = numpy.dtype(dtype)
+    count = 1
+    for size in shape:
+        if type(size) is not int or size < 0:
+            raise CannotCross("malformed array")
+        count *= size
+    if kind.hasobject or kind.kind not in _PLAIN or kind.itemsize * count != len(data) or len(shape) > 32:
+        raise CannotCross("malformed array")
+    made = numpy.frombuffer(data, numpy.uint8) if kind.kind == "b" else None
+    if made is not None:
+        return (made != 0).reshape(shape)  # a byte that is neither 0 nor 1 would be a third truth
+    if not len(data):
+        return numpy.empty(shape, kind)
+    made = numpy.frombuffer(data, kind).reshape(shape).copy()
+    if kind.kind == "U":
+        made.tolist()  # raises ValueError for what is no character
+    return made

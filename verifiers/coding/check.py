@@ -1,0 +1,167 @@
+"""What a check function's runs were worth: the dialogue's report, and where it asked for one process, that run's end.
+
+Pure. The test's end of the dialogue reports whether `check` returned and whether the test asks what can't be answered
+apart; a run in one process passes by ending with the plan's nonce.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from sandbox_gym.contract import (
+    DialogueOutcome,
+    Integrity,
+    Outcome,
+    Plan,
+    State,
+    Status,
+    StepOutcome,
+    TestResult,
+    TestStatus,
+)
+from sandbox_gym.errors import ToolchainMissing
+from sandbox_gym.verifiers.coding.diagnostics import last_line, plain
+from sandbox_gym.verifiers.coding.plan import REHEARSAL, no_pytest, planned_nonce
+from sandbox_gym.verifiers.coding.shapes import CheckTests
+from sandbox_gym.verifiers.coding.split import why_not_isolated
+from sandbox_gym.verifiers.coding.task import CodingTask
+
+_REPORT_MAX = 100_000
+Failed = Callable[[CodingTask, Outcome], "tuple[TestStatus, str] | None"]
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """How a check ended, and how the test saw the answer. No results: nothing was run."""
+
+    results: tuple[TestResult, ...]
+    integrity: Integrity
+    integrity_reason: str = ""
+    refused: bool = False
+    """The server's `in_process` setting lets no such test run."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Report:
+    """What the test's end said."""
+
+    passed: bool = False
+    needs: str = ""
+    status: TestStatus = TestStatus.WRONG_ANSWER
+    reason: str = "the test gave no report"
+
+
+def goes_on(tests: CheckTests, outcome: StepOutcome) -> bool:
+    """Whether the run in one process follows: the test asked for it, or the row's own solution has the last word."""
+    if not isinstance(outcome, DialogueOutcome) or outcome.candidate.status is not Status.OK:
+        return False
+    report = _report(outcome.asker)
+    return not report.passed and bool(report.needs or tests.reference)
+
+
+def judge_check(task: CodingTask, plan: Plan, state: State, failed: Failed) -> Checked:
+    """The one result of a check function. Raises ToolchainMissing where pytest is not installed."""
+    assert isinstance(task.tests, CheckTests)
+    why = why_not_isolated(task.tests)
+    if why and task.in_process != "allow":
+        return Checked((), "in_process", f"row: {why}", refused=True)
+    outcomes = [outcome for outcome in state.outcomes if outcome is not None]
+    if not outcomes:
+        return Checked((), plan.integrity, f"row: {why}" if why else "")
+    if not isinstance(outcomes[0], DialogueOutcome):
+        return Checked((_together(task, plan, outcomes[0], failed),), "in_process", f"row: {why}")
+    report, result = _apart(task, outcomes[0], failed)
+    why = "" if report.passed else report.needs or _row_needs(plan, state)
+    if not why:
+        return Checked((result,), "isolated")
+    if task.in_process != "allow":
+        return Checked((replace(result, status=TestStatus.BAD_VALUE, reason=why),), "isolated", why, refused=True)
+    if len(outcomes) < 2:
+        return Checked((result,), "isolated")
+    return Checked((_together(task, plan, outcomes[1], failed),), "in_process", why)
+
+
+def _row_needs(plan: Plan, state: State) -> str:
+    """Why the row belongs in one process, if its own solution fails apart and passes so."""
+    for build, outcome in zip(plan.builds, state.builds, strict=False):
+        if build.name == REHEARSAL and outcome.status is Status.OK:
+            try:
+                said = json.loads(outcome.stdout[:_REPORT_MAX])
+                if said["passed"] is False and said["together"] is True:
+                    return f"row: its own solution passes in one process only ({_where(said['error'])})"
+            except (ValueError, RecursionError, LookupError, TypeError):
+                return ""
+    return ""
+
+
+def _apart(task: CodingTask, outcome: DialogueOutcome, failed: Failed) -> tuple[_Report, TestResult]:
+    ended = failed(task, outcome.candidate)
+    if ended:
+        report = _Report(status=ended[0], reason=ended[1])
+    elif outcome.asker.status is not Status.OK:
+        report = _unended(task, outcome.asker, failed)
+    else:
+        report = _report(outcome.asker)
+    status, reason = (TestStatus.PASSED, "") if report.passed else (report.status, report.reason)
+    return report, _result(status, reason, outcome.candidate)
+
+
+def _unended(task: CodingTask, asker: Outcome, failed: Failed) -> _Report:
+    """The test's own program met a cap or died: what the answer gave it did that."""
+    ended = failed(task, asker)
+    status = ended[0] if ended and ended[0] is not TestStatus.RUNTIME_ERROR else TestStatus.WRONG_ANSWER
+    said = f"the test itself ended with {asker.status}: {last_line(asker.stderr)}".rstrip(": ")
+    return _Report(status=status, reason=said)
+
+
+def _report(asker: Outcome) -> _Report:
+    try:
+        said = json.loads(asker.stdout[:_REPORT_MAX].decode("utf-8"))
+        passed, error, needs = said["passed"], said["error"], said["needs"]
+    except (ValueError, RecursionError, KeyError, TypeError):
+        return _Report()
+    needs = plain(needs, 300) if isinstance(needs, str) else ""
+    if passed is True and error is None and not needs:
+        return _Report(passed=True)
+    if not isinstance(error, dict):
+        return _Report(needs=needs)
+    wrong = error.get("type") == "AssertionError"
+    return _Report(False, needs, TestStatus.WRONG_ANSWER if wrong else TestStatus.RUNTIME_ERROR, _where(error))
+
+
+def _where(error: object) -> str:
+    """A failure's line, source, type and message."""
+    said = error if isinstance(error, dict) else {}
+    where = f"line {plain(str(said.get('line')), 20)}: {plain(str(said.get('source')), 200)}"
+    what = f"{plain(str(said.get('type')), 100)}: {plain(str(said.get('message')), 300)}".rstrip(": ")
+    return f"{where} ({what})"
+
+
+def _together(task: CodingTask, plan: Plan, outcome: StepOutcome, failed: Failed) -> TestResult:
+    """A failed assertion is a wrong answer; a pass needs the plan's nonce as the last line of output."""
+    assert isinstance(outcome, Outcome)
+    ended, last, nonce = failed(task, outcome), last_line(outcome.stderr), planned_nonce(plan)
+    if ended is None:
+        if outcome.stdout.rstrip(b"\n").rpartition(b"\n")[2] == nonce:
+            return _result(TestStatus.PASSED, "", outcome)
+        return _result(TestStatus.WRONG_ANSWER, "check did not return", outcome)
+    status, reason = ended
+    if status is TestStatus.RUNTIME_ERROR and last == no_pytest(nonce.decode("utf-8", "replace")):
+        raise ToolchainMissing("the sandboxes have no pytest; run `apt-get install python3-pytest` on this machine")
+    if status is TestStatus.RUNTIME_ERROR and last.startswith("AssertionError"):
+        status = TestStatus.WRONG_ANSWER
+    return _result(status, reason, outcome)
+
+
+def _result(status: TestStatus, reason: str, costs: Outcome) -> TestResult:
+    return TestResult(
+        0,
+        status,
+        reason,
+        float(status is TestStatus.PASSED),
+        costs.cpu_time_s,
+        costs.wall_time_s,
+        costs.peak_memory_bytes,
+    )
