@@ -4,6 +4,8 @@ Reads one JSON job a line ({"files": {...}, "main": ..., "style": ...}) and writ
 program came to its end, and its last words. Run by the interpreter that boxes use.
 """
 
+from __future__ import annotations
+
 import json
 import os
 import shutil
@@ -12,11 +14,13 @@ import sys
 import tempfile
 import traceback
 import types
+from typing import Any
 
 LIMIT_S = 20
+Job = Any  # {"files": {...}, "main": ..., "style": ...}, out of JSON
 
 
-def main():
+def main() -> None:
     for line in sys.stdin:
         folder = tempfile.mkdtemp(prefix="oracle-")
         try:
@@ -27,7 +31,7 @@ def main():
         sys.stdout.flush()
 
 
-def _in_child(job, folder):
+def _in_child(job: Job, folder: str) -> dict[str, object]:
     words = os.path.join(folder, "words.txt")
     work = os.path.join(folder, "work")
     os.mkdir(work)
@@ -39,7 +43,7 @@ def _in_child(job, folder):
         return {"passed": os.waitstatus_to_exitcode(status) == 0, "said": file.read()[-2000:]}
 
 
-def _child(job, work, words):
+def _child(job: Job, work: str, words: str) -> int:
     """0 where the program ran to its end, else 1; what it printed and how it failed goes to `words`."""
     signal.alarm(LIMIT_S)
     os.chdir(work)
@@ -57,7 +61,7 @@ def _child(job, work, words):
     return code
 
 
-def _redirect(words):
+def _redirect(words: str) -> None:
     fd = os.open(words, os.O_WRONLY | os.O_CREAT, 0o600)
     null = os.open(os.devnull, os.O_RDONLY)
     os.dup2(null, 0)
@@ -66,12 +70,13 @@ def _redirect(words):
     sys.path.insert(0, os.getcwd())
     sys.argv[:] = ["main.py"]
     for name, number, mode in (("stdin", 0, "r"), ("stdout", 1, "w"), ("stderr", 2, "w")):
-        stream = open(number, mode, encoding="utf-8", errors="backslashreplace" if number else None, closefd=False)
+        errors = "backslashreplace" if number else None
+        stream = open(number, mode, encoding="utf-8", errors=errors, closefd=False)  # noqa: SIM115, it stays open
         setattr(sys, name, stream)
-        setattr(sys, "__%s__" % name, stream)
+        setattr(sys, f"__{name}__", stream)
 
 
-def _plain(main):
+def _plain(main: str) -> int:
     """The file as `python file` runs it."""
     module = types.ModuleType("__main__")
     module.__file__ = os.path.abspath(main)
@@ -81,7 +86,7 @@ def _plain(main):
     return 0
 
 
-def _unittest(main):
+def _unittest(main: str) -> int:
     import unittest
 
     _plain(main)
@@ -89,7 +94,7 @@ def _unittest(main):
     return 0 if result.wasSuccessful() and result.testsRun > len(result.skipped) else 1
 
 
-def _pytest(main):
+def _pytest(main: str) -> int:
     import pytest
 
     return int(pytest.main(["-q", "-p", "no:cacheprovider", "--noconftest", "-c", "/dev/null", "--rootdir", ".", main]))

@@ -1,7 +1,8 @@
-"""`python -m tests.honest.report [--provider local|docker] [--generated N] [--oracle] [WORD...]`: verdicts beside plain CPython.
+"""Verdicts beside plain CPython: `python -m tests.honest.report [--provider NAME] [--generated N] [--oracle] [WORD...]`.
 
-Runs the hand-written rows whose names hold one of the words (all without words) and N generated ones, and prints how many
-verdicts are equal, which differ, and how many ran isolated or in one process, by reason. `--oracle` asks plain CPython too.
+Runs the hand-written rows and N generated ones, of each those whose names hold one of the words (all without words), and
+prints how many verdicts are equal, which differ, and how many ran isolated or in one process, by reason. `--oracle` asks
+plain CPython too.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """A row of function tests with answers whose worth is known, and the text form that rows are written in.
 
-A file holds rows: a line `=== name entry=function key=value ...` begins one, a line `--- part` begins one of its parts (`prompt`, `test`,
-`test_list`, `right`, `wrong` ...); `right` and `wrong` are answers and may come several times. Nothing is escaped.
+A file holds rows: a line `=== name entry=function key=value ...` begins one, a line `--- part` begins one of its parts
+(`prompt`, `test`, `test_list`, `right`, `wrong` ...); `right` and `wrong` are answers and may come several times. Nothing
+is escaped.
 """
 
 from __future__ import annotations
