@@ -1,8 +1,8 @@
 """A row of function tests with answers whose worth is known, and the text form that rows are written in.
 
-A file holds rows: a line `=== name entry=function key=value ...` begins one, a line `--- part` begins one of its parts
-(`prompt`, `test`, `test_list`, `right`, `wrong` ...); `right` and `wrong` are answers and may come several times. Nothing
-is escaped.
+A file holds blocks: a line `=== name key=value ...` begins one, a line `--- part` begins one of its parts. Nothing is
+escaped. A row's parts are its fields (`prompt`, `test`, `test_list` ...) and its answers (`right` and `wrong`, which may
+come several times); `entry=name` gives its entry point.
 """
 
 from __future__ import annotations
@@ -46,9 +46,43 @@ class Case:
     passes: bool
 
 
+@dataclass(frozen=True, slots=True)
+class Block:
+    """`parts`: title and content of each, in order."""
+
+    name: str
+    options: Mapping[str, str]
+    parts: tuple[tuple[str, str], ...]
+
+    def all(self, title: str) -> tuple[str, ...]:
+        return tuple(content for name, content in self.parts if name == title)
+
+    def part(self, title: str) -> str:
+        """The part of this title; empty where there is none. Raises ValueError where there are several."""
+        found = self.all(title)
+        if len(found) > 1:
+            raise ValueError(f"{self.name} has {title} twice")
+        return found[0] if found else ""
+
+
+def read_blocks(file: Path) -> list[Block]:
+    """The blocks of a file, in its order."""
+    _, *blocks = f"\n{file.read_text('utf-8')}".split("\n=== ")
+    return [_block(text) for text in blocks]
+
+
+def _block(text: str) -> Block:
+    header, _, body = text.partition("\n")
+    name, *options = header.split()
+    _, *parts = f"\n{body}".split("\n--- ")
+    titled = [part.partition("\n") for part in parts]
+    pairs = tuple((title.strip(), content.strip("\n") + "\n") for title, _, content in titled)
+    return Block(name, dict(option.split("=", 1) for option in options), pairs)
+
+
 def written_rows(folder: Path = FOLDER) -> list[Row]:
     """All hand-written rows, by file name and in the files' order. Raises ValueError for a row that is not whole."""
-    rows = [row for file in sorted(folder.glob("*.txt")) for row in _rows(file.stem, file.read_text("utf-8"))]
+    rows = [_row(file.stem, block) for file in sorted(folder.glob("*.txt")) for block in read_blocks(file)]
     names = [row.name for row in rows]
     twice = {name for name in names if names.count(name) > 1}
     if twice:
@@ -56,33 +90,20 @@ def written_rows(folder: Path = FOLDER) -> list[Row]:
     return rows
 
 
-def _rows(stem: str, text: str) -> Iterator[Row]:
-    _, *blocks = f"\n{text}".split("\n=== ")
-    for block in blocks:
-        header, _, body = block.partition("\n")
-        name, *options = header.split()
-        yield _row(f"{stem}/{name}", dict(option.split("=", 1) for option in options), body)
-
-
-def _row(name: str, options: dict[str, str], body: str) -> Row:
-    fields: dict[str, object] = {"entry_point" if key == "entry" else key: value for key, value in options.items()}
-    answers: dict[str, list[str]] = {kind: [] for kind in _ANSWERS}
-    _, *parts = f"\n{body}".split("\n--- ")
-    for part in parts:
-        title, _, content = part.partition("\n")
-        title, content = title.strip(), content.strip("\n") + "\n"
-        if title in answers:
-            answers[title].append(content)
-        elif title in fields:
-            raise ValueError(f"{name} has {title} twice")
-        else:
-            fields[title] = _statements(content) if title in _LISTS else content
-    if not answers["right"] or not answers["wrong"] or not {"test", "test_list"} & set(fields):
+def _row(stem: str, block: Block) -> Row:
+    name = f"{stem}/{block.name}"
+    fields: dict[str, object] = {"entry_point" if key == "entry" else key: text for key, text in block.options.items()}
+    for title, _ in block.parts:
+        if title not in _ANSWERS:
+            content = block.part(title)
+            fields[title] = statements(content) if title in _LISTS else content
+    right, wrong = block.all("right"), block.all("wrong")
+    if not right or not wrong or not {"test", "test_list"} & set(fields):
         raise ValueError(f"{name} lacks a test, a right answer or a wrong one")
-    return Row(name, fields, tuple(answers["right"]), tuple(answers["wrong"]))
+    return Row(name, fields, right, wrong)
 
 
-def _statements(content: str) -> list[str]:
+def statements(content: str) -> list[str]:
     """One statement for each line that is not indented."""
     found: list[str] = []
     for line in content.rstrip().split("\n"):
