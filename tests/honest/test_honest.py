@@ -1,7 +1,7 @@
 """An honest answer's verdict is what the test says in plain CPython: rows written by hand and rows by rule.
 
-A regular run takes all hand-written rows and some generated ones, all answers on local and one of each row on docker; with
---extended it takes all of both. `python -m tests.honest.report` shows the same as a table.
+A regular run takes all hand-written rows and some generated ones, all answers on local and one of each row on docker;
+with --extended it takes all of both. `python -m tests.honest.report` shows the same as a table.
 """
 
 from __future__ import annotations
