@@ -27,7 +27,7 @@ def _cases(rows: Sequence[Row]) -> list[Case]:
 
 
 def _daily(rows: Sequence[Row], on_docker: bool) -> list[Case]:
-    """On local a right answer of each row and a wrong one of every fourth; on docker one of each, of every fourth row."""
+    """On local a right answer of each row and a wrong one of every fourth; on docker both, of every fourth row."""
     found: list[Case] = []
     for number, row in enumerate(rows):
         right, *_, wrong = row.cases()
