@@ -8,6 +8,8 @@ kind, `<PROBE>` is what there is to know of `x`, `<CHANGE>` changes `x`, `<probe
 from __future__ import annotations
 
 import ast
+import functools
+import itertools
 import random
 import re
 from collections.abc import Callable
@@ -41,7 +43,7 @@ class Way:
 def generated_rows(count: int, seed: int = 0) -> list[Row]:
     """`count` rows, the same for the same seed: each pair of a kind and a way once, then again with other values."""
     rng = random.Random(seed)
-    pairs = [(way, kind) for way in _ways() for kind in kinds() if way.needs <= kind.has]
+    pairs = [(way, kind) for way, kind in itertools.product(_ways(), kinds()) if way.needs <= kind.has]
     rng.shuffle(pairs)
     return [_row(*pairs[number % len(pairs)], number // len(pairs), rng) for number in range(count)]
 
@@ -126,6 +128,7 @@ def _filled(text: str, kind: Kind, values: dict[str, str]) -> str:
     return text
 
 
+@functools.cache
 def _enclosed(value: str) -> str:
     """A value that may stand anywhere."""
     simple = isinstance(ast.parse(value, mode="eval").body, ast.Call | ast.Constant | ast.Name | ast.List | ast.Tuple)

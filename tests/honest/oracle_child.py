@@ -18,7 +18,7 @@ import traceback
 import types
 from typing import Any
 
-LIMIT_S = 20
+LIMIT_S = 60
 PRELOADED = ("asyncio", "unittest.mock", "numpy", "pytest")  # what takes long to import, once for all children
 Job = Any  # {"files": {...}, "main": ..., "style": ...}, out of JSON
 

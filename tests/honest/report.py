@@ -1,8 +1,8 @@
-"""Verdicts beside plain CPython: `python -m tests.honest.report [--provider NAME] [--generated N] [--oracle] [WORD...]`.
+"""Verdicts beside plain CPython: `python -m tests.honest.report [--provider NAME] [--generated N] [WORD...]`.
 
-Runs the hand-written rows and N generated ones, of each those whose names hold one of the words (all without words), and
-prints how many verdicts are equal, which differ, and how many ran isolated or in one process, by reason. `--oracle` asks
-plain CPython too.
+Runs the hand-written rows and N generated ones, of each those whose names hold one of the words (all without words),
+and prints how many verdicts are equal, which differ, and how many ran isolated or in one process, by reason. `--oracle`
+asks plain CPython too.
 """
 
 from __future__ import annotations

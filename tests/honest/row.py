@@ -1,8 +1,8 @@
 """A row of function tests with answers whose worth is known, and the text form that rows are written in.
 
 A file holds blocks: a line `=== name key=value ...` begins one, a line `--- part` begins one of its parts. Nothing is
-escaped. A row's parts are its fields (`prompt`, `test`, `test_list` ...) and its answers (`right` and `wrong`, which may
-come several times); `entry=name` gives its entry point.
+escaped. A row's parts are its fields (`prompt`, `test`, `test_list` ...) and its answers (`right` and `wrong`, which
+may come several times); `entry=name` gives its entry point.
 """
 
 from __future__ import annotations
