@@ -72,14 +72,18 @@ class Asking:
     # -- objects
 
     def attribute(self, facts, name):
-        """Raises AttributeError for what is not asked for."""
+        """Whether the attribute is limited to giving objects. Raises AttributeError for what is not asked for."""
         whose = facts.name or getattr(facts.cls, "__name__", "object")
         if name.startswith("__") and name.endswith("__"):
             raise AttributeError("%s has no attribute %r here" % (whose, name))
         if facts.rank == CONSTRUCTED or (facts.name and facts.name in self._classes):
-            return
-        if not self._objects or (facts.rank < RESULT and name in self.value_names):
-            raise AttributeError("%s: %r is not asked of what the answer returned" % (whose, name))
+            return False
+        own = getattr(facts.cls, "__name__", "") in self._classes
+        if self._objects and facts.rank < RESULT and name in self.value_names and own:
+            return True
+        if self._objects and (facts.rank >= RESULT or name not in self.value_names):
+            return False
+        raise AttributeError("%s: %r is not asked of what the answer returned" % (whose, name))
 
     def compares(self, facts, other):
         """Whether an operator may be asked with this operand."""
@@ -142,13 +146,31 @@ class Asking:
         if what == "enum":
             self._give_methods(special, exports, told)
             return special
+        body = {"__module__": "solution"}
+        if what == "exception":
+            body.update(__slots__=("said_there",), __str__=classes.said_there)
         bases = [special] if special is not None else view.bases(told, reader)
         bases = [base for base in bases if isinstance(base, type)]
         if what == "exception" and not any(issubclass(base, BaseException) for base in bases):
             raise CannotCross("malformed class")
-        made = _made_there(exports, number)(told["name"], tuple(_least(bases)), {"__module__": "solution"})
+        made = self._made_there(exports, number)(told["name"], tuple(_least(bases)), body)
         self._give_methods(made, exports, told)
         return made
+
+    def _made_there(self, exports, number):
+        """The metaclass of a class whose instances are made where the class is, and cross by their fields."""
+        made = []
+
+        def construct(cls, *args, **kwargs):
+            return exports.do(number, "call", args, kwargs, rank=CONSTRUCTED)
+
+        def derive(meta, name, bases, body, **options):
+            if made:
+                self.need("the test derives %s from a class of the answer's" % name)
+            made.append(name)
+            return type.__new__(meta, name, bases, body)
+
+        return type("type", (type,), {"__call__": construct, "__new__": derive})
 
     def _give_methods(self, cls, exports, told):
         """Methods and properties that run where the class is, under names that no value has."""
@@ -174,15 +196,6 @@ class Asking:
 def _least(bases):
     """Without those that others of them derive from."""
     return [base for base in bases if not any(other is not base and issubclass(other, base) for other in bases)][:1]
-
-
-def _made_there(exports, number):
-    """The metaclass of a class whose instances are made where the class is, and cross by their fields."""
-
-    def construct(cls, *args, **kwargs):
-        return exports.do(number, "call", args, kwargs, rank=CONSTRUCTED)
-
-    return type("type", (type,), {"__call__": construct})
 
 
 def _defines(facts, name):

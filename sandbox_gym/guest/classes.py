@@ -43,6 +43,8 @@ _OPERATORS = (
     " __rmod__ __rpow__ __rand__ __ror__ __rxor__ __iadd__ __isub__ __imul__ __ior__ __iand__ __ixor__ __missing__"
     " __post_init__ __copy__ __deepcopy__ __fspath__ __bytes__ __dir__"
 ).split()
+_DECIDES = frozenset(_OPERATORS) - {"__init__", "__post_init__", "__str__", "__repr__", "__format__"}
+"""Operators that an instance's fields can't answer for, where a class writes its own."""
 _PLAIN_BASES = frozenset(("object", "Generic", "Protocol", "ABC", "Enum", "IntEnum", "StrEnum", "Flag", "IntFlag"))
 
 
@@ -71,8 +73,13 @@ def compares_by_fields(cls):
     parameters = cls.__dict__.get("__dataclass_params__")
     if parameters is None or not parameters.eq:
         return False
-    code = getattr(cls.__dict__.get("__eq__"), "__code__", None)
-    return code is not None and code.co_filename in ("<string>", dataclasses.__file__)
+    bases = [base for base in cls.__mro__ if base.__module__ != "builtins" and base.__name__ not in _PLAIN_BASES]
+    return all(_is_generated(item) for base in bases for name, item in vars(base).items() if name in _DECIDES)
+
+
+def _is_generated(function):
+    code = getattr(function, "__code__", None)
+    return code is None or code.co_filename in ("<string>", dataclasses.__file__)
 
 
 class Classes:
@@ -126,13 +133,13 @@ class Classes:
         if is_namedtuple(cls):
             return "namedtuple", self.reference(cls, writer)
         if self._known(cls) and (cls not in self._told or self._crosses(cls)):
-            return "object", ["o", self._known(cls)]
+            return "object", self._known(cls)
         if self._wary:
-            return ("object", ["o", self._tell(cls, writer)]) if self._crosses(cls) else None
+            return ("object", self._tell(cls, writer)) if self._crosses(cls) else None
         if self._crosses(cls):
-            return "object", ["o", self._tell(cls, writer)]
+            return "object", self._tell(cls, writer)
         nearest = self._nearest(cls)
-        return ("object", ["o", ["k", nearest.__qualname__]]) if nearest is not None else None
+        return ("object", ["k", nearest.__qualname__]) if nearest is not None else None
 
     def _crosses(self, cls):
         """Whether instances of a class that only this end has cross by their fields."""
@@ -276,11 +283,10 @@ class Classes:
                 known.append(cls)
         if not known:
             raise CannotCross("an exception of no known class")
-        arguments = tuple(reader.value(form) for form in content[1])
-        cls, text = known[0], content[2][0]
-        made = _new_error(cls, arguments)
-        if type(text) is str and graphs.text_of(made) != text:
-            made = _new_error(_speaking(cls, text), arguments)
+        arguments = reader.filled(content[1])
+        made = _new_error(known[0], arguments)
+        if type(content[2][0]) is str and hasattr(type(made), "said_there"):
+            type(made).said_there.__set__(made, content[2][0])
         return made
 
     def instance(self, form, reader):
@@ -405,6 +411,9 @@ def _builtin_new(cls):
     return owner.__module__ == "builtins"
 
 
-def _speaking(cls, text):
-    """A class like `cls` whose instances say `text`: what the other end's own __str__ says."""
-    return type(cls)(cls.__name__, (cls,), {"__str__": lambda _: text, "__module__": cls.__module__})
+def said_there(error):
+    """What the class's own __str__ says on the end where it is."""
+    try:
+        return type(error).said_there.__get__(error)
+    except AttributeError:
+        return BaseException.__str__(error)

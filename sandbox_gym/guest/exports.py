@@ -238,6 +238,9 @@ def _is_library(value, module):
 def _check_export(value):
     """The test's end gives no handle of what leads to its frames, its modules or its runner."""
     unittest = sys.modules.get("unittest")
+    waits = inspect.iscoroutine(value) or inspect.isasyncgen(value) or inspect.isawaitable(value)
+    if waits or inspect.iscoroutinefunction(value) or inspect.isasyncgenfunction(value):
+        raise CannotCross("something asynchronous of the test's, whose event loop is its own")
     if isinstance(value, _NEVER) or (
         unittest is not None and isinstance(value, (unittest.TestCase, unittest.TestResult))
     ):

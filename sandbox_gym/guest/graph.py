@@ -22,10 +22,13 @@ MAX_DEPTH = 1000
 """Of immutable values within each other; mutable ones nest without limit."""
 MAX_SHARED = 2000
 """Shared objects beyond this are forgotten, the longest unused first."""
+FIXED = "fixed"
+"""The tag of an immutable value that is shared for its identity."""
 INSTANCE = ()
 """What is kept as the tag of an instance that the other end made."""
 _SMALL = 1 << 53
 _BASES = (list, dict, set, bytearray)
+_NO_FIELDS = ("__weakref__", "__dict__", "said_there")
 _FIXED = (int, float, str, tuple, bytes, frozenset, complex)
 
 
@@ -55,7 +58,7 @@ class Graph:
         writer = _Writer(self)
         try:
             for name, value in values.items():
-                message[name] = writer.form(value)
+                message[name] = writer.top(value) if name == "args" else writer.argument(value)
             writer.finish()
         except (CannotCross, RecursionError) as error:
             for number in writer.new:
@@ -176,8 +179,11 @@ class _Writer:
         if kind is int:
             return value if -_SMALL < value < _SMALL else ["i", hex(value)]
         if kind is float:
-            return ["f", _float(value)]
+            return ["f", _float(value)] if value == value else self._nan(value)
         if kind in (tuple, frozenset):
+            number = self._graph.number_of(value)
+            if number is not None:
+                return ["@", number]
             return ["t" if kind is tuple else "fs", self._forms(value)]
         if kind is bytes:
             return ["b", base64.b64encode(value).decode("ascii")]
@@ -186,6 +192,21 @@ class _Writer:
         if kind is range:
             return ["r", self.form(value.start), self.form(value.stop), self.form(value.step)]
         return self._rarer(value, kind)
+
+    def _nan(self, value):
+        """Which nan it is tells whether lists that hold it are equal."""
+        number = self._graph.number_of(value)
+        return ["@", number] if number is not None else self._shared(value, FIXED)
+
+    def top(self, arguments):
+        return ["t", [self.argument(one) for one in arguments]]
+
+    def argument(self, value):
+        """The form of an argument or a result: an immutable one too comes back as itself."""
+        if type(value) in (tuple, frozenset) and value or kinds.is_fixed(type(value)):
+            number = self._graph.number_of(value)
+            return ["@", number] if number is not None else self._shared(value, FIXED)
+        return self.form(value)
 
     def _forms(self, values):
         self._depth += 1
@@ -221,6 +242,8 @@ class _Writer:
         if handle is not None:
             return handle
         how = self._graph.classes.crossing(kind, self)
+        if how is not None and how[0] == "exception":
+            return self._shared(value, how[1])
         if how is None:
             plain = _plain(value, kind)
             if plain is not None:
@@ -235,11 +258,13 @@ class _Writer:
         if base is not None:
             fields = [[name, self.form(item)] for name, item in fields_of(value).items()]
             return ["ov", reference, self.form(_as_base(value, base)), fields]
-        return self._shared(value, reference)
+        return self._shared(value, ["o", reference])
 
     def _member(self, value, reference):
         name = value.__dict__.get("_name_")
-        return ["e", reference, name, None if name is not None else self.form(value.__dict__["_value_"])]
+        if type(value).__members__.get(name) is value:
+            return ["e", reference, name, None]
+        return ["e", reference, "", self.form(value.__dict__["_value_"])]
 
     def _shared(self, value, tag):
         number = self._graph.share(value, tag)
@@ -265,6 +290,8 @@ class _Writer:
 
     def _content(self, value, tag):
         self._depth = 0
+        if tag == FIXED:
+            return [self._whole(value)]
         if tag == "numpy":
             dtype, shape, data = kinds.numpy_parts(value) or _changed()
             return [dtype, list(shape), base64.b64encode(data).decode("ascii")]
@@ -279,6 +306,17 @@ class _Writer:
             return [fields, self._forms(value.args), self._exception(value)]
         return [fields, None if base is None else self._forms(_base_parts(value, base)), None]
 
+    def _whole(self, value):
+        """The form of an immutable value that is shared itself."""
+        if type(value) is float:
+            return ["f", "nan"]
+        if type(value) in (tuple, frozenset):
+            return ["t" if type(value) is tuple else "fs", self._forms(value)]
+        kind = kinds.kind_of(type(value))
+        parts = kind.parts(value)
+        self._alive.append(parts)
+        return ["v", kind.name, self._forms(parts)]
+
     def _exception(self, error):
         """[its text, cause]: what a class that the receiver lacks would say."""
         cause = error.__cause__
@@ -290,21 +328,28 @@ class _Reader:
 
     def __init__(self, graph):
         self._graph, self._depth, self._hashing = graph, 0, 0
-        self._waiting = {}
+        self._waiting, self._fresh = {}, set()
 
     def read(self, contents):
-        fresh = []
         for number, tag, content in contents:
             if type(content) is not list:
                 raise CannotCross("malformed contents")
             tag, is_new = self._graph.tag_of(number, tag)
             self._waiting[number] = (tag, content)
-            fresh += [number] if is_new else []
-        for number in fresh:
-            tag, content = self._waiting[number]
-            self._graph.enter(number, self._empty(tag, content), tag if type(tag) is str else INSTANCE)
+            if is_new:
+                self._fresh.add(number)
+        for number in list(self._waiting):
+            self._create(number)
         for number in sorted(self._waiting, key=self._hashes_keys):
             self._fill(number)
+
+    def _create(self, number):
+        """Make a new shared object, empty; what it takes to make one is made before."""
+        if number in self._fresh:
+            self._fresh.discard(number)
+            tag, content = self._waiting[number]
+            made = self._empty(tag, content)
+            self._graph.enter(number, made, tag if type(tag) is str else INSTANCE)
 
     def _hashes_keys(self, number):
         """Those that hash their keys come last: hashes may look at the fields of others."""
@@ -313,6 +358,8 @@ class _Reader:
         return type(tag) is str and tag in kinds.KINDS and kinds.KINDS[tag].keys_hash
 
     def _empty(self, tag, content):
+        if tag == FIXED:
+            return self._fixed(content)
         if tag == "numpy":
             return self._array(content)
         if type(tag) is str:
@@ -323,6 +370,12 @@ class _Reader:
             return kind.make([self.value(form) for form in content[:1]] if needs_first else ())
         return self._graph.classes.empty(tag, content, self)
 
+    def _fixed(self, content):
+        made = self.value(content[0])
+        if not (made != made or type(made) in (tuple, frozenset) or kinds.is_fixed(type(made))):
+            raise CannotCross("no immutable value")
+        return made
+
     def _array(self, content):
         dtype, shape, data = content
         return kinds.numpy_make(dtype, tuple(shape), base64.b64decode(data, validate=True))
@@ -332,6 +385,8 @@ class _Reader:
         if entry is None:
             return
         tag, content = entry
+        if tag == FIXED:
+            return
         value = self._graph.at(number)
         if tag == "numpy":
             fresh = self._array(content)
@@ -366,6 +421,13 @@ class _Reader:
             _set_base(value, [self.value(form) for form in base])
         set_fields(value, named)
 
+    def filled(self, forms):
+        """The values of forms, with all that they hold already filled."""
+        self._hashing += 1
+        made = tuple([self.value(form) for form in forms])
+        self._hashing -= 1
+        return made
+
     def value(self, form):
         kind = type(form)
         if form is None or kind is bool or kind is str or kind is int:
@@ -390,6 +452,7 @@ class _Reader:
         if tag == "f":
             return _unfloat(form[1])
         if tag == "@":
+            self._create(form[1])
             if self._hashing:
                 self._fill(form[1])
             return self._graph.at(form[1])
@@ -478,11 +541,14 @@ def _plain(value, kind):
 
 
 def fields_of(value):
-    """An instance's own attributes, without asking its class's code."""
+    """An instance's own attributes, without asking its class's code. What a builtin exception keeps beside its
+    arguments is made of them."""
     fields = {}
     for cls in type(value).__mro__:
+        if cls.__module__ == "builtins":
+            continue
         for name, slot in vars(cls).items():
-            if type(slot).__name__ == "member_descriptor" and name not in ("__weakref__", "__dict__"):
+            if type(slot).__name__ == "member_descriptor" and name not in _NO_FIELDS:
                 try:
                     fields.setdefault(name, slot.__get__(value, type(value)))
                 except AttributeError:
@@ -504,6 +570,7 @@ def set_fields(value, fields):
     slots = {
         name: slot
         for cls in type(value).__mro__
+        if cls.__module__ != "builtins"
         for name, slot in vars(cls).items()
         if type(slot).__name__ == "member_descriptor"
     }

@@ -18,7 +18,7 @@ class Kind:
     A mutable kind makes an empty one (`make(())`) and `fill(value, parts)` changes it in place.
     """
 
-    def __init__(self, name, parts, make, types=None, fill=None, cheap=True):
+    def __init__(self, name, parts, make, types=None, fill=None):
         self.name, self.parts, self.types, self.fill = name, parts, types, fill
         self.mutable = fill is not None
         self._make = make
@@ -143,7 +143,7 @@ def _fill_namespace(value, parts):
 
 
 def _fill_array(value, parts):
-    if not _fits(parts, ((str,), (list,))) or value.typecode != parts[0]:
+    if not _fits(parts, ((str,), (tuple,))) or value.typecode != parts[0]:
         raise CannotCross("malformed array")
     value[:] = type(value)(parts[0], parts[1])
 
@@ -170,6 +170,10 @@ def _fill_data(value, parts):
     if len(parts) != 1:
         raise CannotCross("malformed wrapper")
     value.data = parts[0]
+
+
+def _partial(function, args, keywords):
+    return _module("functools").partial(function, *args, **dict(_pairs(keywords)))
 
 
 def _user(name):
@@ -224,6 +228,8 @@ def _immutable_kinds():
             (_STR,),
         )
     yield Kind("re.Pattern", lambda v: (v.pattern, v.flags), lambda *p: _module("re").compile(*p), (_TEXT, _INT))
+    yield Kind("functools.partial", lambda v: (v.func, v.args, tuple(v.keywords.items())), _partial,
+               (object, (tuple,), (tuple,)))
     yield Kind("string.Template", lambda v: (v.template,), lambda text: _module("string").Template(text), (_STR,))
 
 
@@ -248,7 +254,7 @@ def _mutable_kinds():
     for name in ("UserDict", "UserList", "UserString"):
         make = _user(name) if name != "UserString" else lambda *_: _module("collections").UserString("")
         yield Kind("collections." + name, lambda v: (v.data,), make, fill=_fill_data)
-    yield Kind("array.array", lambda v: (v.typecode, v.tolist()), _array, fill=_fill_array)
+    yield Kind("array.array", lambda v: (v.typecode, tuple(v.tolist())), _array, fill=_fill_array)
     yield Kind(
         "io.StringIO", lambda v: (v.getvalue(), v.tell()), lambda *_: _module("io").StringIO(), fill=_fill_stream
     )
@@ -268,6 +274,12 @@ def kind_of(cls):
             _of_class.clear()
         _of_class[cls] = found
     return _of_class[cls]
+
+
+def is_fixed(cls):
+    """Whether values of exactly this class are of an immutable kind."""
+    kind = kind_of(cls)
+    return kind is not None and not kind.mutable
 
 
 TYPES = {

@@ -182,6 +182,9 @@ class RemoteFunction(Remote):
     def __getattr__(self, name):
         return _attribute(self, name)
 
+    def __setattr__(self, name, value):
+        _set_attribute(self, name, value)
+
     def __get__(self, instance, owner=None):
         return self if instance is None else _Bound(self, instance)
 
@@ -237,26 +240,39 @@ class RemoteClass(Remote):
 
 
 class _Method:
-    """A method of an answer's object, in one round trip."""
+    """A method of an answer's object, in one round trip. `limited`: it may give an object, but no value."""
 
-    def __init__(self, remote, name):
+    def __init__(self, remote, name, limited):
         self.__self__, self.__name__, self.__qualname__ = remote, name, name
+        self._limited = limited
 
     def __call__(self, *args, **kwargs):
         facts = facts_of(self.__self__)
-        return facts.do("invoke", (self.__name__, *args), kwargs)
+        value = facts.do("invoke", (self.__name__, *args), kwargs)
+        if self._limited and value is not None and not isinstance(value, Remote):
+            facts.exports.asking.need("the test asks %s of an object that the answer made" % self.__name__)
+        return value
 
 
 def _attribute(remote, name):
     facts = facts_of(remote)
     if facts.exports.wary:
-        facts.exports.asking.attribute(facts, name)
+        limited = facts.exports.asking.attribute(facts, name)
         cls = facts.cls
         if isinstance(cls, RemoteClass) and name in facts_of(cls).told["methods"]:
-            return _Method(remote, name)
+            return _Method(remote, name, limited)
+        if limited:
+            raise AttributeError(name)
     elif name.startswith("__") and name.endswith("__"):
         raise AttributeError(name)
     return facts.do("getattr", (name,))
+
+
+def _set_attribute(remote, name, value):
+    facts = facts_of(remote)
+    if facts.exports.wary and facts.exports.asking.attribute(facts, name):
+        raise AttributeError(name)
+    facts.do("setattr", (name, value))
 
 
 class RemoteObject(Remote):
@@ -268,10 +284,7 @@ class RemoteObject(Remote):
         return _attribute(self, name)
 
     def __setattr__(self, name, value):
-        facts = facts_of(self)
-        if facts.exports.wary:
-            facts.exports.asking.attribute(facts, name)
-        facts.do("setattr", (name, value))
+        _set_attribute(self, name, value)
 
     def __delattr__(self, name):
         facts_of(self).do("delattr", (name,))
@@ -312,6 +325,18 @@ class RemoteObject(Remote):
     def __await__(self):
         return facts_of(self).do("await", rank=1)
         yield
+
+    def __aiter__(self):
+        return facts_of(self).do("aiter", rank=1)
+
+    async def __anext__(self):
+        return facts_of(self).do("anext", rank=1)
+
+    def __reduce_ex__(self, protocol):
+        facts = facts_of(self)
+        if facts.exports.wary:
+            facts.exports.asking.need("the test copies an object of the answer's")
+        raise TypeError("an object of the test's can't be copied")
 
     def __eq__(self, other):
         facts = facts_of(self)

@@ -176,21 +176,24 @@ def imports_of(tree: ast.Module, known: Mapping[str, str]) -> dict[str, str]:
     return found
 
 
-def foreign(tree: ast.Module) -> set[str]:
-    """Modules that the tree imports and that are not known to hold values only."""
+def foreign(tree: ast.Module, only: set[str] | None = None) -> set[str]:
+    """Modules that the tree imports and that are not known to hold values only. `only`: under one of these names, where
+    they are given."""
     found: set[str] = set()
     for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names if alias.name not in _VALUES_ONLY}
-        elif isinstance(node, ast.ImportFrom):
-            module = "." * node.level + (node.module or "")
-            whole = {f"{module}.{alias.name}" for alias in node.names}
-            if module not in _VALUES_ONLY and not whole <= _VALUES_ONLY:
-                found.add(module)
+        if not isinstance(node, ast.Import | ast.ImportFrom):
+            continue
+        module = "." * node.level + (node.module or "") if isinstance(node, ast.ImportFrom) else ""
+        for alias in node.names:
+            name = alias.asname or (alias.name if module else alias.name.split(".")[0])
+            wanted = only is None or name in only
+            known = {module, f"{module}.{alias.name}"} if module else {alias.name}
+            if wanted and not known & _VALUES_ONLY:
+                found.add(module or alias.name)
     return found
 
 
-def shared_state(node: ast.AST, aliases: Mapping[str, str], bound: set[str]) -> str:
+def shared_state(node: ast.AST, aliases: Mapping[str, str]) -> str:
     """Why this node ties the test to the answer's process; "" where it does not."""
     if isinstance(node, ast.Attribute) and node.attr in _WATCHES:
         return f"the test uses {node.attr}, which watches its own process"

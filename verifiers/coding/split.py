@@ -64,7 +64,7 @@ def part(tests: CheckTests) -> Parting:
     modules = _answers_modules(test, tests.module)
     names = {tests.entry_point, *tests.names, *(stubs & _loaded(test)), *unbound} - modules
     called = names | _check_parameter(test)
-    why = _why_not(tests, test, called, modules)
+    why = _why_not(tests, prompt, test, called | modules)
     classes = {name for name in names if _is_class(name, prompt, test)}
     if classes & {tests.entry_point}:
         classes |= _check_parameter(test)
@@ -93,30 +93,38 @@ def closing_body(prompt: str) -> str:
     return ""
 
 
-def _why_not(tests: CheckTests, test: ast.Module, called: set[str], modules: set[str]) -> str:
-    """The first reason in the test's text."""
-    aliases = imports_of(test, {name: name for name in PRELUDE_NAMES if name.islower()})
-    strangers = foreign(test) - ({tests.module} if tests.module else set())
+def _why_not(tests: CheckTests, prompt: ast.Module, test: ast.Module, called: set[str]) -> str:
+    """The first reason in the test's text. `called`: names of the answer, and of its module."""
+    aliases = {name: name for name in PRELUDE_NAMES if name.islower()}
+    aliases = imports_of(test, imports_of(prompt, aliases))
+    loaded = _loaded(test)
+    strangers = foreign(test) | foreign(prompt, loaded)
+    strangers -= {tests.module} if tests.module else set()
     if strangers:
         return f"the test imports {', '.join(sorted(strangers))}, whose state or objects belong to one process"
+    shared = _mutable_globals(prompt) & loaded
+    if shared:
+        return f"the test reads {', '.join(sorted(shared))}, which the prompt gives to the answer to change"
     bound = _bound(test)
     for node in ast.walk(test):
-        why = shared_state(node, aliases, bound) or _why_node(node, called, modules, bound)
+        why = shared_state(node, aliases) or _why_node(node, called, bound)
         if why:
             return why
     return ""
 
 
-def _why_node(node: ast.AST, called: set[str], modules: set[str], bound: set[str]) -> str:
+def _why_node(node: ast.AST, called: set[str], bound: set[str]) -> str:
     name = node.id if isinstance(node, ast.Name) else node.arg if isinstance(node, ast.arg) else ""
     if name in _REFLECTION - bound:
         return f"the test uses {name}()"
     if name in _FIXTURES and (isinstance(node, ast.arg) or name not in bound):
         return f"the test uses {name}"
+    if isinstance(node, ast.AsyncWith):
+        return "the test uses async with, whose event loop is its own"
     if isinstance(node, ast.ClassDef) and any(isinstance(base, ast.Name) and base.id in called for base in node.bases):
         return f"the test derives {node.name} from a class of the answer's"
     if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
-        if node.value.id in modules and not isinstance(node.ctx, ast.Load):
+        if node.value.id in called and not isinstance(node.ctx, ast.Load):
             return f"the test sets {node.value.id}.{node.attr}"
         if node.value.id in called and node.attr.startswith("__") and node.attr not in _READ_APART:
             return f"the test reads {node.value.id}.{node.attr}"
@@ -156,6 +164,27 @@ def _own_classes(prompt: ast.Module, others: set[str]) -> set[str]:
                 walk(node.body, f"{prefix}{node.name}.")
 
     walk(prompt.body, "")
+    for node in prompt.body:
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call):
+            maker = ast.unparse(node.value.func).rpartition(".")[2]
+            if maker in _CLASS_MAKERS:
+                found |= {target.id for target in node.targets if isinstance(target, ast.Name)}
+    return found
+
+
+_CLASS_MAKERS = frozenset("namedtuple NamedTuple Enum IntEnum Flag IntFlag StrEnum make_dataclass TypedDict".split())
+_MUTABLE = frozenset("list dict set defaultdict deque Counter OrderedDict bytearray".split())
+
+
+def _mutable_globals(prompt: ast.Module) -> set[str]:
+    """Names of the prompt's own lists, dicts and the like: one object for the answer and its test."""
+    found: set[str] = set()
+    for node in prompt.body:
+        targets = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
+        value = node.value if isinstance(node, ast.Assign | ast.AnnAssign) else None
+        made = isinstance(value, ast.Call) and ast.unparse(value.func).rpartition(".")[2] in _MUTABLE
+        if made or isinstance(value, ast.List | ast.Dict | ast.Set | ast.ListComp | ast.DictComp | ast.SetComp):
+            found |= {target.id for target in targets if isinstance(target, ast.Name)}
     return found
 
 
@@ -191,7 +220,7 @@ def _fields(prompt: ast.Module) -> set[str]:
 def _attributes(test: ast.Module) -> set[str]:
     """Names of attributes that the test reads of values: not of modules, nor of its own `self`."""
     aliases = imports_of(test, {name: name for name in PRELUDE_NAMES if name.islower()})
-    found = set()
+    found: set[str] = set()
     for node in ast.walk(test):
         if isinstance(node, ast.Attribute):
             base = node.value
