@@ -33,11 +33,9 @@ def _value_names():
         collections.deque, collections.Counter, collections.OrderedDict, collections.defaultdict, fractions.Fraction,
         decimal.Decimal, datetime.date, datetime.time, datetime.datetime, datetime.timedelta,
     )  # fmt: skip
-    names = set(
-        (_ARRAY + " reshape round shape size sort squeeze std sum T tobytes tolist trace transpose var").split()
-    )
+    names = set((_ARRAY + " reshape round sort squeeze std sum tobytes tolist trace transpose var").split())
     for kind in kinds:
-        names.update(name for name in dir(kind) if not name.startswith("_"))
+        names.update(name for name in dir(kind) if not name.startswith("_") and callable(getattr(kind, name)))
     return names
 
 

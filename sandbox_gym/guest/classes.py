@@ -249,7 +249,9 @@ class Classes:
         if form[0] == "ty":
             found = kinds.named_type(form[1]) or builtin_error(form[1])
         elif form[0] == "g":
-            found = stdlib_error(form[1], form[2]) if self._wary else self._exports.imported(form[1], form[2])
+            found = kinds.named_function(form[1], form[2]) or stdlib_error(form[1], form[2])
+            if found is None and not self._wary:
+                found = self._exports.imported(form[1], form[2])
         elif len(form) == 2:
             found = self.shared.get(form[1])
         else:

@@ -10,7 +10,7 @@ import operator
 import sys
 import types
 
-from . import proxies
+from . import kinds, proxies
 from .kinds import CannotCross
 
 MAX_HANDLES = 200_000
@@ -101,6 +101,9 @@ class Exports:
 
     def export(self, value, writer):
         """A handle of a value that does not cross by content. Raises CannotCross for what no handle may be of."""
+        named = kinds.function_name(value)
+        if named is not None:
+            return ["g", *named]
         if self.wary:
             _check_export(value)
             found = self.by_name(value, None) if _is_library(value, self._module) else None
@@ -145,7 +148,7 @@ class Exports:
             return _function(value)
         cls = type(value)
         if hasattr(cls, "__next__") and cls.__module__ != self._module:
-            return {"kind": "iterator"}
+            return {"kind": "iterator", "type": _iterator_type(cls)}
         return {"kind": "object", "class": self.classes.reference(cls, writer)}
 
     # -- what is the other end's
@@ -220,6 +223,7 @@ class Exports:
 def _function(value):
     name = getattr(value, "__name__", type(value).__name__)
     told = {"kind": "function", "name": name if type(name) is str else "function", "params": None}
+    told["type"] = type(value).__name__
     told["doc"] = value.__doc__ if type(getattr(value, "__doc__", None)) is str else None
     told["async"] = inspect.iscoroutinefunction(value)
     try:
@@ -228,6 +232,10 @@ def _function(value):
     except (ValueError, TypeError):
         pass  # not every builtin has one
     return told
+
+
+def _iterator_type(cls):
+    return [cls.__module__, cls.__name__] if cls.__module__ in ("builtins", "itertools") else None
 
 
 def _is_library(value, module):

@@ -20,6 +20,11 @@ from .kinds import CannotCross
 
 MAX_DEPTH = 1000
 """Of immutable values within each other; mutable ones nest without limit."""
+MAX_ONCE = 4096
+"""Longer texts come back as equal ones, not as the same."""
+_SCALARS = frozenset(("i", "f", "b", "c"))
+_IMMUTABLE = frozenset(("t", "fs", "f", "r", "v", "np", "nt", "ov"))
+_TUPLES = (tuple, frozenset)
 MAX_SHARED = 2000
 """Shared objects beyond this are forgotten, the longest unused first."""
 FIXED = "fixed"
@@ -47,7 +52,7 @@ class Graph:
 
     def __init__(self, classes, exports, parity, wary):
         self.classes, self.exports, self.wary = classes, exports, wary
-        self._shared, self._numbers = {}, {}
+        self._shared, self._numbers, self._once = {}, {}, {}
         self._next, self._parity, self._turn = parity, parity, 0
 
     # -- out
@@ -58,7 +63,7 @@ class Graph:
         writer = _Writer(self)
         try:
             for name, value in values.items():
-                message[name] = writer.top(value) if name == "args" else writer.argument(value)
+                message[name] = writer.top(value) if name == "args" else writer.form(value)
             writer.finish()
         except (CannotCross, RecursionError) as error:
             for number in writer.new:
@@ -120,6 +125,14 @@ class Graph:
     def entries(self):
         return list(self._shared.items())
 
+    def once(self, key, value):
+        """The text or number that stood under this key before: an equal one comes back as the same one."""
+        if len(key) > MAX_ONCE:
+            return value
+        if len(self._once) > 4 * MAX_SHARED:
+            self._once.clear()
+        return self._once.setdefault(key, value)
+
     # -- in
 
     def unpack(self, message, names):
@@ -174,39 +187,68 @@ class _Writer:
 
     def form(self, value):
         kind = type(value)
-        if value is None or value is True or value is False or kind is str:
+        if value is None or value is True or value is False:
             return value
+        if kind is str:
+            return self._graph.once(value, value)
+        if kind is int and -_SMALL < value < _SMALL:
+            return value
+        form = self._scalar(value, kind)
+        if form is not None:
+            self._graph.once(tuple(form), value)
+            return form
+        if (kind in _TUPLES and value) or kind is range or kind is float or kinds.is_fixed(kind):
+            return self._identical(value)
+        if kind in _TUPLES:
+            return self._whole(value, kind)
+        return self._rarer(value, kind)
+
+    def _scalar(self, value, kind):
         if kind is int:
-            return value if -_SMALL < value < _SMALL else ["i", hex(value)]
-        if kind is float:
-            return ["f", _float(value)] if value == value else self._nan(value)
-        if kind in (tuple, frozenset):
-            number = self._graph.number_of(value)
-            if number is not None:
-                return ["@", number]
-            return ["t" if kind is tuple else "fs", self._forms(value)]
+            return ["i", hex(value)]
+        if kind is float and value == value:
+            return ["f", _float(value)]
         if kind is bytes:
             return ["b", base64.b64encode(value).decode("ascii")]
         if kind is complex:
             return ["c", _float(value.real), _float(value.imag)]
+        return None
+
+    def _identical(self, value):
+        """An immutable value is shared too, for it may be asked whether it is the same; not where there are many."""
+        number = self._graph.number_of(value)
+        if number is not None:
+            return ["@", number]
+        if len(self.new) < MAX_SHARED:
+            return self._shared(value, FIXED)
+        return self._whole(value, type(value))
+
+    def _whole(self, value, kind):
+        """The form of an immutable value's content."""
+        if kind is float:
+            return ["f", "nan"]
+        if kind in _TUPLES:
+            return ["t" if kind is tuple else "fs", self._forms(value)]
         if kind is range:
             return ["r", self.form(value.start), self.form(value.stop), self.form(value.step)]
-        return self._rarer(value, kind)
-
-    def _nan(self, value):
-        """Which nan it is tells whether lists that hold it are equal."""
-        number = self._graph.number_of(value)
-        return ["@", number] if number is not None else self._shared(value, FIXED)
+        known = kinds.kind_of(kind)
+        if known is not None:
+            parts = known.parts(value)
+            self._alive.append(parts)
+            return ["v", known.name, self._forms(parts)]
+        arrays = kinds.numpy_parts(value)
+        if arrays is not None:
+            return ["np", arrays[0], [], base64.b64encode(arrays[2]).decode("ascii")]
+        what, reference = self._graph.classes.crossing(kind, self)
+        if what == "namedtuple":
+            return ["nt", reference, self._forms(tuple.__iter__(value))]
+        base = next(base for base in _FIXED if base in kind.__mro__)
+        fields = [[name, self.form(item)] for name, item in fields_of(value).items()]
+        return ["ov", reference, self.form(_as_base(value, base)), fields]
 
     def top(self, arguments):
-        return ["t", [self.argument(one) for one in arguments]]
-
-    def argument(self, value):
-        """The form of an argument or a result: an immutable one too comes back as itself."""
-        if type(value) in (tuple, frozenset) and value or kinds.is_fixed(type(value)):
-            number = self._graph.number_of(value)
-            return ["@", number] if number is not None else self._shared(value, FIXED)
-        return self.form(value)
+        """The form of a call's arguments, whose tuple nobody keeps."""
+        return ["t", [self.form(one) for one in arguments]]
 
     def _forms(self, values):
         self._depth += 1
@@ -222,16 +264,10 @@ class _Writer:
             return ["@", number]
         known = kinds.kind_of(kind)
         if known is not None:
-            if known.mutable:
-                return self._shared(value, known.name)
-            parts = known.parts(value)
-            self._alive.append(parts)
-            return ["v", known.name, self._forms(parts)]
+            return self._shared(value, known.name)
         arrays = kinds.numpy_parts(value)
         if arrays is not None:
-            if len(arrays[1]):
-                return self._shared(value, "numpy")
-            return ["np", arrays[0], [], base64.b64encode(arrays[2]).decode("ascii")]
+            return self._shared(value, "numpy") if len(arrays[1]) else self._identical(value)
         return self._object(value, kind)
 
     def _object(self, value, kind):
@@ -252,12 +288,8 @@ class _Writer:
         what, reference = how
         if what == "enum":
             return self._member(value, reference)
-        if what == "namedtuple":
-            return ["nt", reference, self._forms(tuple.__iter__(value))]
-        base = next((base for base in _FIXED if base in kind.__mro__), None)
-        if base is not None:
-            fields = [[name, self.form(item)] for name, item in fields_of(value).items()]
-            return ["ov", reference, self.form(_as_base(value, base)), fields]
+        if what == "namedtuple" or any(base in kind.__mro__ for base in _FIXED):
+            return self._identical(value)
         return self._shared(value, ["o", reference])
 
     def _member(self, value, reference):
@@ -291,7 +323,7 @@ class _Writer:
     def _content(self, value, tag):
         self._depth = 0
         if tag == FIXED:
-            return [self._whole(value)]
+            return [self._whole(value, type(value))]
         if tag == "numpy":
             dtype, shape, data = kinds.numpy_parts(value) or _changed()
             return [dtype, list(shape), base64.b64encode(data).decode("ascii")]
@@ -303,24 +335,15 @@ class _Writer:
         fields = [[name, self.form(item)] for name, item in fields_of(value).items()]
         base = next((base for base in _BASES if base in type(value).__mro__), None)
         if isinstance(value, BaseException):
-            return [fields, self._forms(value.args), self._exception(value)]
+            return [fields, self._forms(_arguments(value)), self._exception(value)]
         return [fields, None if base is None else self._forms(_base_parts(value, base)), None]
 
-    def _whole(self, value):
-        """The form of an immutable value that is shared itself."""
-        if type(value) is float:
-            return ["f", "nan"]
-        if type(value) in (tuple, frozenset):
-            return ["t" if type(value) is tuple else "fs", self._forms(value)]
-        kind = kinds.kind_of(type(value))
-        parts = kind.parts(value)
-        self._alive.append(parts)
-        return ["v", kind.name, self._forms(parts)]
-
     def _exception(self, error):
-        """[its text, cause]: what a class that the receiver lacks would say."""
+        """[its text, its cause, the name that was not found]."""
         cause = error.__cause__
-        return [text_of(error), self.form(cause) if isinstance(cause, BaseException) else None]
+        cause = self.form(cause) if isinstance(cause, BaseException) else None
+        name = getattr(error, "name", None) if isinstance(error, (ImportError, NameError, AttributeError)) else None
+        return [text_of(error), cause, name if type(name) is str else None]
 
 
 class _Reader:
@@ -372,7 +395,7 @@ class _Reader:
 
     def _fixed(self, content):
         made = self.value(content[0])
-        if not (made != made or type(made) in (tuple, frozenset) or kinds.is_fixed(type(made))):
+        if type(content[0]) is not list or content[0][0] not in _IMMUTABLE:
             raise CannotCross("no immutable value")
         return made
 
@@ -413,7 +436,11 @@ class _Reader:
         if self._graph.wary:
             self._graph.classes.check_fields(type(value), named)
         if isinstance(value, BaseException):
-            value.args = tuple(self.value(form) for form in base or ())
+            arguments = tuple(self.value(form) for form in base or ())
+            if not isinstance(value, OSError):  # what an OSError made of its arguments stands
+                value.args = arguments
+            if extra and type(extra[2]) is str and isinstance(value, (ImportError, NameError, AttributeError)):
+                value.name = extra[2]
             if extra and extra[1] is not None:
                 cause = self.value(extra[1])
                 value.__cause__ = cause if isinstance(cause, BaseException) else None
@@ -430,7 +457,9 @@ class _Reader:
 
     def value(self, form):
         kind = type(form)
-        if form is None or kind is bool or kind is str or kind is int:
+        if kind is str:
+            return self._graph.once(form, form)
+        if form is None or kind is bool or kind is int:
             return form
         if kind is not list or not form or type(form[0]) is not str:
             raise CannotCross("malformed value")
@@ -439,7 +468,7 @@ class _Reader:
             raise CannotCross("nested too deeply")
         made = self._tagged(form[0], form)
         self._depth -= 1
-        return made
+        return self._graph.once(tuple(form), made) if form[0] in _SCALARS and made == made else made
 
     def _tagged(self, tag, form):
         if tag == "t":
@@ -583,6 +612,14 @@ def set_fields(value, fields):
             own[name] = item
         else:
             raise CannotCross("a field that the class has no room for")
+
+
+def _arguments(error):
+    """What its class is called with to make an exception like this one."""
+    if isinstance(error, OSError) and type(error).__module__ == "builtins":
+        made_of = OSError.__reduce__(error)[1]
+        return made_of if type(made_of) is tuple else error.args
+    return error.args if type(error.args) is tuple else ()
 
 
 def text_of(error):

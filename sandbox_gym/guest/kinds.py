@@ -228,8 +228,12 @@ def _immutable_kinds():
             (_STR,),
         )
     yield Kind("re.Pattern", lambda v: (v.pattern, v.flags), lambda *p: _module("re").compile(*p), (_TEXT, _INT))
-    yield Kind("functools.partial", lambda v: (v.func, v.args, tuple(v.keywords.items())), _partial,
-               (object, (tuple,), (tuple,)))
+    yield Kind(
+        "functools.partial",
+        lambda v: (v.func, v.args, tuple(v.keywords.items())),
+        _partial,
+        (object, (tuple,), (tuple,)),
+    )
     yield Kind("string.Template", lambda v: (v.template,), lambda text: _module("string").Template(text), (_STR,))
 
 
@@ -309,6 +313,54 @@ def named_type(name):
         return None
     __import__(kind.module)
     return kind.cls
+
+
+_FUNCTIONS = {
+    "builtins": frozenset(
+        "abs all any ascii bin callable chr divmod format hash hex id isinstance issubclass iter len max min next oct ord"
+        " pow repr round sorted sum".split()
+    ),
+    "math": None, "cmath": None, "_operator": None,
+}  # fmt: skip
+_REACHING = frozenset(("call", "attrgetter", "itemgetter", "methodcaller", "setitem", "delitem"))
+
+
+def function_name(value):
+    """(module, name) of a builtin function that only computes, so that both ends may use their own; else None."""
+    owner = getattr(value, "__objclass__", None)
+    if type(value).__name__ == "method_descriptor" and owner in (
+        str,
+        bytes,
+        int,
+        float,
+        list,
+        tuple,
+        dict,
+        set,
+        frozenset,
+    ):
+        return "builtins", "%s.%s" % (owner.__name__, value.__name__)
+    if type(value) is type(len) and type(getattr(value, "__self__", None)) in (type(sys), type(None)):
+        module, name = getattr(value, "__module__", ""), getattr(value, "__name__", "")
+        if named_function(module, name) is value:
+            return module, name
+    return None
+
+
+def named_function(module, name):
+    """The function of that name; None for what does more than compute."""
+    if type(module) is not str or type(name) is not str:
+        return None
+    cls, _, method = name.partition(".")
+    if module == "builtins" and method:
+        found = getattr(TYPES.get(cls), method, None) if not method.startswith("_") else None
+        return found if type(found).__name__ == "method_descriptor" else None
+    if module not in _FUNCTIONS or name in _REACHING or name.startswith("_"):
+        return None
+    if _FUNCTIONS[module] is not None and name not in _FUNCTIONS[module]:
+        return None
+    found = getattr(__import__(module), name, None)
+    return found if type(found) is type(len) else None
 
 
 # -- numpy: arrays and scalars of plain numbers, texts and times; never objects

@@ -5,6 +5,8 @@ never asked whether it equals, hashes, is true, or what class it is of.
 """
 
 import inspect
+import itertools
+import types
 
 from .kinds import CannotCross
 
@@ -106,6 +108,10 @@ class RemoteIterator(Remote):
     def __next__(self):
         return facts_of(self).do("next", rank=1)
 
+    @property
+    def __class__(self):
+        return iterator_type(facts_of(self).told.get("type")) or RemoteIterator
+
 
 def _function(facts):
     """A real function of the same signature, so that an answer that looks at it sees what it would see."""
@@ -166,6 +172,22 @@ def _given(name, value):
     return (value,) if name is None else {name: value}
 
 
+def iterator_type(named):
+    """The iterator class that a handle says to be of; None for what is none of the library's."""
+    if type(named) is not list or len(named) != 2 or named[0] not in ("builtins", "itertools"):
+        return None
+    found = getattr(itertools, str(named[1]), None) if named[0] == "itertools" else _ITERATORS.get(named[1])
+    return found if isinstance(found, type) and hasattr(found, "__next__") else None
+
+
+_ITERATORS = {
+    type(made).__name__: type(made)
+    for made in (iter([]), iter(()), iter(""), iter({}), iter(set()), iter(range(1)), iter(b""), reversed([]), map(len, ()),
+                 filter(None, ()), zip(), enumerate(()), iter({}.values()), iter({}.items()), iter(len, 1))
+}  # fmt: skip
+_FUNCTION_TYPES = {kind.__name__: kind for kind in (types.FunctionType, types.BuiltinFunctionType, types.MethodType)}
+
+
 class RemoteFunction(Remote):
     """An answer's function on the test's end. Calling it is all that decides; attributes are asked for as of objects."""
 
@@ -175,6 +197,10 @@ class RemoteFunction(Remote):
         super().__init__(facts)
         own = object.__getattribute__(self, "__dict__")
         own.update(__name__=facts.name, __qualname__=facts.name, __doc__=facts.told.get("doc"))
+
+    @property
+    def __class__(self):
+        return _FUNCTION_TYPES.get(facts_of(self).told.get("type"), RemoteFunction)
 
     def __call__(self, *args, **kwargs):
         return facts_of(self).do("call", args, kwargs, rank=1)
@@ -262,7 +288,7 @@ def _attribute(remote, name):
         if isinstance(cls, RemoteClass) and name in facts_of(cls).told["methods"]:
             return _Method(remote, name, limited)
         if limited:
-            raise AttributeError(name)
+            facts.exports.asking.need("the test asks %s of an object that the answer made" % name)
     elif name.startswith("__") and name.endswith("__"):
         raise AttributeError(name)
     return facts.do("getattr", (name,))

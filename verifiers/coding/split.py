@@ -180,7 +180,9 @@ def _mutable_globals(prompt: ast.Module) -> set[str]:
     """Names of the prompt's own lists, dicts and the like: one object for the answer and its test."""
     found: set[str] = set()
     for node in prompt.body:
-        targets = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
+        targets = (
+            node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
+        )
         value = node.value if isinstance(node, ast.Assign | ast.AnnAssign) else None
         made = isinstance(value, ast.Call) and ast.unparse(value.func).rpartition(".")[2] in _MUTABLE
         if made or isinstance(value, ast.List | ast.Dict | ast.Set | ast.ListComp | ast.DictComp | ast.SetComp):
