@@ -15,9 +15,7 @@ from . import classes, proxies
 from .kinds import CannotCross
 
 CONSTRUCTED, RESULT, DERIVED, TOLD = 2, 1, 0, -1
-_ARRAY = (
-    "all any argmax argmin astype cumsum dot dtype fill flat flatten item max mean min ndim nonzero prod ravel repeat"
-)
+_ARRAY = "all any argmax argmin astype cumsum dot fill flatten item max mean min nonzero prod ravel repeat"
 _VALUE_TYPES = (
     str, bytes, bytearray, int, float, complex, list, tuple, dict, set, frozenset, range, memoryview, slice,
 )  # fmt: skip
