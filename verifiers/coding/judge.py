@@ -19,6 +19,7 @@ from sandbox_gym.contract import (
     TestStatus,
     Verdict,
     answers_outcome,
+    earlier_passes,
 )
 from sandbox_gym.errors import DeadlineExceeded, ToolchainMissing
 from sandbox_gym.verifiers.coding.checkers import ProgramChecker
@@ -277,19 +278,23 @@ def _results(task: CodingTask, plan: Plan, state: State) -> list[TestResult]:
         judged = _judge_one(task, index, outcome, expected)
         if plan.integrity == "in_process":
             judged = _judge_in_process(plan, outcome, judged)
-        costs = answers_outcome(outcome)
-        results.append(
-            TestResult(
-                index,
-                judged.status,
-                judged.reason,
-                judged.points,
-                costs.cpu_time_s,
-                costs.wall_time_s,
-                costs.peak_memory_bytes,
-            )
-        )
+        results.append(_result(index, judged, outcome))
     return results
+
+
+def _result(index: int, judged: _Judged, outcome: StepOutcome) -> TestResult:
+    """With several passes the costs are the dearest pass's, since each has the limits for itself."""
+    earlier = earlier_passes(outcome)
+    runs = [*(one.answer for one in earlier), answers_outcome(outcome)]
+    return TestResult(
+        index,
+        judged.status,
+        f"pass {len(runs)}: {judged.reason}" if earlier and judged.reason else judged.reason,
+        judged.points,
+        max(run.cpu_time_s for run in runs),
+        max(run.wall_time_s for run in runs),
+        max(run.peak_memory_bytes for run in runs),
+    )
 
 
 def _expected(task: CodingTask, state: State) -> tuple[object, ...] | str:
