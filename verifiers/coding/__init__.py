@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sandbox_gym.contract import Answer, Plan, State, StepOutcome, Verdict
 from sandbox_gym.verifiers.coding.answers import fenced_files
+from sandbox_gym.verifiers.coding.checkers import MAX_PASSES
 from sandbox_gym.verifiers.coding.extract import extract_code, fenced, has_reasoning_format_violation
 from sandbox_gym.verifiers.coding.fetching import STARTER, told_apart
 from sandbox_gym.verifiers.coding.folders import ENDINGS, Sources, is_path, main_file
@@ -18,6 +19,7 @@ from sandbox_gym.verifiers.coding.task import CodingTask, parse_task
 __all__ = [
     "ENDINGS",
     "LANGUAGES",
+    "MAX_PASSES",
     "PYTHON",
     "STARTER",
     "CodingTask",

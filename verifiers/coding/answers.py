@@ -12,13 +12,18 @@ from collections.abc import Mapping
 
 from sandbox_gym.errors import RequestError
 from sandbox_gym.verifiers.coding.extract import blocks_of
-from sandbox_gym.verifiers.coding.folders import MAX_FILES, Sources, is_path, is_source, main_file
+from sandbox_gym.verifiers.coding.folders import ENDINGS, MAX_FILES, Sources, is_path, is_source, main_file
 from sandbox_gym.verifiers.coding.languages import Language
 
 _KEYED = re.compile(r"(?:title|file|filename|name|path)=[\"']?([^\"'\s]+)[\"']?")
 _COMMENT = re.compile(
-    r"(?:#|//|--|;|/\*|\(\*)[ \t]*(?:[Ff]ile(?:name)?:?[ \t]+)?([\w./+-]+)[ \t]*(?:\*/|\*\))?[ \t]*", re.A
+    r"(?:#|//|--|;|/\*|\(\*)[ \t]*(?:[Ff]ile(?:name)?:?[ \t]+)?([\w./+-]+)[ \t]*(?:\*/|\*\))?", re.ASCII
 )
+_COMMENT_MAX = 300
+_ENDING = re.compile(r"\.[A-Za-z][A-Za-z0-9+]*\Z", re.ASCII)
+_BESIDE = (".h", ".hpp", ".hh", ".hxx", ".txt", ".json", ".csv", ".dat")
+_FILES = (*_BESIDE, *(ending for endings in ENDINGS.values() for ending in endings))
+"""What a comment may call a file; behind a fence any ending will do."""
 _MAIN = "main"
 """A word behind a fence: the program begins with this file."""
 
@@ -53,10 +58,10 @@ def _named(info: str, body: str) -> tuple[str, bool]:
         told.insert(0, name if colon else tag)
     is_main = _MAIN in words[1:]
     for word in told:
-        if "." in word and is_path(word):
+        if _ENDING.search(word) and is_path(word):
             return word, is_main
-    comment = _COMMENT.fullmatch(body.partition("\n")[0].strip())
-    if comment and "." in comment[1] and is_path(comment[1]):
+    comment = _COMMENT.fullmatch(body[:_COMMENT_MAX].partition("\n")[0].strip())
+    if comment and comment[1].endswith(_FILES) and is_path(comment[1]):
         return comment[1], is_main
     return "", False
 

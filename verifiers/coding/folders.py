@@ -43,9 +43,9 @@ _BY_NAME: Final = frozenset({"go"})
 """Its compiler takes all sources by name. Compilers and interpreters of the others find what the main file names."""
 _FIXED_NAME: Final = frozenset({"typescript"})
 """The main file is compiled under the language's own name for it."""
-_JAVA_MAIN = re.compile(r"\bstatic\b[\w\s]*\bvoid\s+main\s*\(")
+_JAVA_MAIN = re.compile(r"\bstatic\b[\w\s]{0,100}\bvoid\s{1,50}main\s{0,50}\(")
 _C_MAIN = re.compile(r"\bmain\s*\(")
-_IMPORT = re.compile(r"^[ \t]*(?:from[ \t]+\.*([\w.]*)[ \t]+import[ \t]+([\w, \t*()]*)|import[ \t]+([\w., \t]+))", re.M)
+_IMPORT = re.compile(r"^[ \t]*(?:from[ \t]+([\w.]*)[ \t]+import[ \t]+([\w, \t*()]*)|import[ \t]+([\w., \t]+))", re.M)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,9 +117,8 @@ def _not_imported(files: Mapping[str, str], sources: Iterable[str]) -> list[str]
 
 def _imports(code: str) -> set[str]:
     """Every word that import statements of a Python source name."""
-    return {
-        word for match in _IMPORT.finditer(code) for group in match.groups("") for word in re.findall(r"\w+", group)
-    }
+    named = " ".join(group for match in _IMPORT.finditer(code) for group in match.groups(""))
+    return set(re.findall(r"\w+", named))
 
 
 def named(main: str, language: Language) -> str:
