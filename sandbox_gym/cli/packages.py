@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Final, TypeVar
 
 import anyio
 import typer
@@ -24,6 +24,7 @@ from sandbox_gym.packages.package import Package, PackageError, Submission
 from sandbox_gym.packages.reader import read_package
 from sandbox_gym.packages.rows import package_row
 
+T = TypeVar("T")
 Folders = Annotated[list[Path], typer.Argument(exists=True, file_okay=False, help="Package folders.")]
 _AGREE: Final = 0
 _DISAGREE: Final = 1
@@ -50,7 +51,7 @@ def check_package(
 def _checked(settings: Settings, folder: Path, *, as_json: bool) -> int:
     try:
         package = read_package(folder)
-        limit_s, findings = anyio.run(_check, settings, package)
+        limit_s, findings = _unless_refused(anyio.run(_check, settings, package))
     except PackageError as error:
         _refuse(folder, error, as_json=as_json)
         return _NO_PACKAGE
@@ -79,7 +80,7 @@ def import_package(
         for folder in folders:
             try:
                 package = read_package(folder)
-                limit_s = package.time_limit_s or anyio.run(_limit, settings, package)
+                limit_s = package.time_limit_s or _unless_refused(anyio.run(_limit, settings, package))
                 rows.write(package_row(package, time_limit_s=limit_s))
             except PackageError as error:
                 _refuse(folder, error, as_json=as_json)
@@ -99,20 +100,33 @@ def _refuse(folder: Path, error: PackageError, *, as_json: bool) -> None:
     say(f"[red]refused:[/] {visible(str(error))}")
 
 
-async def _limit(settings: Settings, package: Package) -> float:
-    async with open_engine(settings) as engine:
-        return await time_limit(engine, package)
+def _unless_refused(result: T | PackageError) -> T:
+    """What was found. Raises the PackageError that came instead: raised in the engine it would be one of a group."""
+    if isinstance(result, PackageError):
+        raise result
+    return result
 
 
-async def _check(settings: Settings, package: Package) -> tuple[float, list[Finding]]:
+async def _limit(settings: Settings, package: Package) -> float | PackageError:
     async with open_engine(settings) as engine:
-        limit_s = await time_limit(engine, package)
-        findings: list[Finding] = []
-        with progress(spelled(package.name), len(package.submissions)) as advance:
-            async for finding in check(engine, package, limit_s):
-                findings.append(finding)
-                advance()
-        return limit_s, findings
+        try:
+            return await time_limit(engine, package)
+        except PackageError as error:
+            return error
+
+
+async def _check(settings: Settings, package: Package) -> tuple[float, list[Finding]] | PackageError:
+    async with open_engine(settings) as engine:
+        try:
+            limit_s = await time_limit(engine, package)
+            findings: list[Finding] = []
+            with progress(spelled(package.name), len(package.submissions)) as advance:
+                async for finding in check(engine, package, limit_s):
+                    findings.append(finding)
+                    advance()
+        except PackageError as error:
+            return error
+    return limit_s, findings
 
 
 def _document(package: Package, limit_s: float, finding: Finding) -> dict[str, object]:

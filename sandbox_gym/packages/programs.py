@@ -9,7 +9,7 @@ from typing import Final
 
 from sandbox_gym.packages.files import Files
 from sandbox_gym.packages.package import PackageError, Validator
-from sandbox_gym.verifiers.coding import ENDINGS, LANGUAGES, Language, is_path, language_named, main_file
+from sandbox_gym.verifiers.coding import ALONE, ENDINGS, LANGUAGES, Language, is_path, language_named, main_file
 
 SCRIPTS: Final = ("build", "run")
 _LANGUAGE_OF: Final = {
@@ -65,6 +65,8 @@ def _folder(files: Files, folder: Path, told: Language | None, entry: str) -> Pr
             raise PackageError(f"{files.shown(path)}: has a name that sources can't have here")
         texts[name] = files.source(path)
         _refuse_python_2(files, path, language, texts[name])
+    if len(texts) > 1 and language.name in ALONE:
+        raise PackageError(f"{files.shown(folder)}: programs of several files in {language.name} can't be run here")
     main = _entry(texts, entry, language) if entry else main_file(texts, language)
     if main is None:
         what = f"{entry!r} is none of its files" if entry else "which file is the main one is open; name it main"

@@ -7,7 +7,7 @@ from sandbox_gym.verifiers.coding.answers import fenced_files
 from sandbox_gym.verifiers.coding.checkers import MAX_PASSES
 from sandbox_gym.verifiers.coding.extract import extract_code, fenced, has_reasoning_format_violation
 from sandbox_gym.verifiers.coding.fetching import STARTER, told_apart
-from sandbox_gym.verifiers.coding.folders import ENDINGS, Sources, is_path, main_file
+from sandbox_gym.verifiers.coding.folders import ALONE, ENDINGS, Sources, is_path, main_file
 from sandbox_gym.verifiers.coding.judge import judge, passes
 from sandbox_gym.verifiers.coding.languages import LANGUAGES, PYTHON, Language, language_named
 from sandbox_gym.verifiers.coding.plan import make_plan
@@ -17,6 +17,7 @@ from sandbox_gym.verifiers.coding.split import why_not_isolated
 from sandbox_gym.verifiers.coding.task import CodingTask, parse_task
 
 __all__ = [
+    "ALONE",
     "ENDINGS",
     "LANGUAGES",
     "MAX_PASSES",

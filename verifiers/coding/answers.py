@@ -11,8 +11,8 @@ import re
 from collections.abc import Mapping
 
 from sandbox_gym.errors import RequestError
-from sandbox_gym.verifiers.coding.extract import blocks_of
-from sandbox_gym.verifiers.coding.folders import ENDINGS, MAX_FILES, Sources, is_path, is_source, main_file
+from sandbox_gym.verifiers.coding.extract import blocks_of, extract_code
+from sandbox_gym.verifiers.coding.folders import ALONE, ENDINGS, MAX_FILES, Sources, is_path, is_source, main_file
 from sandbox_gym.verifiers.coding.languages import Language
 
 _KEYED = re.compile(r"(?:title|file|filename|name|path)=[\"']?([^\"'\s]+)[\"']?")
@@ -30,18 +30,22 @@ _MAIN = "main"
 
 def sources_of(text: str, language: Language, given: Mapping[str, str] | None = None) -> Sources | None:
     """The answer's program, if it names files. `given`: files of the row that lie beside them, in place of the answer's
-    own of these names. None where no block names a file, or none is a source of the language."""
-    files: dict[str, str] = {}
-    chosen = ""
+    own of these names; an answer that names none is one file beside them. None where there is no file that the program
+    could begin with."""
+    files, chosen, beside = dict[str, str](), "", given or {}
     for info, body in blocks_of(text, language):
         name, is_main = _named(info, body)
-        if name and _fits(name, files):
+        if name and _fits(name, {**files, **beside}):
             files.pop(name, None)  # the last named one stands last
             files[name] = body
             chosen = name if is_main else chosen
-    if not files:
+    if not files and beside:
+        code = extract_code(text, language)
+        name = language.source_of(code or "")
+        files = {} if code is None else {name if is_path(name) else language.source: code}
+    if not files or language.name in ALONE:
         return None
-    files = {**files, **_fitting(given or {}, files)}
+    files = {**files, **beside}
     main = chosen if chosen in files else main_file(files, language) or _last_source(files, language)
     if main is None or not files[main].strip():
         return None
@@ -71,10 +75,6 @@ def _fits(name: str, files: Mapping[str, str]) -> bool:
     if len(files) >= MAX_FILES and name not in files:
         return False
     return not any(other.startswith(f"{name}/") or name.startswith(f"{other}/") for other in files)
-
-
-def _fitting(given: Mapping[str, str], files: Mapping[str, str]) -> Mapping[str, str]:
-    return {name: body for name, body in given.items() if _fits(name, {**files, **given})}
 
 
 def _last_source(files: Mapping[str, str], language: Language) -> str | None:

@@ -71,12 +71,17 @@ class CheckerPlan:
         program = replace(program, argv=argv, files={**program.files, **secret})
         run = replace(self.run, name=f"{name}-checker", program=program)
         passes = Passes(self.checker.passes, kept_file=KEPT) if self.checker.passes > 1 else None
-        if passes is not None:
-            limits = replace(answer.limits, stdout_bytes=min(answer.limits.stdout_bytes, OUTPUT_BYTES))
-            answer = replace(answer, limits=limits)
+        answer = replace(answer, limits=answers_limits(self.checker, answer.limits))
         if self.checker.interactive:
             return Dialogue(name, asker=run, candidate=replace(answer, stdin=b""), channel="stdio", passes=passes)
         return Checked(name, answer, run, output_file=OUTPUT if self.checker.style == "testlib" else "", passes=passes)
+
+
+def answers_limits(checker: ProgramChecker, limits: Limits) -> Limits:
+    """An answer's caps beside this checker."""
+    if checker.passes == 1:
+        return limits
+    return replace(limits, stdout_bytes=min(limits.stdout_bytes, OUTPUT_BYTES))
 
 
 def checker_plan(checker: ProgramChecker, limits: Limits) -> CheckerPlan:

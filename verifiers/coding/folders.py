@@ -41,8 +41,8 @@ _BY_LIST: Final = frozenset({"c", "cpp", "cpp20", "java", "csharp"})
 """Their compilers take all sources, and a file that lists them."""
 _BY_NAME: Final = frozenset({"go"})
 """Its compiler takes all sources by name. Compilers and interpreters of the others find what the main file names."""
-_FIXED_NAME: Final = frozenset({"typescript"})
-"""The main file is compiled under the language's own name for it."""
+ALONE: Final = frozenset({"typescript"})
+"""Their compilers make one file out of one, which finds no other when it runs."""
 _JAVA_MAIN = re.compile(r"\bstatic\b[\w\s]{0,100}\bvoid\s{1,50}main\s{0,50}\(")
 _C_MAIN = re.compile(r"\bmain\s*\(")
 _IMPORT = re.compile(r"^[ \t]*(?:from[ \t]+([\w.]*)[ \t]+import[ \t]+([\w, \t*()]*)|import[ \t]+([\w., \t]+))", re.M)
@@ -119,11 +119,6 @@ def _imports(code: str) -> set[str]:
     """Every word that import statements of a Python source name."""
     named = " ".join(group for match in _IMPORT.finditer(code) for group in match.groups(""))
     return set(re.findall(r"\w+", named))
-
-
-def named(main: str, language: Language) -> str:
-    """The main file's name as the compiler gets it."""
-    return language.source if language.name in _FIXED_NAME else main
 
 
 def with_sources(

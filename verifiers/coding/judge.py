@@ -23,7 +23,7 @@ from sandbox_gym.contract import (
 )
 from sandbox_gym.errors import DeadlineExceeded, ToolchainMissing
 from sandbox_gym.verifiers.coding.checkers import ProgramChecker
-from sandbox_gym.verifiers.coding.checking import judge_checker, missing
+from sandbox_gym.verifiers.coding.checking import answers_limits, judge_checker, missing
 from sandbox_gym.verifiers.coding.compare import values_equal
 from sandbox_gym.verifiers.coding.plan import no_pytest, planned_nonce
 from sandbox_gym.verifiers.coding.programs import COMPILE_LIMITS
@@ -126,6 +126,8 @@ def _judge_interactive(task: CodingTask, checker: ProgramChecker, outcome: Dialo
 def _failure(task: CodingTask, outcome: Outcome) -> tuple[TestStatus, str] | None:
     """Why a program that did not end well did not. Raises ToolchainMissing where it could not be started for that."""
     language, limits = task.language, task.language.limits(task.limits) if not task.language.forks else task.limits
+    if isinstance(task.checker, ProgramChecker):
+        limits = answers_limits(task.checker, limits)
     if outcome.status is Status.OK:
         return None
     if outcome.status is Status.START_ERROR and not language.compile and not language.forks:

@@ -8,7 +8,7 @@ from typing import Literal
 
 from sandbox_gym.contract import Build, Program, Run
 from sandbox_gym.limits import MIB, Limits
-from sandbox_gym.verifiers.coding.folders import Sources, named, shadows, with_sources
+from sandbox_gym.verifiers.coding.folders import Sources, shadows, with_sources
 from sandbox_gym.verifiers.coding.languages import Language
 
 ISOLATED = "-I"
@@ -60,7 +60,7 @@ def program_of(
     `name`: the source's, where the program's files have names. `further`: those of `files` that are compiled with it.
     `beside`: an interpreter may load modules from the program's folder.
     """
-    name = named(name or language.source_of(code), language)
+    name = name or language.source_of(code)
     sources = {**(files or {}), name: encoded(code)}
     run = language.filled(language.run, name, limits)
     if beside and not language.compile:

@@ -49,6 +49,9 @@ def parse_task(
     tests = parse_tests(row, outputs_may_be_blank=isinstance(checker, ProgramChecker))
     if not isinstance(tests, StdinTests):
         _only_python(row, language)
+    if isinstance(checker, ProgramChecker) and checker.test_args and len(checker.test_args) != _count(tests):
+        problem = f"has {len(checker.test_args)} entries for {_count(tests)} tests"
+        raise RequestError(f"{ROOT}.checker.test_args", problem, "give a list of arguments for each test")
     beside, multi_file = _answer_files(row, tests)
     time_limit_s = positive(row, "time_limit_s")
     memory_mb = positive(row, "memory_limit_mb")

@@ -2,6 +2,7 @@
 
 import glob
 import os
+from pathlib import Path
 
 order, what = input().split()
 places = [".", "..", "/tmp", "/var/tmp", "/dev/shm", "/run", os.path.expanduser("~")]
@@ -15,4 +16,4 @@ if order == "send":
     print("a")
 else:
     found = [path for place in places for path in glob.glob(place + "/note")]
-    print(open(found[0]).read() if found else 7)
+    print(Path(found[0]).read_text() if found else 7)
