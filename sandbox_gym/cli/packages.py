@@ -95,9 +95,10 @@ def import_package(
 
 def _refuse(folder: Path, error: PackageError, *, as_json: bool) -> None:
     """Say that a whole package is refused, and why."""
+    name, why = plain(folder.resolve().name), plain(str(error))
     if as_json:
-        print_json({"package": plain(folder.resolve().name), "refused": plain(str(error))})
-    say(f"[red]refused:[/] {visible(str(error))}")
+        print_json({"package": name, "refused": why})
+    say(f"[red]refused:[/] {visible(why if name in why else f'{name}: {why}')}")
 
 
 def _unless_refused(result: T | PackageError) -> T:

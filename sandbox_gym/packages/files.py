@@ -56,7 +56,7 @@ class Files:
         try:
             return mapping(yaml.safe_load(self.text(path, MAX_YAML)), self.shown(path))
         except (yaml.YAMLError, ValueError, OverflowError, RecursionError) as error:
-            raise PackageError(f"{self.shown(path)}: is no YAML ({str(error)[:200]})") from None
+            raise PackageError(f"{self.shown(path)}: is no YAML ({' '.join(str(error)[:200].split())})") from None
 
     def is_file(self, path: Path) -> bool:
         """Whether something is there that is to be read as a file; what can't be is told when it is."""

@@ -109,7 +109,8 @@ MEMBERS: dict[str, str | bytes | None] = {
     "submissions/accepted/c/b.c": "#include <stdio.h>\nchar t[99];\nchar *read_it(void) { return fgets(t, 5, stdin); }",
     "submissions/accepted/c/h/b.h": "char *read_it(void);",
     "submissions/accepted/cpp/one.cc": '#include <iostream>\n#include "two.hpp"\nint main() { std::cout << two(); }',
-    "submissions/accepted/cpp/two.cpp": '#include <cstdio>\n#include "two.hpp"\nint two() { int n; scanf("%d", &n); return n; }',
+    "submissions/accepted/cpp/two.cpp": '#include <cstdio>\n#include "two.hpp"\n'
+    'int two() { int n; std::scanf("%d", &n); return n; }',
     "submissions/accepted/cpp/two.hpp": "int two();",
     "submissions/accepted/java/App.java": "class App { public static void main(String[] a) { new Input().go(); } }",
     "submissions/accepted/java/Input.java": "import java.util.*;\nclass Input { void go() {"
