@@ -120,6 +120,8 @@ def test_the_main_file(language: str, files: dict[str, str], main: str | None) -
 def test_compilers_get_every_source() -> None:
     argv, lists = with_sources(("g++", "-o", "main", "a.cpp", "-lm"), "a.cpp", ("b.cpp",), lang("cpp"))
     assert (argv, dict(lists)) == (("g++", "-o", "main", "@.sources", "-lm"), {".sources": b"a.cpp\nb.cpp\n"})
+    argv, lists = with_sources(("build", "A.java", "main.jar"), "A.java", ("p/B.java",), lang("java"))
+    assert (argv, dict(lists)) == (("build", "A.java", "main.jar", "@.sources"), {".sources": b"p/B.java\n"})
     assert with_sources(("go", "a.go"), "a.go", ("b.go",), lang("go")) == (("go", "a.go", "b.go"), {})
     assert with_sources(("rustc", "a.rs"), "a.rs", ("b.rs",), lang("rust")) == (("rustc", "a.rs"), {})
 

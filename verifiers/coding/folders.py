@@ -37,8 +37,10 @@ ENDINGS: Final[Mapping[str, tuple[str, ...]]] = {
     "sql": (".sql",),
 }
 """Of a language's sources."""
-_BY_LIST: Final = frozenset({"c", "cpp", "cpp20", "java", "csharp"})
-"""Their compilers take all sources, and a file that lists them."""
+_BY_LIST: Final = frozenset({"c", "cpp", "cpp20", "csharp"})
+"""Their compilers take a file that lists all sources, in place of one."""
+_BY_MORE: Final = frozenset({"java"})
+"""What compiles it is given the main source, and last a file that lists the others."""
 _BY_NAME: Final = frozenset({"go"})
 """Its compiler takes all sources by name. Compilers and interpreters of the others find what the main file names."""
 ALONE: Final = frozenset({"typescript"})
@@ -130,10 +132,15 @@ def with_sources(
         return argv, {}
     if language.name in _BY_NAME:
         return tuple(word for part in argv for word in ((main, *further) if part == main else (part,))), {}
+    if language.name in _BY_MORE:
+        return (*argv, f"@{LISTED}"), {LISTED: _lines(further)}
     if language.name not in _BY_LIST:
         return argv, {}
-    listed = "".join(f"{name}\n" for name in (main, *further)).encode()
-    return tuple(f"@{LISTED}" if part == main else part for part in argv), {LISTED: listed}
+    return tuple(f"@{LISTED}" if part == main else part for part in argv), {LISTED: _lines((main, *further))}
+
+
+def _lines(names: Iterable[str]) -> bytes:
+    return "".join(f"{name}\n" for name in names).encode()
 
 
 def shadows(files: Iterable[str]) -> bool:
