@@ -64,6 +64,21 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True)
+class Passes:
+    """A step whose checker may ask for another pass of the answer's program, at most `most` passes in all.
+
+    It asks by exiting with `exit_code` and writing on fd 3 the next input's length as a decimal line, that input, and
+    what it wants to keep. The next pass's checker has the input as `input_file` and what was kept as `kept_file`; the
+    answer's program is given the input alone. Each pass has the step's limits.
+    """
+
+    most: int
+    exit_code: int = 42
+    input_file: str = "input"
+    kept_file: str = "kept"
+
+
+@dataclass(frozen=True, slots=True)
 class Dialogue:
     """Two programs in two boxes, joined: `asker` holds the hidden test, `candidate` the answer.
 
@@ -74,6 +89,8 @@ class Dialogue:
     asker: Run
     candidate: Run
     channel: Literal["calls", "stdio"] = "calls"
+    passes: Passes | None = None
+    """The asker may ask for another dialogue of the two; the candidate is given no input of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +102,7 @@ class Checked:
     checker: Run
     output_file: str = ""
     """The checker's file that holds the answer's output; empty: its standard input."""
+    passes: Passes | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,21 +199,32 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True)
+class PassOutcome:
+    """A pass after which another one followed. Outputs are kept up to a bound."""
+
+    answer: Outcome
+    checker: Outcome
+
+
+@dataclass(frozen=True, slots=True)
 class DialogueOutcome:
-    """Both ends of a dialogue, and how many bytes crossed each way."""
+    """Both ends of a dialogue, and how many bytes crossed each way. With several passes: of the last one."""
 
     asker: Outcome
     candidate: Outcome
     first: Literal["", "asker", "candidate"] = ""
     """Which of the two left first: its output ended, or it did."""
+    earlier: tuple[PassOutcome, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class CheckedOutcome:
-    """The answer's run and the checker's; none where the answer's did not end well."""
+    """The answer's run and the checker's; none where the answer's did not end well. With several passes: of the last
+    one."""
 
     answer: Outcome
     checker: Outcome | None
+    earlier: tuple[PassOutcome, ...] = ()
 
 
 StepOutcome = Outcome | DialogueOutcome | CheckedOutcome
@@ -233,6 +262,11 @@ def answers_outcome(outcome: StepOutcome) -> Outcome:
     if isinstance(outcome, DialogueOutcome):
         return outcome.candidate
     return outcome.answer if isinstance(outcome, CheckedOutcome) else outcome
+
+
+def earlier_passes(outcome: StepOutcome) -> tuple[PassOutcome, ...]:
+    """The passes before a step's last one."""
+    return () if isinstance(outcome, Outcome) else outcome.earlier
 
 
 class TestStatus(StrEnum):

@@ -18,7 +18,9 @@ from sandbox_gym.contract import (
     Checked,
     CheckedOutcome,
     Dialogue,
+    DialogueOutcome,
     Outcome,
+    PassOutcome,
     Plan,
     Program,
     Run,
@@ -32,6 +34,7 @@ from sandbox_gym.contract import (
 from sandbox_gym.errors import BoxLost, ProviderDown
 from sandbox_gym.limits import Limits
 from sandbox_gym.observe.runs import RunSpans
+from sandbox_gym.passes import next_checked, next_dialogue, next_pass, past
 from sandbox_gym.sandbox.api import Box, SupportsDialogue
 
 STARVED: Final = 0.2
@@ -148,7 +151,9 @@ class PlanRun:
             batch = _batch(steps[len(outcomes) : end])
             self._spans.begin()
             if isinstance(batch[0], Dialogue):
-                go_on = self._keep(outcomes, await self._converse(batch[0]))
+                go_on = self._keep(outcomes, await self._dialogues(batch[0]))
+            elif isinstance(batch[0], Checked) and batch[0].passes is not None:
+                go_on = self._keep(outcomes, await self._several_passes(batch[0]))
             else:
                 go_on = await self._run_batch(outcomes, [step for step in batch if isinstance(step, Run | Checked)])
             if not go_on:
@@ -193,7 +198,41 @@ class PlanRun:
             checker = replace(checker, stdin=outcome.stdout)
         return CheckedOutcome(outcome, await self._one(self._boxes[1], checker))
 
-    async def _converse(self, dialogue: Dialogue) -> StepOutcome:
+    async def _several_passes(self, step: Checked) -> CheckedOutcome:
+        """Pass after pass, each with the step's limits, until the checker asks for none or may have no more."""
+        assert step.passes is not None
+        earlier: list[PassOutcome] = []
+        while True:
+            outcome = await self._pass(step)
+            asked = next_pass(step.passes, outcome.checker)
+            if asked is None or len(earlier) + 1 >= step.passes.most:
+                return replace(outcome, earlier=tuple(earlier))
+            earlier.append(past(outcome))
+            step = next_checked(step, step.passes, asked)
+
+    async def _pass(self, step: Checked) -> CheckedOutcome:
+        run = self._whole(step.answer)
+        outcome = await self._one(self._boxes[0], run)
+        if self._quiet.doubts(outcome, run.limits):
+            _log.info("time_limit_doubted", run=run.name, status=outcome.status.value)
+            async with self._quiet.slot():
+                outcome = await self._one(self._boxes[0], run)
+        checked = await self._checked(step, outcome)
+        assert isinstance(checked, CheckedOutcome)
+        return checked
+
+    async def _dialogues(self, dialogue: Dialogue) -> StepOutcome:
+        """One dialogue, or as many as the asker asks for and may have."""
+        earlier: list[PassOutcome] = []
+        while True:
+            outcome = await self._converse(dialogue)
+            asked = next_pass(dialogue.passes, outcome.asker) if dialogue.passes is not None else None
+            if dialogue.passes is None or asked is None or len(earlier) + 1 >= dialogue.passes.most:
+                return replace(outcome, earlier=tuple(earlier))
+            earlier.append(past(outcome))
+            dialogue = next_dialogue(dialogue, dialogue.passes, asked)
+
+    async def _converse(self, dialogue: Dialogue) -> DialogueOutcome:
         judges_box = self._boxes[1]
         if not isinstance(judges_box, SupportsDialogue):
             raise ProviderDown(f"{judges_box.box_id} can't be joined with another box")
@@ -212,8 +251,12 @@ class PlanRun:
 
 
 def _batch(steps: Sequence[Step]) -> Sequence[Step]:
-    """The first dialogue, or all steps before the next one: they travel in one round trip."""
-    if isinstance(steps[0], Dialogue):
+    """The first step if it is run alone, or all steps before the next such: they travel in one round trip."""
+    if _alone(steps[0]):
         return steps[:1]
-    end = next((index for index, step in enumerate(steps) if isinstance(step, Dialogue)), len(steps))
+    end = next((index for index, step in enumerate(steps) if _alone(step)), len(steps))
     return steps[:end]
+
+
+def _alone(step: Step) -> bool:
+    return isinstance(step, Dialogue) or (isinstance(step, Checked) and step.passes is not None)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final, TypeVar
 
 import anyio
 import typer
@@ -18,14 +17,19 @@ from sandbox_gym.cli.screen import print_json, say, visible
 from sandbox_gym.cli.settings import settings_with
 from sandbox_gym.config import Settings
 from sandbox_gym.engine import open_engine
-from sandbox_gym.errors import ConfigurationError
 from sandbox_gym.observe.inert import spelled
 from sandbox_gym.packages.check import Finding, check, time_limit
-from sandbox_gym.packages.package import Package, PackageError
+from sandbox_gym.packages.files import plain
+from sandbox_gym.packages.package import Package, PackageError, Submission
 from sandbox_gym.packages.reader import read_package
 from sandbox_gym.packages.rows import package_row
 
+T = TypeVar("T")
 Folders = Annotated[list[Path], typer.Argument(exists=True, file_okay=False, help="Package folders.")]
+_AGREE: Final = 0
+_DISAGREE: Final = 1
+_NO_PACKAGE: Final = 2
+_SOME_REFUSED: Final = 3
 
 
 def check_package(
@@ -35,20 +39,29 @@ def check_package(
 ) -> None:
     """Run every submission of each package; each must get a verdict that its folder names.
 
-    Exit: 0 all agree, 1 some don't or got no verdict, 2 a folder is no package.
+    A submission that can't be run here is refused alone, a folder that is no package too, and the rest is judged.
+    Exit: 0 all agree, 1 some don't or got no verdict, 2 a folder is no package that can be judged here, 3 all that
+    were judged agree, some were refused.
     """
     settings = settings_with({"provider": provider})
-    agree = True
-    for folder in folders:
-        package = _read(folder)
-        limit_s, findings = anyio.run(_check, settings, package)
-        agree = agree and all(finding.agrees for finding in findings)
-        if as_json:
-            for finding in findings:
-                print_json(_document(package, limit_s, finding))
-        else:
-            Console().print(_table(package, limit_s, findings))
-    raise typer.Exit(0 if agree else 1)
+    codes = {_checked(settings, folder, as_json=as_json) for folder in folders}
+    raise typer.Exit(next(code for code in (_NO_PACKAGE, _DISAGREE, _SOME_REFUSED, _AGREE) if code in codes))
+
+
+def _checked(settings: Settings, folder: Path, *, as_json: bool) -> int:
+    try:
+        package = read_package(folder)
+        limit_s, findings = _unless_refused(anyio.run(_check, settings, package))
+    except PackageError as error:
+        _refuse(folder, error, as_json=as_json)
+        return _NO_PACKAGE
+    if as_json:
+        for finding in findings:
+            print_json(_document(package, limit_s, finding))
+    else:
+        Console().print(_table(package, limit_s, findings))
+    found = {finding.status for finding in findings}
+    return _DISAGREE if "disagrees" in found else _SOME_REFUSED if "refused" in found else _AGREE
 
 
 def import_package(
@@ -59,36 +72,51 @@ def import_package(
 ) -> None:
     """Write each package as a row. A time limit that the package leaves open is measured by its accepted submissions.
 
-    Exit: 0 done, 2 a folder is no package.
+    Exit: 0 done, 2 a folder is no package that can be judged here; the others are written.
     """
     settings = settings_with({"provider": provider})
+    refused = False
     with Lines(out) as rows:
         for folder in folders:
-            package = _read(folder)
             try:
-                limit_s = package.time_limit_s or anyio.run(_limit, settings, package)
+                package = read_package(folder)
+                limit_s = package.time_limit_s or _unless_refused(anyio.run(_limit, settings, package))
                 rows.write(package_row(package, time_limit_s=limit_s))
             except PackageError as error:
-                raise ConfigurationError(str(error)) from None
+                _refuse(folder, error, as_json=as_json)
+                refused = True
+                continue
             if as_json:
                 print_json({"package": package.name, "tests": len(package.cases), "time_limit_s": limit_s})
             else:
                 say(f"{visible(package.name)}: {len(package.cases)} tests, {limit_s:g} s")
+    raise typer.Exit(_NO_PACKAGE if refused else 0)
 
 
-def _read(folder: Path) -> Package:
-    try:
-        return read_package(folder)
-    except PackageError as error:
-        raise ConfigurationError(str(error)) from None
+def _refuse(folder: Path, error: PackageError, *, as_json: bool) -> None:
+    """Say that a whole package is refused, and why."""
+    name, why = plain(folder.resolve().name), plain(str(error))
+    if as_json:
+        print_json({"package": name, "refused": why})
+    say(f"[red]refused:[/] {visible(why if name in why else f'{name}: {why}')}")
 
 
-async def _limit(settings: Settings, package: Package) -> float:
+def _unless_refused(result: T | PackageError) -> T:
+    """What was found. Raises the PackageError that came instead: raised in the engine it would be one of a group."""
+    if isinstance(result, PackageError):
+        raise result
+    return result
+
+
+async def _limit(settings: Settings, package: Package) -> float | PackageError:
     async with open_engine(settings) as engine:
-        return await time_limit(engine, package)
+        try:
+            return await time_limit(engine, package)
+        except PackageError as error:
+            return error
 
 
-async def _check(settings: Settings, package: Package) -> tuple[float, list[Finding]]:
+async def _check(settings: Settings, package: Package) -> tuple[float, list[Finding]] | PackageError:
     async with open_engine(settings) as engine:
         try:
             limit_s = await time_limit(engine, package)
@@ -97,21 +125,27 @@ async def _check(settings: Settings, package: Package) -> tuple[float, list[Find
                 async for finding in check(engine, package, limit_s):
                     findings.append(finding)
                     advance()
-            return limit_s, findings
         except PackageError as error:
-            raise ConfigurationError(str(error)) from None
+            return error
+    return limit_s, findings
 
 
 def _document(package: Package, limit_s: float, finding: Finding) -> dict[str, object]:
-    submission = finding.submission
+    """`agrees` is null where the submission was refused, and `refused` says why."""
+    submission, refused = finding.submission, finding.status == "refused"
     return {
-        **{key: value for key, value in asdict(finding).items() if key != "submission"},
         "package": package.name,
         "time_limit_s": limit_s,
         "submission": submission.path,
         "language": submission.language,
+        "files": 1 + len(submission.files),
         "expected": list(submission.expected),
-        "agrees": finding.agrees,
+        "got": finding.got,
+        "reward": finding.reward,
+        "cpu_time_s": finding.cpu_time_s,
+        "reason": finding.reason,
+        "agrees": None if refused else finding.agrees,
+        "refused": finding.reason if refused else "",
     }
 
 
@@ -119,18 +153,29 @@ def _table(package: Package, limit_s: float, findings: list[Finding]) -> Table:
     title = f"{package.name}: {len(package.cases)} tests, {limit_s:g} s of CPU time"
     shown = Table(title=visible(title), title_justify="left")
     shown.add_column("submission", overflow="fold", min_width=28)
-    for column in ("expected", "verdict", "reward", "slowest"):
+    shown.add_column("expected", overflow="fold", min_width=8)
+    for column in ("verdict", "reward", "slowest"):
         shown.add_column(column, no_wrap=True)
     shown.add_column("", overflow="fold")
     for finding in findings:
-        submission = finding.submission
-        mark = "[green]ok[/]" if finding.agrees else f"[red]disagrees[/] {visible(finding.reason)}"
+        submission, judged = finding.submission, finding.status != "refused"
         shown.add_row(
             visible(submission.path),
-            " or ".join(submission.expected),
+            _expected(submission),
             finding.got,
-            f"{finding.reward:g}",
-            f"{finding.cpu_time_s:.2f} s",
-            mark,
+            f"{finding.reward:g}" if judged else "",
+            f"{finding.cpu_time_s:.2f} s" if judged else "",
+            _mark(finding),
         )
     return shown
+
+
+def _expected(submission: Submission) -> str:
+    return "submissions.yaml" if submission.rules else " or ".join(submission.expected)
+
+
+def _mark(finding: Finding) -> str:
+    if finding.agrees:
+        return "[green]ok[/]"
+    mark = "[yellow]refused[/]" if finding.status == "refused" else "[red]disagrees[/]"
+    return f"{mark} {visible(finding.reason)}"

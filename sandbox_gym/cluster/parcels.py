@@ -17,6 +17,7 @@ from sandbox_gym.contract import (
     Integrity,
     Isolation,
     Outcome,
+    Passes,
     Plan,
     Program,
     Query,
@@ -80,6 +81,7 @@ class DialogueForm:
     asker: RunForm
     candidate: RunForm
     channel: Literal["calls", "stdio"]
+    passes: Passes | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +90,7 @@ class CheckedForm:
     answer: RunForm
     checker: RunForm
     output_file: str
+    passes: Passes | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,9 +148,9 @@ class _Writer:
 
     def step(self, step: Step) -> RunForm | DialogueForm | CheckedForm | QueryForm:
         if isinstance(step, Dialogue):
-            return DialogueForm(step.name, self.run(step.asker), self.run(step.candidate), step.channel)
+            return DialogueForm(step.name, self.run(step.asker), self.run(step.candidate), step.channel, step.passes)
         if isinstance(step, Checked):
-            return CheckedForm(step.name, self.run(step.answer), self.run(step.checker), step.output_file)
+            return CheckedForm(step.name, self.run(step.answer), self.run(step.checker), step.output_file, step.passes)
         if isinstance(step, Query):
             return QueryForm(step.name, self.services.put(step.service), step.request, self.limits.put(step.limits))
         return self.run(step)
@@ -183,9 +186,9 @@ def plan_of(form: PlanForm) -> Plan:
 
     def step(one: RunForm | DialogueForm | CheckedForm | QueryForm) -> Step:
         if isinstance(one, DialogueForm):
-            return Dialogue(one.name, run(one.asker), run(one.candidate), one.channel)
+            return Dialogue(one.name, run(one.asker), run(one.candidate), one.channel, one.passes)
         if isinstance(one, CheckedForm):
-            return Checked(one.name, run(one.answer), run(one.checker), one.output_file)
+            return Checked(one.name, run(one.answer), run(one.checker), one.output_file, one.passes)
         if isinstance(one, QueryForm):
             return Query(one.name, _at(form.services, one.service), one.request, _at(form.limits, one.limits))
         return run(one)

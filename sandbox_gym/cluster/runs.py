@@ -21,6 +21,7 @@ from sandbox_gym.contract import (
     State,
     StepOutcome,
     Verdict,
+    earlier_passes,
     ends_plan,
 )
 from sandbox_gym.errors import SandboxGymError
@@ -124,10 +125,11 @@ class FollowedRun:
 
 def outcome_bytes(outcome: StepOutcome) -> int:
     """What programs wrote, in bytes."""
+    earlier = sum(outcome_bytes(one.answer) + outcome_bytes(one.checker) for one in earlier_passes(outcome))
     if isinstance(outcome, DialogueOutcome):
-        return outcome_bytes(outcome.asker) + outcome_bytes(outcome.candidate)
+        return earlier + outcome_bytes(outcome.asker) + outcome_bytes(outcome.candidate)
     if isinstance(outcome, CheckedOutcome):
-        return outcome_bytes(outcome.answer) + (outcome_bytes(outcome.checker) if outcome.checker else 0)
+        return earlier + outcome_bytes(outcome.answer) + (outcome_bytes(outcome.checker) if outcome.checker else 0)
     assert isinstance(outcome, Outcome)
     return len(outcome.stdout) + len(outcome.stderr) + len(outcome.channel)
 

@@ -66,7 +66,7 @@ class Run:
             processes = _NO_CAP  # the kernel counts a user's processes over all boxes; the box's own cap holds them
         spec["limits"] = dict(limits, processes=processes, cpu_time_s=cpu_s)
         spec["files"] = sorted(header["files"])
-        spec["channel"] = header["channel"] in ("capture", "relay")
+        spec["channel"] = header["channel"] in ("capture", "relay") or header.get("captures", False)
         stacks = _STACKS if header["mode"] == "exec" else 0
         spec["data_bytes"] = limits["memory_bytes"] + (16 << 20) + stacks if limit_data else 0
         self._peak_bytes = limits["memory_bytes"] + _FILES if limit_data and stacks else 0
@@ -102,8 +102,8 @@ class Run:
         """Input goes to fd 0, or to fd 3 where the program is called over its channel."""
         self._input, self._input_is_channel, self._opened = stdin_w, False, True
         mode = self._header["channel"]
-        if mode in ("capture", "relay"):
-            cap = CHANNEL_MAX if mode == "capture" else 0
+        if self._channel is not None:
+            cap = 0 if mode == "relay" else CHANNEL_MAX
             self._outputs["channel"] = [bytearray(), cap]
             self._register(self._channel, selectors.EVENT_READ, self._on_channel)
         if mode in ("capture", "relay") and self._header["mode"] != "exec":

@@ -14,6 +14,7 @@ from sandbox_gym.contract import (
     StepOutcome,
     Verdict,
     answers_run,
+    earlier_passes,
 )
 from sandbox_gym.limits import Limits
 
@@ -88,10 +89,11 @@ class Entry:
 
 
 def _weight(outcome: StepOutcome) -> int:
+    earlier = sum(_weight(one.answer) + _weight(one.checker) for one in earlier_passes(outcome))
     if isinstance(outcome, DialogueOutcome):
-        return _weight(outcome.asker) + _weight(outcome.candidate)
+        return earlier + _weight(outcome.asker) + _weight(outcome.candidate)
     if isinstance(outcome, CheckedOutcome):
-        return _weight(outcome.answer) + (_weight(outcome.checker) if outcome.checker is not None else 0)
+        return earlier + _weight(outcome.answer) + (_weight(outcome.checker) if outcome.checker is not None else 0)
     assert isinstance(outcome, Outcome)
     return len(outcome.stdout) + len(outcome.stderr) + len(outcome.channel)
 

@@ -17,11 +17,12 @@ class PackageError(SandboxGymError):
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One test: its name below `data`, input and answer."""
+    """One test: its name below `data`, input and answer, and what its validator is told beside."""
 
     name: str
     given: str
     answer: str
+    flags: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,11 +37,25 @@ class CaseGroup:
 
 @dataclass(frozen=True, slots=True)
 class Validator:
-    """The package's own output validator or interactor."""
+    """The package's own output validator or interactor. Without a source its `files` hold scripts that build and run
+    it; `sources` are those of its files that are compiled with the source."""
 
     source: str
     language: str
     files: Mapping[str, str] = field(default_factory=dict)
+    sources: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """What `submissions.yaml` asks of a submission: verdicts that its tests may have, and of which one must come.
+
+    `tests`: a pattern of tests or groups below `data`; empty for all. `score`: from and to."""
+
+    permitted: frozenset[str]
+    required: frozenset[str]
+    tests: str = ""
+    score: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,12 +66,22 @@ class Submission:
     language: str
     source: str
     expected: tuple[Expected, ...]
+    also: tuple[str, ...] = ()
+    """Verdicts that tests before the expected one may have."""
+    rules: tuple[Rule, ...] = ()
+    """Where there are any, they decide in place of `expected`."""
+    main: str = ""
+    """The source's name where the program has several files."""
+    files: Mapping[str, str] = field(default_factory=dict)
+    """The other files."""
+    refused: str = ""
+    """Why it can't be run here; such a submission has neither language nor source."""
 
 
 @dataclass(frozen=True, slots=True)
 class Package:
-    """One problem. `time_limit_s` is None where it follows from the accepted submissions, `time_multiplier` times the
-    slowest of them."""
+    """One problem. `time_limit_s` is None where it follows from the accepted submissions: `time_multiplier` times the
+    slowest of them, the next multiple of `time_resolution_s`."""
 
     name: str
     statement: str
@@ -65,11 +90,18 @@ class Package:
     scoring: bool = False
     time_limit_s: float | None = None
     time_multiplier: float = 5.0
+    time_resolution_s: float = 1.0
     memory_limit_mb: int = 2048
     validator: Validator | None = None
-    validator_flags: tuple[str, ...] = ()
     interactive: bool = False
+    passes: int = 1
+    include: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """Files that join every submission, by language; `default` for all."""
 
     @property
     def cases(self) -> tuple[Case, ...]:
         return tuple(case for group in self.groups for case in group.cases)
+
+    def included(self, language: str) -> Mapping[str, str]:
+        """What joins a submission in this language."""
+        return {**self.include.get("default", {}), **self.include.get(language, {})}

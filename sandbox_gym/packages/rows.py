@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from sandbox_gym.packages.package import Package, PackageError
+from sandbox_gym.packages.flags import default_checker
+from sandbox_gym.packages.package import Package, PackageError, Validator
 from sandbox_gym.server.wire import Document
 
-_TOLERANCES = {
-    "float_tolerance": "float_tolerance",
-    "float_absolute_tolerance": "float_absolute_tolerance",
-    "float_relative_tolerance": "float_relative_tolerance",
-}
 
+def package_row(
+    package: Package, *, time_limit_s: float, language: str | None = None, multi_file: bool = False
+) -> Document:
+    """A row that NeMo Gym's rollout collection takes: the statement as input, the tests as `verifier_metadata`.
 
-def package_row(package: Package, *, time_limit_s: float, language: str | None = None) -> Document:
-    """A row that NeMo Gym's rollout collection takes: the statement as input, the tests as `verifier_metadata`."""
+    `multi_file`: answers may be of several files. Raises PackageError for flags that the default validator lacks.
+    """
     metadata: Document = {
         "unit_tests": {
             "inputs": [case.given for case in package.cases],
@@ -23,8 +23,13 @@ def package_row(package: Package, *, time_limit_s: float, language: str | None =
         "time_limit_s": time_limit_s,
         "memory_limit_mb": package.memory_limit_mb,
     }
+    included = package.included(language or "python")
     if language is not None:
         metadata["language"] = language
+    if included:
+        metadata["answer_files"] = dict(included)
+    if multi_file:
+        metadata["multi_file"] = True
     if package.scoring:
         metadata["groups"] = [
             {"name": group.name, "tests": len(group.cases), "points": group.points, "aggregation": group.aggregation}
@@ -39,33 +44,24 @@ def package_row(package: Package, *, time_limit_s: float, language: str | None =
 
 def _checker(package: Package) -> Document:
     """The validator, or the default one under the package's flags."""
+    flags = [case.flags for case in package.cases]
+    same = all(each == flags[0] for each in flags)
     if package.validator is not None:
-        return {
-            "type": "program",
-            "style": "kattis",
-            "language": package.validator.language,
-            "source": package.validator.source,
-            "files": dict(package.validator.files),
-            "args": list(package.validator_flags),
-            "interactive": package.interactive,
-        }
-    checker: Document = {"type": "tokens", "case_sensitive": False}
-    flags = list(package.validator_flags)
-    while flags:
-        flag = flags.pop(0)
-        if flag == "case_sensitive":
-            checker["case_sensitive"] = True
-        elif flag == "space_change_sensitive":
-            checker["space_sensitive"] = True
-        elif flag in _TOLERANCES and flags:
-            checker[_TOLERANCES[flag]] = _tolerance(flags.pop(0))
-        else:
-            raise PackageError(f"problem.yaml: validator_flags has {flag!r}, which the default validator lacks")
-    return checker
+        return _program(package, package.validator, flags, same=same)
+    if not same:
+        raise PackageError(f"{package.name}: cases under different flags of the default validator can't be judged here")
+    return default_checker(flags[0])
 
 
-def _tolerance(word: str) -> float:
-    try:
-        return float(word)
-    except ValueError:
-        raise PackageError(f"problem.yaml: validator_flags has {word!r} where a number belongs") from None
+def _program(package: Package, validator: Validator, flags: list[tuple[str, ...]], *, same: bool) -> Document:
+    checker: Document = {"type": "program", "style": "kattis"}
+    if validator.source:
+        checker |= {"language": validator.language, "source": validator.source}
+    checker |= {"files": dict(validator.files), "args": list(flags[0]) if same else []}
+    if not same:
+        checker["test_args"] = [list(each) for each in flags]
+    if validator.sources:
+        checker["sources"] = list(validator.sources)
+    if package.passes > 1:
+        checker["passes"] = package.passes
+    return {**checker, "interactive": package.interactive}

@@ -61,7 +61,7 @@ class Sending:
 
     def frames_of(self, run: Run, run_id: int, channel: Channel = "") -> list[bytes]:
         """What starts `run` in a guest that has its files. `channel`: its fd 3 ("relay") or its standard input and
-        output ("stdio") are carried as `chan` frames instead of being kept."""
+        output ("stdio") are carried as `chan` frames instead of being kept; beside "stdio" its fd 3 may be kept."""
         program = run.program
         header = {
             "op": "run",
@@ -76,6 +76,7 @@ class Sending:
             "files": {path: self._blobs[data] for path, data in program.files.items()},
             "limits": _limits(run.limits),
             "channel": channel or ("capture" if program.mode == "call" or program.captures else "none"),
+            "captures": channel == "stdio" and program.captures,
             "workdir": program.workdir,
             "trace": str(structlog.contextvars.get_contextvars().get("request_id", "")),
             "stdin_size": len(run.stdin),

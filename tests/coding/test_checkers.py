@@ -131,6 +131,25 @@ async def test_a_checker_that_fails_is_no_verdict_on_the_answer(judge: Judge, la
     assert verdict.tests[0].status is TestStatus.CHECKER_FAILED
 
 
+HUNGRY = """
+    import sys
+    words = sys.stdin.read().split()
+    sys.stderr.write(" ".join(words))
+    print(*words)
+    sys.exit(42 if words == open(sys.argv[2]).read().split() else 43)
+"""
+
+
+@pytest.mark.parametrize(("times", "reward"), [(3_000_000, 0.0), (2, 1.0)])
+async def test_what_an_answer_prints_does_not_end_its_checker(judge: Judge, times: int, reward: float) -> None:
+    """A checker has memory of its own, and its own words are cut: neither masks a wrong answer."""
+    tests = row(["12 12"], {"type": "program", "source": textwrap.dedent(HUNGRY)}, time_limit_s=4, memory_limit_mb=64)
+    verdict = await judge(
+        f"for _ in range({times} // 1000): print('12 ' * 1000)\nprint('12 ' * ({times} % 1000))", tests
+    )
+    assert (verdict.reward, verdict.failure_reason) == (reward, "" if reward else "wrong_answer")
+
+
 async def test_the_checker_is_not_in_the_answers_box(judge: Judge) -> None:
     """The answer looks for the checker's files, for the expected output and for another process; finds none."""
     spy = """

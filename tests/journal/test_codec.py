@@ -17,6 +17,7 @@ from sandbox_gym.contract import (
     GroupResult,
     Isolation,
     Outcome,
+    PassOutcome,
     Plan,
     Program,
     Run,
@@ -58,7 +59,8 @@ def some_step(chance: random.Random) -> StepOutcome | None:
         sides: list[Literal["", "asker", "candidate"]] = ["", "asker", "candidate"]
         return DialogueOutcome(some_outcome(chance), some_outcome(chance), chance.choice(sides))
     if kind == 2:
-        return CheckedOutcome(some_outcome(chance), chance.choice([None, some_outcome(chance)]))
+        earlier = tuple(PassOutcome(some_outcome(chance), some_outcome(chance)) for _ in range(chance.randrange(3)))
+        return CheckedOutcome(some_outcome(chance), chance.choice([None, some_outcome(chance)]), earlier)
     return some_outcome(chance)
 
 

@@ -30,6 +30,7 @@ from sandbox_gym.contract import (
     Dialogue,
     DialogueOutcome,
     Outcome,
+    Passes,
     Plan,
     Program,
     Query,
@@ -64,7 +65,7 @@ def test_every_kind_of_step_travels() -> None:
     run = Run("run", PROGRAM, b"in\xfe")
     service = Service("math", {"main.py": b"serve()"})
     whole = Plan(
-        steps=(run, Dialogue("d", run, Run("c", PROGRAM), "stdio"), Checked("k", run, run, "out.txt")),
+        steps=(run, Dialogue("d", run, Run("c", PROGRAM), "stdio"), Checked("k", run, run, "out.txt", Passes(3))),
         image="polyglot",
         integrity="in_process",
         early_stop=True,

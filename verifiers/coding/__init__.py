@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from sandbox_gym.contract import Answer, Plan, State, StepOutcome, Verdict
+from sandbox_gym.verifiers.coding.answers import fenced_files
+from sandbox_gym.verifiers.coding.checkers import MAX_PASSES
 from sandbox_gym.verifiers.coding.extract import extract_code, fenced, has_reasoning_format_violation
 from sandbox_gym.verifiers.coding.fetching import STARTER, told_apart
+from sandbox_gym.verifiers.coding.folders import ALONE, ENDINGS, Sources, is_path, main_file
 from sandbox_gym.verifiers.coding.judge import IN_PROCESS, judge, passes
 from sandbox_gym.verifiers.coding.languages import LANGUAGES, PYTHON, Language, language_named
 from sandbox_gym.verifiers.coding.plan import make_plan
@@ -15,16 +18,23 @@ from sandbox_gym.verifiers.coding.task import CodingTask, parse_task
 
 __all__ = [
     "IN_PROCESS",
+    "ALONE",
+    "ENDINGS",
     "LANGUAGES",
+    "MAX_PASSES",
     "PYTHON",
     "STARTER",
     "CodingTask",
     "CodingVerifier",
     "Language",
+    "Sources",
     "extract_code",
     "fenced",
+    "fenced_files",
     "has_reasoning_format_violation",
+    "is_path",
     "language_named",
+    "main_file",
     "parse_task",
     "program_outcome",
     "program_plan",

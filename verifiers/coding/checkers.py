@@ -12,11 +12,15 @@ from typing import Literal, cast
 
 from sandbox_gym.errors import RequestError
 from sandbox_gym.verifiers.coding.fields import ROOT, choice, flag, mapping, positive, text, texts, wrong
+from sandbox_gym.verifiers.coding.folders import is_path
 from sandbox_gym.verifiers.coding.languages import Language, language_named
 
 FIELD = f"{ROOT}.checker"
 _TEXT_TYPES = ("lines", "exact", "tokens", "float", "unordered_lines")
 MAX_SOURCE = 4 << 20
+MAX_PASSES = 100
+SCRIPTS = ("build", "run")
+"""Shell scripts (`run` may be any program that `build` makes) that stand for a source."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,14 +47,28 @@ class ProgramChecker:
     answer's program over standard input and output instead."""
 
     source: str
+    """Empty where scripts among `files` build and run it."""
     language: Language
     style: Literal["kattis", "testlib"] = "kattis"
     args: tuple[str, ...] = ()
     files: Mapping[str, str] = field(default_factory=dict)
     """Further files beside the source, as testlib.h."""
+    sources: tuple[str, ...] = ()
+    """Those of `files` that are compiled together with the source."""
     interactive: bool = False
     full_score: float = 1.0
     """A score that the program gives counts as a share of this."""
+    test_args: tuple[tuple[str, ...], ...] = ()
+    """Arguments for each test, in place of `args`."""
+    passes: int = 1
+    """How often the answer may run on one test; from the second time on, on what the checker wrote to nextpass.in."""
+
+    @property
+    def scripted(self) -> bool:
+        return not self.source
+
+    def args_of(self, test: int) -> tuple[str, ...]:
+        return self.test_args[test] if self.test_args else self.args
 
 
 Checker = TextChecker | ProgramChecker
@@ -70,9 +88,10 @@ def parse_checker(row: Mapping[str, object]) -> Checker:
 
 
 def _text(spec: Mapping[str, object], kind: str, tolerance: float | None) -> TextChecker:
-    either = positive(spec, "float_tolerance", FIELD) or tolerance
-    absolute = positive(spec, "float_absolute_tolerance", FIELD) or either
-    relative = positive(spec, "float_relative_tolerance", FIELD) or either
+    zero = kind in ("tokens", "float")  # equal as numbers, however they are spelled
+    either = _first(positive(spec, "float_tolerance", FIELD, zero=zero), tolerance)
+    absolute = _first(positive(spec, "float_absolute_tolerance", FIELD, zero=zero), either)
+    relative = _first(positive(spec, "float_relative_tolerance", FIELD, zero=zero), either)
     if kind == "float":
         kind = "tokens"
         if absolute is None and relative is None:
@@ -93,26 +112,70 @@ def _text(spec: Mapping[str, object], kind: str, tolerance: float | None) -> Tex
     )
 
 
+def _first(value: float | None, otherwise: float | None) -> float | None:
+    return otherwise if value is None else value
+
+
 def _program(spec: Mapping[str, object]) -> ProgramChecker:
-    source = text(spec, "source", FIELD)
-    if not source.strip():
-        raise RequestError(f"{FIELD}.source", "is missing", "give the checker's source")
-    name = text(spec, "language", FIELD) or "python"
+    source, files = text(spec, "source", FIELD), _files(spec)
+    scripted = not source.strip() and any(script in files for script in SCRIPTS)
+    if not source.strip() and not scripted:
+        raise RequestError(f"{FIELD}.source", "is missing", "give the checker's source, or a run script among files")
+    if len(source) + sum(map(len, files.values())) > MAX_SOURCE:
+        raise RequestError(f"{FIELD}.source", "is too long", f"keep sources below {MAX_SOURCE} characters")
+    style = cast(Literal["kattis", "testlib"], choice(spec, "style", ("kattis", "testlib"), FIELD))
+    return ProgramChecker(
+        source="" if scripted else source,
+        language=_language(spec, scripted),
+        style=style,
+        args=texts(spec.get("args") or [], f"{FIELD}.args"),
+        files=files,
+        sources=_sources(spec, files),
+        interactive=flag(spec, "interactive", FIELD),
+        full_score=positive(spec, "full_score", FIELD) or 1.0,
+        test_args=_test_args(spec),
+        passes=_passes(spec, style),
+    )
+
+
+def _language(spec: Mapping[str, object], scripted: bool) -> Language:
+    name = "bash" if scripted else text(spec, "language", FIELD) or "python"
     language = language_named(name)
     if language is None:
         raise wrong(f"{FIELD}.language", name, "give a language that `sandbox-gym doctor` lists")
+    return language
+
+
+def _files(spec: Mapping[str, object]) -> Mapping[str, str]:
     files = mapping(spec.get("files") or {}, f"{FIELD}.files", "give an object of names and texts")
     for path, content in files.items():
-        if not isinstance(content, str) or "/" in path or path in ("", ".", ".."):
-            raise wrong(f"{FIELD}.files", path, "give plain file names and texts")
-    if len(source) + sum(len(str(content)) for content in files.values()) > MAX_SOURCE:
-        raise RequestError(f"{FIELD}.source", "is too long", f"keep sources below {MAX_SOURCE} characters")
-    return ProgramChecker(
-        source=source,
-        language=language,
-        style=cast(Literal["kattis", "testlib"], choice(spec, "style", ("kattis", "testlib"), FIELD)),
-        args=texts(spec.get("args") or [], f"{FIELD}.args"),
-        files={path: str(content) for path, content in files.items()},
-        interactive=flag(spec, "interactive", FIELD),
-        full_score=positive(spec, "full_score", FIELD) or 1.0,
-    )
+        plain = "/" not in path and path not in ("", ".", "..")
+        if not isinstance(content, str) or not (plain or is_path(path)):
+            raise wrong(f"{FIELD}.files", path, "give names of files below the source's folder, and texts")
+    return {path: str(content) for path, content in files.items()}
+
+
+def _sources(spec: Mapping[str, object], files: Mapping[str, str]) -> tuple[str, ...]:
+    named = texts(spec.get("sources") or [], f"{FIELD}.sources")
+    for name in named:
+        if name not in files or not is_path(name):
+            raise wrong(f"{FIELD}.sources", name, "name files of `files`")
+    return named
+
+
+def _test_args(spec: Mapping[str, object]) -> tuple[tuple[str, ...], ...]:
+    value = spec.get("test_args")
+    if value is None:
+        return ()
+    if not isinstance(value, list):
+        raise wrong(f"{FIELD}.test_args", value, "give a list of arguments for each test")
+    return tuple(texts(args, f"{FIELD}.test_args[{index}]") for index, args in enumerate(value))
+
+
+def _passes(spec: Mapping[str, object], style: str) -> int:
+    value = spec.get("passes", 1)
+    if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= MAX_PASSES:
+        raise wrong(f"{FIELD}.passes", value, f"give a whole number from 1 to {MAX_PASSES}")
+    if value > 1 and style != "kattis":
+        raise wrong(f"{FIELD}.passes", value, "only checkers of style kattis ask for another pass")
+    return value

@@ -21,6 +21,8 @@ class _Fence:
     marks: str
     tag: str
     indent: int
+    info: str = ""
+    """All that stands behind the marks."""
 
 
 @dataclass(slots=True)
@@ -49,6 +51,13 @@ def extract_code(text: str, language: Language = PYTHON) -> str | None:
     whole = text.rstrip()
     first = len(whole) - len(whole.lstrip())
     return whole[whole.rfind("\n", 0, first) + 1 :] or None
+
+
+def blocks_of(text: str, language: Language) -> list[tuple[str, str]]:
+    """(what stands behind the opening marks, body) of every fenced block behind the last `</think>`."""
+    text = text.rpartition("</think>")[2].replace("\r\n", "\n")
+    closed, _ = _blocks(text, {*language.tags, *language.fences})
+    return [(block.fence.info, block.body()) for block in closed]
 
 
 def fenced(code: str, language: Language = PYTHON) -> str:
@@ -104,7 +113,7 @@ def _fence(line: str) -> _Fence | None:
         return None
     words = info.split(None, 1)
     tag = words[0].lower().strip("{.}") if words else ""
-    return _Fence(mark * count, tag, len(line) - len(bare))
+    return _Fence(mark * count, tag, len(line) - len(bare), info.strip())
 
 
 def _fence_after_text(line: str, tags: set[str]) -> _Fence | None:

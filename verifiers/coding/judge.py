@@ -19,11 +19,12 @@ from sandbox_gym.contract import (
     TestStatus,
     Verdict,
     answers_outcome,
+    earlier_passes,
 )
 from sandbox_gym.errors import DeadlineExceeded
 from sandbox_gym.verifiers.coding.check import goes_on, judge_check
 from sandbox_gym.verifiers.coding.checkers import ProgramChecker
-from sandbox_gym.verifiers.coding.checking import judge_checker, missing
+from sandbox_gym.verifiers.coding.checking import answers_limits, judge_checker, missing
 from sandbox_gym.verifiers.coding.compare import values_equal
 from sandbox_gym.verifiers.coding.diagnostics import TAIL_BYTES, last_line, plain
 from sandbox_gym.verifiers.coding.programs import COMPILE_LIMITS
@@ -124,6 +125,8 @@ def _judge_interactive(task: CodingTask, checker: ProgramChecker, outcome: Dialo
 def _failure(task: CodingTask, outcome: Outcome) -> tuple[TestStatus, str] | None:
     """Why a program that did not end well did not. Raises ToolchainMissing where it could not be started for that."""
     language, limits = task.language, task.language.limits(task.limits) if not task.language.forks else task.limits
+    if isinstance(task.checker, ProgramChecker):
+        limits = answers_limits(task.checker, limits)
     if outcome.status is Status.OK:
         return None
     if outcome.status is Status.START_ERROR and not language.compile and not language.forks:
@@ -250,19 +253,23 @@ def _results(task: CodingTask, plan: Plan, state: State) -> list[TestResult]:
             results.append(TestResult(index, TestStatus.SKIPPED, "an earlier test of its group failed"))
             continue
         judged = _judge_one(task, index, outcome, expected)
-        costs = answers_outcome(outcome)
-        results.append(
-            TestResult(
-                index,
-                judged.status,
-                judged.reason,
-                judged.points,
-                costs.cpu_time_s,
-                costs.wall_time_s,
-                costs.peak_memory_bytes,
-            )
-        )
+        results.append(_result(index, judged, outcome))
     return results
+
+
+def _result(index: int, judged: _Judged, outcome: StepOutcome) -> TestResult:
+    """With several passes the costs are the dearest pass's, since each has the limits for itself."""
+    earlier = earlier_passes(outcome)
+    runs = [*(one.answer for one in earlier), answers_outcome(outcome)]
+    return TestResult(
+        index,
+        judged.status,
+        f"pass {len(runs)}: {judged.reason}" if earlier and judged.reason else judged.reason,
+        judged.points,
+        max(run.cpu_time_s for run in runs),
+        max(run.wall_time_s for run in runs),
+        max(run.peak_memory_bytes for run in runs),
+    )
 
 
 def _expected(task: CodingTask, state: State) -> tuple[object, ...] | str:

@@ -10,13 +10,16 @@ from dataclasses import replace
 from sandbox_gym.contract import Answer, Build, Dialogue, Plan, Program, Run, Step
 from sandbox_gym.errors import RequestError
 from sandbox_gym.limits import Limits
+from sandbox_gym.verifiers.coding.answers import sources_of
 from sandbox_gym.verifiers.coding.checkers import ProgramChecker
 from sandbox_gym.verifiers.coding.checking import checker_plan
 from sandbox_gym.verifiers.coding.extract import extract_code
+from sandbox_gym.verifiers.coding.folders import Sources
 from sandbox_gym.verifiers.coding.programs import (
     RECURSION_LIMIT,
     answer_program,
     encoded,
+    folder_program,
     image_for,
     python_program,
 )
@@ -48,7 +51,8 @@ def make_plan(task: CodingTask, answer: Answer) -> Plan:
     if isinstance(tests, CheckTests):
         return _check_plan(task, tests, code)
     if isinstance(tests, StdinTests):
-        return _stdin_plan(task, tests, code)
+        files = sources_of(answer.text, task.language, task.answer_files) if task.multi_file else None
+        return _stdin_plan(task, tests, files or code)
     builds: tuple[Build, ...] = ()
     if isinstance(tests, ReferenceTests):
         source, name, field = candidate_source(tests.prompt, tests.entry_point, code), tests.entry_point, "base_input"
@@ -68,16 +72,19 @@ def _plan(task: CodingTask, steps: tuple[Step, ...], builds: tuple[Build, ...], 
     return Plan(steps, image, early_stop=task.early_stop, builds=builds, groups=groups)
 
 
-def _stdin_plan(task: CodingTask, tests: StdinTests, code: str) -> Plan:
-    program, build, limits = answer_program(task.language, code, task.limits)
+def _stdin_plan(task: CodingTask, tests: StdinTests, code: str | Sources) -> Plan:
+    if isinstance(code, Sources):
+        program, build, limits = folder_program(task.language, code, task.limits)
+    else:
+        program, build, limits = answer_program(task.language, code, task.limits)
     builds = () if build is None else (build,)
     runs = [Run(f"test-{index}", program, encoded(text), limits) for index, text in enumerate(tests.inputs)]
     if not isinstance(task.checker, ProgramChecker):
         return _plan(task, tuple(runs), builds, image_for(task.language))
     checker = checker_plan(task.checker, task.limits)
     steps = tuple(
-        checker.step(run.name, run, given, expected)
-        for run, given, expected in zip(runs, tests.inputs, tests.outputs, strict=True)
+        checker.step(index, run, given, expected)
+        for index, (run, given, expected) in enumerate(zip(runs, tests.inputs, tests.outputs, strict=True))
     )
     image = image_for(task.language, task.checker.language)
     return _plan(task, steps, (*builds, *checker.builds), image)

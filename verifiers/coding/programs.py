@@ -8,8 +8,11 @@ from typing import Literal
 
 from sandbox_gym.contract import Build, Program, Run
 from sandbox_gym.limits import MIB, Limits
+from sandbox_gym.verifiers.coding.folders import Sources, shadows, with_sources
 from sandbox_gym.verifiers.coding.languages import Language
 
+ISOLATED = "-I"
+"""Python's option that hides modules beside the source."""
 RECURSION_LIMIT = 50_000
 """As LiveCodeBench's prelude sets it."""
 COMPILE_LIMITS = Limits(
@@ -41,23 +44,35 @@ def image_for(*languages: Language) -> str:
 
 
 def program_of(
-    language: Language, code: str, limits: Limits, build: str, files: Mapping[str, bytes] | None = None
+    language: Language,
+    code: str,
+    limits: Limits,
+    build: str,
+    files: Mapping[str, bytes] | None = None,
+    *,
+    name: str = "",
+    further: tuple[str, ...] = (),
+    beside: bool = False,
 ) -> tuple[Program, Build | None]:
     """How a source is started, and the build of that name that it needs first, if it is compiled.
 
     `files`: further files that a compiler or an interpreter finds beside the source. `limits`: the program's own.
+    `name`: the source's, where the program's files have names. `further`: those of `files` that are compiled with it.
+    `beside`: an interpreter may load modules from the program's folder.
     """
-    name = language.source_of(code)
+    name = name or language.source_of(code)
     sources = {**(files or {}), name: encoded(code)}
     run = language.filled(language.run, name, limits)
+    if beside and not language.compile:
+        run = tuple(part for part in run if part != ISOLATED)
     if not language.compile:
         argv = ("/bin/sh", "-c", _INTERPRET, language.toolchain, *run)
         if run[0] == language.toolchain:
             argv = run
         return Program("exec", sources, main=name, argv=argv, env=language.env), None
-    compiler = language.filled(language.compile, name, limits)
+    compiler, lists = with_sources(language.filled(language.compile, name, limits), name, further, language)
     argv = ("/bin/sh", "-c", _COMPILE, language.toolchain, language.artifact, *compiler)
-    program = Program("exec", sources, main=name, argv=argv, env=language.env)
+    program = Program("exec", {**sources, **lists}, main=name, argv=argv, env=language.env)
     made = Build(build, Run(f"compile {build}", program, limits=COMPILE_LIMITS), language.artifact)
     return Program("exec", {}, main=language.artifact, argv=run, env=language.env, needs=(build,)), made
 
@@ -73,6 +88,22 @@ def answer_program(language: Language, code: str, limits: Limits) -> tuple[Progr
         return python_program("fork", encoded(code)), None, limits
     program, build = program_of(language, code, limits, "answer")
     return program, build, language.limits(limits)
+
+
+def folder_program(language: Language, sources: Sources, limits: Limits) -> tuple[Program, Build | None, Limits]:
+    """`answer_program` for an answer of several files. What is no source lies beside the program when it runs, too."""
+    files = {path: encoded(content) for path, content in sources.files.items()}
+    further = sources.further(language)
+    if language.forks and not shadows(files):
+        program = python_program("fork", encoded(sources.code))
+        return replace(program, files={**files, sources.main: encoded(sources.code)}, main=sources.main), None, limits
+    program, build = program_of(
+        language, sources.code, limits, "answer", files, name=sources.main, further=further, beside=True
+    )
+    if build is not None:
+        data = [path for path in files if path not in further and path.partition("/")[0] != language.artifact]
+        program = replace(program, files={path: files[path] for path in data})
+    return program, build, limits if language.forks else language.limits(limits)
 
 
 def in_judges_box(build: Build | None) -> tuple[Build, ...]:

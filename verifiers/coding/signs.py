@@ -19,6 +19,7 @@ from sandbox_gym.contract import (
     State,
     StepOutcome,
     answers_run,
+    earlier_passes,
 )
 from sandbox_gym.verifiers.coding.plan import TOGETHER, planned_nonce
 
@@ -108,9 +109,10 @@ def _ends(outcome: StepOutcome | None) -> tuple[Outcome, ...]:
     """The answer's own ends of a step; what a row's checker does is nobody's tampering."""
     if outcome is None:
         return ()
+    earlier = tuple(one.answer for one in earlier_passes(outcome))
     if isinstance(outcome, DialogueOutcome):
-        return (outcome.candidate, outcome.asker)
-    return (outcome.answer,) if isinstance(outcome, CheckedOutcome) else (outcome,)
+        return (*earlier, outcome.candidate, outcome.asker)
+    return (*earlier, outcome.answer) if isinstance(outcome, CheckedOutcome) else (outcome,)
 
 
 def _source(plan: Plan) -> bytes:

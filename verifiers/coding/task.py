@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from sandbox_gym.errors import RequestError
 from sandbox_gym.limits import MIB, Limits
 from sandbox_gym.verifiers.coding.checkers import Checker, ProgramChecker, TextChecker, parse_checker
 from sandbox_gym.verifiers.coding.fields import ROOT, flag, mapping, positive, texts, wrong
+from sandbox_gym.verifiers.coding.folders import is_path
 from sandbox_gym.verifiers.coding.languages import LANGUAGES, PYTHON, Language, language_named
 from sandbox_gym.verifiers.coding.reference import ReferenceTests
 from sandbox_gym.verifiers.coding.scoring import Scoring, parse_scoring
@@ -31,6 +32,10 @@ class CodingTask:
     checker: Checker = TextChecker()
     scoring: Scoring = Scoring()
     difficulty: str | None = None
+    multi_file: bool = False
+    """An answer may be several fenced blocks that name their files."""
+    answer_files: Mapping[str, str] = field(default_factory=dict)
+    """Files of the row that lie beside the answer's, in place of its own of these names."""
     fail_on_tamper: frozenset[str] = frozenset()
     """Signs of tampering that cost the reward; "any" stands for all."""
     in_process: InProcess = "allow"
@@ -59,6 +64,10 @@ def parse_task(
     if isinstance(tests, CheckTests) and in_process == "deny" and (why := why_not_isolated(tests)):
         remedy = "this server runs no test in the answer's process (in_process: deny)"
         raise RequestError(f"{ROOT}.test", f"can't be kept apart from the answer: {why}", remedy)
+    if isinstance(checker, ProgramChecker) and checker.test_args and len(checker.test_args) != _count(tests):
+        problem = f"has {len(checker.test_args)} entries for {_count(tests)} tests"
+        raise RequestError(f"{ROOT}.checker.test_args", problem, "give a list of arguments for each test")
+    beside, multi_file = _answer_files(row, tests)
     time_limit_s = positive(row, "time_limit_s")
     memory_mb = positive(row, "memory_limit_mb")
     if memory_mb is not None and memory_mb < 16:
@@ -78,6 +87,8 @@ def parse_task(
         scoring=parse_scoring(row, _count(tests)),
         difficulty=difficulty if isinstance(difficulty, str) else None,
         in_process=in_process,
+        multi_file=multi_file,
+        answer_files=beside,
         fail_on_tamper=fail_on_tamper | frozenset([] if signs is None else texts(signs, f"{ROOT}.fail_on_tamper")),
     )
 
@@ -90,6 +101,18 @@ def _language(row: Mapping[str, object]) -> Language:
     if language is None:
         raise wrong(f"{ROOT}.language", name, f"give one of {', '.join(known.name for known in LANGUAGES)}")
     return language
+
+
+def _answer_files(row: Mapping[str, object], tests: Tests) -> tuple[Mapping[str, str], bool]:
+    """`answer_files` and `multi_file`: for programs alone."""
+    multi_file = flag(row, "multi_file")
+    value = mapping(row.get("answer_files") or {}, f"{ROOT}.answer_files", "give an object of names and texts")
+    for path, content in value.items():
+        if not isinstance(content, str) or not is_path(path):
+            raise wrong(f"{ROOT}.answer_files", path, "give names of files below the answer's folder, and texts")
+    if (multi_file or value) and not isinstance(tests, StdinTests):
+        raise wrong(f"{ROOT}.multi_file", multi_file, "only programs may have several files; leave it out")
+    return {path: str(content) for path, content in value.items()}, multi_file or bool(value)
 
 
 def _only_python(row: Mapping[str, object], language: Language) -> None:

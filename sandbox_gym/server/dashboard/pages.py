@@ -16,6 +16,7 @@ from sandbox_gym.contract import (
     TestResult,
     TestStatus,
     Verdict,
+    earlier_passes,
 )
 from sandbox_gym.journal import Stored
 from sandbox_gym.observe.inert import Shown, inert, inert_bytes, inert_text
@@ -174,12 +175,17 @@ def _run(judgement: int, place: str, name: str, outcome: StepOutcome) -> Documen
 
 
 def parts_of(outcome: StepOutcome) -> Sequence[tuple[str, Outcome]]:
-    """The programs of one step, the answer's first."""
+    """The programs of one step, the answer's first; those of earlier passes last."""
+    earlier = [
+        part
+        for number, one in enumerate(earlier_passes(outcome), 1)
+        for part in ((f"the answer's program, pass {number}", one.answer), (f"the checker, pass {number}", one.checker))
+    ]
     if isinstance(outcome, DialogueOutcome):
-        return [("the answer's program", outcome.candidate), ("the test's program", outcome.asker)]
+        return [("the answer's program", outcome.candidate), ("the test's program", outcome.asker), *earlier]
     if isinstance(outcome, CheckedOutcome):
         checker = [("the checker", outcome.checker)] if outcome.checker is not None else []
-        return [("the answer's program", outcome.answer), *checker]
+        return [("the answer's program", outcome.answer), *checker, *earlier]
     return [("the program", outcome)]
 
 

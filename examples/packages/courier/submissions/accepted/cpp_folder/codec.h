@@ -1,0 +1,5 @@
+#pragma once
+#include <string>
+
+std::string encoded(long number);
+long decoded(const std::string &word);

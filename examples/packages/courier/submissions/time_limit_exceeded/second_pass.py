@@ -1,0 +1,4 @@
+order, what = input().split()
+print("b")
+while order == "receive":
+    pass

@@ -1,0 +1,3 @@
+order, what = input().split()
+if order == "send":
+    print("abba")

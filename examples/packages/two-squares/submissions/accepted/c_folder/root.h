@@ -1,0 +1,1 @@
+long root(long n);
