@@ -10,11 +10,12 @@ import re
 from typing import Final
 
 MAX_CAUSE: Final = 600
+MAX_LINE: Final = 200
 MAX_LINES: Final = 3
 _NOISE: Final = re.compile(
     r"WARNING: |\[notice\]|note: |hint: |\[end of output\]|See above for output|exit code: \d+$"
     r"|\[\d+ lines? of output\]|bash: .*tcsetattr: |ERROR: Operation cancelled by user"
-    r"|Traceback \(most recent|KeyboardInterrupt$"
+    r"|Traceback \(most recent|KeyboardInterrupt$|ERROR: Exception:$"
     r"|(?:ERROR|error): (?:subprocess-exited-with-error|metadata-generation-failed|failed-wheel-build-for-install)$"
     r"|This is an issue with the package|If you did intend to build this package"
 )
@@ -25,6 +26,12 @@ _ERROR: Final = re.compile(
     r"|[A-Za-z_][\w.]*(?:Error|Exception|Exit|Interrupt|NotFound)\b"
     r"|.*(?:No space left on device|Permission denied|No such file or directory|command not found|Killed)"
 )
+_SUMMARY: Final = re.compile(
+    r"ERROR: (?:Failed building|Could not build wheels|No matching distribution)"
+    r"|error: [Cc]ommand .* (?:failed|returned)"
+)
+"""Errors that say only that there was one."""
+_VERSIONS: Final = re.compile(r"\(from versions: .*?, ?((?:[^,()]+, ){2}[^,()]+)\)")
 _UNREACHED: Final = re.compile(r"Retrying .*after connection broken by '?(\w+)")
 
 
@@ -34,8 +41,9 @@ def cause_of(text: str) -> str:
     unreached = next((found for line in lines if (found := _UNREACHED.search(line))), None)
     said = [line for line in lines if line and not _NOISE.match(line)]
     tried = next((found[1] for line in said if (found := _ATTEMPT.match(line))), "")
-    errors = _unlike([line for line in said if _ERROR.match(line)])
-    shown = errors[-MAX_LINES:] or [line for line in said if not _ATTEMPT.match(line)][-MAX_LINES:]
+    errors = [line for line in said if _ERROR.match(line)]
+    telling = [line for line in errors if not _SUMMARY.match(line)]
+    shown = _each(telling or errors or [line for line in said if not _ATTEMPT.match(line)])
     parts = [f"{tried} failed"] if tried else []
     if unreached is not None:
         parts.append(f"the package index was not reached ({unreached[1]})")
@@ -45,13 +53,15 @@ def cause_of(text: str) -> str:
 def last_words(text: str) -> str:
     """The end of what a step printed, for one that was stopped."""
     lines = [_FRAME.sub("", line, count=1).rstrip() for line in text.splitlines()]
-    return _cut("; ".join([line for line in lines if line and not _NOISE.match(line)][-MAX_LINES:])) or "nothing"
+    return _cut("; ".join(_each([line for line in lines if line and not _NOISE.match(line)]))) or "nothing"
 
 
-def _unlike(lines: list[str]) -> list[str]:
-    """Each once, as it was said first."""
-    return list(dict.fromkeys(line.removeprefix("ERROR: ").removeprefix("error: ") for line in lines))
+def _each(lines: list[str]) -> list[str]:
+    """The last few, each once and short."""
+    bare = (line.removeprefix("ERROR: ").removeprefix("error: ") for line in lines)
+    short = (_cut(_VERSIONS.sub(r"(from versions: …, \1)", line), MAX_LINE) for line in bare)
+    return list(dict.fromkeys(short))[-MAX_LINES:]
 
 
-def _cut(text: str) -> str:
-    return text if len(text) <= MAX_CAUSE else text[: MAX_CAUSE - 1] + "…"
+def _cut(text: str, limit: int = MAX_CAUSE) -> str:
+    return text if len(text) <= limit else text[: limit - 1] + "…"

@@ -22,6 +22,7 @@ from sandbox_gym.sandbox.snapshots import BUILDER_IMAGE, SessionBox, SupportsBui
 from sandbox_gym.swe.causes import cause_of, last_words
 from sandbox_gym.swe.pip_settings import BUNDLE, certificates, pip_settings
 from sandbox_gym.swe.recipes import ENVIRONMENT, REPOSITORY, BuildStep, image_steps, recipe_steps
+from sandbox_gym.swe.store_lock import take
 from sandbox_gym.verifiers.swe import SweTask
 
 BUILD_LIMITS: Final = Limits(
@@ -35,6 +36,8 @@ BUILD_LIMITS: Final = Limits(
     scratch_inodes=600_000,
 )
 BUILDS_AT_ONCE: Final = 2
+FOLDER: Final = "instances"
+"""Beside a store's sessions."""
 _SHOWN: Final = 200
 _log = structlog.get_logger(__name__)
 
@@ -68,9 +71,10 @@ class Instances:
     """Builds and remembers. The index is kept beside the sessions, whose provider keeps the snapshots."""
 
     def __init__(self, sessions: Sessions, *, disk_bytes: int) -> None:
-        folder = sessions.folder.parent / "instances"
+        """Raises ProviderDown where another process has them."""
+        folder = sessions.folder.parent / FOLDER
         self._sessions, self._index, self._disk_bytes = sessions, folder / "instances.json", disk_bytes
-        folder.mkdir(parents=True, exist_ok=True)
+        self._lock = take(folder)
         self._known = _load(self._index)
         self._locks: dict[str, anyio.Lock] = {}
         self._builds = anyio.Semaphore(BUILDS_AT_ONCE)
