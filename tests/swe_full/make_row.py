@@ -84,8 +84,9 @@ def _unpacked(at: Path, name: str, version: str) -> Path:
 
 
 def _git(repository: Path, *arguments: str, given: str = "") -> str:
-    done = subprocess.run(["git", *arguments], cwd=repository, input=given, capture_output=True, text=True, check=True)
-    return done.stdout
+    """Bytes all the way: some repositories' files end their lines as Windows does."""
+    done = subprocess.run(["git", *arguments], cwd=repository, input=given.encode(), capture_output=True, check=True)
+    return done.stdout.decode("utf-8")
 
 
 def _measured(
