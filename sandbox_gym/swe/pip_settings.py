@@ -17,7 +17,7 @@ from sandbox_gym.guest.sdist import settings_of
 BUNDLE: Final = "/tmp/ca-bundle.crt"
 """Where a build's box has this machine's certificates; no snapshot holds it."""
 _WITH_ADDRESSES: Final = ("index-url", "extra-index-url", "find-links", "proxy")
-_PLAIN: Final = ("trusted-host", "no-index", "timeout", "retries", "prefer-binary")
+_PLAIN: Final = ("trusted-host", "no-index", "timeout", "default-timeout", "retries", "prefer-binary")
 _PROXIES: Final = ("HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY", "https_proxy", "http_proxy", "no_proxy")
 _ASK_S: Final = 30.0
 
@@ -55,6 +55,6 @@ def _asked(environment: tuple[tuple[str, str], ...]) -> dict[str, str]:
     try:
         asked = subprocess.run(command, capture_output=True, text=True, check=True, timeout=_ASK_S)
         found: dict[str, str] = settings_of(asked.stdout)
-    except (OSError, subprocess.SubprocessError, ValueError):
+    except (OSError, subprocess.SubprocessError, ValueError, SyntaxError):
         return {name.removeprefix("PIP_").lower().replace("_", "-"): value for name, value in environment}
     return found
