@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -20,8 +20,10 @@ from sandbox_gym.cli.screen import print_json, visible
 from sandbox_gym.cli.settings import settings_with
 from sandbox_gym.config import Settings
 from sandbox_gym.engine import Engine, open_engine
-from sandbox_gym.errors import RequestError, Unavailable
+from sandbox_gym.errors import ConfigurationError, ProviderDown, RequestError, Unavailable
 from sandbox_gym.server.wire import Document, loads
+from sandbox_gym.swe.instances import FOLDER
+from sandbox_gym.swe.store_lock import take
 from sandbox_gym.swe.validate import Validation, validate
 
 if TYPE_CHECKING:
@@ -29,6 +31,13 @@ if TYPE_CHECKING:
 
 swe = typer.Typer(name="swe", no_args_is_help=True, help="Rows of repositories.")
 images = typer.Typer(name="images", no_args_is_help=True, help="What repositories are begun from.")
+STORE = "swe-8080"
+"""Where `serve swe` keeps what it begins from, unless it is given another port."""
+StoreOption = Annotated[
+    str,
+    typer.Option("--for", help="Whose instances: a server's name and port, which must not run meanwhile, or `verify`."),
+]
+MAX_REASON = 1000
 RowsArgument = Annotated[Path, typer.Argument(exists=True, dir_okay=False, readable=True, help="Rows, one a line.")]
 
 
@@ -47,9 +56,12 @@ def validate_rows(
     file: RowsArgument,
     provider: ProviderOption = None,
     runs: Annotated[int, typer.Option(min=1, help="How often each patch is run: flakes show.")] = 2,
+    store: StoreOption = STORE,
     as_json: JsonLinesOption = False,
 ) -> None:
     """Run each row's own patch and an empty one: the first must resolve, the second not, and tests must not flake.
+
+    Instances that `images prefetch` or the server built are used, and those built here are there for them.
 
     Exit: 0 every row is sound, 1 some are not, 2 wrong usage.
     """
@@ -65,9 +77,9 @@ def validate_rows(
         if as_json:
             print_json({**asdict(finding), "sound": finding.sound})
 
-    anyio.run(_each, file, settings, "verify", one, "validate")
+    anyio.run(_each, file, settings, store, one, "validate")
     if not as_json:
-        Console().print(_table(found))
+        _show(Console(), found)
     raise typer.Exit(0 if all(each.sound for each in found) else 1)
 
 
@@ -75,12 +87,10 @@ def validate_rows(
 def prefetch(
     file: RowsArgument,
     provider: ProviderOption = None,
-    store: Annotated[
-        str, typer.Option("--for", help="Whose instances: `verify` (the command), or a server's name and port.")
-    ] = "swe-8080",
+    store: StoreOption = STORE,
     as_json: JsonLinesOption = False,
 ) -> None:
-    """Build each row's instance now, so that nobody waits for it later. The server must not be running meanwhile.
+    """Build each row's instance now, so that nobody waits for it later.
 
     Exit: 0 every instance is there, 1 some could not be built, 2 wrong usage.
     """
@@ -113,7 +123,7 @@ async def _validated(engine: Engine, resources: SweResources, row: Document, run
     try:
         job = replace(await resources.job(engine, row), run_empty=True)
     except (RequestError, Unavailable) as error:
-        return Validation(name, str(error)[:500])
+        return Validation(name, str(error)[:1000])
     return await validate(engine, job, runs=runs)
 
 
@@ -122,7 +132,7 @@ async def _each(
 ) -> None:
     """Row by row, `settings.boxes` halves at once. Raises RequestError for a line that is no row, before any is run."""
     total = sum(1 for row, line in lines(file) if _is_row(row, line))
-    with progress(what, total) as advance:
+    with _alone(settings, store), progress(what, total) as advance:
         async with open_engine(settings, sessions=store) as engine, _limited(max(1, settings.boxes // 2)) as start:
 
             async def one(row: Document) -> None:
@@ -132,6 +142,20 @@ async def _each(
             for _number, line in lines(file):
                 row = loads(line)
                 await start(lambda row=row: one(row))  # type: ignore[misc]
+
+
+@contextmanager
+def _alone(settings: Settings, store: str) -> Iterator[None]:
+    """No server has the store meanwhile. Raises ConfigurationError."""
+    folder = settings.state_dir / "sessions" / store / FOLDER
+    try:
+        lock = take(folder)
+    except OSError as error:
+        raise ConfigurationError(f"state_dir {settings.state_dir}: {error.strerror}; name another folder") from None
+    except ProviderDown as error:
+        raise ConfigurationError(f"{error}; stop it, or name another store with --for") from None
+    with lock:
+        yield
 
 
 def _is_row(row: int, line: bytes) -> bool:
@@ -162,20 +186,32 @@ async def _limited(count: int) -> AsyncIterator[Callable[[Callable[[], Awaitable
         yield start
 
 
+def _show(console: Console, found: list[Validation]) -> None:
+    """A line for each row, and below what there is to say of some, over the screen's whole width."""
+    console.print(_table(found))
+    for each in sorted(found, key=lambda one: one.instance_id):
+        for reason in _reasons(each):
+            console.print(f"[yellow]{visible(each.instance_id)}[/]: {visible(reason)}", highlight=False)
+
+
 def _table(found: list[Validation]) -> Table:
     table = Table(title=f"{len(found)} rows, {sum(each.sound for each in found)} sound", title_justify="left")
-    table.add_column("instance", overflow="fold", min_width=24)
-    for column in ("own patch", "empty patch", "weak", "flaky", "s", ""):
-        table.add_column(column, overflow="fold")
+    table.add_column("instance", overflow="fold", min_width=20)
+    for column in ("own patch", "empty patch", "weak", "flaky", "s"):
+        table.add_column(column, no_wrap=True)
     for each in sorted(found, key=lambda one: one.instance_id):
         if each.problem:
-            table.add_row(
-                visible(each.instance_id), "-", "-", "-", "-", "-", f"[yellow]{visible(each.problem[:200])}[/]"
-            )
+            table.add_row(visible(each.instance_id), "[yellow]not run[/]", "-", "-", "-", "-")
             continue
         gold = "[green]resolves[/]" if each.gold_resolves else "[red]does not[/]"
         empty = "[red]resolves[/]" if each.empty_resolves else "[green]does not[/]"
-        remark = visible(each.gold_reason[:200] or ", ".join((*each.weak, *each.flaky))[:200])
         counts = (str(len(each.weak)), str(len(each.flaky)), f"{each.gold_s:.1f}")
-        table.add_row(visible(each.instance_id), gold, empty, *counts, remark)
+        table.add_row(visible(each.instance_id), gold, empty, *counts)
     return table
+
+
+def _reasons(each: Validation) -> list[str]:
+    found = [each.problem, each.gold_reason and f"its own patch does not resolve it: {each.gold_reason}"]
+    for what, tests in (("weak", each.weak), ("flaky", each.flaky), ("signs of its own patch", each.signs)):
+        found.append(f"{what}: {', '.join(tests)}" if tests else "")
+    return [reason[:MAX_REASON] for reason in found if reason]

@@ -1,20 +1,25 @@
 """A notebook's Python: cells in, what they gave out as JSON lines. Runs in a process of its own, as the user.
 
 Cells come as u32 length and JSON on one pipe, words go the same way on another; standard output and error are pipes
-that the driver reads. Top-level `await`, `!command`, `display` and figures of matplotlib work as in a notebook.
+that the driver reads. Top-level `await`, `!command`, `display` and figures of matplotlib work as in a notebook. A fork
+that a cell makes runs the rest of the cell and ends (forks.py).
 """
 
+import _thread
 import ast
 import base64
 import builtins
+import gc
 import json
 import linecache
 import os
 import re
 import signal
 import sys
-import traceback
 import types
+
+from . import interrupts
+from .forks import CELL, Claim, described, tell
 
 MAX_VALUE = 8 << 20
 _COROUTINE = 0x80
@@ -25,6 +30,9 @@ _MIMES = (
     ("application/json", "json", "_repr_json_"), ("application/javascript", "javascript", "_repr_javascript_"),
 )  # fmt: skip
 _BY_MIME = {mime: name for mime, name, _method in _MIMES}
+# a cell may replace what the module holds
+_read, _write, _exit = os.read, os.write, os._exit
+_loads, _dumps = json.loads, json.dumps
 _SHELL = re.compile(r"^(\s*)!(.+)$", re.MULTILINE)
 
 
@@ -80,6 +88,12 @@ class Notebook:
     def __init__(self, cells, words):
         self._cells, self._words = cells, words
         self._count = 0
+        self._lock = _thread.allocate_lock()
+        interrupts.hold()
+        sys.stdin = sys.__stdin__ = open(0, "r", encoding="utf-8", closefd=False)
+        sys.stdout = sys.__stdout__ = open(1, "w", encoding="utf-8", errors="backslashreplace", closefd=False)
+        sys.stderr = sys.__stderr__ = open(2, "w", encoding="utf-8", errors="backslashreplace", closefd=False)
+        self._claim = Claim(cells, words)
         module = sys.modules["__main__"] = types.ModuleType("__main__")
         module.__builtins__ = builtins
         self._namespace = module.__dict__
@@ -87,59 +101,74 @@ class Notebook:
         self._loop = None
 
     def serve(self):
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-        sys.stdin = sys.__stdin__ = open(0, "r", encoding="utf-8", closefd=False)
-        sys.stdout = sys.__stdout__ = open(1, "w", encoding="utf-8", errors="backslashreplace", closefd=False)
-        sys.stderr = sys.__stderr__ = open(2, "w", encoding="utf-8", errors="backslashreplace", closefd=False)
+        gc.freeze()
+        gc.enable()
         sys.path.insert(0, "")
         while True:
-            request = json.loads(self._read(int.from_bytes(self._read(4), "big")).decode("utf-8"))
+            request = self.next_request()
             self._cell(request["code"], request["env"])
+
+    def next_request(self):
+        return _loads(self._read(int.from_bytes(self._read(4), "big")).decode("utf-8"))
 
     def _read(self, size):
         data = b""
         while len(data) < size:
-            piece = os.read(self._cells, min(size - len(data), 1 << 20))
+            piece = _read(self._cells, min(size - len(data), 1 << 20))
             if not piece:
-                os._exit(0)
+                _exit(0)
             data += piece
         return data
 
-    def _say(self, word):
+    def say(self, word):
+        """Write a word whole, whoever else writes one and whoever interrupts it. A fork writes none."""
+        if not self._claim.mine():
+            return
         for stream in (sys.stdout, sys.stderr):
             try:
                 stream.flush()
             except Exception:
                 pass  # the cell closed or replaced it
-        body = json.dumps(word).encode("utf-8")
+        body = _dumps(word).encode("utf-8")
         if len(body) > MAX_VALUE + (1 << 20):
-            body = json.dumps({"type": "result", "text": "<a result of over %d bytes>" % MAX_VALUE}).encode("utf-8")
-        view = memoryview(len(body).to_bytes(4, "big") + body)
-        while view:
-            view = view[os.write(self._words, view) :]
+            body = _dumps({"type": "result", "text": "<a result of over %d bytes>" % MAX_VALUE}).encode("utf-8")
+        with interrupts.Whole(), self._lock:
+            view = memoryview(len(body).to_bytes(4, "big") + body)
+            while view:
+                view = view[_write(self._words, view) :]
 
     def _display(self, *values, **_options):
         for value in values:
-            self._say(dict(bundle(value), type="result", is_main_result=False))
+            if self._claim.mine():
+                self.say(dict(bundle(value), type="result", is_main_result=False))
+            else:
+                sys.stdout.write("%s\n" % _repr(value))  # a fork is a script, and has no notebook
 
     def _cell(self, code, environment):
+        """Run a cell. A fork that it made never comes back from here."""
         self._count += 1
-        self._say({"type": "number_of_executions", "execution_count": self._count})
+        self.say({"type": "number_of_executions", "execution_count": self._count})
         before = dict(os.environ)
         os.environ.update(environment)
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+        failure = None
+        interrupts.let_in(tell)
         try:
-            self._execute(code, "<cell %d>" % self._count)
-            self._figures()
-        except BaseException:
-            self._report()
-        finally:
-            signal.signal(signal.SIGINT, signal.SIG_IGN)
+            self._execute(code, "%s %d>" % (CELL, self._count))
+            if self._claim.mine():
+                self._figures()
+        except BaseException as error:
+            failure = error
+        self._claim.leave_if_forked(failure)
+        interrupts.hold()
+        if failure is not None:
+            self._report(failure)
+            failure = None  # its traceback has this frame, which has it
         for name in environment:
             os.environ.pop(name, None)
             if name in before:
                 os.environ[name] = before[name]
-        self._say({"type": "done"})
+        self._claim.leave_if_forked()
+        self.say({"type": "done"})
 
     def _execute(self, code, name):
         tree = _parse(code, name)
@@ -152,9 +181,9 @@ class Notebook:
                 self._run(compile(ast.Expression(last.value), name, "eval", flags))
             return
         value = self._run(compile(ast.Expression(last.value), name, "eval", flags))
-        if value is not None:
+        if value is not None and self._claim.mine():
             self._namespace["_"] = value
-            self._say(dict(bundle(value), type="result", is_main_result=True))
+            self.say(dict(bundle(value), type="result", is_main_result=True))
 
     def _run(self, code):
         value = eval(code, self._namespace)
@@ -177,20 +206,16 @@ class Notebook:
             figure, buffer = plots.figure(number), io.BytesIO()
             figure.savefig(buffer, format="png", bbox_inches="tight")
             image = base64.b64encode(buffer.getvalue()).decode("ascii")
-            self._say({"type": "result", "text": _repr(figure), "png": image, "is_main_result": False})
+            self.say({"type": "result", "text": _repr(figure), "png": image, "is_main_result": False})
         plots.close("all")
 
-    def _report(self):
-        kind, error, trace = sys.exc_info()
-        while trace is not None and not trace.tb_frame.f_code.co_filename.startswith("<cell"):
-            trace = trace.tb_next
-        lines = "".join(traceback.format_exception(kind, error, trace))
+    def _report(self, failure):
         try:
-            value = str(error)
-        except Exception:
-            value = ""
-        word = {"type": "error", "name": kind.__name__, "value": value[:65536], "traceback": lines[:MAX_VALUE]}
-        self._say(word)
+            value, lines = str(failure), described(failure)
+        except BaseException:
+            value = lines = ""
+        name = type(failure).__name__
+        self.say({"type": "error", "name": name, "value": value[:65536], "traceback": lines[:MAX_VALUE]})
 
 
 def _parse(code, name):
@@ -222,17 +247,20 @@ def serve_bash(cells, words):
 
     notebook = Notebook(cells, words)
     while True:
-        request = json.loads(notebook._read(int.from_bytes(notebook._read(4), "big")).decode("utf-8"))
+        request = notebook.next_request()
         notebook._count += 1
-        notebook._say({"type": "number_of_executions", "execution_count": notebook._count})
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        notebook.say({"type": "number_of_executions", "execution_count": notebook._count})
         process = subprocess.Popen(
-            ["/bin/bash", "-c", request["code"]],
-            env=dict(os.environ, **request["env"]),
-            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+            ["/bin/bash", "-c", request["code"]], env=dict(os.environ, **request["env"]), preexec_fn=_as_started
         )
         code = process.wait()
         if code:
             value = "exit status %d" % code
-            notebook._say({"type": "error", "name": "CalledProcessError", "value": value, "traceback": value})
-        notebook._say({"type": "done"})
+            notebook.say({"type": "error", "name": "CalledProcessError", "value": value, "traceback": value})
+        notebook.say({"type": "done"})
+
+
+def _as_started():
+    """In a cell's bash: signals as a program expects them."""
+    interrupts.let_in(tell)
+    signal.signal(signal.SIGINT, signal.SIG_DFL)

@@ -13,6 +13,7 @@ import signal
 import socket
 import time
 
+import forks
 import frames
 
 CHANNEL_FD = 3
@@ -221,9 +222,11 @@ def _work(sock, handle, memory_bytes):
     signal.signal(signal.SIGPROF, signal.SIG_DFL)
     gc.enable()
     reader = frames.FrameReader()
+    claim = forks.Claim(sock.fileno())
 
     def say(phase):
-        sock.sendall(frames.pack({"phase": phase}))
+        if claim.mine():
+            sock.sendall(frames.pack({"phase": phase}))
 
     done = 0
     while True:
@@ -239,6 +242,7 @@ def _work(sock, handle, memory_bytes):
         before = time.process_time()
         signal.setitimer(signal.ITIMER_PROF, header["cpu_s"])
         status, detail, answer = _handled(handle, body, say)
+        claim.leave_if_forked()
         signal.setitimer(signal.ITIMER_PROF, 0)
         total = time.process_time()
         with open("/proc/self/statm") as file:

@@ -1,30 +1,18 @@
-"""One Python that lives between cells: one namespace, the last expression echoed once, output before the traceback.
+"""One Python that lives between cells, as the driver holds it: cells in, a word for each out, output on two pipes.
 
-Before each cell the Python forks a copy of itself that waits. A cell that has to be killed, or that ends the process,
-costs what it did and no more: the copy goes on, with everything as it was before the cell.
+A cell that has to be killed, or that ends the process, costs what it did and no more: the copy that the Python forked
+before the cell goes on, with everything as it was.
 """
 
-import ast
-import builtins
-import importlib.util
 import json
-import linecache
 import os
-import pickle
-import signal
-import sys
 import time
-import traceback
-import types
 
 from .child import Child, Gone, pipe
 from .clip import Clip
+from .repl_worker import GO_ON, MAX_GLOBALS, Worker
 
 MAX_CELL = 1 << 20
-MAX_GLOBALS = 16 << 20
-MAX_VALUE = 64 << 10
-GO_ON = signal.SIGUSR1
-_fork, _kill, _waitpid = os.fork, os.kill, os.waitpid  # a cell may replace them
 
 
 class Repl(Child):
@@ -174,183 +162,3 @@ class Repl(Child):
 
     def restore(self, blob):
         self._saved = blob
-
-
-class Worker:
-    """The Python itself: reads cells, answers each with a word."""
-
-    def __init__(self, cells, words):
-        self._cells, self._words = cells, words
-        self._count = 0
-
-    def serve(self, preload):
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-        sys.stdin = sys.__stdin__ = open(0, "r", encoding="utf-8", closefd=False)
-        sys.stdout = sys.__stdout__ = open(1, "w", encoding="utf-8", errors="backslashreplace", closefd=False)
-        sys.stderr = sys.__stderr__ = open(2, "w", encoding="utf-8", errors="backslashreplace", closefd=False)
-        sys.path.insert(0, "")
-        module = sys.modules["__main__"] = types.ModuleType("__main__")
-        module.__builtins__ = builtins
-        self._namespace = module.__dict__
-        for name, wanted in preload:
-            self._bind_lazily(name, wanted)
-        while True:
-            head = self._read(4)
-            message = self._read(int.from_bytes(head, "big"))
-            kind, body = message[:1], message[1:]
-            if kind in (b"x", b"v"):
-                copy = self._stand_by()
-                if copy == 0:
-                    continue  # this is the copy, and its turn has come: the cell is not run again
-                self._value = None
-                word = {"status": self._cell(body, kind == b"x")}
-                if self._value is not None:
-                    word["value"] = self._value
-                if copy > 0:
-                    _kill(copy, signal.SIGKILL)
-                self._say(word)
-            elif kind == b"s":
-                self._save()
-            else:
-                self._restore(body)
-
-    def _bind_lazily(self, name, wanted):
-        """`name` stands for a module that is imported when it is first used."""
-        spec = importlib.util.find_spec(wanted)
-        if spec is None or spec.loader is None:
-            return
-        if wanted not in sys.modules:
-            spec.loader = importlib.util.LazyLoader(spec.loader)
-            module = importlib.util.module_from_spec(spec)
-            sys.modules[wanted] = module
-            spec.loader.exec_module(module)
-        self._namespace[name] = sys.modules[wanted]
-
-    def _stand_by(self):
-        """Fork a copy that waits: its pid, -1 where none could be made; 0 in the copy, once it is to go on.
-
-        By way of a process that ends at once, so that the copy is nobody's child: a cell may wait for all of its own.
-        """
-        read, write = os.pipe2(os.O_CLOEXEC)
-        signal.pthread_sigmask(signal.SIG_BLOCK, (GO_ON,))
-        try:
-            between = _fork()
-        except OSError:
-            between = -1
-        if between == 0:
-            try:
-                pid = _fork()
-            except OSError:
-                os._exit(0)
-            if pid:
-                os.write(write, b"%d" % pid)
-                os._exit(0)
-            os.close(read)
-            os.close(write)
-            signal.sigwait((GO_ON,))
-            signal.pthread_sigmask(signal.SIG_UNBLOCK, (GO_ON,))
-            return 0
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, (GO_ON,))
-        os.close(write)
-        pid = os.read(read, 20)
-        os.close(read)
-        if between > 0:
-            _waitpid(between, 0)
-        if not pid:
-            return -1
-        os.write(self._words, (1 + len(pid)).to_bytes(4, "big") + b"@" + pid)
-        return int(pid)
-
-    def _read(self, size):
-        data = b""
-        while len(data) < size:
-            piece = os.read(self._cells, min(size - len(data), 1 << 20))
-            if not piece:
-                os._exit(0)
-            data += piece
-        return data
-
-    def _say(self, word, blob=b""):
-        body = json.dumps(word).encode("utf-8") + (b"\0" + blob if blob else b"")
-        view = memoryview(len(body).to_bytes(4, "big") + body)
-        while view:
-            view = view[os.write(self._words, view) :]
-
-    def _cell(self, source, echo):
-        self._count += 1
-        name = "<cell %d>" % self._count
-        status = "ok"
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-        try:
-            text = source.decode("utf-8")
-            linecache.cache[name] = (len(text), None, text.splitlines(True), name)
-            self._execute(text, name, echo)
-        except SystemExit as leaving:
-            status = "ok" if leaving.code in (None, 0) else "error"
-            if leaving.code not in (None, 0):
-                sys.stderr.write("SystemExit: %s\n" % (leaving.code,))
-        except KeyboardInterrupt:
-            status = "interrupted"
-            self._report(name)
-        except BaseException:
-            status = "error"
-            self._report(name)
-        finally:
-            signal.signal(signal.SIGINT, signal.SIG_IGN)
-        for stream in (sys.stdout, sys.stderr):
-            try:
-                stream.flush()
-            except BaseException:
-                pass  # the cell closed or replaced it
-        return status
-
-    def _execute(self, text, name, echo):
-        tree = ast.parse(text, name)
-        last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
-        exec(compile(tree, name, "exec"), self._namespace)
-        if last is not None:
-            value = eval(compile(ast.Expression(last.value), name, "eval"), self._namespace)
-            if value is None:
-                return
-            self._namespace["_"] = value
-            if echo:
-                sys.stdout.write("%r\n" % (value,))
-            else:
-                self._value = repr(value)[:MAX_VALUE]
-
-    def _report(self, name):
-        kind, error, trace = sys.exc_info()
-        while trace is not None and trace.tb_frame.f_code.co_filename != name:
-            trace = trace.tb_next
-        sys.stderr.write("".join(traceback.format_exception(kind, error, trace)))
-
-    def _save(self):
-        kept, lost = {}, []
-        size = 0
-        for name, value in self._namespace.items():
-            if name.startswith("__") or type(value).__name__ == "_LazyModule":
-                continue
-            if isinstance(value, types.ModuleType):
-                kept[name] = ("module", value.__name__)
-                continue
-            try:
-                blob = pickle.dumps(value)
-                pickle.loads(blob)
-            except BaseException:
-                lost.append(name)
-                continue
-            size += len(blob)
-            if size > MAX_GLOBALS - (1 << 20):
-                lost.append(name)
-                continue
-            kept[name] = ("value", blob)
-        self._say({"lost": lost}, pickle.dumps(kept))
-
-    def _restore(self, blob):
-        """In the session's own Python, of its own globals: what they do when unpickled they could do before."""
-        for name, (kind, content) in pickle.loads(blob).items():
-            try:
-                self._namespace[name] = __import__(content) if kind == "module" else pickle.loads(content)
-            except BaseException:
-                continue  # a cell will say NameError, which is the truth
-        self._say({"status": "ok"})

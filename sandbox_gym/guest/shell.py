@@ -1,21 +1,23 @@
 """One bash that lives between calls: folder, variables, functions and background jobs stay."""
 
 import os
+import resource
 import shlex
 
 from .child import Child, Gone, pipe
 from .clip import Clip
 
-MARK_FD = 9
+MARK_FD = 187
+"""Out of the way of what scripts use for locks and logs; lower where fewer files may be open."""
 MAX_COMMAND = 1 << 20
 _START = (
     "exec 2>&1; unset HISTFILE; set +H; "
-    '__sg_done() { local s=$?; printf \'%%d\\0%%s\\0\' "$s" "$PWD" >&%d; return $s; }\n__sg_done\n' % MARK_FD
-).encode()
+    '__sg_done() { local s=$?; printf \'%%d\\0%%s\\0\' "$s" "$PWD" >&%d; return $s; }\n__sg_done\n'
+)
 
 
 class Shell(Child):
-    """bash reads commands from a pipe of ours; fd 9 tells us a command's status and where the shell stands now."""
+    """bash reads commands from a pipe of ours; MARK_FD tells us a command's status and where the shell stands now."""
 
     def run(self, command, timeout_s, output_bytes):
         """(reply, output): the command's combined output; `reset` when an earlier shell's state is gone."""
@@ -49,6 +51,7 @@ class Shell(Child):
         read, self._in = pipe(nonblocking_read=False)
         self._out, out = pipe()
         self._marks, mark = pipe()
+        mark_fd = min(MARK_FD, resource.getrlimit(resource.RLIMIT_NOFILE)[0] - 16)
         self._pending = b""
         environment = dict(
             self.environment, PS1="", PS2="", PROMPT_COMMAND="", TERM="dumb", PAGER="cat", GIT_PAGER="cat"
@@ -59,13 +62,13 @@ class Shell(Child):
             os.dup2(out, 1)
             null = os.open("/dev/null", os.O_WRONLY)
             os.dup2(null, 2)  # an interactive bash without a terminal complains once
-            os.dup2(mark, MARK_FD)
-            os.set_inheritable(MARK_FD, True)  # dup2 onto itself would leave it closed on exec
+            os.dup2(mark, mark_fd)
+            os.set_inheritable(mark_fd, True)  # dup2 onto itself would leave it closed on exec
             os.execve("/bin/bash", ["bash", "--norc", "--noprofile", "--noediting", "-i"], environment)
 
         self._fork(body, (read, out, mark))
         try:
-            self._exchange(_START, 10, Clip(4096))
+            self._exchange((_START % mark_fd).encode(), 10, Clip(4096))
         except Gone:
             self._close()
             raise OSError(5, "bash does not start") from None

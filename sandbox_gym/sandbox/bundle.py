@@ -8,12 +8,12 @@ from importlib.resources import files
 from typing import Final
 
 _ORDER = (
-    "frames", "kernel", "values", "watch", "seccomp", "program", "pyrun", "kinds", "graph", "classes",
+    "frames", "kernel", "values", "watch", "seccomp", "program", "pyrun", "forks", "kinds", "graph", "classes",
     "proxies", "asking", "exports", "peer", "calls", "sudo", "init", "zygote", "inits",
     "evidence", "run", "supervisor",
 )  # fmt: skip
 _LAZY = (
-    "clip", "child", "shell", "repl", "session",
+    "interrupts", "clip", "child", "shell", "repl_worker", "repl", "session",
     "outlet", "inlet", "jobs", "entries", "inotify", "fileops", "links", "cells", "contexts",
     "notebooks", "envd",
 )  # fmt: skip
@@ -34,7 +34,10 @@ BOOTSTRAP = (
 """What a box is started with: `python3 -I -c BOOTSTRAP <read fd> <write fd>`. It reads the bundle from its channel."""
 
 
-_DRIVER: Final = ("frames", "kernel", "watch", "seccomp", "program", "clip", "child", "shell", "repl", "session")
+_DRIVER: Final = (
+    "frames", "kernel", "watch", "seccomp", "program", "forks", "interrupts", "clip", "child", "shell", "repl_worker",
+    "repl", "session",
+)  # fmt: skip
 """A session's driver alone, where no supervisor starts it."""
 _SPEC: Final = {
     "env": {

@@ -210,7 +210,7 @@ def _not_started(service: Service, error: RunEnded) -> ProviderDown | ToolchainM
 
 def _run_of(service: Service, workers: int) -> Run:
     guest = files("sandbox_gym.guest")
-    shared = {f"{name}.py": guest.joinpath(f"{name}.py").read_bytes() for name in ("nursery", "frames")}
+    shared = {f"{name}.py": guest.joinpath(f"{name}.py").read_bytes() for name in ("nursery", "frames", "forks")}
     env = {"WORKERS": str(workers), "WORKER_MEMORY_BYTES": str(service.worker_memory_bytes)}
     memory_bytes = BASE_BYTES + workers * service.worker_memory_bytes
     limits = Limits(

@@ -6,7 +6,6 @@ Owns which snapshot an instance is and when it goes. Knows neither HTTP nor what
 from __future__ import annotations
 
 import json
-import os
 import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -20,7 +19,10 @@ from sandbox_gym.errors import BoxLost, InstanceFailed, ProviderDown
 from sandbox_gym.limits import MIB, Limits
 from sandbox_gym.sandbox.sessions import Sessions
 from sandbox_gym.sandbox.snapshots import BUILDER_IMAGE, SessionBox, SupportsBuilding
+from sandbox_gym.swe.causes import cause_of, last_words
+from sandbox_gym.swe.pip_settings import BUNDLE, certificates, pip_settings
 from sandbox_gym.swe.recipes import ENVIRONMENT, REPOSITORY, BuildStep, image_steps, recipe_steps
+from sandbox_gym.swe.store_lock import take
 from sandbox_gym.verifiers.swe import SweTask
 
 BUILD_LIMITS: Final = Limits(
@@ -33,10 +35,10 @@ BUILD_LIMITS: Final = Limits(
     scratch_bytes=6144 * MIB,
     scratch_inodes=600_000,
 )
-BUNDLE: Final = "/tmp/ca-bundle.crt"
-"""Of a build's box; no snapshot holds it."""
 BUILDS_AT_ONCE: Final = 2
-_SHOWN: Final = 1500
+FOLDER: Final = "instances"
+"""Beside a store's sessions."""
+_SHOWN: Final = 200
 _log = structlog.get_logger(__name__)
 
 
@@ -69,9 +71,10 @@ class Instances:
     """Builds and remembers. The index is kept beside the sessions, whose provider keeps the snapshots."""
 
     def __init__(self, sessions: Sessions, *, disk_bytes: int) -> None:
-        folder = sessions.folder.parent / "instances"
+        """Raises ProviderDown where another process has them."""
+        folder = sessions.folder.parent / FOLDER
         self._sessions, self._index, self._disk_bytes = sessions, folder / "instances.json", disk_bytes
-        folder.mkdir(parents=True, exist_ok=True)
+        self._lock = take(folder)
         self._known = _load(self._index)
         self._locks: dict[str, anyio.Lock] = {}
         self._builds = anyio.Semaphore(BUILDS_AT_ONCE)
@@ -143,7 +146,8 @@ class Instances:
             raise ProviderDown("this provider builds no instances; use local, docker or e2b")
         recipe, started = task.recipe, time.monotonic()
         image = task.image or (recipe.base_image if recipe is not None else "") or BUILDER_IMAGE
-        steps = recipe_steps(recipe, pip_settings()) if recipe is not None else image_steps(task.workdir)
+        pip = await anyio.to_thread.run_sync(pip_settings)
+        steps = recipe_steps(recipe, pip) if recipe is not None else image_steps(task.workdir)
         workdir = REPOSITORY if recipe is not None and recipe.source else task.workdir
         _log.info("instance_build", instance=task.instance_id, image=image)
         box = await provider.open_builder(BUILD_LIMITS, image, recipe.python if recipe is not None else "")
@@ -171,39 +175,27 @@ def instance_key(task: SweTask) -> str:
 
 
 async def _do(box: SessionBox, step: BuildStep, instance_id: str) -> str:
-    """What a step printed. Raises InstanceFailed with the end of it where it failed."""
+    """What a step printed. Raises InstanceFailed with the cause of it where it failed."""
     request = {"op": "bash", "timeout_s": step.timeout_s, "output_bytes": 64 << 10}
+    what = f"step {step.name}" + (f" ({step.shown[:_SHOWN]})" if step.shown else "")
     reply, body = await box.call(request, step.command.encode("utf-8"), within_s=step.timeout_s + 30)
     text = body.decode("utf-8", "replace")
+    if reply.get("timed_out"):
+        how = f"was given up after {step.timeout_s:.0f} s, its time limit; its last words: {last_words(text)}"
+        raise InstanceFailed(f"building {instance_id}: {what} {how}")
     if reply.get("exit_code") != 0:
-        how = "took too long" if reply.get("timed_out") else f"ended with {reply.get('exit_code')}"
-        raise InstanceFailed(f"building {instance_id}: step {step.name} {how}: {text[-_SHOWN:].strip()}")
+        _log.debug("instance_step_failed", instance=instance_id, step=step.name, output=text)
+        raise InstanceFailed(f"building {instance_id}: {what} failed: {cause_of(text)}")
     return text
 
 
-def _bundle() -> Path | None:
-    """The certificates that this machine's pip trusts, which may be more than an image's."""
-    named = [os.environ.get(name, "") for name in ("PIP_CERT", "REQUESTS_CA_BUNDLE", "SSL_CERT_FILE")]
-    found = [Path(name) for name in (*named, "/etc/ssl/certs/ca-certificates.crt") if name and Path(name).is_file()]
-    return found[0] if found else None
-
-
 async def _bring_certificates(box: SessionBox) -> None:
-    bundle = _bundle()
+    bundle = certificates()
     if bundle is not None:
         data = await anyio.to_thread.run_sync(bundle.read_bytes)
         reply, _ = await box.call({"op": "write", "path": BUNDLE}, data, within_s=60)
         if reply.get("ok") is not True:
             raise ProviderDown(f"a build's sandbox can't be written to: {str(reply.get('error'))[:200]}")
-
-
-def pip_settings() -> dict[str, str]:
-    """This machine's pip settings that are not files of its own, for builds alone."""
-    named = ("PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL", "PIP_TRUSTED_HOST", "HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY")
-    found = {name: os.environ[name] for name in named if os.environ.get(name)}
-    if _bundle() is not None:
-        found.update(dict.fromkeys(("PIP_CERT", "SSL_CERT_FILE", "REQUESTS_CA_BUNDLE"), BUNDLE))
-    return {**found, "PIP_DISABLE_PIP_VERSION_CHECK": "1", "PIP_NO_CACHE_DIR": "1"}
 
 
 def _load(path: Path) -> dict[str, Instance]:

@@ -10,6 +10,8 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
 from typing import Final
 
 from sandbox_gym.errors import RequestError
@@ -19,16 +21,20 @@ from sandbox_gym.verifiers.swe import Recipe
 
 REPOSITORY: Final = f"{WORK}/testbed"
 ENVIRONMENT: Final = f"{WORK}/env"
+PIP_S: Final = 2700.0
+_SDIST: Final = f"{WORK}/sdist"
 _AUTHOR = "-c user.name=sandbox_gym -c user.email=sandbox_gym@localhost -c init.defaultBranch=main"
 
 
 @dataclass(frozen=True, slots=True)
 class BuildStep:
-    """One command of a build, what it is for, and its wall seconds."""
+    """One command of a build. `timeout_s` bears a machine that does ten things at once; what hangs costs it whole."""
 
     name: str
     command: str
-    timeout_s: float = 600.0
+    timeout_s: float = 900.0
+    shown: str = ""
+    """What it does, for people; the command has this machine's settings in it."""
 
 
 def recipe_steps(recipe: Recipe, pip: Mapping[str, str]) -> tuple[BuildStep, ...]:
@@ -39,12 +45,14 @@ def recipe_steps(recipe: Recipe, pip: Mapping[str, str]) -> tuple[BuildStep, ...
     settings = " ".join(f"{name}={shlex.quote(value)}" for name, value in {**recipe.env, **pip}.items())
     inside = f"cd {REPOSITORY} && export PATH={ENVIRONMENT}/bin:$PATH"
     python = f"{settings} {ENVIRONMENT}/bin/python -m pip --no-input install --no-cache-dir -q"
-    steps = [BuildStep("python", f"{in_box(recipe.python)} -m venv {ENVIRONMENT}")]
-    wanted = " ".join(shlex.quote(each) for each in ("setuptools", "wheel", *recipe.packages))
-    steps.append(BuildStep("packages", f"{python} {wanted}", 1800.0))
+    made = f"{in_box(recipe.python)} -m venv {ENVIRONMENT}"
+    steps = [BuildStep("python", made, shown=made)]
+    wanted = shlex.join(("setuptools", "wheel", *recipe.packages))
+    steps.append(BuildStep("packages", f"{python} {wanted}", PIP_S, f"pip install {wanted}"))
     steps += _source_steps(recipe, settings)
     for number, command in enumerate(recipe.install):
-        steps.append(BuildStep(f"install[{number}]", f"{inside} && {settings} bash -c {shlex.quote(command)}", 1800.0))
+        run = f"{inside} && {settings} bash -c {shlex.quote(command)}"
+        steps.append(BuildStep(f"install[{number}]", run, PIP_S, command))
     steps.append(BuildStep("clean", _clean()))
     return tuple(steps)
 
@@ -52,16 +60,31 @@ def recipe_steps(recipe: Recipe, pip: Mapping[str, str]) -> tuple[BuildStep, ...
 def _source_steps(recipe: Recipe, settings: str) -> list[BuildStep]:
     if not recipe.source:
         return []
-    folder = f"{WORK}/sdist"
-    fetch = f"{settings} {ENVIRONMENT}/bin/python -m pip --no-input download --no-deps --no-binary :all:"
-    fetch += f" --no-cache-dir -q -d {folder} {shlex.quote(recipe.source)}"
     unpack = (
-        f'mkdir -p {folder}/x && for f in {folder}/*.tar.gz {folder}/*.zip; do [ -e "$f" ] || continue;'
-        f' case "$f" in *.zip) {ENVIRONMENT}/bin/python -m zipfile -e "$f" {folder}/x;;'
-        f' *) tar --no-same-owner -xf "$f" -C {folder}/x;; esac; done;'
-        f" mv {folder}/x/* {REPOSITORY} && rm -rf {folder}"
+        f'mkdir -p {_SDIST}/x && for f in {_SDIST}/*.*; do case "$f" in'
+        f' *.zip) {ENVIRONMENT}/bin/python -m zipfile -e "$f" {_SDIST}/x;;'
+        f' *) tar --no-same-owner -xf "$f" -C {_SDIST}/x;; esac; done;'
+        f" mv {_SDIST}/x/* {REPOSITORY} && rm -rf {_SDIST}"
     )
-    return [BuildStep("download", fetch), BuildStep("unpack", unpack), BuildStep("commit", first_commit(REPOSITORY))]
+    return [
+        BuildStep("download", _fetch(recipe, settings), PIP_S, f"fetch the sdist of {recipe.source}"),
+        BuildStep("unpack", unpack),
+        BuildStep("commit", first_commit(REPOSITORY)),
+    ]
+
+
+def _fetch(recipe: Recipe, settings: str) -> str:
+    """The sdist as a file; where that can't be, by pip, which builds this one release's metadata and no other's."""
+    python, name = f"{ENVIRONMENT}/bin/python", recipe.source.partition("==")[0]
+    wanted = shlex.join((recipe.source, _SDIST, *([recipe.sdist] if recipe.sdist else [])))
+    download = f"-m pip --no-input download --no-deps --no-binary {name} --no-cache-dir -q -d {_SDIST} {recipe.source}"
+    script = shlex.quote(_sdist_script())
+    return f"mkdir -p {_SDIST} && {{ {settings} {python} -I -c {script} {wanted} || {settings} {python} {download}; }}"
+
+
+@cache
+def _sdist_script() -> str:
+    return files("sandbox_gym.guest").joinpath("sdist.py").read_text(encoding="utf-8")
 
 
 def first_commit(folder: str) -> str:

@@ -46,7 +46,7 @@ async def validate(engine: Engine, job: SweJob, *, runs: int) -> Validation:
         before = [await _ran(engine, job, "") for _ in range(runs)]
         after = [await _ran(engine, job, task.patch) for _ in range(runs)]
     except (RequestError, Unavailable) as error:
-        return Validation(task.instance_id, str(error)[:500])
+        return Validation(task.instance_id, str(error)[:1000])
     bad = next((verdict for verdict, _, _ in after if verdict.reward != 1.0), None)
     return Validation(
         task.instance_id,

@@ -140,6 +140,28 @@ async def test_a_python_keeps_its_namespace_and_echoes_the_last_value_once(keepe
     await box.aclose()
 
 
+async def test_a_fork_of_a_cell_or_a_command_answers_nothing(keeper: SessionProvider) -> None:
+    box = await keeper.open_session(LIMITS)
+    await python(box, "import multiprocessing, os, subprocess, time\nn = 0")
+    forks = [
+        "p = os.fork()",
+        "p = os.fork()\nif not p: raise ValueError('of a fork')",
+        "p = os.fork()\nif not p: print('own')",
+        "p, fd = os.forkpty()",
+        "w = multiprocessing.Process(target=len, args=('',)); w.start(); w.join(); p = 0",
+        "subprocess.run('true', preexec_fn=lambda: None); p = 0",
+    ]
+    for number in range(1, 61):
+        waited = "if p: _s = os.waitpid(p, 0)"
+        said = await python(box, f"{forks[number % len(forks)]}\n{waited}\nn += 1\nn")
+        assert str(number) in said.text.splitlines()
+        assert str(number) in (await bash(box, f"(sleep 0.01; echo) > /dev/null & echo {number}")).text.splitlines()
+    died = await python(box, "p = os.fork()\nn = 0\nif p:\n    os.waitpid(p, 0)\n    os._exit(1)")
+    assert (died.exit_code, (await python(box, "n")).text) == ("died", "60\n")
+    assert (await bash(box, "exec 9>lock; flock -n 9 && echo locked")).text == "locked\n"
+    await box.aclose()
+
+
 async def test_output_is_cut_in_the_middle_and_counted(keeper: SessionProvider) -> None:
     box = await keeper.open_session(LIMITS)
     said = await bash(box, "echo first; head -c 300000 /dev/zero | tr '\\0' x; echo; echo last")

@@ -37,6 +37,13 @@ def test_state_results_and_logs(interpreter: Sandbox) -> None:
     assert "".join(interpreter.run_code("!echo from a shell").logs.stdout) == "from a shell\n"
 
 
+def test_a_fork_of_a_cell_answers_nothing(interpreter: Sandbox) -> None:
+    interpreter.run_code("import os\nn = 0")
+    for number in range(1, 31):
+        found = interpreter.run_code("p = os.fork()\nif p: os.waitpid(p, 0)\nn += 1\nn")
+        assert (found.text, len(found.results), found.execution_count) == (str(number), 1, number + 1)
+
+
 def test_errors(interpreter: Sandbox) -> None:
     failed = interpreter.run_code("def f():\n    return 1 / 0\nprint('before')\nf()")
     assert failed.error is not None

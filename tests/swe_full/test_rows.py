@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+import json
 import os
 from pathlib import Path
 
@@ -13,11 +15,13 @@ from tests.swe_full.judging import TABLE, Judging
 
 pytestmark = pytest.mark.anyio
 DATA = Path(os.environ.get("SANDBOX_GYM_TEST_DATA", Path(__file__).parents[3] / "shared" / "data"))
+OWN = Path(__file__).with_name("data") / "hatchling_and_flit.jsonl.gz"
 ROWS = rows(DATA) if (DATA / DATA_SET).exists() else []
+ROWS += [json.loads(line) for line in gzip.decompress(OWN.read_bytes()).splitlines()]
 
 
 def test_there_are_rows() -> None:
-    assert len(ROWS) >= 9
+    assert len(ROWS) >= 14
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row["instance_id"])
