@@ -8,8 +8,8 @@ from importlib.resources import files
 from typing import Final
 
 _ORDER = (
-    "frames", "kernel", "values", "watch", "seccomp", "program", "pyrun", "calls", "sudo", "init", "zygote", "inits",
-    "evidence", "run", "supervisor",
+    "frames", "kernel", "values", "watch", "seccomp", "program", "prelude", "pyrun", "calls", "sudo", "init", "zygote",
+    "inits", "evidence", "run", "supervisor",
 )  # fmt: skip
 _LAZY = (
     "clip", "child", "shell", "repl", "session",

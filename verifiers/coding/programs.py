@@ -48,18 +48,19 @@ def program_of(
     `files`: further files that a compiler or an interpreter finds beside the source. `limits`: the program's own.
     """
     name = language.source_of(code)
-    sources = {**(files or {}), name: encoded(code)}
+    sources = {**(files or {}), **language.build_files, name: encoded(code)}
     run = language.filled(language.run, name, limits)
     if not language.compile:
         argv = ("/bin/sh", "-c", _INTERPRET, language.toolchain, *run)
         if run[0] == language.toolchain:
             argv = run
-        return Program("exec", sources, main=name, argv=argv, env=language.env), None
+        return Program("exec", {**sources, **language.run_files}, main=name, argv=argv, env=language.env), None
     compiler = language.filled(language.compile, name, limits)
     argv = ("/bin/sh", "-c", _COMPILE, language.toolchain, language.artifact, *compiler)
     program = Program("exec", sources, main=name, argv=argv, env=language.env)
     made = Build(build, Run(f"compile {build}", program, limits=COMPILE_LIMITS), language.artifact)
-    return Program("exec", {}, main=language.artifact, argv=run, env=language.env, needs=(build,)), made
+    beside = dict(language.run_files)
+    return Program("exec", beside, main=language.artifact, argv=run, env=language.env, needs=(build,)), made
 
 
 def python_program(mode: Literal["fork", "call"], source: bytes) -> Program:
