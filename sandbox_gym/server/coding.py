@@ -38,6 +38,7 @@ class CodingResources:
         self.kind = "coding"
         self._limits = settings.limits()
         self._early_stop = settings.early_stop
+        self._comparison = settings.comparison
         self._penalty = settings.reasoning_format_penalty
         self._fail_on_tamper = frozenset(settings.fail_on_tamper)
         self._tools = CodingTools(self._limits)
@@ -94,6 +95,7 @@ class CodingResources:
             limits=self._limits,
             early_stop=self._early_stop,
             fail_on_tamper=self._fail_on_tamper,
+            comparison=self._comparison,
         )
         difficulty = request.verifier_metadata.get("difficulty")
         answer = Answer(request.output_text)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import cast
 
 from sandbox_gym.errors import RequestError
 from sandbox_gym.limits import MIB, Limits
 from sandbox_gym.verifiers.coding.checkers import Checker, ProgramChecker, TextChecker, parse_checker
-from sandbox_gym.verifiers.coding.fields import ROOT, flag, mapping, positive, texts, wrong
+from sandbox_gym.verifiers.coding.compare import COMPARISONS, Comparison
+from sandbox_gym.verifiers.coding.fields import ROOT, choice, flag, mapping, positive, texts, wrong
 from sandbox_gym.verifiers.coding.languages import LANGUAGES, PYTHON, Language, language_named
 from sandbox_gym.verifiers.coding.reference import ReferenceTests
 from sandbox_gym.verifiers.coding.scoring import Scoring, parse_scoring
@@ -28,6 +30,8 @@ class CodingTask:
     difficulty: str | None = None
     fail_on_tamper: frozenset[str] = frozenset()
     """Signs of tampering that cost the reward; "any" stands for all."""
+    comparison: Comparison = "exact"
+    """How a function's values are compared."""
 
     @property
     def tolerance(self) -> float | None:
@@ -36,7 +40,12 @@ class CodingTask:
 
 
 def parse_task(
-    verifier_metadata: object, *, limits: Limits, early_stop: bool, fail_on_tamper: frozenset[str] = frozenset()
+    verifier_metadata: object,
+    *,
+    limits: Limits,
+    early_stop: bool,
+    fail_on_tamper: frozenset[str] = frozenset(),
+    comparison: Comparison = "exact",
 ) -> CodingTask:
     """The row's task; its limits only tighten `limits`. Raises RequestError naming the field."""
     row = mapping(verifier_metadata, ROOT, "give an object with unit_tests, or with test and entry_point")
@@ -62,6 +71,7 @@ def parse_task(
         checker=checker,
         scoring=parse_scoring(row, _count(tests)),
         difficulty=difficulty if isinstance(difficulty, str) else None,
+        comparison=cast(Comparison, choice(row, "comparison", (comparison, *COMPARISONS))),
         fail_on_tamper=fail_on_tamper | frozenset([] if signs is None else texts(signs, f"{ROOT}.fail_on_tamper")),
     )
 
