@@ -1,4 +1,4 @@
-"""When an output is right: LiveCodeBench's rules for text, values of functions as they are. Pure; survives any input."""
+"""When an output is right: LiveCodeBench's rules for text, functions' values as they are. Pure; survives any input."""
 
 from __future__ import annotations
 
