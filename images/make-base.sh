@@ -17,7 +17,12 @@ for suite in "$@"; do
   fi
   command -v mmdebstrap >/dev/null || { echo "mmdebstrap is missing: apt-get install mmdebstrap" >&2; exit 1; }
   # a release younger than the machine: its key comes with a newer debian-archive-keyring
-  mmdebstrap --quiet --variant=minbase --include=ca-certificates "$suite" "$work/base.tar" \
+  # these options stay in the image: its packages come without manuals and translations, and without a sync a file
+  mmdebstrap --quiet --variant=minbase --include=ca-certificates \
+    --aptopt='Acquire::Languages "none"' --dpkgopt=force-unsafe-io \
+    --dpkgopt='path-exclude=/usr/share/man/*' --dpkgopt='path-exclude=/usr/share/locale/*' \
+    --dpkgopt='path-exclude=/usr/share/doc/*' --dpkgopt='path-include=/usr/share/doc/*/copyright' \
+    "$suite" "$work/base.tar" \
     || { echo "no debian:$suite-slim: bring debian-archive-keyring up to date" >&2; exit 1; }
   "$DOCKER" import "$work/base.tar" "debian:$suite-slim"
   rm "$work/base.tar"
