@@ -11,17 +11,23 @@ export DOCKER
 for name in "$@"; do
   case "$name" in base|python|polyglot|math|swe|server) ;; *) echo "no image called $name: base, python, polyglot, math, swe or server" >&2; exit 2 ;; esac
 done
-images/make-base.sh
+suites=
+for name in "$@"; do
+  suites="$suites $(sed -n 's/^FROM debian:\([a-z]*\)-slim.*/\1/p' "images/$name/Dockerfile")"
+done
+# shellcheck disable=SC2086 # a list of words
+[ -z "${suites# }" ] || images/make-base.sh $suites
 # pip inside a build trusts what this machine trusts
 bundle=${PIP_CERT:-/etc/ssl/certs/ca-certificates.crt}
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
 for name in "$@"; do
   context=images/$name
   index=
   if [ "$name" = swe ]; then
-    context=$(mktemp -d)
-    trap 'rm -rf "$context"' EXIT
+    context=$work/swe
+    mkdir -p "$context/python"
     cp images/swe/* "$context/"
-    mkdir "$context/python"
     copy="import pathlib, sys; from sandbox_gym.sandbox.local.pythons import ready"
     copy="$copy; ready(sys.argv[2], pathlib.Path(sys.argv[1]))"
     # Debian has one Python; rows ask for others, which this machine may have. SWE_PYTHONS= builds without any
@@ -30,9 +36,15 @@ for name in "$@"; do
         || echo "swe: no Python $version here; rows that ask for it can't be built in containers" >&2
     done
   fi
+  if [ "$name" = polyglot ]; then
+    context=$work/polyglot
+    mkdir "$context"
+    cp images/polyglot/* "$context/"
+    for file in packages.txt smoke.py; do cp "images/python/$file" "$context/python-$file"; done
+  fi
   case "$name" in math|server)  # these run pip
-    context=$(mktemp -d)
-    trap 'rm -rf "$context"' EXIT
+    context=$work/$name
+    mkdir "$context"
     case "$name" in
       math) cp images/math/* "$context/" ;;
       server) cp -a pyproject.toml README.md sandbox_gym verifiers resources_servers images/server "$context/" ;;

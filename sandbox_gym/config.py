@@ -57,6 +57,9 @@ class Settings(BaseSettings):
     """CPUs that one sandbox may use at once, such as 0.5, where a cgroup can be made."""
     early_stop: bool = True
     """Stop at a row's first failing test, as NeMo Gym's code_gen does; a row may say otherwise."""
+    comparison: Literal["exact", "code_gen"] = "exact"
+    """How the values of function tests are compared: integers and text exactly, or as loosely as code_gen; a row may
+    say otherwise."""
     fail_on_tamper: list[str] = Field(default_factory=list)
     """Signs of tampering that cost the reward, by name, or "any" for all that are no mere hint in the
     source; docs/coding.md lists them."""
@@ -261,6 +264,7 @@ class Settings(BaseSettings):
             "time_limit_s": self.time_limit_s,
             "memory_limit_mb": self.memory_limit_mb,
             "early_stop": self.early_stop,
+            "comparison": self.comparison,
             "fail_on_tamper": self.fail_on_tamper,
             "reasoning_format_penalty": self.reasoning_format_penalty,
             "math_wire": self.math_wire,

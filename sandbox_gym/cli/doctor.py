@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 import anyio
 import typer
 from rich.console import Console
 from rich.table import Table
 
-from sandbox_gym.cli.languages import LanguageRow, languages
+from sandbox_gym.cli.languages import LanguageRow, languages, with_newer
 from sandbox_gym.cli.options import JsonOption, ProviderOption
 from sandbox_gym.cli.screen import print_json, visible
 from sandbox_gym.cli.settings import settings_with
@@ -35,6 +35,9 @@ def doctor(
     settings = settings_with({"provider": provider})
     names = [provider] if provider else list(PROVIDERS)
     findings = {name: anyio.run(probe, settings.model_copy(update={"provider": name})) for name in names}
+    if "local" in findings and "docker" in findings:
+        newer = with_newer(findings["local"].languages, findings["docker"].languages, "docker")
+        findings["local"] = replace(findings["local"], languages=newer)
     works = any(row.name == STARTS and row.works for row in findings[settings.provider].capabilities)
     if as_json:
         print_json(as_document(findings, settings.provider))
@@ -117,7 +120,8 @@ def languages_table(name: str, rows: Sequence[LanguageRow]) -> Table:
     for column in ("language", "works", "version", "remedy"):
         shown.add_column(column, overflow="fold")
     for row in rows:
-        shown.add_row(row.name, "[green]yes[/]" if row.works else "no", visible(row.version), visible(row.remedy))
+        remedy = row.remedy or row.newer
+        shown.add_row(row.name, "[green]yes[/]" if row.works else "no", visible(row.version), visible(remedy))
     return shown
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from sandbox_gym.contract import Outcome, Program, Run, Status
 from sandbox_gym.errors import BoxLost, ProviderDown
@@ -22,6 +24,25 @@ class LanguageRow:
     works: bool
     version: str
     remedy: str = ""
+    newer: str = ""
+    """A newer version that another provider has."""
+
+
+def with_newer(rows: Sequence[LanguageRow], others: Sequence[LanguageRow], provider: str) -> list[LanguageRow]:
+    """The rows, each saying so where `provider`, whose rows the others are, has a newer version."""
+    theirs = {row.name: row for row in others if row.works}
+    return [
+        replace(row, newer=f"{provider} has {theirs[row.name].version}")
+        if row.name in theirs and version_of(theirs[row.name].version) > version_of(row.version)
+        else row
+        for row in rows
+    ]
+
+
+def version_of(said: str) -> tuple[int, ...]:
+    """The first number with a point in what a toolchain says of itself, else the first number; () where none is."""
+    found = re.search(r"\d+(?:\.\d+)+", said) or re.search(r"\d+", said)
+    return tuple(map(int, found[0].split("."))) if found else ()
 
 
 async def languages(provider: Provider) -> list[LanguageRow]:

@@ -1,6 +1,5 @@
-"""Python programs in a fork of the zygote: `__main__` semantics, the end of an interpreter, and the import prelude."""
+"""Python programs in a fork of the zygote: `__main__` semantics, and the end of an interpreter."""
 
-import ast
 import atexit
 import builtins
 import gc
@@ -9,25 +8,7 @@ import signal
 import sys
 import types
 
-from . import program
-
-_PRELUDE = (
-    "string re datetime collections heapq bisect copy math random statistics itertools functools operator io sys json "
-    "typing"
-).split()
-# the last star import wins, so it is asked first; the two that cost most to import come last and clash with none
-_STAR_ORDER = (
-    "typing json sys io operator functools itertools math copy bisect heapq collections datetime re string statistics "
-    "random"
-).split()
-_BUILTINS = frozenset(dir(builtins))
-_COMMON = {
-    "List": "typing", "Dict": "typing", "Set": "typing", "Tuple": "typing", "Optional": "typing", "Any": "typing",
-    "Union": "typing", "Callable": "typing", "Iterable": "typing", "Iterator": "typing", "Generator": "typing",
-    "Sequence": "typing", "Deque": "typing", "DefaultDict": "typing", "Type": "typing", "TypeVar": "typing",
-    "Counter": "collections", "defaultdict": "collections", "deque": "collections", "OrderedDict": "collections",
-    "namedtuple": "collections", "ChainMap": "collections",
-}  # fmt: skip
+from . import prelude, program
 
 
 def run(spec):
@@ -69,49 +50,9 @@ def execute(spec, path, module):
     with open(path, "rb") as file:
         source = file.read()
     code = compile(source, path, "exec", dont_inherit=True)
-    if spec["implicit_imports"] and not _names(code) <= _BUILTINS:
-        _import_prelude(source, path, module.__dict__)
+    if spec["implicit_imports"]:
+        prelude.bind(source, path, code, module.__dict__)
     exec(code, module.__dict__)
-
-
-def _names(code):
-    """Every name that `code` and the code inside it may look up beyond its locals."""
-    names = set(code.co_names)
-    for constant in code.co_consts:
-        if isinstance(constant, types.CodeType):
-            names |= _names(constant)
-    return names
-
-
-def _import_prelude(source, path, namespace):
-    """Bind the names of LiveCodeBench's prelude that the program uses and never binds; nothing else is imported."""
-    loaded, bound = set(), set()
-    for node in ast.walk(ast.parse(source, path)):
-        if isinstance(node, ast.Name):
-            (loaded if isinstance(node.ctx, ast.Load) else bound).add(node.id)
-        elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-            bound.add(node.name)
-        elif isinstance(node, ast.arg):
-            bound.add(node.arg)
-        elif isinstance(node, ast.alias):
-            bound.add((node.asname or node.name).split(".")[0])
-    missing = {name for name in loaded - bound if name not in _BUILTINS and not name.startswith("__")}
-    for name in missing - set(namespace):
-        if name in _PRELUDE:
-            # datetime is both a module and a class: `import datetime` comes last in the prelude
-            namespace[name] = __import__(name)
-        elif name in _COMMON:
-            namespace[name] = getattr(__import__(_COMMON[name]), name)
-        else:
-            _bind_from_star_imports(namespace, name)
-
-
-def _bind_from_star_imports(namespace, name):
-    for module in _STAR_ORDER:
-        public = __import__(module)
-        if name in getattr(public, "__all__", ()) or (not hasattr(public, "__all__") and hasattr(public, name)):
-            namespace[name] = getattr(public, name)
-            return
 
 
 def finish(spec):

@@ -39,6 +39,7 @@ class CodingResources:
         self.kind = "coding"
         self._limits = settings.limits()
         self._early_stop = settings.early_stop
+        self._comparison = settings.comparison
         self._penalty = settings.reasoning_format_penalty
         self._fail_on_tamper = frozenset(settings.fail_on_tamper)
         self._in_process = settings.in_process
@@ -97,6 +98,7 @@ class CodingResources:
             early_stop=self._early_stop,
             fail_on_tamper=self._fail_on_tamper,
             in_process=self._in_process,
+            comparison=self._comparison,
         )
         difficulty = request.verifier_metadata.get("difficulty")
         answer = Answer(request.output_text)

@@ -105,6 +105,7 @@ class FusionTools:
         """POST {code, language, stdin?, files?, fetch_files?, run_timeout?, ...} -> RunCodeResponse."""
         wanted = check_shape(_RunCode, call.arguments)
         language = named(wanted.language)
+        language = language.asserting or language  # there a run's assertions are its test
         fetch = [safe_path(path, f"fetch_files[{index}]") for index, path in enumerate(wanted.fetch_files)]
         mark = f"\n-- {secrets.token_hex(16)} --\n"
         plan = program_plan(
@@ -112,7 +113,7 @@ class FusionTools:
             wanted.code.encode("utf-8", "replace").decode(),
             (wanted.stdin or "").encode("utf-8", "replace").decode(),
             tightened(self._limits, wanted, wanted.memory_limit_MB),
-            files=decoded(wanted.files, {language.source_of(wanted.code), language.artifact, STARTER}),
+            files=decoded(wanted.files, {language.source_of(wanted.code), STARTER} | language.own_files),
             fetch=fetch,
             mark=mark,
             compile_time_s=wanted.compile_timeout,

@@ -71,6 +71,29 @@ def test_a_run_in_its_words(client: TestClient) -> None:
     assert ended(run(client, "import os; os.kill(os.getpid(), 11)")) == ("Failed", "Finished", -11)
 
 
+ASSERTIONS = {
+    "java": 'class Main { public static void main(String[] a) { System.out.println(1); assert 1 + 1 == %d : "sum"; } }',
+    "csharp": "using System; using System.Diagnostics; class P { static void Main() { Console.WriteLine(1);"
+    ' try { Debug.Assert(1 + 1 == %d, "sum"); } catch (Exception) { } } }',
+    "rust": 'fn main() { println!("1"); debug_assert!(1 + 1 == %d, "sum"); }',
+}
+
+
+@pytest.mark.parametrize("language", ASSERTIONS)
+def test_assertions_are_on_here_and_off_in_contests(client: TestClient, language: str) -> None:
+    right = run(client, ASSERTIONS[language] % 2, language=language)
+    assert (*ended(right), printed(right)) == ("Success", "Finished", 0, "1\n")
+    failed = run(client, ASSERTIONS[language] % 3, language=language)
+    assert ended(failed)[:2] == ("Failed", "Finished")
+    assert ended(failed)[2] != 0
+    assert "sum" in printed(failed, "stderr")
+    cases = [{"input": {"stdin": ""}, "output": {"stdout": "1"}}]
+    config = {"language": language, "provided_data": {"test": cases}}
+    completion = f"```{language}\n{ASSERTIONS[language] % 3}\n```"
+    answer = client.post("/submit", json={"dataset": "d", "id": 1, "completion": completion, "config": config})
+    assert answer.json()["accepted"] is True
+
+
 def test_what_ends_a_program_is_its_own_and_no_error_of_the_sandbox(client: TestClient) -> None:
     endless = run(client, "print('before', flush=True)\nwhile True: pass", run_timeout=0.5)
     assert ended(endless) == ("Failed", "TimeLimitExceeded", None)

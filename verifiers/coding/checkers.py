@@ -76,7 +76,7 @@ Checker = TextChecker | ProgramChecker
 
 def parse_checker(row: Mapping[str, object]) -> Checker:
     """The row's `checker`: a type's name or an object; `float_tolerance` alone makes `lines` tolerant."""
-    tolerance = positive(row, "float_tolerance")
+    tolerance = positive(row, "float_tolerance", zero=True)
     value = row.get("checker")
     if value is None:
         return TextChecker(absolute=tolerance, relative=tolerance)
@@ -88,10 +88,9 @@ def parse_checker(row: Mapping[str, object]) -> Checker:
 
 
 def _text(spec: Mapping[str, object], kind: str, tolerance: float | None) -> TextChecker:
-    zero = kind in ("tokens", "float")  # equal as numbers, however they are spelled
-    either = _first(positive(spec, "float_tolerance", FIELD, zero=zero), tolerance)
-    absolute = _first(positive(spec, "float_absolute_tolerance", FIELD, zero=zero), either)
-    relative = _first(positive(spec, "float_relative_tolerance", FIELD, zero=zero), either)
+    either = _first(positive(spec, "float_tolerance", FIELD, zero=True), tolerance)
+    absolute = _first(positive(spec, "float_absolute_tolerance", FIELD, zero=True), either)
+    relative = _first(positive(spec, "float_relative_tolerance", FIELD, zero=True), either)
     if kind == "float":
         kind = "tokens"
         if absolute is None and relative is None:
@@ -112,8 +111,9 @@ def _text(spec: Mapping[str, object], kind: str, tolerance: float | None) -> Tex
     )
 
 
-def _first(value: float | None, otherwise: float | None) -> float | None:
-    return otherwise if value is None else value
+def _first(*tolerances: float | None) -> float | None:
+    """The first that is given; zero is given."""
+    return next((tolerance for tolerance in tolerances if tolerance is not None), None)
 
 
 def _program(spec: Mapping[str, object]) -> ProgramChecker:

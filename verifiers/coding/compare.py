@@ -1,11 +1,21 @@
-"""When an output is right: LiveCodeBench's rules for text, exact values for functions. Pure; survives any input."""
+"""When an output is right: LiveCodeBench's rules for text, functions' values as they are. Pure; survives any input."""
 
 from __future__ import annotations
 
 import json
 import math
 from decimal import Decimal, InvalidOperation
+from numbers import Integral, Real
+from typing import Final, Literal
 
+Comparison = Literal["exact", "code_gen"]
+"""Of values that functions return: integers and text exactly, or as loosely as NeMo Gym's code_gen."""
+COMPARISONS: Final[tuple[Comparison, ...]] = ("exact", "code_gen")
+ABSOLUTE: Final = 1e-8
+RELATIVE: Final = 1e-5
+"""numpy.allclose's own, which code_gen takes."""
+ABSOLUTE_BESIDE_INTEGERS: Final = 1e-5
+"""LeetCode's: a float that should be an integer may have been rounded, and no more."""
 _TOKEN_MAX = 10_000
 _SHOWN = 120
 
@@ -52,6 +62,8 @@ def _token_equal(got: str, wanted: str, float_tolerance: float | None) -> bool:
         return left is not None and right is not None and left == right
     if got == wanted:
         return True
+    if float_tolerance == 0:
+        return left is not None and left == right
     if left is None or right is None or not (left.is_finite() and right.is_finite()):
         return False
     mine, theirs = float(left), float(right)
@@ -75,10 +87,68 @@ def _finite(*numbers: float) -> bool:
     return all(math.isfinite(number) for number in numbers)
 
 
-def values_equal(got: object, expected: object, float_tolerance: float | None = None) -> bool:
-    """`got` was rebuilt from the wire, so it is an exact builtin value. Tuples count as lists at any depth, numbers
-    are close as numpy.allclose has it (or within `float_tolerance`), as code_gen judges."""
+def values_equal(
+    got: object, expected: object, float_tolerance: float | None = None, comparison: Comparison = "exact"
+) -> bool:
+    """`got` was rebuilt from the wire, so it is an exact builtin value; `expected` is JSON. Tuples count as lists at
+    any depth, and keys that JSON can't spell as the strings that it makes of them.
+
+    `exact`: Python's `==`, but floats may be off: two of them by `RELATIVE` of the expected one or `ABSOLUTE`, a float
+    and an integer by `ABSOLUTE_BESIDE_INTEGERS`; both by `float_tolerance` where there is one. `code_gen`: also numbers
+    and numerals of any type that are close as numpy.allclose has it, outside containers.
+    """
     got = _as_lists(got)
+    if comparison == "code_gen":
+        return _code_gen_equal(got, expected, float_tolerance)
+    return _same(got, expected, float_tolerance)
+
+
+def _same(got: object, expected: object, tolerance: float | None) -> bool:
+    if isinstance(got, list) and isinstance(expected, list):
+        return len(got) == len(expected) and all(
+            _same(mine, theirs, tolerance) for mine, theirs in zip(got, expected, strict=True)
+        )
+    if isinstance(got, dict) and isinstance(expected, dict):
+        spelled = {_spelled(key): value for key, value in got.items()}
+        return (
+            len(spelled) == len(got)
+            and spelled.keys() == expected.keys()
+            and all(_same(value, expected[key], tolerance) for key, value in spelled.items())
+        )
+    if isinstance(got, Real) and isinstance(expected, Real):
+        return _numbers_same(got, expected, tolerance)
+    return bool(got == expected)
+
+
+def _spelled(key: object) -> object:
+    """An object's key as JSON has it."""
+    if key is None or isinstance(key, bool | int | float):
+        return json.dumps(key)
+    return key
+
+
+def _numbers_same(got: Real, expected: Real, tolerance: float | None) -> bool:
+    if got == expected:
+        return True
+    if isinstance(got, Integral) and isinstance(expected, Integral):
+        return False
+    try:
+        mine, theirs = float(got), float(expected)
+    except OverflowError:
+        return False
+    if math.isnan(mine) and math.isnan(theirs):
+        return True
+    if not _finite(mine, theirs):
+        return False
+    off = abs(mine - theirs)
+    if tolerance is not None:
+        return tolerance > 0 and off <= tolerance * max(1.0, abs(theirs))
+    if isinstance(got, Integral) or isinstance(expected, Integral):
+        return off <= ABSOLUTE_BESIDE_INTEGERS
+    return off <= ABSOLUTE + RELATIVE * abs(theirs)
+
+
+def _code_gen_equal(got: object, expected: object, float_tolerance: float | None) -> bool:
     if got == expected:
         return True
     try:
@@ -110,4 +180,4 @@ def _close(got: object, expected: object, float_tolerance: float | None) -> bool
         return False
     if float_tolerance is not None:
         return abs(mine - theirs) <= float_tolerance * max(1.0, abs(theirs))
-    return abs(mine - theirs) <= 1e-8 + 1e-5 * abs(theirs)
+    return abs(mine - theirs) <= ABSOLUTE + RELATIVE * abs(theirs)

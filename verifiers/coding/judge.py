@@ -105,7 +105,7 @@ def _judge_one(task: CodingTask, index: int, outcome: StepOutcome, expected: tup
 
 
 def _equal(task: CodingTask, got: object, expected: object) -> bool:
-    return values_equal(got, expected, task.tolerance)
+    return values_equal(got, expected, task.tolerance, task.comparison)
 
 
 def _judge_interactive(task: CodingTask, checker: ProgramChecker, outcome: DialogueOutcome) -> _Judged:

@@ -61,7 +61,7 @@ def program_of(
     `beside`: an interpreter may load modules from the program's folder.
     """
     name = name or language.source_of(code)
-    sources = {**(files or {}), name: encoded(code)}
+    sources = {**(files or {}), **language.build_files, name: encoded(code)}
     run = language.filled(language.run, name, limits)
     if beside and not language.compile:
         run = tuple(part for part in run if part != ISOLATED)
@@ -69,12 +69,14 @@ def program_of(
         argv = ("/bin/sh", "-c", _INTERPRET, language.toolchain, *run)
         if run[0] == language.toolchain:
             argv = run
-        return Program("exec", sources, main=name, argv=argv, env=language.env), None
+        return Program("exec", {**sources, **language.run_files}, main=name, argv=argv, env=language.env), None
     compiler, lists = with_sources(language.filled(language.compile, name, limits), name, further, language)
     argv = ("/bin/sh", "-c", _COMPILE, language.toolchain, language.artifact, *compiler)
     program = Program("exec", {**sources, **lists}, main=name, argv=argv, env=language.env)
     made = Build(build, Run(f"compile {build}", program, limits=COMPILE_LIMITS), language.artifact)
-    return Program("exec", {}, main=language.artifact, argv=run, env=language.env, needs=(build,)), made
+    return Program(
+        "exec", dict(language.run_files), main=language.artifact, argv=run, env=language.env, needs=(build,)
+    ), made
 
 
 def python_program(mode: Literal["fork", "call"], source: bytes) -> Program:
@@ -101,7 +103,7 @@ def folder_program(language: Language, sources: Sources, limits: Limits) -> tupl
         language, sources.code, limits, "answer", files, name=sources.main, further=further, beside=True
     )
     if build is not None:
-        data = [path for path in files if path not in further and path.partition("/")[0] != language.artifact]
+        data = [path for path in files if path not in further and path.partition("/")[0] not in language.own_files]
         program = replace(program, files={path: files[path] for path in data})
     return program, build, limits if language.forks else language.limits(limits)
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, cast
 
 from sandbox_gym.errors import RequestError
 from sandbox_gym.limits import MIB, Limits
 from sandbox_gym.verifiers.coding.checkers import Checker, ProgramChecker, TextChecker, parse_checker
-from sandbox_gym.verifiers.coding.fields import ROOT, flag, mapping, positive, texts, wrong
+from sandbox_gym.verifiers.coding.compare import COMPARISONS, Comparison
+from sandbox_gym.verifiers.coding.fields import ROOT, choice, flag, mapping, positive, texts, wrong
 from sandbox_gym.verifiers.coding.folders import is_path
 from sandbox_gym.verifiers.coding.languages import LANGUAGES, PYTHON, Language, language_named
 from sandbox_gym.verifiers.coding.reference import ReferenceTests
@@ -40,6 +41,8 @@ class CodingTask:
     """Signs of tampering that cost the reward; "any" stands for all."""
     in_process: InProcess = "allow"
     """Whether a test that can't be parted from the answer may share its process."""
+    comparison: Comparison = "exact"
+    """How a function's values are compared."""
 
     @property
     def tolerance(self) -> float | None:
@@ -54,6 +57,7 @@ def parse_task(
     early_stop: bool,
     fail_on_tamper: frozenset[str] = frozenset(),
     in_process: InProcess = "allow",
+    comparison: Comparison = "exact",
 ) -> CodingTask:
     """The row's task; its limits only tighten `limits`. Raises RequestError naming the field."""
     row = mapping(verifier_metadata, ROOT, "give an object with unit_tests, or with test and entry_point")
@@ -89,6 +93,7 @@ def parse_task(
         in_process=in_process,
         multi_file=multi_file,
         answer_files=beside,
+        comparison=cast(Comparison, choice(row, "comparison", (comparison, *COMPARISONS))),
         fail_on_tamper=fail_on_tamper | frozenset([] if signs is None else texts(signs, f"{ROOT}.fail_on_tamper")),
     )
 

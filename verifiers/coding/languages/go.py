@@ -1,4 +1,8 @@
-"""Go, by Debian's compiler, with its standard library and without modules."""
+"""Go, by Debian's compiler, with its standard library and without modules.
+
+Since 1.20 Go compiles its standard library with each program that finds no cache. The image holds it compiled, where
+`GODEBUG=installgoroot=all` has it looked for; older ones ignore that.
+"""
 
 from sandbox_gym.verifiers.coding.languages.language import Language
 
@@ -9,7 +13,10 @@ GO = Language(
     toolchain="/usr/bin/go",
     package="golang-go",
     version=("/usr/bin/go", "version"),
-    compile=("/usr/bin/go", "build", "-ldflags=-s -w", "-o", "{artifact}", "{source}"),
+    compile=(
+        *("/usr/bin/env", "GODEBUG=installgoroot=all"),
+        *("/usr/bin/go", "build", "-ldflags=-s -w", "-o", "{artifact}", "{source}"),
+    ),
     artifact="main",
     run=("./{artifact}",),
     env={"GO111MODULE": "off", "GOFLAGS": "", "GOPATH": "/tmp/go", "GOCACHE": "/tmp/go-cache", "GOPROXY": "off"},

@@ -1,29 +1,28 @@
-"""Java, by OpenJDK. The class files travel as one archive; a public class names the source file and has `main`."""
+"""Java, by OpenJDK. The class files travel as one jar, which knows the class that has `main`."""
 
-import re
+from dataclasses import replace
 
-from sandbox_gym.verifiers.coding.languages.language import Language
+from sandbox_gym.verifiers.coding.languages.java_build import BUILD, JAVAC
+from sandbox_gym.verifiers.coding.languages.java_source import public_type
+from sandbox_gym.verifiers.coding.languages.language import Language, literally
 
-_BUILD = (
-    "/usr/bin/javac -J-Xshare:auto -J-XX:+UseSerialGC -J-XX:TieredStopAtLevel=1 -proc:none -nowarn -encoding UTF-8"
-    ' -d classes "$1" && /usr/bin/python3 -I -m zipfile -c "$2" classes/.'
-)
-JAVA = Language(
+_JAVA = Language(
     name="java",
-    aliases=("java17", "openjdk"),
+    aliases=("java17", "java21", "openjdk"),
     source="Main.java",
     toolchain="/usr/bin/javac",
-    package="openjdk-17-jdk-headless",
+    package="default-jdk-headless",
     version=("/usr/bin/javac", "-version"),
-    compile=("/bin/sh", "-c", _BUILD, "build", "{source}", "{artifact}"),
+    compile=("/usr/bin/python3", "-I", "-c", literally(BUILD), "{artifact}", "{source}", *JAVAC),
     artifact="main.jar",
     run=(
         *("/usr/bin/java", "-Xshare:auto", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData"),
-        *("-Xss64m", "-Xmx{memory_mb}m", "-cp", "{artifact}", "{main}"),
+        *("-Xss64m", "-Xmx{memory_mb}m", "-jar", "{artifact}"),
     ),
     time_factor=1.5,
     start_s=0.5,
     memory_extra_mb=192,
     memory_signs=(b"java.lang.OutOfMemoryError",),
-    source_name=re.compile(r"^[ \t]*public[ \t]+(?:final[ \t]+|abstract[ \t]+|strictfp[ \t]+)*class[ \t]+(\w+)", re.M),
+    source_stem=public_type,
 )
+JAVA = replace(_JAVA, asserting=replace(_JAVA, run=(_JAVA.run[0], "-ea", *_JAVA.run[1:])))

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from sandbox_gym.limits import MIB, Limits
@@ -12,10 +11,15 @@ NAME_MAX = 200
 """Bytes of a file's name that an answer may choose: what a compiler adds to it must fit into 255 too."""
 
 
+def literally(text: str) -> str:
+    """A part of `compile` or `run` that is passed on as it stands."""
+    return text.replace("{", "{{").replace("}", "}}")
+
+
 @dataclass(frozen=True, slots=True)
 class Language:
-    """One language. In `compile` and `run`, `{source}`, `{main}` (the source's name without its ending), `{artifact}`
-    and `{memory_mb}` (the row's memory limit) are filled in."""
+    """One language. In `compile` and `run`, `{source}`, `{artifact}` and `{memory_mb}` (the row's memory limit) are
+    filled in; `literally` protects what holds braces of its own."""
 
     name: str
     aliases: tuple[str, ...]
@@ -39,12 +43,23 @@ class Language:
     env: Mapping[str, str] = field(default_factory=dict)
     memory_signs: tuple[bytes, ...] = ()
     """In the last of stderr: the program was ended by its runtime for want of memory."""
-    source_name: re.Pattern[str] | None = None
-    """Where the source itself decides its name: the first group of the first match, in place of `source`'s stem."""
+    source_stem: Callable[[str], str | None] | None = None
+    """Where the source itself may decide its name: what stands in place of `source`'s stem."""
+    build_files: Mapping[str, bytes] = field(default_factory=dict)
+    """Files of ours that `compile` finds beside the source."""
+    run_files: Mapping[str, bytes] = field(default_factory=dict)
+    """Files of ours that `run` finds beside the artifact."""
+    asserting: Language | None = None
+    """The same with its assertions on, where a switch decides that. Contests run without."""
     fences: tuple[str, ...] = ()
     """Further tags of fenced blocks that hold it."""
     forks: bool = False
     """Runs as a fork of the guest's own interpreter, which costs a tenth of a start."""
+
+    @property
+    def own_files(self) -> frozenset[str]:
+        """Names that are taken in its programs' folders, beside the source's."""
+        return frozenset({self.artifact, *self.build_files, *self.run_files} - {""})
 
     @property
     def tags(self) -> frozenset[str]:
@@ -62,15 +77,14 @@ class Language:
 
     def source_of(self, code: str) -> str:
         """The file name of a source; one that no file can have is for the compiler to complain about."""
-        found = self.source_name.search(code) if self.source_name is not None else None
-        name = found[1] + self.source[self.source.rindex(".") :] if found else self.source
+        stem = self.source_stem(code) if self.source_stem is not None else None
+        name = stem + self.source[self.source.rindex(".") :] if stem else self.source
         return name if len(name.encode("utf-8", "replace")) <= NAME_MAX else self.source
 
     def filled(self, argv: tuple[str, ...], source: str, limits: Limits) -> tuple[str, ...]:
         """`argv` for one source under a row's limits."""
         values = {
             "source": source,
-            "main": source.rpartition(".")[0],
             "artifact": self.artifact,
             "memory_mb": str(limits.memory_bytes // MIB),
         }

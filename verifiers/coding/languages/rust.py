@@ -1,8 +1,10 @@
 """Rust, by Debian's compiler, with its standard library alone."""
 
+from dataclasses import replace
+
 from sandbox_gym.verifiers.coding.languages.language import Language
 
-RUST = Language(
+_RUST = Language(
     name="rust",
     aliases=("rs",),
     source="main.rs",
@@ -17,3 +19,4 @@ RUST = Language(
     run=("./{artifact}",),
     memory_signs=(b"memory allocation of ",),
 )
+RUST = replace(_RUST, asserting=replace(_RUST, compile=(*_RUST.compile, "-Cdebug-assertions=on")))

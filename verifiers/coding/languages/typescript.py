@@ -5,7 +5,7 @@ of Node.js's modules are of any type.
 """
 
 from sandbox_gym.verifiers.coding.languages.javascript import NODE_RUN
-from sandbox_gym.verifiers.coding.languages.language import Language
+from sandbox_gym.verifiers.coding.languages.language import Language, literally
 
 _AMBIENT = (
     "declare var require: any; declare var module: any; declare var process: any; declare var Buffer: any;"
@@ -27,7 +27,7 @@ TYPESCRIPT = Language(
     toolchain="/usr/bin/tsc",
     package="node-typescript nodejs",
     version=("/usr/bin/tsc", "--version"),
-    compile=("/bin/sh", "-c", _BUILD, "build", "{source}", "{artifact}", _AMBIENT.replace("{", "{{")),
+    compile=("/bin/sh", "-c", _BUILD, "build", "{source}", "{artifact}", literally(_AMBIENT)),
     artifact="compiled.js",
     run=(*NODE_RUN, "{artifact}"),
     time_factor=1.5,
