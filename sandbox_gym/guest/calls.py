@@ -6,6 +6,7 @@ place), {"error": {"type", "message"}} or {"bad_value": reason}. A dialogue: the
 end sends {"op": "start"} first.
 """
 
+import fcntl
 import json
 import os
 import socket
@@ -99,7 +100,7 @@ def _named(module, name, entry_name, entry):
 
 def ask(spec):
     """Run the hidden test's `check` against the answer at the channel's other end; one JSON line of report."""
-    report_fd = os.dup(1)
+    report_fd = fcntl.fcntl(1, fcntl.F_DUPFD_CLOEXEC, program.CHANNEL_FD + 1)
     os.dup2(2, 1)  # what the test prints is no report
     with open(os.path.join(spec["workdir"], _ROW), encoding="utf-8") as file:
         row = json.load(file)
