@@ -158,15 +158,13 @@ def _define(end, row, space, before):
 
 def _rehearse(spec, row):
     """How the row's own solution does: apart, in a process of its own here, and if it fails so, in one process."""
-    mine, its = socket.socketpair()
+    mine, its = (_above(end) for end in socket.socketpair())
     pid = os.fork()
+    os.dup2(mine if pid else its, program.CHANNEL_FD)
+    os.close(mine)
+    os.close(its)
     if pid == 0:
-        mine.close()
-        os.dup2(its.fileno(), program.CHANNEL_FD)
         sys.exit(_served_apart(dict(spec, main=row["rehearsal"])))
-    its.close()
-    os.dup2(mine.fileno(), program.CHANNEL_FD)
-    mine.close()
     report = _report(spec, row)
     os.close(program.CHANNEL_FD)
     os.waitpid(pid, 0)
@@ -174,6 +172,13 @@ def _rehearse(spec, row):
     if not report["passed"]:
         report["together"] = _passes_together(dict(spec, main=row["together"]), row["nonce"])
     return report
+
+
+def _above(end):
+    """A socket's descriptor, moved out of the channel's place."""
+    number = fcntl.fcntl(end.fileno(), fcntl.F_DUPFD_CLOEXEC, program.CHANNEL_FD + 1)
+    end.close()
+    return number
 
 
 def _served_apart(spec):
