@@ -45,6 +45,8 @@ _OPERATORS = (
 ).split()
 _DECIDES = frozenset(_OPERATORS) - {"__init__", "__post_init__", "__str__", "__repr__", "__format__"}
 """Operators that an instance's fields can't answer for, where a class writes its own."""
+_DYNAMIC = frozenset(("__getattr__", "__getattribute__", "__setattr__", "__delattr__", "__get__", "__set__"))
+"""A class that answers for attributes by itself has no fields that say all; a frozen dataclass's are generated."""
 _PLAIN_BASES = frozenset(("object", "Generic", "Protocol", "ABC", "Enum", "IntEnum", "StrEnum", "Flag", "IntFlag"))
 
 
@@ -75,6 +77,10 @@ def compares_by_fields(cls):
         return False
     bases = [base for base in cls.__mro__ if base.__module__ != "builtins" and base.__name__ not in _PLAIN_BASES]
     return all(_is_generated(item) for base in bases for name, item in vars(base).items() if name in _DECIDES)
+
+
+def _is_dynamic(cls):
+    return any(not _is_generated(item) for name, item in vars(cls).items() if name in _DYNAMIC)
 
 
 def _is_generated(function):
@@ -146,7 +152,8 @@ class Classes:
         if cls not in self._crossings:
             if self._wary:
                 self._crossings[cls] = cls.__module__ == self._module and all(
-                    base.__module__ in (self._module, "builtins") or base.__name__ in _PLAIN_BASES
+                    (base.__module__ in (self._module, "builtins") or base.__name__ in _PLAIN_BASES)
+                    and not (base.__module__ == self._module and _is_dynamic(base))
                     for base in cls.__mro__
                 )
             else:
@@ -202,8 +209,10 @@ class Classes:
             told["type"] = next(n for n in ("IntFlag", "IntEnum", "StrEnum", "Flag", "Enum") if _is_enum(cls, n))
         elif told["what"] == "namedtuple":
             told["fields"] = list(cls._fields)
+            told["defaults"] = [[name, 1, writer.form(value)] for name, value in cls._field_defaults.items()]
         elif told["what"] == "dataclass":
             told["fields"] = [field.name for field in dataclasses.fields(cls)]
+            told["defaults"] = [_default(field, writer) for field in dataclasses.fields(cls)]
             parameters = cls.__dataclass_params__
             told["flags"] = [bool(parameters.order), bool(parameters.frozen), cls.__hash__ is not None]
         return told
@@ -381,12 +390,33 @@ def special_class(told, reader):
         base = getattr(enum, told["type"], enum.Enum) if told["type"] in _PLAIN_BASES else enum.Enum
         return base(name, [(member, reader.value(form)) for member, form in told["plain"]])
     if what == "namedtuple":
-        return collections.namedtuple(name, told["fields"])
+        defaults = [reader.value(form) for _, _, form in told["defaults"]]
+        return collections.namedtuple(name, told["fields"], defaults=defaults)
     if what == "dataclass":
         order, frozen, hashes = told["flags"]
-        # unsafe_hash would also hash a mutable one: only a frozen one has a hash of its own
-        return dataclasses.make_dataclass(name, told["fields"], order=order is True, frozen=frozen is True)
+        fields = [_field(field, how, form, reader) for field, how, form in told["defaults"]]
+        return dataclasses.make_dataclass(
+            name, fields, order=order is True, frozen=frozen is True, unsafe_hash=hashes is True and not frozen
+        )
     return None
+
+
+def _default(field, writer):
+    """[name, 0 for no default, 1 for a value, 2 for what makes one; its form]."""
+    if field.default is not dataclasses.MISSING:
+        return [field.name, 1, writer.form(field.default)]
+    if field.default_factory is not dataclasses.MISSING:
+        return [field.name, 2, writer.form(field.default_factory)]
+    return [field.name, 0, None]
+
+
+def _field(name, how, form, reader):
+    if not _is_name(name) or how not in (0, 1, 2):
+        raise CannotCross("malformed field")
+    if not how:
+        return name
+    value = reader.value(form)
+    return (name, object, dataclasses.field(**{"default" if how == 1 else "default_factory": value}))
 
 
 def forwarder(call, number, name):

@@ -139,9 +139,10 @@ class Graph:
         """The values under `names` of a message, in their order. Raises CannotCross for what is no such message."""
         try:
             reader = _Reader(self)
+            reader.announce(message.get("contents", ()))
             for told in message.get("told", ()):
                 self.exports.learn(told, reader)
-            reader.read(message.get("contents", ()))
+            reader.read()
             values = [reader.value(message[name]) for name in names]
             for number in message.get("drop", ()):
                 self._forget(number)
@@ -267,7 +268,7 @@ class _Writer:
             return self._shared(value, known.name)
         arrays = kinds.numpy_parts(value)
         if arrays is not None:
-            return self._shared(value, "numpy") if len(arrays[1]) else self._identical(value)
+            return self._shared(value, "numpy") if kinds.is_array(value) else self._identical(value)
         return self._object(value, kind)
 
     def _object(self, value, kind):
@@ -353,7 +354,8 @@ class _Reader:
         self._graph, self._depth, self._hashing = graph, 0, 0
         self._waiting, self._fresh = {}, set()
 
-    def read(self, contents):
+    def announce(self, contents):
+        """What is coming, so that whatever refers to it finds it."""
         for number, tag, content in contents:
             if type(content) is not list:
                 raise CannotCross("malformed contents")
@@ -361,6 +363,8 @@ class _Reader:
             self._waiting[number] = (tag, content)
             if is_new:
                 self._fresh.add(number)
+
+    def read(self):
         for number in list(self._waiting):
             self._create(number)
         for number in sorted(self._waiting, key=self._hashes_keys):

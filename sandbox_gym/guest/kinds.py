@@ -379,6 +379,10 @@ def numpy_parts(value):
     return dtype.str, tuple(int(size) for size in value.shape), value.tobytes()
 
 
+def is_array(value):
+    return type(value) is sys.modules["numpy"].ndarray
+
+
 def numpy_make(dtype, shape, data):
     """A new array. Raises CannotCross for what is none; an object dtype is none."""
     import numpy

@@ -133,7 +133,7 @@ _NEVER: Mapping[str, frozenset[str]] = {
     "decimal": frozenset(["getcontext", "setcontext", "localcontext"]),
     "io": frozenset(["open", "open_code", "FileIO"]),
     "pytest": frozenset(["warns", "deprecated_call", "MonkeyPatch"]),
-    "copy": frozenset(("replace",)),
+    "typing": frozenset(("get_type_hints", "get_overloads", "is_typeddict")),
 }
 """Names that touch it, of modules that otherwise do not."""
 _PATH_IO = frozenset(

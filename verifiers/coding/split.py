@@ -102,6 +102,11 @@ def _why_not(tests: CheckTests, prompt: ast.Module, test: ast.Module, called: se
     strangers -= {tests.module} if tests.module else set()
     if strangers:
         return f"the test imports {', '.join(sorted(strangers))}, whose state or objects belong to one process"
+    counted = _changed_classes(prompt) & {
+        ast.unparse(node) for node in ast.walk(test) if isinstance(node, ast.Attribute)
+    }
+    if counted:
+        return f"the test reads {', '.join(sorted(counted))}, which the prompt's class changes where it is used"
     shared = _mutable_globals(prompt) & loaded
     if shared:
         return f"the test reads {', '.join(sorted(shared))}, which the prompt gives to the answer to change"
@@ -178,6 +183,25 @@ _CLASS_MAKERS = frozenset(
 _MUTABLE = frozenset(["list", "dict", "set", "defaultdict", "deque", "Counter", "OrderedDict", "bytearray"])
 
 
+def _changed_classes(prompt: ast.Module) -> set[str]:
+    """`Class.attribute` for what the prompt's own classes change of themselves, as a count of their instances."""
+    found: set[str] = set()
+    for cls in (node for node in ast.walk(prompt) if isinstance(node, ast.ClassDef)):
+        for node in ast.walk(cls):
+            if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+                owner = ast.unparse(node.value)
+                if owner in (cls.name, "cls", "type(self)", "self.__class__"):
+                    found.add(f"{cls.name}.{node.attr}")
+        data = [node for node in cls.body if isinstance(node, ast.Assign) and _makes_mutable(node.value)]
+        found |= {f"{cls.name}.{name.id}" for node in data for name in node.targets if isinstance(name, ast.Name)}
+    return found
+
+
+def _makes_mutable(value: ast.expr | None) -> bool:
+    made = isinstance(value, ast.Call) and ast.unparse(value.func).rpartition(".")[2] in _MUTABLE
+    return made or isinstance(value, ast.List | ast.Dict | ast.Set | ast.ListComp | ast.DictComp | ast.SetComp)
+
+
 def _mutable_globals(prompt: ast.Module) -> set[str]:
     """Names of the prompt's own lists, dicts and the like: one object for the answer and its test."""
     found: set[str] = set()
@@ -186,8 +210,7 @@ def _mutable_globals(prompt: ast.Module) -> set[str]:
             node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
         )
         value = node.value if isinstance(node, ast.Assign | ast.AnnAssign) else None
-        made = isinstance(value, ast.Call) and ast.unparse(value.func).rpartition(".")[2] in _MUTABLE
-        if made or isinstance(value, ast.List | ast.Dict | ast.Set | ast.ListComp | ast.DictComp | ast.SetComp):
+        if _makes_mutable(value):
             found |= {target.id for target in targets if isinstance(target, ast.Name)}
     return found
 
