@@ -5,9 +5,11 @@ from __future__ import annotations
 
 import re
 
+from sandbox_gym.verifiers.math.kinds import relation
 from sandbox_gym.verifiers.math.options import Decision, MathOptions
-from sandbox_gym.verifiers.math.quantities import read_quantity
+from sandbox_gym.verifiers.math.quantities import read_parts, read_quantity
 from sandbox_gym.verifiers.math.rungs.bases import has_base, same_based, same_residue
+from sandbox_gym.verifiers.math.rungs.collections import other_multiplicity
 from sandbox_gym.verifiers.math.rungs.equations import false_equation, renamed
 from sandbox_gym.verifiers.math.rungs.numbers import same_number
 from sandbox_gym.verifiers.math.rungs.texts import same_points
@@ -26,13 +28,15 @@ def veto(gold: str, answer: str, options: MathOptions | None = None) -> Decision
     first = normalise(gold)
     second = renamed(first, normalise(answer))
     mine, theirs = assigned(first)[1], assigned(second)[1]
+    numbers = same_number(mine, theirs, options)
     for found in (
         same_points(first, second),
         false_equation(first, second),
         same_based(mine, theirs, options),
         same_residue(first, second),
-        same_number(mine, theirs, options),
-        _other_kind(mine, theirs),
+        numbers or _other_quantity(mine, theirs),
+        _other_shape(mine, theirs),
+        other_multiplicity(mine, theirs),
         _base_dropped(mine, theirs),
         _hedged(first, second),
         _other_variables(mine, theirs) if options.strict_variables else None,
@@ -42,9 +46,24 @@ def veto(gold: str, answer: str, options: MathOptions | None = None) -> Decision
     return None
 
 
-def _other_kind(gold: str, answer: str) -> Decision | None:
+def _other_quantity(gold: str, answer: str) -> Decision | None:
+    """Kinds around numbers that only the library could read: equal numbers of different units are not equal."""
+    first, second = read_parts(gold), read_parts(answer)
+    if first is None or second is None:
+        return None
+    how = relation(first.kind, second.kind)
+    one, other = first.kind.unit, second.kind.unit
+    if how == "never" or (how == "converted" and one and other and one != other):
+        return Decision(False, "units", "different kinds of quantity")
+    return None
+
+
+def _other_shape(gold: str, answer: str) -> Decision | None:
     kinds = {shape_of(gold).kind, shape_of(answer).kind}
-    return Decision(False, "collection", "a tuple is not a set") if kinds == {"tuple", "set"} else None
+    if kinds == {"tuple", "set"}:
+        return Decision(False, "collection", "a tuple is not a set")
+    matrix = "\\begin{" in gold + answer
+    return Decision(False, "collection", "a matrix is no number") if matrix and kinds == {"matrix", "scalar"} else None
 
 
 def _base_dropped(gold: str, answer: str) -> Decision | None:
