@@ -19,6 +19,7 @@ _DENIED = re.compile(r"(?:\b(?:not|never|neither|cannot be)|n't)\s+(?:be\s+|equa
 _ANOTHER = re.compile(r"^(?:\s*,?\s*(?:or|and|nor)\s+|\s*,\s*)[$\\(\s*]*[-+]?(?:[0-9]|\\frac|\\sqrt|\\pi)")
 _CLOSING = re.compile(r"^[\s]*(?:\$+|\\\)|\\\]|\*\*)?")
 _SENTENCE_END = re.compile(r"[.;:!?](?:\s|$)|\n|,|\(")
+_WORDS = re.compile(r"\\(?:text|mathrm|mbox|operatorname) ?\{[^{}]*\}(?:\^[0-9])?|[^\s$]+")
 _NO_UNIT_HERE = frozenset({"in", "a", "at", "as", "so", "am", "pm"})
 
 
@@ -54,7 +55,7 @@ def _other_unit(gold: str, answer: str, before: str, after: str, options: MathOp
     """The unit that stands beside the answer, against the gold's."""
     sign = before.rstrip()[-1:] if before.rstrip()[-1:] in ("€", "£", "¥", "₹") else ""
     sign = "$" if before.endswith("\\$") or (before.endswith("$") and not after.startswith("$")) else sign
-    phrase = _SENTENCE_END.split(after, maxsplit=1)[0].strip().split()
+    phrase = _WORDS.findall(_SENTENCE_END.split(after, maxsplit=1)[0])
     mine = assigned(normalise(gold))[1]
     for count in range(min(4, len(phrase)), -1, -1):
         words = phrase[:count]

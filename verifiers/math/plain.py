@@ -44,6 +44,12 @@ def plain_answer(text: str) -> str | None:
     return _line(bold[-1]) or None if bold else None
 
 
+def last_math(text: str) -> str | None:
+    """What the last formula of the text's end holds, on one line."""
+    spans = _SPAN.findall(text[-_LINE_CHARS:])
+    return " ".join(strip_delimiters(spans[-1]).split()) or None if spans else None
+
+
 def strip_delimiters(text: str) -> str:
     """A text without its one outer pair of `$`, `$$`, `\\(` `\\)` or `\\[` `\\]`."""
     text = text.strip()

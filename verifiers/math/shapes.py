@@ -117,9 +117,11 @@ def _inside_brackets(text: str) -> str:
 
 def _one_group(text: str) -> bool:
     """Whether the bracket that opens the text closes at its very end."""
+    if text.startswith("\\langle"):
+        return text.find("\\rangle") == len(text) - len("\\rangle") and "\\langle" not in text[1:]
     depth = 0
     for index, c in enumerate(text):
         depth += (c in "([{") - (c in ")]}")
         if depth == 0 and c in ")]}":
             return index == len(text) - 1
-    return text.startswith("\\langle") and depth == 0
+    return False

@@ -29,6 +29,7 @@ from sandbox_gym.verifiers.math.context import found_in_text
 from sandbox_gym.verifiers.math.extract import extract_answer, plain_gold, searchable
 from sandbox_gym.verifiers.math.ladder import decide
 from sandbox_gym.verifiers.math.options import Decision
+from sandbox_gym.verifiers.math.plain import last_math, plain_answer
 from sandbox_gym.verifiers.math.rewrite import rewrite_pair
 from sandbox_gym.verifiers.math.rungs.caps import NAME as CAPS
 from sandbox_gym.verifiers.math.task import MathTask
@@ -77,10 +78,12 @@ class MathVerifier:
         asked = ask(task, answer.text)
         if asked.decision is not None or (asked.extracted is None and not asked.search):
             return Plan(steps=(), image="math")
-        gold, theirs = rewrite_pair(plain_gold(task.expected_answer), asked.extracted or "")
+        candidate = asked.extracted or plain_answer(asked.search) or last_math(asked.search) or ""
+        gold, theirs = rewrite_pair(plain_gold(task.expected_answer), candidate)
         request = {
             "gold": f"\\boxed{{{gold}}}",
-            **({"text": asked.search} if asked.search else {"answer": f"\\boxed{{{theirs}}}"}),
+            "answer": f"\\boxed{{{theirs}}}",
+            **({"text": asked.search, "candidate": candidate} if asked.search else {}),
             "precision": task.options.decimal_places,
             "strict": task.options.strict_variables,
         }

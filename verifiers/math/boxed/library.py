@@ -1,9 +1,9 @@
 """math-verify as a service: parses gold and answer, compares them, says how far it got. Runs in a box.
 
 A request is JSON `{gold, answer, precision, strict}` (LaTeX texts); the reply `{equal, gold, answer}` with what was
-read, as text. Where it has `text` instead of `answer`, the answer is searched for in that, as math_with_judge does.
-Timeouts are the nursery's: the library's own count wall time, which makes a verdict depend on load. Its
-exceptions are its own "not equal", but for memory, which is nobody's verdict.
+read, as text. Where it has a `text`, the answer is searched for in that, as math_with_judge does; if what is found is
+the `candidate`, `answer` is its better spelling. Timeouts are the nursery's: the library's own count wall time, which
+makes a verdict depend on load. Its exceptions are its own "not equal", but for memory, which is nobody's verdict.
 Source of the comparison: math_verify.metric.math_metric, with the extraction targets of NeMo Gym's math_with_judge.
 """
 
@@ -19,6 +19,7 @@ sys.path.insert(0, "/opt/sandbox-gym/site")  # where a local box has packages th
 
 import nursery
 import sympy
+from latex2sympy2_extended.math_normalization import normalize_latex
 from math_verify import ExprExtractionConfig, LatexExtractionConfig, parse, verify
 
 GOLD = (LatexExtractionConfig(),)
@@ -42,6 +43,8 @@ def handle(body, say):
     gold = parsed(request["gold"], True)
     say("gold")
     answer = parsed(request.get("text", request.get("answer")), False)
+    if "text" in request and answer and _is(request["candidate"], answer[-1]):
+        answer = [*parsed(request["answer"], False)[:1], request["candidate"]]
     say("answer")
     if not answer and "text" in request:
         say("nothing")
@@ -66,6 +69,19 @@ def parsed(text, is_gold):
         raise
     except Exception:
         return []
+
+
+def _is(candidate, found):
+    """Whether what math-verify found is this candidate, as it writes it: without units and in its own spelling."""
+    if not candidate or not isinstance(found, str):
+        return False
+    try:
+        written = (candidate, normalize_latex(candidate, GOLD[0].normalization_config))
+    except MemoryError:
+        raise
+    except Exception:
+        return False
+    return "".join(found.split()) in ["".join(each.split()) for each in written]
 
 
 def _equal(gold, answer, request):

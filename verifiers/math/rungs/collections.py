@@ -107,9 +107,10 @@ def _by_name(first: Shape, second: Shape, compare: Compare) -> Decision | None:
 def _unordered(first: Shape, second: Shape, compare: Compare) -> Decision | None:
     """Lists of numbers are equal with each member's multiplicity; a set's member may be written twice."""
     mine, theirs = _each(first), _each(second)
-    if Counter(map(_key, mine)) == Counter(map(_key, theirs)):
+    keys, others = [_key(item) for item in mine], [_key(item) for item in theirs]
+    if Counter(keys) == Counter(others):
         return Decision(True, NAME, "the same members")
-    exact = all(_key(item).startswith("=") for item in (*mine, *theirs))
+    exact = all(key.startswith("=") for key in (*keys, *others))
     decimals = any("." in item for item in (*mine, *theirs))
     if exact and not decimals:
         return Decision(False, NAME, "other members")
