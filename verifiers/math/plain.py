@@ -15,7 +15,9 @@ _AFTER_ANCHOR = re.compile(r"(?:\*\*|__)?\s*(?:is|are|=)?\s*:?\s*(?:\*\*|__)?\s*
 _BOLD = re.compile(r"\*\*([^*\n]{1,500})\*\*")
 _DISPLAYS = (("\\[", "\\]"), ("$$", "$$"))
 _DELIMITERS = (("$$", "$$"), ("$", "$"), ("\\(", "\\)"), ("\\[", "\\]"))
-_SPAN = re.compile(r"\$\$[^$]{1,1000}\$\$|\$[^$]{1,1000}\$|\\\([^()]{0,500}?\\\)|\\\(.{1,500}?\\\)|\\\[.{1,500}?\\\]")
+_SPAN = re.compile(
+    r"\$\$[^$]{1,1000}\$\$|\$[^$]{1,1000}\$|\\\([^()]{0,500}?\\\)|\\\(.{1,500}?\\\)|\\\[[\s\S]{1,500}?\\\]"
+)
 _WORD = re.compile(r"(?<![A-Za-z\\{])[A-Za-z]{2,}(?![A-Za-z(^])")
 _COPULA = re.compile(r"(?<![A-Za-z\\])(?:is equal to|is|are|was|equals|be)(?![A-Za-z])\s*:?\s*")
 _REASON = re.compile(r",?\s+(?:because|since|which|where|when|as|so that|given|by|after|if)\s")

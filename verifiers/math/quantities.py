@@ -9,7 +9,7 @@ from fractions import Fraction
 from sandbox_gym.verifiers.math import values
 from sandbox_gym.verifiers.math.evaluate import try_evaluate
 from sandbox_gym.verifiers.math.kinds import BARE, DEGREES, PERCENT, Kind, kind_of_unit, named_unit
-from sandbox_gym.verifiers.math.units import parse_unit
+from sandbox_gym.verifiers.math.units import Unit, parse_unit
 from sandbox_gym.verifiers.math.values import Value
 
 _SCALES = {"hundred": 100, "thousand": 1000, "million": 10**6, "billion": 10**9, "trillion": 10**12, "dozen": 12}
@@ -28,6 +28,8 @@ _PLAIN_NUMBER = (
     rf"(?: ?(?:[0-9]+/[0-9]+|/[0-9]+|{_FRACTION}|\\pi))?"
 )
 _WITH_WORDS = re.compile(rf"^({_PLAIN_NUMBER})(\s?)([A-Za-zµμΩ][A-Za-zµμΩ /.^{{}}0-9*()-]*)$")
+_NAMED = r"([0-9]{1,9}(?:\.[0-9]{1,9})?)\s*‹?\s*([A-Za-z$]{1,15})\.?\s*›?"
+_TWO_UNITS = re.compile(rf"^{_NAMED}\s*(?:‹?\s*and\s*›?|,)?\s*{_NAMED}$")
 _NUMBER_WORDS = {"zero": 0, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8,
                  "nine": 9, "ten": 10, "eleven": 11, "twelve": 12}  # fmt: skip
 _THOUSANDS = re.compile(r"(?<![0-9,.])([1-9][0-9]{0,2})((?:,[0-9]{3})+)(?![0-9,])")
@@ -57,6 +59,8 @@ class Parts:
 def read_quantity(text: str) -> Quantity | None:
     """A normalised scalar as a quantity, or None where its number is not one this reader knows."""
     text = text.strip()
+    if found := _compound(text):
+        return found
     if (number := _NUMBER_WORDS.get(text.strip("‹› ").lower())) is not None:
         return Quantity(values.rational(number))
     parts = read_parts(text)
@@ -76,6 +80,18 @@ def read_parts(text: str) -> Parts | None:
     core, tail, sure = _parted(text)
     core, kind = _currency(core)
     return _with_tail(core, kind, tail, sure) if tail else Parts(core, kind)
+
+
+def _compound(text: str) -> Quantity | None:
+    """`5 feet 6 inches` as the sum that it is; None for anything but two numbers with units of one dimension."""
+    found = _TWO_UNITS.match(text) if len(text) < 200 else None
+    if not found:
+        return None
+    larger, smaller = parse_unit(found[2].strip()), parse_unit(found[4].strip())
+    if not larger or not smaller or larger.dimensions != smaller.dimensions or larger.factor <= smaller.factor:
+        return None
+    total = Fraction(found[1]) * larger.factor + Fraction(found[3]) * smaller.factor
+    return Quantity(values.rational(total), kind_of_unit(Unit(larger.dimensions, Fraction(1))))
 
 
 def merge_thousands(text: str) -> str:

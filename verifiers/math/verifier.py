@@ -32,6 +32,7 @@ from sandbox_gym.verifiers.math.options import Decision
 from sandbox_gym.verifiers.math.plain import last_math, plain_answer
 from sandbox_gym.verifiers.math.rewrite import rewrite_pair
 from sandbox_gym.verifiers.math.rungs.caps import NAME as CAPS
+from sandbox_gym.verifiers.math.rungs.caps import too_large
 from sandbox_gym.verifiers.math.task import MathTask
 from sandbox_gym.verifiers.math.tolerance import within
 from sandbox_gym.verifiers.math.veto import veto
@@ -65,7 +66,9 @@ def ask(task: MathTask, text: str) -> Asked:
     """Extraction and the pure rungs."""
     extracted = extract_answer(text, task.options)
     if extracted is None:
-        return Asked(None, search=searchable(text, task.options))
+        search = searchable(text, task.options)
+        likely = _candidate(search) or search.rpartition("\n")[2]
+        return Asked(None, too_large(plain_gold(task.expected_answer), likely) if search else None, search)
     if within(task.relative_tolerance, plain_gold(task.expected_answer), extracted):
         return Asked(extracted, Decision(True, "tolerance", f"within {task.relative_tolerance:g}"))
     return Asked(extracted, decide(task.expected_answer, extracted, task.options))
@@ -78,7 +81,7 @@ class MathVerifier:
         asked = ask(task, answer.text)
         if asked.decision is not None or (asked.extracted is None and not asked.search):
             return Plan(steps=(), image="math")
-        candidate = asked.extracted or plain_answer(asked.search) or last_math(asked.search) or ""
+        candidate = asked.extracted or _candidate(asked.search)
         gold, theirs = rewrite_pair(plain_gold(task.expected_answer), candidate)
         request = {
             "gold": f"\\boxed{{{gold}}}",
@@ -120,6 +123,11 @@ class MathVerifier:
         outcome = state.outcomes[0] if state and state.outcomes else None
         found = searched(outcome) if asked.search and isinstance(outcome, Outcome) else None
         return found[0] if found else asked.extracted
+
+
+def _candidate(text: str) -> str:
+    """What math-verify will probably find in a text; empty where that isn't clear."""
+    return plain_answer(text) or last_math(text) or ""
 
 
 def searched(outcome: Outcome) -> tuple[str, str] | None:

@@ -20,6 +20,8 @@ from sandbox_gym.verifiers.math.values import variables
 _HEDGES = re.compile(
     r"\b(?:not|isn't|wrong|incorrect|false|never|except|unless|neither|maybe|perhaps|or [a-z]{4,20})\b"
 )
+_NUMBER_BEHIND_WORDS = re.compile(r"[0-9]\s*‹\s*(?!and\b|or\b)[A-Za-z]{2}[^‹›]{0,40}›\s*[0-9]")
+_NUMBERS = re.compile(r"[0-9]+(?:\.[0-9]+)?")
 
 
 def veto(gold: str, answer: str, options: MathOptions | None = None) -> Decision | None:
@@ -39,6 +41,7 @@ def veto(gold: str, answer: str, options: MathOptions | None = None) -> Decision
         other_multiplicity(mine, theirs),
         _base_dropped(mine, theirs),
         _hedged(first, second),
+        _other_numbers(mine, theirs),
         _other_variables(mine, theirs) if options.strict_variables else None,
     ):
         if found is not None and not found.equal:
@@ -77,6 +80,14 @@ def _hedged(gold: str, answer: str) -> Decision | None:
     """The library drops words: `\\text{not } 4` is no 4, and `4 \\text{ or more}` says more than 4."""
     added = set(_HEDGES.findall(answer.lower())) - set(_HEDGES.findall(gold.lower()))
     return Decision(False, "words", f"the answer adds {', '.join(sorted(added))!r}") if added else None
+
+
+def _other_numbers(gold: str, answer: str) -> Decision | None:
+    """Numbers behind words: the library drops what follows the first unit, as in `5 feet 7 inches`."""
+    if not (_NUMBER_BEHIND_WORDS.search(gold) or _NUMBER_BEHIND_WORDS.search(answer)):
+        return None
+    mine, theirs = (sorted(_NUMBERS.findall(text)) for text in (gold, answer))
+    return Decision(False, "words", "other numbers behind the words") if mine != theirs else None
 
 
 def _other_variables(gold: str, answer: str) -> Decision | None:
