@@ -11,6 +11,7 @@ from sandbox_gym.verifiers.math.quantities import read_parts, read_quantity
 from sandbox_gym.verifiers.math.rungs.bases import has_base, same_based, same_residue
 from sandbox_gym.verifiers.math.rungs.collections import other_multiplicity
 from sandbox_gym.verifiers.math.rungs.equations import false_equation, renamed
+from sandbox_gym.verifiers.math.rungs.intervals import without_outward_brackets
 from sandbox_gym.verifiers.math.rungs.numbers import same_number
 from sandbox_gym.verifiers.math.rungs.texts import same_points
 from sandbox_gym.verifiers.math.shapes import assigned, shape_of
@@ -62,7 +63,7 @@ def _other_quantity(gold: str, answer: str) -> Decision | None:
 
 
 def _other_shape(gold: str, answer: str) -> Decision | None:
-    kinds = {shape_of(gold).kind, shape_of(answer).kind}
+    kinds = {shape_of(without_outward_brackets(text)).kind for text in (gold, answer)}
     if kinds == {"tuple", "set"}:
         return Decision(False, "collection", "a tuple is not a set")
     matrix = "\\begin{" in gold + answer
