@@ -54,7 +54,7 @@ def judged(client: TestClient, gold: object, text: str, **row: object) -> dict[s
         ("\\sin^2 x + \\cos^2 x + y", "\\boxed{1+y}", 1.0, "math_verify"),
         ("\\sin^2 x + \\cos^2 x + y", "\\boxed{2+y}", 0.0, "math_verify"),
         ("7", "it is 7", 1.0, "math_verify"),
-        ("7", "The answer is $\\frac{14}{2}$.", 1.0, "math_verify"),
+        ("7", "The answer is $\\frac{14}{2}$.", 1.0, "number"),
         ("7", "it is 8", 0.0, "math_verify"),
         ("5\\text{ cm}", "The answer is 5 m.", 0.0, "veto"),
         ("7", "no idea", 0.0, "extraction"),

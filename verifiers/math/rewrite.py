@@ -30,6 +30,7 @@ _COMMANDS = {"infinity": "\\infty ", "oo": "\\infty ", "infty": "\\infty "}
 _SCIENTIFIC = re.compile(r"(?<![\w.\\])([0-9]+(?:\.[0-9]*)?|\.[0-9]+)[eE]([+-]?[0-9]{1,4})(?![\w.])")
 _MIXED = re.compile(r"(?<![0-9.)}/^_])([0-9]{1,9}) +([0-9]{1,9})\s*/\s*([0-9]{1,9})(?![0-9.])")
 _ANGLE = re.compile(r"\\(sin|cos|tan|cot|sec|csc) ?[({]? ?([0-9]{1,6}(?:\.[0-9]{1,6})?) ?\^\\circ ?[)}]?")
+_NUMERAL = re.compile(r"^\(([0-9A-Fa-f]{1,400})\)(?= ?_)")
 _PLAIN_ROOT = re.compile(r"\\sqrt\s+([0-9]+|[A-Za-z])")
 _LETTER_ROOT = re.compile(r"\\sqrt([0-9])(?![0-9])")
 _LOG_OVER = re.compile(r"(\\(?:ln|log)(?:_\{?[0-9a-z]{1,6}\}?)?) ?([0-9]{1,9}|[A-Za-z])(?= ?/)")
@@ -44,6 +45,7 @@ def rewrite(text: str) -> str:
 
 def _rewritten(text: str) -> str:
     """A normalised text (normalising twice would lose the marks around words) as LaTeX."""
+    text = _NUMERAL.sub(r"\1", text)  # math-verify takes (1011)_{2} for a number of permutations
     text = _MIXED.sub(_mixed, without_outward_brackets(text))
     text = _SCIENTIFIC.sub(r"(\1 \\times 10^{\2})", text) if not _SCIENTIFIC.fullmatch(text) else _power_of_ten(text)
     text = _calls(text)

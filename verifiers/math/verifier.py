@@ -31,9 +31,11 @@ from sandbox_gym.verifiers.math.ladder import decide
 from sandbox_gym.verifiers.math.options import Decision
 from sandbox_gym.verifiers.math.plain import last_math, plain_answer
 from sandbox_gym.verifiers.math.rewrite import rewrite_pair
+from sandbox_gym.verifiers.math.rungs.bases import has_base
 from sandbox_gym.verifiers.math.rungs.caps import NAME as CAPS
 from sandbox_gym.verifiers.math.rungs.caps import too_large
 from sandbox_gym.verifiers.math.task import MathTask
+from sandbox_gym.verifiers.math.tex import normalise
 from sandbox_gym.verifiers.math.tolerance import within
 from sandbox_gym.verifiers.math.veto import veto
 
@@ -66,12 +68,25 @@ def ask(task: MathTask, text: str) -> Asked:
     """Extraction and the pure rungs."""
     extracted = extract_answer(text, task.options)
     if extracted is None:
-        search = searchable(text, task.options)
-        likely = _candidate(search) or search.rpartition("\n")[2]
-        return Asked(None, too_large(plain_gold(task.expected_answer), likely) if search else None, search)
+        return _ask_of_text(task, searchable(text, task.options))
     if within(task.relative_tolerance, plain_gold(task.expected_answer), extracted):
         return Asked(extracted, Decision(True, "tolerance", f"within {task.relative_tolerance:g}"))
     return Asked(extracted, decide(task.expected_answer, extracted, task.options))
+
+
+def _ask_of_text(task: MathTask, search: str) -> Asked:
+    """A text without a box. What it plainly says is its answer where the rungs call that equal, or where math-verify
+    must not see it: it takes the numeral `(1011)_{2}` for a number of permutations."""
+    candidate = _candidate(search) if search else ""
+    if not search:
+        return Asked(None)
+    gold = plain_gold(task.expected_answer)
+    found = decide(gold, candidate, task.options) if candidate else None
+    if found and found.equal and found_in_text(gold, candidate, search, True, task.options) is None:
+        return Asked(candidate, found)
+    if found and not found.equal and has_base(normalise(candidate)):
+        return Asked(candidate, found)
+    return Asked(None, too_large(gold, candidate or search.rpartition("\n")[2]), search)
 
 
 class MathVerifier:
