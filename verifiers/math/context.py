@@ -42,26 +42,33 @@ def _around(gold: str, answer: str, text: str, options: MathOptions) -> Decision
     if at < 0:
         return None
     before, after = text[max(0, at - _BEFORE) : at], text[at + len(answer) : at + len(answer) + _AFTER]
+    sign = _currency_sign(before, after)
     after = _CLOSING.sub("", after, count=1)
     if _DENIED.search(before.lower()):
         return Decision(False, "words", "the text says that it is not")
     several = "," in gold or "and" in gold or "or" in gold
     if _ANOTHER.match(after) and not several:
         return Decision(False, "words", "the text gives another answer beside it")
-    return _other_unit(gold, answer, before, after, options)
+    return _other_unit(gold, sign + answer, after, options)
 
 
-def _other_unit(gold: str, answer: str, before: str, after: str, options: MathOptions) -> Decision | None:
+def _currency_sign(before: str, after: str) -> str:
+    """The currency in front of an answer; a `$` that math is closed with behind it is none."""
+    bare = before.rstrip()
+    if bare.endswith("\\$") or (before.endswith("$") and not before.endswith("$$") and "$" not in after):
+        return "$"
+    return bare[-1:] if bare[-1:] in ("€", "£", "¥", "₹") else ""
+
+
+def _other_unit(gold: str, answer: str, after: str, options: MathOptions) -> Decision | None:
     """The unit that stands beside the answer, against the gold's."""
-    sign = before.rstrip()[-1:] if before.rstrip()[-1:] in ("€", "£", "¥", "₹") else ""
-    sign = "$" if before.endswith("\\$") or (before.endswith("$") and not after.startswith("$")) else sign
     phrase = _WORDS.findall(_SENTENCE_END.split(after, maxsplit=1)[0])
     mine = assigned(normalise(gold))[1]
     for count in range(min(4, len(phrase)), -1, -1):
         words = phrase[:count]
         if words and words[0].lower() in _NO_UNIT_HERE:
             continue
-        theirs = assigned(normalise(f"{sign}{answer} {' '.join(words)}"))[1]
+        theirs = assigned(normalise(f"{answer} {' '.join(words)}"))[1]
         read = read_quantity(theirs)
         if read is not None and (read.kind.unit or read.kind.percent or read.kind.degrees):
             found = same_number(mine, theirs, options)
