@@ -78,6 +78,8 @@ class Settings(BaseSettings):
     """Memory in MiB that math-verify may take for one answer."""
     math_last_box: Literal["last", "all"] = "last"
     """The last box is the answer, or all of them are, as a list."""
+    math_boxed_only: bool = False
+    """An answer outside a box is none, as in later versions of math_with_judge; else math-verify searches the text."""
     math_plain_answer: bool = False
     """Without a box, "The answer is X", "#### X" and the like count."""
     math_drop_thinking: bool = False
@@ -270,6 +272,7 @@ class Settings(BaseSettings):
             "math_wire": self.math_wire,
             "math_cpu_time_s": self.math_cpu_time_s,
             "math_last_box": self.math_last_box,
+            "math_boxed_only": self.math_boxed_only,
             "math_plain_answer": self.math_plain_answer,
             "math_drop_thinking": self.math_drop_thinking,
             "math_multiple_choice": self.math_multiple_choice,

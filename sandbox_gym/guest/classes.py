@@ -160,6 +160,11 @@ class Classes:
                 self._crossings[cls] = compares_by_fields(cls)
         return self._crossings[cls]
 
+    def check_static(self, cls):
+        """Raises CannotCross for a class of the test's that answers for its attributes by itself."""
+        if any(base.__module__ == self._module and _is_dynamic(base) for base in cls.__mro__):
+            raise CannotCross("a %s, which answers for its attributes by itself" % cls.__name__)
+
     def _nearest(self, cls):
         """The shared class that an answer's class extends without overriding what its instances do."""
         for base in cls.__mro__:

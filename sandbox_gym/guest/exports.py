@@ -106,6 +106,7 @@ class Exports:
             return ["g", *named]
         if self.wary:
             _check_export(value)
+            self.classes.check_static(type(value))
             found = self.by_name(value, None) if _is_library(value, self._module) else None
             if found is not None:
                 return found

@@ -198,7 +198,7 @@ class _Writer:
         if form is not None:
             self._graph.once(tuple(form), value)
             return form
-        if (kind in _TUPLES and value) or kind is range or kind is float or kinds.is_fixed(kind):
+        if (kind in _TUPLES and value) or kind is frozenset or kind is range or kind is float or kinds.is_fixed(kind):
             return self._identical(value)
         if kind in _TUPLES:
             return self._whole(value, kind)

@@ -14,7 +14,7 @@ from sandbox_gym.contract import Answer, Verdict
 from sandbox_gym.engine import ANYONE, Caller
 from sandbox_gym.errors import RequestError
 from sandbox_gym.limits import MIB, Limits
-from sandbox_gym.server.math_judge import EquivalenceJudge, Evaluation, judge_from
+from sandbox_gym.server.math_judge import MAX_ANSWER_CHARS, EquivalenceJudge, Evaluation, judge_from
 from sandbox_gym.server.math_tools import MathTools
 from sandbox_gym.server.metrics_aggregate import aggregate_metrics
 from sandbox_gym.server.pass_metrics import accuracy
@@ -22,7 +22,15 @@ from sandbox_gym.server.resources import JudgingEngine, Tool
 from sandbox_gym.server.session_files import FILE_TOOLS
 from sandbox_gym.server.session_tools import bash, python
 from sandbox_gym.server.wire import Document, VerifyFields, VerifyRequest, verdict_document
-from sandbox_gym.verifiers.math import MathOptions, MathTask, MathVerifier, ask, last_box, parse_task
+from sandbox_gym.verifiers.math import (
+    MathOptions,
+    MathTask,
+    MathVerifier,
+    after_thinking,
+    ask,
+    last_box,
+    parse_task,
+)
 
 WITH_JUDGE: Final = "math_with_judge"
 WITH_CODE: Final = "math_with_code"
@@ -74,6 +82,7 @@ class MathResources:
             "",
             options=MathOptions(
                 last_box=settings.math_last_box,
+                boxed_only=settings.math_boxed_only,
                 plain_answer=settings.math_plain_answer,
                 drop_thinking=settings.math_drop_thinking,
                 multiple_choice=settings.math_multiple_choice,
@@ -127,11 +136,13 @@ class MathResources:
     async def _with_judge(self, engine: JudgingEngine, request: VerifyRequest, caller: Caller) -> JudgeFields:
         task = parse_task(request.body, self._base)
         answer = Answer(request.output_text)
-        verdict, _plan, _state = await engine.judged(MathVerifier(), task, answer, caller=caller)
-        extracted = ask(task, answer.text).extracted
+        verifier = MathVerifier()
+        verdict, _plan, state = await engine.judged(verifier, task, answer, caller=caller)
+        extracted = verifier.extracted(task, answer, state)
+        asked = extracted or _judgeable(answer.text, task.options)
         library_reward, evaluations = verdict.reward, None
-        if self._judge is not None and extracted is not None and verdict.reward <= 0.5:
-            equal, evaluations = await self._judge.equal(task.question, task.expected_answer, extracted)
+        if self._judge is not None and asked and verdict.reward <= 0.5:
+            equal, evaluations = await self._judge.equal(task.question, task.expected_answer, asked)
             verdict = _judged(verdict, equal)
         return JudgeFields(
             reward=verdict.reward,
@@ -144,7 +155,8 @@ class MathResources:
         )
 
     async def _with_code(self, engine: JudgingEngine, request: VerifyRequest, caller: Caller) -> MathCodeFields:
-        base = replace(self._base, relative_tolerance=CODE_TOLERANCE)
+        options = replace(self._base.options, boxed_only=True)
+        base = replace(self._base, options=options, relative_tolerance=CODE_TOLERANCE)
         task = parse_task(request.body, base, gold_field="expected_result")
         text = request.output_text if last_box(request.output_text) else _tool_text(request.body)
         verdict, _plan, _state = await engine.judged(MathVerifier(), task, Answer(text), caller=caller)
@@ -220,6 +232,12 @@ def _wire_of(body: Document) -> str:
     if body.get("verifier_type") is not None:
         return "ns_tools"
     return WITH_CODE if body.get("expected_result") is not None else WITH_JUDGE
+
+
+def _judgeable(text: str, options: MathOptions) -> str:
+    """The text's end, for a model to find the answer in; empty where only a box counts or the thinking never ended."""
+    visible = None if options.boxed_only else after_thinking(text, options)
+    return (visible or "").strip()[-MAX_ANSWER_CHARS:]
 
 
 def _judged(verdict: Verdict, equal: bool) -> Verdict:

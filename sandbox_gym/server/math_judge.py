@@ -1,7 +1,8 @@
 """The last rung: a model is asked whether two answers are the same, in both orders.
 
-Speaks the Responses API of an OpenAI-compatible server. Shapes and rules are NeMo Gym's math_with_judge: the first
-label in the last message counts; no label, a refusal or anything but a message is "not equal"; only two equals are one.
+Speaks the Responses API of an OpenAI-compatible server. Shapes and both orders are NeMo Gym's math_with_judge; the
+reading of a reply is stricter: one that is cut short or holds no label is no verdict, and one that holds both labels
+says "not equal". Gym calls the first "not equal" and takes the first of two labels.
 """
 
 from __future__ import annotations
@@ -78,7 +79,11 @@ class EquivalenceJudge:
         if self._model:
             params["model"] = self._model
         with span("judge_model", calls_out=True):
-            return Evaluation(params, await self._post(client, params))
+            try:
+                with anyio.fail_after(self._timeout_s):  # retries and all: a reply that drips must not hold a verify
+                    return Evaluation(params, await self._post(client, params))
+            except TimeoutError:
+                raise ModelDown(f"no answer from the judge's server within {self._timeout_s:g} s") from None
 
     async def _post(self, client: httpx2.AsyncClient, params: Document) -> Document:
         headers = {**carried(), **({"Authorization": f"Bearer {self._key}"} if self._key else {})}
@@ -101,18 +106,26 @@ class EquivalenceJudge:
 
 
 def says_equal(response: Document) -> bool:
-    """The first label in the last part of the last output item, if that is a message's text."""
+    """Whether the last message says equal and nowhere different. Raises ModelDown where it says neither."""
+    status = response.get("status")
+    if status not in (None, "completed"):
+        raise ModelDown(f"the judge's reply is {str(status)[:40]}, not completed")
+    text = _last_message(response)
+    if DIFFERENT in text:
+        return False
+    if EQUAL not in text:
+        raise ModelDown(f"the judge's reply has no label: {text[-100:]!r}")
+    return True
+
+
+def _last_message(response: Document) -> str:
+    """The text of the last output item, if that is a message; a refusal has none."""
     output = response.get("output")
     last = output[-1] if isinstance(output, list) and output else None
-    if not isinstance(last, dict) or last.get("type") != "message":
-        return False
-    content = last.get("content")
-    part = content[-1] if isinstance(content, list) and content else None
-    text = part.get("text") if isinstance(part, dict) and part.get("type") == "output_text" else None
-    if not isinstance(text, str):
-        return False
-    equal, different = text.find(EQUAL), text.find(DIFFERENT)
-    return equal >= 0 and (different < 0 or equal < different)
+    content = last.get("content") if isinstance(last, dict) and last.get("type") == "message" else None
+    parts = content if isinstance(content, list) else []
+    texts = [part.get("text") for part in parts if isinstance(part, dict) and part.get("type") == "output_text"]
+    return "".join(text for text in texts if isinstance(text, str))
 
 
 def _cut(text: str) -> str:

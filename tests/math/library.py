@@ -1,19 +1,25 @@
 """The whole way of an answer with math-verify in this process: extraction, rungs, the library, veto. For tests only;
-the product runs the library in a sandbox."""
+the product runs the same service program in a sandbox."""
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import logging
+import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from math_verify import ExprExtractionConfig, LatexExtractionConfig, parse, verify
 
+import sandbox_gym
+from sandbox_gym.contract import Answer, Outcome, Query, State, Status
 from sandbox_gym.verifiers.math import (
     MathOptions,
+    MathTask,
+    MathVerifier,
     decide,
-    extract_answer,
     last_box,
     plain_gold,
     rewrite_pair,
@@ -61,12 +67,39 @@ def suite() -> list[SuiteCase]:
     ]  # fmt: skip
 
 
+def _service() -> Callable[[bytes, Callable[[str], None]], bytes]:
+    """The service's own `handle`, its worker pool left out."""
+    root = Path(sandbox_gym.__file__).parent
+    sys.path.append(str(root / "guest"))
+    try:
+        spec = importlib.util.spec_from_file_location("math_library", root / "verifiers/math/boxed/library.py")
+        assert spec is not None
+        assert spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+    finally:
+        sys.path.remove(str(root / "guest"))
+    handle: Callable[[bytes, Callable[[str], None]], bytes] = module.handle
+    return handle
+
+
+_HANDLE = _service()
+
+
 def judged(gold: str, response: str, options: MathOptions) -> Found:
     """A response against a gold, as the verifier takes them."""
-    answer = extract_answer(response, options)
-    if answer is None:
-        return Found(False, "none", "no answer in the text")
-    return compared(gold, answer, options)
+    task, answer = MathTask(gold, options=options), Answer(response)
+    plan = MathVerifier().plan(task, answer)
+    outcomes = tuple(_outcome(step) for step in plan.steps if isinstance(step, Query))
+    verdict = MathVerifier().judge(task, answer, plan, State(outcomes, "none", "test"))
+    by = {"math_verify": "math-verify", "extraction": "none"}.get(verdict.decided_by, verdict.decided_by)
+    return Found(verdict.reward == 1.0, by, verdict.failure_reason)
+
+
+def _outcome(query: Query) -> Outcome:
+    phases: list[str] = []
+    body = _HANDLE(query.request, phases.append)
+    return Outcome(Status.OK, stdout=body, detail=phases[-1])
 
 
 def compared(gold: str, answer: str, options: MathOptions) -> Found:
@@ -75,10 +108,9 @@ def compared(gold: str, answer: str, options: MathOptions) -> Found:
     if decision:
         return Found(decision.equal, decision.rung, decision.why)
     mine, theirs = rewrite_pair(plain_gold(gold), answer)
-    latex, both = [LatexExtractionConfig()], [ExprExtractionConfig(), LatexExtractionConfig()]
-    golds = parse(f"\\boxed{{{mine}}}", latex, parsing_timeout=None)
-    predictions = parse(f"\\boxed{{{theirs}}}", both, parsing_timeout=None)
-    if not verify(golds, predictions, options.decimal_places, strict=options.strict_variables, timeout_seconds=None):
+    texts = {"gold": f"\\boxed{{{mine}}}", "answer": f"\\boxed{{{theirs}}}"}
+    request = {**texts, "precision": options.decimal_places, "strict": options.strict_variables}
+    if not json.loads(_HANDLE(json.dumps(request).encode(), lambda phase: None))["equal"]:
         return Found(False, "math-verify", f"{mine} is not {theirs}")
     vetoed = veto(plain_gold(gold), answer, options)
     return Found(False, "veto", vetoed.why) if vetoed else Found(True, "math-verify", f"{mine} is {theirs}")

@@ -5,9 +5,13 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from sandbox_gym.verifiers.math import MathOptions
 from tests.math.library import PAIRS, compared, judged, library_alone, suite, through_ladder
 
+TRICKY = [json.loads(line) for line in PAIRS.with_name("tricky.jsonl").read_text(encoding="utf-8").splitlines()]
+CLASSES = sorted({row["class"] for row in TRICKY})
 # Upstream expects 1 - 1/e and 1 + 1/e to be equal: the parser drops \mathrm{e} there. They are not.
 _MISLABELLED = {("$1 - \\frac{1}{\\mathrm{e}}$", "$1 + \\frac{1}{\\mathrm{e}}$")}
 
@@ -50,6 +54,13 @@ def test_labelled_stress_rows(data_folder: Path) -> None:
 
 def test_pairs_written_after_the_rules() -> None:
     rows = [json.loads(line) for line in PAIRS.read_text(encoding="utf-8").splitlines()]
+    missed = [row for row in rows if compared(row["gold"], row["answer"], MathOptions()).equal != bool(row["expected"])]
+    assert not missed
+
+
+@pytest.mark.parametrize("name", CLASSES)
+def test_tricky_pairs_by_class(name: str) -> None:
+    rows = [row for row in TRICKY if row["class"] == name]
     missed = [row for row in rows if compared(row["gold"], row["answer"], MathOptions()).equal != bool(row["expected"])]
     assert not missed
 

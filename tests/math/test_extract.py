@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pytest
 
 from sandbox_gym.verifiers.math import MathOptions, choice_letter, extract_answer, plain_gold, strip_delimiters
+from tests.math.library import judged
 
+DATA = Path(__file__).parent / "data"
 PLAIN = MathOptions(plain_answer=True)
 THINK = MathOptions(drop_thinking=True)
 
@@ -24,6 +29,13 @@ THINK = MathOptions(drop_thinking=True)
         ("The answer is 5", None),
         ("\\fbox{12}", None),
         ("", None),
+        ("so \\boxed 42.", "42"),
+        ("$\\boxed42$", "42"),
+        ("\\boxed\\frac{1}{2}", "\\frac{1}{2}"),
+        ("\\boxed {5}", "5"),
+        ("\\boxed 3, no: \\boxed{4}", "4"),
+        ("\\boxed{3}, no: \\boxed 4", "4"),
+        ("\\boxed", None),
         ("<think>\\boxed{4}</think> \\boxed{5}", "5"),
         ("<think>I get \\boxed{4} so", "4"),
     ],
@@ -47,6 +59,15 @@ def test_default_is_the_last_box(text: str, answer: str | None) -> None:
         ("answer is 3, but \\boxed{4}", "4"),
         ("The answer is 4 and \\boxed{5", None),
         ("no number here", None),
+        ("**Answer:**\n\\[\n42\n\\]", "42"),
+        ("Answer:\n$$\n9\n$$\nDone.", "9"),
+        ("Answer:\n\\[\n42", None),
+        ("The answer is given by\n\\[\nx = 4\n\\]", "x = 4"),
+        ("Final Answer: The largest $n$ is 34.", "34"),
+        ("The answer is 4 and we are done.", "4"),
+        ("The answer is $4$ or $5$.", "4 or 5"),
+        ("The answer is $5$ meters because of that.", "5 meters"),
+        ("The answer is George Washington.", "George Washington"),
     ],
 )
 def test_plain_answers(text: str, answer: str | None) -> None:
@@ -125,3 +146,18 @@ def test_golds_as_data_sets_write_them() -> None:
     assert plain_gold("$\\boxed{5}$") == "5"
     assert plain_gold("long way <<1+1=2>>\n#### 1,234") == "1,234"
     assert plain_gold("x \\in \\boxed{[0,7)}") == "x \\in \\boxed{[0,7)}"
+
+
+@pytest.mark.parametrize("options", [MathOptions(), PLAIN], ids=["default", "plain"])
+def test_labelled_texts_without_a_box(options: MathOptions) -> None:
+    """By math-verify's search of the text, and by our reading of it."""
+    rows = [json.loads(line) for line in (DATA / "unboxed.jsonl").read_text(encoding="utf-8").splitlines()]
+    missed = [row for row in rows if judged(row["gold"], row["text"], options).equal != bool(row["expected"])]
+    assert len(rows) >= 60
+    assert not missed
+
+
+def test_only_a_box_counts_where_that_is_asked() -> None:
+    assert judged("3", "The answer is 3", MathOptions()).equal
+    assert not judged("3", "The answer is 3", MathOptions(boxed_only=True)).equal
+    assert judged("3", "The answer is \\boxed{3}", MathOptions(boxed_only=True)).equal

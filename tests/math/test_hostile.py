@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from sandbox_gym.verifiers.math import MathOptions, decide, extract_answer, plain_gold, rewrite, veto
+from sandbox_gym.verifiers.math import MathOptions, MathTask, ask, decide, extract_answer, plain_gold, rewrite, veto
 
 MILLION = 1_000_000
 EVERYTHING = MathOptions(last_box="all", plain_answer=True, drop_thinking=True, multiple_choice=True)
@@ -31,6 +31,8 @@ def test_repeated_pieces(name: str, chars: int) -> None:
         assert found is None or not found.equal
         decide(f"{text}1", f"{text}2", options)
     plain_gold(text)
+    ask(MathTask("123457"), text)
+    ask(MathTask("123457"), f"The answer is ${text}$")
     if chars < 20_000:
         veto(text, f"1{text}")
         rewrite(text)
@@ -49,6 +51,13 @@ def test_what_is_too_large_is_no_verdict_of_the_library(answer: str) -> None:
     assert found is not None
     assert (found.equal, found.rung) == (False, "caps")
     assert "too large" in found.why
+
+
+@pytest.mark.parametrize("text", ["9^9^9^9", "1/" * 700, "The answer is $9^{9^{9^9}}$.", "so\n\\[\n10^{10^{10}}\n\\]"])
+def test_texts_without_a_box_that_are_too_large_are_not_searched(text: str) -> None:
+    asked = ask(MathTask("4"), text)
+    assert asked.decision is not None
+    assert (asked.decision.equal, asked.decision.rung) == (False, "caps")
 
 
 @pytest.mark.parametrize("item", ["3000!", "3^{60000}", "\\sqrt{999999000001}", "\\binom{3000}{1500}", "1.5e9999"])

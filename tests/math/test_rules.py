@@ -185,7 +185,7 @@ DECIDED = [
     ("units", True, "3\\frac{1}{2}\\text{ cups}", "3.5"),
     ("units", True, "2.50", "\\$2.50"),
     ("units", True, "25 \\text{ cents}", "\\$0.25"),
-    ("units", True, "120 \\text{ degrees}", "120^\\circ"),
+    ("number", True, "120 \\text{ degrees}", "120^\\circ"),
     ("units", True, "2\\text{ m/s}", "2 m s^{-1}"),
 ]
 

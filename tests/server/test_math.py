@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -51,7 +53,11 @@ def judged(client: TestClient, gold: object, text: str, **row: object) -> dict[s
         ("\\frac{1}{2}", "\\boxed{0.5}", 1.0, "number"),
         ("\\sin^2 x + \\cos^2 x + y", "\\boxed{1+y}", 1.0, "math_verify"),
         ("\\sin^2 x + \\cos^2 x + y", "\\boxed{2+y}", 0.0, "math_verify"),
-        ("7", "it is 7", 0.0, "extraction"),
+        ("7", "it is 7", 1.0, "math_verify"),
+        ("7", "The answer is $\\frac{14}{2}$.", 1.0, "number"),
+        ("7", "it is 8", 0.0, "math_verify"),
+        ("5\\text{ cm}", "The answer is 5 m.", 0.0, "veto"),
+        ("7", "no idea", 0.0, "extraction"),
         ("7", "\\boxed{}", 0.0, "extraction"),
     ],
 )
@@ -96,8 +102,14 @@ def test_what_is_wrong_is_named(client: TestClient, row: dict[str, object], fiel
     assert (answer.status_code, answer.json()["error"]["field"]) == (422, field)
 
 
+def test_what_math_verify_finds_in_a_text_is_the_extracted_answer(client: TestClient) -> None:
+    document = judged(client, "7", "First 3, and so the answer is $\\frac{15}{2}$.")
+    assert (document["extracted_answer"], document["reward"]) == ("15/2", 0.0)
+    assert document["failure_kind"] is None
+
+
 def test_a_rows_options(client: TestClient) -> None:
-    assert judged(client, "4", "The answer is 4.")["reward"] == 0.0
+    assert judged(client, "4", "The answer is 4.", math_options={"boxed_only": True})["reward"] == 0.0
     assert judged(client, "4", "The answer is 4.", math_options={"plain_answer": True})["reward"] == 1.0
     assert judged(client, 4, "\\boxed{3}, no: \\boxed{4}")["reward"] == 1.0
 
@@ -121,6 +133,8 @@ def test_math_with_code_takes_the_latest_box_of_text_or_tool(client: TestClient)
     assert (found["reward"], found["accuracy"], found["extracted_answer"]) == (1.0, True, "3.1415927")
     found = verify([tool("\\boxed{1}"), tool("\\boxed{2}"), tool("none"), said("done")], "2")
     assert (found["reward"], found["extracted_answer"]) == (1.0, "2")
+    found = verify([said("it is 3.14159265")], "3.14159265")
+    assert (found["reward"], found["extracted_answer"]) == (0.0, None)
     found = verify([said("it is \\boxed{3.2}")], "3.14159265")
     assert (found["reward"], found["accuracy"]) == (0.0, False)
 
@@ -183,11 +197,12 @@ def test_ns_tools_delegates_and_counts(client: TestClient) -> None:
 
 
 class Model(HTTPServer):
-    """A model server: `say` makes the output items of a request's answer."""
+    """A model server: `say` makes the output items of a request's answer, or its whole body. It may drip."""
 
     def __init__(self, say: Callable[[dict[str, object]], object]) -> None:
         self.asked: list[dict[str, object]] = []
         self.failures = 0
+        self.seconds_per_byte = 0.0
         model = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -198,11 +213,23 @@ class Model(HTTPServer):
                     model.failures -= 1
                     self.send_error(503)
                     return
-                raw = json.dumps({"id": "r", "object": "response", "output": say(body)}).encode()
+                said = say(body)
+                whole = said if isinstance(said, dict) else {"output": said}
+                raw = json.dumps({"id": "r", "object": "response", **whole}).encode()
                 self.send_response(200)
                 self.send_header("Content-Length", str(len(raw)))
                 self.end_headers()
-                self.wfile.write(raw)
+                self._write(raw)
+
+            def _write(self, raw: bytes) -> None:
+                if not model.seconds_per_byte:
+                    self.wfile.write(raw)
+                    return
+                with contextlib.suppress(OSError):
+                    for byte in raw:
+                        self.wfile.write(bytes([byte]))
+                        self.wfile.flush()
+                        time.sleep(model.seconds_per_byte)
 
             def log_message(self, format: str, *args: object) -> None:
                 """Quiet."""
@@ -227,6 +254,11 @@ def model(say: Callable[[dict[str, object]], object]) -> Iterator[Model]:
         server.server_close()
 
 
+def judge_of(server: Model) -> dict[str, object]:
+    """The settings that ask this model."""
+    return {"should_use_judge": True, "judge_base_url": server.url}
+
+
 def message(text: str) -> list[object]:
     return [
         {"type": "reasoning", "summary": []},
@@ -239,10 +271,8 @@ def message(text: str) -> list[object]:
     [
         (message("same. [[A=B]]"), 1.0, 2),
         (message("[[A!=B]] not [[A=B]]"), 0.0, 1),
-        (message("no label"), 0.0, 1),
-        ([{"type": "function_call", "name": "f"}], 0.0, 1),
-        ([], 0.0, 1),
-        ([{"type": "message", "content": [{"type": "refusal", "refusal": "[[A=B]]"}]}], 0.0, 1),
+        (message("[[A=B]] wait [[A!=B]]"), 0.0, 1),
+        (message("[[A=B]], I say [[A=B]]"), 1.0, 2),
     ],
 )
 def test_a_model_judges_what_the_rules_call_different(
@@ -259,8 +289,58 @@ def test_a_model_judges_what_the_rules_call_different(
             assert set(evaluations[0]) == {"responses_create_params", "response"}
             assert (server.asked[0]["path"], server.asked[0]["key"]) == ("/v1/responses", "Bearer k")
             assert judged(client, "5", "\\boxed{5}")["judge_evaluations"] is None
-            assert judged(client, "5", "no answer")["judge_evaluations"] is None
+            assert judged(client, "5", "  ")["judge_evaluations"] is None
+            unfinished = judged(client, "5", "<think>five", math_options={"drop_thinking": True})
+            assert unfinished["judge_evaluations"] is None
             assert len(server.asked) == asked
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        message("no label"),
+        [],
+        [{"type": "function_call", "name": "f"}],
+        [{"type": "message", "content": []}],
+        [{"type": "message", "content": [{"type": "refusal", "refusal": "[[A=B]]"}]}],
+        {"status": "incomplete", "output": message("so far [[A=B]]")},
+        {"status": "failed", "output": message("[[A!=B]]")},
+    ],
+)
+def test_a_reply_that_decides_nothing_is_no_verdict(tmp_path: Path, reply: object) -> None:
+    with model(lambda _request: reply) as server, served(tmp_path, "local", **judge_of(server)) as client:
+        answer = client.post("/verify", json=verify_body("\\boxed{azure}", expected_answer="the blue one"))
+        assert (answer.status_code, answer.json()["failure_kind"]) == (503, "math:model_down")
+        assert answer.json()["mask_sample"] is True
+
+
+def test_a_reply_that_drips_ends_at_the_deadline(tmp_path: Path) -> None:
+    with model(lambda _request: message("same " * 50 + "[[A=B]]")) as server:
+        server.seconds_per_byte = 0.5  # minutes for the whole reply, and no single read is slow
+        with served(tmp_path, "local", judge_timeout_s=1.5, **judge_of(server)) as client:
+            answer = client.post("/verify", json=verify_body("\\boxed{azure}", expected_answer="the blue one"))
+            assert (answer.status_code, answer.json()["failure_kind"]) == (503, "math:model_down")
+            assert "within 1.5 s" in answer.json()["failure_reason"]
+        server.seconds_per_byte = 0.0
+
+
+def test_the_model_gets_what_was_extracted_or_the_whole_text(tmp_path: Path) -> None:
+    with model(lambda _request: message("[[A!=B]]")) as server, served(tmp_path, "local", **judge_of(server)) as client:
+
+        def answer_given(text: str, **row: object) -> str | None:
+            before = len(server.asked)
+            judged(client, "the blue one", text, **row)
+            if len(server.asked) == before:
+                return None
+            messages = server.asked[-1]["input"]
+            assert isinstance(messages, list)
+            return str(messages[1]["content"].partition("<answer_b>")[2].partition("</answer_b>")[0].strip())
+
+        assert answer_given("long way, \\boxed{azure}") == "azure"
+        assert answer_given("I would say the azure one") == "I would say the azure one"
+        assert answer_given("The answer is $\\frac{1}{2}$.") == "1/2"
+        assert answer_given("<think>red?</think> azure", math_options={"drop_thinking": True}) == "azure"
+        assert answer_given("I would say the azure one", math_options={"boxed_only": True}) is None
 
 
 def test_the_second_question_has_the_answers_swapped(tmp_path: Path) -> None:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from sandbox_gym.verifiers.math.extract import (
+    after_thinking,
     choice_letter,
     extract_answer,
     last_box,
-    plain_answer,
     plain_gold,
-    strip_delimiters,
 )
 from sandbox_gym.verifiers.math.ladder import decide
 from sandbox_gym.verifiers.math.options import Decision, MathOptions
+from sandbox_gym.verifiers.math.plain import plain_answer, strip_delimiters
 from sandbox_gym.verifiers.math.rewrite import rewrite, rewrite_pair
 from sandbox_gym.verifiers.math.task import MathTask, parse_task
 from sandbox_gym.verifiers.math.verifier import MathVerifier, ask, library_service
@@ -22,6 +22,7 @@ __all__ = [
     "MathOptions",
     "MathTask",
     "MathVerifier",
+    "after_thinking",
     "ask",
     "choice_letter",
     "decide",

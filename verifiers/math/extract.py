@@ -1,6 +1,6 @@
 """The final answer in a response text. Linear in the text's length: string methods and anchored patterns only.
 
-By default this is math_with_judge's gate: the last `\\boxed{`, its braces matched; missing, unclosed or blank is none.
+The last `\\boxed{`, its braces matched. Where there is none, math-verify may search the text (`searchable`).
 """
 
 from __future__ import annotations
@@ -8,21 +8,25 @@ from __future__ import annotations
 import re
 
 from sandbox_gym.verifiers.math.options import MathOptions
+from sandbox_gym.verifiers.math.plain import plain_answer, strip_delimiters
 
 _BOX = "\\boxed{"
 _FRAMES = ("\\boxed{", "\\fbox{")
 _LINE_CHARS = 2000
-_ANCHORS = ("final answer", "the answer is", "answer is", "answer:", "answer =", "answer")
-_AFTER_ANCHOR = re.compile(r"(?:\*\*|__)?\s*(?:is|are|=)?\s*:?\s*(?:\*\*|__)?\s*")
 _LETTER = re.compile(r"\(?\s*([A-Za-z])\s*(?:[).:]|$)")
 _ANOTHER = re.compile(r"\([A-Za-z]\)|^[\s,.:)]*(?:(?:and|or|&|/)\s*)?\(?[A-Z](?:[\s).:,]|$)")
-_BOLD = re.compile(r"\*\*([^*\n]{1,500})\*\*")
+_SPACED_BOX = re.compile(r"\\boxed\s+\{")
+_BARE_BOX = re.compile(
+    r"\\boxed\s*(-?(?:[0-9][0-9.,]*[0-9]|[0-9])(?:/[0-9]+)?|-?\\[A-Za-z]+(?:\{[^{}]{0,200}\}){0,2}|[A-Za-z](?![A-Za-z]))"
+)
+SEARCHED_CHARS = 20_000
+"""How much of a text's end math-verify searches for an answer."""
 
 
 def extract_answer(text: str, options: MathOptions | None = None) -> str | None:
     """The answer's own text, or None where there is none; several boxes under `last_box="all"` are joined by commas."""
     options = options or MathOptions()
-    visible = _after_thinking(text, options)
+    visible = after_thinking(text, options)
     if visible is None:
         return None
     frames = _FRAMES if options.plain_answer or options.multiple_choice else (_BOX,)
@@ -34,25 +38,27 @@ def extract_answer(text: str, options: MathOptions | None = None) -> str | None:
     return found
 
 
+def searchable(text: str, options: MathOptions) -> str:
+    """The end of a text without an answer of its own that math-verify may search, as math_with_judge does; empty where
+    it may not: a box that is unclosed or blank is where the answer would have been."""
+    visible = after_thinking(text, options)
+    if visible is None or options.boxed_only or options.multiple_choice or "\\boxed" in visible:
+        return ""
+    return visible.strip()[-SEARCHED_CHARS:]
+
+
 def last_box(text: str, frames: tuple[str, ...] = (_BOX,)) -> str | None:
-    """What the last frame holds, braces matched; None where it is missing, unclosed or blank."""
+    """What the last frame holds, braces matched; None where it is missing, unclosed or blank. `\\boxed 42` holds 42."""
+    text = _SPACED_BOX.sub(_opened, text)
     start, frame = max(((text.rfind(frame), frame) for frame in frames), key=lambda found: found[0])
+    bare = _BARE_BOX.match(text, at) if (at := text.rfind("\\boxed")) > start else None
+    if bare:
+        return bare.group(1)
     if start < 0:
         return None
     end = _closing(text, start + len(frame))
     inner = text[start + len(frame) : end].strip() if end is not None else ""
     return inner or None
-
-
-def strip_delimiters(text: str) -> str:
-    """A gold without its one outer pair of `$`, `$$`, `\\(` `\\)` or `\\[` `\\]`."""
-    text = text.strip()
-    for opening, closing in (("$$", "$$"), ("$", "$"), ("\\(", "\\)"), ("\\[", "\\]")):
-        inner = text[len(opening) : len(text) - len(closing)]
-        whole = len(text) > len(opening) + len(closing) and text.startswith(opening) and text.endswith(closing)
-        if whole and "$" not in inner.replace("\\$", "") and closing not in inner and not inner.endswith("\\"):
-            return inner.strip()
-    return text
 
 
 def plain_gold(text: str) -> str:
@@ -64,24 +70,6 @@ def plain_gold(text: str) -> str:
     if box is not None and text.startswith(_BOX) and _closing(text, len(_BOX)) == len(text.rstrip(" .")) - 1:
         return strip_delimiters(box)
     return text
-
-
-def plain_answer(text: str) -> str | None:
-    """The answer where nothing is boxed: the last `####`, the last "answer is X" line, the last bold text, or a short
-    last line that ends in math."""
-    if "####" in text:
-        return _line(text.rpartition("####")[2]) or None
-    lowered = text.lower() if text.isascii() else "".join(c.lower() if c.isascii() else c for c in text)
-    for anchor in _ANCHORS:
-        at = lowered.rfind(anchor)
-        if at >= 0:
-            rest = text[at + len(anchor) : at + len(anchor) + _LINE_CHARS]
-            after = _AFTER_ANCHOR.match(rest)
-            found = _line(rest[after.end() if after else 0 :])
-            if found:
-                return found
-    bold = _BOLD.findall(text[-_LINE_CHARS:])
-    return _line(bold[-1]) or None if bold else None
 
 
 def choice_letter(text: str) -> str | None:
@@ -96,16 +84,7 @@ def choice_letter(text: str) -> str | None:
     return found.group(1).upper()
 
 
-def _line(text: str) -> str:
-    """The first line that says something, without bold marks, math delimiters and the sentence's own full stop."""
-    first = text.strip().split("\n", 1)[0][:_LINE_CHARS].strip()
-    for mark in ("I hope", "**"):
-        first = first.partition(mark)[0] if not first.startswith(mark) else first[len(mark) :].partition(mark)[0]
-    first = first.strip().rstrip(".").rstrip("*_").strip()
-    return strip_delimiters(first).rstrip(".").strip()
-
-
-def _after_thinking(text: str, options: MathOptions) -> str | None:
+def after_thinking(text: str, options: MathOptions) -> str | None:
     """The text that may hold the answer, or None where the thinking never ended."""
     if not options.drop_thinking:
         return text
@@ -113,6 +92,10 @@ def _after_thinking(text: str, options: MathOptions) -> str | None:
     if "<think>" in text and not options.open_think_is_answer:
         return None
     return text
+
+
+def _opened(_found: re.Match[str]) -> str:
+    return _BOX
 
 
 def _has_frame(text: str, frames: tuple[str, ...]) -> bool:

@@ -8,6 +8,7 @@ from fractions import Fraction
 
 from sandbox_gym.verifiers.math import values
 from sandbox_gym.verifiers.math.evaluate import try_evaluate
+from sandbox_gym.verifiers.math.kinds import BARE, DEGREES, PERCENT, Kind, kind_of_unit, named_unit
 from sandbox_gym.verifiers.math.units import Unit, parse_unit
 from sandbox_gym.verifiers.math.values import Value
 
@@ -18,7 +19,8 @@ _NO_UNIT = frozenset(
      "minus", "times", "over", "only", "about", "approximately", "all", "any", "none", "be", "except", "unless", "from",
      "base", "answer", "final", "half", "quarter", "third", *_SCALES}
 )  # fmt: skip
-_PERCENT = re.compile(r"\s*(?:%|‹\s*(?:%|percent|percentage|pct)\s*›|(?:percent|percentage|pct)\b)\s*$", re.IGNORECASE)
+_PERCENT_WORDS = r"(?:percent|percentage|per cent|pct)(?: points?)?"
+_PERCENT = re.compile(rf"\s*(?:%|‹\s*(?:%|{_PERCENT_WORDS})\s*›|{_PERCENT_WORDS}\b)\s*$", re.IGNORECASE)
 _DEGREES = re.compile(r"\s*(?:\^\\circ|(?<=[0-9}])\s*\\circ)\s*(?:‹?\s*([CF])\s*›?)?\s*$")
 _FRACTION = r"\\frac\{?[0-9]+\}?\{?[0-9]+\}?"
 _PLAIN_NUMBER = (
@@ -26,6 +28,8 @@ _PLAIN_NUMBER = (
     rf"(?: ?(?:[0-9]+/[0-9]+|/[0-9]+|{_FRACTION}|\\pi))?"
 )
 _WITH_WORDS = re.compile(rf"^({_PLAIN_NUMBER})(\s?)([A-Za-zµμΩ][A-Za-zµμΩ /.^{{}}0-9*()-]*)$")
+_NAMED = r"([0-9]{1,9}(?:\.[0-9]{1,9})?)\s*‹?\s*([A-Za-z$]{1,15})\.?\s*›?"
+_TWO_UNITS = re.compile(rf"^{_NAMED}\s*(?:‹?\s*and\s*›?|,)?\s*{_NAMED}$")
 _NUMBER_WORDS = {"zero": 0, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8,
                  "nine": 9, "ten": 10, "eleven": 11, "twelve": 12}  # fmt: skip
 _THOUSANDS = re.compile(r"(?<![0-9,.])([1-9][0-9]{0,2})((?:,[0-9]{3})+)(?![0-9,])")
@@ -35,38 +39,59 @@ _BARE_DECIMAL = re.compile(r"^[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    """`value` is exact. `unit`: a known one; `words`: what stands there and is none; `sure`: the unit can't be a
-    variable; `places`: decimals written, where the number is one bare decimal literal."""
+    """`value` is exact; `places`: decimals written, where the number is one bare decimal literal."""
 
     value: Value
-    percent: bool = False
-    degrees: bool = False
-    unit: Unit | None = None
-    words: str = ""
-    sure: bool = True
+    kind: Kind = BARE
     places: int | None = None
     has_point: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """A number's own text, what stands around it, and the factor of a scale word (`5 million`)."""
+
+    core: str
+    kind: Kind = BARE
+    scale: int = 1
 
 
 def read_quantity(text: str) -> Quantity | None:
     """A normalised scalar as a quantity, or None where its number is not one this reader knows."""
     text = text.strip()
+    if found := _compound(text):
+        return found
     if (number := _NUMBER_WORDS.get(text.strip("‹› ").lower())) is not None:
         return Quantity(values.rational(number))
-    percent = _PERCENT.search(text[-40:])
-    if percent:
-        return _percent(text[: len(text) - len(percent.group())])
+    parts = read_parts(text)
+    found = _number(parts) if parts else None
+    return _number(Parts(text)) if found is None and not (parts and parts.kind.sure) else found  # no unit: variables
+
+
+def read_parts(text: str) -> Parts | None:
+    """A normalised scalar as number and kind, whether or not the number can be read; None: words of another sort."""
+    text = text.strip()
+    if percent := _PERCENT.search(text[-40:]):
+        return Parts(text[: len(text) - len(percent.group())], PERCENT)
     degrees = _DEGREES.search(text[-40:])
     if degrees and text[: len(text) - len(degrees.group())].strip():
         core = text[: len(text) - len(degrees.group())]
-        unit = parse_unit(f"°{degrees.group(1)}") if degrees.group(1) else None
-        return _number(core, degrees=unit is None, unit=unit)
+        return Parts(core, kind_of_unit(parse_unit(f"°{degrees.group(1)}")) if degrees.group(1) else DEGREES)
     core, tail, sure = _parted(text)
-    if not tail:
-        core, unit = _currency(core)
-        return _number(core, unit=unit)
-    found = _with_tail(core, tail, sure)
-    return _number(text) if found is None and not sure else found  # no unit: variables
+    core, kind = _currency(core)
+    return _with_tail(core, kind, tail, sure) if tail else Parts(core, kind)
+
+
+def _compound(text: str) -> Quantity | None:
+    """`5 feet 6 inches` as the sum that it is; None for anything but two numbers with units of one dimension."""
+    found = _TWO_UNITS.match(text) if len(text) < 200 else None
+    if not found:
+        return None
+    larger, smaller = parse_unit(found[2].strip()), parse_unit(found[4].strip())
+    if not larger or not smaller or larger.dimensions != smaller.dimensions or larger.factor <= smaller.factor:
+        return None
+    total = Fraction(found[1]) * larger.factor + Fraction(found[3]) * smaller.factor
+    return Quantity(values.rational(total), kind_of_unit(Unit(larger.dimensions, Fraction(1))))
 
 
 def merge_thousands(text: str) -> str:
@@ -93,18 +118,14 @@ def decimal_places(text: str) -> int | None:
     return max(0, len(mantissa.partition(".")[2]) - int(exponent or 0))
 
 
-def _percent(core: str) -> Quantity | None:
-    return _number(core, percent=True)
-
-
-def _currency(core: str) -> tuple[str, Unit | None]:
+def _currency(core: str) -> tuple[str, Kind]:
     bare = core.strip()
     sign = "-" if bare.startswith("-") else ""
     rest = bare.removeprefix("-").strip()
     for symbol in "$€£¥₹¢":
         if rest.startswith(symbol) or rest.endswith(symbol):
-            return sign + rest.strip(symbol + " "), parse_unit(symbol)
-    return core, None
+            return sign + rest.strip(symbol + " "), kind_of_unit(parse_unit(symbol))
+    return core, BARE
 
 
 def _parted(text: str) -> tuple[str, str, bool]:
@@ -122,19 +143,23 @@ def _parted(text: str) -> tuple[str, str, bool]:
     return core, tail, all(len(word) > 1 for word in letters) or bool(gap and letters)
 
 
-def _with_tail(core: str, tail: str, sure: bool) -> Quantity | None:
-    core, unit = _currency(core)
+def _with_tail(core: str, currency: Kind, tail: str, sure: bool) -> Parts | None:
+    """`currency`: what the number itself is marked with; words behind it may only scale or name things."""
     scale, tail = _scaled(tail)
     if not tail:
-        return _number(core, unit=unit, scale=scale)
+        return Parts(core, currency, scale)
     known = parse_unit(tail)
     if known is not None:
-        return _number(core, unit=known, sure=sure, scale=scale) if unit is None else None
+        return Parts(core, kind_of_unit(known, sure), scale) if currency.bare else None
     words = tail.lower().split()
     plain = all(word.strip(".,()").isalpha() and len(word) > 1 and word not in _NO_UNIT for word in words)
     if not plain or len(words) > 4 or not sure:
         return None
-    return _number(core, unit=unit, words=" ".join(word.rstrip("s.,") for word in words), scale=scale)
+    if not currency.bare:
+        return Parts(core, currency, scale)
+    known = named_unit(tail)
+    noun = " ".join(word.rstrip("s.,") for word in words)
+    return Parts(core, kind_of_unit(known) if known else Kind(noun=noun), scale)
 
 
 def _scaled(tail: str) -> tuple[int, str]:
@@ -143,20 +168,12 @@ def _scaled(tail: str) -> tuple[int, str]:
     return (scale, rest.strip()) if scale else (1, tail)
 
 
-def _number(
-    core: str,
-    percent: bool = False,
-    degrees: bool = False,
-    unit: Unit | None = None,
-    words: str = "",
-    sure: bool = True,
-    scale: int = 1,
-) -> Quantity | None:
-    core = merge_thousands(core.strip())
+def _number(parts: Parts) -> Quantity | None:
+    core = merge_thousands(parts.core.strip())
     value = try_evaluate(core)
     if value is None:
         return None
-    if scale != 1:
-        value = values.multiply(value, values.rational(Fraction(scale)))
-    places = decimal_places(core) if scale == 1 else None
-    return Quantity(value, percent, degrees, unit, words, sure, places, "." in core)
+    if parts.scale != 1:
+        value = values.multiply(value, values.rational(Fraction(parts.scale)))
+    places = decimal_places(core) if parts.scale == 1 else None
+    return Quantity(value, parts.kind, places, "." in core)

@@ -6,19 +6,36 @@ import re
 
 from sandbox_gym.verifiers.math.quantities import decimal_places, merge_thousands
 from sandbox_gym.verifiers.math.rungs.equations import renamed
+from sandbox_gym.verifiers.math.rungs.intervals import without_outward_brackets
 from sandbox_gym.verifiers.math.tex import ROW_END, normalise
 
-_OPENERS = {"sqrt(": ("\\sqrt{", "}"), "exp(": ("e^{", "}"), "abs(": ("|", "|")}
-_CALL = re.compile(r"\\?(sqrt|exp|abs)\(|[()]")
-_WORDS = re.compile(
-    r"(?<![A-Za-z\\‹])(pi|theta|alpha|beta|gamma|infinity|infty|oo|sin|cos|tan|cot|sec|csc|ln|log|arctan|arcsin|arccos)(?![A-Za-z›])"
-)
+_CALLS = {
+    "sqrt": ("\\sqrt{", "}"),
+    "cbrt": ("\\sqrt[3]{", "}"),
+    "exp": ("e^{", "}"),
+    "abs": ("|", "|"),
+    "factorial": ("(", ")!"),
+    "floor": ("\\lfloor ", "\\rfloor "),
+    "ceil": ("\\lceil ", "\\rceil "),
+    "binom": ("\\binom{", "}"),
+    "coth": ("(\\frac{1}{\\tanh(", ")})"),
+    "sech": ("(\\frac{1}{\\cosh(", ")})"),
+    "csch": ("(\\frac{1}{\\sinh(", ")})"),
+}
+"""What opens and what closes a call; the comma of `binom` becomes `}{`."""
+_BINOM = "}\n"
+_CALL = re.compile(rf"\\?({'|'.join(_CALLS)}) ?\(|[(),]")
+_WORDS = re.compile(r"(?<![A-Za-z\\‹])(pi|theta|alpha|beta|gamma|infinity|infty|oo)(?![A-Za-z›])")
 _COMMANDS = {"infinity": "\\infty ", "oo": "\\infty ", "infty": "\\infty "}
 _SCIENTIFIC = re.compile(r"(?<![\w.\\])([0-9]+(?:\.[0-9]*)?|\.[0-9]+)[eE]([+-]?[0-9]{1,4})(?![\w.])")
 _MIXED = re.compile(r"(?<![0-9.)}/^_])([0-9]{1,9}) +([0-9]{1,9})\s*/\s*([0-9]{1,9})(?![0-9.])")
 _ANGLE = re.compile(r"\\(sin|cos|tan|cot|sec|csc) ?[({]? ?([0-9]{1,6}(?:\.[0-9]{1,6})?) ?\^\\circ ?[)}]?")
+_NUMERAL = re.compile(r"^\(([0-9A-Fa-f]{1,400})\)(?= ?_)")
 _PLAIN_ROOT = re.compile(r"\\sqrt\s+([0-9]+|[A-Za-z])")
 _LETTER_ROOT = re.compile(r"\\sqrt([0-9])(?![0-9])")
+_LOG_OVER = re.compile(r"(\\(?:ln|log)(?:_\{?[0-9a-z]{1,6}\}?)?) ?([0-9]{1,9}|[A-Za-z])(?= ?/)")
+_MATRIX = re.compile(r"\\(begin|end)\{(?:B|small)matrix\}")
+_DETERMINANT = re.compile(r"\| ?\\begin\{array\}\{[clr]{1,20}\}([^|]{1,2000}?)\\end\{array\} ?\|")
 
 
 def rewrite(text: str) -> str:
@@ -28,11 +45,14 @@ def rewrite(text: str) -> str:
 
 def _rewritten(text: str) -> str:
     """A normalised text (normalising twice would lose the marks around words) as LaTeX."""
-    text = _MIXED.sub(_mixed, text)
+    text = _NUMERAL.sub(r"\1", text)  # math-verify takes (1011)_{2} for a number of permutations
+    text = _MIXED.sub(_mixed, without_outward_brackets(text))
     text = _SCIENTIFIC.sub(r"(\1 \\times 10^{\2})", text) if not _SCIENTIFIC.fullmatch(text) else _power_of_ten(text)
     text = _calls(text)
     text = _WORDS.sub(lambda found: _COMMANDS.get(found[1], f"\\{found[1]} "), text)
     text = _PLAIN_ROOT.sub(r"\\sqrt{\1}", _LETTER_ROOT.sub(r"\\sqrt{\1}", text))
+    text = _LOG_OVER.sub(r"\1(\2)", text)  # ln 2/2 is (ln 2)/2
+    text = _MATRIX.sub(r"\\\1{pmatrix}", _DETERMINANT.sub(r"\\begin{vmatrix}\1\\end{vmatrix}", text))
     text = _ANGLE.sub(r"\\\1(\\frac{\2\\pi}{180})", text)
     text = text.replace("*", " \\cdot ").replace(ROW_END, "\\\\")
     text = text.replace("%", "\\%").replace("$", "\\$")
@@ -66,13 +86,15 @@ def _calls(text: str) -> str:
     for found in _CALL.finditer(text):
         out.append(text[at : found.start()])
         at = found.end()
-        token = found.group().lstrip("\\")
-        if token == ")":
-            out.append(closers.pop() if closers else ")")
+        token = found.group()
+        if token == ",":
+            out.append("}{" if closers and closers[-1] == _BINOM else ",")
+        elif token == ")":
+            out.append(closers.pop().strip("\n") if closers else ")")
         else:
-            opening, closing = _OPENERS.get(token, ("(", ")"))
+            opening, closing = _CALLS[found[1]] if found[1] else ("(", ")")
             out.append(opening)
-            closers.append(closing)
+            closers.append(_BINOM if found[1] == "binom" else closing)
     return "".join([*out, text[at:]]) if not closers else text
 
 

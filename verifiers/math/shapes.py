@@ -1,4 +1,7 @@
-"""The outer shape of a normalised answer: a scalar, a list, a tuple, a set, a matrix; split in one pass over it."""
+"""The outer shape of a normalised answer: a scalar, a list, a tuple, a set, a matrix; split in one pass over it.
+
+Brackets of any kind around a matrix are one matrix; `vmatrix` and `Vmatrix` are a determinant and a norm: scalars.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ from sandbox_gym.verifiers.math.tex import ROW_END
 
 Kind = Literal["scalar", "list", "tuple", "set", "matrix"]
 MAX_ITEMS = 3_000
-_MATRIX = re.compile(r"^\\begin\{([pbBvV]?matrix|array)\}(?:\{[clr| ]*\})?(.*)\\end\{\1\}$", re.DOTALL)
+_MATRIX = re.compile(r"^\\begin\{((?:[pbB]|small)?matrix|array)\}(?:\{[clr| ]*\})?(.*)\\end\{\1\}$", re.DOTALL)
 _NAME = r"(?:\\?[A-Za-z]+'*(?:_(?:\{[^{}]{1,20}\}|[A-Za-z0-9]))?|\|[A-Z]{2}\|)"
 _QUOTIENT = r"\\frac\{[A-Za-z]{1,3}\}\{[A-Za-z]{1,3}\}"
 _ASSIGNED = re.compile(
@@ -114,9 +117,11 @@ def _inside_brackets(text: str) -> str:
 
 def _one_group(text: str) -> bool:
     """Whether the bracket that opens the text closes at its very end."""
+    if text.startswith("\\langle"):
+        return text.find("\\rangle") == len(text) - len("\\rangle") and "\\langle" not in text[1:]
     depth = 0
     for index, c in enumerate(text):
         depth += (c in "([{") - (c in ")]}")
         if depth == 0 and c in ")]}":
             return index == len(text) - 1
-    return text.startswith("\\langle") and depth == 0
+    return False

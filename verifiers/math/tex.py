@@ -8,12 +8,17 @@ from __future__ import annotations
 
 import re
 
+from sandbox_gym.verifiers.math.functions import operator, with_commands
+
 _UNICODE = {
     "−": "-", "–": "-", "—": "-", "‐": "-", "‑": "-", "⁻": "^{-}",
     "×": "*", "·": "*", "⋅": "*", "∙": "*", "∗": "*", "÷": "/", "∕": "/", "⁄": "/",
     "π": "\\pi ", "√": "\\sqrt ", "∞": "\\infty ", "°": "^\\circ ", "º": "^\\circ ",
     "≤": "\\le ", "⩽": "\\le ", "≥": "\\ge ", "⩾": "\\ge ", "≠": "\\ne ", "≈": "\\approx ", "≡": "\\equiv ",
     "∪": "\\cup ", "∩": "\\cap ", "∈": "\\in ", "±": "\\pm ", "ℝ": "\\mathbb{R}", "∅": "\\emptyset ",
+    "α": "\\alpha ", "β": "\\beta ", "γ": "\\gamma ", "δ": "\\delta ", "θ": "\\theta ",
+    "λ": "\\lambda ", "ρ": "\\rho ",
+    "σ": "\\sigma ", "φ": "\\phi ", "ω": "\\omega ",
     "⟨": "\\langle ", "⟩": "\\rangle ", "′": "'", "％": "%", "，": ",", "．": ".", "：": ":", "（": "(", "）": ")",
     "½": "\\frac{1}{2}", "⅓": "\\frac{1}{3}", "⅔": "\\frac{2}{3}", "¼": "\\frac{1}{4}", "¾": "\\frac{3}{4}",
     "⅕": "\\frac{1}{5}", "⅖": "\\frac{2}{5}", "⅗": "\\frac{3}{5}", "⅘": "\\frac{4}{5}", "⅙": "\\frac{1}{6}",
@@ -39,7 +44,7 @@ _SAME = {
 }  # fmt: skip
 _COMMAND = re.compile(r"\\([A-Za-z]+)\*?")
 _TEXT_COMMANDS = "text textbf textit textrm textnormal mbox mathrm mathbf mathit operatorname mathsf texttt mathop hbox"
-_TEXT = re.compile(rf"\\(?:{'|'.join(_TEXT_COMMANDS.split())})\s*(?:\{{([^{{}}]*)\}}|(?<=\s)([A-Za-z]))")
+_TEXT = re.compile(rf"\\({'|'.join(_TEXT_COMMANDS.split())})\*?\s*(?:\{{([^{{}}]*)\}}|(?<=\s)([A-Za-z]))")
 _DIGIT_GAP = re.compile(r"(?<=[0-9])(?:\\[,;:! ]|\{,\}|,\\!\s*|\{\s\})(?=\s*[0-9]{3}(?![0-9]))\s*")
 _SPACING = re.compile(r"\\[,;:!> ]|~|\\\n")
 _SPACES = re.compile(r"\s+")
@@ -62,7 +67,7 @@ def normalise(text: str) -> str:
     for old, new in _SYMBOLS.items():
         text = text.replace(old, new)
     text = text.replace("^{\\circ}", "^\\circ").replace("^{\\circ }", "^\\circ").replace("**", "^")
-    text = text.replace("+-", "-").replace("›‹", "")
+    text = with_commands(text.replace("+-", "-").replace("›‹", ""))
     return _unwrap(_SPACES.sub(" ", text))
 
 
@@ -83,8 +88,11 @@ def _lowered(run: re.Match[str]) -> str:
 
 def _marked(command: re.Match[str]) -> str:
     """A text command's words between marks; a number, a single letter or a formula in it stands for itself."""
-    inner = command.group(1) if command.group(1) is not None else command.group(2)
+    inner = command.group(2) if command.group(2) is not None else command.group(3)
     bare = inner.strip()
+    rest = command.string[command.end() : command.end() + 12]
+    if function := operator(bare, rest, words=command.group(1) not in ("operatorname", "mathop")):
+        return function
     if any(mark in inner for mark in _HALF_MARKS):
         return inner
     if bare in ("i", "e") or (bare and not any(c.isalpha() for c in bare)):

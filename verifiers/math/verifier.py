@@ -6,7 +6,7 @@ Pure: planning and judging the same answer twice gives the same plan and the sam
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
 from typing import Final
@@ -25,16 +25,22 @@ from sandbox_gym.contract import (
     Verdict,
 )
 from sandbox_gym.errors import Starved, Unavailable
-from sandbox_gym.verifiers.math.extract import extract_answer, plain_gold
+from sandbox_gym.verifiers.math.context import found_in_text
+from sandbox_gym.verifiers.math.extract import extract_answer, plain_gold, searchable
 from sandbox_gym.verifiers.math.ladder import decide
 from sandbox_gym.verifiers.math.options import Decision
+from sandbox_gym.verifiers.math.plain import last_math, plain_answer
 from sandbox_gym.verifiers.math.rewrite import rewrite_pair
+from sandbox_gym.verifiers.math.rungs.bases import has_base
 from sandbox_gym.verifiers.math.rungs.caps import NAME as CAPS
+from sandbox_gym.verifiers.math.rungs.caps import too_large
 from sandbox_gym.verifiers.math.task import MathTask
+from sandbox_gym.verifiers.math.tex import normalise
 from sandbox_gym.verifiers.math.tolerance import within
 from sandbox_gym.verifiers.math.veto import veto
 
 LIBRARY: Final = "math_verify"
+EXTRACTION: Final = "extraction"
 NO_ANSWER: Final = "no_answer"
 WRONG: Final = "wrong_answer"
 TOO_LARGE: Final = "too_large"
@@ -48,20 +54,39 @@ _STATUS = {
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """An answer as it was found in a text, and what the pure rungs say of it; no decision: math-verify's turn."""
+    """An answer as it was found in a text, and what the pure rungs say of it; no decision: math-verify's turn.
+
+    `search`: no answer was found by the rules, and math-verify is to look for one in this text.
+    """
 
     extracted: str | None
     decision: Decision | None = None
+    search: str = ""
 
 
 def ask(task: MathTask, text: str) -> Asked:
     """Extraction and the pure rungs."""
     extracted = extract_answer(text, task.options)
     if extracted is None:
-        return Asked(None)
+        return _ask_of_text(task, searchable(text, task.options))
     if within(task.relative_tolerance, plain_gold(task.expected_answer), extracted):
         return Asked(extracted, Decision(True, "tolerance", f"within {task.relative_tolerance:g}"))
     return Asked(extracted, decide(task.expected_answer, extracted, task.options))
+
+
+def _ask_of_text(task: MathTask, search: str) -> Asked:
+    """A text without a box. What it plainly says is its answer where the rungs call that equal, or where math-verify
+    must not see it: it takes the numeral `(1011)_{2}` for a number of permutations."""
+    candidate = _candidate(search) if search else ""
+    if not search:
+        return Asked(None)
+    gold = plain_gold(task.expected_answer)
+    found = decide(gold, candidate, task.options) if candidate else None
+    if found and found.equal and found_in_text(gold, candidate, search, True, task.options) is None:
+        return Asked(candidate, found)
+    if found and not found.equal and has_base(normalise(candidate)):
+        return Asked(candidate, found)
+    return Asked(None, too_large(gold, candidate or search.rpartition("\n")[2]), search)
 
 
 class MathVerifier:
@@ -69,12 +94,14 @@ class MathVerifier:
 
     def plan(self, task: MathTask, answer: Answer) -> Plan:
         asked = ask(task, answer.text)
-        if asked.extracted is None or asked.decision is not None:
+        if asked.decision is not None or (asked.extracted is None and not asked.search):
             return Plan(steps=(), image="math")
-        gold, theirs = rewrite_pair(plain_gold(task.expected_answer), asked.extracted)
+        candidate = asked.extracted or _candidate(asked.search)
+        gold, theirs = rewrite_pair(plain_gold(task.expected_answer), candidate)
         request = {
             "gold": f"\\boxed{{{gold}}}",
             "answer": f"\\boxed{{{theirs}}}",
+            **({"text": asked.search, "candidate": candidate} if asked.search else {}),
             "precision": task.options.decimal_places,
             "strict": task.options.strict_variables,
         }
@@ -88,20 +115,55 @@ class MathVerifier:
         """`decided_by` names the rung; empty where none decided, and `failure_reason` says what stopped it:
         `gold_...` where the row's own answer did. Raises Starved where the machine used up the time, not the answer."""
         asked = ask(task, answer.text)
-        if asked.extracted is None:
-            return Verdict(0.0, failure_reason=NO_ANSWER, decided_by="extraction", provider=state.provider)
         if asked.decision is not None:
             return _by_rung(asked.decision, state)
+        if asked.extracted is None and not asked.search:
+            return Verdict(0.0, failure_reason=NO_ANSWER, decided_by=EXTRACTION, provider=state.provider)
         outcome = state.outcomes[0] if state.outcomes else None
         if not isinstance(outcome, Outcome):
             raise Unavailable("math-verify was not asked")
         equal = _equal(outcome)
         if equal is None:
             return _undecided(outcome, state)
-        vetoed = veto(plain_gold(task.expected_answer), asked.extracted, task.options) if equal else None
+        if asked.search:
+            return _in_text(task, asked.search, equal, state, outcome)
+        vetoed = veto(plain_gold(task.expected_answer), asked.extracted or "", task.options) if equal else None
         if vetoed is not None:
             return _verdict(False, "veto", vetoed.why, state, outcome)
         return _verdict(equal, LIBRARY, "equal" if equal else "not equal", state, outcome)
+
+    def extracted(self, task: MathTask, answer: Answer, state: State | None) -> str | None:
+        """The answer that was judged: from a box, or what math-verify found in the text. `state`: None, nothing ran."""
+        asked = ask(task, answer.text)
+        outcome = state.outcomes[0] if state and state.outcomes else None
+        found = searched(outcome) if asked.search and isinstance(outcome, Outcome) else None
+        return found[0] if found else asked.extracted
+
+
+def _candidate(text: str) -> str:
+    """What math-verify will probably find in a text; empty where that isn't clear."""
+    return plain_answer(text) or last_math(text) or ""
+
+
+def searched(outcome: Outcome) -> tuple[str, str] | None:
+    """What math-verify found in a text: as it reads it, and as it stands there. None: nothing, or not known."""
+    try:
+        reply = json.loads(outcome.stdout)
+    except ValueError:
+        return None
+    answers = reply.get("answer") if isinstance(reply, dict) else None
+    texts = [each for each in answers if isinstance(each, str) and each] if isinstance(answers, list) else []
+    return (texts[0], texts[-1]) if texts else None
+
+
+def _in_text(task: MathTask, text: str, equal: bool, state: State, outcome: Outcome) -> Verdict:
+    found = searched(outcome)
+    if found is None:
+        return replace(_verdict(False, EXTRACTION, "no answer in the text", state, outcome), failure_reason=NO_ANSWER)
+    ours = found_in_text(plain_gold(task.expected_answer), found[1], text, equal, task.options)
+    if ours is None:
+        return _verdict(equal, LIBRARY, "equal" if equal else "not equal", state, outcome)
+    return _verdict(ours.equal, ours.rung if ours.equal else "veto", ours.why, state, outcome)
 
 
 @cache
@@ -140,7 +202,9 @@ def _verdict(equal: bool, rung: str, why: str, state: State, outcome: Outcome | 
 def _undecided(outcome: Outcome, state: State) -> Verdict:
     if outcome.status is Status.WALL_TIME_LIMIT:
         raise Starved(f"math-verify had {outcome.cpu_time_s:.1f} s of CPU time in {outcome.wall_time_s:.1f} s")
-    whose = "answer" if outcome.detail.startswith(("gold", "answer")) else "gold"  # the last phase that was through
+    whose = (
+        "answer" if outcome.detail.startswith(("gold", "answer", "nothing")) else "gold"
+    )  # the last phase that was through
     status = "crashed" if outcome.status in (Status.OK, Status.RUNTIME_ERROR) else outcome.status.value
     why = f"math-verify on the {whose}: {status} {outcome.detail}".strip()
     result = TestResult(
@@ -157,6 +221,6 @@ def _undecided(outcome: Outcome, state: State) -> Verdict:
 def _equal(outcome: Outcome) -> bool | None:
     """What the service said; None where it came to no end before it knew."""
     word = outcome.detail.partition(" ")[0]
-    if word in ("equal", "unequal"):
+    if word in ("equal", "unequal", "nothing"):
         return word == "equal"
     return None

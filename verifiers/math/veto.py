@@ -5,10 +5,13 @@ from __future__ import annotations
 
 import re
 
+from sandbox_gym.verifiers.math.kinds import relation
 from sandbox_gym.verifiers.math.options import Decision, MathOptions
-from sandbox_gym.verifiers.math.quantities import read_quantity
+from sandbox_gym.verifiers.math.quantities import read_parts, read_quantity
 from sandbox_gym.verifiers.math.rungs.bases import has_base, same_based, same_residue
+from sandbox_gym.verifiers.math.rungs.collections import other_multiplicity
 from sandbox_gym.verifiers.math.rungs.equations import false_equation, renamed
+from sandbox_gym.verifiers.math.rungs.intervals import without_outward_brackets
 from sandbox_gym.verifiers.math.rungs.numbers import same_number
 from sandbox_gym.verifiers.math.rungs.texts import same_points
 from sandbox_gym.verifiers.math.shapes import assigned, shape_of
@@ -18,6 +21,8 @@ from sandbox_gym.verifiers.math.values import variables
 _HEDGES = re.compile(
     r"\b(?:not|isn't|wrong|incorrect|false|never|except|unless|neither|maybe|perhaps|or [a-z]{4,20})\b"
 )
+_NUMBER_BEHIND_WORDS = re.compile(r"[0-9]\s*‹\s*(?!and\b|or\b)[A-Za-z]{2}[^‹›]{0,40}›\s*[0-9]")
+_NUMBERS = re.compile(r"[0-9]+(?:\.[0-9]+)?")
 
 
 def veto(gold: str, answer: str, options: MathOptions | None = None) -> Decision | None:
@@ -26,15 +31,18 @@ def veto(gold: str, answer: str, options: MathOptions | None = None) -> Decision
     first = normalise(gold)
     second = renamed(first, normalise(answer))
     mine, theirs = assigned(first)[1], assigned(second)[1]
+    numbers = same_number(mine, theirs, options)
     for found in (
         same_points(first, second),
         false_equation(first, second),
         same_based(mine, theirs, options),
         same_residue(first, second),
-        same_number(mine, theirs, options),
-        _other_kind(mine, theirs),
+        numbers or _other_quantity(mine, theirs),
+        _other_shape(mine, theirs),
+        other_multiplicity(mine, theirs),
         _base_dropped(mine, theirs),
         _hedged(first, second),
+        _other_numbers(mine, theirs),
         _other_variables(mine, theirs) if options.strict_variables else None,
     ):
         if found is not None and not found.equal:
@@ -42,9 +50,24 @@ def veto(gold: str, answer: str, options: MathOptions | None = None) -> Decision
     return None
 
 
-def _other_kind(gold: str, answer: str) -> Decision | None:
-    kinds = {shape_of(gold).kind, shape_of(answer).kind}
-    return Decision(False, "collection", "a tuple is not a set") if kinds == {"tuple", "set"} else None
+def _other_quantity(gold: str, answer: str) -> Decision | None:
+    """Kinds around numbers that only the library could read: equal numbers of different units are not equal."""
+    first, second = read_parts(gold), read_parts(answer)
+    if first is None or second is None:
+        return None
+    how = relation(first.kind, second.kind)
+    one, other = first.kind.unit, second.kind.unit
+    if how == "never" or (how == "converted" and one and other and one != other):
+        return Decision(False, "units", "different kinds of quantity")
+    return None
+
+
+def _other_shape(gold: str, answer: str) -> Decision | None:
+    kinds = {shape_of(without_outward_brackets(text)).kind for text in (gold, answer)}
+    if kinds == {"tuple", "set"}:
+        return Decision(False, "collection", "a tuple is not a set")
+    matrix = "\\begin{" in gold + answer
+    return Decision(False, "collection", "a matrix is no number") if matrix and kinds == {"matrix", "scalar"} else None
 
 
 def _base_dropped(gold: str, answer: str) -> Decision | None:
@@ -58,6 +81,14 @@ def _hedged(gold: str, answer: str) -> Decision | None:
     """The library drops words: `\\text{not } 4` is no 4, and `4 \\text{ or more}` says more than 4."""
     added = set(_HEDGES.findall(answer.lower())) - set(_HEDGES.findall(gold.lower()))
     return Decision(False, "words", f"the answer adds {', '.join(sorted(added))!r}") if added else None
+
+
+def _other_numbers(gold: str, answer: str) -> Decision | None:
+    """Numbers behind words: the library drops what follows the first unit, as in `5 feet 7 inches`."""
+    if not (_NUMBER_BEHIND_WORDS.search(gold) or _NUMBER_BEHIND_WORDS.search(answer)):
+        return None
+    mine, theirs = (sorted(_NUMBERS.findall(text)) for text in (gold, answer))
+    return Decision(False, "words", "other numbers behind the words") if mine != theirs else None
 
 
 def _other_variables(gold: str, answer: str) -> Decision | None:

@@ -11,7 +11,7 @@ import pytest
 
 DATA = Path(__file__).parents[1] / "data"
 REWARDS = {
-    "example": [1, 1, 1, 1, 0, 1, 0],
+    "example": [1, 1, 1, 1, 0, 1, 1],  # the last says it outside a box
     "example_with_code": [1, 1, 0],
     "example_ns_tools": [1, 1, 0],
 }

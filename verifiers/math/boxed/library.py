@@ -1,8 +1,9 @@
 """math-verify as a service: parses gold and answer, compares them, says how far it got. Runs in a box.
 
 A request is JSON `{gold, answer, precision, strict}` (LaTeX texts); the reply `{equal, gold, answer}` with what was
-read, as text. Timeouts are the nursery's: the library's own count wall time, which makes a verdict depend on load. Its
-exceptions are its own "not equal", but for memory, which is nobody's verdict.
+read, as text. Where it has a `text`, the answer is searched for in that, as math_with_judge does; if what is found is
+the `candidate`, `answer` is its better spelling. Timeouts are the nursery's: the library's own count wall time, which
+makes a verdict depend on load. Its exceptions are its own "not equal", but for memory, which is nobody's verdict.
 Source of the comparison: math_verify.metric.math_metric, with the extraction targets of NeMo Gym's math_with_judge.
 """
 
@@ -17,11 +18,16 @@ from itertools import product
 sys.path.insert(0, "/opt/sandbox-gym/site")  # where a local box has packages that its interpreter lacks
 
 import nursery
+import sympy
+from latex2sympy2_extended.math_normalization import normalize_latex
 from math_verify import ExprExtractionConfig, LatexExtractionConfig, parse, verify
 
 GOLD = (LatexExtractionConfig(),)
 ANSWER = (ExprExtractionConfig(), LatexExtractionConfig())
 SHOWN = 2000
+DIGITS = 30
+EXACT = sympy.Float("1e-25")
+ROUNDED = sympy.Float("5e-3")
 WARM_UP = (
     (r"\boxed{\frac{1}{2}}", r"so it is $0.5$, that is \boxed{1/2}"),
     (r"\boxed{x^2+2x+1}", r"\boxed{(x+1)^2}"),
@@ -36,8 +42,13 @@ def handle(body, say):
     request = json.loads(body)
     gold = parsed(request["gold"], True)
     say("gold")
-    answer = parsed(request["answer"], False)
+    answer = parsed(request.get("text", request.get("answer")), False)
+    if "text" in request and answer and _is(request["candidate"], answer[-1]):
+        answer = [*parsed(request["answer"], False)[:1], request["candidate"]]
     say("answer")
+    if not answer and "text" in request:
+        say("nothing")
+        return json.dumps({"equal": False, "gold": [_text(one) for one in gold], "answer": []}).encode("utf-8")
     equal = any(_equal(mine, theirs, request) for mine, theirs in product(gold, answer))
     say("equal" if equal else "unequal")
     reply = {"equal": equal, "gold": [_text(one) for one in gold], "answer": [_text(one) for one in answer]}
@@ -60,6 +71,19 @@ def parsed(text, is_gold):
         return []
 
 
+def _is(candidate, found):
+    """Whether what math-verify found is this candidate, as it writes it: without units and in its own spelling."""
+    if not candidate or not isinstance(found, str):
+        return False
+    try:
+        written = (candidate, normalize_latex(candidate, GOLD[0].normalization_config))
+    except MemoryError:
+        raise
+    except Exception:
+        return False
+    return "".join(found.split()) in ["".join(each.split()) for each in written]
+
+
 def _equal(gold, answer, request):
     try:
         return verify(
@@ -69,11 +93,39 @@ def _equal(gold, answer, request):
             strict=request["strict"],
             timeout_seconds=None,
             raise_on_error=True,
-        )
+        ) and _near(gold, answer)
     except MemoryError:
         raise
     except Exception:
         return False
+
+
+def _near(gold, answer):
+    """Whether two numbers that the library calls equal are, relative to their size: it compares what is left of them
+    after some decimals, so that ln 2 / 10^20 is ln 3 / 10^20."""
+    gold, answer = (_right_side(one) for one in (gold, answer))
+    if isinstance(gold, sympy.Tuple) and isinstance(answer, sympy.Tuple) and len(gold) == len(answer):
+        return all(map(_near, gold, answer))
+    if isinstance(gold, sympy.FiniteSet) and isinstance(answer, sympy.FiniteSet):
+        return all(any(_near(mine, theirs) for theirs in answer) for mine in gold)
+    if not (isinstance(gold, sympy.Expr) and isinstance(answer, sympy.Expr) and gold.is_number and answer.is_number):
+        return True
+    sizes = [_size(one) for one in (gold, answer, gold.doit() - answer.doit())]
+    if None in sizes:
+        return True
+    inexact = gold.has(sympy.Float) or answer.has(sympy.Float)
+    return bool(sizes[2] <= max(sizes[:2]) * (ROUNDED if inexact else EXACT))
+
+
+def _right_side(value):
+    """What a name is said to be."""
+    return value.rhs if isinstance(value, sympy.Eq) and isinstance(value.lhs, sympy.Symbol) else value
+
+
+def _size(number):
+    """How large a number is; None where it has no value."""
+    size = sympy.Abs(number.doit().evalf(DIGITS))
+    return size if size.is_number and size.is_finite and size.is_comparable else None
 
 
 def _text(value):

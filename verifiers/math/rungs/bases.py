@@ -22,16 +22,16 @@ _TIME = re.compile(r"^([01]?[0-9]|2[0-3]):[0-5][0-9]$")
 
 
 def same_based(gold: str, answer: str, options: MathOptions) -> Decision | None:
-    """Both in a base: by value where the base is the same, not equal where values differ. One without a base: its
-    digits must be the other's."""
+    """Both in a base: by value. One without a base: its digits must be the other's."""
     first, second = _based(gold), _based(answer)
+    if bool(first) != bool(second):  # `B_{16}` alone may be a variable
+        first, second = first or _based(gold, True), second or _based(answer, True)
     if first and second:
         if first[1] == second[1]:
             equal = first[0] == second[0]
             return Decision(equal, "base", f"{'the same' if equal else 'different'} digits in base {first[1]}")
-        if _value(*first) != _value(*second):
-            return Decision(False, "base", "different values in different bases")
-        return None
+        equal = _value(*first) == _value(*second)
+        return Decision(equal, "base", f"{'the same value' if equal else 'different values'} in different bases")
     based, other = (first, answer) if first else (second, gold)
     if not based or not _DIGITS.match(other.strip()):
         return None
@@ -67,14 +67,16 @@ def has_base(text: str) -> bool:
     return _based(text) is not None
 
 
-def _based(text: str) -> tuple[str, int] | None:
+def _based(text: str, letters: bool = False) -> tuple[str, int] | None:
+    """Digits and base; `letters`: a numeral need not have a decimal digit."""
     found = _BASED.match(text.strip()) if len(text) < 500 else None
     if not found:
         return None
     name = found[2] or found[3]
     base = int(name) if name.isdigit() else _WORDS.get(name, 0)
     digits = found[1].upper().lstrip("0") or "0"
-    if not any(c.isdigit() for c in digits) or not 2 <= base <= 36 or any(int(digit, 36) >= base for digit in digits):
+    numeral = letters or any(c.isdigit() for c in digits)
+    if not numeral or not 2 <= base <= 36 or any(int(digit, 36) >= base for digit in digits):
         return None
     return digits, base
 

@@ -32,7 +32,7 @@ def same_collection(gold: str, answer: str, compare: Compare) -> Decision | None
     if "tuple" in kinds:
         return _ordered(first, second, compare)
     named = _by_name(first, second, compare)
-    return named or _unordered(first.items, second.items, compare)
+    return named or _unordered(first, second, compare)
 
 
 def _expanded(shape: Shape) -> Shape:
@@ -54,8 +54,6 @@ def _against_scalar(first: Shape, second: Shape) -> Decision | None:
     if _plain_number(one.items[0]) is None or any(_plain_number(item) is None for item in many.items):
         return None
     if many.kind == "list" and len(many.items) == _DECIMAL_COMMA and "." in one.items[0]:
-        return None
-    if many.kind != "tuple" and len({_plain_number(item) for item in many.items}) == 1:
         return None
     return Decision(False, NAME, "several values against one")
 
@@ -106,17 +104,39 @@ def _by_name(first: Shape, second: Shape, compare: Compare) -> Decision | None:
     return _all_members([compare(a, b) for a, b in pairs], "the same values in order")
 
 
-def _unordered(mine: tuple[str, ...], theirs: tuple[str, ...], compare: Compare) -> Decision | None:
-    first, second = [_key(item) for item in mine], [_key(item) for item in theirs]
-    if Counter(first) == Counter(second) or set(first) == set(second):
+def _unordered(first: Shape, second: Shape, compare: Compare) -> Decision | None:
+    """Lists of numbers are equal with each member's multiplicity; a set's member may be written twice."""
+    mine, theirs = _each(first), _each(second)
+    keys, others = [_key(item) for item in mine], [_key(item) for item in theirs]
+    if Counter(keys) == Counter(others):
         return Decision(True, NAME, "the same members")
-    exact = all(key.startswith("=") for key in (*first, *second))
+    exact = all(key.startswith("=") for key in (*keys, *others))
     decimals = any("." in item for item in (*mine, *theirs))
     if exact and not decimals:
         return Decision(False, NAME, "other members")
     if len(mine) != len(theirs) or len(mine) * len(theirs) > _MAX_PAIRS:
         return None
-    return _matched(list(mine), list(theirs), compare)
+    return _matched(mine, theirs, compare)
+
+
+def _each(shape: Shape) -> list[str]:
+    """The members; those of a set once, and points (tuples) once: a number may be a double root, a point may not."""
+    points = all(item.startswith(("(", "[", "\\langle")) and shape_of(item).kind == "tuple" for item in shape.items)
+    once = shape.kind == "set" or points
+    return list({_key(item): item for item in shape.items}.values()) if once else list(shape.items)
+
+
+def other_multiplicity(gold: str, answer: str) -> Decision | None:
+    """Lists of another length, or with a member written more often: math-verify takes every list for a set."""
+    first, second = _expanded(shape_of(gold)), _expanded(shape_of(answer))
+    lists = [shape for shape in (first, second) if shape.kind == "list" and len(shape.items) > 1]
+    mine, theirs = (Counter(map(_key, _each(shape))) for shape in (first, second))
+    if len(lists) == 2 and mine.total() != theirs.total():
+        return Decision(False, NAME, "another number of members")
+    alike = {first.kind, second.kind} <= {"list", "set", "scalar"}
+    repeated = any(count != theirs[key] for key, count in mine.items() if count > 1)
+    repeated = repeated or any(count != mine[key] for key, count in theirs.items() if count > 1)
+    return Decision(False, NAME, "a member more or less often") if lists and alike and repeated else None
 
 
 def _matched(mine: list[str], theirs: list[str], compare: Compare) -> Decision | None:
@@ -144,7 +164,7 @@ def _flat(shape: Shape) -> bool:
 def _plain_number(text: str) -> str | None:
     """A canonical key where the member is a number without words, units or variables."""
     found = read_quantity(assigned(text)[1])
-    if found is None or variables(found.value) or found.words:
+    if found is None or variables(found.value) or found.kind.noun:
         return None
     return _key(text)
 
@@ -153,7 +173,7 @@ def _key(text: str) -> str:
     """A member's canonical key; it starts with `=` where the member is an exact number."""
     value = assigned(text)[1]
     found = read_quantity(value)
-    if found is None or found.unit or found.words or found.percent or found.degrees or variables(found.value):
+    if found is None or not found.kind.bare or variables(found.value):
         return f"text {squeezed(value)}"
     terms = sorted((repr(term), f"{part.numerator:x}/{part.denominator:x}") for term, part in found.value.items())
     return f"={terms}"

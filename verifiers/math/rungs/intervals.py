@@ -20,6 +20,8 @@ _ABSOLUTE = re.compile(r"^\| ?(\\?[A-Za-z]+) ?\|$")
 _IN = re.compile(r"^\\?[A-Za-z]+(?:_\{?\w\}?)?\s*\\in\s*")
 _SET_BUILDER = re.compile(r"^\\\{\s*\\?[A-Za-z]+\s*(?:\\in\s*\\mathbb\{?R\}?\s*)?(?:\||:|\\mid|\\vert)\s*(.+)\\\}$")
 _INFINITY = re.compile(r"^([-+]?)\s*(?:\\infty|\\infin|oo|inf|infinity|‹\s*inf(?:inity|ty)?\s*›)$")
+_DECIMAL_COMMA = re.compile(r"^(\s*[-+]?[0-9]{1,30}),([0-9]{1,30}\s*)$")
+_OUTWARD = re.compile(r"(?P<low>[\]\[(])(?P<inner>[^\[\]()<>=]{3,200})(?P<high>[\]\[)])")
 _FLIPPED = {"<": ">", ">": "<", "\\le": "\\ge", "\\ge": "\\le", "\\ne": "\\ne"}
 
 
@@ -80,6 +82,20 @@ def _position(key: str) -> tuple[int, float]:
         return (0, 0.0)  # not a rational: never strictly between, so nothing is said
 
 
+def without_outward_brackets(text: str) -> str:
+    """`]0,1[` as `(0,1)`, where the text is European intervals and unions of them; for math-verify."""
+    parts = _OR.split(text)
+    found = [_OUTWARD.fullmatch(_IN.sub("", part.strip())) for part in parts]
+    european = [each for each in found if each and (each["low"] == "]" or each["high"] == "[")]
+    if not european or not all(found):
+        return text
+    return " \\cup ".join(
+        f"{'[' if each['low'] == '[' else '('}{each['inner'].replace(';', ',')}{']' if each['high'] == ']' else ')'}"
+        for each in found
+        if each
+    )
+
+
 def _region(text: str) -> Region | None:
     text = text.strip()
     if len(text) > 2000:
@@ -104,11 +120,15 @@ def _region(text: str) -> Region | None:
 
 
 def _interval(text: str) -> tuple[Piece, bool] | None:
-    if len(text) < 5 or text[0] not in "([" or text[-1] not in ")]":
+    """`[0,1)`, and as Europeans write it `[0,1[` and `[0;1[`."""
+    if len(text) < 5 or text[0] not in "([]" or text[-1] not in ")][":
         return None
-    ends = split_top(text[1:-1], ",")
+    inner = text[1:-1]
+    ends = split_top(inner, ";") if ";" in inner else split_top(inner, ",")
     if len(ends) != 2 or not ends[0].strip() or not ends[1].strip():
         return None
+    if ";" in inner:
+        ends = [_DECIMAL_COMMA.sub(r"\1.\2", end) for end in ends]
     (low, sure), (high, certain) = _end(ends[0]), _end(ends[1])
     return Piece(low, text[0] == "[", high, text[-1] == "]"), sure and certain
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 
 from sandbox_gym.verifiers.math import values
+from sandbox_gym.verifiers.math.kinds import relation
 from sandbox_gym.verifiers.math.options import Decision, MathOptions
 from sandbox_gym.verifiers.math.quantities import Quantity, read_quantity
 from sandbox_gym.verifiers.math.values import Value, as_fraction
@@ -19,13 +21,37 @@ def same_number(gold: str, answer: str, options: MathOptions) -> Decision | None
     first, second = read_quantity(gold), read_quantity(answer)
     if first is None or second is None:
         return None
-    if first.unit or second.unit or first.words or second.words:
-        return _with_units(first, second, options)
-    if first.percent != second.percent:
+    how = relation(first.kind, second.kind)
+    if how == "never":
+        return Decision(False, _rung(first, second), "different kinds of quantity")
+    if how == "unsure":
+        return None
+    if options.strict_units and first.kind.bare != second.kind.bare and equal_numbers(first, second, options):
+        return Decision(False, _rung(first, second), "a unit on one side only")
+    if how == "hundredths":
         return _percent(first, second, options)
-    if first.degrees != second.degrees:
+    if how == "turned":
         return _degrees(first, second, options)
-    return _decided(first, second, options, "number")
+    if how == "converted":
+        return _two_units(first, second, options)
+    return _as_numbers(first, second, options)
+
+
+def _rung(a: Quantity, b: Quantity) -> str:
+    """The rung's name by what stands around the numbers."""
+    if a.kind.unit or b.kind.unit or a.kind.noun or b.kind.noun:
+        return "units"
+    if a.kind.percent != b.kind.percent:
+        return "percent"
+    return "degrees" if a.kind.degrees != b.kind.degrees else "number"
+
+
+def _as_numbers(a: Quantity, b: Quantity, options: MathOptions) -> Decision | None:
+    note = ", a unit on one side only" if a.kind.bare != b.kind.bare else ""
+    found = _decided(a, b, options, _rung(a, b), note)
+    if found and found.equal and a.kind.noun and b.kind.noun and a.kind.noun != b.kind.noun:
+        return replace(found, why="equal numbers, other words")
+    return found
 
 
 def _decided(a: Quantity, b: Quantity, options: MathOptions, rung: str, note: str = "") -> Decision | None:
@@ -76,13 +102,12 @@ def _rounds(decimal: Fraction, places: int | None, exact: Fraction, options: Mat
 
 def _percent(a: Quantity, b: Quantity, options: MathOptions) -> Decision | None:
     """28% is 28 (the sign was asked for in the question) and is 0.28."""
-    as_it_is = equal_numbers(a, b, options)
-    if as_it_is:
+    if equal_numbers(a, b, options):
         return Decision(True, "percent", "equal, one of them written with %")
     hundredth = values.rational(Fraction(1, 100))
     first, second = (
         Quantity(values.multiply(q.value, hundredth), places=None if q.places is None else q.places + 2)
-        if q.percent
+        if q.kind.percent
         else q
         for q in (a, b)
     )
@@ -90,46 +115,27 @@ def _percent(a: Quantity, b: Quantity, options: MathOptions) -> Decision | None:
 
 
 def _degrees(a: Quantity, b: Quantity, options: MathOptions) -> Decision | None:
-    """90° is 90, and is π/2 radians."""
-    if equal_numbers(a, b, options):
+    """90° is 90 where that has no unit, and is π/2 radians."""
+    bare = a.kind.bare or b.kind.bare
+    if bare and equal_numbers(a, b, options):
         return Decision(True, "degrees", "equal, one of them written with a degree sign")
-    turned, plain = (a, b) if a.degrees else (b, a)
+    turned, plain = (a, b) if a.kind.degrees else (b, a)
     radians = values.multiply(turned.value, values.divide(values.symbol("π"), values.rational(_HALF_TURN)))
-    if radians == plain.value and plain.value:
+    if radians == plain.value:
         return Decision(True, "degrees", "the same angle in degrees and radians")
-    return _decided(a, b, options, "degrees")
-
-
-def _with_units(a: Quantity, b: Quantity, options: MathOptions) -> Decision | None:
-    if a.percent or b.percent:
-        return None
-    if a.unit and b.unit:
-        return _two_units(a, b, options)
-    if not (a.sure and b.sure):
-        return None  # `5m` may be five metres or five times m
-    if (a.words or b.words) and ((a.words and b.words) or a.unit or b.unit) and a.words != b.words:
-        return _words_against(a, b, options)
-    equal = equal_numbers(a, b, options)
-    both = bool(a.words and b.words)
-    if equal and options.strict_units and not both:
-        return Decision(False, "units", "a unit on one side only")
-    return _decided(a, b, options, "units", "" if both else ", a unit on one side only")
-
-
-def _words_against(a: Quantity, b: Quantity, options: MathOptions) -> Decision | None:
-    """Different words behind the numbers: only numbers that differ settle it."""
-    return Decision(False, "units", "different numbers") if equal_numbers(a, b, options) is False else None
+    return _decided(Quantity(radians), plain, options, "degrees", " in radians")
 
 
 def _two_units(a: Quantity, b: Quantity, options: MathOptions) -> Decision | None:
-    """The same dimensions and the same size, or not equal."""
-    if not a.unit or not b.unit or not (a.sure or b.sure):
-        return None
-    if a.unit.dimensions != b.unit.dimensions:
+    """The same size after conversion, or not equal."""
+    first, second = a.kind.unit, b.kind.unit
+    if not first or not second or first.dimensions != second.dimensions:
         return Decision(False, "units", "different kinds of unit")
-    if a.unit.factor == b.unit.factor:
+    if first.factor == second.factor:
         return _decided(a, b, options, "units", " in the same unit")
-    first = Quantity(values.multiply(a.value, values.rational(a.unit.factor)), has_point=a.has_point, places=a.places)
-    second = Quantity(values.multiply(b.value, values.rational(b.unit.factor)), has_point=b.has_point, places=b.places)
-    equal = first.value == second.value
+    one, other = (
+        replace(q, value=values.multiply(q.value, values.rational(unit.factor)))
+        for q, unit in ((a, first), (b, second))
+    )
+    equal = one.value == other.value
     return Decision(equal, "units", "equal after conversion" if equal else "different after conversion")

@@ -1,0 +1,76 @@
+"""What stands around an answer that math-verify picked out of a sentence: it takes the 5 of "the answer is not 5", of
+"5 or 6" and of "5 m"."""
+
+from __future__ import annotations
+
+import re
+
+from sandbox_gym.verifiers.math.ladder import decide
+from sandbox_gym.verifiers.math.options import Decision, MathOptions
+from sandbox_gym.verifiers.math.quantities import read_quantity
+from sandbox_gym.verifiers.math.rungs.numbers import same_number
+from sandbox_gym.verifiers.math.shapes import assigned
+from sandbox_gym.verifiers.math.tex import normalise
+from sandbox_gym.verifiers.math.veto import veto
+
+_BEFORE = 24
+_AFTER = 60
+_DENIED = re.compile(r"(?:\b(?:not|never|neither|cannot be)|n't)\s+(?:be\s+|equal to\s+|exactly\s+)?[$\\(\s*]*$")
+_ANOTHER = re.compile(r"^(?:\s*,?\s*(?:or|and|nor)\s+|\s*,\s*)[$\\(\s*]*[-+]?(?:[0-9]|\\frac|\\sqrt|\\pi)")
+_CLOSING = re.compile(r"^[\s]*(?:\$+|\\\)|\\\]|\*\*)?")
+_SENTENCE_END = re.compile(r"[.;:!?](?:\s|$)|\n|,|\(")
+_WORDS = re.compile(r"\\(?:text|mathrm|mbox|operatorname) ?\{[^{}]*\}(?:\^[0-9])?|[^\s$]+")
+_NO_UNIT_HERE = frozenset({"in", "a", "at", "as", "so", "am", "pm"})
+
+
+def found_in_text(gold: str, answer: str, text: str, equal: bool, options: MathOptions) -> Decision | None:
+    """Our word on an answer that math-verify found in a text and called equal or not; None: its word stands.
+
+    An equality is denied by the rungs, the veto, or what stands around the answer; what it called different is equal
+    where the rungs say so and nothing around it says otherwise.
+    """
+    decision = decide(gold, answer, options)
+    against = _around(gold, answer, text, options) or veto(gold, answer, options)
+    if equal:
+        denied = decision if decision and not decision.equal and decision.rung != "caps" else None
+        return against or denied
+    return decision if decision and decision.equal and against is None else None
+
+
+def _around(gold: str, answer: str, text: str, options: MathOptions) -> Decision | None:
+    at = text.rfind(answer)
+    if at < 0:
+        return None
+    before, after = text[max(0, at - _BEFORE) : at], text[at + len(answer) : at + len(answer) + _AFTER]
+    sign = _currency_sign(before, after)
+    after = _CLOSING.sub("", after, count=1)
+    if _DENIED.search(before.lower()):
+        return Decision(False, "words", "the text says that it is not")
+    several = "," in gold or "and" in gold or "or" in gold
+    if _ANOTHER.match(after) and not several:
+        return Decision(False, "words", "the text gives another answer beside it")
+    return _other_unit(gold, sign + answer, after, options)
+
+
+def _currency_sign(before: str, after: str) -> str:
+    """The currency in front of an answer; a `$` that math is closed with behind it is none."""
+    bare = before.rstrip()
+    if bare.endswith("\\$") or (before.endswith("$") and not before.endswith("$$") and "$" not in after):
+        return "$"
+    return bare[-1:] if bare[-1:] in ("€", "£", "¥", "₹") else ""
+
+
+def _other_unit(gold: str, answer: str, after: str, options: MathOptions) -> Decision | None:
+    """The unit that stands beside the answer, against the gold's."""
+    phrase = _WORDS.findall(_SENTENCE_END.split(after, maxsplit=1)[0])
+    mine = assigned(normalise(gold))[1]
+    for count in range(min(4, len(phrase)), -1, -1):
+        words = phrase[:count]
+        if words and words[0].lower() in _NO_UNIT_HERE:
+            continue
+        theirs = assigned(normalise(f"{answer} {' '.join(words)}"))[1]
+        read = read_quantity(theirs)
+        if read is not None and (read.kind.unit or read.kind.percent or read.kind.degrees):
+            found = same_number(mine, theirs, options)
+            return found if found and not found.equal else None
+    return None
