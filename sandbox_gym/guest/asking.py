@@ -42,7 +42,7 @@ class NeedsOneProcess(BaseException):
 
 
 class Asking:
-    """One dialogue's. `names`: which of the answer's names are classes; `attributes`: which the test reads of values."""
+    """One dialogue's. `names`: names of the answer that are classes; `attributes`: what the test reads of values."""
 
     def __init__(self, names, attributes):
         self._classes = frozenset(names)

@@ -2,8 +2,8 @@
 
 Two ways to be asked. A run of its own ("call" on standard input, read from fd 3): one request {"args": [V], "kwargs":
 {name: V}} after the other, V as in values.py; reply {"value": V} (and "args" when a call changed its arguments in
-place), {"error": {"type", "message"}} or {"bad_value": reason}. A dialogue: the messages of peer.py, of which the test's
-end sends {"op": "start"} first.
+place), {"error": {"type", "message"}} or {"bad_value": reason}. A dialogue: the messages of peer.py, of which
+the test's end sends {"op": "start"} first.
 """
 
 import fcntl
@@ -15,7 +15,7 @@ import sys
 from . import asking, peer, program, pyrun, values
 
 _ROW = "row.json"
-"""What `ask` is told of the row, beside the test: names, classes, shared, attributes, prompt, style (coding/plan.py)."""
+"""What `ask` is told beside the test: names, classes, shared, attributes, prompt, style (coding/plan.py)."""
 
 
 def serve(spec):

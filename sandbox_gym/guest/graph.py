@@ -1,4 +1,4 @@
-"""Object graphs as strict JSON and back, for the two ends of a dialogue: identity, cycles and changes in place included.
+"""Object graphs as strict JSON and back, for the two ends of a dialogue, with identity, cycles and changes in place.
 
 A form is null, a boolean, a string or a small integer for itself, else a tagged list:
 ["i", hex], ["f", hex], ["c", re, im], ["b", base64] numbers and bytes; ["t"|"fs", [forms]] tuple, frozenset;

@@ -1,8 +1,8 @@
 """Values that cross between the two ends of a dialogue by content: what each is made of, and how the receiver makes its
 own. Owns the closed table of kinds; knows neither messages nor the classes of a row.
 
-A kind is named by its class as the field writes it ("fractions.Fraction"), but the name is only looked up in this table:
-nothing is imported or resolved because a message says so. Exact types only; subclasses are the graph's affair.
+A kind is named by its class as the field writes it ("fractions.Fraction"), but the name is only looked up in this
+table: nothing is imported or resolved because a message says so. Exact types only; subclasses are the graph's affair.
 """
 
 import sys
@@ -317,8 +317,8 @@ def named_type(name):
 
 _FUNCTIONS = {
     "builtins": frozenset(
-        "abs all any ascii bin callable chr divmod format hash hex id isinstance issubclass iter len max min next oct ord"
-        " pow repr round sorted sum".split()
+        "abs all any ascii bin callable chr divmod format hash hex id isinstance issubclass iter len max min next oct"
+        " ord pow repr round sorted sum".split()
     ),
     "math": None, "cmath": None, "_operator": None,
 }  # fmt: skip

@@ -1,4 +1,4 @@
-"""What stands on one end for a thing of the other end's: functions, iterators, generators, coroutines, objects, classes.
+"""What stands on one end for what is on the other: functions, iterators, generators, coroutines, objects, classes.
 
 On the answer's end they do what the thing itself would. On the test's end `asking` decides first: an answer's object is
 never asked whether it equals, hashes, is true, or what class it is of.
@@ -182,14 +182,15 @@ def iterator_type(named):
 
 _ITERATORS = {
     type(made).__name__: type(made)
-    for made in (iter([]), iter(()), iter(""), iter({}), iter(set()), iter(range(1)), iter(b""), reversed([]), map(len, ()),
-                 filter(None, ()), zip(), enumerate(()), iter({}.values()), iter({}.items()), iter(len, 1))
+    for made in (iter([]), iter(()), iter(""), iter({}), iter(set()), iter(range(1)), iter(b""), reversed([]),
+                 map(len, ()), filter(None, ()), zip(), enumerate(()), iter({}.values()), iter({}.items()),
+                 iter(len, 1))
 }  # fmt: skip
 _FUNCTION_TYPES = {kind.__name__: kind for kind in (types.FunctionType, types.BuiltinFunctionType, types.MethodType)}
 
 
 class RemoteFunction(Remote):
-    """An answer's function on the test's end. Calling it is all that decides; attributes are asked for as of objects."""
+    """An answer's function on the test's end. Calling it decides; attributes are asked for as of objects."""
 
     __slots__ = ("__dict__",)
 

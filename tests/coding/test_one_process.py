@@ -29,7 +29,8 @@ ALIAS = {
     "entry_point": "shout",
     "prompt": "import sys\nSTREAM = sys\n\ndef shout(text):\n",
     "test": (
-        "import io\n\ndef check(candidate):\n    stream = STREAM\n    kept, stream.stdout = stream.stdout, io.StringIO()\n"
+        "import io\n\ndef check(candidate):\n    stream = STREAM\n"
+        "    kept, stream.stdout = stream.stdout, io.StringIO()\n"
         "    candidate('a')\n    said, stream.stdout = stream.stdout.getvalue(), kept\n    assert said == 'A\\n'\n"
     ),
 }
