@@ -2,9 +2,9 @@
 
 A class is named on the wire as ["ty", name] (builtins, exceptions and the classes of kinds), ["k", name] (one that the
 row's prompt defines: both ends have their own), or ["k", owner, n], owner 0 the sender, 1 the receiver, once the owner
-has told of it. Instances of shared classes, enums, dataclasses and namedtuples cross by their fields, and so do those
-of the test's own classes, whose methods run where the class is. Instances of the answer's other classes stay with it and
-are seen through handles.
+has told of it. Instances of shared classes, enums, dataclasses and namedtuples cross by their fields, and so do
+those of the test's own classes, whose methods run where the class is. Instances of the answer's other classes stay
+with it and are seen through handles.
 
 The wary end (the test's) runs no code that a message names: classes are made here from names and fields.
 """
