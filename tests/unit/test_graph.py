@@ -239,7 +239,7 @@ def test_exceptions_cross_with_what_they_say(knowing: Ends) -> None:
     )
     assert type(there) is Broke
     assert (there.missing, str(there), there.args) == (5, "5 short", ("5 short",))
-    assert (type(there.__cause__), there.__cause__.args) == (KeyError, ("why",))
+    assert repr(there.__cause__) == "KeyError('why')"
     assert (type(missing), missing.pos, str(missing)) == (json.JSONDecodeError, 1, "bad: line 1 column 2 (char 1)")
     assert (gone.errno, gone.filename, type(gone)) == (2, "f", FileNotFoundError)
 
