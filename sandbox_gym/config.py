@@ -267,6 +267,7 @@ class Settings(BaseSettings):
             "memory_limit_mb": self.memory_limit_mb,
             "early_stop": self.early_stop,
             "comparison": self.comparison,
+            "in_process": self.in_process,
             "fail_on_tamper": self.fail_on_tamper,
             "reasoning_format_penalty": self.reasoning_format_penalty,
             "math_wire": self.math_wire,
