@@ -154,3 +154,28 @@ def test_surrogates_in_tool_calls_are_no_500(client: TestClient) -> None:
         row("\udc80", unit_tests={"inputs": ["1\ud800"], "outputs": ["\ud800"]}),
     ):
         assert client.post("/verify", content=json.dumps(body).encode()).status_code in (200, 422)
+
+
+CAPTURED = {
+    "entry_point": "hello",
+    "test": "import contextlib, io\n\ndef check(candidate):\n    with contextlib.redirect_stdout(io.StringIO()) as said:\n"
+    "        candidate()\n    assert said.getvalue() == 'hi\\n'\n",
+}
+
+
+@pytest.mark.parametrize("policy", ["mask", "deny"])
+def test_a_test_that_needs_one_process_is_masked_or_refused_by_the_setting(policy: str) -> None:
+    body = verify_body("```python\ndef hello():\n    print('hi')\n```", verifier_metadata=CAPTURED)
+    with opened(in_process=policy) as client:
+        response = client.post("/verify", json=body)
+    document = response.json()
+    if policy == "deny":
+        assert response.status_code == 422
+        assert "redirect_stdout" in json.dumps(document)
+    else:
+        assert (document["mask_sample"], document["failure_kind"], document["reward"]) == (
+            True,
+            "coding:in_process",
+            0.0,
+        )
+        assert document["verdict"]["integrity_reason"].startswith("row: the test uses contextlib.redirect_stdout")
