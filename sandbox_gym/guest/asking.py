@@ -146,19 +146,20 @@ class Asking:
         if what == "exception":
             body.update(__slots__=("said_there",), __str__=classes.said_there)
         bases = [special] if special is not None else view.bases(told, reader)
-        bases = [base for base in bases if isinstance(base, type)]
-        if what == "exception" and not any(issubclass(base, BaseException) for base in bases):
+        if what == "exception":
+            bases = [base for base in bases if isinstance(base, type) and issubclass(base, BaseException)]
+        if not bases:
             raise CannotCross("malformed class")
-        made = self._made_there(exports, number)(told["name"], tuple(_least(bases)), body)
+        made = self._made_there(exports, number, told["name"])(told["name"], tuple(_least(bases)), body)
         self._give_methods(made, exports, told)
         return made
 
-    def _made_there(self, exports, number):
+    def _made_there(self, exports, number, named):
         """The metaclass of a class whose instances are made where the class is, and cross by their fields."""
         made = []
 
         def construct(cls, *args, **kwargs):
-            return exports.do(number, "call", args, kwargs, rank=CONSTRUCTED)
+            return exports.do(number, "call", args, kwargs, rank=self.rank_of_class(named))
 
         def derive(meta, name, bases, body, **options):
             if made:
@@ -174,7 +175,7 @@ class Asking:
             return
         own = told["name"] in self._classes
         for name in (*told["methods"], *told["properties"]):
-            hidden = name.startswith("__") or hasattr(cls, name) or (name in self.value_names and not own)
+            hidden = name.startswith("_") or hasattr(cls, name) or (name in self.value_names and not own)
             if hidden:
                 continue
             call = classes.forwarder(exports.method, told["n"], name)

@@ -30,7 +30,7 @@ class _Facts:
 
     def __init__(self, exports, number, told, cls):
         self.exports, self.number, self.told, self.cls = exports, number, told, cls
-        self.rank, self.name = exports.rank, told.get("name", "")
+        self.rank, self.name = exports.rank, told.get("name", "") if told.get("kind") != "object" else ""
 
     def do(self, what, args=(), kwargs=None, rank=0):
         return self.exports.do(self.number, what, args, kwargs, rank)
