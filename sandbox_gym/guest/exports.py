@@ -180,7 +180,14 @@ class Exports:
             return self.mine(number)
         if number not in self._theirs:
             raise CannotCross("no such handle")
-        return self._theirs[number]
+        return self._again(self._theirs[number])
+
+    def _again(self, stand_in):
+        """What the test constructed, when it comes back as what something gave, is no more than that from then on."""
+        if self.wary and self.rank < 3 and isinstance(stand_in, proxies.RemoteObject):
+            facts = proxies.facts_of(stand_in)
+            facts.rank = min(facts.rank, 2)
+        return stand_in
 
     def do(self, number, what, args=(), kwargs=None, rank=0):
         """Have the other end do `what` with its handle."""
