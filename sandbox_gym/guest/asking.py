@@ -5,17 +5,22 @@ is true, or which class it is of. What else it is asked depends on how the test 
 which of the answer's names are classes and whether the test uses results as objects.
 
 CONSTRUCTED: the test called one of the row's classes. Methods, operators and comparisons are the row's own questions.
+OPERATED: what an operator, an iteration or a method of one of those gave, itself again included. Where the test expects a
+number of its own there (`abs(a @ b - 3.0) < 0.01`), the object would learn which: that wants one process.
 RESULT: what a function gave. Its attributes are asked for where the row uses objects at all.
 DERIVED: what an attribute or a method gave: under the name of a value's method (`startswith`, `get`) nothing is asked,
 for there the test expects a value of its own, and would tell the object which one.
-TOLD: what came of an operator with a value of the test's; it may know what the test expects.
 """
 
 from . import classes, proxies
 from .kinds import CannotCross
 
-CONSTRUCTED, RESULT, DERIVED, TOLD = 2, 1, 0, -1
+CONSTRUCTED, OPERATED, RESULT, DERIVED = 3, 2, 1, 0
 _ARRAY = "all any argmax argmin astype cumsum dot fill flatten item max mean min nonzero prod ravel repeat"
+_ANY = (object, BaseException, Exception)
+_STEPS = ("next", "send", "throw", "anext", "close", "iter")
+_TELLING = frozenset("sub rsub lt le gt ge contains".split())
+"""Of what an object gave, a test asks these where it expects a number of its own."""
 _VALUE_TYPES = (
     str, bytes, bytearray, int, float, complex, list, tuple, dict, set, frozenset, range, memoryview, slice,
 )  # fmt: skip
@@ -42,20 +47,31 @@ class NeedsOneProcess(BaseException):
 
 
 class Asking:
-    """One dialogue's. `names`: names of the answer that are classes; `attributes`: what the test reads of values."""
+    """One dialogue's. `row`: "classes", which of the answer's names are classes; "attributes", groups of names, each that
+    the test reads of one thing of the answer's; "of_results", those that it reads of what methods gave; "operates",
+    whether its operators have instances as operands; "words", every name in it, for which exceptions it knows."""
 
-    def __init__(self, names, attributes):
-        self._classes = frozenset(names)
+    def __init__(self, row):
+        self._classes, self._words = frozenset(row["classes"]), frozenset(row["words"])
+        self._operates, self._of_results = row["operates"], frozenset(row["of_results"])
+        attributes = row["attributes"]
         self._values = None
-        self._objects = bool(names) or any(name not in self.value_names for name in attributes)
+        groups = [group for group in attributes if any(name not in self.value_names for name in group)]
+        self._objects = bool(self._classes) or bool(groups)
+        self._methods = frozenset(name for group in groups for name in group)
         self.needs = ""
-        self.errors = []
+        self.errors, self.failures = [], []
+        self.asked = 0
 
     @property
     def value_names(self):
         if self._values is None:
             self._values = _value_names()
         return self._values
+
+    def names(self, error):
+        """Whether the test names the exception's class, or one that it derives from."""
+        return any(cls.__name__ in self._words for cls in type(error).__mro__ if cls not in _ANY)
 
     def need(self, why, whose="row"):
         """Says why the test wants one process, and ends it. `whose`: the row's doing, or only this answer's."""
@@ -72,20 +88,31 @@ class Asking:
         whose = facts.name or getattr(facts.cls, "__name__", "object")
         if name.startswith("__") and name.endswith("__"):
             raise AttributeError("%s has no attribute %r here" % (whose, name))
-        if facts.rank == CONSTRUCTED or (facts.name and facts.name in self._classes):
-            return False
-        own = getattr(facts.cls, "__name__", "") in self._classes
-        if self._objects and facts.rank < RESULT and name in self.value_names and own:
+        own = facts.rank >= OPERATED or getattr(facts.cls, "__name__", "") in self._classes
+        limited = facts.rank < RESULT or (facts.rank == OPERATED and name in self._of_results)
+        if self._objects and own and limited and name in self.value_names and whose != "Solution":
             return True
-        if self._objects and (facts.rank >= RESULT or name not in self.value_names):
+        if (facts.rank >= OPERATED and not limited) or (facts.name and facts.name in self._classes):
+            return False
+        asks = name in self._methods if facts.rank >= RESULT else False
+        if self._objects and (asks or name not in self.value_names):
             return False
         raise AttributeError("%s: %r is not asked of what the answer returned" % (whose, name))
 
-    def compares(self, facts, other):
+    def compares(self, facts, other, operator):
         """Whether an operator may be asked with this operand."""
-        if facts.rank == CONSTRUCTED or isinstance(other, proxies.RemoteObject):
-            return True
-        return False
+        if isinstance(other, proxies.RemoteObject):
+            return self._objects
+        if facts.rank < OPERATED or not self._operates:
+            return False
+        if facts.rank == OPERATED and operator in _TELLING:
+            self.need("the test compares what an object of the answer's class %s gave" % _class_name(facts))
+        return True
+
+    def copied(self):
+        """Says that the test copies an object of the answer's, where the row uses objects."""
+        if self._objects:
+            self.need("the test copies an object of the answer's")
 
     def equal(self, mine, other):
         if mine is other:
@@ -94,20 +121,20 @@ class Asking:
             return NotImplemented
         facts, others = proxies.facts_of(mine), proxies.facts_of(other)
         decides = _defines(facts, "__eq__") or _defines(others, "__eq__")
-        if decides and (self._objects or CONSTRUCTED in (facts.rank, others.rank)):
-            whose = "row" if CONSTRUCTED in (facts.rank, others.rank) else "answer"
+        if decides and (self._objects or max(facts.rank, others.rank) >= OPERATED):
+            whose = "row" if max(facts.rank, others.rank) >= OPERATED else "answer"
             self.need("the test compares objects of the answer's class %s" % _class_name(facts), whose)
         return False
 
     def hashed(self, remote):
         facts = proxies.facts_of(remote)
-        if facts.rank == CONSTRUCTED and (_defines(facts, "__hash__") or _defines(facts, "__eq__")):
+        if facts.rank >= OPERATED and (_defines(facts, "__hash__") or _defines(facts, "__eq__")):
             self.need("the test hashes objects of the answer's class %s" % _class_name(facts))
         return object.__hash__(remote)
 
     def true(self, remote):
         facts = proxies.facts_of(remote)
-        if facts.rank == CONSTRUCTED and (_defines(facts, "__bool__") or _defines(facts, "__len__")):
+        if facts.rank >= OPERATED and (_defines(facts, "__bool__") or _defines(facts, "__len__")):
             self.need("the test asks whether an object of the answer's class %s is true" % _class_name(facts))
         return True
 
@@ -115,16 +142,29 @@ class Asking:
         """What __class__ says: a class of the row's own, or the stand-in's."""
         return getattr(cls, "near", None) or default
 
-    def may_suppress(self, error):
+    def may_suppress(self, error, used):
         """Whether an answer's context manager may end an exception of the body's: not one that the answer raised
-        itself, nor one that says that the test failed."""
-        if isinstance(error, (AssertionError, AttributeError, TypeError)):
+        itself, nor one that says that the test failed. `used`: whether the body used what the answer gave, which may
+        be what failed; then the test must name the exception."""
+        if isinstance(error, (AssertionError, AttributeError, TypeError)) or (used and not self.names(error)):
             return False
         return isinstance(error, Exception) and not any(one is error for one in self.errors)
 
-    def raised(self, error):
-        """The answer raised this."""
+    def raised(self, error, request):
+        """What the test sees of an exception that the answer raised. What ends a loop ends one only where the loop asked
+        for the next; elsewhere it would end one of the test's own, and with it its assertions."""
         self.errors = [*self.errors[-999:], error]
+        self.failures = [one for one in self.failures if one is not error]
+        ends = isinstance(error, (StopIteration, StopAsyncIteration)) and request.get("do") not in _STEPS
+        if ends and not self.names(error):
+            return RuntimeError("the answer raised %s" % type(error).__name__)
+        return error
+
+    def failed_inside(self, error):
+        """A function of the test's, called by the answer, raised this: a failed assertion must come back from there."""
+        module = type(error).__module__.partition(".")[0]
+        if (isinstance(error, AssertionError) or module in ("_pytest", "unittest")) and not self.names(error):
+            self.failures = [*self.failures[-999:], error]
 
     # -- classes
 
@@ -146,19 +186,20 @@ class Asking:
         if what == "exception":
             body.update(__slots__=("said_there",), __str__=classes.said_there)
         bases = [special] if special is not None else view.bases(told, reader)
-        bases = [base for base in bases if isinstance(base, type)]
-        if what == "exception" and not any(issubclass(base, BaseException) for base in bases):
+        if what == "exception":
+            bases = [base for base in bases if isinstance(base, type) and issubclass(base, BaseException)]
+        if not bases:
             raise CannotCross("malformed class")
-        made = self._made_there(exports, number)(told["name"], tuple(_least(bases)), body)
+        made = self._made_there(exports, number, told["name"])(told["name"], tuple(_least(bases)), body)
         self._give_methods(made, exports, told)
         return made
 
-    def _made_there(self, exports, number):
+    def _made_there(self, exports, number, named):
         """The metaclass of a class whose instances are made where the class is, and cross by their fields."""
         made = []
 
         def construct(cls, *args, **kwargs):
-            return exports.do(number, "call", args, kwargs, rank=CONSTRUCTED)
+            return exports.do(number, "call", args, kwargs, rank=self.rank_of_class(named))
 
         def derive(meta, name, bases, body, **options):
             if made:
@@ -174,7 +215,7 @@ class Asking:
             return
         own = told["name"] in self._classes
         for name in (*told["methods"], *told["properties"]):
-            hidden = name.startswith("__") or hasattr(cls, name) or (name in self.value_names and not own)
+            hidden = name.startswith("_") or hasattr(cls, name) or (name in self.value_names and not own)
             if hidden:
                 continue
             call = classes.forwarder(exports.method, told["n"], name)

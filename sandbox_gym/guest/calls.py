@@ -15,18 +15,25 @@ import sys
 from . import asking, peer, program, pyrun, values
 
 _ROW = "row.json"
-"""What `ask` is told beside the test: names, classes, shared, attributes, prompt, style (coding/plan.py)."""
+"""What `ask` is told of the row, beside the test: coding/plan.py writes it."""
+
+
+_getpid, _leave = os.getpid, os._exit
 
 
 def serve(spec):
     """Load the answer, then answer until the channel ends."""
     module = pyrun.load(spec, "candidate")
     entry = _entry_point(module, spec["entry_point"])
+    pid = os.getpid()
     request = peer.receive()
     if request is not None and request.get("op") == "start":
         return _converse(module, spec["entry_point"], entry, request)
     while request is not None:
-        peer.send(_answer(entry, request))
+        reply = _answer(entry, request)
+        if _getpid() != pid:
+            _leave(0)  # a child that the call forked: its parent answers
+        peer.send(reply)
         request = peer.receive()
     return None
 
@@ -113,12 +120,14 @@ def ask(spec):
 
 def _report(spec, row):
     """What became of the test: whether it passed, where it failed, and whether it wants to be in one process."""
-    policy = asking.Asking(row["classes"], row["attributes"])
+    policy = asking.Asking(row)
     error = None
     try:
         _run_test(spec, row, policy)
     except BaseException as failure:
         error = _describe(failure, spec)
+    if error is None and policy.failures:
+        error = _describe(policy.failures[0], spec)
     return {"passed": error is None, "error": error, "needs": policy.needs[:500]}
 
 
@@ -150,10 +159,17 @@ def _define(end, row, space, before):
         if isinstance(value, type)
         and value.__module__ == "hidden_test"
         and before.get(name) is not value
+        and _does_something(value)
         and not (unittest is not None and issubclass(value, unittest.TestCase))
     }
     if fresh and row["style"] != "pytest":
         end.request("define", {}, (fresh,), {}, 0)
+
+
+def _does_something(cls):
+    """A class that is no mere list of constants: those are the test's, and may be what it expects."""
+    own = [item for base in cls.__mro__[:-1] for item in vars(base).values()]
+    return issubclass(cls, BaseException) or any(callable(one) or isinstance(one, property) for one in own)
 
 
 def _rehearse(spec, row):

@@ -231,6 +231,7 @@ class Classes:
         if type(number) is not int or len(names) > MAX_NAMES or not all(map(_is_name, [name, *names])):
             raise CannotCross("malformed class")
         if self._wary:
+            _check_told(told)
             made = self._exports.asking.made_class(self, told, reader)
         else:
             made = self._stand_in(told, reader)
@@ -331,6 +332,16 @@ class Classes:
         self._exports.asking.check_fields(cls, fields)
 
 
+_WHAT = ("plain", "enum", "namedtuple", "dataclass", "exception")
+
+
+def _check_told(told):
+    """Raises CannotCross for a description that would write operators, or what only a class body may hold."""
+    held = [*told.get("fields", ()), *((name for name, _ in told["plain"]) if told["what"] == "enum" else ())]
+    if told["what"] not in _WHAT or any(name.startswith("_") and name.endswith("_") for name in held):
+        raise CannotCross("malformed class")
+
+
 def _what(cls):
     if issubclass(cls, BaseException):
         return "exception"
@@ -393,7 +404,10 @@ def special_class(told, reader):
     what, name = told["what"], told["name"]
     if what == "enum":
         base = getattr(enum, told["type"], enum.Enum) if told["type"] in _PLAIN_BASES else enum.Enum
-        return base(name, [(member, reader.value(form)) for member, form in told["plain"]])
+        members = [(member, reader.value(form)) for member, form in told["plain"]]
+        if any(hasattr(type(value), "__get__") for _, value in members):
+            raise CannotCross("a member of an enum that would be a method")
+        return base(name, members)
     if what == "namedtuple":
         defaults = [reader.value(form) for _, _, form in told["defaults"]]
         return collections.namedtuple(name, told["fields"], defaults=defaults)

@@ -11,7 +11,7 @@ import sys
 import types
 
 from . import kinds, proxies
-from .kinds import CannotCross
+from .kinds import CannotCross, TooMuch
 
 MAX_HANDLES = 200_000
 
@@ -69,7 +69,7 @@ class Exports:
     def number(self, value):
         """The number under which this end's `value` is served."""
         if len(self._mine) > MAX_HANDLES:
-            raise CannotCross("more than %d handles" % MAX_HANDLES)
+            raise TooMuch("more than %d handles" % MAX_HANDLES)
         self._next += 1
         self._mine[self._next] = value
         self._numbers[id(value)] = self._next
@@ -181,7 +181,14 @@ class Exports:
             return self.mine(number)
         if number not in self._theirs:
             raise CannotCross("no such handle")
-        return self._theirs[number]
+        return self._again(self._theirs[number])
+
+    def _again(self, stand_in):
+        """What the test constructed, when it comes back as what something gave, is no more than that from then on."""
+        if self.wary and self.rank < 3 and isinstance(stand_in, proxies.RemoteObject):
+            facts = proxies.facts_of(stand_in)
+            facts.rank = min(facts.rank, 2)
+        return stand_in
 
     def do(self, number, what, args=(), kwargs=None, rank=0):
         """Have the other end do `what` with its handle."""
@@ -262,5 +269,26 @@ def _may(held, what, args):
         name = args[0] if args else ""
         if type(name) is not str or name.startswith(_INNER):
             raise CannotCross("a name that is the test's own")
+        if what in ("setattr", "delattr") and not _may_set(held, name):
+            raise CannotCross("an attribute that is the test's own")
+        if name in _STEERS and _is_mock(held):
+            raise CannotCross("a mock is called, and only the test says what it does")
     if isinstance(held, types.MethodType) and what != "call":
         raise CannotCross("a method is only called")
+
+
+_STEERS = frozenset(("configure_mock", "reset_mock", "attach_mock", "mock_add_spec"))
+
+
+def _is_mock(held):
+    mock = sys.modules.get("unittest.mock")
+    return mock is not None and isinstance(held, mock.NonCallableMock)
+
+
+def _may_set(held, name):
+    """Only data of instances: never what a class, a function, or a method of an object does."""
+    if isinstance(held, (type, types.FunctionType, types.BuiltinFunctionType, types.MethodType)):
+        return False
+    absent = object()
+    known = inspect.getattr_static(type(held), name, absent)
+    return known is absent or not (_is_mock(held) or callable(known) or isinstance(known, (staticmethod, classmethod)))

@@ -16,7 +16,7 @@ import base64
 import sys
 
 from . import kinds
-from .kinds import CannotCross
+from .kinds import CannotCross, TooMuch
 
 MAX_DEPTH = 1000
 """Of immutable values within each other; mutable ones nest without limit."""
@@ -70,7 +70,7 @@ class Graph:
                 self._forget(number)
             self.exports.take_back(writer.told)
             if isinstance(error, RecursionError):
-                raise CannotCross("nested too deeply") from None
+                raise TooMuch("nested too deeply") from None
             raise
         for number, content in writer.contents.items():
             self._shared[number].content = content
@@ -149,15 +149,7 @@ class Graph:
             return values
         except CannotCross:
             raise
-        except (
-            ValueError,
-            TypeError,
-            LookupError,
-            ArithmeticError,
-            AttributeError,
-            RecursionError,
-            ImportError,
-        ) as error:
+        except Exception as error:  # whatever a kind's own constructor says of bad parts
             raise CannotCross("malformed message: %s: %s" % (type(error).__name__, str(error)[:200])) from None
 
     def tag_of(self, number, tag):
@@ -254,7 +246,7 @@ class _Writer:
     def _forms(self, values):
         self._depth += 1
         if self._depth > MAX_DEPTH:
-            raise CannotCross("nested deeper than %d" % MAX_DEPTH)
+            raise TooMuch("nested deeper than %d" % MAX_DEPTH)
         made = [self.form(value) for value in values]
         self._depth -= 1
         return made

@@ -12,6 +12,10 @@ class CannotCross(Exception):
     """The value is of no kind that crosses, or a message holds no value."""
 
 
+class TooMuch(CannotCross):
+    """It would cross, were it less deep, or fewer: nothing of this kind says that a test wants one process."""
+
+
 class Kind:
     """One kind of value. `parts(value)`: the values it is made of. `make(parts)`: the value, from parts of `types`.
 
@@ -169,10 +173,14 @@ def _fill_random(value, parts):
 def _fill_data(value, parts):
     if len(parts) != 1:
         raise CannotCross("malformed wrapper")
+    if type(value.data) is not type(parts[0]):
+        raise CannotCross("malformed wrapper")
     value.data = parts[0]
 
 
 def _partial(function, args, keywords):
+    if function is type:  # what made classes here could give them any operators
+        raise CannotCross("malformed partial")
     return _module("functools").partial(function, *args, **dict(_pairs(keywords)))
 
 
@@ -353,7 +361,7 @@ def named_function(module, name):
         return None
     cls, _, method = name.partition(".")
     if module == "builtins" and method:
-        found = getattr(TYPES.get(cls), method, None) if not method.startswith("_") else None
+        found = getattr(TYPES.get(cls), method, None) if not method.startswith(("_", "format")) else None
         return found if type(found).__name__ == "method_descriptor" else None
     if module not in _FUNCTIONS or name in _REACHING or name.startswith("_"):
         return None

@@ -11,10 +11,11 @@ import os
 import struct
 
 from . import classes, exports, graph, program
-from .kinds import CannotCross
+from .kinds import CannotCross, TooMuch
 
 _LENGTH = struct.Struct("!I")
 MAX_MESSAGE = 16 << 20
+_getpid, _leave = os.getpid, os._exit
 
 
 class CandidateError(Exception):
@@ -79,6 +80,7 @@ class Peer:
         self.services = {}
         self._loop = None
         self._broken = ""
+        self._pid = os.getpid()
 
     # -- asking
 
@@ -87,10 +89,12 @@ class Peer:
         if self._broken:
             raise CandidateError(self._broken)
         message = {"op": op, **fields}
+        if self.wary:
+            self.asking.asked += 1
         try:
             self.graph.pack(message, {"args": tuple(args), "kwargs": tuple(kwargs.items())})
         except CannotCross as error:
-            if self.wary:
+            if self.wary and not isinstance(error, TooMuch):
                 self.asking.need("the test passes what can't cross: %s" % error)
             raise TypeError("this can't cross to the test's process: %s" % error) from None
         return self._answer(message, rank)
@@ -113,9 +117,7 @@ class Peer:
             return value
         if not isinstance(value, BaseException):
             raise self._break("an error that is none")
-        if self.wary:
-            self.asking.raised(value)
-        raise value
+        raise self.asking.raised(value, message) if self.wary else value
 
     def _break(self, why):
         self._broken = why
@@ -154,6 +156,8 @@ class Peer:
             except BaseException as error:
                 if self._ends(error):
                     raise
+                if self.wary:
+                    self.asking.failed_inside(error)
                 self._pack_error(reply, error)
             else:
                 self.graph.pack(reply, {"value": value})
@@ -163,6 +167,8 @@ class Peer:
         self._reply(reply)
 
     def _reply(self, reply):
+        if _getpid() != self._pid:
+            _leave(0)  # a child that the call forked: its parent answers
         reply["drop"] = self.graph.drops()
         try:
             send(reply)

@@ -26,11 +26,12 @@ class Remote:
 class _Facts:
     """What is known of a handle: its number, its class, and how this end came by it (asking.py)."""
 
-    __slots__ = ("cls", "exports", "name", "number", "rank", "told")
+    __slots__ = ("cls", "entered", "exports", "name", "number", "rank", "told")
 
     def __init__(self, exports, number, told, cls):
+        self.entered = -1
         self.exports, self.number, self.told, self.cls = exports, number, told, cls
-        self.rank, self.name = exports.rank, told.get("name", "")
+        self.rank, self.name = exports.rank, told.get("name", "") if told.get("kind") != "object" else ""
 
     def do(self, what, args=(), kwargs=None, rank=0):
         return self.exports.do(self.number, what, args, kwargs, rank)
@@ -39,6 +40,11 @@ class _Facts:
 def new_facts(exports, number, told):
     """Facts of a class, which is of no class itself."""
     return _Facts(exports, number, told, None)
+
+
+def _rank_given(facts):
+    """What is worth that an object gives: never as much as one that the test constructed."""
+    return min(facts.rank, 2)
 
 
 def facts_of(remote):
@@ -327,26 +333,31 @@ class RemoteObject(Remote):
         return facts_of(self).do("call", args, kwargs)
 
     def __iter__(self):
-        return facts_of(self).do("iter", rank=facts_of(self).rank)
+        return facts_of(self).do("iter", rank=_rank_given(facts_of(self)))
 
     def __next__(self):
-        return facts_of(self).do("next", rank=facts_of(self).rank)
+        return facts_of(self).do("next", rank=_rank_given(facts_of(self)))
 
     def __contains__(self, item):
         facts = facts_of(self)
-        if facts.exports.wary and not facts.exports.asking.compares(facts, item):
+        if facts.exports.wary and not facts.exports.asking.compares(facts, item, "contains"):
             return any(item is one or item == one for one in self)
         return facts.do("contains", (item,)) is True
 
     def __enter__(self):
-        entered = facts_of(self).do("enter", rank=facts_of(self).rank)
+        facts = facts_of(self)
+        entered = facts.do("enter", rank=_rank_given(facts))
+        if facts.exports.wary:
+            plain = entered is not None and not isinstance(entered, Remote)
+            facts.entered = -1 if plain else facts.exports.asking.asked
         return entered
 
     def __exit__(self, kind, error, trace):
         facts = facts_of(self)
+        used = facts.exports.wary and facts.entered != facts.exports.asking.asked
         gone = facts.do("exit", (kind if isinstance(kind, type) else None, error, None))
         if facts.exports.wary and error is not None and gone:
-            return facts.exports.asking.may_suppress(error)
+            return facts.exports.asking.may_suppress(error, used)
         return bool(gone)
 
     def __await__(self):
@@ -362,7 +373,7 @@ class RemoteObject(Remote):
     def __reduce_ex__(self, protocol):
         facts = facts_of(self)
         if facts.exports.wary:
-            facts.exports.asking.need("the test copies an object of the answer's")
+            facts.exports.asking.copied()
         raise TypeError("an object of the test's can't be copied")
 
     def __eq__(self, other):
@@ -388,7 +399,7 @@ class RemoteObject(Remote):
 
 def _unary(name):
     def method(self, *args):
-        return facts_of(self).do(name, args, rank=facts_of(self).rank)
+        return facts_of(self).do(name, args, rank=_rank_given(facts_of(self)))
 
     return method
 
@@ -406,9 +417,12 @@ def _exactly(name, kind):
 def _binary(name):
     def method(self, other, *more):
         facts = facts_of(self)
-        if facts.exports.wary and not facts.exports.asking.compares(facts, other):
+        if not facts.exports.wary:
+            return facts.do(name, (other, *more))
+        asking = facts.exports.asking
+        if not asking.compares(facts, other, name):
             return NotImplemented
-        return facts.do(name, (other, *more), rank=facts.rank)
+        return facts.do(name, (other, *more), rank=_rank_given(facts))
 
     return method
 

@@ -31,13 +31,14 @@ from sandbox_gym.guest.kinds import CannotCross
 from sandbox_gym.guest.peer import Peer
 
 Ends = tuple[Any, Any]
+ROW = {"classes": [], "attributes": [], "of_results": [], "operates": False, "words": []}
 utc = datetime.UTC
 
 
 @pytest.fixture
 def ends() -> Ends:
     """(the test's end, the answer's end)."""
-    return Peer("hidden_test", Asking((), ())), Peer("candidate")
+    return Peer("hidden_test", Asking(ROW)), Peer("candidate")
 
 
 def carried(sender: Any, receiver: Any, *values: object) -> list[Any]:
@@ -290,7 +291,7 @@ def test_a_spoilt_message_raises_cannot_cross_and_nothing_else(ends: Ends) -> No
     chance, refused = random.Random(7), 0
     messages = _messages(ends)
     for _ in range(4_000):
-        wary = Peer("hidden_test", Asking((), ()))
+        wary = Peer("hidden_test", Asking(ROW))
         try:
             wary.graph.unpack(_spoilt(chance, chance.choice(messages)), ["args"])
         except CannotCross:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from sandbox_gym.verifiers.coding.ambient import foreign, imports_of, shared_state
+from sandbox_gym.verifiers.coding.reads import attributes_read, operates, read_of_results
 from sandbox_gym.verifiers.coding.shapes import CheckTests
 from sandbox_gym.verifiers.coding.syntax import UNPARSEABLE, parse_trusted
 
@@ -39,8 +40,15 @@ class Parting:
     """Those of `names` that the row has as classes."""
     shared: tuple[str, ...] = ()
     """Qualified names of the prompt's own classes, which both ends define."""
-    attributes: tuple[str, ...] = ()
-    """Names of attributes that the test reads of values: the guest tells objects from values by them."""
+    attributes: tuple[tuple[str, ...], ...] = ()
+    """Names of attributes, in groups of those that the test reads of one thing that the answer gave: the guest tells
+    objects from values by them."""
+    words: tuple[str, ...] = ()
+    """Every name in the test: which exceptions it knows of is among them."""
+    operates: bool = False
+    """Whether an operator of the test has an instance of the answer's classes as an operand."""
+    of_results: tuple[str, ...] = ()
+    """Names of attributes that the test reads of what methods gave."""
 
 
 def why_not_isolated(tests: CheckTests) -> str:
@@ -73,7 +81,10 @@ def part(tests: CheckTests) -> Parting:
         tuple(sorted(names)),
         tuple(sorted(classes)),
         tuple(sorted(_own_classes(prompt, names | stubs))),
-        tuple(sorted(_attributes(test) - _fields(prompt))),
+        attributes_read(test, called | modules, _fields(prompt)),
+        tuple(sorted(_words(test))),
+        operates(test, classes),
+        tuple(sorted(read_of_results(test, called | modules))),
     )
 
 
@@ -217,9 +228,10 @@ def _mutable_globals(prompt: ast.Module) -> set[str]:
 
 def _is_class(name: str, prompt: ast.Module, test: ast.Module) -> bool:
     """Whether the row has a name of the answer's as a class: by its definition, its spelling, or how it is used."""
+    for node in prompt.body:
+        if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) and node.name == name:
+            return isinstance(node, ast.ClassDef)
     if name[:1].isupper() and not name.isupper():
-        return True
-    if any(isinstance(node, ast.ClassDef) and node.name == name for node in prompt.body):
         return True
     return any(
         isinstance(node, ast.Call)
@@ -244,18 +256,11 @@ def _fields(prompt: ast.Module) -> set[str]:
     return found
 
 
-def _attributes(test: ast.Module) -> set[str]:
-    """Names of attributes that the test reads of values: not of modules, nor of its own `self`."""
-    aliases = imports_of(test, {name: name for name in PRELUDE_NAMES if name.islower()})
-    found: set[str] = set()
-    for node in ast.walk(test):
-        if isinstance(node, ast.Attribute):
-            base = node.value
-            while isinstance(base, ast.Attribute):
-                base = base.value
-            if not (isinstance(base, ast.Name) and (base.id in aliases or base.id == "self")):
-                found.add(node.attr)
-    return found
+def _words(test: ast.Module) -> set[str]:
+    nodes = list(ast.walk(test))
+    return {node.id for node in nodes if isinstance(node, ast.Name)} | {
+        node.attr for node in nodes if isinstance(node, ast.Attribute)
+    }
 
 
 def _answers_modules(test: ast.Module, module: str) -> set[str]:
