@@ -92,7 +92,10 @@ class Asking:
         limited = facts.rank < RESULT or (facts.rank == OPERATED and name in self._of_results)
         if self._objects and own and limited and name in self.value_names and whose != "Solution":
             return True
-        if (facts.rank >= OPERATED and not limited) or (facts.name and facts.name in self._classes):
+        if facts.rank >= OPERATED and not limited:
+            return False
+        of_class = facts.told.get("kind") == "class" and facts.name in self._classes
+        if of_class and (name not in self.value_names or name in self._methods):
             return False
         asks = name in self._methods if facts.rank >= RESULT else False
         if self._objects and (asks or name not in self.value_names):
