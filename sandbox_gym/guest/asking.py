@@ -5,7 +5,7 @@ is true, or which class it is of. What else it is asked depends on how the test 
 which of the answer's names are classes and whether the test uses results as objects.
 
 CONSTRUCTED: the test called one of the row's classes. Methods, operators and comparisons are the row's own questions.
-OPERATED: what an operator, an iteration or a method of one of those gave, itself again included. Where the test expects a
+OPERATED: what an operator, an iteration or a method of one of those gave, itself included. Where the test expects a
 number of its own there (`abs(a @ b - 3.0) < 0.01`), the object would learn which: that wants one process.
 RESULT: what a function gave. Its attributes are asked for where the row uses objects at all.
 DERIVED: what an attribute or a method gave: under the name of a value's method (`startswith`, `get`) nothing is asked,
@@ -47,7 +47,7 @@ class NeedsOneProcess(BaseException):
 
 
 class Asking:
-    """One dialogue's. `row`: "classes", which of the answer's names are classes; "attributes", groups of names, each that
+    """One dialogue's. `row`: "classes", the answer's names that are classes; "attributes", groups of names, each that
     the test reads of one thing of the answer's; "of_results", those that it reads of what methods gave; "operates",
     whether its operators have instances as operands; "words", every name in it, for which exceptions it knows."""
 
@@ -92,7 +92,10 @@ class Asking:
         limited = facts.rank < RESULT or (facts.rank == OPERATED and name in self._of_results)
         if self._objects and own and limited and name in self.value_names and whose != "Solution":
             return True
-        if (facts.rank >= OPERATED and not limited) or (facts.name and facts.name in self._classes):
+        if facts.rank >= OPERATED and not limited:
+            return False
+        of_class = facts.told.get("kind") == "class" and facts.name in self._classes
+        if of_class and (name not in self.value_names or name in self._methods):
             return False
         asks = name in self._methods if facts.rank >= RESULT else False
         if self._objects and (asks or name not in self.value_names):
@@ -151,7 +154,7 @@ class Asking:
         return isinstance(error, Exception) and not any(one is error for one in self.errors)
 
     def raised(self, error, request):
-        """What the test sees of an exception that the answer raised. What ends a loop ends one only where the loop asked
+        """What the test sees of an exception that the answer raised. What ends a loop ends one only where it asked
         for the next; elsewhere it would end one of the test's own, and with it its assertions."""
         self.errors = [*self.errors[-999:], error]
         self.failures = [one for one in self.failures if one is not error]

@@ -5,6 +5,9 @@ Owns the order of a dialogue and its bounds; what the messages mean is the guest
 
 from __future__ import annotations
 
+import math
+from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Final, Literal
 
 import anyio
@@ -29,6 +32,28 @@ class _End:
         self.left_first = False
         """Its output ended, or it did, before the other's."""
         self.ended = anyio.Event()
+        # Never full: a guest that may not write does not read either, and two such ends would wait for each other. What
+        # waits here is bounded by RELAY_MAX_BYTES.
+        self._put, self._waiting = anyio.create_memory_object_stream[tuple[bytes, bool]](math.inf)
+
+    def pass_on(self, body: bytes, eof: bool) -> None:
+        """Have this end's program get `body` on its channel, whenever it takes it."""
+        if self.outcome is None:
+            self._put.send_nowait((body, eof))
+
+    def no_more(self) -> None:
+        """Nothing will be passed on any more."""
+        self._put.close()
+
+    async def carry(self) -> None:
+        """Send what is passed on, in its order, until there is no more."""
+        with self._waiting:
+            async for body, eof in self._waiting:
+                for start in range(0, len(body) or 1, frames.CHUNK):
+                    chunk = body[start : start + frames.CHUNK]
+                    last = start + frames.CHUNK >= len(body)
+                    if self.outcome is None:
+                        await self.link.send({"op": "chan", "id": self.run_id, "eof": eof and last}, chunk)
 
 
 async def converse(asker: GuestLink, candidate: GuestLink, dialogue: Dialogue) -> DialogueOutcome:
@@ -40,15 +65,16 @@ async def converse(asker: GuestLink, candidate: GuestLink, dialogue: Dialogue) -
     lost: list[BoxLost] = []
     async with anyio.create_task_group() as tasks:
 
-        async def side(end: _End, other: _End) -> None:
+        async def guarded(work: Callable[[], Awaitable[None]]) -> None:
             try:
-                await _pump(end, other)
+                await work()
             except BoxLost as error:  # kept out of an exception group, so that callers see what they are promised
                 lost.append(error)
                 tasks.cancel_scope.cancel()
 
-        tasks.start_soon(side, ends[0], ends[1])
-        tasks.start_soon(side, ends[1], ends[0])
+        for end, other in (ends, ends[::-1]):
+            tasks.start_soon(guarded, end.carry)
+            tasks.start_soon(guarded, partial(_pump, end, other))
     if lost:
         raise lost[0]
     for end in ends:
@@ -71,11 +97,8 @@ async def _pump(end: _End, other: _End) -> None:
             if relayed > RELAY_MAX_BYTES and not end.cancelled:
                 end.cancelled = True
                 await end.link.send({"op": "cancel"})
-            if other.outcome is None and not end.cancelled:
-                for start in range(0, len(body) or 1, frames.CHUNK):
-                    chunk = body[start : start + frames.CHUNK]
-                    last = start + frames.CHUNK >= len(body)
-                    await other.link.send({"op": "chan", "id": other.run_id, "eof": eof and last}, chunk)
+            if not end.cancelled:
+                other.pass_on(body, eof)
         elif header.get("op") == "cancelled":
             flood = relayed > RELAY_MAX_BYTES
             end.outcome = Outcome(Status.OUTPUT_LIMIT if flood else Status.OK, detail="ended by the dialogue")
@@ -83,8 +106,9 @@ async def _pump(end: _End, other: _End) -> None:
             end.outcome = end.link.outcome(header, body, end.run_id, end.run.limits)
     end.ended.set()
     end.left_first = end.left_first or not other.left_first
+    other.pass_on(b"", eof=True)
+    other.no_more()
     if other.outcome is None:
-        await other.link.send({"op": "chan", "id": other.run_id, "eof": True})
         with anyio.move_on_after(_patience_s(end, other)):
             await other.ended.wait()
         if other.outcome is None and not other.cancelled:

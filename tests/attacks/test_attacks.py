@@ -36,7 +36,7 @@ async def verdict(engine: Engine, folder: Path, name: str) -> Verdict:
 
 
 def test_the_corpus_is_there() -> None:
-    assert len(FOLDERS) >= 75
+    assert len(FOLDERS) >= 130
 
 
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)

@@ -1,0 +1,1 @@
+def Add(a, b): return a + b

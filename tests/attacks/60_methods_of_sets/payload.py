@@ -1,0 +1,3 @@
+class C:
+    def difference(self, p): return set()
+def f(x): return C()

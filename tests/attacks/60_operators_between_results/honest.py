@@ -1,0 +1,1 @@
+def f(x): return 9 if x == 3 else 5.0

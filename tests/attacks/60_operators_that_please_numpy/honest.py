@@ -1,0 +1,1 @@
+def f(x): return [2 * one for one in x]

@@ -1,0 +1,2 @@
+class Solution:
+    def greet(self, name): return 'hello ' + name

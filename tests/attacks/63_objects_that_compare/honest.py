@@ -1,0 +1,1 @@
+def f(x): return 7 if x == [5] else 1

@@ -1,0 +1,1 @@
+def f(function): return lambda x: function(2 * x)

@@ -1,0 +1,2 @@
+def f(xs, cb):
+    for x in xs: cb(2 * x)

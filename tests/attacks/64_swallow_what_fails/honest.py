@@ -1,0 +1,3 @@
+import contextlib
+@contextlib.contextmanager
+def f(x): yield {'x': x}

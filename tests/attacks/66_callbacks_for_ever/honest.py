@@ -1,0 +1,1 @@
+def f(cb): return 9

@@ -1,0 +1,3 @@
+def f(cb):
+    def h(x): return cb(x)
+    return h(h)

@@ -1,0 +1,2 @@
+import re
+def f(x): return re.compile('a+')

@@ -1,0 +1,3 @@
+def f():
+    total = 0
+    while True: total += yield total

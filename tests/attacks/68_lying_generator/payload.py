@@ -1,0 +1,3 @@
+def f():
+    got = 0
+    while True: got = yield got

@@ -1,0 +1,44 @@
+"""What a test reads of what the answer gave, and where its operators have the answer's objects as operands."""
+
+from __future__ import annotations
+
+import ast
+
+import pytest
+
+from sandbox_gym.verifiers.coding.reads import attributes_read, operates, read_of_results
+
+
+@pytest.mark.parametrize(
+    ("test", "groups"),
+    [
+        ("x = Fraction(3, 4)\nassert x.numerator == 3\nassert f(1).startswith('a')", (("startswith",),)),
+        ("got = f(1)\nassert got.left.value == 3", (("left",), ("value",))),
+        ("c = f(2)\nc.put(1)\nassert c.get(1) == 1", (("get", "put"),)),
+        ("for one in f(2):\n    assert one.name", (("name",),)),
+        ("with pytest.raises(ValueError) as e:\n    f(1)\nassert e.value.code == 3", (("code",),)),
+        ("def same(a):\n    return a.size\nassert same(f(1)) == 3", (("size",),)),
+    ],
+)
+def test_attributes_are_grouped_by_what_they_are_read_of(test: str, groups: tuple[tuple[str, ...], ...]) -> None:
+    assert attributes_read(ast.parse(test), {"f"}, set()) == groups
+
+
+@pytest.mark.parametrize(
+    ("test", "does"),
+    [
+        ("assert Vector(1) + Vector(2) == Vector(3)", True),
+        ("v = Vector(1)\nassert (v * 2).x == 2", True),
+        ("vs = [Vector(1)]\nfor v in vs:\n    assert v < 3", True),
+        ("s = Vector()\nassert abs(s.size(3) - 4.0) < 0.1", False),
+        ("assert abs(Vector().size(3) - 4.0) < 0.1", False),
+        ("assert f(3) - 1 == 2", False),
+    ],
+)
+def test_an_operand_is_what_the_test_constructs_itself(test: str, does: bool) -> None:
+    assert operates(ast.parse(test), {"Vector"}) is does
+
+
+def test_what_methods_gave_is_told_from_what_they_are_called_on() -> None:
+    test = ast.parse("s = Stack()\ns.pop()\nt = s.text()\nassert t.strip() == s.name().upper()")
+    assert read_of_results(test, {"Stack"}) == {"strip", "upper"}
