@@ -15,8 +15,7 @@ import enum
 import keyword
 import sys
 
-from . import graph as graphs
-from . import kinds
+from . import instances, kinds
 from .kinds import CannotCross
 
 MAX_NAMES = 500
@@ -325,7 +324,7 @@ class Classes:
         if self._wary:
             self.check_fields(cls, fields)
         if fields:
-            graphs.set_fields(made, fields)
+            instances.set_fields(made, fields)
         return made
 
     def check_fields(self, cls, fields):

@@ -158,7 +158,8 @@ def test_surrogates_in_tool_calls_are_no_500(client: TestClient) -> None:
 
 CAPTURED = {
     "entry_point": "hello",
-    "test": "import contextlib, io\n\ndef check(candidate):\n    with contextlib.redirect_stdout(io.StringIO()) as said:\n"
+    "test": "import contextlib, io\n\ndef check(candidate):\n"
+    "    with contextlib.redirect_stdout(io.StringIO()) as said:\n"
     "        candidate()\n    assert said.getvalue() == 'hi\\n'\n",
 }
 

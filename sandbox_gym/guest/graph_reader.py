@@ -1,0 +1,177 @@
+"""What one message says, made here: shared objects first, empty, then their contents, then its values."""
+
+import base64
+
+from . import kinds
+from .forms import FIXED, IMMUTABLE, INSTANCE, MAX_DEPTH, SCALARS, float_of
+from .instances import set_base, set_fields
+from .kinds import CannotCross
+
+
+class Reader:
+    """Makes what a message says: first every new shared object, empty, then their contents, then values."""
+
+    def __init__(self, graph):
+        self._graph, self._depth, self._hashing = graph, 0, 0
+        self._waiting, self._fresh = {}, set()
+
+    def announce(self, contents):
+        """What is coming, so that whatever refers to it finds it."""
+        for number, tag, content in contents:
+            if type(content) is not list:
+                raise CannotCross("malformed contents")
+            tag, is_new = self._graph.tag_of(number, tag)
+            self._waiting[number] = (tag, content)
+            if is_new:
+                self._fresh.add(number)
+
+    def read(self):
+        for number in list(self._waiting):
+            self._create(number)
+        for number in sorted(self._waiting, key=self._hashes_keys):
+            self._fill(number)
+
+    def _create(self, number):
+        """Make a new shared object, empty; what it takes to make one is made before."""
+        if number in self._fresh:
+            self._fresh.discard(number)
+            tag, content = self._waiting[number]
+            made = self._empty(tag, content)
+            self._graph.enter(number, made, tag if type(tag) is str else INSTANCE)
+
+    def _hashes_keys(self, number):
+        """Those that hash their keys come last: hashes may look at the fields of others."""
+        entry = self._waiting.get(number)
+        tag = entry[0] if entry else ""
+        return type(tag) is str and tag in kinds.KINDS and kinds.KINDS[tag].keys_hash
+
+    def _empty(self, tag, content):
+        if tag == FIXED:
+            return self._fixed(content)
+        if tag == "numpy":
+            return self._array(content)
+        if type(tag) is str:
+            kind = kinds.KINDS.get(tag)
+            if kind is None or not kind.mutable:
+                raise CannotCross("no such kind")
+            needs_first = tag in ("collections.deque", "array.array")
+            return kind.make([self.value(form) for form in content[:1]] if needs_first else ())
+        return self._graph.classes.empty(tag, content, self)
+
+    def _fixed(self, content):
+        made = self.value(content[0])
+        if type(content[0]) is not list or content[0][0] not in IMMUTABLE:
+            raise CannotCross("no immutable value")
+        return made
+
+    def _array(self, content):
+        dtype, shape, data = content
+        return kinds.numpy_make(dtype, tuple(shape), base64.b64decode(data, validate=True))
+
+    def _fill(self, number):
+        entry = self._waiting.pop(number, None)
+        if entry is None:
+            return
+        tag, content = entry
+        if tag == FIXED:
+            return
+        value = self._graph.at(number)
+        if tag == "numpy":
+            fresh = self._array(content)
+            if fresh.shape != value.shape or fresh.dtype != value.dtype:
+                raise CannotCross("an array that became another")
+            value[...] = fresh
+        elif type(tag) is str:
+            kind = kinds.KINDS[tag]
+            self._hashing += kind.keys_hash
+            kind.fill(value, tuple(self.value(form) for form in content))
+            self._hashing -= kind.keys_hash
+            if self._graph.wary and tag == "builtins.SimpleNamespace":
+                self._graph.classes.check_fields(type(value), vars(value))
+        else:
+            self._fill_instance(value, content)
+
+    def _fill_instance(self, value, content):
+        fields, base, extra = content
+        named = {}
+        for name, form in fields:
+            if type(name) is not str:
+                raise CannotCross("malformed fields")
+            named[name] = self.value(form)
+        if self._graph.wary:
+            self._graph.classes.check_fields(type(value), named)
+        if isinstance(value, BaseException):
+            arguments = tuple(self.value(form) for form in base or ())
+            if not isinstance(value, OSError):  # what an OSError made of its arguments stands
+                value.args = arguments
+            if extra and type(extra[2]) is str and isinstance(value, (ImportError, NameError, AttributeError)):
+                value.name = extra[2]
+            if extra and extra[1] is not None:
+                cause = self.value(extra[1])
+                value.__cause__ = cause if isinstance(cause, BaseException) else None
+        elif base is not None:
+            set_base(value, [self.value(form) for form in base])
+        set_fields(value, named)
+
+    def filled(self, forms):
+        """The values of forms, with all that they hold already filled."""
+        self._hashing += 1
+        made = tuple([self.value(form) for form in forms])
+        self._hashing -= 1
+        return made
+
+    def value(self, form):
+        kind = type(form)
+        if kind is str:
+            return self._graph.once(form, form)
+        if form is None or kind is bool or kind is int:
+            return form
+        if kind is not list or not form or type(form[0]) is not str:
+            raise CannotCross("malformed value")
+        self._depth += 1
+        if self._depth > 2 * MAX_DEPTH:
+            raise CannotCross("nested too deeply")
+        made = self._tagged(form[0], form)
+        self._depth -= 1
+        return self._graph.once(tuple(form), made) if form[0] in SCALARS and made == made else made
+
+    def _tagged(self, tag, form):
+        if tag == "t":
+            return tuple([self.value(item) for item in form[1]])
+        if tag == "fs":
+            self._hashing += 1
+            made = frozenset([self.value(item) for item in form[1]])
+            self._hashing -= 1
+            return made
+        if tag == "f":
+            return float_of(form[1])
+        if tag == "@":
+            self._create(form[1])
+            if self._hashing:
+                self._fill(form[1])
+            return self._graph.at(form[1])
+        if tag == "i":
+            return int(form[1], 16)
+        if tag == "b":
+            return base64.b64decode(form[1], validate=True)
+        if tag == "c":
+            return complex(float_of(form[1]), float_of(form[2]))
+        if tag == "r":
+            return range(*[self.value(part) for part in form[1:4]])
+        if tag == "v":
+            kind = kinds.KINDS.get(form[1])
+            if kind is None or kind.mutable:
+                raise CannotCross("no such kind")
+            self._hashing += 1
+            made = kind.make([self.value(part) for part in form[2]])
+            self._hashing -= 1
+            return made
+        if tag == "np":
+            return kinds.numpy_make(form[1], (), base64.b64decode(form[3], validate=True))[()]
+        if tag in ("nt", "e", "ov"):
+            return self._graph.classes.instance(form, self)
+        if tag in ("k", "ty", "g"):
+            return self._graph.classes.class_of(form, self)
+        if tag == "h":
+            return self._graph.exports.handle(form)
+        raise CannotCross("unknown tag")
