@@ -12,7 +12,7 @@ DERIVED: what an attribute or a method gave: under the name of a value's method 
 for there the test expects a value of its own, and would tell the object which one.
 """
 
-from . import classes, proxies
+from . import class_making, proxies
 from .kinds import CannotCross
 
 CONSTRUCTED, OPERATED, RESULT, DERIVED = 3, 2, 1, 0
@@ -181,13 +181,13 @@ class Asking:
             made = proxies.RemoteClass(facts, above)
             made.__dict__["near"] = view.shared.get(told.get("near"))
             return made
-        special = classes.special_class(told, reader)
+        special = class_making.special_class(told, reader)
         if what == "enum":
             self._give_methods(special, exports, told)
             return special
         body = {"__module__": "solution"}
         if what == "exception":
-            body.update(__slots__=("said_there",), __str__=classes.said_there)
+            body.update(__slots__=("said_there",), __str__=class_making.said_there)
         bases = [special] if special is not None else view.bases(told, reader)
         if what == "exception":
             bases = [base for base in bases if isinstance(base, type) and issubclass(base, BaseException)]
@@ -221,7 +221,7 @@ class Asking:
             hidden = name.startswith("_") or hasattr(cls, name) or (name in self.value_names and not own)
             if hidden:
                 continue
-            call = classes.forwarder(exports.method, told["n"], name)
+            call = class_making.forwarder(exports.method, told["n"], name)
             setattr(cls, name, call if name in told["methods"] else property(call))
 
     def check_fields(self, cls, fields):

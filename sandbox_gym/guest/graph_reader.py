@@ -2,7 +2,7 @@
 
 import base64
 
-from . import kinds
+from . import arrays, kinds
 from .forms import FIXED, IMMUTABLE, INSTANCE, MAX_DEPTH, SCALARS, float_of
 from .instances import set_base, set_fields
 from .kinds import CannotCross
@@ -66,7 +66,7 @@ class Reader:
 
     def _array(self, content):
         dtype, shape, data = content
-        return kinds.numpy_make(dtype, tuple(shape), base64.b64decode(data, validate=True))
+        return arrays.numpy_make(dtype, tuple(shape), base64.b64decode(data, validate=True))
 
     def _fill(self, number):
         entry = self._waiting.pop(number, None)
@@ -167,7 +167,7 @@ class Reader:
             self._hashing -= 1
             return made
         if tag == "np":
-            return kinds.numpy_make(form[1], (), base64.b64decode(form[3], validate=True))[()]
+            return arrays.numpy_make(form[1], (), base64.b64decode(form[3], validate=True))[()]
         if tag in ("nt", "e", "ov"):
             return self._graph.classes.instance(form, self)
         if tag in ("k", "ty", "g"):

@@ -2,7 +2,7 @@
 
 import base64
 
-from . import kinds
+from . import arrays, kinds
 from .forms import BASES, FIXED, FIXED_BASES, MAX_DEPTH, MAX_SHARED, SMALL, TUPLES, float_text
 from .instances import arguments_of, as_base, base_parts, builtin_of, fields_of, text_of
 from .kinds import CannotCross, TooMuch
@@ -66,9 +66,9 @@ class Writer:
             parts = known.parts(value)
             self._alive.append(parts)
             return ["v", known.name, self._forms(parts)]
-        arrays = kinds.numpy_parts(value)
-        if arrays is not None:
-            return ["np", arrays[0], [], base64.b64encode(arrays[2]).decode("ascii")]
+        array = arrays.numpy_parts(value)
+        if array is not None:
+            return ["np", array[0], [], base64.b64encode(array[2]).decode("ascii")]
         what, reference = self._graph.classes.crossing(kind, self)
         if what == "namedtuple":
             return ["nt", reference, self._forms(tuple.__iter__(value))]
@@ -95,9 +95,9 @@ class Writer:
         known = kinds.kind_of(kind)
         if known is not None:
             return self._shared(value, known.name)
-        arrays = kinds.numpy_parts(value)
-        if arrays is not None:
-            return self._shared(value, "numpy") if kinds.is_array(value) else self._identical(value)
+        array = arrays.numpy_parts(value)
+        if array is not None:
+            return self._shared(value, "numpy") if arrays.is_array(value) else self._identical(value)
         return self._object(value, kind)
 
     def _object(self, value, kind):
@@ -155,7 +155,7 @@ class Writer:
         if tag == FIXED:
             return [self._whole(value, type(value))]
         if tag == "numpy":
-            dtype, shape, data = kinds.numpy_parts(value) or changed_array()
+            dtype, shape, data = arrays.numpy_parts(value) or changed_array()
             return [dtype, list(shape), base64.b64encode(data).decode("ascii")]
         if type(tag) is str:
             parts = kinds.KINDS[tag].parts(value)

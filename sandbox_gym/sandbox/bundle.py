@@ -8,9 +8,9 @@ from importlib.resources import files
 from typing import Final
 
 _ORDER = (
-    "frames", "kernel", "values", "watch", "seccomp", "program", "prelude", "pyrun", "forks", "kinds", "forms",
-    "instances", "graph_writer", "graph_reader", "graph",
-    "classes", "proxies", "asking", "exports", "peer", "calls", "sudo", "init", "zygote", "inits",
+    "frames", "kernel", "values", "watch", "seccomp", "program", "prelude", "pyrun", "forks", "kinds", "arrays",
+    "forms", "instances", "graph_writer", "graph_reader", "graph",
+    "class_making", "classes", "proxies", "asking", "exports", "peer", "calls", "sudo", "init", "zygote", "inits",
     "evidence", "run", "supervisor",
 )  # fmt: skip
 _LAZY = (

@@ -1,0 +1,213 @@
+"""Classes looked at and made: what a class is, whether its instances' fields say all, and one from names and fields."""
+
+import builtins
+import dataclasses
+import enum
+import keyword
+import sys
+
+from .kinds import CannotCross
+
+MAX_NAMES = 500
+STDLIB_ERRORS = {
+    "json.decoder": ("JSONDecodeError",), "decimal": ("DecimalException", "InvalidOperation", "DivisionByZero"),
+    "statistics": ("StatisticsError",), "binascii": ("Error", "Incomplete"), "zlib": ("error",), "struct": ("error",),
+    "re": ("error",), "queue": ("Empty", "Full"), "subprocess": ("CalledProcessError", "TimeoutExpired"),
+    "asyncio.exceptions": ("CancelledError", "InvalidStateError", "QueueEmpty", "QueueFull", "TimeoutError"),
+    "configparser": ("Error", "NoSectionError", "NoOptionError", "ParsingError"), "csv": ("Error",), "_csv": ("Error",),
+    "ipaddress": ("AddressValueError", "NetmaskValueError"), "zoneinfo._common": ("ZoneInfoNotFoundError",),
+    "concurrent.futures._base": ("CancelledError", "TimeoutError"), "xml.etree.ElementTree": ("ParseError",),
+    "dataclasses": ("FrozenInstanceError",), "numpy.linalg": ("LinAlgError",), "numpy.exceptions": ("AxisError",),
+    "contextvars": (), "shutil": ("Error", "SameFileError"), "urllib.error": ("URLError",), "graphlib": ("CycleError",),
+    "sqlite3": ("Error", "DatabaseError", "IntegrityError", "OperationalError", "ProgrammingError"),
+    "socket": ("gaierror", "herror"), "unicodedata": (), "string": (), "copy": ("Error",), "pickle": ("PicklingError",),
+}  # fmt: skip
+"""Exceptions of the standard library that cross as themselves. None of a test runner's: what skips is not in it."""
+_OPERATORS = (
+    "__init__ __call__ __len__ __length_hint__ __iter__ __next__ __reversed__ __getitem__ __setitem__ __delitem__"
+    " __contains__ __enter__ __exit__ __eq__ __ne__ __lt__ __le__ __gt__ __ge__ __hash__ __bool__ __str__ __repr__"
+    " __format__ __int__ __float__ __index__ __complex__ __neg__ __pos__ __abs__ __invert__ __round__ __trunc__"
+    " __floor__ __ceil__ __add__ __sub__ __mul__ __matmul__ __truediv__ __floordiv__ __mod__ __divmod__ __pow__"
+    " __lshift__ __rshift__ __and__ __or__ __xor__ __radd__ __rsub__ __rmul__ __rmatmul__ __rtruediv__ __rfloordiv__"
+    " __rmod__ __rpow__ __rand__ __ror__ __rxor__ __iadd__ __isub__ __imul__ __ior__ __iand__ __ixor__ __missing__"
+    " __post_init__ __copy__ __deepcopy__ __fspath__ __bytes__ __dir__"
+).split()
+_DECIDES = frozenset(_OPERATORS) - {"__init__", "__post_init__", "__str__", "__repr__", "__format__"}
+"""Operators that an instance's fields can't answer for, where a class writes its own."""
+_DYNAMIC = frozenset(("__getattr__", "__getattribute__", "__setattr__", "__delattr__", "__get__", "__set__"))
+"""A class that answers for attributes by itself has no fields that say all; a frozen dataclass's are generated."""
+PLAIN_BASES = frozenset(("object", "Generic", "Protocol", "ABC", "Enum", "IntEnum", "StrEnum", "Flag", "IntFlag"))
+_WHAT = ("plain", "enum", "namedtuple", "dataclass", "exception")
+
+
+def stdlib_error(module, name):
+    """The exception of that name, if it crosses and its module is or may be loaded; else None."""
+    if name not in STDLIB_ERRORS.get(module, ()):
+        return None
+    try:
+        __import__(module)
+    except ImportError:
+        return None
+    return getattr(sys.modules[module], name, None)
+
+
+def builtin_error(name):
+    found = getattr(builtins, name, None) if type(name) is str else None
+    return found if isinstance(found, type) and issubclass(found, BaseException) else None
+
+
+def is_namedtuple(cls):
+    return tuple in cls.__mro__ and type(getattr(cls, "_fields", None)) is tuple
+
+
+def compares_by_fields(cls):
+    """Whether a class is a dataclass whose equality is the generated one, so that its fields say all."""
+    parameters = cls.__dict__.get("__dataclass_params__")
+    if parameters is None or not parameters.eq:
+        return False
+    bases = [base for base in cls.__mro__ if base.__module__ != "builtins" and base.__name__ not in PLAIN_BASES]
+    return all(_is_generated(item) for base in bases for name, item in vars(base).items() if name in _DECIDES)
+
+
+def is_dynamic(cls):
+    return any(not _is_generated(item) for name, item in vars(cls).items() if name in _DYNAMIC)
+
+
+def _is_generated(function):
+    code = getattr(function, "__code__", None)
+    return code is None or code.co_filename in ("<string>", dataclasses.__file__)
+
+
+def check_told(told):
+    """Raises CannotCross for a description that would write operators, or what only a class body may hold."""
+    held = [*told.get("fields", ()), *((name for name, _ in told["plain"]) if told["what"] == "enum" else ())]
+    if told["what"] not in _WHAT or any(name.startswith("_") and name.endswith("_") for name in held):
+        raise CannotCross("malformed class")
+
+
+def what(cls):
+    if issubclass(cls, BaseException):
+        return "exception"
+    if issubclass(cls, enum.Enum):
+        return "enum"
+    if is_namedtuple(cls):
+        return "namedtuple"
+    return "dataclass" if compares_by_fields(cls) else "plain"
+
+
+def is_enum(cls, name):
+    base = getattr(enum, name, None)
+    return base is not None and issubclass(cls, base)
+
+
+def custom(cls, name):
+    owner = next((base for base in cls.__mro__ if name in vars(base)), object)
+    return owner is not object
+
+
+def members(cls, module, writer):
+    """(methods, properties, [[name, form]] of plain class attributes) that a class and its own bases define."""
+    methods, properties, plain = [], [], []
+    for base in cls.__mro__:
+        if base.__module__ != module:
+            continue
+        for name, item in vars(base).items():
+            if name in methods or name in properties or not is_name(name):
+                continue
+            if callable(item) or isinstance(item, (staticmethod, classmethod)):
+                if name in _OPERATORS or not name.startswith("__"):
+                    methods.append(name)
+            elif isinstance(item, property) or type(item).__name__ == "cached_property":
+                properties.append(name)
+            elif not name.startswith("__") and type(item) in (int, str, float, bool, type(None), tuple):
+                plain.append([name, writer.form(item)])
+    return methods[:MAX_NAMES], properties[:MAX_NAMES], plain[:MAX_NAMES]
+
+
+def is_name(name):
+    return type(name) is str and name.isidentifier() and not keyword.iskeyword(name) and len(name) <= 200
+
+
+def new_class(name, bases, body):
+    """A class of these bases, or of the first that goes alone."""
+    wanted = [base for base in bases if base is not object]
+    least = [base for base in wanted if not any(other is not base and issubclass(other, base) for other in wanted)]
+    for tried in (tuple(least), tuple(least[:1])):
+        try:
+            return type(tried[0] if tried else object)(name, tried, dict(body))
+        except TypeError:
+            continue
+    raise CannotCross("a class that can't be made")
+
+
+def special_class(told, reader):
+    """An enum, a namedtuple or a dataclass from its names and values; None for what is none."""
+    import collections
+
+    what, name = told["what"], told["name"]
+    if what == "enum":
+        base = getattr(enum, told["type"], enum.Enum) if told["type"] in PLAIN_BASES else enum.Enum
+        members = [(member, reader.value(form)) for member, form in told["plain"]]
+        if any(hasattr(type(value), "__get__") for _, value in members):
+            raise CannotCross("a member of an enum that would be a method")
+        return base(name, members)
+    if what == "namedtuple":
+        defaults = [reader.value(form) for _, _, form in told["defaults"]]
+        return collections.namedtuple(name, told["fields"], defaults=defaults)
+    if what == "dataclass":
+        order, frozen, hashes = told["flags"]
+        fields = [_field(field, how, form, reader) for field, how, form in told["defaults"]]
+        return dataclasses.make_dataclass(
+            name, fields, order=order is True, frozen=frozen is True, unsafe_hash=hashes is True and not frozen
+        )
+    return None
+
+
+def default(field, writer):
+    """[name, 0 for no default, 1 for a value, 2 for what makes one; its form]."""
+    if field.default is not dataclasses.MISSING:
+        return [field.name, 1, writer.form(field.default)]
+    if field.default_factory is not dataclasses.MISSING:
+        return [field.name, 2, writer.form(field.default_factory)]
+    return [field.name, 0, None]
+
+
+def _field(name, how, form, reader):
+    if not is_name(name) or how not in (0, 1, 2):
+        raise CannotCross("malformed field")
+    if not how:
+        return name
+    value = reader.value(form)
+    return (name, object, dataclasses.field(**{"default" if how == 1 else "default_factory": value}))
+
+
+def forwarder(call, number, name):
+    def method(*args, **kwargs):
+        return call(number, name, args, kwargs)
+
+    method.__name__ = name
+    return method
+
+
+def new_error(cls, arguments):
+    """As `cls(*arguments)`, but of the code of its classes only what is builtin runs."""
+    made = cls.__new__(cls, *arguments) if _builtin_new(cls) else BaseException.__new__(cls, *arguments)
+    base = next(base for base in cls.__mro__ if base.__module__ == "builtins")
+    try:
+        base.__init__(made, *arguments)
+    except (TypeError, ValueError):
+        made.args = arguments
+    return made
+
+
+def _builtin_new(cls):
+    owner = next(base for base in cls.__mro__ if "__new__" in vars(base))
+    return owner.__module__ == "builtins"
+
+
+def said_there(error):
+    """What the class's own __str__ says on the end where it is."""
+    try:
+        return type(error).said_there.__get__(error)
+    except AttributeError:
+        return BaseException.__str__(error)
