@@ -5,8 +5,8 @@ is true, or which class it is of. What else it is asked depends on how the test 
 which of the answer's names are classes and whether the test uses results as objects.
 
 CONSTRUCTED: the test called one of the row's classes. Methods, operators and comparisons are the row's own questions.
-OPERATED: what an operator, an iteration or a method of one of those gave, itself again included. Where the test expects a
-number of its own there (`abs(a @ b - 3.0) < 0.01`), the object would learn which: that wants one process.
+OPERATED: what an operator, an iteration or a method of one of those gave, itself again included. Where the test expects
+a number of its own there (`abs(a @ b - 3.0) < 0.01`), the object would learn which: that wants one process.
 RESULT: what a function gave. Its attributes are asked for where the row uses objects at all.
 DERIVED: what an attribute or a method gave: under the name of a value's method (`startswith`, `get`) nothing is asked,
 for there the test expects a value of its own, and would tell the object which one.
@@ -111,6 +111,10 @@ class Asking:
         if facts.rank == OPERATED and operator in _TELLING:
             self.need("the test compares what an object of the answer's class %s gave" % _class_name(facts))
         return True
+
+    def takes_for_value(self, facts):
+        """Whether the row uses no objects, so that whatever a function gave is a value to it."""
+        return not self._objects and facts.rank < OPERATED
 
     def copied(self):
         """Says that the test copies an object of the answer's, where the row uses objects."""
