@@ -47,9 +47,9 @@ class NeedsOneProcess(BaseException):
 
 
 class Asking:
-    """One dialogue's. `row`: "classes", which of the answer's names are classes; "attributes", groups of names, each that
-    the test reads of one thing of the answer's; "of_results", those that it reads of what methods gave; "operates",
-    whether its operators have instances as operands; "words", every name in it, for which exceptions it knows."""
+    """One dialogue's. `row`: "classes", which of the answer's names are classes; "attributes", groups of names, each
+    that the test reads of one thing of the answer's; "of_results", those that it reads of what methods gave;
+    "operates", whether its operators have instances as operands; "words", every name in it, for which exceptions it knows."""
 
     def __init__(self, row):
         self._classes, self._words = frozenset(row["classes"]), frozenset(row["words"])
@@ -158,8 +158,8 @@ class Asking:
         return isinstance(error, Exception) and not any(one is error for one in self.errors)
 
     def raised(self, error, request):
-        """What the test sees of an exception that the answer raised. What ends a loop ends one only where the loop asked
-        for the next; elsewhere it would end one of the test's own, and with it its assertions."""
+        """What the test sees of an exception that the answer raised. What ends a loop ends one only where the loop
+        asked for the next; elsewhere it would end one of the test's own, and with it its assertions."""
         self.errors = [*self.errors[-999:], error]
         self.failures = [one for one in self.failures if one is not error]
         ends = isinstance(error, (StopIteration, StopAsyncIteration)) and request.get("do") not in _STEPS

@@ -184,7 +184,7 @@ def _own_classes(prompt: ast.Module, others: set[str]) -> set[str]:
 
 
 _CLASS_MAKERS = frozenset("namedtuple NamedTuple Enum IntEnum Flag IntFlag StrEnum make_dataclass TypedDict".split())
-_MUTABLE = frozenset("list dict set defaultdict deque Counter OrderedDict bytearray".split())
+_MUTABLE = frozenset(("list", "dict", "set", "defaultdict", "deque", "Counter", "OrderedDict", "bytearray"))
 
 
 def _mutable_globals(prompt: ast.Module) -> set[str]:
