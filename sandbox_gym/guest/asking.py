@@ -49,7 +49,8 @@ class NeedsOneProcess(BaseException):
 class Asking:
     """One dialogue's. `row`: "classes", which of the answer's names are classes; "attributes", groups of names, each
     that the test reads of one thing of the answer's; "of_results", those that it reads of what methods gave;
-    "operates", whether its operators have instances as operands; "words", every name in it, for which exceptions it knows."""
+    "operates", whether its operators have instances as operands; "words", every name in it, for which exceptions it
+    knows."""
 
     def __init__(self, row):
         self._classes, self._words = frozenset(row["classes"]), frozenset(row["words"])
