@@ -5,8 +5,8 @@ is true, or which class it is of. What else it is asked depends on how the test 
 which of the answer's names are classes and whether the test uses results as objects.
 
 CONSTRUCTED: the test called one of the row's classes. Methods, operators and comparisons are the row's own questions.
-OPERATED: what an operator, an iteration or a method of one of those gave, itself included. Where the test expects a
-number of its own there (`abs(a @ b - 3.0) < 0.01`), the object would learn which: that wants one process.
+OPERATED: what an operator, an iteration or a method of one of those gave, itself again included. Where the test expects
+a number of its own there (`abs(a @ b - 3.0) < 0.01`), the object would learn which: that wants one process.
 RESULT: what a function gave. Its attributes are asked for where the row uses objects at all.
 DERIVED: what an attribute or a method gave: under the name of a value's method (`startswith`, `get`) nothing is asked,
 for there the test expects a value of its own, and would tell the object which one.
@@ -47,9 +47,10 @@ class NeedsOneProcess(BaseException):
 
 
 class Asking:
-    """One dialogue's. `row`: "classes", the answer's names that are classes; "attributes", groups of names, each that
-    the test reads of one thing of the answer's; "of_results", those that it reads of what methods gave; "operates",
-    whether its operators have instances as operands; "words", every name in it, for which exceptions it knows."""
+    """One dialogue's. `row`: "classes", which of the answer's names are classes; "attributes", groups of names, each
+    that the test reads of one thing of the answer's; "of_results", those that it reads of what methods gave;
+    "operates", whether its operators have instances as operands; "words", every name in it, for which exceptions it
+    knows."""
 
     def __init__(self, row):
         self._classes, self._words = frozenset(row["classes"]), frozenset(row["words"])
@@ -112,6 +113,10 @@ class Asking:
             self.need("the test compares what an object of the answer's class %s gave" % _class_name(facts))
         return True
 
+    def takes_for_value(self, facts):
+        """Whether the row uses no objects, so that whatever a function gave is a value to it."""
+        return not self._objects and facts.rank < OPERATED
+
     def copied(self):
         """Says that the test copies an object of the answer's, where the row uses objects."""
         if self._objects:
@@ -154,8 +159,8 @@ class Asking:
         return isinstance(error, Exception) and not any(one is error for one in self.errors)
 
     def raised(self, error, request):
-        """What the test sees of an exception that the answer raised. What ends a loop ends one only where it asked
-        for the next; elsewhere it would end one of the test's own, and with it its assertions."""
+        """What the test sees of an exception that the answer raised. What ends a loop ends one only where the loop
+        asked for the next; elsewhere it would end one of the test's own, and with it its assertions."""
         self.errors = [*self.errors[-999:], error]
         self.failures = [one for one in self.failures if one is not error]
         ends = isinstance(error, (StopIteration, StopAsyncIteration)) and request.get("do") not in _STEPS

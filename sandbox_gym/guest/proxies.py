@@ -11,6 +11,7 @@ import types
 from .kinds import CannotCross
 
 _OMITTED = object()
+_MANY = 10_000_000
 _DOES_NOT = "%s of an answer's object is not asked for"
 
 
@@ -26,10 +27,10 @@ class Remote:
 class _Facts:
     """What is known of a handle: its number, its class, and how this end came by it (asking.py)."""
 
-    __slots__ = ("cls", "entered", "exports", "name", "number", "rank", "told")
+    __slots__ = ("cls", "entered", "exports", "items", "name", "number", "rank", "told")
 
     def __init__(self, exports, number, told, cls):
-        self.entered = -1
+        self.entered, self.items = -1, None
         self.exports, self.number, self.told, self.cls = exports, number, told, cls
         self.rank, self.name = exports.rank, told.get("name", "") if told.get("kind") != "object" else ""
 
@@ -308,6 +309,24 @@ def _set_attribute(remote, name, value):
     facts.do("setattr", (name, value))
 
 
+def _is_value(facts):
+    """Whether the test takes a sized object for a value: then its length and its items are asked for once, together."""
+    cls = facts.cls
+    sized = isinstance(cls, RemoteClass) and "__len__" in facts_of(cls).told["methods"]
+    return sized and facts.exports.wary and facts.exports.asking.takes_for_value(facts)
+
+
+def _counted(facts):
+    if facts.items is None:
+        size, items = facts.do("len"), facts.do("iter", rank=facts.rank)
+        if type(size) is not int or not 0 <= size <= _MANY:
+            raise TypeError(_DOES_NOT % "len")
+        facts.items = list(itertools.islice(items, size + 1))
+        if len(facts.items) != size:
+            raise TypeError("an object of the answer's has not as many items as it says")
+    return facts.items
+
+
 class RemoteObject(Remote):
     """An instance that stays on the other end."""
 
@@ -333,6 +352,8 @@ class RemoteObject(Remote):
         return facts_of(self).do("call", args, kwargs)
 
     def __iter__(self):
+        if _is_value(facts_of(self)):
+            return iter(_counted(facts_of(self)))
         return facts_of(self).do("iter", rank=_rank_given(facts_of(self)))
 
     def __next__(self):
@@ -406,6 +427,8 @@ def _unary(name):
 
 def _exactly(name, kind):
     def method(self, *args):
+        if name == "len" and _is_value(facts_of(self)):
+            return len(_counted(facts_of(self)))
         value = facts_of(self).do(name, args)
         if type(value) is not kind:
             raise TypeError(_DOES_NOT % name)

@@ -1,0 +1,1 @@
+def f(xs): return [x * x for x in xs]
