@@ -42,7 +42,7 @@ ROWS: list[tuple[dict[str, object], set[str]]] = [
     ({"unit_tests": DOUBLE, "checker": {"type": "program", "source": "1 / 0"}}, {"checker_fails"}),
     ({"test": CHECK, "entry_point": "f"}, set()),
     ({"test": "def check(candidate):\n    assert candidate(3) or True\n", "entry_point": "f"}, {"constant", "echo"}),
-    ({"test": CHECK + "    assert candidate.__name__\n", "entry_point": "f"}, {"in_process"}),
+    ({"test": CHECK + "    assert candidate.__code__\n", "entry_point": "f"}, {"in_process"}),
 ]
 
 
