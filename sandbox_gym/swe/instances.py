@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import time
+import weakref
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final, Protocol, runtime_checkable
@@ -74,7 +75,7 @@ class Instances:
         """Raises ProviderDown where another process has them."""
         folder = sessions.folder.parent / FOLDER
         self._sessions, self._index, self._disk_bytes = sessions, folder / "instances.json", disk_bytes
-        self._lock = take(folder)
+        weakref.finalize(self, take(folder).close)  # the store is this process's as long as this object is
         self._known = _load(self._index)
         self._locks: dict[str, anyio.Lock] = {}
         self._builds = anyio.Semaphore(BUILDS_AT_ONCE)
