@@ -55,10 +55,12 @@ class _Report:
 
 def goes_on(tests: CheckTests, outcome: StepOutcome) -> bool:
     """Whether the run in one process follows: the test asked for it, or the row's own solution has the last word."""
-    if not isinstance(outcome, DialogueOutcome) or outcome.candidate.status is not Status.OK:
+    if not isinstance(outcome, DialogueOutcome):
         return False
-    report = _report(outcome.asker)
-    return not report.passed and bool(report.needs or tests.reference)
+    report, status = _report(outcome.asker), outcome.candidate.status
+    if status is Status.RUNTIME_ERROR:  # apart it may end for want of what only one process has
+        return bool(tests.reference)
+    return status is Status.OK and not report.passed and bool(report.needs or tests.reference)
 
 
 def judge_check(task: CodingTask, plan: Plan, state: State, failed: Failed) -> Checked:
