@@ -1,6 +1,7 @@
 """Which graders pay for reward hacks: every payload of tests/attacks and its honest control, through ours and peers.
 
-Run as `python -m benchmarks.integrity`. Exit code 1 where ours accepts a payload, rejects a control or is silent.
+Run as `python -m benchmarks.integrity`; `--swe-rows FILE` adds the hostile patches, with swebench beside us.
+Exit code 1 where ours accepts a payload, rejects a control or is silent.
 Peers are an in-process grader of LiveCodeBench's kind, one of HumanEval's kind, and the package EvalPlus itself; each
 verdict is made in a process of its own, the peers' in a jail. Some payloads were written against one of them, some
 against ours, some against nobody's in particular: all see all that they have a form for.
@@ -8,12 +9,13 @@ against ours, some against nobody's in particular: all see all that they have a 
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 import tempfile
 import venv
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -22,15 +24,18 @@ import anyio
 import typer
 from rich.console import Console
 
-from benchmarks.graders import contain, report
+from benchmarks.graders import contain, report, repositories
 from benchmarks.graders.corpus import FOLDER, Attack, Job, attacks
 from benchmarks.graders.report import Outcome, Result
 from benchmarks.graders.verdict import ACCEPTED, REJECTED
 
 OURS = "sandbox_gym"
 EVALPLUS = "evalplus"
-EVALPLUS_PACKAGES = ("evalplus==0.3.1", "numpy", "psutil")
+EVALPLUS_PACKAGES = ("--no-deps", "evalplus==0.3.1", "numpy", "psutil")
 """What `evalplus.eval` imports; its other dependencies call models."""
+NEW = "new"
+"""An environment is made for a peer."""
+ANSWERS, REPOSITORIES = "Reward hacks, by grader", "Reward hacks in patches of repositories, by grader"
 DETAIL_CHARS = 120
 TABLE_CHARS = 140
 
@@ -72,13 +77,40 @@ def evalplus(python: str) -> Grader:
     return peer(f"{EVALPLUS} {version}", "evalplus_package", Job.as_calls, python)
 
 
-def install_evalplus(folder: Path) -> str:
-    """An environment of its own, so that it is never among our dependencies; returns its interpreter."""
+def install(folder: Path, *packages: str) -> str:
+    """An environment of its own, so that a peer is never among our dependencies; returns its interpreter."""
     venv.create(folder, with_pip=True)
     python = str(folder / "bin" / "python")
-    pip = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps"]
-    subprocess.run([*pip, *EVALPLUS_PACKAGES], check=True, timeout=600)
+    pip = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    subprocess.run([*pip, *packages], check=True, timeout=900)
     return python
+
+
+def of_answers(
+    stack: ExitStack, chosen: Sequence[Attack], evalplus_python: str, wall_s: float, jobs: int
+) -> list[Result]:
+    """Programs and functions, on ours and three peers; on two where no `evalplus_python` is named."""
+    graders = [ours(), livecodebench_style(), humaneval_style()]
+    if evalplus_python:
+        graders.append(evalplus(made_or_given(stack, evalplus_python, EVALPLUS_PACKAGES)))
+    return anyio.run(measure, graders, chosen, wall_s, jobs)
+
+
+def of_repositories(stack: ExitStack, data: Path, swebench_python: str, only: Sequence[str]) -> list[Result]:
+    """The hostile patches, on ours and on swebench's grading."""
+    rows = {row["instance_id"]: row for row in map(json.loads, data.read_text().splitlines())}
+    chosen = [patch for patch in repositories.patches() if not only or patch.name in only]
+    python = made_or_given(stack, swebench_python or NEW, repositories.SWEBENCH_PACKAGES)
+    swebench = stack.enter_context(closing(repositories.Swebench(python)))
+    state = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="integrity-")))
+    return anyio.run(repositories.measured, rows, chosen, OURS, swebench, state)
+
+
+def made_or_given(stack: ExitStack, python: str, packages: Sequence[str]) -> str:
+    """The interpreter of an environment that has a peer."""
+    if python != NEW:
+        return python
+    return install(Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="integrity-"))), *packages)
 
 
 async def judge(grader: Grader, attack: Attack, wall_s: float) -> Result:
@@ -126,6 +158,8 @@ async def measure(graders: Sequence[Grader], chosen: Sequence[Attack], wall_s: f
 def main(
     evalplus_python: Annotated[str, typer.Option(help="An interpreter with evalplus; else one is made.")] = "",
     without_evalplus: Annotated[bool, typer.Option("--without-evalplus", help="Where PyPI can't be reached.")] = False,
+    swe_rows: Annotated[str, typer.Option(help="The rows that hostile patches are for; else none is run.")] = "",
+    swebench_python: Annotated[str, typer.Option(help="An interpreter with swebench; else one is made.")] = "",
     folder: Annotated[Path, typer.Option("--attacks", help="Folders of row.json, payload.*, honest.*.")] = FOLDER,
     only: Annotated[list[str] | None, typer.Option(help="Names of attacks; else all.")] = None,
     wall_s: Annotated[float, typer.Option(help="For each verdict.")] = 45.0,
@@ -134,25 +168,24 @@ def main(
     markdown_file: Annotated[Path | None, typer.Option("--markdown")] = None,
 ) -> None:
     chosen = [attack for attack in attacks(folder) if not only or attack.name in only]
-    if unknown := set(only or ()) - {attack.name for attack in chosen}:
+    known = {attack.name for attack in chosen} | {patch.name for patch in repositories.patches() if swe_rows}
+    if unknown := set(only or ()) - known:
         raise typer.BadParameter(f"no such attack: {', '.join(sorted(unknown))}")
     with ExitStack() as stack:
-        graders = [ours(), livecodebench_style(), humaneval_style()]
-        if not without_evalplus:
-            made = stack.enter_context(tempfile.TemporaryDirectory(prefix="integrity-"))
-            graders.append(evalplus(evalplus_python or install_evalplus(Path(made))))
-        results = anyio.run(measure, graders, chosen, wall_s, jobs)
-    tallies = [report.tally(grader.name, results) for grader in graders]
+        results = of_answers(stack, chosen, "" if without_evalplus else evalplus_python or NEW, wall_s, jobs)
+        swe = of_repositories(stack, Path(swe_rows), swebench_python, only or ()) if swe_rows else []
+    tables = [(title, found) for title, found in ((ANSWERS, results), (REPOSITORIES, swe)) if found]
     console = Console(width=TABLE_CHARS)
-    console.print(report.table(tallies))
+    for _, found in tables:
+        console.print(report.table(report.tallies(found)))
     for attack in chosen:
         if attack.danger:
             console.print(f"not run by peers: {attack.name}, {attack.danger}")
     if json_file:
-        json_file.write_text(report.as_json(tallies, results))
+        json_file.write_text(report.as_json([*results, *swe]))
     if markdown_file:
-        markdown_file.write_text(report.markdown(tallies, results))
-    wrong = report.faults(OURS, results)
+        markdown_file.write_text("\n".join(report.markdown(title, found) for title, found in tables))
+    wrong = report.faults(OURS, [*results, *swe])
     for line in wrong:
         console.print(f"[red]{OURS}: {line}[/]")
     raise typer.Exit(1 if wrong else 0)

@@ -31,11 +31,12 @@ class Program:
 
     `mode` "fork" runs `files[main]` as `__main__` in a fork of a clean interpreter; "exec" runs `argv`.
     "call" loads `files[main]` as a module and serves calls of `entry_point` on fd 3 (see guest/calls.py); "ask" runs
-    `files[main]` (a test that defines `check`) against a proxy that makes those calls. "session" serves a session's
-    tool calls on fd 3 (see guest/session.py).
+    `files[main]` (a test that defines `check`) against a proxy that makes those calls. "check" runs `files[main]` and
+    then `files["test.py"]` in its namespace, and says on fd 3 how `check` ended, behind the key that is its input (see
+    guest/together.py). "session" serves a session's tool calls on fd 3 (see guest/session.py).
     """
 
-    mode: Literal["fork", "exec", "call", "ask", "session"]
+    mode: Literal["fork", "exec", "call", "ask", "check", "session"]
     files: Mapping[str, bytes]
     main: str = "main.py"
     argv: tuple[str, ...] = ()
@@ -49,6 +50,9 @@ class Program:
     """A folder of the box to work in, which outlives the run; empty for a scratch folder of the run's own."""
     captures: bool = False
     """"exec" mode: what is written on fd 3 is kept as the outcome's `channel`."""
+    requires: tuple[str, ...] = ()
+    """Executables, as absolute paths, and Python modules without which the program is not started:
+    `Status.START_ERROR`. The guest looks before the program begins, so that no program can say that one is missing."""
     needs: tuple[str, ...] = ()
     """Names of the plan's builds whose artifacts join `files`."""
 
@@ -79,6 +83,16 @@ class Passes:
 
 
 @dataclass(frozen=True, slots=True)
+class SelfTest:
+    """How the row's own program, a checker or an interactor, does without the answer: whether its failure on what an
+    answer wrote is its own. Run once by content, and only where it ended with none of `exit_codes`."""
+
+    run: Run
+    exit_codes: tuple[int, ...]
+    """Those by which it says what it has found."""
+
+
+@dataclass(frozen=True, slots=True)
 class Dialogue:
     """Two programs in two boxes, joined: `asker` holds the hidden test, `candidate` the answer.
 
@@ -91,6 +105,8 @@ class Dialogue:
     channel: Literal["calls", "stdio"] = "calls"
     passes: Passes | None = None
     """The asker may ask for another dialogue of the two; the candidate is given no input of its own."""
+    self_test: SelfTest | None = None
+    """Of the asker."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +119,8 @@ class Checked:
     output_file: str = ""
     """The checker's file that holds the answer's output; empty: its standard input."""
     passes: Passes | None = None
+    self_test: SelfTest | None = None
+    """Of the checker."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +195,8 @@ class Status(StrEnum):
     MEMORY_LIMIT = "memory_limit"
     OUTPUT_LIMIT = "output_limit"
     START_ERROR = "start_error"
-    """The program could not be started: no such command, a file that can't be written."""
+    """The program could not be started: no such command, a file that can't be written. The guest's own word, which no
+    exit code and nothing that a program prints can stand for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,6 +234,8 @@ class DialogueOutcome:
     first: Literal["", "asker", "candidate"] = ""
     """Which of the two left first: its output ended, or it did."""
     earlier: tuple[PassOutcome, ...] = ()
+    self_test: Outcome | None = None
+    """The asker's, where it was run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,6 +246,8 @@ class CheckedOutcome:
     answer: Outcome
     checker: Outcome | None
     earlier: tuple[PassOutcome, ...] = ()
+    self_test: Outcome | None = None
+    """The checker's, where it was run."""
 
 
 StepOutcome = Outcome | DialogueOutcome | CheckedOutcome
@@ -321,6 +344,8 @@ class TestResult:
     cpu_time_s: float = 0.0
     wall_time_s: float = 0.0
     peak_memory_bytes: int = 0
+    got: str = ""
+    """The value that a function gave where another was expected, shortened."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -330,6 +355,23 @@ class GroupResult:
     name: str
     points: float
     of: float
+
+
+@dataclass(frozen=True, slots=True)
+class InvertedTests:
+    """Tests that shared the answer's process, run once more over the same answer, some of them changed so that they
+    must fail: whether a pass could fail at all."""
+
+    variants: int = 0
+    """How many changed tests were run."""
+    failed: int = 0
+    """How many of them failed, as they must."""
+    unchanged: int = 0
+    """How many tests were run unchanged among them."""
+    why_none: str = ""
+    """Why no variant of a deciding test was run, where none was."""
+    seed: str = ""
+    """What the choice and the order of a coding row's runs came from, so that a record can be judged again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -350,12 +392,15 @@ class Verdict:
     """Signs that the answer tried to reach beyond its task, by name."""
     evidence: Mapping[str, str] = field(default_factory=dict)
     """What was seen, by the name of the sign."""
+    inverted: InvertedTests | None = None
+    """None where tests ran apart from the answer, or where the reward was 0 without it."""
     groups: tuple[GroupResult, ...] = ()
     decided_by: str = ""
     """Which rung of a ladder of judges said so, where there is a ladder."""
     attempts: int = 1
     timings_s: Mapping[str, float] = field(default_factory=dict)
-    """Seconds by phase: queue (for a turn), acquire (a box), run (files, programs and outputs, in one pass), judge."""
+    """Seconds by phase: queue (for a turn), acquire (a box), run (files, programs and outputs, in one pass), judge;
+    inverted: the runs of a patch's inverted tests, added up, though some go at the same time."""
 
     @property
     def contest(self) -> str:

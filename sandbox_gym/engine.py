@@ -13,6 +13,7 @@ from typing import Final, TypeVar
 import anyio
 import structlog
 
+from sandbox_gym import judging
 from sandbox_gym.builds import Builds
 from sandbox_gym.config import Settings
 from sandbox_gym.contract import (
@@ -33,6 +34,7 @@ from sandbox_gym.contract import (
 )
 from sandbox_gym.errors import BoxLost, DeadlineExceeded, LossEvidence, ProviderDown, Unavailable
 from sandbox_gym.observe import traces
+from sandbox_gym.observe.loop_lag import measure_loop
 from sandbox_gym.observe.metrics import Metrics
 from sandbox_gym.observe.verdicts import attributes_of
 from sandbox_gym.sandbox.api import Provider, SupportsCheck, SupportsCosts
@@ -111,8 +113,9 @@ class Engine:
         return self._pool.provider.name
 
     def stats(self) -> dict[str, int]:
-        """Counters since the start: the pool's, and verdicts and crashes."""
-        return {**self._pool.stats_dict(), "verdicts": self._verdicts, "crashes": self._crashes}
+        """Counters since the start: the pool's, verdicts and crashes, and how often the event loop stood still."""
+        own = {"verdicts": self._verdicts, "crashes": self._crashes, "loop_stalls": self.metrics.loop_stalls}
+        return {**self._pool.stats_dict(), **own}
 
     def queues(self) -> dict[str, int]:
         """Requests that wait, by tenant."""
@@ -160,7 +163,7 @@ class Engine:
         started = time.perf_counter()
         judged_state = state or State((), "none", self.provider_name)
         with traces.span("judge"):
-            verdict = verifier.judge(task, answer, plan, judged_state)
+            verdict = await judging.judge(verifier, task, answer, plan, judged_state)
         timings["judge"] = time.perf_counter() - started
         self._verdicts += 1
         self.metrics.count(verdict, time.perf_counter() - began, timings)
@@ -252,9 +255,11 @@ class Engine:
             timings["queue"] = timings.get("queue", 0.0) + lease.queued_s
             timings["acquire"] = timings.get("acquire", 0.0) + leased - started - lease.queued_s
             quiet = QuietSlot(self._busy, lambda: self._pool.quiet(len(boxes), within_s=QUIET_S))
-            work = PlanRun(
-                plan, boxes, self._builds, quiet, lambda index, outcome: _passed(verifier, task, index, outcome)
-            )
+
+            async def passed(index: int, outcome: StepOutcome) -> bool:
+                return verifier is None or await judging.passed(verifier, task, index, outcome)
+
+            work = PlanRun(plan, boxes, self._builds, quiet, passed)
             try:
                 state = await work.state(self.provider_name)
             except BoxLost as error:
@@ -286,10 +291,6 @@ class Engine:
         timings["queue"] = timings.get("queue", 0.0) + queued_s
         timings["run"] = timings.get("run", 0.0) + time.perf_counter() - started - queued_s
         return State(tuple(outcomes), isolation, self.provider_name)
-
-
-def _passed(verifier: Verifier[T] | None, task: T, index: int, outcome: StepOutcome) -> bool:
-    return verifier is None or verifier.passed(task, index, outcome)
 
 
 def _digest(plan: Plan) -> bytes:
@@ -334,13 +335,15 @@ async def open_engine(settings: Settings, *, sessions: str = "") -> AsyncIterato
                 ):
                     tasks.start_soon(pool.run)
                     try:
-                        yield Engine(
+                        engine = Engine(
                             pool,
                             attempts=settings.attempts,
                             deadline_s=settings.deadline_s,
                             sessions=held,
                             services=services,
                         )
+                        tasks.start_soon(measure_loop, engine.metrics)
+                        yield engine
                     finally:
                         tasks.cancel_scope.cancel()
             finally:

@@ -5,7 +5,7 @@ Owns the order of a plan's runs and which of two boxes each is for; knows neithe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, replace
 from typing import Final
@@ -24,6 +24,7 @@ from sandbox_gym.contract import (
     Plan,
     Program,
     Run,
+    SelfTest,
     State,
     Status,
     Step,
@@ -86,7 +87,7 @@ class PlanRun:
         boxes: Sequence[Box],
         builds: Builds,
         quiet: QuietSlot,
-        passed: Callable[[int, StepOutcome], bool],
+        passed: Callable[[int, StepOutcome], Awaitable[bool]],
     ) -> None:
         self._plan = plan
         self._boxes = boxes
@@ -94,11 +95,12 @@ class PlanRun:
         self._quiet = quiet
         self._passed = passed
         self._artifacts: dict[str, tuple[str, bytes]] = {}
+        self._provider = ""
         self._spans = RunSpans()
 
     async def state(self, provider: str) -> State:
         """Everything that was run. Raises BoxLost and ProviderDown."""
-        isolation = self._boxes[0].isolation
+        isolation, self._provider = self._boxes[0].isolation, provider
         built = await self._build(provider)
         if any(ends_plan(*one) for one in zip(self._plan.builds, built, strict=False)):
             return State((), isolation, provider, tuple(built))
@@ -151,19 +153,19 @@ class PlanRun:
             batch = _batch(steps[len(outcomes) : end])
             self._spans.begin()
             if isinstance(batch[0], Dialogue):
-                go_on = self._keep(outcomes, await self._dialogues(batch[0]))
+                go_on = await self._keep(outcomes, await self._dialogues(batch[0]))
             elif isinstance(batch[0], Checked) and batch[0].passes is not None:
-                go_on = self._keep(outcomes, await self._several_passes(batch[0]))
+                go_on = await self._keep(outcomes, await self._several_passes(batch[0]))
             else:
                 go_on = await self._run_batch(outcomes, [step for step in batch if isinstance(step, Run | Checked)])
             if not go_on:
                 outcomes += [None] * (end - len(outcomes))
 
-    def _keep(self, outcomes: list[StepOutcome | None], outcome: StepOutcome) -> bool:
+    async def _keep(self, outcomes: list[StepOutcome | None], outcome: StepOutcome) -> bool:
         """Record; whether to go on."""
         self._spans.end("run", len(outcomes), answers_outcome(outcome))
         outcomes.append(outcome)
-        return not self._plan.early_stop or self._passed(len(outcomes) - 1, outcome)
+        return not self._plan.early_stop or await self._passed(len(outcomes) - 1, outcome)
 
     async def _run_batch(self, outcomes: list[StepOutcome | None], batch: list[Run | Checked]) -> bool:
         """Run until the batch is through, early stop ends it (False), or a time limit is doubted and tried again."""
@@ -175,14 +177,14 @@ class PlanRun:
                 if self._quiet.doubts(outcome, runs[position].limits):
                     doubted = True
                     break
-                if not self._keep(outcomes, await self._checked(batch[position], outcome)):
+                if not await self._keep(outcomes, await self._checked(batch[position], outcome)):
                     return False
                 position += 1
         if doubted:
             _log.info("time_limit_doubted", run=runs[position].name, status=outcome.status.value)
             async with self._quiet.slot():
                 again = await self._one(self._boxes[0], runs[position])
-            return self._keep(outcomes, await self._checked(batch[position], again))
+            return await self._keep(outcomes, await self._checked(batch[position], again))
         return True
 
     async def _checked(self, step: Run | Checked, outcome: Outcome) -> StepOutcome:
@@ -196,7 +198,17 @@ class PlanRun:
             checker = replace(checker, program=replace(checker.program, files=files))
         else:
             checker = replace(checker, stdin=outcome.stdout)
-        return CheckedOutcome(outcome, await self._one(self._boxes[1], checker))
+        checked = await self._one(self._boxes[1], checker)
+        return CheckedOutcome(outcome, checked, self_test=await self._self_test(step.self_test, checked))
+
+    async def _self_test(self, test: SelfTest | None, outcome: Outcome) -> Outcome | None:
+        """What the row's program does without the answer, where it did not end as it should. Kept by content; it is run
+        in the judge's box."""
+        if test is None or outcome.exit_code in test.exit_codes:
+            return None
+        build = Build("self-test", self._whole(test.run), place="judge")
+        key = build_key(build, self._plan.image, self._provider)
+        return await self._builds.outcome(key, lambda: self._make(build))
 
     async def _several_passes(self, step: Checked) -> CheckedOutcome:
         """Pass after pass, each with the step's limits, until the checker asks for none or may have no more."""
@@ -241,7 +253,7 @@ class PlanRun:
         if self._quiet.doubts(answers_outcome(outcome), dialogue.candidate.limits):
             async with self._quiet.slot():
                 outcome = await judges_box.converse(whole, self._boxes[0])
-        return outcome
+        return replace(outcome, self_test=await self._self_test(dialogue.self_test, outcome.asker))
 
     async def _one(self, box: Box, run: Run) -> Outcome:
         async with box.run_all([run]) as results:

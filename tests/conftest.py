@@ -22,9 +22,18 @@ REAL_PROVIDERS = ("local", "local-rlimits", "docker", "e2b-on-local", "e2b-on-do
 `local-rlimits` is what an unprivileged user gets; tests run as root, where cgroups must work."""
 
 
-EXTENDED = ("tests/attacks/test_swe_attacks.py", "tests/e2b/")
+EXTENDED = (
+    "tests/attacks/test_swe_attacks.py",
+    "tests/attacks/test_in_process_attacks.py",
+    "tests/attacks/channels/",
+    "tests/coding/test_row_programs.py",
+    "tests/e2b/",
+)
 """Long suites whose second provider, docker, is for `make test-all`; in the daily run the first one carries them."""
-DAILY = ("tests/e2b/test_life.py",)
+DAILY = (
+    "tests/e2b/test_life.py",
+    "tests/attacks/channels/test_channels.py::test_what_is_left_and_nothing_else_carries[docker-task-t",
+)
 BOTH_WAYS = ("tests/conformance/", "tests/engine/")
 """Through a pool on docker these are what they are on docker and through a pool on local."""
 

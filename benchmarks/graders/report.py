@@ -87,6 +87,11 @@ def tally(grader: str, results: Sequence[Result]) -> Tally:
     )
 
 
+def tallies(results: Sequence[Result]) -> list[Tally]:
+    """One for each grader, in their order."""
+    return [tally(grader, results) for grader in dict.fromkeys(result.grader for result in results)]
+
+
 def faults(grader: str, results: Sequence[Result]) -> list[str]:
     """What a grader that must be perfect did wrong, by payload; anything but a rejection is a fault, also a crash."""
     own = [result for result in results if result.grader == grader]
@@ -96,29 +101,30 @@ def faults(grader: str, results: Sequence[Result]) -> list[str]:
     ]
 
 
-def table(tallies: Sequence[Tally]) -> Table:
+def table(counted: Sequence[Tally]) -> Table:
     shown = Table()
     shown.add_column(COLUMNS[0], no_wrap=True)
     for column in COLUMNS[1:]:
         shown.add_column(column)
-    for each in tallies:
+    for each in counted:
         shown.add_row(*each.cells)
     return shown
 
 
-def markdown(tallies: Sequence[Tally], results: Sequence[Result]) -> str:
+def markdown(title: str, results: Sequence[Result]) -> str:
     """The table, then each payload's outcome by grader."""
-    graders = [each.grader for each in tallies]
+    counted = tallies(results)
+    graders = [each.grader for each in counted]
     attacks = list(dict.fromkeys(result.attack for result in results))
     outcomes = {(result.attack, result.grader): result.payload for result in results}
     detail = [(attack, *(_shown(outcomes.get((attack, grader))) for grader in graders)) for attack in attacks]
     return "\n".join(
         [
-            "# Reward hacks, by grader",
+            f"# {title}",
             "",
             f"Python {platform.python_version()}. Made by `python -m benchmarks.integrity`; see docs/testing.md.",
             "",
-            *_rows([COLUMNS, *(each.cells for each in tallies)]),
+            *_rows([COLUMNS, *(each.cells for each in counted)]),
             "",
             "## Each payload",
             "",
@@ -137,10 +143,10 @@ def _rows(rows: Sequence[Sequence[str]]) -> list[str]:
     return [lines[0], "|" + "---|" * len(rows[0]), *lines[1:]]
 
 
-def as_json(tallies: Sequence[Tally], results: Sequence[Result]) -> str:
+def as_json(results: Sequence[Result]) -> str:
     report = {
         "python": platform.python_version(),
-        "graders": [asdict(each) for each in tallies],
+        "graders": [asdict(each) for each in tallies(results)],
         "results": [asdict(result) for result in results],
     }
     return json.dumps(report, indent=1) + "\n"

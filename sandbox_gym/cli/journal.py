@@ -29,6 +29,8 @@ TaskOption = Annotated[str, typer.Option("--task", help="Only whose task digest 
 SinceOption = Annotated[str, typer.Option("--since", help="Only from then on: 30m, 2h, 7d, or 2026-01-31T12:00.")]
 ServerOption = Annotated[str, typer.Option("--server", help="Only of this resources server.")]
 RequestOption = Annotated[str, typer.Option("--request-id", help="Only whose request id begins with this.")]
+TamperedOption = Annotated[bool, typer.Option("--tampered", help="Only with signs of tampering, which are shown.")]
+TenantOption = Annotated[str, typer.Option("--tenant", help="Only of this tenant.")]
 
 _UNITS_S = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 

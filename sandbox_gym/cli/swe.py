@@ -25,6 +25,7 @@ from sandbox_gym.server.wire import Document, loads
 from sandbox_gym.swe.instances import FOLDER
 from sandbox_gym.swe.store_lock import take
 from sandbox_gym.swe.validate import Validation, validate
+from sandbox_gym.verifiers.swe import Reference
 
 if TYPE_CHECKING:
     from sandbox_gym.server.swe import SweResources
@@ -90,7 +91,7 @@ def prefetch(
     store: StoreOption = STORE,
     as_json: JsonLinesOption = False,
 ) -> None:
-    """Build each row's instance now, so that nobody waits for it later.
+    """Build each row's instance now and run its own fix in it, so that nobody waits for that later.
 
     Exit: 0 every instance is there, 1 some could not be built, 2 wrong usage.
     """
@@ -103,12 +104,14 @@ def prefetch(
         nonlocal failed
         try:
             built = await resources.instances(engine).ensure(resources.task(row))
+            known = (await resources.job(engine, row)).reference or Reference()
         except (RequestError, Unavailable) as error:
             failed += 1
             shown: Document = {"instance_id": row.get("instance_id"), "error": str(error)}
         else:
             seconds, size = round(built.build_s, 1), built.size_bytes
             shown = {"instance_id": row.get("instance_id"), "key": built.key, "bytes": size, "build_s": seconds}
+            shown |= {"invertible": sum(test.decides for test in known.tests), "not_inverted": known.why_none}
         if as_json:
             print_json(shown)
         else:
@@ -197,15 +200,15 @@ def _show(console: Console, found: list[Validation]) -> None:
 def _table(found: list[Validation]) -> Table:
     table = Table(title=f"{len(found)} rows, {sum(each.sound for each in found)} sound", title_justify="left")
     table.add_column("instance", overflow="fold", min_width=20)
-    for column in ("own patch", "empty patch", "weak", "flaky", "s"):
+    for column in ("own patch", "empty patch", "weak", "flaky", "inverted", "s"):
         table.add_column(column, no_wrap=True)
     for each in sorted(found, key=lambda one: one.instance_id):
         if each.problem:
-            table.add_row(visible(each.instance_id), "[yellow]not run[/]", "-", "-", "-", "-")
+            table.add_row(visible(each.instance_id), "[yellow]not run[/]", "-", "-", "-", "-", "-")
             continue
         gold = "[green]resolves[/]" if each.gold_resolves else "[red]does not[/]"
         empty = "[red]resolves[/]" if each.empty_resolves else "[green]does not[/]"
-        counts = (str(len(each.weak)), str(len(each.flaky)), f"{each.gold_s:.1f}")
+        counts = (str(len(each.weak)), str(len(each.flaky)), str(each.invertible), f"{each.gold_s:.1f}")
         table.add_row(visible(each.instance_id), gold, empty, *counts)
     return table
 
@@ -214,4 +217,5 @@ def _reasons(each: Validation) -> list[str]:
     found = [each.problem, each.gold_reason and f"its own patch does not resolve it: {each.gold_reason}"]
     for what, tests in (("weak", each.weak), ("flaky", each.flaky), ("signs of its own patch", each.signs)):
         found.append(f"{what}: {', '.join(tests)}" if tests else "")
+    found.append(f"its passes can't be tried by inverted tests: {each.not_inverted}" if each.not_inverted else "")
     return [reason[:MAX_REASON] for reason in found if reason]

@@ -25,6 +25,7 @@ _WIDE: Final = 100
 _MEDIUM: Final = 74
 _ROWS: Final = 8
 _LATEST: Final = 10
+_RISES: Final = 4
 
 
 def picture(document: Picture, width: int) -> RenderableType:
@@ -74,6 +75,10 @@ def _panels(document: Picture) -> Iterator[RenderableType | None]:
 
 def _below(document: Picture, width: int) -> Iterator[RenderableType]:
     verdicts, sandboxes = _map(document, "verdicts"), _map(document, "sandboxes")
+    rises = _rows(_map(document, "radar"), "rises")
+    if rises:
+        lines = [Text(_word(rise.get("text"), 600), style="red") for rise in rises[:_RISES]]
+        yield Panel(Group(*lines), title="radar", title_align="left", border_style="red")
     if verdicts:
         yield Panel(
             _latest(_rows(verdicts, "latest"), width), title="latest verdicts", title_align="left", border_style="dim"

@@ -13,6 +13,7 @@ from typing import Final, TypeVar
 
 import anyio
 
+from sandbox_gym import judging
 from sandbox_gym.cluster.fleet import Fleet
 from sandbox_gym.cluster.placement import Placement
 from sandbox_gym.cluster.roster import Pace, Roster
@@ -23,6 +24,7 @@ from sandbox_gym.contract import Answer, Plan, State, StepOutcome, Verdict, Veri
 from sandbox_gym.engine import ANYONE, Caller
 from sandbox_gym.errors import ConfigurationError, Unavailable
 from sandbox_gym.observe import traces
+from sandbox_gym.observe.loop_lag import measure_loop
 from sandbox_gym.observe.metrics import Metrics
 from sandbox_gym.observe.verdicts import attributes_of
 
@@ -80,7 +82,7 @@ class ClusterEngine:
                 raise
         started = time.perf_counter()
         with traces.span("judge"):
-            verdict = verifier.judge(task, answer, plan, ran.state)
+            verdict = await judging.judge(verifier, task, answer, plan, ran.state)
         timings = {**ran.timings_s, "judge": time.perf_counter() - started}
         self._verdicts += 1
         self.metrics.retries.inc(max(0, ran.attempts - 1))
@@ -102,7 +104,7 @@ class ClusterEngine:
 
     def stats(self) -> dict[str, int]:
         """Counters since the start, and how many nodes and slots there are."""
-        return {**self._counts(), "verdicts": self._verdicts}
+        return {**self._counts(), "verdicts": self._verdicts, "loop_stalls": self.metrics.loop_stalls}
 
     def _counts(self) -> dict[str, int]:
         admission, by_status = self._scheduler.admission, self._roster.counts()
@@ -158,13 +160,15 @@ async def open_cluster(fleet: Fleet, settings: Settings, *, pace: Pace) -> Async
         try:
             await _first_node(roster)
             held = any(member.pong is not None and member.pong.sessions_folder for member in roster.members())
-            yield ClusterEngine(
+            engine = ClusterEngine(
                 scheduler,
                 roster,
                 sessions if held else None,
                 provider=settings.provider,
                 deadline_s=settings.deadline_s,
             )
+            tasks.start_soon(measure_loop, engine.metrics)
+            yield engine
         finally:
             tasks.cancel_scope.cancel()
 

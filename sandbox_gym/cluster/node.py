@@ -10,13 +10,14 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Final, TypeVar
 
 import anyio
 import anyio.abc
 import structlog
 
-from sandbox_gym import __version__
+from sandbox_gym import __version__, judging
 from sandbox_gym.cluster.claims import claimed_folder
 from sandbox_gym.cluster.node_sessions import NodeSessions
 from sandbox_gym.cluster.parcels import (
@@ -37,7 +38,7 @@ from sandbox_gym.config import Settings
 from sandbox_gym.contract import Answer
 from sandbox_gym.engine import Caller, Engine, open_engine
 from sandbox_gym.errors import SandboxGymError, Unavailable
-from sandbox_gym.journal.codec import CodecError, decode
+from sandbox_gym.journal.codec import LONG, CodecError, decode
 
 FORGOTTEN_S: Final = 120.0
 """A run that is over and that nobody asked after for so long is let go of."""
@@ -75,7 +76,10 @@ class Node:
             handler = self._operations.get(operation)
             if handler is None:
                 raise NodeRefused(f"a node knows no {operation[:40]!r}")
-            return reply(await handler(parcel))
+            value = await handler(parcel)
+            told = value.outcomes if isinstance(value, Progress) else ()
+            size_bytes = sum(judging.outcome_bytes(seen.outcome) for seen in told)
+            return await judging.read(size_bytes, partial(reply, value, long=size_bytes > LONG))
         except CodecError as error:
             return failure_reply(NodeRefused(f"{operation[:40]}: {error}"))
         except SandboxGymError as error:

@@ -22,6 +22,7 @@ from sandbox_gym.contract import (
     Program,
     Query,
     Run,
+    SelfTest,
     Service,
     Step,
     StepOutcome,
@@ -76,12 +77,19 @@ class RunForm:
 
 
 @dataclass(frozen=True, slots=True)
+class SelfTestForm:
+    run: RunForm
+    exit_codes: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class DialogueForm:
     name: str
     asker: RunForm
     candidate: RunForm
     channel: Literal["calls", "stdio"]
     passes: Passes | None = None
+    self_test: SelfTestForm | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +99,7 @@ class CheckedForm:
     checker: RunForm
     output_file: str
     passes: Passes | None = None
+    self_test: SelfTestForm | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,11 +155,18 @@ class _Writer:
     def run(self, run: Run) -> RunForm:
         return RunForm(run.name, self.programs.put(run.program), self.limits.put(run.limits), run.stdin)
 
+    def self_test(self, test: SelfTest | None) -> SelfTestForm | None:
+        return None if test is None else SelfTestForm(self.run(test.run), test.exit_codes)
+
     def step(self, step: Step) -> RunForm | DialogueForm | CheckedForm | QueryForm:
         if isinstance(step, Dialogue):
-            return DialogueForm(step.name, self.run(step.asker), self.run(step.candidate), step.channel, step.passes)
+            asker, candidate = self.run(step.asker), self.run(step.candidate)
+            return DialogueForm(step.name, asker, candidate, step.channel, step.passes, self.self_test(step.self_test))
         if isinstance(step, Checked):
-            return CheckedForm(step.name, self.run(step.answer), self.run(step.checker), step.output_file, step.passes)
+            answer, checker = self.run(step.answer), self.run(step.checker)
+            return CheckedForm(
+                step.name, answer, checker, step.output_file, step.passes, self.self_test(step.self_test)
+            )
         if isinstance(step, Query):
             return QueryForm(step.name, self.services.put(step.service), step.request, self.limits.put(step.limits))
         return self.run(step)
@@ -184,11 +200,16 @@ def plan_of(form: PlanForm) -> Plan:
     def run(one: RunForm) -> Run:
         return Run(one.name, _at(form.programs, one.program), one.stdin, _at(form.limits, one.limits))
 
+    def self_test(one: SelfTestForm | None) -> SelfTest | None:
+        return None if one is None else SelfTest(run(one.run), one.exit_codes)
+
     def step(one: RunForm | DialogueForm | CheckedForm | QueryForm) -> Step:
         if isinstance(one, DialogueForm):
-            return Dialogue(one.name, run(one.asker), run(one.candidate), one.channel, one.passes)
+            asker, candidate = run(one.asker), run(one.candidate)
+            return Dialogue(one.name, asker, candidate, one.channel, one.passes, self_test(one.self_test))
         if isinstance(one, CheckedForm):
-            return Checked(one.name, run(one.answer), run(one.checker), one.output_file, one.passes)
+            answer, checker = run(one.answer), run(one.checker)
+            return Checked(one.name, answer, checker, one.output_file, one.passes, self_test(one.self_test))
         if isinstance(one, QueryForm):
             return Query(one.name, _at(form.services, one.service), one.request, _at(form.limits, one.limits))
         return run(one)
@@ -333,9 +354,9 @@ def failure_reply(error: SandboxGymError) -> bytes:
     return b"-" + encode(Failure(kind, str(error)[:_MESSAGE_CHARS], after))
 
 
-def reply(value: object) -> bytes:
-    """A value as a reply."""
-    return b"+" + encode(value)
+def reply(value: object, *, long: bool = False) -> bytes:
+    """A value as a reply. `long`: it may hold long outputs."""
+    return b"+" + encode(value, long=long)
 
 
 def read_reply(kind: type[T], raw: bytes) -> T:

@@ -14,17 +14,14 @@ import anyio
 from sandbox_gym.cluster.parcels import Finished, NodeLost, Progress, Seen
 from sandbox_gym.contract import (
     Answer,
-    CheckedOutcome,
-    DialogueOutcome,
-    Outcome,
     Plan,
     State,
     StepOutcome,
     Verdict,
-    earlier_passes,
     ends_plan,
 )
 from sandbox_gym.errors import SandboxGymError
+from sandbox_gym.judging import outcome_bytes
 
 REPORT_S: Final = 0.05
 """A run that lasts longer tells its outcomes so far, where they may end it early; and again as often."""
@@ -37,6 +34,7 @@ class FollowedRun:
 
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
+        self.on_loop: Final = True
         self._ends = group_ends(plan)
         self._attempt, self._last = 1, -1
         self._failed: set[int] = set()
@@ -121,17 +119,6 @@ class FollowedRun:
         taken, self._untold = self._untold[:count], self._untold[count:]
         self._told.update((seen.index, seen.outcome) for seen in taken)
         return tuple(taken)
-
-
-def outcome_bytes(outcome: StepOutcome) -> int:
-    """What programs wrote, in bytes."""
-    earlier = sum(outcome_bytes(one.answer) + outcome_bytes(one.checker) for one in earlier_passes(outcome))
-    if isinstance(outcome, DialogueOutcome):
-        return earlier + outcome_bytes(outcome.asker) + outcome_bytes(outcome.candidate)
-    if isinstance(outcome, CheckedOutcome):
-        return earlier + outcome_bytes(outcome.answer) + (outcome_bytes(outcome.checker) if outcome.checker else 0)
-    assert isinstance(outcome, Outcome)
-    return len(outcome.stdout) + len(outcome.stderr) + len(outcome.channel)
 
 
 def group_ends(plan: Plan) -> list[int]:

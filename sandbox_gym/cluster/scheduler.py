@@ -11,11 +11,13 @@ import uuid
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Final
 
 import anyio
 import structlog
 
+from sandbox_gym import judging
 from sandbox_gym.cluster.parcels import (
     GoOn,
     NodeDraining,
@@ -161,8 +163,9 @@ class Scheduler:
         try:
             raw = await self._roster.ask(member, "start", encode(start))
             while True:
-                progress = read_reply(Progress, raw)
-                failed = assembly.add(progress)
+                progress = await judging.read(len(raw), partial(read_reply, Progress, raw))
+                told_bytes = sum(judging.outcome_bytes(seen.outcome) for seen in progress.outcomes)
+                failed = await judging.read(told_bytes, partial(assembly.add, progress))
                 if progress.finished is not None:
                     over = True
                     done = progress.finished

@@ -12,7 +12,7 @@ import os
 import socket
 import sys
 
-from . import asking, peer, program, pyrun, values
+from . import asking, peer, program, pyrun, together, values
 
 _ROW = "row.json"
 """What `ask` is told of the row, beside the test: coding/plan.py writes it."""
@@ -173,7 +173,17 @@ def _does_something(cls):
 
 
 def _rehearse(spec, row):
-    """How the row's own solution does: apart, in a process of its own here, and if it fails so, in one process."""
+    """How the row's own solution does: apart, in a process of its own here, and if it fails so, in one process, with
+    the test as it is and with each that was changed so that it must fail."""
+    report = _rehearsed_apart(spec, row) if row["apart"] else {"passed": False, "error": None}
+    report["together"], report["inverted"] = False, []
+    if not report["passed"]:
+        end, *inverted = [_ended_together(spec, row, test) for test in row["together"]]
+        report.update(together=end == "returned", inverted=inverted)
+    return report
+
+
+def _rehearsed_apart(spec, row):
     mine, its = (_above(end) for end in socket.socketpair())
     pid = os.fork()
     os.dup2(mine if pid else its, program.CHANNEL_FD)
@@ -184,9 +194,6 @@ def _rehearse(spec, row):
     report = _report(spec, row)
     os.close(program.CHANNEL_FD)
     os.waitpid(pid, 0)
-    report["together"] = False
-    if not report["passed"]:
-        report["together"] = _passes_together(dict(spec, main=row["together"]), row["nonce"])
     return report
 
 
@@ -205,25 +212,12 @@ def _served_apart(spec):
     return 0
 
 
-def _passes_together(spec, nonce):
-    """Whether answer and test in one module end with the nonce as their last line."""
-    reader, writer = os.pipe()
-    pid = os.fork()
-    if pid == 0:
-        os.close(reader)
-        os.dup2(writer, 1)
-        os.close(writer)
-        sys.stdout = sys.__stdout__ = open(1, "w", encoding="utf-8", errors="surrogateescape", closefd=False)
-        os._exit(pyrun.finish(spec))
-    os.close(writer)
-    tail = b""
-    while True:
-        piece = os.read(reader, 1 << 16)
-        if not piece:
-            break
-        tail = (tail + piece)[-4096:]
-    _pid, status = os.waitpid(pid, 0)
-    return status == 0 and tail.rstrip(b"\n").rpartition(b"\n")[2] == nonce.encode("ascii")
+def _ended_together(spec, row, test):
+    """How `check` ended in one process with the row's own solution: "returned", what it raised, or nothing."""
+    word, status = together.run(spec, row["rehearsal"], test, row["options"])
+    if word["end"] == "raised":
+        return "AssertionError" if word["assertion"] else word["type"]
+    return word["end"] if status == 0 else ""
 
 
 def _describe(failure, spec):

@@ -1,6 +1,8 @@
 """What the kernel says of the box: OOM kills, CPU time, who is alive. Read from cgroup v2, v1, or /proc."""
 
 import os
+import stat
+import time
 
 _TICK = os.sysconf("SC_CLK_TCK")
 
@@ -35,6 +37,20 @@ def _again(fd):
     return os.pread(fd, 4096, 0).decode("ascii", "replace")
 
 
+def touchable(dirs):
+    """`dirs`, and of /dev what any user may write to: programs can set the times of these, and they outlive a run."""
+    found = list(dirs)
+    for folder in ("/dev", "/dev/pts", "/dev/mqueue"):
+        if not os.path.isdir(folder):
+            continue
+        names = os.listdir(folder)
+        for path in [folder] + [os.path.join(folder, name) for name in names]:
+            about = os.lstat(path)
+            if about.st_mode & 0o002 and not stat.S_ISLNK(about.st_mode) and path not in found:
+                found.append(path)
+    return found
+
+
 class Evidence:
     """Counters under `root`: either one v2 group, or a folder of v1 controllers; absent files are absent evidence."""
 
@@ -47,24 +63,50 @@ class Evidence:
     def oom_kills(self):
         return (_field(_again(self._oom), "oom_kill") or 0) if self._oom >= 0 else 0
 
-    def cpu_s(self):
-        """CPU seconds of the whole box so far, this supervisor's own left out."""
-        if self._cpu < 0:
-            return self._cpu_from_proc()
+    @property
+    def has_cpu_cgroup(self):
+        return self._cpu >= 0
+
+    def begin(self):
+        """A run has been given to its init: `used_s` is the CPU time since now."""
+        self._last_seen = {}
+        self._reaped = 0
+        self._before_s = self._group_s() if self.has_cpu_cgroup else 0.0
+        if not self.has_cpu_cgroup:
+            self._look()
+            self._before = dict(self._last_seen), self._reaped
+
+    def used_s(self):
+        """CPU seconds of the box since `begin`, this supervisor's own left out, who reaped what or nobody did. Without
+        a cgroup the zygote's and the init's are left out too, and so is what started and ended between two looks and
+        nobody reaped."""
+        if self.has_cpu_cgroup:
+            return self._group_s() - self._before_s
+        self._look()
+        seen, reaped = self._before
+        own = sum(self._last_seen.values()) - sum(seen.values())
+        living = self._living - sum(seen.values()) + self._reaped - reaped
+        return max(own, living) / _TICK
+
+    def _group_s(self):
         text = _again(self._cpu)
         micros = _field(text, "usage_usec")
         total = micros / 1e6 if micros is not None else int(text or 0) / 1e9
-        used = os.times()
-        return total - used.user - used.system
+        return total - time.process_time()
 
-    def _cpu_from_proc(self):
-        total = 0
+    def _look(self):
+        """Note each process's own time, which stays when it is gone, and what the living reaped, which may be the same
+        of others: the larger of the two sums counts."""
+        self._reaped = self._living = 0
         for pid in self.strangers():
             # the command name may hold spaces and parentheses: fields are counted from the last one
             fields = _read("/proc/%d/stat" % pid).rpartition(")")[2].split()
-            if len(fields) > 14:
-                total += sum(int(x) for x in fields[11:15])
-        return total / _TICK
+            if len(fields) > 19:
+                self._reaped += int(fields[13]) + int(fields[14])
+                if int(fields[1]) not in self._trusted:  # else it is an init, the zygote's child
+                    own = int(fields[11]) + int(fields[12])
+                    self._last_seen[pid, fields[19]] = own
+                    self._living += own
 
     def strangers(self):
         """PIDs in the box that are not of the guest itself."""
@@ -81,3 +123,8 @@ class Evidence:
                     told = dict(zip(fields[1::2], fields[2::2]))
                     found += int(told.get("inuse", 0)) + int(told.get("tw", 0))
         return found
+
+    def network(self):
+        """What the box's network has counted, and the sockets above."""
+        counted = [_read("/proc/self/net/" + name) for name in ("dev", "snmp", "snmp6", "netstat")]
+        return [self.connections(), *counted]

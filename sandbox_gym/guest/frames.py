@@ -14,9 +14,14 @@ class BadFrame(Exception):
     """A length over its bound, or a header that is no JSON object."""
 
 
-def pack(header, body=b""):
+def head(header, size):
+    """What goes before a body of `size` bytes."""
     text = json.dumps(header, separators=(",", ":")).encode("utf-8")
-    return HEAD.pack(len(text), len(body)) + text + body
+    return HEAD.pack(len(text), size) + text
+
+
+def pack(header, body=b""):
+    return head(header, len(body)) + body
 
 
 class FrameReader:

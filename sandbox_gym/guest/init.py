@@ -14,23 +14,22 @@ import signal
 import socket
 import time
 
-from . import kernel, program, seccomp, sudo, watch
+from . import kernel, places, program, seccomp, sudo, watch
 
 REPORT_MAX = 4096
 WORK = "/workspace"
 """Where sessions keep their files: a named user, whose home is elsewhere, has it too."""
 MAX_FDS = 64
 """In one message; the kernel takes at most 253."""
-COLLECT_S = 1.0
 _SPEC_MAX = 1 << 16
 
 
-def main(control_fd, tier, filter_program):
+def main(control_fd, tier, filter_program, own_network):
     """Serve runs until the supervisor's end closes. Never returns."""
     code = 1
     control = socket.socket(fileno=control_fd)
     try:
-        _serve(control, tier, filter_program)
+        _serve(control, tier, filter_program, own_network)
         code = 0
     except BaseException as error:
         try:
@@ -41,14 +40,14 @@ def main(control_fd, tier, filter_program):
         os._exit(code)
 
 
-def _serve(control, tier, filter_program):
+def _serve(control, tier, filter_program, own_network):
     wake_read, wake_write = os.pipe()
     os.set_blocking(wake_write, False)
     os.set_blocking(wake_read, False)
     signal.set_wakeup_fd(wake_write, warn_on_full_buffer=False)
     signal.signal(signal.SIGCHLD, lambda *_: None)
     if tier == "namespaces":
-        _private_namespaces()
+        places.private_namespaces(own_network)
     else:
         kernel.prctl(kernel.PR_SET_CHILD_SUBREAPER, 1)
     ahead = []
@@ -85,7 +84,7 @@ def _read_spec(fd):
 def _run(spec, fds, tier, filter_program, control, wake_read):
     """`fds`: stdin, stdout, stderr, then files, then the channel if any; all are closed at the end."""
     if tier == "namespaces":
-        _private_place(spec)
+        places.mount_scratch(spec)
     else:
         _owned_place(spec, fds)
     _write_files(spec, fds[3 : 3 + len(spec["files"])])
@@ -107,12 +106,13 @@ def _run(spec, fds, tier, filter_program, control, wake_read):
     left = _kill_the_rest(spec, tier, usage)
     watching.close()
     if tier == "namespaces":
-        _leave_place()
+        places.unmount_scratch()
     account = {
         "status": status,
         "killed": killed,
         "wall_s": wall,
         "cpu_s": usage[0],
+        "own_s": _own_s(),
         "peak_kb": usage[1],
         "left": left,
         "seen": watching.seen,
@@ -121,46 +121,14 @@ def _run(spec, fds, tier, filter_program, control, wake_read):
     control.send(json.dumps(account).encode("ascii"))
 
 
-_HIDDEN = kernel.MS_NOSUID | kernel.MS_NODEV
+_told_s = 0.0
 
 
-def _private_namespaces():
-    """Mount and IPC namespaces of this init's own, and a /proc of its PID namespace."""
-    kernel.unshare(kernel.CLONE_NEWNS | kernel.CLONE_NEWIPC)
-    kernel.mount(b"proc", b"/proc", b"proc", _HIDDEN | kernel.MS_NOEXEC)
-
-
-def _private_place(spec):
-    """A sized scratch file system for one run."""
-    limits = spec["limits"]
-    options = "size=%d,nr_inodes=%d,mode=755" % (limits["scratch_bytes"], limits["scratch_inodes"])
-    kernel.mount(b"tmpfs", b"/scratch", b"tmpfs", _HIDDEN, options.encode("ascii"))
-    for name in ("work", "tmp", "shm"):
-        os.mkdir("/scratch/" + name)
-    if os.path.isdir("/dev/shm"):
-        kernel.mount(b"/scratch/shm", b"/dev/shm", None, kernel.MS_BIND)
-
-
-def _leave_place():
-    """Nothing alive holds the scratch file system any more: with its mounts it goes, and all that was written."""
-    deadline = time.monotonic() + COLLECT_S
-    if os.path.isdir("/dev/shm"):
-        _unmount(b"/dev/shm", deadline)
-    _unmount(b"/scratch", deadline)
-
-
-def _unmount(target, deadline):
-    """Files that the dead sent into sockets of their own are closed when the kernel collects those, a moment later.
-    After the deadline what still holds them keeps its memory for so long, but nobody finds it again."""
-    while time.monotonic() < deadline:
-        try:
-            kernel.unmount(target)
-            return
-        except OSError as error:
-            if error.errno != errno.EBUSY:
-                raise
-            time.sleep(0.001)
-    kernel.unmount(target, kernel.MNT_DETACH)
+def _own_s():
+    """CPU seconds of this init since it was last asked: the guest's, in no run's account."""
+    global _told_s
+    before, _told_s = _told_s, time.process_time()
+    return _told_s - before
 
 
 def _owned_place(spec, fds):

@@ -1,5 +1,6 @@
 """The last steps of a run's child: give everything up, then become the program. Runs after fork; never returns."""
 
+import errno
 import fcntl
 import gc
 import os
@@ -17,10 +18,16 @@ def become(spec, stdio, channel, filter_program, watch_fd):
     `watch_fd` takes the filter's listener to init."""
     code = 127
     try:
-        watch_fd = _give_up(spec, stdio, channel, filter_program, watch_fd)
-        if spec["mode"] == "exec":
-            _exec(spec, watch_fd)
-        os.close(watch_fd)
+        watch_fd = fcntl.fcntl(watch_fd, fcntl.F_DUPFD_CLOEXEC, 64)
+        try:
+            _give_up(spec, stdio, channel, filter_program, watch_fd)
+            _require(spec["requires"])
+            if spec["mode"] == "exec":
+                _exec(spec)
+        except BaseException:
+            watch.tell_unstarted(watch_fd)
+            raise
+        os.close(watch_fd)  # from here on this process is the program, and has no say in whether it started
         if spec["mode"] == "session":
             from . import envd, session
 
@@ -44,21 +51,20 @@ def _say(text):
 
 
 def _give_up(spec, stdio, channel, filter_program, watch_fd):
-    """Returns what `watch_fd` is from here on, closed when this process executes another program."""
+    """Keep nothing but what the program is to have, and `watch_fd`, which closes when another program is executed."""
     kernel.prctl(kernel.PR_SET_DUMPABLE, 1)  # its own /proc files must open; nothing of the guest's is in this copy
     os.setsid()
     for target, fd in enumerate(stdio):
         os.dup2(fd, target)
     if channel >= 0:
         os.dup2(channel, CHANNEL_FD)
-    watch_fd = fcntl.fcntl(watch_fd, fcntl.F_DUPFD_CLOEXEC, 64)
     os.closerange(CHANNEL_FD + (channel >= 0), watch_fd)
     os.closerange(watch_fd + 1, 1024)
     os.chdir(spec["workdir"])
     os.umask(0o022)
     _set_limits(spec)
     if spec["mode"] == "session" and spec["argv"] == ["envd", "root"]:
-        return watch_fd  # a sandbox for a guest inside: that one needs what this one has, and gives it up
+        return  # a sandbox for a guest inside: that one needs what this one has, and gives it up
     uid = spec["uid"]
     kernel.drop_bounding_set()
     if uid:
@@ -69,7 +75,6 @@ def _give_up(spec, stdio, channel, filter_program, watch_fd):
     kernel.drop_capabilities()
     kernel.prctl(kernel.PR_SET_DUMPABLE, 1)
     watch.hand_over(watch_fd, seccomp.install(filter_program))
-    return watch_fd
 
 
 def _set_limits(spec):
@@ -100,17 +105,28 @@ def _set_limits(spec):
         file.write("1000")  # the kernel must choose the program before its supervisor
 
 
-def _exec(spec, watch_fd):
+def _require(names):
+    """Raises FileNotFoundError for what a program can't do without."""
+    for name in names:
+        if name.startswith("/"):
+            found = os.access(name, os.X_OK)
+        else:
+            import importlib.util  # the program's own folder is not on the path yet
+
+            found = importlib.util.find_spec(name) is not None
+        if not found:
+            raise FileNotFoundError(errno.ENOENT, "not installed", name)
+
+
+def _exec(spec):
+    """Raises OSError when there is no program to become."""
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # Python's start-up ignores it; a program expects the default
     gc.enable()
-    environment = spec["env"]
     argv = spec["argv"]
     try:
-        os.execvpe(argv[0], argv, environment)
+        os.execvpe(argv[0], argv, spec["env"])
     except OSError as error:
-        watch.tell_unstarted(watch_fd)
-        _say("sandbox: can't execute %s: %s\n" % (argv[0], error.strerror))
-        os._exit(127 if isinstance(error, FileNotFoundError) else 126)
+        raise OSError(error.errno, "can't execute", argv[0])
 
 
 def clean_interpreter(spec):

@@ -19,6 +19,10 @@ def run(spec):
         from . import calls
 
         return _finish(calls.serve if spec["mode"] == "call" else calls.ask, spec)
+    if spec["mode"] == "check":
+        from . import together
+
+        return together.serve(spec)
     return _finish(_main, spec)
 
 
@@ -55,9 +59,9 @@ def execute(spec, path, module):
     exec(code, module.__dict__)
 
 
-def finish(spec):
-    """Run the main file as a program does, to its end; its exit code. For a fork of a program."""
-    return _finish(_main, spec)
+def ended(body, spec):
+    """Run `body(spec)` as a program is run, to its end; its exit code. For a fork of a program."""
+    return _finish(body, spec)
 
 
 def _main(spec):

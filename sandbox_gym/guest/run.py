@@ -24,6 +24,8 @@ _FILES = 64 << 20
 """Of a peak: libraries and other files that are mapped, which are no data."""
 _CPU_GRACE = 1.2
 """A program is over its CPU time at its limit, and killed at this much of it: the host can tell little from much."""
+_LOOK_S = 0.05
+"""Between two looks at a run's processes where no cgroup counts their CPU time."""
 
 
 class Run:
@@ -33,6 +35,7 @@ class Run:
         self._files = {path: blobs[number] for path, number in header["files"].items()}
         self.id = header["id"]
         self.backlog = bytearray(body)
+        self._received, self._noted = len(body), 0
         self._input_left = header["stdin_size"] - len(body)
         self._limits = header["limits"]
         self.workdir = header.get("workdir", "")
@@ -58,7 +61,7 @@ class Run:
             "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1",
         }  # fmt: skip
         environment.update(header["env"])
-        spec = {key: header[key] for key in ("mode", "argv", "main", "entry_point", "recursion_limit")}
+        spec = {key: header[key] for key in ("mode", "argv", "main", "entry_point", "recursion_limit", "requires")}
         spec["implicit_imports"] = header["implicit_imports"]
         spec["own_workdir"] = not self.workdir
         processes, cpu_s = limits["processes"] + (0 if uid else 4), _CPU_GRACE * limits["cpu_time_s"]
@@ -75,9 +78,9 @@ class Run:
         self._oom_before = self._evidence.oom_kills()
         self._open(spec, [self._files[path].fd for path in spec["files"]])
         # only now: an earlier init, which the start may have ended, takes its sum with it
-        self._cpu_before = self._evidence.cpu_s()
+        self._evidence.begin()
         self._started = time.monotonic()
-        self._next_cpu_check = self._started + limits["cpu_time_s"] / _CPUS
+        self._next_cpu_check = self._started + self._cpu_pause(limits["cpu_time_s"])
 
     def _open(self, spec, files):
         stdin_r, stdin_w = os.pipe2(os.O_CLOEXEC)
@@ -116,20 +119,32 @@ class Run:
         self._pump()
 
     def _register(self, file, events, callback):
-        self._supervisor.selector.register(file, events, callback)
+        self._supervisor.programs.register(file, events, callback)
 
     def _forget(self, file):
-        self._supervisor.selector.unregister(file)
+        self._supervisor.programs.unregister(file)
 
     # -- input
 
+    def taken(self):
+        """How much of its input has gone since that was last noted, to the program or because it wants none."""
+        return self._received - len(self.backlog) - self._noted
+
+    def take_note(self):
+        """The same, noted."""
+        taken = self.taken()
+        self._noted += taken
+        return taken
+
     def more_input(self, body):
+        self._received += len(body)
         self._input_left -= len(body)
         self.backlog += body
         if self._opened:
             self._pump()
 
     def relay_in(self, body, eof):
+        self._received += len(body)
         self.backlog += body
         self._relay_ended = self._relay_ended or eof
         if self._opened:
@@ -161,7 +176,7 @@ class Run:
         if self._input_is_channel:
             if self._channel is not None:
                 events = selectors.EVENT_READ | (selectors.EVENT_WRITE if wanted else 0)
-                self._supervisor.selector.modify(self._channel, events, self._on_channel)
+                self._supervisor.programs.modify(self._channel, events, self._on_channel)
         elif wanted != self._writing:
             if wanted:
                 self._register(self._input, selectors.EVENT_WRITE, self._pump)
@@ -327,11 +342,22 @@ class Run:
             self.kill("wall_time_limit")
             return 0.1
         if now >= self._next_cpu_check:
-            unused = _CPU_GRACE * self._limits["cpu_time_s"] - (self._evidence.cpu_s() - self._cpu_before)
-            self._next_cpu_check = now + max(0.1, unused / _CPUS)
+            unused = _CPU_GRACE * self._limits["cpu_time_s"] - self._evidence.used_s()
+            self._next_cpu_check = now + self._cpu_pause(unused)
             if unused < 0:
                 self.kill("cpu_time_limit")
         return max(0.001, min(left, self._next_cpu_check - now))
+
+    def _cpu_pause(self, unused_s):
+        """Seconds until the next look at the CPU time: no sooner than it may be used up, but where only looks tell of
+        processes that nobody reaps. A session waits for long, and its cells have clocks of their own."""
+        return max(0.1, unused_s / _CPUS) if self._evidence.has_cpu_cgroup or self.quiet else _LOOK_S
+
+    def _cpu_s(self):
+        """What all of the run's processes used: the cgroup's word, since init reaps only what its parent left."""
+        account = self._account
+        used = self._evidence.used_s() - (account.get("own_s", 0.0) if self._evidence.has_cpu_cgroup else 0.0)
+        return max(0.0, used, account.get("cpu_s", 0.0))
 
     def close(self):
         self._close_input()
@@ -341,6 +367,14 @@ class Run:
         except ValueError:
             self._account = {}
         self.broken = self._account.get("broken", "")
+        self._used_s = self._cpu_s()
+
+    def cpu_s(self):
+        """Of a run that was closed."""
+        return self._used_s
+
+    def wall_s(self):
+        return self._account.get("wall_s", time.monotonic() - self._started)
 
     def result(self):
         account = self._account
@@ -353,7 +387,8 @@ class Run:
                 exit_code = os.WEXITSTATUS(status)
         verdict, detail = self._classify(exit_code, signal_number)
         tamper = [] if self._report or verdict == "memory_limit" else ["supervision_ended"]
-        if account.get("left"):
+        ours = self.why and self._header["mode"] == "check"  # the kill of a test's parent leaves its child
+        if account.get("left") and not ours:
             tamper.append("processes_left_behind")
         if account.get("seen"):
             tried = ["%s %d times" % pair for pair in sorted(account["seen"].items())]
@@ -364,15 +399,10 @@ class Run:
             "op": "result", "id": self.id, "trace": self._header.get("trace", ""),
             "status": verdict, "detail": detail, "exit_code": exit_code,
             "signal": signal_number, "wall_s": account.get("wall_s", time.monotonic() - self._started),
-            "cpu_s": account.get("cpu_s", 0.0), "peak_bytes": account.get("peak_kb", 0) * 1024,
+            "cpu_s": self._used_s, "peak_bytes": account.get("peak_kb", 0) * 1024,
             "sizes": [len(body) for body in bodies], "tamper": tamper,
         }  # fmt: skip
         return header, b"".join(bodies)
-
-    def _says_unstarted(self):
-        """What a program prints is its own, but for the guest's own words and the shell that looks for a compiler."""
-        ours = self._header["mode"] != "exec" or self._header["argv"][:2] == ["/bin/sh", "-c"]
-        return ours and bytes(self._outputs["stderr"][0]).startswith(b"sandbox: can't")
 
     def _classify(self, exit_code, signal_number):
         limits, account = self._limits, self._account
@@ -384,7 +414,7 @@ class Run:
             return self.why, ""
         if not self._report:
             return "runtime_error", "the run's init was killed from inside"
-        if signal_number == signal.SIGXCPU or account["cpu_s"] > limits["cpu_time_s"]:
+        if signal_number == signal.SIGXCPU or self._used_s > limits["cpu_time_s"]:
             return "cpu_time_limit", ""
         if signal_number is not None:
             return "runtime_error", "signal %d" % signal_number
@@ -392,6 +422,6 @@ class Run:
             return "ok", ""
         if account["peak_kb"] * 1024 >= 0.9 * limits["memory_bytes"]:
             return "memory_limit", "exit code %d at the memory cap" % exit_code
-        if account.get("unstarted") or (exit_code in (126, 127) and self._says_unstarted()):
+        if account.get("unstarted"):  # init's word, which it has of a process that was no program yet
             return "start_error", bytes(self._outputs["stderr"][0][:300]).decode("utf-8", "replace").strip()
         return "runtime_error", "exit code %d" % exit_code

@@ -1,7 +1,8 @@
 """The supervisor: one channel to the host, one program at a time. Owns clocks, pipes and caps of runs.
 
-Frames from the host: config, put, data, drop, run, chan, cancel, reset, ping. To the host: hello, result, chan,
-cancelled, reset, pong, broken. docs/architecture.md has the table.
+Frames from the host: config, put, data, drop, run, chan, cancel, reset, ping. To the host: hello, result, chan, took,
+beat, cancelled, reset, pong, broken. docs/architecture.md has the table. The host is always heard: what programs have
+yet to take is bounded by what `took` grants, and what the host has yet to take makes programs wait, not the supervisor.
 """
 
 import itertools
@@ -13,11 +14,16 @@ import time
 import types
 
 from . import frames, inits, zygote
-from .evidence import Evidence
+from .channel import Channel
+from .evidence import Evidence, touchable
 from .run import Run
 
 MAX_BLOBS = 256 << 20
 MAX_BACKLOG = 4 << 20
+"""Input that programs have not taken yet; the host sends no more."""
+TAKEN = MAX_BACKLOG >> 2
+"""So much of it taken is worth a word to the host."""
+LAST_WORDS_S = 10.0
 CLEAN_S = 60
 SMALL = 64
 
@@ -35,52 +41,45 @@ class Blob:
 
 class Supervisor:
     def __init__(self, read_fd, write_fd):
-        self._read_fd, self._write_fd = read_fd, write_fd
-        self._reader = frames.FrameReader()
         self.selector = selectors.DefaultSelector()
+        self.programs = selectors.DefaultSelector()
+        """What is read of programs and written to them: not while the host has to take what there is already."""
+        self._channel = Channel(read_fd, write_fd, self.selector, self._heed, self._beat)
+        self.send = self._channel.send
+        self._listening = False
         self._blobs = {}
         self._blob_bytes = 0
         self._receiving = None
         self._queue = []
         self._current = None
         self._runs = 0
-        self._ended = False
-        self._reading = self._fed = False
         self._cancelling = False
         self._beat_s = 0
         self._beaten = 0.0
 
     # -- the channel
 
-    def send(self, header, body=b""):
-        view = memoryview(frames.pack(header, body))
-        while view:
-            view = view[os.write(self._write_fd, view) :]
-
     def serve(self):
         """Until the host's end closes and, in batch use, the last run is done."""
-        self._selectable = True
-        try:
-            self.selector.register(self._read_fd, selectors.EVENT_READ, self._on_channel)
-            self._reading = True
-        except PermissionError:  # a regular file as input, in batch use
-            self._selectable = False
-        while not (self._ended and self._current is None and not self._queue):
-            if not self._selectable and not self._ended and self._backlog() < MAX_BACKLOG:
-                self._on_channel()
-            for key, _events in self.selector.select(self._pause()):
-                now = self.selector.get_map().get(key.fd)
-                if now is not None and now.data == key.data:  # an earlier callback may have closed it
-                    key.data()
+        channel = self._channel
+        while not (channel.ended and self._current is None and not self._queue and not channel.waiting):
+            if not channel.selectable and not channel.ended and self._backlog() < MAX_BACKLOG:
+                channel.read()
+            self._listen()
+            _call_back(self.selector, self._pause())
             if self._current is not None and self._current.finished():
                 self._finish()
             self._start_next()
-            self._regulate()
+
+    def last_words(self, header):
+        """Say that it is over, if the host still listens."""
+        self.send(header)
+        self._channel.flush(LAST_WORDS_S)
 
     def _pause(self):
         """Seconds until something is due; None when nothing is. A run that goes on is told by heartbeats."""
         if self._current is None:
-            return None
+            return None if self._channel.selectable or self._channel.ended else 0
         pause = self._current.tick()
         self._beat()
         return min(pause, self._beat_s) if self._beat_s and not self._current.quiet else pause
@@ -89,7 +88,7 @@ class Supervisor:
         now = time.monotonic()
         if self._current is not None and self._current.quiet:
             return
-        if self._beat_s and now - self._beaten >= self._beat_s:
+        if self._beat_s and now - self._beaten >= self._beat_s and not self._channel.waiting:
             self.send({"op": "beat"})
             self._beaten = now
 
@@ -97,34 +96,24 @@ class Supervisor:
         runs = self._queue + ([self._current] if self._current else [])
         return sum(len(run.backlog) for run in runs)
 
-    def _regulate(self):
-        """Read from the channel only while what waits is bounded: backpressure reaches the host."""
-        if not self._selectable or self._ended or (self._reading and not self._fed):
-            return  # what waits has not grown
-        self._fed = False
-        want = self._backlog() < MAX_BACKLOG
-        if want and not self._reading:
-            self.selector.register(self._read_fd, selectors.EVENT_READ, self._on_channel)
-        elif not want and self._reading:
-            self.selector.unregister(self._read_fd)
-        self._reading = want
+    def _listen(self):
+        """Hear programs only while the host takes what they say; tell it what they took of its own words."""
+        wanted = not self._channel.full
+        if wanted != self._listening:
+            self._listening = wanted
+            if wanted:
+                self.selector.register(self.programs, selectors.EVENT_READ, self._on_programs)
+            else:
+                self.selector.unregister(self.programs)
+        run = self._current
+        if run is not None and run.taken() >= TAKEN:
+            self.send({"op": "took", "id": run.id, "bytes": run.take_note()})
 
-    def _on_channel(self):
-        data = os.read(self._read_fd, 1 << 16)
-        if not data:
-            self._ended = True
-            if self._reading:
-                self.selector.unregister(self._read_fd)
-                self._reading = False
-            return
-        self._reader.feed(data)
-        self._fed = True
-        self._beat()  # a long program may take longer to arrive than a silence is borne
-        while True:
-            frame = self._reader.next()
-            if frame is None:
-                return
-            getattr(self, "_op_" + str(frame[0].get("op")), self._unknown)(*frame)
+    def _on_programs(self):
+        _call_back(self.programs, 0)
+
+    def _heed(self, header, body):
+        getattr(self, "_op_" + str(header.get("op")), self._unknown)(header, body)
 
     def _unknown(self, header, body):
         raise frames.BadFrame("no such operation: %r" % (header.get("op"),))
@@ -140,14 +129,17 @@ class Supervisor:
         self._beat_s = header.get("beat_s", 0)
         if header.get("sessions"):
             _load_session_modules()
-        self._zygote_pid, sock = zygote.start(self.tier)
+        self._zygote_pid, sock = zygote.start(self.tier, header.get("own_network", False))
         self.inits = inits.Inits(sock, self.selector)
         trusted = [1, os.getpid(), self._zygote_pid]
         if header.get("guests"):  # where it shares its PID namespace with what was there before
             trusted += [int(name) for name in os.listdir("/proc") if name.isdigit()]
         self.evidence = Evidence(header["cgroup"], trusted)
+        self._touchable = touchable(self._dirs) if self.tier == "uid" else []
+        self._untouch()
         self._baseline_fds = len(os.listdir("/proc/self/fd"))
-        self._own_network = not self.evidence.connections()
+        self._network = self.evidence.network()
+        self._quiet_network = not self.evidence.connections()
         version = "%d.%d.%d" % sys.version_info[:3]
         memory = "cgroup" if self.evidence.has_memory_cgroup else "rlimit"
         self.send({"op": "hello", "tier": self.tier, "python": version, "memory": memory})
@@ -197,9 +189,10 @@ class Supervisor:
         else:
             self._cancelled()
 
-    def _cancelled(self):
+    def _cancelled(self, run=None):
+        """`run`: what was ended for it, of which nothing but its costs is told."""
         self._cancelling = False
-        self.send({"op": "cancelled"})
+        self.send({"op": "cancelled", "cpu_s": run.cpu_s() if run else 0.0, "wall_s": run.wall_s() if run else 0.0})
 
     def _op_ping(self, header, body):
         self.send({"op": "pong"})
@@ -217,8 +210,8 @@ class Supervisor:
             return "%d processes are left" % len(strangers)
         if len(os.listdir("/proc/self/fd")) != self._baseline_fds:
             return "file descriptors are left"
-        if self._own_network and self.evidence.connections():
-            return "connections are left, and keep their ports for a minute"
+        if self._quiet_network and self.evidence.network() != self._network:
+            return "its network was used, and keeps ports for a minute and its counters for good"
         for folder in self._dirs:
             if os.listdir(folder):
                 return "%s is not empty" % folder
@@ -227,7 +220,7 @@ class Supervisor:
     # -- runs
 
     def _start_next(self):
-        while self._current is None and self._queue:
+        while self._current is None and self._queue and not self._channel.full:
             self._runs += 1
             self._beaten = time.monotonic()
             self._current = self._queue.pop(0)
@@ -241,7 +234,7 @@ class Supervisor:
         run.close()
         self._clean()
         if self._cancelling:
-            self._cancelled()
+            self._cancelled(run)
         elif run.broken:
             self.send({"op": "broken", "why": run.broken})
         else:
@@ -256,6 +249,15 @@ class Supervisor:
                 left = not _remove_small(entry) or left
         if left:
             self._remove_slowly()
+        self._untouch()
+
+    def _untouch(self):
+        """The times of what all runs share say nothing of the last one but when it ended."""
+        for path in self._touchable:
+            try:
+                os.utime(path, ns=(0, 0))
+            except OSError:
+                pass  # where this supervisor may not, a program that is less may not either
 
     def _remove_slowly(self):
         """Thousands of files, or folders in folders: by a process of its own, while the heart beats on."""
@@ -274,6 +276,14 @@ class Supervisor:
             time.sleep(0.002)
         if status:
             raise OSError("what a run wrote can't be removed")
+
+
+def _call_back(selector, pause):
+    """Have everything that is ready within `pause` seconds dealt with."""
+    for key, _events in selector.select(pause):
+        now = selector.get_map().get(key.fd)
+        if now is not None and now.data == key.data:  # an earlier callback may have closed it
+            key.data()
 
 
 def _remove_small(entry):
@@ -310,7 +320,7 @@ def main(read_fd, write_fd):
         supervisor.serve()
     except Exception as error:
         try:
-            supervisor.send({"op": "broken", "why": "%s: %s" % (type(error).__name__, error)})
+            supervisor.last_words({"op": "broken", "why": "%s: %s" % (type(error).__name__, error)})
         except OSError:
             pass  # the host is gone already
         os._exit(1)

@@ -11,8 +11,8 @@ from . import init, kernel, seccomp
 _MAX_FDS = 4
 
 
-def start(tier):
-    """Fork the zygote; returns (its pid, the supervisor's end of its socket).
+def start(tier, own_network):
+    """Fork the zygote; returns (its pid, the supervisor's end of its socket). `own_network`: each init has one.
 
     In the namespace tier it is PID 1 of a PID namespace that this box's user namespace owns, so that it can make one
     PID namespace per init and step back.
@@ -29,12 +29,12 @@ def start(tier):
     try:
         mine.close()
         os.closerange(its.fileno() + 1, 1024)
-        _serve(its, tier)
+        _serve(its, tier, own_network)
     finally:
         os._exit(1)
 
 
-def _serve(sock, tier):
+def _serve(sock, tier, own_network):
     gc.disable()
     kernel.prctl(kernel.PR_SET_DUMPABLE, 0)
     filter_program = seccomp.prepare()
@@ -59,7 +59,7 @@ def _serve(sock, tier):
             sock.close()
             if own >= 0:
                 os.close(own)
-            init.main(fds[0], tier, filter_program)
+            init.main(fds[0], tier, filter_program, own_network)
         if own >= 0:
             kernel.setns(own, kernel.CLONE_NEWPID)
         for fd in fds:

@@ -1,8 +1,8 @@
 """Frozen values of the contract as strict JSON and back, and their digests. No pickle, no class paths.
 
-A dataclass is an object of its fields, bytes are {"utf8": text} or {"b64": text}, a float that JSON lacks is its name.
-What is read is checked against the types: an unknown key, a missing field or a wrong type raises CodecError, never
-a guess. Knows no database.
+A dataclass is an object of its fields, bytes are {"utf8": text} or {"b64": text}, with a list of texts where they are
+long, a float that JSON lacks is its name. What is read is checked against the types: an unknown key, a missing field or
+a wrong type raises CodecError, never a guess. Knows no database.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from collections.abc import Callable, Hashable, Mapping
 from dataclasses import MISSING, Field, fields, is_dataclass
 from enum import StrEnum
 from functools import cache
-from typing import Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
+from typing import Final, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 from sandbox_gym.errors import SandboxGymError
 
@@ -30,8 +30,18 @@ class CodecError(SandboxGymError):
     """Stored JSON is not the value it should be: damaged, or written by a version that knew other fields."""
 
 
-def encode(value: object) -> bytes:
-    """The value as ASCII JSON: dataclasses, tuples, mappings with string keys, enums, bytes and JSON's own scalars."""
+LONG: Final = 1 << 20
+"""Bytes beyond this travel in pieces of it: the making of one JSON string lets no other thread run."""
+_PIECEWISE: Final = json.JSONEncoder(separators=(",", ":"), allow_nan=False)
+
+
+def encode(value: object, *, long: bool = False) -> bytes:
+    """The value as ASCII JSON: dataclasses, tuples, mappings with string keys, enums, bytes and JSON's own scalars.
+
+    `long`: it may hold long outputs, and is written piece by piece; slower for one that holds none.
+    """
+    if long:
+        return b"".join([part.encode("ascii") for part in _PIECEWISE.iterencode(_plain(value))])
     return json.dumps(_plain(value), separators=(",", ":"), allow_nan=False).encode("ascii")
 
 
@@ -62,11 +72,17 @@ def _plain(value: object) -> object:
     raise TypeError(f"{type(value).__name__} has no JSON form here")
 
 
-def _plain_bytes(value: bytes) -> dict[str, str]:
+def _plain_bytes(value: bytes) -> dict[str, str | list[str]]:
     try:
-        return {"utf8": value.decode("utf-8")}
+        text = value.decode("utf-8")
     except UnicodeDecodeError:
-        return {"b64": base64.b64encode(value).decode("ascii")}
+        if len(value) <= LONG:
+            return {"b64": base64.b64encode(value).decode("ascii")}
+        pieces = (value[start : start + LONG] for start in range(0, len(value), LONG))
+        return {"b64": [base64.b64encode(piece).decode("ascii") for piece in pieces]}
+    if len(text) <= LONG:
+        return {"utf8": text}
+    return {"utf8": [text[start : start + LONG] for start in range(0, len(text), LONG)]}
 
 
 @cache
@@ -116,13 +132,15 @@ def _read_float(value: object) -> float:
 
 def _read_bytes(value: object) -> bytes:
     form = _exact(value, dict)
-    text = next(iter(form.values()), None) if len(form) == 1 else None
-    if isinstance(text, str):
+    found = next(iter(form.values()), None) if len(form) == 1 else None
+    given = found if isinstance(found, list) else [found]
+    pieces = [piece for piece in given if isinstance(piece, str)]
+    if len(pieces) == len(given):
         try:
             if "utf8" in form:
-                return text.encode("utf-8")
+                return b"".join(piece.encode("utf-8") for piece in pieces)
             if "b64" in form:
-                return base64.b64decode(text, validate=True)
+                return b"".join(base64.b64decode(piece, validate=True) for piece in pieces)
         except (UnicodeEncodeError, ValueError, binascii.Error):
             pass  # told below, as every other malformed form
     raise CodecError("malformed bytes")

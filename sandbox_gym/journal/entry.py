@@ -6,16 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from sandbox_gym.contract import (
-    CheckedOutcome,
-    DialogueOutcome,
-    Outcome,
     Plan,
     State,
-    StepOutcome,
     Verdict,
     answers_run,
-    earlier_passes,
 )
+from sandbox_gym.judging import state_bytes
 from sandbox_gym.limits import Limits
 
 Json = Mapping[str, object]
@@ -70,13 +66,12 @@ class Entry:
     failure_reason: str = ""
     failure_kind: str = ""
     key: Key | None = None
+    tenant: str = ""
 
     @property
     def output_bytes(self) -> int:
         """Bytes of all outputs in the states: what an entry weighs, nearly."""
-        states = [judgement.state for judgement in self.judgements if judgement.state is not None]
-        steps = [outcome for state in states for outcome in state.outcomes if outcome is not None]
-        return sum(_weight(outcome) for outcome in [*steps, *(build for state in states for build in state.builds)])
+        return sum(state_bytes(judgement.state) for judgement in self.judgements)
 
     @property
     def limits(self) -> Limits | None:
@@ -86,16 +81,6 @@ class Entry:
                 run = answers_run(step)
                 return run.limits if run is not None else None
         return None
-
-
-def _weight(outcome: StepOutcome) -> int:
-    earlier = sum(_weight(one.answer) + _weight(one.checker) for one in earlier_passes(outcome))
-    if isinstance(outcome, DialogueOutcome):
-        return earlier + _weight(outcome.asker) + _weight(outcome.candidate)
-    if isinstance(outcome, CheckedOutcome):
-        return earlier + _weight(outcome.answer) + (_weight(outcome.checker) if outcome.checker is not None else 0)
-    assert isinstance(outcome, Outcome)
-    return len(outcome.stdout) + len(outcome.stderr) + len(outcome.channel)
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +127,7 @@ class Summary:
     started_at: float
     finished_at: float
     size_bytes: int
+    tenant: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,3 +156,6 @@ class Filter:
     request_id: str = ""
     """The request id begins with this."""
     verdicts_only: bool = field(default=False, kw_only=True)
+    tampered: bool = field(default=False, kw_only=True)
+    """With a sign of tampering."""
+    tenant: str = field(default="", kw_only=True)

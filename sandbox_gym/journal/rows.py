@@ -11,7 +11,7 @@ from typing import Any, cast
 from sqlalchemy import RowMapping
 
 from sandbox_gym.contract import State, Verdict
-from sandbox_gym.journal.codec import CodecError, decode, digest, encode
+from sandbox_gym.journal.codec import LONG, CodecError, decode, digest, encode
 from sandbox_gym.journal.entry import Entry, Json, Replay, Source, Stored, StoredJudgement, Summary
 
 _LEVEL = 1
@@ -63,11 +63,12 @@ def prepare(entry: Entry, *, state_max_bytes: float) -> Prepared:
         "reward": entry.reward,
         "failure_reason": _text(entry.failure_reason, 500),
         "failure_kind": _text(entry.failure_kind, 200),
-        "tamper": encode(verdict.tamper).decode(),
+        "tamper": encode(_signs(entry)).decode(),
         "attempts": verdict.attempts,
         "timings": encode(verdict.timings_s).decode(),
         "started_at": entry.started_at,
         "finished_at": entry.finished_at,
+        "tenant": _text(entry.tenant, 200),
         "reply": reply,
         "source": _pack(_json(_source(source))),
         "judgements": judgements,
@@ -79,6 +80,11 @@ def prepare(entry: Entry, *, state_max_bytes: float) -> Prepared:
     return Prepared(columns, task, size_bytes + len(row))
 
 
+def _signs(entry: Entry) -> tuple[str, ...]:
+    """Of all judgements: those of a run that another one replaced were seen, too."""
+    return tuple(dict.fromkeys(sign for judged in entry.judgements for sign in judged.verdict.tamper))
+
+
 def _source(source: Source) -> Json:
     """Everything but the row, which the tasks' table holds."""
     return {"settings": dict(source.settings), "answer": source.answer, "reasoning": list(source.reasoning)}
@@ -86,7 +92,7 @@ def _source(source: Source) -> Json:
 
 def _judgements(entry: Entry) -> bytes:
     stored = tuple(StoredJudgement(digest(each.plan), each.state, each.verdict) for each in entry.judgements)
-    return _pack(encode(_Judgements(stored)))
+    return _pack(encode(_Judgements(stored), long=entry.output_bytes > LONG))
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,8 +38,14 @@ from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
 
 from sandbox_gym.errors import ConfigurationError
 
-SCHEMA_VERSION = 1
-MIGRATIONS: Mapping[int, Callable[[Connection], None]] = {}
+SCHEMA_VERSION = 2
+
+
+def _add_tenant(connection: Connection) -> None:
+    connection.exec_driver_sql("ALTER TABLE journal_verdicts ADD COLUMN tenant VARCHAR(200) DEFAULT '' NOT NULL")
+
+
+MIGRATIONS: Mapping[int, Callable[[Connection], None]] = {1: _add_tenant}
 """From version n to n + 1. Version 1 is the first."""
 
 BUSY_TIMEOUT_S = 30
@@ -84,6 +90,7 @@ verdicts = Table(
     Column("started_at", Float(53), nullable=False),
     Column("finished_at", Float(53), nullable=False),
     Column("size_bytes", BigInteger, nullable=False),
+    Column("tenant", String(200), nullable=False, server_default=""),
     Column("reply", LargeBinary),
     Column("source", LargeBinary, nullable=False),
     Column("judgements", LargeBinary),

@@ -180,6 +180,10 @@ def _conditions(wanted: Filter) -> list[ColumnElement[bool]]:
         conditions.append(column.finished_at >= wanted.since)
     if wanted.server:
         conditions.append(column.server == wanted.server)
+    if wanted.tampered:
+        conditions.append(column.tamper != "[]")
+    if wanted.tenant:
+        conditions.append(column.tenant == wanted.tenant)
     if wanted.request_id:
         conditions.append(column.request_id.startswith(wanted.request_id, autoescape=True))
     return conditions

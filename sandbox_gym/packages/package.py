@@ -97,6 +97,9 @@ class Package:
     passes: int = 1
     include: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     """Files that join every submission, by language; `default` for all."""
+    validation_time_s: float | None = None
+    validation_memory_mb: float | None = None
+    """The validator's own caps, where the package names them."""
 
     @property
     def cases(self) -> tuple[Case, ...]:

@@ -52,6 +52,8 @@ def read_package(folder: Path) -> Package:
         interactive="interactive" in kinds,
         passes=_passes(limits) if "multi-pass" in kinds else 1,
         include=include,
+        validation_time_s=number(limits.get("validation_time"), "problem.yaml: limits.validation_time"),
+        validation_memory_mb=number(limits.get("validation_memory"), "problem.yaml: limits.validation_memory"),
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from sandbox_gym.packages.flags import default_checker
 from sandbox_gym.packages.package import Package, PackageError, Validator
 from sandbox_gym.server.wire import Document
+from sandbox_gym.verifiers.coding import CHECKER_MAX_MEMORY_MB, CHECKER_MAX_TIME_S
 
 
 def package_row(
@@ -64,4 +65,8 @@ def _program(package: Package, validator: Validator, flags: list[tuple[str, ...]
         checker["sources"] = list(validator.sources)
     if package.passes > 1:
         checker["passes"] = package.passes
+    if package.validation_time_s is not None:
+        checker["time_limit_s"] = min(package.validation_time_s, CHECKER_MAX_TIME_S)
+    if package.validation_memory_mb is not None:
+        checker["memory_limit_mb"] = min(package.validation_memory_mb, CHECKER_MAX_MEMORY_MB)
     return {**checker, "interactive": package.interactive}

@@ -13,7 +13,7 @@ from anyio.abc import ByteStream
 from sandbox_gym.contract import Outcome, Run
 from sandbox_gym.errors import BoxLost
 from sandbox_gym.sandbox.link import GuestConfig, GuestLink
-from sandbox_gym.sandbox.sending import check_paths
+from sandbox_gym.sandbox.sending import Sending, check_paths
 
 
 class _Tape(ByteStream):
@@ -46,9 +46,11 @@ async def write_batch(runs: Sequence[Run], *, tier: str, cgroup: str, dirs: Sequ
     tape = _Tape()
     link = GuestLink(tape, lambda: "batch")
     await link.introduce(GuestConfig(tier=tier, cgroup=cgroup, dirs=dirs, uid_base=uid_base, limit_data=True, beat_s=0))
+    sending = Sending()
     for run_id, run in enumerate(runs):
         check_paths(run.program)
-        await link.send_run(run, run_id)
+        tape.written += b"".join(sending.files_of(run.program))
+        tape.written += b"".join(frame for frame, _size in sending.frames_of(run, run_id))
     return bytes(tape.written)
 
 

@@ -10,8 +10,8 @@ from typing import Final
 _ORDER = (
     "frames", "kernel", "values", "watch", "seccomp", "program", "prelude", "pyrun", "forks", "kinds", "arrays",
     "forms", "instances", "graph_writer", "graph_reader", "graph",
-    "class_making", "classes", "proxies", "asking", "exports", "peer", "calls", "sudo", "init", "zygote", "inits",
-    "evidence", "run", "supervisor",
+    "class_making", "classes", "proxies", "asking", "exports", "peer", "guards", "together", "calls", "sudo", "places",
+    "init", "zygote", "inits", "evidence", "channel", "run", "supervisor",
 )  # fmt: skip
 _LAZY = (
     "interrupts", "clip", "child", "shell", "repl_worker", "repl", "session",

@@ -15,10 +15,13 @@ import anyio
 from sandbox_gym.contract import Dialogue, DialogueOutcome, Outcome, Run, Status
 from sandbox_gym.errors import BoxLost
 from sandbox_gym.guest import frames
+from sandbox_gym.sandbox.frame_stream import Header
 from sandbox_gym.sandbox.link import GRACE_S, GuestLink
+from sandbox_gym.sandbox.outcomes import seconds
 
 RELAY_MAX_BYTES: Final = 64 << 20
-ABANDONED_S: Final = 5.0
+ENDED: Final = "ended by the dialogue"
+ABANDONED_S: Final = 8.0
 """How long a program may go on after the one that it talked to has left."""
 
 
@@ -53,7 +56,8 @@ class _End:
                     chunk = body[start : start + frames.CHUNK]
                     last = start + frames.CHUNK >= len(body)
                     if self.outcome is None:
-                        await self.link.send({"op": "chan", "id": self.run_id, "eof": eof and last}, chunk)
+                        header = {"op": "chan", "id": self.run_id, "eof": eof and last}
+                        await self.link.send(header, chunk, self.run.limits.wall_time_s + GRACE_S)
 
 
 async def converse(asker: GuestLink, candidate: GuestLink, dialogue: Dialogue) -> DialogueOutcome:
@@ -101,7 +105,8 @@ async def _pump(end: _End, other: _End) -> None:
                 other.pass_on(body, eof)
         elif header.get("op") == "cancelled":
             flood = relayed > RELAY_MAX_BYTES
-            end.outcome = Outcome(Status.OUTPUT_LIMIT if flood else Status.OK, detail="ended by the dialogue")
+            status = Status.OUTPUT_LIMIT if flood else Status.OK
+            end.outcome = ended_early(status, header)
         else:
             end.outcome = end.link.outcome(header, body, end.run_id, end.run.limits)
     end.ended.set()
@@ -116,12 +121,16 @@ async def _pump(end: _End, other: _End) -> None:
             await other.link.send({"op": "cancel"})
 
 
+def ended_early(status: Status, header: Header) -> Outcome:
+    """A run that the dialogue ended: what it cost is known, what it would have said is not."""
+    cpu_s, wall_s = (seconds(header.get(name)) for name in ("cpu_s", "wall_s"))
+    return Outcome(status, cpu_time_s=cpu_s, wall_time_s=wall_s, detail=ENDED)
+
+
 def _patience_s(ended: _End, other: _End) -> float:
     """How long the other one has to come to its end by itself."""
     if ended.run.program.mode == "ask":
         return 1.0
-    return (
-        min(ABANDONED_S, other.run.limits.wall_time_s)
-        if ended.run.program.mode == "exec"
-        else (other.run.limits.wall_time_s)
-    )
+    if ended.run.program.mode == "call":
+        return other.run.limits.wall_time_s
+    return min(ABANDONED_S, other.run.limits.wall_time_s)

@@ -6,7 +6,8 @@ Owns the protocol's order and deadlines; knows nothing of how boxes are made. Ev
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass
 from typing import Final, Literal
@@ -17,11 +18,11 @@ from anyio.abc import ByteStream
 
 from sandbox_gym.contract import Outcome, Run, Status
 from sandbox_gym.errors import BoxLost
-from sandbox_gym.guest import frames
-from sandbox_gym.guest.supervisor import MAX_BACKLOG
+from sandbox_gym.guest.frames import CHUNK
 from sandbox_gym.limits import Limits
 from sandbox_gym.observe.traces import span
 from sandbox_gym.sandbox.bundle import guest_bundle
+from sandbox_gym.sandbox.frame_stream import SMALL, FrameStream, Header
 from sandbox_gym.sandbox.outcomes import parse_outcome
 from sandbox_gym.sandbox.pressure import machine_pressure
 from sandbox_gym.sandbox.sending import Sending, check_paths
@@ -35,18 +36,11 @@ BEAT_S: Final = 0.4
 WINDOW: Final = 8
 """Runs sent ahead of their results: hides the round trip, and few writes carry many runs. The guest starts one at a
 time, so that an early stop wastes what it has begun and no more."""
-SMALL: Final = 1 << 16
-"""Frames up to so many bytes together travel in one write."""
-WRITE_S: Final = 60.0
-"""For a write that nothing holds up but the box and the machine."""
 GRACE_S: Final = 20.0
 """Beyond a run's wall limit before a silent guest counts as frozen."""
 HANDSHAKE_S: Final = 30.0
-_OUTCOME_MAX: Final = 64 << 20
 
 _log = structlog.get_logger(__name__)
-
-Header = Mapping[str, object]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,6 +57,8 @@ class GuestConfig:
     """Memory is capped for each process, since no cgroup caps it."""
     sessions: bool = False
     """The box will hold one, and needs its driver."""
+    own_network: bool = False
+    """Each init makes a network namespace of its own, so that no counter, port or route outlives a task."""
     shared_uid: bool = False
     """Other boxes run programs as the same users, so that the kernel's count of them says nothing."""
     guests: bool = False
@@ -71,7 +67,7 @@ class GuestConfig:
     """Between heartbeats; 0 for none."""
 
 
-class GuestLink:
+class GuestLink(FrameStream):
     """One guest. Not for concurrent use, but for the two pumps of a dialogue."""
 
     def __init__(
@@ -82,13 +78,9 @@ class GuestLink:
         silence_s: float = SILENCE_S,
         window: int = WINDOW,
     ) -> None:
-        self._stream = stream
-        self._describe = describe
+        super().__init__(stream, describe)
         self._silence_s, self._window = silence_s, window
-        self._reader = frames.FrameReader(max_header=1 << 16, max_body=_OUTCOME_MAX)
         self._sending = Sending()
-        self._turn = anyio.Lock(fast_acquire=True)
-        self._writing: anyio.CancelScope | None = None
         self._next_id = 0
         self._beats = False
         self.memory_limits = 0
@@ -96,66 +88,8 @@ class GuestLink:
         self.ooms_told = 0
         """Processes that the kernel killed for memory since the box was made, as the last reset told."""
         self._busy = False
-        self.broken = False
 
-    # -- frames
-
-    def lost(self, why: object) -> BoxLost:
-        """Mark the link as of no more use; the error to raise."""
-        self.broken = True
-        if self._writing is not None:
-            self._writing.shield = False  # half a frame does no harm any more
-        return BoxLost(f"{self._describe()}: {why}")
-
-    async def send(self, header: Mapping[str, object], body: bytes = b"") -> None:
-        """Send one frame whole: a cancellation waits for the frame's end, so that the stream stays in step."""
-        async with self._turn:
-            await self._write([frames.pack(header, body)])
-
-    async def _write(self, packed: Sequence[bytes], within_s: float = WRITE_S) -> None:
-        """Send frames, small ones together, each write whole as in `send`. `within_s`: for each write. Whoever calls
-        has the turn."""
-        batch: list[bytes] = []
-        size = 0
-        for frame in packed:
-            if batch and size + len(frame) > SMALL:
-                await self._write_bytes(b"".join(batch), within_s)
-                batch, size = [], 0
-            batch.append(frame)
-            size += len(frame)
-        if batch:
-            await self._write_bytes(b"".join(batch), within_s)
-
-    async def _write_bytes(self, data: bytes, within_s: float) -> None:
-        try:
-            with anyio.CancelScope(shield=not self.broken) as self._writing, anyio.fail_after(within_s):
-                await self._stream.send(data)
-        except (OSError, anyio.BrokenResourceError, anyio.ClosedResourceError, TimeoutError) as error:
-            raise self.lost(f"can't be written to ({type(error).__name__})") from error
-        finally:
-            self._writing = None
-
-    async def receive(self, within_s: float) -> tuple[Header, bytes]:
-        """The next frame. Raises BoxLost at the stream's end, on a malformed frame, or after `within_s`."""
-        try:
-            with anyio.fail_after(within_s):
-                return await self._next()
-        except TimeoutError as error:
-            raise self.lost(f"was silent for {within_s:.0f} s") from error
-
-    async def _next(self) -> tuple[Header, bytes]:
-        """The next frame, whenever it comes. Raises BoxLost."""
-        try:
-            while (frame := self._reader.next()) is None:
-                self._reader.feed(await self._stream.receive(1 << 18))
-        except (OSError, anyio.EndOfStream, anyio.BrokenResourceError, anyio.ClosedResourceError) as error:
-            raise self.lost(f"closed its channel ({type(error).__name__})") from error
-        except frames.BadFrame as error:
-            raise self.lost(error) from error
-        header: Header = frame[0]
-        if header.get("op") == "broken":
-            raise self.lost(f"its guest gave up: {str(header.get('why'))[:300]}")
-        return header, frame[1]
+    # -- the protocol
 
     async def handshake(self, config: GuestConfig) -> Header:
         """Send the guest and its configuration; its hello."""
@@ -213,16 +147,6 @@ class GuestLink:
         except TimeoutError:
             raise self.lost(f"sent no heartbeat for {self._silence_s:g} s") from None
 
-    async def _hear(self) -> None:
-        """Take in what has come, until there is a whole frame; it stays in the reader. Raises BoxLost."""
-        try:
-            while not self._reader.ready():
-                self._reader.feed(await self._stream.receive(1 << 18))
-        except (OSError, anyio.EndOfStream, anyio.BrokenResourceError, anyio.ClosedResourceError) as error:
-            raise self.lost(f"closed its channel ({type(error).__name__})") from error
-        except frames.BadFrame as error:
-            raise self.lost(error) from error
-
     # -- runs
 
     async def send_run(self, run: Run, run_id: int, channel: Literal["", "relay", "stdio"] = "") -> None:
@@ -230,7 +154,12 @@ class GuestLink:
         as `chan` frames instead of being kept."""
         async with self._turn:
             await self._put(self._sending.files_of(run.program))
-            await self._write(self._sending.frames_of(run, run_id, channel), run.limits.wall_time_s + WRITE_S)
+        self._flow.begin(run_id)
+        for frame, size in self._sending.frames_of(run, run_id, channel):
+            await self._room(size, run.limits.wall_time_s + GRACE_S)
+            self._flow.sent(run_id, size)
+            async with self._turn:
+                await self._write([frame])
 
     async def _put(self, packed: Sequence[bytes]) -> None:
         if packed:
@@ -252,51 +181,20 @@ class GuestLink:
     async def _running(self, runs: Sequence[Run]) -> AsyncIterator[AsyncIterator[Outcome]]:
         first = self._next_id
         self._next_id += len(runs)
-        progress = anyio.Event()
+        self._flow.clear()
         stopping = False
-        taken = received = sent = 0
-
-        def may_send() -> bool:
-            """Another run, without the guest ceasing to listen: it must hear that it is to stop. Input for which it
-            ceases to listen goes out when nobody may stop for an earlier outcome's sake any more."""
-            ahead = runs[received:sent]
-            waiting = sum(len(run.stdin) for run in ahead) + len(runs[sent].stdin)
-            return len(ahead) < self._window if waiting < MAX_BACKLOG else taken == sent
-
-        def note_progress() -> None:
-            nonlocal progress
-            progress.set()
-            progress = anyio.Event()
+        received = 0
 
         async def sender() -> None:
-            nonlocal sent
-            while sent < len(runs):
-                while not may_send():
-                    await progress.wait()
-                async with self._turn:
-                    if stopping:
-                        return
-                    packed: list[bytes] = []
-                    patience_s = WRITE_S
-                    while sent < len(runs) and sum(map(len, packed)) < SMALL and may_send():
-                        if files := self._sending.files_of(runs[sent].program):
-                            await self._write(packed, patience_s)  # runs whose files may have to make room
-                            packed = []
-                            await self._put(files)
-                        packed += self._sending.frames_of(runs[sent], first + sent)
-                        patience_s = runs[sent].limits.wall_time_s + WRITE_S  # so long its program may take no input
-                        sent += 1
-                    await self._write(packed, patience_s)
+            await self._send_ahead(runs, first, lambda: received, lambda: stopping)
 
         async def results() -> AsyncIterator[Outcome]:
-            nonlocal received, taken
+            nonlocal received
             for offset, run in enumerate(runs):
                 outcome = await self.result(first + offset, run.limits)
                 received += 1
-                note_progress()
+                self._flow.changed()
                 yield outcome
-                taken += 1
-                note_progress()
 
         self._busy = True
         async with anyio.create_task_group() as tasks:
@@ -313,14 +211,53 @@ class GuestLink:
                 tasks.cancel_scope.cancel()
         self._busy = False
 
+    async def _send_ahead(
+        self, runs: Sequence[Run], first: int, received: Callable[[], int], stopping: Callable[[], bool]
+    ) -> None:
+        """Send runs ahead of their results, small ones together; between two writes the turn is anybody's."""
+        sent = 0
+        rest: deque[tuple[bytes, int]] = deque()  # of the run sent last
+
+        def may_send() -> bool:
+            if rest:
+                return self._flow.fits(rest[0][1])
+            ahead = sent - received()
+            return sent < len(runs) and ahead < self._window and self._flow.fits(min(CHUNK, len(runs[sent].stdin)))
+
+        while rest or sent < len(runs):
+            while not may_send():
+                await self._flow.wait()
+            async with self._turn:
+                packed: list[bytes] = []
+                while may_send() and sum(map(len, packed)) < SMALL and not stopping():
+                    if not rest:
+                        run = runs[sent]
+                        if files := self._sending.files_of(run.program):
+                            await self._write(packed)  # runs whose files may have to make room
+                            packed = []
+                            await self._put(files)
+                        rest += self._sending.frames_of(run, first + sent)
+                        self._flow.begin(first + sent)
+                        sent += 1
+                    frame, size = rest.popleft()
+                    packed.append(frame)
+                    self._flow.sent(first + sent - 1, size)
+                    if not self._flow.live(first + sent - 1):
+                        rest.clear()  # it has ended without
+                await self._write(packed)
+            if stopping():
+                return
+
     async def _cancel(self) -> None:
-        with anyio.move_on_after(GRACE_S):
-            await self.send({"op": "cancel"})
-            while True:
-                header, _ = await self.receive_live(GRACE_S)
-                if header.get("op") == "cancelled":
-                    return
-        raise self.lost("did not cancel")
+        """End what was sent. The turn may be another's, whose write waits until the guest is heard: listen at once."""
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self.send, {"op": "cancel"})
+            with anyio.move_on_after(GRACE_S):
+                while (await self.receive_live(GRACE_S))[0].get("op") != "cancelled":
+                    continue
+                self._flow.clear()
+                return
+            raise self.lost("did not cancel")
 
     async def result(self, run_id: int, limits: Limits) -> Outcome:
         """The next frame as the outcome of `run_id`. Raises BoxLost when it is not, or does not come in time."""

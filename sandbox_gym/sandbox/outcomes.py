@@ -35,6 +35,14 @@ def parse_outcome(header: Mapping[str, object], body: bytes, run_id: int, limits
     )
 
 
+def seconds(value: object) -> float:
+    """A cost that only informs: 0 where the guest says none."""
+    try:
+        return _number(value)
+    except TypeError:
+        return 0.0
+
+
 def _optional_int(value: object) -> int | None:
     if value is None or (type(value) is int and abs(value) < 1 << 31):
         return value

@@ -59,15 +59,19 @@ class Sending:
             dropped.append(self._blobs.pop(data))
         return [frames.pack({"op": "drop", "blobs": dropped})] if dropped else []
 
-    def frames_of(self, run: Run, run_id: int, channel: Channel = "") -> list[bytes]:
-        """What starts `run` in a guest that has its files. `channel`: its fd 3 ("relay") or its standard input and
-        output ("stdio") are carried as `chan` frames instead of being kept; beside "stdio" its fd 3 may be kept."""
+    def frames_of(self, run: Run, run_id: int, channel: Channel = "") -> list[tuple[bytes, int]]:
+        """What starts `run` in a guest that has its files, each frame with how much of the run's input it holds.
+
+        `channel`: its fd 3 ("relay") or its standard input and output ("stdio") are carried as `chan` frames instead of
+        being kept; beside "stdio" its fd 3 may be kept.
+        """
         program = run.program
         header = {
             "op": "run",
             "id": run_id,
             "mode": program.mode,
             "argv": list(program.argv),
+            "requires": list(program.requires),
             "env": dict(program.env),
             "main": program.main,
             "entry_point": program.entry_point,
@@ -75,16 +79,17 @@ class Sending:
             "implicit_imports": program.implicit_imports,
             "files": {path: self._blobs[data] for path, data in program.files.items()},
             "limits": _limits(run.limits),
-            "channel": channel or ("capture" if program.mode == "call" or program.captures else "none"),
+            "channel": channel or ("capture" if program.mode in ("call", "check") or program.captures else "none"),
             "captures": channel == "stdio" and program.captures,
             "workdir": program.workdir,
             "trace": str(structlog.contextvars.get_contextvars().get("request_id", "")),
             "stdin_size": len(run.stdin),
         }
-        made = [frames.pack(header, run.stdin[: frames.CHUNK])]
-        for start in range(frames.CHUNK, len(run.stdin), frames.CHUNK):
-            made.append(frames.pack({"op": "data", "id": run_id}, run.stdin[start : start + frames.CHUNK]))
-        return made
+        first, *more = (
+            run.stdin[start : start + frames.CHUNK] for start in range(0, len(run.stdin) or 1, frames.CHUNK)
+        )
+        made = [(frames.pack(header, first), len(first))]
+        return made + [(frames.pack({"op": "data", "id": run_id}, piece), len(piece)) for piece in more]
 
 
 @lru_cache(maxsize=256)

@@ -5,6 +5,7 @@ A composition point: the server and the command verify through the same lines he
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Mapping
 
 from sandbox_gym.config import Settings
@@ -43,6 +44,7 @@ class CodingResources:
         self._penalty = settings.reasoning_format_penalty
         self._fail_on_tamper = frozenset(settings.fail_on_tamper)
         self._in_process = settings.in_process
+        self._secret = secrets.token_hex(16)
         self._tools = CodingTools(self._limits)
         self._fusion = FusionTools(self._limits)
         self._submit = FusionSubmit(self._limits)
@@ -99,6 +101,7 @@ class CodingResources:
             fail_on_tamper=self._fail_on_tamper,
             in_process=self._in_process,
             comparison=self._comparison,
+            secret=self._secret,
         )
         difficulty = request.verifier_metadata.get("difficulty")
         answer = Answer(request.output_text)

@@ -26,6 +26,7 @@ from sandbox_gym.observe.metrics import Metrics
 from sandbox_gym.server.dashboard.recent import Recent
 from sandbox_gym.server.once import KEY_HEADER, Once, other_body
 from sandbox_gym.server.resources import HeldSessions, JudgingEngine, ResourcesServer, no_verdict
+from sandbox_gym.server.verified import verified_of
 from sandbox_gym.server.wire import Document, VerifyFields, VerifyRequest
 
 MAX_KEY_CHARS = 255
@@ -49,7 +50,12 @@ class Witness:
 
     def __init__(self, engine: JudgingEngine) -> None:
         self._engine = engine
-        self.judgements: list[Judgement] = []
+        self._judgements: list[Judgement | None] = []
+
+    @property
+    def judgements(self) -> list[Judgement]:
+        """In the order in which they were asked for."""
+        return [one for one in self._judgements if one is not None]
 
     @property
     def provider_name(self) -> str:
@@ -58,8 +64,10 @@ class Witness:
     async def judged(
         self, verifier: Verifier[T], task: T, answer: Answer, *, caller: Caller = ANYONE
     ) -> tuple[Verdict, Plan, State | None]:
+        number = len(self._judgements)
+        self._judgements.append(None)  # several may be asked for at once
         verdict, plan, state = await self._engine.judged(verifier, task, answer, caller=caller)
-        self.judgements.append(Judgement(plan, state, verdict))
+        self._judgements[number] = Judgement(plan, state, verdict)
         return verdict, plan, state
 
     async def run(self, plan: Plan, *, caller: Caller = ANYONE) -> State:
@@ -162,17 +170,18 @@ class Ledger:
                 self._recent.tally.refused(error.failure_kind)
             raise
         except Unavailable as error:
-            none = self._entry(witness, request, started, no_verdict(self._resources.name, error), None)
-            self._show(none, request, caller)
+            none = self._entry(witness, request, started, no_verdict(self._resources.name, error), None, caller)
+            self._show(witness, none, request)
             await self._note(none)
             raise
-        entry = self._entry(witness, request, started, fields, key)
-        self._show(entry, request, caller)
+        entry = self._entry(witness, request, started, fields, key, caller)
+        self._show(witness, entry, request)
         return fields, entry
 
-    def _show(self, entry: Entry, request: VerifyRequest, caller: Caller) -> None:
+    def _show(self, witness: Witness, entry: Entry, request: VerifyRequest) -> None:
+        witness.metrics.radar.add(verified_of(entry, request.body))
         if self._recent is not None:
-            self._recent.add(entry, request.body, caller.tenant)
+            self._recent.add(entry, request.body, entry.tenant)
 
     async def _note(self, entry: Entry) -> None:
         """A no-verdict, on record if it can be: its cause is worth more than the journal's."""
@@ -184,7 +193,13 @@ class Ledger:
             _log.error("no_verdict_not_journalled", kind=entry.failure_kind, why=str(error))
 
     def _entry(
-        self, witness: Witness, request: VerifyRequest, started: float, fields: VerifyFields, key: Key | None
+        self,
+        witness: Witness,
+        request: VerifyRequest,
+        started: float,
+        fields: VerifyFields,
+        key: Key | None,
+        caller: Caller,
     ) -> Entry:
         source = Source(
             self._resources.kind,
@@ -206,6 +221,7 @@ class Ledger:
             failure_reason=fields.failure_reason or "",
             failure_kind=fields.failure_kind or "",
             key=key,
+            tenant=caller.tenant,
         )
 
 

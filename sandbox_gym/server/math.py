@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Final
 
+from sandbox_gym import judging
 from sandbox_gym.config import Settings
 from sandbox_gym.contract import Answer, Verdict
 from sandbox_gym.engine import ANYONE, Caller
@@ -138,7 +140,7 @@ class MathResources:
         answer = Answer(request.output_text)
         verifier = MathVerifier()
         verdict, _plan, state = await engine.judged(verifier, task, answer, caller=caller)
-        extracted = verifier.extracted(task, answer, state)
+        extracted = await judging.read(judging.state_bytes(state), partial(verifier.extracted, task, answer, state))
         asked = extracted or _judgeable(answer.text, task.options)
         library_reward, evaluations = verdict.reward, None
         if self._judge is not None and asked and verdict.reward <= 0.5:

@@ -101,6 +101,9 @@ async def rejudge_one(stored: Stored, servers: Mapping[str, Make]) -> Finding:
     row = dict(source.row)
     if stored.reply.get("model_patch") is not None:  # what was taken from a session's box is on record in the reply
         row["model_patch"] = stored.reply["model_patch"]
+    inverted = next((one.verdict.inverted for one in stored.judgements if one.verdict.inverted is not None), None)
+    if inverted is not None and inverted.seed:  # which tests were changed, and when they were run
+        row["inversion_seed"] = inverted.seed
     request = VerifyRequest(row, source.answer, source.reasoning, row)
     try:
         settings = Settings.model_validate(dict(source.settings))

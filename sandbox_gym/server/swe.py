@@ -27,9 +27,11 @@ from sandbox_gym.server.session_tools import python
 from sandbox_gym.server.swe_arguments import ARGUMENTS
 from sandbox_gym.server.swe_tools import SweTools
 from sandbox_gym.server.wire import Document, VerifyFields, VerifyRequest, verdict_document
-from sandbox_gym.swe.instances import BuildsInstances, Instance, Instances
+from sandbox_gym.swe.instances import FOLDER, BuildsInstances, Instance, Instances
+from sandbox_gym.swe.judging import judge_patch
 from sandbox_gym.swe.logs import log_parsers, parser_of
 from sandbox_gym.swe.recipes import REPOSITORY
+from sandbox_gym.swe.references import References
 from sandbox_gym.verifiers.swe import (
     COSTLY,
     R2E_PARSER,
@@ -37,13 +39,10 @@ from sandbox_gym.verifiers.swe import (
     SweJob,
     SweLimits,
     SweTask,
-    SweVerifier,
     extract_patch,
-    flakes,
     log_command,
     normalised,
     parse_task,
-    statuses,
     tests_outcome,
 )
 
@@ -85,6 +84,7 @@ class SweResources:
         self._restore_config = settings.swe_restore_test_config
         self._fail_on_tamper = frozenset(settings.fail_on_tamper) | COSTLY
         self._instances: tuple[object, Instances] | None = None
+        self._references: tuple[object, References] | None = None
         self._tools: dict[str, SweTools] = {}
 
     # -- sessions
@@ -147,6 +147,16 @@ class SweResources:
             self._instances = (engine.sessions, made)
         return self._instances[1]
 
+    def references(self, engine: JudgingEngine) -> References:
+        """What the rows' own fixes did; kept beside the instances, where those are this process's own."""
+        sessions = engine.sessions
+        if self._references is None or self._references[0] is not sessions:
+            folder = sessions.folder.parent / FOLDER / "references" if isinstance(sessions, Sessions) else None
+            made = References(folder)
+            engine.metrics.watch_all("references", made.stats_dict)
+            self._references = (sessions, made)
+        return self._references[1]
+
     def place_of(self, body: Document) -> str | None:
         """Where there are several workers, one builds an instance and holds its sessions."""
         data = body.get("task_data")
@@ -190,7 +200,7 @@ class SweResources:
         """A row at its place, which is built unless it is there. Raises RequestError and Unavailable."""
         task = self.task(row)
         parser = parser_of(task) if task.runner == "log" else ""
-        return SweJob(
+        job = SweJob(
             task,
             await self._place(engine, task),
             restore_config=self._restore_config,
@@ -198,33 +208,26 @@ class SweResources:
             log_parser=parser,
             log_parser_sources=log_parsers().sources if parser and parser != R2E_PARSER else {},
         )
+        if engine.sessions is None:  # judged from its record, which says what the reference was
+            return job
+        return replace(job, reference=await self.references(engine).ensure(engine, job))
 
     async def _judged(self, engine: JudgingEngine, job: SweJob, answer: Answer, caller: Caller) -> SweFields:
-        verifier, task = SweVerifier(), job.task
-        verdict, _plan, state = await engine.judged(verifier, job, answer, caller=caller)
-        seconds = verdict.timings_s.get("run", 0.0)
-        report = verifier.report(job, answer, state)
-        again = flakes(job, report) if report is not None else ()
-        flaky: list[str] = []
-        if report is not None and again:
-            second = verifier.rerun(job, again, statuses(job, report))
-            verdict, _plan, rerun_state = await engine.judged(verifier, second, answer, caller=caller)
-            seconds += verdict.timings_s.get("run", 0.0)
-            flaky = verifier.flaky(second, answer, rerun_state)
-        grade = verifier.grade_of(job, answer, state)
+        judged = await judge_patch(engine, job, answer, caller)
+        verdict, grade = judged.verdict, judged.grade
         groups = {group.name: group.points / group.of if group.of else 1.0 for group in verdict.groups}
         return SweFields(
             reward=verdict.reward,
-            instance_id=task.instance_id,
-            evaluation_completed=report is not None,
+            instance_id=job.task.instance_id,
+            evaluation_completed=judged.report is not None,
             resolved=verdict.reward == 1.0,
             model_patch=answer.text,
             tests_status=grade.tests_status() if grade is not None else None,
             fail_to_pass_score=groups.get("FAIL_TO_PASS", 0.0),
             pass_to_pass_score=groups.get("PASS_TO_PASS", 0.0),
-            flaky_tests=flaky,
-            test_output=_tail(state),
-            patch_verification_time_taken=seconds,
+            flaky_tests=list(judged.flaky),
+            test_output=_tail(judged.state),
+            patch_verification_time_taken=judged.run_s,
             verdict=verdict_document(verdict),
             failure_reason=verdict.failure_reason or None,
         )

@@ -200,6 +200,7 @@ def verdict_document(verdict: Verdict) -> Document:
         "groups": [asdict(group) for group in verdict.groups],
         "tamper": list(verdict.tamper),
         "evidence": dict(verdict.evidence),
+        "inverted": asdict(verdict.inverted) if verdict.inverted is not None else None,
         "attempts": verdict.attempts,
         "timings_s": dict(verdict.timings_s),
     }

@@ -5,10 +5,11 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 
-from sandbox_gym.contract import Answer, State, Verdict
+from sandbox_gym.contract import Answer, Verdict
 from sandbox_gym.engine import Engine
 from sandbox_gym.errors import RequestError, Unavailable
-from sandbox_gym.verifiers.swe import CaseStatus, SweJob, SweVerifier, statuses, weak_spots
+from sandbox_gym.swe.judging import judge_patch
+from sandbox_gym.verifiers.swe import CaseStatus, SweJob, statuses, weak_spots
 
 MAX_NAMED = 20
 
@@ -28,6 +29,10 @@ class Validation:
     """Tests that ended differently in runs of the same patch."""
     signs: tuple[str, ...] = ()
     """Signs of tampering that the row's own fix gives."""
+    invertible: int = 0
+    """How many of its deciding tests have a variant that fails over the row's own fix."""
+    not_inverted: str = ""
+    """Why none has."""
     gold_s: float = 0.0
     """Seconds of one verify of the fix, the median."""
 
@@ -56,19 +61,17 @@ async def validate(engine: Engine, job: SweJob, *, runs: int) -> Validation:
         weak=tuple(weak_spots(task, before[0][1]))[:MAX_NAMED],
         flaky=_flaky([found for _, found, _ in before], [found for _, found, _ in after]),
         signs=after[0][0].tamper,
+        invertible=sum(test.decides for test in job.reference.tests) if job.reference is not None else 0,
+        not_inverted=job.reference.why_none if job.reference is not None else "",
         gold_s=sorted(seconds for _, _, seconds in after)[len(after) // 2],
     )
 
 
 async def _ran(engine: Engine, job: SweJob, patch: str) -> tuple[Verdict, dict[str, CaseStatus], float]:
-    verifier, answer, started = SweVerifier(), Answer(patch), time.monotonic()
-    verdict, _plan, state = await engine.judged(verifier, job, answer)
-    return verdict, _statuses(verifier, job, answer, state), time.monotonic() - started
-
-
-def _statuses(verifier: SweVerifier, job: SweJob, answer: Answer, state: State | None) -> dict[str, CaseStatus]:
-    report = verifier.report(job, answer, state)
-    return statuses(job, report) if report is not None else {}
+    started = time.monotonic()
+    judged = await judge_patch(engine, job, Answer(patch))
+    found = statuses(job, judged.report) if judged.report is not None else {}
+    return judged.verdict, found, time.monotonic() - started
 
 
 def _flaky(*series: list[dict[str, CaseStatus]]) -> tuple[str, ...]:

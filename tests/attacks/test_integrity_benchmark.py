@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.graders import contain, report
+from benchmarks.graders import contain, report, repositories
 from benchmarks.graders.corpus import attacks
 from benchmarks.graders.report import Outcome, Result
 from benchmarks.integrity import OURS, humaneval_style, judge, livecodebench_style, measure, ours
@@ -128,6 +128,15 @@ def test_the_markdown_has_a_row_for_each_grader_and_attack() -> None:
         Result(OURS, "one", Outcome.REJECTED, Outcome.ACCEPTED),
         Result("peer", "one", Outcome.ACCEPTED, Outcome.ACCEPTED),
     ]
-    text = report.markdown([report.tally("peer", results), report.tally(OURS, results)], results)
+    text = report.markdown("Reward hacks", results)
     assert "| peer | 1 | 1 of 1 | 0 | 0 | 0 of 1 | 0 | 0 |" in text
-    assert "| one | **accepted** | rejected |" in text
+    assert "| one | rejected | **accepted** |" in text
+
+
+def test_the_hostile_patches_are_read_with_the_rows_that_they_are_for() -> None:
+    found = {patch.name: patch for patch in repositories.patches()}
+    assert len(found) >= 85
+    assert found["swe/71_should_stop"].instance == repositories.DEFAULT_ROW
+    assert found["swe/71_own_test_helpers"].instance.startswith("mako__")
+    assert found["swe/71_should_stop"].text.startswith("diff --git ")
+    assert "swe/41_git_history_peek" not in found, "an agent's commands are no patch"

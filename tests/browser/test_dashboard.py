@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from typing import Any
 
@@ -67,6 +68,40 @@ def test_numbers_change_while_verifies_run(server: Server, opening: Opening) -> 
     expect(page.locator("#slots")).to_have_attribute("aria-label", re.compile(r"\d+ of \d+ slots busy"))
     expect(page.locator("#phases tr")).to_have_count(5)
     expect(page.locator("#rate rect.passed").first).to_be_attached(timeout=15_000)
+
+
+def test_the_radar_names_kind_task_time_and_answers(opening: Opening) -> None:
+    """The server's own picture, with a rise put into it on its way to the page."""
+    page = opening()
+    verdict_id = page.locator("#verdicts a").first.get_attribute("href").rpartition("/")[2]  # type: ignore[union-attr]
+    first = {"id": verdict_id, "at": 1_800_000_000, "task": LABEL, "evidence": SCRIPT}
+    rise = {
+        "kind": "pytest_patched",
+        "tenant": "trainer",
+        "since": 1_800_000_000,
+        "before": 0.0,
+        "share": 0.031,
+        "count": 12,
+        "of": 387,
+        "tasks": [{"task": LABEL, "count": 7, "of": 60}],
+        "first": [first],
+        "text": "",
+    }
+    picture = page.evaluate("fetch('/dashboard/api/live').then((answer) => answer.json())")
+    assert picture["radar"]["rises"] == []
+    expect(page.locator("#rises-empty")).to_be_visible()
+    expect(page.locator("#radar-hours tr").first).to_contain_text("none")
+    picture["radar"]["rises"] = [rise]
+    body = f"data: {json.dumps(picture)}\n\n"
+    page.route("**/dashboard/api/events", lambda route: route.fulfill(content_type="text/event-stream", body=body))
+    page.reload()
+    shown = page.locator("#rises li").first
+    expect(shown).to_contain_text("pytest patched")
+    expect(shown).to_contain_text("0 % → 3.1 % of trainer verifies since")
+    expect(shown).to_contain_text(f"{LABEL} (7 of 60)")
+    expect(shown.locator("a")).to_have_attribute("href", f"/dashboard/verdicts/{verdict_id}")
+    expect(page.locator("#rises-empty")).to_be_hidden()
+    assert page.evaluate("window.pwned") is None
 
 
 def test_the_list_is_filtered_and_held(server: Server, opening: Opening) -> None:

@@ -223,7 +223,7 @@ async def test_an_interactive_answer(judge: Judge, language: str) -> None:
         ("while True: pass", "time_limit"),
         ("input()", "time_limit"),
         ("print(5, flush=True)\ninput()\nraise ValueError", "runtime_error"),
-        ("while True: print('9' * 65536)", "output_limit"),
+        ("while True: print('9' * 65536, end='')", "output_limit"),
     ],
 )
 async def test_interactive_answers_that_fail(judge: Judge, code: str, status: str) -> None:

@@ -98,6 +98,26 @@ async def test_exec_mode_runs_any_argv(box: Box) -> None:
     assert missing.status is Status.START_ERROR
 
 
+@pytest.mark.parametrize("name", ["/no/such/compiler", "no_such_module"])
+@pytest.mark.parametrize("mode", ["fork", "exec"])
+async def test_what_a_program_requires_is_looked_for_before_it_starts(box: Box, mode: str, name: str) -> None:
+    argv = ("python3", "main.py")
+    whole = await run(box, "print('ran')", mode=mode, argv=argv, requires=("/bin/sh", "json"))
+    assert (whole.status, whole.stdout) == (Status.OK, b"ran\n")
+    lacking = await run(box, "print('ran')", mode=mode, argv=argv, requires=("/bin/sh", name))
+    assert (lacking.status, lacking.stdout) == (Status.START_ERROR, b"")
+    assert name in lacking.detail
+
+
+@pytest.mark.parametrize("code", [126, 127])
+async def test_no_program_says_that_it_was_not_started(box: Box, code: int) -> None:
+    words = "sandbox: can't start: no /usr/bin/python3"
+    forked = await run(box, f"import os, sys\nsys.stderr.write({words!r})\nsys.stderr.flush()\nos._exit({code})")
+    shell = ("/bin/sh", "-c", f'echo "{words}" >&2; exit {code}')
+    for outcome in (forked, await run(box, "", mode="exec", argv=shell)):
+        assert (outcome.status, outcome.exit_code) == (Status.RUNTIME_ERROR, code)
+
+
 async def test_bytes_stay_bytes(box: Box) -> None:
     every = bytes(range(256)) * 8
     outcome = await run(box, "import sys; sys.stdout.buffer.write(sys.stdin.buffer.read())", every)
@@ -400,7 +420,7 @@ async def test_messages_that_come_before_their_program_has_started_are_kept(box:
     link = box.link  # type: ignore[attr-defined]
     source = b"import os\nos.write(3, os.read(3, 5)); os.read(3, 1)"
     run_ = Run("one", Program("fork", {"main.py": source}), b"", LIMITS)
-    packed = link._sending.files_of(run_.program) + link._sending.frames_of(run_, 77, "relay")
+    packed = link._sending.files_of(run_.program) + [frame for frame, _ in link._sending.frames_of(run_, 77, "relay")]
     packed.append(frames.pack({"op": "chan", "id": 77, "eof": False}, b"hello"))
     packed.append(frames.pack({"op": "chan", "id": 77, "eof": True}))
     await link._stream.send(b"".join(packed))

@@ -28,7 +28,7 @@ from sandbox_gym.contract import (
     TestStatus,
     Verdict,
 )
-from sandbox_gym.journal.codec import CodecError, decode, digest, encode
+from sandbox_gym.journal.codec import LONG, CodecError, decode, digest, encode
 from sandbox_gym.limits import Limits
 from sandbox_gym.verifiers.coding import CodingVerifier, parse_task
 
@@ -104,6 +104,19 @@ def test_limits_come_back_and_refuse_what_limits_refuse() -> None:
         decode(Limits, raw.replace(b'"processes":3', b'"processes":0'))
 
 
+@pytest.mark.parametrize("data", [b"x" * (3 * LONG), "é😀".encode() * LONG, b"\xff" * (2 * LONG + 1), b"\0" * LONG])
+def test_long_outputs_travel_in_pieces(data: bytes) -> None:
+    """No text of the JSON is longer than a piece's, so that none takes long to make."""
+    outcome = Outcome(Status.OK, stdout=data, channel=b"short")
+    raw = encode(outcome, long=True)
+    assert raw == encode(outcome)
+    assert decode(Outcome, raw) == outcome
+    form = json.loads(raw)
+    pieces = next(iter(form["stdout"].values()))
+    assert max(map(len, pieces if isinstance(pieces, list) else [pieces])) <= 2 * LONG
+    assert form["channel"] == {"utf8": "short"}
+
+
 def test_nan_survives() -> None:
     assert math.isnan(decode(Outcome, encode(Outcome(Status.OK, cpu_time_s=math.nan))).cpu_time_s)
 
@@ -123,6 +136,8 @@ def test_what_a_later_version_left_out_gets_its_default() -> None:
         {"stdout": {"b64": "***"}},
         {"stdout": {"utf8": "a", "b64": "YQ=="}},
         {"stdout": {"utf8": 7}},
+        {"stdout": {"utf8": ["a", 7]}},
+        {"stdout": {"b64": ["YQ==", "*"]}},
         {"stdout": {"utf8": "\ud800"}},
         {"stdout": {}},
         {"cpu_time_s": "1"},

@@ -271,3 +271,30 @@ def test_the_verdicts_of_every_kind_of_row_are_borne_out(run: Run, tmp_path: Pat
     assert count >= 5
     ended = run("rejudge", "--journal", url)
     assert (ended.code, ended.out.strip()) == (0, f"{count} agree, 0 disagree, 0 without a state to judge")
+
+
+def test_verdicts_with_signs_of_tampering(run: Run, tmp_path: Path) -> None:
+    path = str(tmp_path / "journal.sqlite")
+    judged = entry().judgements[0]
+    evidence = {"pytest_patched": "_pytest.runner.call_and_report was set\x1b[2J", "named_only": ""}
+    verdict = replace(judged.verdict, tamper=("pytest_patched", "named_only"), evidence=evidence)
+    hacked = replace(entry(), judgements=(replace(judged, verdict=verdict),), tenant="trainer")
+    store = Store(open_database(path, create=True))
+    store.add([prepare(each, state_max_bytes=MIB) for each in (entry(), hacked, replace(hacked, request_id="f" * 32))])
+    store.close()
+    ended = run("verdicts", "--tampered", "--tenant", "trainer", "--since", "1h", "--journal", path, "--json")
+    assert (ended.code, [line["request_id"] for line in ended.lines]) == (0, ["f" * 32, hacked.request_id])
+    assert ended.lines[1]["signs"] == evidence
+    assert ended.lines[1]["tenant"] == "trainer"
+    shown = run("verdicts", "--tampered", "--task", task_digest(ROW)[:12], "--journal", path).out
+    for words in (
+        hacked.request_id[:12],
+        task_digest(ROW)[:8],
+        "trainer",
+        "pytest_patched",
+        "call_and_report",
+        "⟨ESC⟩",
+    ):
+        assert words in shown
+    assert "\x1b[2J" not in shown
+    assert run("verdicts", "--tampered", "--tenant", "nobody", "--journal", path, "--json").lines == []

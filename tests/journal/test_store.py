@@ -283,3 +283,41 @@ def test_a_folder_that_cannot_be_made_is_told_with_its_remedy(tmp_path: Path) ->
     (tmp_path / "file").write_text("")
     with pytest.raises(ConfigurationError, match="SANDBOX_GYM_STATE_DIR"):
         open_database(str(tmp_path / "file" / "journal.sqlite"), create=True)
+
+
+def test_signs_of_tampering_and_tenants_are_filters(store: Store) -> None:
+    """A rerun that saw nothing does not hide what the first run saw."""
+    judged = entry().judgements[0]
+    signed = replace(judged, verdict=replace(judged.verdict, tamper=("pytest_patched",)))
+    one = replace(entry(), judgements=(signed, judged), tenant="a")
+    two = replace(entry(), tenant="a")
+    three = replace(entry(), judgements=(signed,), tenant="b")
+    store.add([prepare(each, state_max_bytes=MIB) for each in (one, two, three)])
+
+    def found(wanted: Filter) -> set[str]:
+        return {summary.request_id for summary in store.summaries(wanted, limit=None)}
+
+    assert found(Filter(tampered=True)) == {one.request_id, three.request_id}
+    assert found(Filter(tenant="a")) == {one.request_id, two.request_id}
+    assert found(Filter(tampered=True, tenant="a")) == {one.request_id}
+    assert {(each.tenant, each.tamper) for each in store.summaries(Filter(tampered=True), limit=None)} == {
+        ("a", ("pytest_patched",)),
+        ("b", ("pytest_patched",)),
+    }
+
+
+def test_a_journal_of_version_1_is_brought_up(url: str) -> None:
+    """It has no tenants; what is in it stays, and says so by an empty name."""
+    engine = open_database(url, create=True)
+    old = Store(engine)
+    old.add([prepare(entry(), state_max_bytes=MIB)])
+    with writing(engine) as connection:
+        connection.exec_driver_sql("ALTER TABLE journal_verdicts DROP COLUMN tenant")
+        connection.execute(meta.update().values(schema_version=1))
+    old.close()
+    store = Store(open_database(url, create=False))
+    new = replace(entry(), tenant="a")
+    store.add([prepare(new, state_max_bytes=MIB)])
+    assert [each.tenant for each in store.summaries(Filter(), limit=None)] == ["a", ""]
+    assert store.get(2) is not None
+    store.close()

@@ -50,9 +50,9 @@ def rejudge(client: TestClient, verdict_id: str, headers: dict[str, str] | None 
     return client.post(f"/dashboard/api/verdicts/{verdict_id}/rejudge", headers=headers or {ACTION_HEADER: "rejudge"})
 
 
-def feed_of(client: TestClient) -> Any:
-    """The running engine's feed: what its own crashes go to."""
-    return dashboard_of(client).pictures._make.__self__._engine.metrics.feed
+def feed_of(client: TestClient, name: str = "feed") -> Any:
+    """The running engine's feed, what its own crashes go to; or another part of its metrics, by name."""
+    return getattr(dashboard_of(client).pictures._make.__self__._engine.metrics, name)
 
 
 def dashboard_of(client: TestClient) -> Any:

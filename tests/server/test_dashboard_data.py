@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from sandbox_gym.config import Settings
+from sandbox_gym.observe.radar import Verified
 from sandbox_gym.sandbox.fake import Behaviour, FakeProvider
 from sandbox_gym.server.app import build_app
 from sandbox_gym.server.dashboard.live import MAX_EVENTS, MAX_LISTED, MAX_TENANTS, queue_document
@@ -253,3 +255,47 @@ def test_an_answer_that_rules_decide_has_a_page_without_runs(answer: str, kind: 
         assert json.loads(page["task"]["text"])["expected_answer"] == "4"
         assert page["facts"]["decided_by"]
         assert rejudge(client, one["id"]).json()["agreement"] == "agrees"
+
+
+# -- the radar
+
+
+def test_the_radar_says_what_rose_and_names_answers(opening: Opening, monkeypatch: pytest.MonkeyPatch) -> None:
+    client = opening()
+    radar = feed_of(client, "radar")
+    now = time.time() - 7200
+    monkeypatch.setattr(radar, "_clock", lambda: now)
+    first = ""
+    for number in range(500):
+        now += 12
+        signs = {"pytest_patched": HOSTILE} if number > 400 and number % 20 == 0 else {}
+        first = first or (f"{number:032x}" if signs else "")
+        radar.add(Verified(f"{number:032x}", "trainer", f"task {HOSTILE} {number % 4}", signs))
+    shown = get(client, "live")["radar"]
+    [rise] = shown["rises"]
+    assert (rise["kind"], rise["tenant"], rise["before"], rise["count"]) == ("pytest_patched", "trainer", 0.0, 4)
+    assert rise["first"][0]["id"] == first
+    assert first in rise["text"]
+    assert {task["count"] for task in rise["tasks"]} == {4}
+    assert sum(hour["verifies"] for hour in shown["hours"]) == 500
+    assert "\x1b" not in json.dumps(shown, ensure_ascii=False)
+    assert "\u202e" not in json.dumps(shown, ensure_ascii=False)
+
+
+def test_verifies_are_on_the_radar_by_tenant_and_task(opening: Opening) -> None:
+    client = opening()
+    verify(client, 1, 2, headers={"X-Sandbox-Gym-Tenant": "trainer"})
+    verify(client, 1, 2, name="doubling/2")
+    [hour, *_] = get(client, "live")["radar"]["hours"]
+    assert (hour["verifies"], hour["kinds"]) == (2, {})
+    assert {one["tenant"]: one["verifies"] for one in hour["tenants"]} == {"trainer": 1, "": 1}
+    assert 'sandbox_gym_verifies_total{tenant="trainer"} 1.0' in client.get("/metrics").text
+
+
+def test_verdicts_are_found_by_a_sign(opening: Opening) -> None:
+    client = opening()
+    plain, signed = verify(client, 1), verify(client, 2)
+    kept = recent_of(client)._kept
+    kept[signed] = replace(kept[signed], verdict=replace(kept[signed].verdict, tamper=("pytest_patched",)))
+    assert [one["id"] for one in get(client, "verdicts?sign=pytest_patched")["verdicts"]] == [signed]
+    assert {one["id"] for one in get(client, "verdicts")["verdicts"]} == {plain, signed}

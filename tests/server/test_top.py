@@ -87,6 +87,15 @@ def test_the_picture_holds_what_the_dashboard_shows(server: ServerProcess, width
     assert max(map(len, shown.splitlines())) <= width
 
 
+def test_what_rose_on_the_radar_stands_there(server: ServerProcess) -> None:
+    document = httpx.get(f"{server.url}/dashboard/api/live", headers={"Authorization": f"Bearer {TOKEN}"}).json()
+    assert "radar" not in drawn(document)
+    document["radar"]["rises"] = [{"text": f"pytest_patched rose from 0 % to 3 % {HOSTILE}"}]
+    shown = drawn(document)
+    assert "pytest_patched rose from 0 % to 3 %" in shown
+    assert "\x1b]0" not in shown
+
+
 @pytest.mark.parametrize("width", [60, 120])
 def test_no_word_of_a_server_steers_the_terminal(server: ServerProcess, width: int) -> None:
     document: Any = hostile(live(server))

@@ -102,3 +102,14 @@ def test_any_bytes() -> None:
         for _ in range(rng.randrange(1, 6)):
             data[rng.randrange(len(data))] = rng.randrange(256)
         read_channel(bytes(data), NONCE)
+
+
+@pytest.mark.parametrize(
+    "value", [b"[" * 3_000_000, b"[" + b"[]," * 1_000_000 + b"1]", b'"' + b"\\n" * 1_500_000 + b'"', b"9" * 3_000_000]
+)
+def test_a_line_that_is_much_to_parse_is_forged(value: bytes) -> None:
+    """It has the nonce, its number and a form that can't be read in a moment; lines beside it count."""
+    line = NONCE.encode() + b' {"n": 1, "kind": "done", "id": "b", "detail": ' + value + b"}\n"
+    report = read_channel(said(BEGIN) + line + said(done("a"), END, start=1), NONCE)
+    assert set(report.signs) == {"channel_forged"}
+    assert report.statuses() == {"a": CaseStatus.PASSED}

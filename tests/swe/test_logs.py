@@ -97,7 +97,9 @@ def test_the_script_says_the_commands_own_exit_code(tmp_path: Path) -> None:
         )  # fmt: skip
     assert ran.stdout == b"marker\nout\nerr\n"
     assert exit_code(told.read_bytes()) == 3
-    assert exit_code(b"exit 0\nexit 1\n") is None
+    assert exit_code(b"exit 0\nexit 1\n") == exit_code(b"exit 1\nexit 0\n") == 1, "the answer said one of the two"
+    assert exit_code(b"exit 0\nexit x\n") == 1
+    assert exit_code(b"5f0c {}\nexit 2\n") == 2
     assert exit_code(b"") is None
 
 
@@ -109,6 +111,8 @@ def test_what_is_no_reading_passes_nothing() -> None:
     for reading in (Outcome(Status.CPU_TIME_LIMIT), Outcome(Status.OK, stdout=b'{"unreadable": "KeyError: x"}')):
         report = read_log(tests, reading)
         assert (report.statuses(), set(report.signs)) == ({}, {"log_unreadable"})
+    many = Outcome(Status.OK, stdout=json.dumps({"statuses": {f"t{n}": "PASSED" for n in range(600_000)}}).encode())
+    assert (read_log(tests, many).statuses(), set(read_log(tests, many).signs)) == ({}, {"log_unreadable"})
     assert read_log(Outcome(Status.WALL_TIME_LIMIT), None).crashes == ("wall_time_limit",)
 
 

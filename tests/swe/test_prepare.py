@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import base64
 import compileall
+import hashlib
 import json
 import subprocess
 import sys
+import zlib
 from importlib.resources import files
 from pathlib import Path
 
@@ -48,7 +51,10 @@ def prepared(repository: Path, patch: str, look: str, codes: tuple[int, ...] = (
     (place / "prepare.py").write_text(source)
     (place / "candidate.diff").write_text(patch)
     (place / "tests.diff").write_text("")
-    job = {"workdir": str(repository), "commit": "HEAD", "restore": [], "watch": [sys.executable, "-c", look]}
+    job = {
+        "workdir": str(repository), "commit": "HEAD", "restore": [], "watch": [sys.executable, "-c", look],
+        "channel_fd": 2, "nonce": "", "says": [], "reads": [], "read_bytes": 0, "rewrites": [], "reverse": False,
+    }  # fmt: skip
     (place / "prepare.json").write_text(json.dumps(job))
     done = subprocess.run([sys.executable, str(place / "prepare.py")], capture_output=True, text=True, timeout=60)
     assert done.returncode in codes, done
@@ -98,3 +104,46 @@ def test_folders_that_hold_anything_else_stay(repository: Path) -> None:
 def test_a_patch_of_paths_that_can_not_be_is_the_patchs_affair(repository: Path, path: str) -> None:
     patch = f"diff --git a/{path} b/{path}\ndeleted file mode 100644\n--- a/{path}\n+++ /dev/null\n@@ -1 +0,0 @@\n-x\n"
     prepared(repository, patch, "", codes=(0, 41))  # as git and patch see it; nothing of ours fails
+
+
+def _with(repository: Path, rewrites: list[object], look: str, **more: object) -> subprocess.CompletedProcess[str]:
+    """Prepared with changes to test files; what came on the channel is in `stderr`."""
+    place = repository.parent / ".verify"
+    place.mkdir()
+    (place / "prepare.py").write_text(files("sandbox_gym.verifiers.swe").joinpath("channel_prepare.py").read_text())
+    (place / "candidate.diff").write_text("")
+    (place / "tests.diff").write_text("")
+    job = {
+        "workdir": str(repository), "commit": "HEAD", "restore": [], "watch": [sys.executable, "-c", look],
+        "nonce": "n0", "says": [{"kind": "reference"}], "reads": ["pkg/mod.py", "none.py"], "read_bytes": 1 << 20,
+        "rewrites": rewrites, "reverse": False, **more,
+    }  # fmt: skip
+    channel = repository.parent / "channel"
+    with channel.open("wb") as file:
+        fd = file.fileno()
+        (place / "prepare.json").write_text(json.dumps({**job, "channel_fd": fd}))
+        command = [sys.executable, str(place / "prepare.py")]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60, pass_fds=[fd])
+    done.stderr = channel.read_text()
+    return done
+
+
+def test_tests_are_changed_and_nothing_is_left_that_tells(repository: Path) -> None:
+    target = repository / "pkg" / "mod.py"
+    target.write_bytes("x = 'ä'  # é\r\ny = 1\r\n".encode())
+    data = target.read_bytes()
+    at = data.index(b"1")
+    look = "import os; print(os.listdir('../.verify'), repr(open('pkg/mod.py', 'rb').read()))"
+    done = _with(repository, [["pkg/mod.py", hashlib.sha256(data).hexdigest(), [[at, at + 1, "ß"], [0, 1, "z"]]]], look)
+    assert done.returncode == 0, done
+    assert done.stdout.splitlines()[-1] == f"[] {b'z' + data[1:at] + 'ß'.encode() + data[at + 1 :]!r}"
+    first, second, third = (json.loads(line.partition(" ")[2]) for line in done.stderr.splitlines())
+    assert first == {"kind": "reference", "n": 0}
+    assert zlib.decompress(base64.b64decode(second["data"])) == data, "as it was before"
+    assert third == {"kind": "file", "path": "none.py", "data": "", "n": 2}
+
+
+def test_a_test_file_that_is_not_the_references_is_not_run(repository: Path) -> None:
+    (repository / "pkg" / "mod.py").write_text("x = 1\n")
+    done = _with(repository, [["pkg/mod.py", "0" * 64, []]], "print('ran')")
+    assert (done.returncode, "ran" in done.stdout) == (44, False)

@@ -97,15 +97,29 @@ def test_hidden_tests_go_back_even_where_the_gold_patch_has_them() -> None:
     assert "tests/test_a.py" in plan(edit("tests/test_a.py"), gold=gold).restore
 
 
+def test_a_new_test_of_the_answers_own_goes_and_is_no_sign() -> None:
+    found = plan(create("tests/test_of_mine.py"))
+    assert "tests/test_of_mine.py" in found.restore
+    assert found.signs == {}
+    assert plan(create("tests/deeper/test_a.py")).signs.keys() == {"patch_touches_tests"}  # a name of the row's own
+    assert plan(edit("tests/test_of_mine.py")).signs.keys() == {"patch_touches_tests"}
+
+
 def test_a_symbolic_link_is_told() -> None:
     link = "diff --git a/l b/l\nnew file mode 120000\n--- /dev/null\n+++ b/l\n@@ -0,0 +1 @@\n+/etc\n"
     assert plan(link).signs == {"patch_makes_symlink": "l"}
 
 
 def test_evidence_is_short() -> None:
-    found = plan(*(create(f"tests/test_{n}.py") for n in range(500)))
+    found = plan(*(create(f"tests/helper_{n}.py") for n in range(500)))
     assert found.signs["patch_touches_tests"].endswith("and 490 more")
     assert len(found.signs["patch_touches_tests"]) < 2000
+
+
+def test_a_helper_of_the_tests_is_told_where_the_patch_changes_it() -> None:
+    changes = read_patch(edit("markdown/test_tools.py").encode()).changes
+    hooks = ("helper /testbed/markdown/test_tools.py", "helper /testbed/markdown/other.py")
+    assert hook_signs(changes, hooks, "/testbed") == {"channel_helper_changed": hooks[0]}
 
 
 def test_hooks_of_files_that_were_not_put_back() -> None:

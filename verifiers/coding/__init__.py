@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from sandbox_gym.contract import Answer, Plan, State, StepOutcome, Verdict
 from sandbox_gym.verifiers.coding.answers import fenced_files
-from sandbox_gym.verifiers.coding.checkers import MAX_PASSES
+from sandbox_gym.verifiers.coding.checkers import CHECKER_MAX_MEMORY_MB, CHECKER_MAX_TIME_S, MAX_PASSES
 from sandbox_gym.verifiers.coding.extract import extract_code, fenced, has_reasoning_format_violation
 from sandbox_gym.verifiers.coding.fetching import STARTER, told_apart
 from sandbox_gym.verifiers.coding.folders import ALONE, ENDINGS, Sources, is_path, main_file
-from sandbox_gym.verifiers.coding.judge import IN_PROCESS, judge, passes
+from sandbox_gym.verifiers.coding.judge import IN_PROCESS, Judged, judge, passes
 from sandbox_gym.verifiers.coding.languages import LANGUAGES, PYTHON, Language, language_named
 from sandbox_gym.verifiers.coding.plan import make_plan
 from sandbox_gym.verifiers.coding.report import result_codes, result_metadata
@@ -19,6 +19,8 @@ from sandbox_gym.verifiers.coding.task import CodingTask, parse_task
 __all__ = [
     "IN_PROCESS",
     "ALONE",
+    "CHECKER_MAX_MEMORY_MB",
+    "CHECKER_MAX_TIME_S",
     "ENDINGS",
     "LANGUAGES",
     "MAX_PASSES",
@@ -48,11 +50,14 @@ __all__ = [
 class CodingVerifier:
     """The coding verifier: pure functions under the names the engine calls."""
 
+    def __init__(self) -> None:
+        self._known = Judged()
+
     def plan(self, task: CodingTask, answer: Answer) -> Plan:
         return make_plan(task, answer)
 
     def passed(self, task: CodingTask, index: int, outcome: StepOutcome) -> bool:
-        return passes(task, index, outcome)
+        return passes(task, index, outcome, self._known)
 
     def judge(self, task: CodingTask, answer: Answer, plan: Plan, state: State) -> Verdict:
-        return judge(task, plan, state)
+        return judge(task, plan, state, self._known)

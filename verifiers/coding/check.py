@@ -1,18 +1,19 @@
-"""What a check function's runs were worth: the dialogue's report, and where it asked for one process, that run's end.
+"""What a check function's runs were worth: the dialogue's report, and where it asked for one process, those runs' ends.
 
 Pure. The test's end of the dialogue reports whether `check` returned and whether the test asks what can't be answered
-apart; a run in one process passes by ending with the plan's nonce.
+apart; together.py judges runs in one process.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
 from sandbox_gym.contract import (
     DialogueOutcome,
     Integrity,
+    InvertedTests,
     Outcome,
     Plan,
     State,
@@ -21,15 +22,14 @@ from sandbox_gym.contract import (
     TestResult,
     TestStatus,
 )
-from sandbox_gym.errors import ToolchainMissing
 from sandbox_gym.verifiers.coding.diagnostics import last_line, plain
-from sandbox_gym.verifiers.coding.plan import REHEARSAL, no_pytest, planned_nonce
+from sandbox_gym.verifiers.coding.plan import REHEARSAL
 from sandbox_gym.verifiers.coding.shapes import CheckTests
 from sandbox_gym.verifiers.coding.split import why_not_isolated
 from sandbox_gym.verifiers.coding.task import CodingTask
+from sandbox_gym.verifiers.coding.together import Failed, Together, has_returned, judge_together
 
 _REPORT_MAX = 100_000
-Failed = Callable[[CodingTask, Outcome], "tuple[TestStatus, str] | None"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +41,9 @@ class Checked:
     integrity_reason: str = ""
     refused: bool = False
     """The server's `in_process` setting lets no such test run."""
+    inverted: InvertedTests | None = None
+    signs: Mapping[str, str] = field(default_factory=dict)
+    """Signs of tampering that cost the reward whatever the settings."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,10 +56,12 @@ class _Report:
     reason: str = "the test gave no report"
 
 
-def goes_on(tests: CheckTests, outcome: StepOutcome) -> bool:
-    """Whether the run in one process follows: the test asked for it, or the row's own solution has the last word."""
+def goes_on(tests: CheckTests, index: int, outcome: StepOutcome) -> bool:
+    """Whether the run in one process follows: the test asked for it, or the row's own solution has the last word; and
+    behind one that passed, those that must fail."""
     if not isinstance(outcome, DialogueOutcome):
-        return False
+        first = 0 if why_not_isolated(tests) else 1
+        return index > first or (isinstance(outcome, Outcome) and has_returned(outcome))
     report, status = _report(outcome.asker), outcome.candidate.status
     if status is Status.RUNTIME_ERROR:  # apart it may end for want of what only one process has
         return bool(tests.reference)
@@ -73,7 +78,7 @@ def judge_check(task: CodingTask, plan: Plan, state: State, failed: Failed) -> C
     if not outcomes:
         return Checked((), plan.integrity, f"row: {why}" if why else "")
     if not isinstance(outcomes[0], DialogueOutcome):
-        return Checked((_together(task, plan, outcomes[0], failed),), "in_process", f"row: {why}")
+        return _checked(judge_together(task, plan, state, failed), f"row: {why}")
     report, result = _apart(task, outcomes[0], failed)
     why = "" if report.passed else report.needs or _row_needs(plan, state)
     if not why:
@@ -82,7 +87,11 @@ def judge_check(task: CodingTask, plan: Plan, state: State, failed: Failed) -> C
         return Checked((replace(result, status=TestStatus.BAD_VALUE, reason=why),), "isolated", why, refused=True)
     if len(outcomes) < 2:
         return Checked((result,), "isolated")
-    return Checked((_together(task, plan, outcomes[1], failed),), "in_process", why)
+    return _checked(judge_together(task, plan, state, failed), why)
+
+
+def _checked(ended: Together, why: str) -> Checked:
+    return Checked((ended.result,), "in_process", why, inverted=ended.inverted, signs=ended.signs)
 
 
 def _row_needs(plan: Plan, state: State) -> str:
@@ -139,22 +148,6 @@ def _where(error: object) -> str:
     where = f"line {plain(str(said.get('line')), 20)}: {plain(str(said.get('source')), 200)}"
     what = f"{plain(str(said.get('type')), 100)}: {plain(str(said.get('message')), 300)}".rstrip(": ")
     return f"{where} ({what})"
-
-
-def _together(task: CodingTask, plan: Plan, outcome: StepOutcome, failed: Failed) -> TestResult:
-    """A failed assertion is a wrong answer; a pass needs the plan's nonce as the last line of output."""
-    assert isinstance(outcome, Outcome)
-    ended, last, nonce = failed(task, outcome), last_line(outcome.stderr), planned_nonce(plan)
-    if ended is None:
-        if outcome.stdout.rstrip(b"\n").rpartition(b"\n")[2] == nonce:
-            return _result(TestStatus.PASSED, "", outcome)
-        return _result(TestStatus.WRONG_ANSWER, "check did not return", outcome)
-    status, reason = ended
-    if status is TestStatus.RUNTIME_ERROR and last == no_pytest(nonce.decode("utf-8", "replace")):
-        raise ToolchainMissing("the sandboxes have no pytest; run `apt-get install python3-pytest` on this machine")
-    if status is TestStatus.RUNTIME_ERROR and last.startswith("AssertionError"):
-        status = TestStatus.WRONG_ANSWER
-    return _result(status, reason, outcome)
 
 
 def _result(status: TestStatus, reason: str, costs: Outcome) -> TestResult:

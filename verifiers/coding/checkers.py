@@ -19,6 +19,10 @@ FIELD = f"{ROOT}.checker"
 _TEXT_TYPES = ("lines", "exact", "tokens", "float", "unordered_lines")
 MAX_SOURCE = 4 << 20
 MAX_PASSES = 100
+MEMORY_MB = 2048.0
+"""Memory of a checker whose row says nothing, as in Kattis' problem packages (validation_memory)."""
+CHECKER_MAX_MEMORY_MB = 8192
+CHECKER_MAX_TIME_S = 300
 SCRIPTS = ("build", "run")
 """Shell scripts (`run` may be any program that `build` makes) that stand for a source."""
 
@@ -62,6 +66,12 @@ class ProgramChecker:
     """Arguments for each test, in place of `args`."""
     passes: int = 1
     """How often the answer may run on one test; from the second time on, on what the checker wrote to nextpass.in."""
+    time_limit_s: float | None = None
+    """CPU time of its own; without it the answer's and some more."""
+    memory_limit_mb: float = MEMORY_MB
+    judging_errors: bool = False
+    """Kattis' convention: where it ends as no checker should, nobody knows what the answer is worth. Else that is the
+    answer's wrong answer, unless the checker fails without the answer too."""
 
     @property
     def scripted(self) -> bool:
@@ -135,7 +145,17 @@ def _program(spec: Mapping[str, object]) -> ProgramChecker:
         full_score=positive(spec, "full_score", FIELD) or 1.0,
         test_args=_test_args(spec),
         passes=_passes(spec, style),
+        time_limit_s=_at_most(spec, "time_limit_s", CHECKER_MAX_TIME_S),
+        memory_limit_mb=_at_most(spec, "memory_limit_mb", CHECKER_MAX_MEMORY_MB) or MEMORY_MB,
+        judging_errors=flag(spec, "judging_errors", FIELD),
     )
+
+
+def _at_most(spec: Mapping[str, object], name: str, most: float) -> float | None:
+    value = positive(spec, name, FIELD)
+    if value is not None and value > most:
+        raise wrong(f"{FIELD}.{name}", value, f"give at most {most}")
+    return value
 
 
 def _language(spec: Mapping[str, object], scripted: bool) -> Language:

@@ -12,18 +12,41 @@ import math
 import re
 from dataclasses import dataclass, replace
 
-from sandbox_gym.contract import Build, Checked, Dialogue, Outcome, Passes, Program, Run, Status, Step, TestStatus
-from sandbox_gym.errors import ToolchainMissing
+from sandbox_gym.contract import (
+    Build,
+    Checked,
+    Dialogue,
+    Outcome,
+    Passes,
+    Program,
+    Run,
+    SelfTest,
+    Status,
+    Step,
+    TestStatus,
+)
+from sandbox_gym.errors import Starved, ToolchainMissing
 from sandbox_gym.limits import MIB, Limits
 from sandbox_gym.verifiers.coding.checkers import ProgramChecker
+from sandbox_gym.verifiers.coding.diagnostics import plain
 from sandbox_gym.verifiers.coding.languages import Language
 from sandbox_gym.verifiers.coding.programs import COMPILE_LIMITS, encoded, in_judges_box, program_of
 
 OUTPUT = "output"
 KEPT = "kept"
-CHECKER_BYTES = 2048 * MIB
-"""Memory that a checker may take whatever the row's cap is, which is the answer's: what an answer prints must not be
-able to end its checker."""
+CHECKER_S = 10.0
+"""CPU and wall time beyond the answer's, for a checker whose row gives it none of its own."""
+SILENT_S = 4.0
+"""So long an interactor must live with a partner that says nothing: one that is broken does not, or spins."""
+_AFTER_S = 0.2
+"""For its end, when the partner has left."""
+_WAITING_S = 0.5
+"""CPU time, beside what a language takes to start, beyond which an interactor was not waiting."""
+_SILENT = '( sleep "$0" & ) | "$@"'
+_EXIT_CODES = {"kattis": (42, 43), "testlib": (0, 1, 2, 3, 4, 5, 7, 8, *range(16, 117))}
+"""By which each style says what it found; testlib's 3 says that the row is at fault."""
+_STARVED_S = 0.5
+_STARVED_SHARE = 0.2
 OUTPUT_BYTES = 6 * MIB
 """What an answer may print in one of several passes: a checker can keep all of it, twice."""
 _KATTIS = (
@@ -72,9 +95,30 @@ class CheckerPlan:
         run = replace(self.run, name=f"{name}-checker", program=program)
         passes = Passes(self.checker.passes, kept_file=KEPT) if self.checker.passes > 1 else None
         answer = replace(answer, limits=answers_limits(self.checker, answer.limits))
+        file = OUTPUT if self.checker.style == "testlib" else ""
+        own = SelfTest(_alone(run) if self.checker.interactive else _fed(run, file, encoded(expected)), self._codes)
         if self.checker.interactive:
-            return Dialogue(name, asker=run, candidate=replace(answer, stdin=b""), channel="stdio", passes=passes)
-        return Checked(name, answer, run, output_file=OUTPUT if self.checker.style == "testlib" else "", passes=passes)
+            candidate = replace(answer, stdin=b"")
+            return Dialogue(name, asker=run, candidate=candidate, channel="stdio", passes=passes, self_test=own)
+        return Checked(name, answer, run, output_file=file, passes=passes, self_test=own)
+
+    @property
+    def _codes(self) -> tuple[int, ...]:
+        return _EXIT_CODES[self.checker.style]
+
+
+def _fed(run: Run, file: str, output: bytes) -> Run:
+    """The checker on the row's own output."""
+    if not file:
+        return replace(run, stdin=output)
+    return replace(run, program=replace(run.program, files={**run.program.files, file: output}))
+
+
+def _alone(run: Run) -> Run:
+    """The interactor with a partner that says nothing for a while, then leaves."""
+    argv = ("/bin/sh", "-c", _SILENT, f"{SILENT_S:g}", *run.program.argv)
+    limits = replace(run.limits, wall_time_s=SILENT_S + _AFTER_S)
+    return replace(run, program=replace(run.program, argv=argv), limits=limits)
 
 
 def answers_limits(checker: ProgramChecker, limits: Limits) -> Limits:
@@ -85,12 +129,14 @@ def answers_limits(checker: ProgramChecker, limits: Limits) -> Limits:
 
 
 def checker_plan(checker: ProgramChecker, limits: Limits) -> CheckerPlan:
-    """How the row's checker is compiled and started. It outwaits the answer, so that whose time was up is clear."""
+    """How the row's checker is compiled and started. Its caps are its own, since what an answer prints must not be able
+    to end it. It outwaits the answer, so that whose time was up is clear."""
+    cpu_time_s = checker.time_limit_s or limits.cpu_time_s + CHECKER_S
     patient = replace(
         limits,
-        cpu_time_s=limits.cpu_time_s + 10,
-        wall_time_s=limits.wall_time_s + 10,
-        memory_bytes=max(limits.memory_bytes, CHECKER_BYTES),
+        cpu_time_s=cpu_time_s,
+        wall_time_s=max(limits.wall_time_s, 2 * cpu_time_s) + CHECKER_S,
+        memory_bytes=max(limits.memory_bytes, int(checker.memory_limit_mb * MIB)),
     )
     patient = checker.language.limits(patient)
     program, build = _scripts(checker) if checker.scripted else _compiled(checker, patient)
@@ -137,23 +183,71 @@ def _mark(checker: ProgramChecker) -> str:
     return hashlib.sha256(b"score of " + encoded("\0".join((checker.source, *files)))).hexdigest()
 
 
-def judge_checker(checker: ProgramChecker, outcome: Outcome) -> tuple[TestStatus, str, float]:
-    """(status, why, score from 0 to 1) of a checker's end; CHECKER_FAILED for any end that its convention lacks."""
+def judge_checker(
+    checker: ProgramChecker, outcome: Outcome, self_test: Outcome | None = None
+) -> tuple[TestStatus, str, float]:
+    """(status, why, score from 0 to 1) of a checker's end.
+
+    An end that its convention lacks is the answer's wrong answer if the checker does well without the answer
+    (`self_test`), else CHECKER_FAILED. Raises Starved for a checker that did not get the CPU it needed.
+    """
     if outcome.status is Status.START_ERROR:
         raise missing(checker.language)
-    ended_by_itself = outcome.status in (Status.OK, Status.RUNTIME_ERROR) and outcome.exit_code is not None
-    if ended_by_itself and checker.style == "kattis" and outcome.exit_code in (42, 43):
-        return _judge_kattis(checker, outcome)
-    if ended_by_itself and checker.style == "testlib":
-        found = _judge_testlib(checker, outcome)
-        if found is not None:
-            return found
+    found = _judge_kattis(checker, outcome) if checker.style == "kattis" else _judge_testlib(checker, outcome)
+    if found is not None:
+        return found
     last = outcome.stderr[-_TAIL:].partition(_mark(checker).encode())[0].decode("utf-8", "replace").strip()
-    how = f"exit code {outcome.exit_code}" if ended_by_itself else outcome.status.value
-    return TestStatus.CHECKER_FAILED, f"the checker ended with {how}: {last[-200:]}".rstrip(": "), 0.0
+    how = f"exit code {outcome.exit_code}" if outcome.exit_code is not None else _unended(outcome)
+    why = f"the {_called(checker)} ended with {how}: {plain(last[-200:], 200)}".rstrip(": ")
+    if checker.judging_errors or (checker.style, outcome.exit_code) == ("testlib", _ROWS_FAULT):
+        return TestStatus.CHECKER_FAILED, why, 0.0
+    if _starved(outcome):
+        raise Starved(f"the row's {_called(checker)} got too little CPU: {outcome.cpu_time_s:.1f} s")
+    if does_well(checker, self_test):
+        return TestStatus.WRONG_ANSWER, f"{why} (on what the answer wrote)", 0.0
+    return TestStatus.CHECKER_FAILED, why, 0.0
 
 
-def _judge_kattis(checker: ProgramChecker, outcome: Outcome) -> tuple[TestStatus, str, float]:
+_ROWS_FAULT = 3
+
+
+def _called(checker: ProgramChecker) -> str:
+    return "interactor" if checker.interactive else "checker"
+
+
+def _unended(outcome: Outcome) -> str:
+    """How a checker ended that did not leave by itself; an interactor may just go on when the answer has left."""
+    return "no verdict after the answer's end" if outcome.status is Status.OK else outcome.status.value
+
+
+def does_well(checker: ProgramChecker, self_test: Outcome | None) -> bool:
+    """Whether the row's program works without the answer: a checker judges the row's own output, whatever it says of
+    it; an interactor judges its silent partner, or waits for it."""
+    if self_test is None or self_test.status is Status.START_ERROR:
+        return False
+    if self_test.exit_code in _EXIT_CODES[checker.style]:
+        return (checker.style, self_test.exit_code) != ("testlib", _ROWS_FAULT)
+    idle = self_test.cpu_time_s <= _WAITING_S + checker.language.start_s
+    waited = self_test.wall_time_s >= 0.95 * SILENT_S and idle
+    return checker.interactive and waited
+
+
+def is_broken(checker: ProgramChecker, outcome: Outcome, self_test: Outcome | None) -> bool:
+    """Whether a checker ended as none should, and does so without the answer too."""
+    ended_well = outcome.exit_code in _EXIT_CODES[checker.style]
+    return not ended_well and self_test is not None and not does_well(checker, self_test)
+
+
+def _starved(outcome: Outcome) -> bool:
+    """Whether time ran out in which it did next to nothing; a hang for another reason looks the same."""
+    if outcome.status is Status.WALL_TIME_LIMIT:
+        return outcome.cpu_time_s < _STARVED_SHARE * outcome.wall_time_s
+    return outcome.status is Status.OK and outcome.exit_code is None and outcome.cpu_time_s < _STARVED_S
+
+
+def _judge_kattis(checker: ProgramChecker, outcome: Outcome) -> tuple[TestStatus, str, float] | None:
+    if outcome.exit_code not in _EXIT_CODES["kattis"]:
+        return None
     said = outcome.stderr[-_TAIL:].rpartition(_mark(checker).encode())[2].decode("utf-8", "replace").removeprefix("\n")
     score_text, _, message = said.partition("\n")
     if outcome.exit_code == 43:
@@ -167,7 +261,9 @@ def _judge_kattis(checker: ProgramChecker, outcome: Outcome) -> tuple[TestStatus
 
 
 def _judge_testlib(checker: ProgramChecker, outcome: Outcome) -> tuple[TestStatus, str, float] | None:
-    code, said = outcome.exit_code or 0, outcome.stderr[-_TAIL:].decode("utf-8", "replace").strip()[:300]
+    if outcome.exit_code is None:
+        return None
+    code, said = outcome.exit_code, outcome.stderr[-_TAIL:].decode("utf-8", "replace").strip()[:300]
     if code == 0:
         return TestStatus.PASSED, "", 1.0
     if code in (1, 8):

@@ -152,11 +152,21 @@ def _code_gen_equal(got: object, expected: object, float_tolerance: float | None
     if got == expected:
         return True
     try:
-        if json.dumps(got) == json.dumps(expected):
+        if _spells(got, json.dumps(expected)):
             return True
     except (TypeError, ValueError, RecursionError):
         pass  # no JSON value, so not equal in that way
     return _close(got, expected, float_tolerance)
+
+
+def _spells(value: object, text: str) -> bool:
+    """Whether `text` is the value's JSON, of which no more is made than up to the first difference."""
+    end = 0
+    for part in json.JSONEncoder().iterencode(value):
+        if not text.startswith(part, end):
+            return False
+        end += len(part)
+    return end == len(text)
 
 
 def _as_lists(value: object) -> object:

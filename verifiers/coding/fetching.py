@@ -60,7 +60,7 @@ def fetching(program: Program, paths: Sequence[str], mark: str) -> Program:
     argv: tuple[str | None, ...] = program.argv if program.mode == "exec" else (None, program.main)
     source = _TEMPLATE % repr((FETCHED_BYTES, list(argv), list(paths), mark))
     files = {**program.files, STARTER: source.encode("utf-8", "surrogatepass")}
-    return Program("fork", files, main=STARTER, env=program.env, needs=program.needs)
+    return Program("fork", files, main=STARTER, env=program.env, requires=program.requires, needs=program.needs)
 
 
 def told_apart(stdout: bytes, mark: str, paths: Sequence[str]) -> tuple[bytes, Mapping[str, bytes]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import signal as signals
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -24,7 +24,7 @@ from sandbox_gym.contract import (
 from sandbox_gym.errors import DeadlineExceeded
 from sandbox_gym.verifiers.coding.check import goes_on, judge_check
 from sandbox_gym.verifiers.coding.checkers import ProgramChecker
-from sandbox_gym.verifiers.coding.checking import answers_limits, judge_checker, missing
+from sandbox_gym.verifiers.coding.checking import answers_limits, is_broken, judge_checker, missing
 from sandbox_gym.verifiers.coding.compare import values_equal
 from sandbox_gym.verifiers.coding.diagnostics import TAIL_BYTES, last_line, plain
 from sandbox_gym.verifiers.coding.programs import COMPILE_LIMITS
@@ -34,8 +34,8 @@ from sandbox_gym.verifiers.coding.reference import (
     equal_to_reference,
     expected_values,
 )
-from sandbox_gym.verifiers.coding.report import short
 from sandbox_gym.verifiers.coding.shapes import CheckTests, FunctionTests, StdinTests
+from sandbox_gym.verifiers.coding.short import short
 from sandbox_gym.verifiers.coding.signs import convicting, signs_of
 from sandbox_gym.verifiers.coding.task import CodingTask
 from sandbox_gym.verifiers.coding.texts import judge_text
@@ -57,25 +57,39 @@ class _Judged:
     status: TestStatus
     reason: str = ""
     score: float | None = None
+    got: str = ""
 
     @property
     def points(self) -> float:
         return float(self.status is TestStatus.PASSED) if self.score is None else self.score
 
 
-def passes(task: CodingTask, index: int, outcome: StepOutcome) -> bool:
+class Judged:
+    """What `passes` found of a task's tests, so that `judge` need not read long replies again. Changes no verdict."""
+
+    def __init__(self) -> None:
+        self._task: CodingTask | None = None
+        self._found: dict[int, tuple[StepOutcome, _Judged]] = {}
+
+    def of(self, task: CodingTask, index: int, outcome: StepOutcome, expected: tuple[object, ...] = ()) -> _Judged:
+        """How a test ended, as `_judge_one` says."""
+        if task is not self._task:
+            self._task, self._found = task, {}
+        known = self._found.get(index)
+        if known is not None and known[0] is outcome and not expected:
+            return known[1]
+        judged = _judge_one(task, index, outcome, expected)
+        self._found[index] = (outcome, judged)
+        return judged
+
+
+def passes(task: CodingTask, index: int, outcome: StepOutcome, known: Judged) -> bool:
     """Whether early stop goes on after a test: it passed, or its failure settles nothing."""
     if isinstance(task.tests, CheckTests):
-        return goes_on(task.tests, outcome)
+        return goes_on(task.tests, index, outcome)
     if isinstance(task.tests, ReferenceTests):  # the values to compare with come with the whole state
         return answers_outcome(outcome).status is Status.OK or not task.scoring.stops_at(index)
-    return judge_test(task, index, outcome)[0] is TestStatus.PASSED or not task.scoring.stops_at(index)
-
-
-def judge_test(task: CodingTask, index: int, outcome: StepOutcome) -> tuple[TestStatus, str]:
-    """One test's status and why. A program that leaves with a nonzero exit code has failed, whatever it printed."""
-    judged = _judge_one(task, index, outcome, ())
-    return judged.status, judged.reason
+    return known.of(task, index, outcome).status is TestStatus.PASSED or not task.scoring.stops_at(index)
 
 
 def _judge_one(task: CodingTask, index: int, outcome: StepOutcome, expected: tuple[object, ...]) -> _Judged:
@@ -90,18 +104,16 @@ def _judge_one(task: CodingTask, index: int, outcome: StepOutcome, expected: tup
     if isinstance(outcome, CheckedOutcome) and isinstance(task.checker, ProgramChecker):
         if outcome.checker is None:
             return _Judged(TestStatus.CHECKER_FAILED, "the checker was not run")
-        return _Judged(*judge_checker(task.checker, outcome.checker))
+        return _Judged(*judge_checker(task.checker, outcome.checker, outcome.self_test))
     if isinstance(tests, StdinTests) and not isinstance(task.checker, ProgramChecker):
         return _Judged(*judge_text(task.checker, answer.stdout, tests.outputs[index]))
     if isinstance(tests, FunctionTests):
-        return _Judged(*_judge_call(tests.outputs[index], answer, lambda got, want: _equal(task, got, want)))
+        return _judge_call(tests.outputs[index], answer, lambda got, want: _equal(task, got, want))
     if isinstance(tests, ReferenceTests):
         if index >= len(expected):
             return _Judged(TestStatus.CHECKER_FAILED, "the reference gave no value")
-        return _Judged(
-            *_judge_call(expected[index], answer, lambda got, want: equal_to_reference(tests, index, got, want))
-        )
-    return _Judged(TestStatus.PASSED)  # a check in one process: check.py compares the nonce
+        return _judge_call(expected[index], answer, lambda got, want: equal_to_reference(tests, index, got, want))
+    return _Judged(TestStatus.PASSED)  # a check in one process: together.py judges it
 
 
 def _equal(task: CodingTask, got: object, expected: object) -> bool:
@@ -110,14 +122,15 @@ def _equal(task: CodingTask, got: object, expected: object) -> bool:
 
 def _judge_interactive(task: CodingTask, checker: ProgramChecker, outcome: DialogueOutcome) -> _Judged:
     """An interactor that denied the answer and left first has decided, whatever the loss of its partner did to the
-    answer's program; else the program must have ended well too."""
-    status, reason, score = judge_checker(checker, outcome.asker)
-    answer = outcome.candidate
-    failed = _failure(task, answer)
+    answer's program; else the program must have ended well too. Of a row whose interactor is broken nobody knows."""
+    failed = _failure(task, outcome.candidate)
+    if failed and outcome.asker.exit_code is None and not is_broken(checker, outcome.asker, outcome.self_test):
+        return _Judged(*failed)  # what an interactor is left with says nothing
+    status, reason, score = judge_checker(checker, outcome.asker, outcome.self_test)
     denied = status in (TestStatus.WRONG_ANSWER, TestStatus.PRESENTATION_ERROR) and score == 0.0
     if denied and (outcome.first == "asker" or not failed):
         return _Judged(status, reason, score)
-    if failed:
+    if failed and not is_broken(checker, outcome.asker, outcome.self_test):
         return _Judged(*failed)
     return _Judged(status, reason, score)
 
@@ -151,41 +164,47 @@ def _signal_name(number: int) -> str:
         return f"signal {number}"
 
 
-def _judge_call(expected: object, outcome: Outcome, equal: Callable[[object, object], bool]) -> tuple[TestStatus, str]:
+def _judge_call(expected: object, outcome: Outcome, equal: Callable[[object, object], bool]) -> _Judged:
     try:
         reply = parse_reply(outcome.channel)
         if "value" in reply:
             value = decode(reply["value"])
             if equal(value, expected):
-                return TestStatus.PASSED, ""
-            return TestStatus.WRONG_ANSWER, f"got {short(value)}, expected {short(expected)}"
+                return _Judged(TestStatus.PASSED)
+            got = short(value)
+            return _Judged(TestStatus.WRONG_ANSWER, f"got {got}, expected {short(expected)}", got=got)
     except (BadReply, RecursionError) as error:
-        return TestStatus.BAD_VALUE, str(error)
+        return _Judged(TestStatus.BAD_VALUE, str(error))
     error_info = reply.get("error")
     if isinstance(error_info, dict):
-        return TestStatus.RUNTIME_ERROR, f"{plain(error_info['type'], 100)}: {plain(error_info['message'], 300)}"
-    return TestStatus.BAD_VALUE, plain(str(reply["bad_value"]), 300)
+        said = f"{plain(error_info['type'], 100)}: {plain(error_info['message'], 300)}"
+        return _Judged(TestStatus.RUNTIME_ERROR, said)
+    return _Judged(TestStatus.BAD_VALUE, plain(str(reply["bad_value"]), 300))
 
 
-def judge(task: CodingTask, plan: Plan, state: State) -> Verdict:
-    """The reward that the task's scoring gives. Raises Unavailable where the state allows no verdict."""
+def judge(task: CodingTask, plan: Plan, state: State, known: Judged) -> Verdict:
+    """The reward that the task's scoring gives. Raises Unavailable where the state allows no verdict.
+
+    `known`: what was judged while the plan ran.
+    """
     failed_build = _failed_build(task, plan, state)
-    integrity, why, refused = plan.integrity, "", False
+    integrity, why, refused, inverted = plan.integrity, "", False, None
+    found: Mapping[str, str] = {}
     if isinstance(task.tests, CheckTests):
         checked = judge_check(task, plan, state, _failure)
         results, integrity, why = list(checked.results), checked.integrity, checked.integrity_reason
-        refused = checked.refused
+        refused, inverted, found = checked.refused, checked.inverted, checked.signs
     elif failed_build is not None:
         results = [TestResult(0, failed_build.status, failed_build.reason)]
     else:
-        results = _results(task, plan, state)
+        results = _results(task, state, known)
     steps = 0 if isinstance(task.tests, CheckTests) else len(plan.steps)
     for index in range(len(results), steps):
         results.append(TestResult(index, TestStatus.SKIPPED, "an earlier test failed"))
     reward, groups = task.scoring.earned([result.score for result in results])
     first = next((result.status.value for result in results if result.status not in _GOOD), "")
-    signs = signs_of(plan, state)
-    convicted = convicting(task.fail_on_tamper, signs)
+    signs = {**found, **signs_of(plan, state)}
+    convicted = bool(found) or convicting(task.fail_on_tamper, signs)
     settled = not any(result.status is TestStatus.CHECKER_FAILED for result in results)
     return Verdict(
         reward=reward if settled and not convicted else 0.0,
@@ -197,6 +216,7 @@ def judge(task: CodingTask, plan: Plan, state: State) -> Verdict:
         provider=state.provider,
         tamper=tuple(signs),
         evidence=signs,
+        inverted=inverted,
         groups=groups,
     )
 
@@ -243,7 +263,7 @@ def _build_words(outcome: Outcome) -> str:
     return "\n".join(plain(line, 300) for line in text.split("\n"))[:_MESSAGE_CHARS]
 
 
-def _results(task: CodingTask, plan: Plan, state: State) -> list[TestResult]:
+def _results(task: CodingTask, state: State, known: Judged) -> list[TestResult]:
     expected = _expected(task, state)
     if isinstance(expected, str):
         return [TestResult(0, TestStatus.CHECKER_FAILED, expected)]
@@ -252,7 +272,7 @@ def _results(task: CodingTask, plan: Plan, state: State) -> list[TestResult]:
         if outcome is None:
             results.append(TestResult(index, TestStatus.SKIPPED, "an earlier test of its group failed"))
             continue
-        judged = _judge_one(task, index, outcome, expected)
+        judged = known.of(task, index, outcome, expected)
         results.append(_result(index, judged, outcome))
     return results
 
@@ -269,6 +289,7 @@ def _result(index: int, judged: _Judged, outcome: StepOutcome) -> TestResult:
         max(run.cpu_time_s for run in runs),
         max(run.wall_time_s for run in runs),
         max(run.peak_memory_bytes for run in runs),
+        judged.got,
     )
 
 

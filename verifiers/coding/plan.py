@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 from dataclasses import replace
@@ -15,6 +14,7 @@ from sandbox_gym.verifiers.coding.checkers import ProgramChecker
 from sandbox_gym.verifiers.coding.checking import checker_plan
 from sandbox_gym.verifiers.coding.extract import extract_code
 from sandbox_gym.verifiers.coding.folders import Sources
+from sandbox_gym.verifiers.coding.inverted import key_of, order_of, pool_of, seed_of
 from sandbox_gym.verifiers.coding.programs import (
     RECURSION_LIMIT,
     answer_program,
@@ -29,14 +29,7 @@ from sandbox_gym.verifiers.coding.split import Parting, closing_body, part
 from sandbox_gym.verifiers.coding.task import CodingTask
 from sandbox_gym.verifiers.coding.wire import MAX_MESSAGE, frame_call
 
-__all__ = [
-    "candidate_source",
-    "in_process_source",
-    "make_plan",
-    "no_pytest",
-    "nonce",
-    "planned_nonce",
-]
+__all__ = ["REHEARSAL", "TOGETHER", "candidate_source", "make_plan", "together_runs"]
 
 
 def make_plan(task: CodingTask, answer: Answer) -> Plan:
@@ -126,9 +119,12 @@ def _check_plan(task: CodingTask, tests: CheckTests, code: str) -> Plan:
     """The test apart from the answer, and where that can't be, or turns out not to do, both in one process."""
     source = candidate_source(tests.prompt, tests.entry_point, code)
     parting = part(tests)
-    together = Run(TOGETHER, python_program("fork", encoded(in_process_source(tests, source))), b"", task.limits)
+    builds = (_rehearsal(task, tests, parting),) if tests.reference and task.in_process == "allow" else ()
+    together = together_runs(task, tests, source)
     if parting.why_not:
-        return Plan((together,) if task.in_process == "allow" else (), integrity="in_process")
+        if task.in_process != "allow":
+            return Plan((), integrity="in_process")
+        return Plan(together, integrity="in_process", early_stop=True, builds=builds)
     candidate = replace(python_program("call", encoded(source)), entry_point=tests.entry_point)
     patient = _patient(task.limits)
     dialogue = Dialogue(
@@ -138,8 +134,39 @@ def _check_plan(task: CodingTask, tests: CheckTests, code: str) -> Plan:
     )
     if task.in_process != "allow":
         return Plan((dialogue,))
-    builds = (_rehearsal(task, tests, parting),) if tests.reference else ()
-    return Plan((dialogue, together), early_stop=True, builds=builds)
+    return Plan((dialogue, *together), early_stop=True, builds=builds)
+
+
+def together_runs(task: CodingTask, tests: CheckTests, source: str) -> tuple[Run, ...]:
+    """The runs that hold test and answer in one process: of the true test, and where it passes, of variants that must
+    fail, the true one among them."""
+    seed = task.seed or seed_of(tests, source, task.secret)
+    shown = (tests.test, *(tests.test if one is None else one.test for one in order_of(tests, seed)))
+    return tuple(
+        Run(TOGETHER, _together(tests, source, test), key_of(seed, index).encode(), task.limits)
+        for index, test in enumerate(shown)
+    )
+
+
+def _together(tests: CheckTests, source: str, test: str) -> Program:
+    files = {"main.py": encoded(source), "test.py": encoded(f"{test}\n")}
+    program = Program("check", files, argv=_options(tests), entry_point=tests.entry_point)
+    return replace(program, recursion_limit=RECURSION_LIMIT, implicit_imports=True)
+
+
+def _options(tests: CheckTests) -> tuple[str, ...]:
+    """The test's style; and whether a StopIteration of the answer's could end what the test goes through."""
+    words = set(re.findall(r"\w+", tests.written or tests.test))
+    own = re.search(r"\bStop(?:Async)?Iteration\b", tests.reference)
+    return (
+        (tests.style, "guarded") if words & _STEPPERS and not own and "StopIteration" not in words else (tests.style,)
+    )
+
+
+_STEPPERS = frozenset(
+    ["map", "filter", "iter", "starmap", "takewhile", "dropwhile", "filterfalse", "accumulate", "groupby", "__next__"]
+)
+"""What calls a function in C for each step: its StopIteration ends the steps, and with them an `all`."""
 
 
 def _asker(tests: CheckTests, parting: Parting, **more: object) -> Program:
@@ -164,59 +191,29 @@ def _asker(tests: CheckTests, parting: Parting, **more: object) -> Program:
 
 
 def _rehearsal(task: CodingTask, tests: CheckTests, parting: Parting) -> Build:
-    """How the row's own solution does apart and in one process; it never shares a box with an answer."""
+    """How the row's own solution does apart, and in one process with the test and its variants; it never shares a box
+    with an answer."""
     source = candidate_source(tests.prompt, tests.entry_point, tests.reference)
-    mark = nonce(tests, source)
-    program = _asker(tests, parting, rehearsal="solution.py", together="together.py", nonce=mark)
-    more = {"solution.py": encoded(source), "together.py": encoded(in_process_source(tests, source))}
-    program = replace(program, files={**program.files, **more})
+    shown = [tests.test, *(one.test for one in pool_of(tests))]
+    names = [f"{number}/test.py" for number in range(len(shown))]
+    more: dict[str, object] = {
+        "rehearsal": "solution.py",
+        "together": names,
+        "options": list(_options(tests)),
+        "apart": not parting.why_not,
+    }
+    program = _asker(tests, parting, **more)
+    files = {name: encoded(f"{test}\n") for name, test in zip(names, shown, strict=True)}
+    program = replace(program, files={**program.files, "solution.py": encoded(source), **files})
     patient = replace(task.limits, cpu_time_s=task.limits.cpu_time_s * 10, wall_time_s=task.limits.wall_time_s * 10)
     return Build(REHEARSAL, Run("row's own solution", program, b"", patient), place="judge", advisory=True)
 
 
 TOGETHER = "together"
-"""The run that holds test and answer in one process."""
+"""The runs that hold test and answer in one process."""
 REHEARSAL = "rehearsal"
 
 
 def _patient(limits: Limits) -> Limits:
     """The test outwaits the candidate, so that whose time was up is never in doubt."""
     return replace(limits, cpu_time_s=limits.cpu_time_s + 5, wall_time_s=limits.wall_time_s + 5)
-
-
-def nonce(tests: CheckTests, source: str) -> str:
-    """What an in-process run prints last after `check` returned.
-
-    No secret from the program: code in the same process can find it, skip the test and print it. Such verdicts say
-    `in_process`. It stops what is not meant for us: programs that exit early or print "ok".
-    """
-    return hashlib.sha256(f"{tests.test}\0{source}".encode("utf-8", "surrogatepass")).hexdigest()
-
-
-def in_process_source(tests: CheckTests, source: str) -> str:
-    """Candidate, test and the call, in one module that ends by printing the nonce. Whether pytest is there is asked
-    before the candidate's first statement, and answered with the nonce: what it says of that itself counts nothing."""
-    mark = nonce(tests, source)
-    ending = f"check({tests.entry_point})\n{_SAY}{mark!r} + '\\n')\n"
-    if "pytest" in tests.test:
-        futures = "".join(f"{line}\n" for line in _FUTURE.findall(source))
-        source = f"{futures}{_PROBE.format(no_pytest(mark))}{_FUTURE.sub('', source)}"
-    return f"{source}\n\n{tests.test}\n\n{ending}"
-
-
-_SAY = "__import__('sys').__stdout__.write("
-"""A test may well have replaced print and sys.stdout."""
-_PROBE = "if __import__('importlib.util').util.find_spec('pytest') is None: raise SystemExit({!r})\n"
-
-
-def no_pytest(mark: str) -> str:
-    """The last words of an in-process run where pytest is not installed."""
-    return f"{mark} no pytest"
-
-
-def planned_nonce(plan: Plan) -> bytes:
-    """The nonce that the plan's run in one process ends with; empty where there is no such run."""
-    step = next((step for step in plan.steps if isinstance(step, Run) and step.name == TOGETHER), None)
-    if step is None:
-        return b""
-    return step.program.files["main.py"].rstrip().rpartition(_SAY.encode())[2][1:].partition(b"'")[0]

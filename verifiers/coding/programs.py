@@ -26,11 +26,7 @@ COMPILE_LIMITS = Limits(
 )
 """A compiler's caps; what it makes is its standard output, at most `stdout_bytes`."""
 
-_COMPILE = (
-    'test -x "$0" || { echo "sandbox: can\'t start: no $0" >&2; exit 127; };'
-    ' out=$1; shift; "$@" >&2 </dev/null && exec cat -- "$out"'
-)
-_INTERPRET = 'test -x "$0" || { echo "sandbox: can\'t start: no $0" >&2; exit 127; }; exec "$@"'
+_COMPILE = 'out=$0; "$@" >&2 </dev/null && exec cat -- "$out"'
 
 
 def encoded(text: str) -> bytes:
@@ -66,13 +62,12 @@ def program_of(
     if beside and not language.compile:
         run = tuple(part for part in run if part != ISOLATED)
     if not language.compile:
-        argv = ("/bin/sh", "-c", _INTERPRET, language.toolchain, *run)
-        if run[0] == language.toolchain:
-            argv = run
-        return Program("exec", {**sources, **language.run_files}, main=name, argv=argv, env=language.env), None
+        files = {**sources, **language.run_files}
+        return Program("exec", files, main=name, argv=run, env=language.env, requires=(language.toolchain,)), None
     compiler, lists = with_sources(language.filled(language.compile, name, limits), name, further, language)
-    argv = ("/bin/sh", "-c", _COMPILE, language.toolchain, language.artifact, *compiler)
-    program = Program("exec", {**sources, **lists}, main=name, argv=argv, env=language.env)
+    argv = ("/bin/sh", "-c", _COMPILE, language.artifact, *compiler)
+    files = {**sources, **lists}
+    program = Program("exec", files, main=name, argv=argv, env=language.env, requires=(language.toolchain,))
     made = Build(build, Run(f"compile {build}", program, limits=COMPILE_LIMITS), language.artifact)
     return Program(
         "exec", dict(language.run_files), main=language.artifact, argv=run, env=language.env, needs=(build,)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from sandbox_gym.contract import State, StepOutcome, TestStatus, Verdict, answers_outcome
 from sandbox_gym.verifiers.coding.shapes import FunctionTests, StdinTests
+from sandbox_gym.verifiers.coding.short import short
 from sandbox_gym.verifiers.coding.task import CodingTask
-from sandbox_gym.verifiers.coding.wire import BadReply, decode, parse_reply
 
 _CODES = {
     TestStatus.PASSED: 1,
@@ -13,16 +13,8 @@ _CODES = {
     TestStatus.PRESENTATION_ERROR: -2,
     TestStatus.TIME_LIMIT: -3,
 }
+_SHOWN_BYTES = 1 << 12
 _ERROR_NAMES = {-2: "Wrong Answer", -3: "Time Limit Exceeded", -4: "Runtime Error"}
-
-
-def short(value: object) -> str:
-    """A value in at most 121 characters."""
-    try:
-        text = repr(value)
-    except (ValueError, RecursionError):  # integers of over 4,300 digits have no decimal text
-        text = f"a {type(value).__name__} too large to show"
-    return text if len(text) <= 120 else text[:60] + "…" + text[-60:]
 
 
 def result_codes(verdict: Verdict) -> list[int | bool]:
@@ -54,22 +46,17 @@ def result_metadata(task: CodingTask, verdict: Verdict, state: State | None) -> 
         "error_code": code,
         "error_message": f"{_ERROR_NAMES[code]}: {failed.reason}",
         "inputs": _cut(inputs),
-        "output": _cut(_returned(outcome) if isinstance(tests, FunctionTests) else _printed(outcome)),
+        "output": _cut(failed.got if isinstance(tests, FunctionTests) else _printed(outcome)),
         "expected": _cut(expected),
     }
 
 
 def _printed(outcome: StepOutcome) -> str:
-    return answers_outcome(outcome).stdout.decode("utf-8", "replace")
-
-
-def _returned(outcome: StepOutcome) -> str:
-    """The value that a function gave, as text; empty when it gave none."""
-    try:
-        reply = parse_reply(answers_outcome(outcome).channel)
-        return short(decode(reply["value"])) if "value" in reply else ""
-    except (BadReply, RecursionError):
-        return ""
+    """Of a long output the two ends, from which `_cut` takes less."""
+    raw = answers_outcome(outcome).stdout
+    return (raw if len(raw) <= 4 * _SHOWN_BYTES else raw[:_SHOWN_BYTES] + raw[-_SHOWN_BYTES:]).decode(
+        "utf-8", "replace"
+    )
 
 
 def _cut(text: str, length: int = 300) -> str:

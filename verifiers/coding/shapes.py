@@ -13,11 +13,12 @@ from dataclasses import dataclass
 from typing import cast
 
 from sandbox_gym.errors import RequestError
+from sandbox_gym.verifiers.bounded import nesting
 from sandbox_gym.verifiers.coding.fields import ROOT, choice, mapping, positive, text, texts, wrong
 from sandbox_gym.verifiers.coding.reference import ReferenceTests
 from sandbox_gym.verifiers.coding.styles import Style, assert_list_test, imported_names, pytest_test, unittest_test
 from sandbox_gym.verifiers.coding.syntax import parse_field
-from sandbox_gym.verifiers.coding.wire import MAX_MESSAGE, nesting
+from sandbox_gym.verifiers.coding.wire import MAX_MESSAGE
 
 MAX_NESTING = 100
 """Of a function test's values; the guest's wire carries 150 levels."""

@@ -25,17 +25,28 @@ def check(candidate):
     cases = [value for value in list(globals().values()) if isinstance(value, type)]
     cases = [value for value in cases if issubclass(value, unittest.TestCase) and value.__module__ == __name__]
     suite = unittest.TestSuite(unittest.defaultTestLoader.loadTestsFromTestCase(case) for case in cases)
-    result = unittest.TestResult()
+    class Result(unittest.TestResult):
+        succeeded = 0
+
+        def addSuccess(self, test):
+            self.succeeded += 1
+            super().addSuccess(test)
+
+    result = Result()
     suite.run(result)
     bad = result.failures + result.errors
     if bad:
         raise AssertionError("%s: %s" % (bad[0][0], bad[0][1].strip().rpartition("\\n")[2]))
     if result.unexpectedSuccesses:
         raise AssertionError("%s was expected to fail" % (result.unexpectedSuccesses[0],))
-    if result.testsRun - len(result.skipped) < 1:
-        raise AssertionError("no test was run")
+    if result.skipped and not {may_skip}:
+        raise AssertionError("%s was skipped" % (result.skipped[0][0],))
+    ended = result.succeeded + len(result.skipped) + len(result.expectedFailures)
+    if result.testsRun - len(result.skipped) < 1 or ended < result.testsRun:
+        raise AssertionError("%d tests were run, %d ended well" % (result.testsRun, ended))
 """
-"""Runs every TestCase that the test's own module defines."""
+"""Runs every TestCase that the test's own module defines. A test ended well where unittest says so; one that nothing in
+the file skips was not skipped by itself."""
 
 _PYTEST = """
 _SOURCE = {source!r}
@@ -64,6 +75,8 @@ def check(candidate):
                 self.failed.append((report.nodeid, str(report.longreprtext).strip().rpartition("\\n")[2]))
             elif report.when == "call" and report.passed:
                 self.passed += 1
+            elif report.skipped and not {may_skip}:
+                self.failed.append((report.nodeid, "was skipped, or expected to fail"))
 
         def pytest_collectreport(self, report):
             if report.failed:
@@ -125,7 +138,12 @@ def unittest_test(source: str) -> str:
     if not methods:
         remedy = "define a unittest.TestCase with test methods, or give another style"
         raise RequestError(f"{ROOT}.test", "holds no test method", remedy)
-    return source + _UNITTEST
+    return source + _UNITTEST.replace("{may_skip}", str(_may_skip(source)))
+
+
+def _may_skip(source: str) -> bool:
+    """Whether the test's own words may skip it, or expect it to fail."""
+    return any(word in source.lower() for word in ("skip", "xfail"))
 
 
 def pytest_test(source: str, module: str, entry_point: str) -> str:
@@ -139,7 +157,7 @@ def pytest_test(source: str, module: str, entry_point: str) -> str:
         raise RequestError(f"{ROOT}.test", "holds no test function", "define test_ functions, or give another style")
     names = sorted({entry_point, *imported_names(tree, module)})
     least = sum(isinstance(node, ast.FunctionDef) and node.name.startswith("test") for node in tree.body)
-    return _PYTEST.format(source=source, module=module, names=names, least=max(1, least))
+    return _PYTEST.format(may_skip=_may_skip(source), source=source, module=module, names=names, least=max(1, least))
 
 
 def imported_names(tree: ast.Module, module: str) -> list[str]:

@@ -10,7 +10,7 @@ from sandbox_gym.errors import RequestError
 from sandbox_gym.limits import MIB, Limits
 from sandbox_gym.verifiers.coding.checkers import Checker, ProgramChecker, TextChecker, parse_checker
 from sandbox_gym.verifiers.coding.compare import COMPARISONS, Comparison
-from sandbox_gym.verifiers.coding.fields import ROOT, choice, flag, mapping, positive, texts, wrong
+from sandbox_gym.verifiers.coding.fields import ROOT, choice, flag, mapping, positive, text, texts, wrong
 from sandbox_gym.verifiers.coding.folders import is_path
 from sandbox_gym.verifiers.coding.languages import LANGUAGES, PYTHON, Language, language_named
 from sandbox_gym.verifiers.coding.reference import ReferenceTests
@@ -43,6 +43,10 @@ class CodingTask:
     """Whether a test that can't be parted from the answer may share its process."""
     comparison: Comparison = "exact"
     """How a function's values are compared."""
+    secret: str = ""
+    """The server's own: which variants of a test are run over an answer, and when, comes from it."""
+    seed: str = ""
+    """What it came from where a record is judged again."""
 
     @property
     def tolerance(self) -> float | None:
@@ -58,6 +62,7 @@ def parse_task(
     fail_on_tamper: frozenset[str] = frozenset(),
     in_process: InProcess = "allow",
     comparison: Comparison = "exact",
+    secret: str = "",
 ) -> CodingTask:
     """The row's task; its limits only tighten `limits`. Raises RequestError naming the field."""
     row = mapping(verifier_metadata, ROOT, "give an object with unit_tests, or with test and entry_point")
@@ -93,6 +98,8 @@ def parse_task(
         in_process=in_process,
         multi_file=multi_file,
         answer_files=beside,
+        secret=secret,
+        seed=text(row, "inversion_seed"),
         comparison=cast(Comparison, choice(row, "comparison", (comparison, *COMPARISONS))),
         fail_on_tamper=fail_on_tamper | frozenset([] if signs is None else texts(signs, f"{ROOT}.fail_on_tamper")),
     )

@@ -8,14 +8,18 @@ from __future__ import annotations
 import base64
 import binascii
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final, TypeVar
+
+from sandbox_gym.verifiers.bounded import Bounds, TooMuch, loads
 
 MAX_MESSAGE = 16 << 20
-MAX_DEPTH = 700
-"""JSON brackets: a value of the guest's 150 levels takes at most three each."""
+REPLY: Final = Bounds(size_bytes=MAX_MESSAGE, fractions=False)
+"""A value of the guest's 150 levels takes at most three brackets each; a float takes three parts."""
 MAX_COLLISIONS = 100
 """Keys of one set or dict that may share their hash with another."""
 _SMALL = 1 << 53
+T = TypeVar("T")
 
 
 class BadReply(Exception):
@@ -64,13 +68,11 @@ def parse_replies(channel: bytes) -> list[dict[str, object]]:
 
 
 def _parse_body(body: bytes) -> dict[str, object]:
-    if len(body) > MAX_MESSAGE:
-        raise BadReply("the answer is too long")
-    if nesting(body) > MAX_DEPTH:
-        raise BadReply("the answer nests too deeply")
     try:
-        reply = json.loads(body.decode("utf-8"))
-    except (ValueError, RecursionError):
+        reply = loads(body, REPLY)
+    except TooMuch as error:
+        raise BadReply(f"the answer {error}") from None
+    except ValueError:
         raise BadReply("the answer is no JSON") from None
     if not isinstance(reply, dict):
         raise BadReply("the answer is no object")
@@ -91,18 +93,8 @@ def _check_shape(reply: dict[str, object]) -> None:
     raise BadReply("the answer is neither a value nor an error")
 
 
-def nesting(body: bytes) -> int:
-    """How deep the JSON in `body` nests, brackets in strings left out. One pass at a time, before any parse."""
-    body = body.replace(b"\\\\", b"").replace(b'\\"', b"").translate(None, delete=_NO_BRACKET)
-    depth = deepest = 0
-    for byte in b"".join(body.split(b'"')[::2]):
-        depth += 1 if byte in b"[{" else -1
-        deepest = max(deepest, depth)
-    return deepest
-
-
-_NO_BRACKET = bytes(set(range(256)) - set(b'[]{}"'))
-_BUILD = {"l": list, "t": tuple, "s": set, "fs": frozenset}
+_BUILD = {"l": list, "t": tuple}
+_HASH_AT_ONCE: Final = 1 << 14
 
 
 def decode(wire: object) -> object:
@@ -120,11 +112,13 @@ def decode(wire: object) -> object:
 def _decode_tagged(tag: str, wire: list[object]) -> object:
     content = wire[1]
     if tag in _BUILD and isinstance(content, list):
-        items = [decode(item) for item in content]
-        if tag in ("s", "fs"):
-            _check_hashes(items)
-        built: object = _BUILD[tag](items)
+        built: object = _BUILD[tag]([decode(item) for item in content])
         return built
+    if tag in ("s", "fs") and isinstance(content, list):
+        members: set[object] = set()
+        for some in _unlike([decode(item) for item in content], lambda item: item):
+            members.update(some)
+        return members if tag == "s" else frozenset(members)
     if tag == "d" and isinstance(content, list):
         return _decode_dict(content)
     if tag == "c" and isinstance(content, str) and isinstance(wire[2], str):
@@ -149,15 +143,24 @@ def _decode_dict(content: list[object]) -> dict[object, object]:
         if not isinstance(pair, list) or len(pair) != 2:
             raise BadReply("malformed value")
         pairs.append((decode(pair[0]), decode(pair[1])))
-    _check_hashes(key for key, _ in pairs)
-    return dict(pairs)
+    made: dict[object, object] = {}
+    for some in _unlike(pairs, lambda pair: pair[0]):
+        made.update(some)
+    return made
 
 
-def _check_hashes(items: Iterable[object]) -> None:
-    """Raises BadReply for keys made to collide: a set of multiples of 2**61 - 1 takes quadratic time to build."""
-    hashes = [hash(item) for item in items]
-    if len(hashes) - len(set(hashes)) > MAX_COLLISIONS:
-        raise BadReply("the answer's keys collide")
+def _unlike(items: Sequence[T], key: Callable[[T], object]) -> Iterator[Sequence[T]]:
+    """The items bit by bit, since keys may be slow to place and other threads want their turn.
+
+    Raises BadReply for keys made to collide: a set of multiples of 2**61 - 1 takes quadratic time to build.
+    """
+    hashes: set[int] = set()
+    for start in range(0, len(items), _HASH_AT_ONCE):
+        some = items[start : start + _HASH_AT_ONCE]
+        hashes.update([hash(key(item)) for item in some])
+        if start + len(some) - len(hashes) > MAX_COLLISIONS:
+            raise BadReply("the answer's keys collide")
+        yield some
 
 
 def _float(text: str) -> float:

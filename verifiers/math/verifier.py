@@ -25,6 +25,7 @@ from sandbox_gym.contract import (
     Verdict,
 )
 from sandbox_gym.errors import Starved, Unavailable
+from sandbox_gym.verifiers.bounded import Bounds, loads
 from sandbox_gym.verifiers.math.context import found_in_text
 from sandbox_gym.verifiers.math.extract import extract_answer, plain_gold, searchable
 from sandbox_gym.verifiers.math.ladder import decide
@@ -45,6 +46,7 @@ NO_ANSWER: Final = "no_answer"
 WRONG: Final = "wrong_answer"
 TOO_LARGE: Final = "too_large"
 _REMEDY = "run `pip install 'sandbox-gym[math]'`, or `make images` for containers"
+_REPLY = Bounds(size_bytes=1 << 20, depth=20, parts=10_000)
 _STATUS = {
     Status.CPU_TIME_LIMIT: TestStatus.TIME_LIMIT,
     Status.MEMORY_LIMIT: TestStatus.MEMORY_LIMIT,
@@ -148,7 +150,7 @@ def _candidate(text: str) -> str:
 def searched(outcome: Outcome) -> tuple[str, str] | None:
     """What math-verify found in a text: as it reads it, and as it stands there. None: nothing, or not known."""
     try:
-        reply = json.loads(outcome.stdout)
+        reply = loads(outcome.stdout, _REPLY)
     except ValueError:
         return None
     answers = reply.get("answer") if isinstance(reply, dict) else None

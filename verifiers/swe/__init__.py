@@ -7,19 +7,38 @@ from sandbox_gym.verifiers.swe.commands import SCRUBBED, RunCommand, RunOptions,
 from sandbox_gym.verifiers.swe.diff import FileChange, PatchReading, read_patch
 from sandbox_gym.verifiers.swe.extract import ExtractedPatch, extract_patch, normalised
 from sandbox_gym.verifiers.swe.grading import CaseGrade, Grade, Resolution, Share, grade, to_rerun, weak_spots
+from sandbox_gym.verifiers.swe.inverted import in_doubt, inverted_jobs, with_inverted
+from sandbox_gym.verifiers.swe.job import Place, SweJob
 from sandbox_gym.verifiers.swe.logs import R2E_PARSER, log_command
 from sandbox_gym.verifiers.swe.paths import pytest_settings_differ
+from sandbox_gym.verifiers.swe.reference import (
+    MAX_HOLDING,
+    ByteEdit,
+    Candidate,
+    Inversion,
+    InvertibleTest,
+    KeptVariant,
+    Reference,
+    Told,
+    candidates,
+    digest_of,
+    files_to_read,
+    runs_for,
+)
 from sandbox_gym.verifiers.swe.report import verdict_of
 from sandbox_gym.verifiers.swe.restore import COSTLY, SIGNS, RestorePlan, hook_signs, restore_plan
 from sandbox_gym.verifiers.swe.rows import parse_task
 from sandbox_gym.verifiers.swe.task import CaseStatus, Recipe, SweLimits, SweTask
-from sandbox_gym.verifiers.swe.verifier import Place, SweJob, SweVerifier, flakes, statuses, tests_outcome
+from sandbox_gym.verifiers.swe.verifier import SweVerifier, flakes, statuses, tests_outcome
 
 __all__ = [
     "COSTLY",
+    "MAX_HOLDING",
     "R2E_PARSER",
     "SCRUBBED",
     "SIGNS",
+    "ByteEdit",
+    "Candidate",
     "CaseGrade",
     "CaseReport",
     "CaseStatus",
@@ -27,9 +46,13 @@ __all__ = [
     "ExtractedPatch",
     "FileChange",
     "Grade",
+    "Inversion",
+    "InvertibleTest",
+    "KeptVariant",
     "PatchReading",
     "Place",
     "Recipe",
+    "Reference",
     "Resolution",
     "RestorePlan",
     "RunCommand",
@@ -39,11 +62,17 @@ __all__ = [
     "SweLimits",
     "SweTask",
     "SweVerifier",
+    "Told",
     "as_row_ids",
+    "candidates",
+    "digest_of",
     "extract_patch",
+    "files_to_read",
     "flakes",
     "grade",
     "hook_signs",
+    "in_doubt",
+    "inverted_jobs",
     "log_command",
     "normalised",
     "parse_task",
@@ -52,10 +81,12 @@ __all__ = [
     "read_patch",
     "restore_plan",
     "run_command",
+    "runs_for",
     "script_sources",
     "statuses",
     "tests_outcome",
     "to_rerun",
     "verdict_of",
     "weak_spots",
+    "with_inverted",
 ]

@@ -1,4 +1,5 @@
-"""The judge's end of channel_watch.py: its lines read strictly, within bounds, and trusted as far as they go.
+"""The judge's end of channel_prepare.py and channel_watch.py: lines read strictly, within bounds, and trusted as far as
+they go.
 
 A line is the nonce, a blank and a JSON object whose `n` counts from 0. What is missing, out of order or told twice is a
 sign; of two results for one test the worse one counts.
@@ -6,17 +7,25 @@ sign; of two results for one test the worse one counts.
 
 from __future__ import annotations
 
-import json
+import base64
+import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Final
 
+from sandbox_gym.verifiers.bounded import Bounds, loads
+from sandbox_gym.verifiers.swe.reference import MAX_FILE_BYTES, Inversion, Told
+from sandbox_gym.verifiers.swe.restore import SIGNS
 from sandbox_gym.verifiers.swe.task import CaseStatus
 
 MAX_BYTES = 64 << 20
 MAX_LINE = 4 << 20
 MAX_LINES = 500_000
 MAX_SIGNS = 100
+MAX_SIGHTINGS = 64
+"""Of each sign."""
 _SHOWN = 200
+_LINE: Final = Bounds(size_bytes=MAX_LINE, depth=20, parts=10_000)
 
 _REPORTED = {
     CaseStatus.PASSED: 0,
@@ -49,12 +58,20 @@ class ChannelReport:
     hooks: tuple[str, ...] = ()
     """`hook file` for each conftest.py of the box that has a hook on results."""
     signs: Mapping[str, str] = field(default_factory=dict)
-    """Signs of tampering, with evidence."""
+    """Signs of tampering, with the first evidence."""
+    sightings: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """The same with all evidence, each once, up to a bound."""
     complete: bool = False
     """The last runner came to its end, and the watcher said so. False without `crashes`: the watcher was lost."""
     rounds: int = 0
     crashes: tuple[str, ...] = ()
     python: str = ""
+    reference: Told | None = None
+    """What the judge had the box say of the reference, before anything of the answer's ran."""
+    inversion: Inversion | None = None
+    """The same of tests that were changed, without the edits."""
+    files: Mapping[str, bytes] = field(default_factory=dict)
+    """Test files as they were before anything of the answer's ran."""
 
     @property
     def lost(self) -> bool:
@@ -70,22 +87,30 @@ class _Reading:
     cases: dict[str, CaseReport] = field(default_factory=dict)
     collect_errors: dict[str, str] = field(default_factory=dict)
     hooks: list[str] = field(default_factory=list)
-    signs: dict[str, str] = field(default_factory=dict)
+    signs: dict[str, list[str]] = field(default_factory=dict)
     crashes: list[str] = field(default_factory=list)
     python: str = ""
     complete: bool = False
     rounds: int = 0
+    began: bool = False
+    reference: Told | None = None
+    inversion: Inversion | None = None
+    files: dict[str, bytes] = field(default_factory=dict)
 
     def sign(self, name: str, what: str) -> None:
         if len(self.signs) < MAX_SIGNS:
-            self.signs.setdefault(name, what[:_SHOWN])
+            seen = self.signs.setdefault(name, [])
+            if len(seen) < MAX_SIGHTINGS and what[:_SHOWN] not in seen:
+                seen.append(what[:_SHOWN])
 
     def take(self, line: Mapping[str, object]) -> None:
         kind = line.get("kind")
         if self.rounds:
             self.sign("channel_after_end", f"{kind}")
         elif kind == "begin":
-            self.python = _text(line, "python")
+            self.began, self.python = True, _text(line, "python")
+        elif kind in ("reference", "inversion", "file"):
+            self._prepared(kind, line)
         elif kind == "done":
             self._done(line)
         elif kind == "collect":
@@ -93,13 +118,32 @@ class _Reading:
         elif kind == "hook":
             self.hooks.append(f"{_text(line, 'hook')} {_text(line, 'file')}")
         elif kind == "sign":
-            self.sign(f"channel_{_text(line, 'sign')}", _text(line, "what"))
+            name = f"channel_{_text(line, 'sign')}"  # the runner shares its process with the answer
+            self.sign(name if name in SIGNS else "channel_garbled", _text(line, "what"))
         elif kind == "crash":
             self.crashes.append(_text(line, "detail"))
         elif kind == "end":
             rounds = line.get("rounds")
             self.rounds = rounds if isinstance(rounds, int) and rounds > 0 else 1
             self.complete = line.get("complete") is True
+
+    def _prepared(self, kind: object, line: Mapping[str, object]) -> None:
+        """A line of channel_prepare.py's: nothing of the answer's had run, or it is none."""
+        if self.began:
+            self.sign("channel_garbled", f"{kind} after the tests began")
+            return
+        if kind == "reference" and self.reference is None:
+            ran, runs = line.get("ran") is True, line.get("runs")
+            count = runs if isinstance(runs, int) else 0
+            self.reference = Told(_statuses(line), _lists(line, "signs"), ran, count, _text(line, "why_none"))
+        elif kind == "inversion" and self.inversion is None:
+            unchanged = line.get("unchanged")
+            names = tuple(name for name in unchanged if isinstance(name, str)) if isinstance(unchanged, list) else ()
+            self.inversion = Inversion(must_fail=_statuses(line), how=_texts(line, "how"), unchanged=names)
+        elif kind == "file":
+            data = _unpacked(_text(line, "data"))
+            if data is not None:
+                self.files[_text(line, "path")] = data
 
     def _done(self, line: Mapping[str, object]) -> None:
         test, status, wall_s = _text(line, "id"), line.get("status"), line.get("wall_s")
@@ -138,18 +182,22 @@ def read_channel(data: bytes, nonce: str) -> ChannelReport:
         cases=reading.cases,
         collect_errors=reading.collect_errors,
         hooks=tuple(dict.fromkeys(reading.hooks)),
-        signs=reading.signs,
+        signs={name: seen[0] for name, seen in reading.signs.items()},
+        sightings={name: tuple(seen) for name, seen in reading.signs.items()},
         complete=reading.complete,
         rounds=reading.rounds,
         crashes=tuple(reading.crashes),
         python=reading.python,
+        reference=reading.reference,
+        inversion=reading.inversion,
+        files=reading.files,
     )
 
 
 def _parsed(raw: bytes) -> Mapping[str, object] | None:
     try:
-        value = json.loads(raw)
-    except (ValueError, RecursionError):
+        value = loads(raw, _LINE)
+    except ValueError:
         return None
     return value if isinstance(value, dict) else None
 
@@ -157,3 +205,29 @@ def _parsed(raw: bytes) -> Mapping[str, object] | None:
 def _text(line: Mapping[str, object], name: str) -> str:
     value = line.get(name)
     return value if isinstance(value, str) else ""
+
+
+def _statuses(line: Mapping[str, object]) -> dict[str, CaseStatus]:
+    return {test: CaseStatus(word) for test, word in _texts(line, "statuses").items() if word in CaseStatus.__members__}
+
+
+def _texts(line: Mapping[str, object], name: str) -> dict[str, str]:
+    value = line.get(name)
+    found = value.items() if isinstance(value, dict) else ()
+    return {key: item for key, item in found if isinstance(item, str)}
+
+
+def _lists(line: Mapping[str, object], name: str) -> dict[str, tuple[str, ...]]:
+    value = line.get(name)
+    found = value.items() if isinstance(value, dict) else ()
+    return {str(key): tuple(str(one) for one in items) for key, items in found if isinstance(items, list)}
+
+
+def _unpacked(data: str) -> bytes | None:
+    """A file's bytes; None for one that was not there or is too long."""
+    reader = zlib.decompressobj()
+    try:
+        found = reader.decompress(base64.b64decode(data, validate=True), MAX_FILE_BYTES)
+    except (ValueError, zlib.error):
+        return None
+    return found if data and reader.eof else None

@@ -1,42 +1,58 @@
-"""What the runner guards itself with, in a box: its pipe, its functions, its tests' sources. See channel_plugin.py.
+"""What the runner guards itself with, in a box: its pipe, its builtins, an ear for reflection. See channel_plugin.py.
 
-channel_watch.py puts this text before the runner's, so that the two are one program: neither can be imported there.
+channel_watch.py puts the files of the runner one after the other, this one first: they are one program with one
+namespace and can't be imported there. All of the standard library that is called once the repository's code runs is
+taken here, before: who replaces `os.write` or a builtin then replaces it for others only.
 """
 
+import builtins
+import importlib.util
 import json
 import os
 import sys
+import time
 import types
+from _json import encode_basestring_ascii as quoted
+from os import getpid, write
+
+__builtins__ = dict(vars(builtins))  # of the functions below
 
 REACHING = frozenset(
     ["gc.get_objects", "gc.get_referrers", "gc.get_referents", "sys.settrace", "sys.setprofile", "sys._current_frames"]
-)  # audit events of what finds objects and frames that nobody was given
+    + ["sys.monitoring.register_callback", "sys._current_exceptions"]
+    + ["ctypes.cdata", "ctypes.cdata/buffer", "ctypes.call_function", "ctypes.string_at"]
+)  # audit events of what finds objects, frames and memory that nobody was given; `sys._getframe` is not among them:
+# loggers, warnings and named tuples call it, and `f_back` of any frame, which is not heard, leads just as far
 INSIDE = frozenset(["__closure__", "__globals__", "__code__", "__defaults__", "__kwdefaults__"])
+REMADE = frozenset(["__code__", "__defaults__", "__kwdefaults__", "__class__", "__bases__"])
 STACK = 60  # frames looked at
-GUARDED = (
-    "_pytest.runner",
-    "_pytest.python",
-    "_pytest.reports",
-    "_pytest.unittest",
-    "_pytest.skipping",
-    "unittest.case",
-)
+SIGNS = 40  # of one kind that are told
+HEARS = hasattr(sys, "addaudithook")
+frame_of = sys._getframe
 
 
 class Pipe:
     """The watcher's ear; no child of a test inherits it."""
 
     def __init__(self, fd, key):
-        self.fd, self.pid, self.key = os.dup(fd), os.getpid(), key
-        self.told = set()
+        self.fd, self.pid, self.key = os.dup(fd), getpid(), key
+        self.told, self.signs = set(), {}
         os.close(fd)
 
     def say(self, **line):
-        if os.getpid() != self.pid:
+        if getpid() != self.pid:
             return  # a test forked and its child goes on as if it were pytest
-        data = (self.key + " " + json.dumps(line) + "\n").encode("ascii")
+        said = ", ".join([quoted(name) + ": " + quoted(str(value)) for name, value in line.items()])
+        data = (self.key + " {" + said + "}\n").encode("ascii")
         while data:
-            data = data[os.write(self.fd, data) :]
+            data = data[write(self.fd, data) :]
+
+    def sign(self, sign, what):
+        """Tell a sign once for each place."""
+        told = self.signs.setdefault(sign, set())
+        if what not in told and len(told) < SIGNS:
+            told.add(what)
+            self.say(kind="sign", sign=sign, what=what)
 
     def tell_once(self, hook, path):
         """That something of the file's has to do with results; the judge knows which files the patch made."""
@@ -47,99 +63,72 @@ class Pipe:
 
 def in_repository(workdir, path):
     """The path of a file of the repository's, absolute; empty for any other and for what is no file."""
-    path = "" if not path or path.startswith("<") else os.path.join(workdir, path)
-    return path if path.startswith(workdir + os.sep) else ""
+    if not path or path.startswith("<"):
+        return ""
+    path = path if path.startswith("/") else workdir + "/" + path
+    if not path.startswith(workdir + "/") or "/site-packages/" in path:
+        return ""
+    return path
 
 
-def watch_reaching(pipe, workdir):
-    """Tell who, of the repository's files, looks for what is in here; Python 3.8 and later."""
-    own = [value for value in globals().values() if isinstance(value, types.FunctionType)]
-    for made in [value for value in globals().values() if isinstance(value, type)]:
-        own += [value for value in vars(made).values() if isinstance(value, types.FunctionType)]
-    ours = frozenset(map(id, own))
-    frame_of = sys._getframe
+def is_tests_file(path, test=""):
+    """Whether a file is of the tests', as far as its path, and that of a test's own file, say."""
+    name = path.rpartition("/")[2]
+    if path == test or name == "conftest.py" or name.startswith("test_") or name.endswith("_test.py"):
+        return True
+    home = test.rpartition("/")[0]
+    return bool(home) and home.rpartition("/")[2] in ("test", "tests", "testing") and path.startswith(home + "/")
 
-    def heard(event, args):
-        if event == "object.__getattr__":
-            if args[1] not in INSIDE or id(args[0]) not in ours:
-                return
-        elif event == "open":
-            if not isinstance(args[0], str) or not args[0].startswith("/proc/") or not args[0].endswith("/mem"):
-                return
-        elif event not in REACHING:
-            return
-        frame, left = frame_of(1), STACK
+
+def path_of(item):
+    """The file of a pytest item."""
+    return str(getattr(item, "path", None) or getattr(item, "fspath", ""))
+
+
+class Ear:
+    """Hears, of the repository's files, who looks for what is in here, and who remakes what is guarded.
+
+    `ours` has the ids of our own functions, `places` those of what is guarded, with its name. Python 3.8 and later.
+    """
+
+    def __init__(self, pipe, workdir):
+        self.pipe, self.workdir = pipe, workdir
+        self.ours, self.places, self.kept = set(), {}, []
+        for made in list(globals().values()):
+            self.keep(made)
+
+    def keep(self, made):
+        """That a function, or the methods of a class, are ours."""
+        functions = [made] if isinstance(made, types.FunctionType) else []
+        if isinstance(made, type):
+            functions = [value for value in vars(made).values() if isinstance(value, types.FunctionType)]
+        self.kept += functions
+        self.ours.update(map(id, functions))
+
+    def listen(self):
+        ours, places, pipe, tell = self.ours, self.places, self.pipe, self.tell
+
+        def heard(event, args):
+            if event == "object.__getattr__":
+                if args[1] in INSIDE and id(args[0]) in ours:
+                    tell(event)
+            elif event == "object.__setattr__" or event == "object.__delattr__":
+                if args[1] in REMADE and id(args[0]) in places:
+                    pipe.sign("runner_changed", places[id(args[0])] + "." + args[1])
+            elif event == "open":
+                if type(args[0]) is str and args[0].startswith("/proc/") and args[0].endswith("/mem"):
+                    tell(event)
+            elif event in REACHING:
+                tell(event)
+
+        self.keep(heard)
+        if HEARS:
+            sys.addaudithook(heard)
+
+    def tell(self, event):
+        frame, left = frame_of(2), STACK
         while frame is not None and left:
-            path = in_repository(workdir, frame.f_code.co_filename)
+            path = in_repository(self.workdir, frame.f_code.co_filename)
             if path:
-                pipe.tell_once("reaching " + event, path)
+                self.pipe.tell_once("reaching " + event, path)
             frame, left = frame.f_back, left - 1
-
-    if hasattr(sys, "addaudithook"):
-        sys.addaudithook(heard)
-
-
-def own_functions():
-    """The code of each function that the test runner's modules define themselves, by where it is."""
-    for name in GUARDED:
-        module = sys.modules.get(name)
-        for key, value in list(vars(module).items()) if module else ():
-            if getattr(value, "__module__", None) != name:
-                continue
-            if not isinstance(value, type):
-                yield name + "." + key, getattr(value, "__code__", value)
-                continue
-            for method, found in list(vars(value).items()):
-                found = getattr(found, "__func__", found)
-                if hasattr(found, "__code__"):
-                    yield name + "." + key + "." + method, found.__code__
-
-
-def changed_place(before):
-    """Where the runner's functions are no longer those of `before`; empty where all are."""
-    now = dict(own_functions())
-    return next((place for place, code in before.items() if now.get(place) is not code), "")
-
-
-class Sources:
-    """Whether the code of a test is what its file says."""
-
-    def __init__(self, config):
-        self.config, self.known = config, {}
-
-    def codes(self, path):
-        """Every piece of code that the file has, as it is and as pytest rewrites it for its asserts."""
-        if path not in self.known:
-            self.known[path] = set()
-            try:
-                with open(path, "rb") as file:
-                    self.add(path, compile(file.read(), path, "exec", dont_inherit=True))
-                from pathlib import Path
-
-                from _pytest.assertion import rewrite
-
-                self.add(path, rewrite._rewrite_test(Path(path), self.config)[1])
-            except (ImportError, AttributeError, TypeError, OSError, SyntaxError, ValueError):
-                pass  # another pytest's rewriting; or no Python file, whose tests are no functions
-        return self.known[path]
-
-    def add(self, path, code):
-        self.known[path].add(code)
-        for part in code.co_consts:
-            if hasattr(part, "co_consts"):
-                self.add(path, part)
-
-    def strange(self, item):
-        """The file that a test's code is from where that is another than the test's, or its own where it is not in it;
-        empty where all is well or nothing can be said."""
-        found, path = getattr(item, "obj", None), str(getattr(item, "fspath", ""))
-        for _ in range(20):
-            found = getattr(found, "__func__", found)
-            found = getattr(getattr(found, "hypothesis", None), "inner_test", found)
-            if not hasattr(found, "__wrapped__"):
-                break
-            found = found.__wrapped__
-        code = getattr(found, "__code__", None)
-        if code is None or not self.codes(path) or code in self.codes(path):
-            return ""
-        return code.co_filename

@@ -7,15 +7,6 @@ Lines to the watcher need the runner's key. Nothing here can be imported, and no
 the tests': who looks for it among all objects is told of first, by an audit hook, which nothing takes away.
 """
 
-import importlib.util
-import json
-import os
-import sys
-import time
-import types
-
-DETAIL = 600  # characters of a failure's text
-ORDER = ["PASSED", "SKIPPED", "XFAIL", "XPASS", "ERROR", "FAILED"]  # as pytest's -rA lists them: the last one counts
 WATCHED_HOOKS = (
     "pytest_runtest_protocol",
     "pytest_runtest_makereport",
@@ -24,30 +15,31 @@ WATCHED_HOOKS = (
     "pytest_runtest_call",
     "pytest_report_teststatus",
 )
-CHECK_S = 0.1  # seconds between two looks at the functions below
 
 
 class PytestPlugin:
     """Selects the wanted tests and tells each one's end, from what was raised and from what was reported."""
 
-    def __init__(self, job, pipe, pytest):
-        self.pipe, self.pytest = pipe, pytest
+    def __init__(self, job, pipe, pytest, guards):
+        self.pipe, self.pytest, self.guards = pipe, pytest, guards
         self.wanted = None if job["ids"] is None else set(job["ids"])
         self.prefixes = tuple(job["prefixes"])
         self.skip = set(job["skip"])
         self.raised, self.status, self.detail = {}, {}, {}
-        self.code, self.again = {}, False
-        self.clock, self.next_check_s = time.monotonic, 0.0
-        self.workdir, self.config, self.sources, self.hooks = job["workdir"], None, None, None
+        self.ended, self.called, self.unfounded = set(), None, ""
+        self.modules, self.again = {}, False
+        self.workdir, self.config, self.hooks, self.functions, self.order = job["workdir"], None, (), {}, {}
 
-    def check(self):
+    def begin(self):
+        import unittest
+
+        self.guards.begin(unittest, self.pytest, [argument for argument in sys.argv if argument.startswith("/")])
+        self.called = getattr(self.pytest.Function, "runtest", None)
+
+    def check(self, final=True):
         """Tell what became of the test runner since before any file of the repository was run."""
-        self.next_check_s = self.clock() + CHECK_S
         self.tell_hooks()
-        place = changed_place(self.code)
-        if place:
-            self.pipe.say(kind="sign", sign="runner_changed", what=place)
-            self.code = {}  # once is enough
+        self.guards.check(final)
 
     def chosen(self, nodeid):
         if nodeid in self.skip:
@@ -61,21 +53,36 @@ class PytestPlugin:
         if left_out:
             config.hook.pytest_deselected(items=left_out)
             items[:] = [item for item in items if self.chosen(item.nodeid)]
-        self.config, self.sources = config, Sources(config)
+        self.config = self.guards.sources.config = config
+        self.guards.baseline.check(final=False)
+        for item in items:
+            module = getattr(item, "module", None)
+            self.modules[item.nodeid] = module
+            self.guards.tests.add(module, getattr(item, "cls", None))
+        self.guards.sources.tell_changed()
+        self.order = {item.nodeid: following for item, following in zip(items, [*items[1:], None])}
         self.tell_hooks()
 
     def tell_hooks(self):
-        """Which files of the repository have a hook on results."""
+        """Which files of the repository have a hook on results; and a hook whose function was replaced."""
         for name in WATCHED_HOOKS if self.config else ():
             for impl in getattr(self.config.hook, name).get_hookimpls():
-                if impl.plugin is self.hooks:
+                known = self.functions.get(id(impl))
+                if known is not None:
+                    if known[1] is not impl.function:
+                        self.pipe.sign("runner_changed", name + " of " + known[2])
                     continue
                 code = getattr(getattr(impl.function, "__func__", impl.function), "__code__", None)
-                path = getattr(impl.plugin, "__file__", None) or getattr(code, "co_filename", "")
-                if in_repository(self.workdir, path):
-                    self.pipe.tell_once(name, in_repository(self.workdir, path))
-                elif path.startswith("<") and not path.startswith("<frozen"):
-                    self.pipe.say(kind="sign", sign="runner_changed", what=name + " of " + path)
+                own = getattr(code, "co_filename", "")
+                path = getattr(impl.plugin, "__file__", None) or own
+                self.functions[id(impl)] = (impl, impl.function, os.path.basename(path))
+                if any(impl.plugin is one for one in self.hooks):
+                    continue
+                found = in_repository(self.workdir, own) or in_repository(self.workdir, path)
+                if found:
+                    self.pipe.tell_once(name, found)
+                elif own.startswith("<") and not own.startswith("<frozen"):
+                    self.pipe.sign("runner_changed", name + " of " + own)
 
     def collectreport(self, report):
         if report.failed:
@@ -87,13 +94,43 @@ class PytestPlugin:
 
     def makereport(self, item, call):
         self.raised[item.nodeid, call.when] = call.excinfo is not None
+        events = self.guards.events
         if call.when == "teardown":
             return
+        if call.excinfo is not None:
+            trace = call.excinfo.tb
+            self.guards.origins.look(call.excinfo.type, trace, item.nodeid, path_of(item))
+        if call.when == "setup":
+            self.ended.clear()
+            self.unfounded = ""
+            if self.is_unittests(item):
+                events.listen(item)
+            return
+        if self.is_unittests(item):
+            self.close_unittest(item, events)
+        elif getattr(type(item), "runtest", None) is self.called:
+            self.unfounded = "" if item.nodeid in self.ended else "the test's function did not come to its end"
+        self.tell_strange(item)
+
+    def is_unittests(self, item):
+        found = sys.modules.get("_pytest.unittest")
+        return found is not None and isinstance(item, found.TestCaseFunction)
+
+    def close_unittest(self, item, events):
+        events.stop(item)
+        if not events.succeeded() or events.failed():
+            self.unfounded = "unittest told of no success"
+        if events.doubt:
+            self.pipe.sign("success_forged", item.nodeid + ": " + events.doubt)
+        if events.case is not None:
+            self.guards.tests.check_case(events.case, item.nodeid)
+
+    def tell_strange(self, item):
         if "runtest" in vars(item):
-            self.pipe.say(kind="sign", sign="runner_changed", what=item.nodeid + ".runtest")
-        path = self.sources.strange(item) if self.sources else ""
-        if path and path == str(getattr(item, "fspath", "")):
-            self.pipe.say(kind="sign", sign="tests_replaced", what=item.nodeid)
+            self.pipe.sign("runner_changed", item.nodeid + ".runtest")
+        path = self.guards.sources.strange(item)
+        if path and path == path_of(item):
+            self.pipe.sign("tests_replaced", item.nodeid)
         elif in_repository(self.workdir, path):
             self.pipe.tell_once("test", in_repository(self.workdir, path))
 
@@ -107,7 +144,7 @@ class PytestPlugin:
         raised = self.raised.get((test, report.when))
         if raised is None or (raised and report.outcome == "passed"):
             sign = "report_without_run" if raised is None else "report_changed"
-            self.pipe.say(kind="sign", sign=sign, what=test + " " + str(report.when))
+            self.pipe.sign(sign, test + " " + str(report.when))
             status = "ERROR"
         worst = self.status.get(test, "PASSED" if status is None else status)
         self.status[test] = max(worst, status or "PASSED", key=ORDER.index)
@@ -118,8 +155,15 @@ class PytestPlugin:
         if self.again:
             return
         status = self.status.get(nodeid, "ERROR")
-        if self.clock() >= self.next_check_s:
+        if status == "PASSED" and self.unfounded:
+            self.pipe.sign("success_missing", nodeid + ": " + self.unfounded)
+            status, self.detail[nodeid] = "ERROR", self.unfounded
+        self.guards.tests.check(self.modules.get(nodeid))
+        following = self.order.get(nodeid)
+        if following is None or self.modules.get(following.nodeid) is not self.modules.get(nodeid):
             self.check()
+        elif self.guards.clock() >= self.guards.next_check_s:
+            self.check(final=False)
         self.pipe.say(kind="done", id=nodeid, status=status, detail=self.detail.get(nodeid, ""))
 
     def named(self):
@@ -129,7 +173,11 @@ class PytestPlugin:
         class Hooks:
             @mark(tryfirst=True)
             def pytest_load_initial_conftests(self):
-                plugin.code = dict(own_functions())
+                plugin.begin()
+
+            @mark(tryfirst=True)
+            def pytest_sessionstart(self):
+                plugin.guards.baseline.accept_plugins()
 
             @mark(hookwrapper=True, tryfirst=True)
             def pytest_collection_modifyitems(self, config, items):
@@ -137,8 +185,13 @@ class PytestPlugin:
                 plugin.select(config, items)
 
             @mark(tryfirst=True)
+            def pytest_sessionfinish(self):
+                plugin.check()
+
+            @mark(tryfirst=True)
             def pytest_collectreport(self, report):
                 plugin.collectreport(report)
+                plugin.guards.check_now_and_then()
 
             @mark(tryfirst=True)
             def pytest_runtest_logstart(self, nodeid, location):
@@ -157,8 +210,24 @@ class PytestPlugin:
             def pytest_runtest_logfinish(self, nodeid, location):
                 plugin.logfinish(nodeid, location)
 
-        self.hooks = Hooks()
+        self.hooks = (Hooks(), self.ends())
+        self.guards.ear.keep(Hooks)
         return self.hooks
+
+    def ends(self):
+        """An object that hears which test's function came to its end. It is in frames below the tests', so it knows
+        nothing else."""
+        mark, ended, keep = self.pytest.hookimpl, self.ended.add, self.guards.ear.keep
+
+        class Ends:
+            @mark(hookwrapper=True, tryfirst=True)
+            def pytest_pyfunc_call(self, pyfuncitem):
+                outcome = yield
+                if outcome.excinfo is None:
+                    ended(pyfuncitem.nodeid)
+
+        keep(Ends)
+        return Ends()
 
 
 def status_of(report):
@@ -177,7 +246,7 @@ def tail(report):
     return str(getattr(report, "longrepr", "") or "")[-DETAIL:]
 
 
-def run_pytest(job, pipe):
+def run_pytest(job, pipe, guards):
     """The end of the tests: what runs them, for a caller who keeps nothing else in its frame."""
     import pytest  # of the repository's environment, before its own folder is on the path
 
@@ -187,91 +256,20 @@ def run_pytest(job, pipe):
     if job["prepend_workdir"]:
         sys.path.insert(0, job["workdir"])
     sys.argv = ["pytest", *args]
-    plugin = PytestPlugin(job, pipe, pytest)
-    named = plugin.named()
-    return lambda: int(pytest.main(args, plugins=[named])), plugin.check
-
-
-def telling_result(unittest, pipe):
-    """A class of unittest results that tells the watcher of each test."""
-
-    class Result(unittest.TextTestResult):
-        def startTest(self, test):
-            self.status, self.why = "PASSED", ""
-            pipe.say(kind="start", id=test.id())
-            super().startTest(test)
-
-        def note(self, status, why=""):
-            if ORDER.index(status) >= ORDER.index(self.status):
-                self.status, self.why = status, str(why)[-DETAIL:]
-
-        def addError(self, test, err):
-            super().addError(test, err)
-            if hasattr(self, "status"):
-                self.note("ERROR", err[1])
-            else:  # a module's or a class's setup, before any of its tests
-                pipe.say(kind="collect", id=str(test), detail=str(err[1])[-DETAIL:])
-
-        def addFailure(self, test, err):
-            super().addFailure(test, err)
-            self.note("FAILED", err[1])
-
-        def addSkip(self, test, reason):
-            super().addSkip(test, reason)
-            if hasattr(self, "status"):
-                self.note("SKIPPED", reason)
-
-        def addExpectedFailure(self, test, err):
-            super().addExpectedFailure(test, err)
-            self.note("XFAIL")
-
-        def addUnexpectedSuccess(self, test):
-            super().addUnexpectedSuccess(test)
-            self.note("XPASS")
-
-        def addSubTest(self, test, subtest, err):
-            super().addSubTest(test, subtest, err)
-            if err is not None:
-                self.note("FAILED" if issubclass(err[0], test.failureException) else "ERROR", err[1])
-
-        def stopTest(self, test):
-            super().stopTest(test)
-            pipe.say(kind="done", id=test.id(), status=self.status, detail=self.why)
-            del self.status
-
-    return Result
-
-
-def run_unittest(job, pipe):
-    import unittest
-
-    before = dict(own_functions())
-    result_class = telling_result(unittest, pipe)
-    sys.path.insert(0, job["workdir"])
-    suite = unittest.TestSuite()
-    for name in job["ids"]:
-        if name not in job["skip"]:
-            suite.addTest(unittest.defaultTestLoader.loadTestsFromName(name))
-    runner = unittest.TextTestRunner(resultclass=result_class, verbosity=0)
-
-    def check():
-        place = changed_place(before)
-        if place:
-            pipe.say(kind="sign", sign="runner_changed", what=place)
-
-    return lambda: 0 if runner.run(suite).wasSuccessful() else 1, check
+    plugin = PytestPlugin(job, pipe, pytest, guards)
+    named = list(plugin.named())
+    return lambda: int(pytest.main(args, plugins=named)), lambda: None
 
 
 def prepared():
     """What runs the tests, and what is done after them."""
     job = json.loads(sys.stdin.buffer.read().decode("utf-8"))
     pipe = Pipe(job["fd"], job["key"])
-    watch_reaching(pipe, job["workdir"])
     sys.modules["__main__"] = types.ModuleType("__main__")
     empty = os.open(os.devnull, os.O_RDONLY)
     os.dup2(empty, 0)
     os.close(empty)
-    tests, check = (run_pytest if job["runner"] == "pytest" else run_unittest)(job, pipe)
+    tests, check = (run_pytest if job["runner"] == "pytest" else run_unittest)(job, pipe, Guards(job, pipe))
 
     def end(code):
         check()

@@ -2,20 +2,25 @@
 
 Runs before any of the candidate's code does, so git and this file can be trusted here. Text to us, like the watcher: it
 needs Python 3.6 and imports nothing of ours. `prepare.json` beside it says what to do; standard input is the watcher's.
+What tests are changed to is known to nobody once the watcher runs: all that could tell is removed before.
 The fallbacks for a patch that does not apply are SWE-bench's, with a clean tree between them.
 """
 
+import base64
+import hashlib
 import json
 import os
 import shutil
 import subprocess
 import sys
+import zlib
 
-PATCH_FAILED, TESTS_FAILED, RESTORE_FAILED = 41, 42, 43
+PATCH_FAILED, TESTS_FAILED, RESTORE_FAILED, TESTS_DIFFER = 41, 42, 43, 44
 BATCH = 200  # paths of one command line
+TESTS_WAY = ["git", "apply", "--verbose", "--whitespace=nowarn"]
 WAYS = (
-    ["git", "apply", "--verbose", "--whitespace=nowarn"],
-    ["git", "apply", "--verbose", "--whitespace=nowarn", "--reject"],
+    TESTS_WAY,
+    [*TESTS_WAY, "--reject"],
     ["patch", "--batch", "--fuzz=5", "-p1", "-i"],
 )
 
@@ -80,19 +85,64 @@ def forget_compiled(patch):
             shutil.rmtree(os.path.join(folder, b"__pycache__"), ignore_errors=True)
 
 
+class Channel:
+    """The first lines of the channel; the watcher goes on with its numbers."""
+
+    def __init__(self, fd, nonce):
+        self.fd, self.nonce, self.lines = fd, nonce, 0
+
+    def say(self, line):
+        data = ("%s %s\n" % (self.nonce, json.dumps(dict(line, n=self.lines)))).encode("ascii")
+        self.lines += 1
+        while data:
+            data = data[os.write(self.fd, data) :]
+
+    def tell(self, path, most):
+        """The text of a test file."""
+        data = ""
+        if os.path.isfile(path) and os.path.getsize(path) <= most:
+            with open(path, "rb") as file:
+                data = base64.b64encode(zlib.compress(file.read())).decode("ascii")
+        self.say({"kind": "file", "path": path, "data": data})
+
+
+def rewrite(path, digest, edits):
+    """Make edits in a test file, which must be the one they are for."""
+    with open(path, "rb") as file:
+        data = file.read()
+    if hashlib.sha256(data).hexdigest() != digest:
+        sys.stdout.write("%s is not what it is over the reference\n" % path)
+        sys.stdout.flush()
+        sys.exit(TESTS_DIFFER)
+    for start, end, text in sorted(edits, reverse=True):
+        data = data[:start] + text.encode("utf-8") + data[end:]
+    with open(path, "wb") as file:
+        file.write(data)
+
+
 def main():
     here = os.path.dirname(os.path.abspath(__file__))
     with open(os.path.join(here, "prepare.json")) as file:
         job = json.load(file)
     os.dup2(1, 2)  # one stream: what the tests print is for people only
     os.chdir(job["workdir"])
-    for name, ways, code in (("candidate.diff", WAYS, PATCH_FAILED), ("tests.diff", WAYS[:1], TESTS_FAILED)):
+    channel = Channel(job["channel_fd"], job["nonce"])
+    for line in job["says"]:
+        channel.say(line)
+    given = [[way[0], *way[1:2], "-R", *way[2:]] for way in WAYS] if job["reverse"] else WAYS
+    for name, ways, code in (("candidate.diff", given, PATCH_FAILED), ("tests.diff", (TESTS_WAY,), TESTS_FAILED)):
         if name == "tests.diff" and not restore(job["restore"], job["commit"]):
             sys.exit(RESTORE_FAILED)
         path = os.path.join(here, name)
         forget_compiled(path)
         if os.path.getsize(path) and apply(path, ways) is None:
             sys.exit(code)
+    for path in job["reads"]:
+        channel.tell(path, job["read_bytes"])
+    for path, digest, edits in job["rewrites"]:
+        rewrite(path, digest, edits)
+    for name in ("prepare.json", "candidate.diff", "tests.diff", "prepare.py"):
+        os.unlink(os.path.join(here, name))
     os.execv(job["watch"][0], job["watch"])
 
 

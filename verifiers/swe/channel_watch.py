@@ -47,8 +47,8 @@ WITHOUT_FOLDER = "import sys; sys.path.pop(0)\n"  # -c puts the working folder f
 class Channel:
     """The lines that the judge reads."""
 
-    def __init__(self, fd, nonce):
-        self.fd, self.nonce, self.lines = fd, nonce, 0
+    def __init__(self, fd, nonce, said):
+        self.fd, self.nonce, self.lines = fd, nonce, said
 
     def say(self, **line):
         line["n"] = self.lines
@@ -123,12 +123,12 @@ def watch_all(job, channel):
 
 
 def changed(workdir, since_s):
-    """A file of the interpreter's environment, or of the repository's test configuration, that changed since; empty
-    where none did. The kernel keeps this time, and no owner can set it."""
+    """A file of the interpreter's environment, compiled ones too, or of the repository's test configuration, that
+    changed since; empty where none did. The kernel keeps this time, and no owner can set it."""
     environment = os.path.dirname(os.path.dirname(sys.executable))  # sys.prefix is not a venv's without its site.py
     for top, names in ((environment, None), (workdir, STEERING)):
         for folder, folders, files in os.walk(top):
-            if "__pycache__" in folders:
+            if names is not None and "__pycache__" in folders:
                 folders.remove("__pycache__")
             for name in files if names is None else [one for one in files if one in names or one.endswith(".pth")]:
                 path = os.path.join(folder, name)
@@ -221,7 +221,7 @@ def watch():
             job["runner_source"] += file.read()  # now, before a test can rewrite it for the next runner
     fd = os.dup(job["channel_fd"])  # above, closed on exec
     os.close(job["channel_fd"])
-    channel = Channel(fd, job["nonce"])
+    channel = Channel(fd, job["nonce"], job["said"])
     channel.say(kind="begin", python="%d.%d.%d" % sys.version_info[:3])
     watch_all(job, channel)
 

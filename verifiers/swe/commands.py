@@ -17,7 +17,17 @@ from sandbox_gym.verifiers.swe.ids import dotted, file_of, files_of, is_cut
 from sandbox_gym.verifiers.swe.paths import refusal
 from sandbox_gym.verifiers.swe.task import CaseStatus, SweTask
 
-_WATCHER, _RUNNER = "channel_watch.py", ("channel_guard.py", "channel_plugin.py")
+_WATCHER = "channel_watch.py"
+_RUNNER = (
+    "channel_guard.py",
+    "channel_baseline.py",
+    "channel_sources.py",
+    "channel_tests.py",
+    "channel_events.py",
+    "channel_unittest.py",
+    "channel_plugin.py",
+)
+"""One program, in this order."""
 SCRUBBED = (
     "PYTEST_ADDOPTS",
     "PYTEST_PLUGINS",
@@ -50,6 +60,8 @@ class RunOptions:
     nonce: str
     """Random, of this run only, known to nobody in the box but the watcher."""
     channel_fd: int = 3
+    said: int = 0
+    """How many lines the channel has before the watcher's first."""
     ini_file: str = ""
     """`-c`: the configuration pytest must use; empty: what it finds, which restoring has made the base commit's."""
     autoload: bool = True
@@ -91,6 +103,7 @@ def run_command(task: SweTask, ids: Iterable[str], options: RunOptions) -> RunCo
         "runner_scripts": _RUNNER,
         "nonce": options.nonce,
         "channel_fd": options.channel_fd,
+        "said": options.said,
         "workdir": task.workdir,
         "args": arguments,
         "ids": _selected(wanted, task, options),

@@ -1,9 +1,8 @@
 """The verdict of a SWE task from how its tests ended: SWE-bench's rules, partial scores beside them.
 
-Resolved is RESOLVED_FULL: every FAIL_TO_PASS and every PASS_TO_PASS passes. A test passes as PASSED or XFAIL. A
-PASS_TO_PASS that is SKIPPED is kept where the results come from a log parser, as swebench grades them, or where it was
-skipped before the patch too. With pytest's results it is not: swebench's pytest parser drops skipped tests (and XPASS),
-so they are missing there and fail, and a patch could make a test it breaks skip itself.
+Resolved is RESOLVED_FULL: every FAIL_TO_PASS and every PASS_TO_PASS passes. A test passes as PASSED; as XFAIL, or a
+PASS_TO_PASS as SKIPPED, only where the reference run ended it so. swebench counts every XFAIL as passed, and skipped
+tests of its log parsers as kept: there an answer makes the tests it breaks xfail or skip themselves.
 Source: swebench 5.0.2, harness/grading.py and log_parsers/python.py; R2E-Gym's reward for `expected_map`.
 """
 
@@ -21,7 +20,11 @@ MAX_RERUNS = 64
 
 Group = Literal["FAIL_TO_PASS", "PASS_TO_PASS"]
 
-_PASSES = frozenset({CaseStatus.PASSED, CaseStatus.XFAIL})
+_LIKE_REFERENCE = {
+    "FAIL_TO_PASS": frozenset({CaseStatus.XFAIL}),
+    "PASS_TO_PASS": frozenset({CaseStatus.XFAIL, CaseStatus.SKIPPED}),
+}
+"""What passes where the reference ended so too."""
 
 
 class Resolution(StrEnum):
@@ -40,8 +43,6 @@ class CaseGrade:
     group: Group
     status: CaseStatus
     passed: bool
-    before: CaseStatus | None = None
-    """Without the patch, where that is known."""
     rerun: CaseStatus | None = None
     """The second time, for a PASS_TO_PASS that failed the first."""
     reported_id: str = ""
@@ -103,33 +104,35 @@ def grade(
     task: SweTask,
     after: Mapping[str, CaseStatus],
     *,
-    before: Mapping[str, CaseStatus] | None = None,
+    reference: Mapping[str, CaseStatus] | None = None,
     rerun: Mapping[str, CaseStatus] | None = None,
     exit_code: int | None = None,
 ) -> Grade:
-    """The verdict on the statuses after the patch. `before` and `rerun`: those without it, and of the second run of
-    `to_rerun(task, after)`. `exit_code` is the test command's, for a log: a failing command whose log names no failure
-    is not described by its log."""
+    """The verdict on the statuses after the patch. `reference` and `rerun`: those of the reference run, where they are
+    not PASSED, and of the second run of `to_rerun(task, after)`. `exit_code` is the test command's, for a log: a
+    failing command whose log names no failure is not described by its log."""
     if task.rule == "expected_map":
         return _grade_map(task, after)
     if task.runner == "log":
         untrusted = _contradiction(after, exit_code)
         if untrusted:
             return _nothing(task, untrusted)
-    cases = tuple(
-        _case(task, test_id, group, after, before or {}, rerun or {}) for group, ids in _groups(task) for test_id in ids
-    )
+    known, again = reference or {}, rerun or {}
+    cases = tuple(_case(task, test_id, group, after, known, again) for group, ids in _groups(task) for test_id in ids)
     f2p, p2p = (_share(cases, group) for group, _ in _groups(task))
     ignored = {test: after.get(test, CaseStatus.MISSING) for test in task.fails_with_gold}
     return Grade(_resolution(f2p, p2p), cases, f2p, p2p, _reason(cases), ignored)
 
 
-def to_rerun(task: SweTask, after: Mapping[str, CaseStatus]) -> tuple[str, ...]:
+def to_rerun(
+    task: SweTask, after: Mapping[str, CaseStatus], reference: Mapping[str, CaseStatus] | None = None
+) -> tuple[str, ...]:
     """The PASS_TO_PASS to run once more: those that failed and are not to fail. None where there are more than
     MAX_RERUNS, which no flake makes."""
     if task.rule != "full":
         return ()
-    failed = [test for test in task.pass_to_pass if not _case(task, test, "PASS_TO_PASS", after, {}, {}).passed]
+    known = reference or {}
+    failed = [test for test in task.pass_to_pass if not _case(task, test, "PASS_TO_PASS", after, known, {}).passed]
     return tuple(failed) if len(failed) <= MAX_RERUNS else ()
 
 
@@ -149,30 +152,27 @@ def _case(
     test_id: str,
     group: Group,
     after: Mapping[str, CaseStatus],
-    before: Mapping[str, CaseStatus],
+    reference: Mapping[str, CaseStatus],
     rerun: Mapping[str, CaseStatus],
 ) -> CaseGrade:
     key = look_up(task, test_id, after)
     status = after[key] if key is not None else CaseStatus.MISSING
-    earlier_key = look_up(task, test_id, before)
-    earlier = before[earlier_key] if earlier_key is not None else None
-    passed = _passes(task, group, status, earlier)
+    wanted = reference.get(test_id, CaseStatus.PASSED)
+    passed = _passes(task, group, status, wanted)
     second = None
     if not passed and group == "PASS_TO_PASS":
         again = look_up(task, test_id, rerun)
         second = rerun[again] if again is not None else None
-        passed = second is not None and _passes(task, group, second, earlier)
+        passed = second is not None and _passes(task, group, second, wanted)
     other = key if key is not None and key != test_id else ""
-    return CaseGrade(test_id, group, status, passed, earlier, second, other)
+    return CaseGrade(test_id, group, status, passed, second, other)
 
 
-def _passes(task: SweTask, group: Group, status: CaseStatus, before: CaseStatus | None) -> bool:
+def _passes(task: SweTask, group: Group, status: CaseStatus, wanted: CaseStatus) -> bool:
+    """`wanted`: how the reference run ended it."""
     if task.rule == "fail_only":
         return status is not CaseStatus.FAILED
-    if status in _PASSES:
-        return True
-    skip_is_kept = task.runner == "log" or before is CaseStatus.SKIPPED
-    return group == "PASS_TO_PASS" and status is CaseStatus.SKIPPED and skip_is_kept
+    return status is CaseStatus.PASSED or (status is wanted and status in _LIKE_REFERENCE[group])
 
 
 def _share(cases: tuple[CaseGrade, ...], group: Group) -> Share:

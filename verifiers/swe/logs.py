@@ -15,6 +15,7 @@ from typing import Final
 from sandbox_gym.contract import Outcome, Program, Run, Status
 from sandbox_gym.errors import InstanceFailed, RequestError
 from sandbox_gym.limits import MIB, Limits
+from sandbox_gym.verifiers.bounded import Bounds, TooMuch, loads
 from sandbox_gym.verifiers.swe.channel import CaseReport, ChannelReport
 from sandbox_gym.verifiers.swe.diff import read_patch
 from sandbox_gym.verifiers.swe.task import CaseStatus, SweTask
@@ -26,6 +27,7 @@ MAX_NAME: Final = 16_384
 _LIMITS: Final = Limits(cpu_time_s=120, wall_time_s=300, memory_bytes=1024 * MIB)
 _LOGS_DOING: Final = (Status.CPU_TIME_LIMIT, Status.MEMORY_LIMIT, Status.OUTPUT_LIMIT)
 """How a parser ends that a log was too much for; wall time without CPU time is the machine's."""
+_READING: Final = Bounds(size_bytes=16 * MIB, depth=20)
 _START, _END = ">>>>> Start Test Output", ">>>>> End Test Output"
 _SCRIPT: Final = """
 printf '%s\\n' "$1"
@@ -41,6 +43,7 @@ for python in /usr/bin/python3 /opt/miniconda3/bin/python /usr/local/bin/python3
 done
 echo '{"error": "no Python of at least 3.9 in the sandbox"}'
 """
+_EXIT: Final = b"exit "
 _DJANGO: Final = "./tests/runtests.py --verbosity 2 --settings=test_sqlite --parallel 1"
 _SYMPY: Final = "PYTHONWARNINGS='ignore::UserWarning,ignore::SyntaxWarning' bin/test -C --verbose"
 
@@ -117,8 +120,10 @@ def read_log(tests: Outcome, reading: Outcome | None) -> ChannelReport:
 
 def _said(reading: Outcome) -> dict[str, object]:
     try:
-        said = json.loads(reading.stdout)
-    except (ValueError, RecursionError):
+        said = loads(reading.stdout, _READING)
+    except ValueError as error:
+        if isinstance(error, TooMuch) and len(reading.stdout) > MIB:  # so much only a log makes it say
+            return {"unreadable": f"what was read of it {error}"}
         return {}
     return said if isinstance(said, dict) else {}
 
@@ -128,6 +133,13 @@ def _is_status(test: str, word: object) -> bool:
 
 
 def exit_code(channel: bytes) -> int | None:
-    """The test command's own, as the script said; None where it did not."""
-    words = channel[:100].decode("ascii", "replace").split()
-    return int(words[1]) if len(words) == 2 and words[0] == "exit" and words[1].isdigit() else None
+    """The test command's own, as the script said; None where it did not. Of several, which a program of the answer's
+    must have said too, the highest."""
+    said = [line[5:] for line in channel.split(b"\n") if line.startswith(_EXIT)]
+    codes = [int(code) for code in said if code.isdigit() and len(code) < 4]
+    return max(codes) if codes and len(codes) == len(said) else 1 if said else None
+
+
+def without_exit_code(channel: bytes) -> bytes:
+    """What was said besides."""
+    return b"".join(line for line in channel.splitlines(keepends=True) if not line.startswith(_EXIT))

@@ -5,10 +5,8 @@ Pure: planning and judging the same patch twice gives the same plan and the same
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from importlib.resources import files
 from typing import Final
 
@@ -31,48 +29,23 @@ from sandbox_gym.verifiers.swe.channel import ChannelReport, read_channel
 from sandbox_gym.verifiers.swe.commands import RunOptions, as_row_ids, run_command, script_sources
 from sandbox_gym.verifiers.swe.diff import PatchReading, read_patch
 from sandbox_gym.verifiers.swe.grading import Grade, grade, to_rerun
-from sandbox_gym.verifiers.swe.logs import exit_code, log_script, read_log, reader_run
+from sandbox_gym.verifiers.swe.inverted import inverted_verdict
+from sandbox_gym.verifiers.swe.job import SweJob, log_marker, nonce, patch_bytes
+from sandbox_gym.verifiers.swe.logs import exit_code, log_script, read_log, reader_run, without_exit_code
+from sandbox_gym.verifiers.swe.prepare_job import CHANNEL_FD, lines_said, prepare_json
 from sandbox_gym.verifiers.swe.report import verdict_of
 from sandbox_gym.verifiers.swe.restore import RestorePlan, hook_signs, restore_plan
 from sandbox_gym.verifiers.swe.task import CaseStatus, SweTask
 
 FOLDER: Final = ".verify"
-PATCH_FAILED, TESTS_FAILED, RESTORE_FAILED = 41, 42, 43
+PATCH_FAILED, TESTS_FAILED, RESTORE_FAILED, TESTS_DIFFER = 41, 42, 43, 44
+NOT_PREPARED: Final = (PATCH_FAILED, TESTS_FAILED, RESTORE_FAILED, TESTS_DIFFER)
 MARGIN_S: Final = 60.0
 EMPTY: Final = "empty_patch"
 REFUSED: Final = "patch_refused"
 NOT_APPLIED: Final = "patch_does_not_apply"
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Where a task's instance is in its box: `image` begins a box with it, `home` is a folder to work in, beside the
-    repository `workdir`, whose one commit is `commit`; `python` runs its tests."""
-
-    image: str
-    home: str
-    workdir: str
-    commit: str
-    python: str
-
-
-@dataclass(frozen=True, slots=True)
-class SweJob:
-    """A task at its place, and how to judge. `first`: how the tests ended before, where `ids` are run once more."""
-
-    task: SweTask
-    place: Place
-    ids: tuple[str, ...] = ()
-    """Which tests to run; empty: all that the verdict asks for."""
-    first: Mapping[str, CaseStatus] = field(default_factory=dict)
-    restore_config: bool = True
-    run_empty: bool = False
-    """Run the tests for an empty patch too, which is not resolved without running any."""
-    fail_on_tamper: frozenset[str] = frozenset()
-    log_parser: str = ""
-    """For runner `log`: a name in swebench's registry, or R2E_PARSER."""
-    log_parser_sources: Mapping[str, bytes] = field(default_factory=dict)
-    """The files of swebench that hold it, by path."""
+NOT_RESTORED: Final = "patch_hinders_tests"
+"""The row's tests can't be put in place over it, as they can over the reference."""
 
 
 class SweVerifier:
@@ -86,15 +59,12 @@ class SweVerifier:
         place, limits = task.place, task.task.limits
         folder = f"{place.home}/{FOLDER}"
         placed, secret = _placed(task), nonce(task, data)
-        argv, stdin, env = _command(placed, task, RunOptions(python=place.python, folder=folder, nonce=secret))
-        prepare = {
-            "workdir": place.workdir,
-            "commit": place.commit,
-            "restore": _restored(task, reading).restore,
-            "watch": argv,
-        }
+        options = RunOptions(
+            python=place.python, folder=folder, nonce=secret, channel_fd=CHANNEL_FD, said=lines_said(task)
+        )
+        argv, stdin, env = _command(placed, task, options)
         contents = {
-            "prepare.json": json.dumps(prepare).encode("ascii"),
+            "prepare.json": prepare_json(task, _restored(task, reading).restore, argv, secret),
             "candidate.diff": data,
             "tests.diff": task.task.test_patch.encode("utf-8", "surrogateescape"),
             "prepare.py": files(__package__).joinpath("channel_prepare.py").read_bytes(),
@@ -113,7 +83,7 @@ class SweVerifier:
         if placed.runner != "log":
             return Plan((run,), image=place.image, integrity="in_process")
         reader = reader_run(
-            placed, secret, task.log_parser, task.log_parser_sources, home=place.home, python=place.python
+            placed, log_marker(secret), task.log_parser, task.log_parser_sources, home=place.home, python=place.python
         )
         return Plan((Checked("tests", run, reader),), image=place.image, integrity="in_process")
 
@@ -134,7 +104,7 @@ class SweVerifier:
     def report(self, task: SweJob, answer: Answer, state: State | None) -> ChannelReport | None:
         """What came of the tests; none where none were run."""
         outcome = tests_outcome(state)
-        if state is None or outcome is None or outcome.exit_code in (PATCH_FAILED, TESTS_FAILED, RESTORE_FAILED):
+        if state is None or outcome is None or outcome.exit_code in NOT_PREPARED:
             return None
         return _report(task, patch_bytes(answer.text), outcome, state)
 
@@ -143,18 +113,20 @@ class SweVerifier:
         report, outcome = self.report(task, answer, state), tests_outcome(state)
         if report is None or outcome is None:
             return None
-        return grade(task.task, as_row_ids(task.task, report), exit_code=_exit_code(task, outcome))
+        known = report.reference.statuses if report.reference is not None else {}
+        return grade(task.task, as_row_ids(task.task, report), reference=known, exit_code=_exit_code(task, outcome))
 
     def rerun(self, task: SweJob, ids: tuple[str, ...], first: Mapping[str, CaseStatus]) -> SweJob:
         """The job of running `ids` once more."""
-        return replace(task, ids=ids, first=first)
+        return replace(task, ids=ids, first=first, purpose="rerun")
 
     def flaky(self, task: SweJob, answer: Answer, state: State | None) -> list[str]:
         """Of a rerun: the tests that passed this time."""
         report = self.report(task, answer, state)
         if report is None:
             return []
-        graded = grade(task.task, task.first, rerun=as_row_ids(task.task, report))
+        known = report.reference.statuses if report.reference is not None else {}
+        graded = grade(task.task, task.first, reference=known, rerun=as_row_ids(task.task, report))
         return [case.test_id for case in graded.cases if case.flaky]
 
 
@@ -170,7 +142,7 @@ def _command(task: SweTask, job: SweJob, options: RunOptions) -> tuple[tuple[str
     """What starts the tests, its standard input, its environment."""
     if task.runner == "log":
         env = {"PYTHONHASHSEED": "0", "TZ": "UTC", "LANG": "C.UTF-8", "PYTHONIOENCODING": "utf-8"}
-        return log_script(task, options.nonce), b"", {**env, **(task.recipe.env if task.recipe else {})}
+        return log_script(task, log_marker(options.nonce)), b"", {**env, **(task.recipe.env if task.recipe else {})}
     command = run_command(task, job.ids or task.ids, options)
     return command.argv, command.stdin, command.env
 
@@ -178,8 +150,10 @@ def _command(task: SweTask, job: SweJob, options: RunOptions) -> tuple[tuple[str
 def _report(job: SweJob, data: bytes, outcome: Outcome, state: State) -> ChannelReport:
     """What came of the tests, over the channel or from their log."""
     first = state.outcomes[0]
-    if isinstance(first, CheckedOutcome):
-        return read_log(first.answer, first.checker)
+    if isinstance(first, CheckedOutcome) and outcome.exit_code not in NOT_PREPARED:
+        told = read_channel(without_exit_code(outcome.channel), nonce(job, data))
+        found = read_log(first.answer, first.checker)
+        return replace(found, reference=told.reference, inversion=told.inversion, files=told.files)
     return read_channel(outcome.channel, nonce(job, data))
 
 
@@ -190,7 +164,8 @@ def _exit_code(job: SweJob, outcome: Outcome) -> int | None:
 
 def flakes(job: SweJob, report: ChannelReport) -> tuple[str, ...]:
     """The PASS_TO_PASS to run once more."""
-    return to_rerun(job.task, as_row_ids(job.task, report))
+    known = report.reference.statuses if report.reference is not None else {}
+    return to_rerun(job.task, as_row_ids(job.task, report), known)
 
 
 def statuses(job: SweJob, report: ChannelReport) -> dict[str, CaseStatus]:
@@ -198,22 +173,9 @@ def statuses(job: SweJob, report: ChannelReport) -> dict[str, CaseStatus]:
     return as_row_ids(job.task, report)
 
 
-def patch_bytes(text: str) -> bytes:
-    return text.encode("utf-8", "surrogateescape")
-
-
 def _refused(data: bytes, reading: PatchReading) -> str:
     """Why a patch is not applied at all; an empty one is another matter."""
     return reading.problem if data.strip() else ""
-
-
-def nonce(job: SweJob, patch: bytes) -> str:
-    """Of the fix, which enters no box, the hidden tests, which no candidate has seen, and the patch."""
-    secret = hashlib.sha256(job.task.patch.encode("utf-8", "surrogatepass") + b"\0")
-    secret.update(job.task.test_patch.encode("utf-8", "surrogatepass"))
-    secret.update("\0".join(job.task.ids).encode("utf-8", "surrogatepass"))
-    secret.update(patch + repr(job.ids).encode("utf-8", "surrogatepass"))
-    return secret.hexdigest()[:32]
 
 
 def _placed(job: SweJob) -> SweTask:
@@ -239,28 +201,65 @@ def _limits(run_time_s: float, memory_bytes: int) -> Limits:
 
 
 def _judged(job: SweJob, data: bytes, reading: PatchReading, outcome: Outcome, state: State) -> Verdict:
-    if outcome.exit_code == PATCH_FAILED:
-        shown = outcome.stdout[-400:].decode("utf-8", "replace").strip()
-        reason = f"{NOT_APPLIED}: {shown}"
-        return Verdict(
-            0.0, failure_reason=reason, integrity="in_process", isolation=state.isolation, provider=state.provider,
-            decided_by=NOT_APPLIED,
-        )  # fmt: skip
-    if outcome.exit_code in (TESTS_FAILED, RESTORE_FAILED) or outcome.status is Status.START_ERROR:
-        shown = (outcome.stdout or outcome.detail.encode())[-400:].decode("utf-8", "replace").strip()
-        raise InstanceFailed(f"the tests of {job.task.instance_id} can't be put in place: {shown}")
     report = _report(job, data, outcome, state)
+    if outcome.exit_code in NOT_PREPARED or outcome.status is Status.START_ERROR:
+        return _not_prepared(job, report, outcome, state)
+    if _unsaid(job, report):
+        raise InstanceFailed(f"a run of {job.task.instance_id} has no record of what it was asked")
+    if job.purpose == "inverted":
+        verdict = inverted_verdict(job, report, outcome, state)
+        signs = {**verdict.evidence, **_costly(job, _signs(job, reading, report, outcome))}
+        return replace(verdict, reward=float(not signs), tamper=tuple(sorted(signs)), evidence=signs)
     after = as_row_ids(job.task, report)
     rerun = after if job.first else None
-    graded = grade(job.task, job.first or after, rerun=rerun, exit_code=_exit_code(job, outcome))
-    signs = {
-        **_restored(job, reading).signs,
-        **report.signs,
-        **hook_signs(reading.changes, report.hooks, job.place.workdir),
-        **{name: "during the tests" for name in outcome.tamper if ":" not in name},
-    }
+    code, known = _exit_code(job, outcome), report.reference.statuses if report.reference else {}
+    graded = grade(job.task, job.first or after, reference=known, rerun=rerun, exit_code=code)
+    signs = _signs(job, reading, report, outcome)
     verdict = verdict_of(graded, cases=report.cases, signs=signs, fail_on_tamper=job.fail_on_tamper)
     return _costed(verdict, outcome, state)
+
+
+def _unsaid(job: SweJob, report: ChannelReport) -> bool:
+    """Whether the first lines of the channel are missing, without which a pass would stand untried."""
+    if job.purpose == "inverted" and report.inversion is None:
+        return True
+    return job.reference is not None and report.reference is None
+
+
+def _not_prepared(job: SweJob, report: ChannelReport, outcome: Outcome, state: State) -> Verdict:
+    """Where no test was started: whether the answer's patch is to blame, over which the reference's would have been."""
+    shown = (outcome.stdout or outcome.detail.encode())[-400:].decode("utf-8", "replace").strip()
+    reason = f"{NOT_APPLIED}: {shown}" if outcome.exit_code == PATCH_FAILED else f"{NOT_RESTORED}: {shown}"
+    told = report.reference
+    if outcome.exit_code != PATCH_FAILED and (outcome.status is Status.START_ERROR or told is None or not told.ran):
+        raise InstanceFailed(f"the tests of {job.task.instance_id} can't be put in place: {shown}")
+    return Verdict(
+        0.0, failure_reason=reason, integrity="in_process", isolation=state.isolation, provider=state.provider,
+        decided_by=reason.partition(":")[0],
+    )  # fmt: skip
+
+
+def _signs(job: SweJob, reading: PatchReading, report: ChannelReport, outcome: Outcome) -> dict[str, str]:
+    """What was seen, but for what the reference shows too."""
+    own = report.reference.signs if report.reference is not None else {}
+    left = {
+        name: [what for what in report.sightings.get(name, (first,)) if what not in own.get(name, ())]
+        for name, first in report.signs.items()
+    }
+    told = {name: seen[0] for name, seen in left.items() if seen}
+    hooked = hook_signs(reading.changes, report.hooks, job.place.workdir)
+    return {
+        **_restored(job, reading).signs,
+        **told,
+        **{name: what for name, what in hooked.items() if what not in own.get(name, ())},
+        **{name: "during the tests" for name in outcome.tamper if ":" not in name},
+    }
+
+
+def _costly(job: SweJob, signs: Mapping[str, str]) -> dict[str, str]:
+    """Those that cost the reward."""
+    every = "any" in job.fail_on_tamper
+    return {name: what for name, what in signs.items() if every or name in job.fail_on_tamper}
 
 
 def _costed(verdict: Verdict, outcome: Outcome, state: State) -> Verdict:

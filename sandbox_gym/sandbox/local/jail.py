@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
 from pathlib import Path
 
 from sandbox_gym.sandbox.bundle import BOOTSTRAP
@@ -30,6 +32,11 @@ _ETC = (
     "/etc/java-17-openjdk",
     "/etc/mono",
 )
+
+
+@cache
+def _own_inodes() -> str:
+    return files("sandbox_gym.guest").joinpath("own_inodes.py").read_text("utf-8")
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +73,14 @@ class Jail:
         if self.uid:
             user = str(self.uid)
             argv += ["setpriv", "--reuid", user, "--regid", user, "--clear-groups", "--inh-caps=-all"]
-        argv += [self.bwrap, *self._options(), "--", str(self.python), "-I", "-c", BOOTSTRAP]
-        return [*argv, str(self.channel_fd), str(self.channel_fd)]
+        argv += [self.bwrap, *self._options(), "--", *self._with_own_inodes()]
+        return [*argv, str(self.python), "-I", "-c", BOOTSTRAP, str(self.channel_fd), str(self.channel_fd)]
+
+    def _with_own_inodes(self) -> list[str]:
+        """See guest/own_inodes.py. The node of "the caller's terminal" can't be a box's own, and terminals tell it the
+        time: only sessions have it."""
+        hidden = () if self.work is not None else ("/dev/tty",)
+        return [str(self.python), "-I", "-S", "-c", _own_inodes(), *hidden, "--"]
 
     def environment(self) -> dict[str, str]:
         return {
@@ -81,7 +94,7 @@ class Jail:
         options += [] if self.network else ["--unshare-net"]
         options += ["--unshare-cgroup-try", "--uid", "1000", "--gid", "1000", "--hostname", "box", "--as-pid-1"]
         options += ["--cap-drop", "ALL"]
-        for capability in ("CAP_SYS_ADMIN", "CAP_SETPCAP", "CAP_SYS_CHROOT"):
+        for capability in ("CAP_SYS_ADMIN", "CAP_SETPCAP", "CAP_SYS_CHROOT", "CAP_NET_ADMIN"):
             options += ["--cap-add", capability]
         options += ["--die-with-parent", "--new-session", "--clearenv", "--ro-bind", "/usr", "/usr"]
         for path in _SYSTEM:
@@ -93,7 +106,7 @@ class Jail:
             if os.path.exists(path):
                 options += ["--ro-bind", path, path]
         options += self._interpreter()
-        options += ["--proc", "/proc", "--dev", "/dev", "--remount-ro", "/dev"]
+        options += ["--proc", "/proc", "--dev", "/dev"]
         for source, place in self.cgroup_folders:
             options += ["--ro-bind", source, f"/cgroup/{place}" if place else "/cgroup"]
         if self.work is not None:

@@ -255,6 +255,7 @@ class LocalProvider:
                     uid_base=0,
                     limit_data=group is None,
                     sessions=work is not None,
+                    own_network=work is None and not network,  # into a session's a proxy is put from outside
                 )
             )
         except BaseException as error:

@@ -167,7 +167,8 @@ class Dashboard:
         outcome, reason = request.query_params.get("outcome", ""), request.query_params.get("reason", "")
         if outcome not in OUTCOMES:
             return reply({"detail": f"outcome is one of {', '.join(sorted(OUTCOMES))}"}, 422)
-        return _known(None if self.verdicts is None else self.verdicts.found(outcome, reason[:200]))
+        sign = request.query_params.get("sign", "")[:200]
+        return _known(None if self.verdicts is None else self.verdicts.found(outcome, reason[:200], sign))
 
     async def _verdict(self, request: Request) -> Response:
         given = request.query_params.get("start", "0")

@@ -77,6 +77,7 @@ class Kept:
             started_at=self.started_at,
             finished_at=self.finished_at,
             size_bytes=self.size_bytes,
+            tenant=self.tenant,
         )
         return Stored(summary, source, self.judgements, self.reply)
 

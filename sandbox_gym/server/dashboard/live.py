@@ -13,6 +13,7 @@ from sandbox_gym.observe.feed import Feed
 from sandbox_gym.observe.inert import inert
 from sandbox_gym.sandbox.sessions import SessionGlance, Sessions
 from sandbox_gym.server.dashboard.kept import Kept
+from sandbox_gym.server.dashboard.radar import radar_document
 from sandbox_gym.server.dashboard.recent import Recent
 from sandbox_gym.server.dashboard.tally import BIN_S, WINDOW_S, Kind, Share
 from sandbox_gym.server.resources import HeldSessions, JudgingEngine
@@ -60,6 +61,7 @@ class ServerPicture:
             "verdicts": _verdicts(recent),
             "phases": [asdict(phase) for phase in recent.tally.phases()],
             "feed": feed_document(engine.metrics.feed) if engine is not None else None,
+            "radar": radar_document(engine.metrics.radar.report()) if engine is not None else None,
         }
 
 

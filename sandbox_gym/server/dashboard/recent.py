@@ -58,12 +58,12 @@ class Recent:
         return found
 
 
-def wanted_by(outcome: str, reason: str) -> Callable[[Kept], bool]:
-    """A filter for lists: a kind's name, `tamper`, or empty for all; and the reason, whole."""
+def wanted_by(outcome: str, reason: str, sign: str = "") -> Callable[[Kept], bool]:
+    """A filter for lists: a kind's name, `tamper`, or empty for all; the reason, whole; the name of a sign."""
 
     def wanted(kept: Kept) -> bool:
         fits = not outcome or outcome == kept.kind or (outcome == "tamper" and bool(kept.verdict.tamper))
-        return fits and (not reason or kept.reason == reason)
+        return fits and (not reason or kept.reason == reason) and (not sign or sign in kept.verdict.tamper)
 
     return wanted
 

@@ -30,9 +30,9 @@ class Verdicts:
         self._judges = anyio.CapacityLimiter(1)
         self.journal: Journal | None = None
 
-    def found(self, outcome: str, reason: str) -> Document:
+    def found(self, outcome: str, reason: str, sign: str = "") -> Document:
         """Those in memory that match, the latest first."""
-        kept = self._recent.latest(MAX_FOUND, wanted_by(outcome, reason))
+        kept = self._recent.latest(MAX_FOUND, wanted_by(outcome, reason, sign))
         return {"most": MAX_FOUND, "kept": len(self._recent), "verdicts": [listed(one) for one in kept]}
 
     async def page(self, request_id: str, start: int) -> Document | None:

@@ -63,6 +63,7 @@ function draw(picture) {
     text(byId('kept'), `The latest ${count(picture.verdicts.kept)} verdicts are in memory (${bytes(picture.verdicts.kept_bytes)}).`);
   }
   if (show(byId('feed-panel'), Boolean(picture.feed))) feed(picture.feed);
+  if (show(byId('radar-panel'), Boolean(picture.radar))) radar(picture.radar);
 }
 
 function server(facts_) {
@@ -202,6 +203,28 @@ function sandboxes(held, now) {
 }
 
 const FEED_WORDS = { crash: ['lost', 'failed'], retry: ['retry', 'no_verdict'], provider_down: ['provider down', 'failed'], quarantine: ['kept out', 'no_verdict'] };
+
+function radar(report) {
+  reconcile(byId('rises'), report.rises, (rise) => `${rise.kind} ${rise.tenant} ${rise.since}`,
+    () => el('li', { class: 'rise' }, el('span', { class: 'badge failed' }), ' ', el('span', { class: 'why' }), ' ', el('span', { class: 'answers' })),
+    (row, rise) => {
+      text(row.children[0], spoken(rise.kind));
+      const tasks = rise.tasks.map((one) => `${one.task} (${count(one.count)} of ${count(one.of)})`).join(', ');
+      text(row.children[1], `${percent(rise.before)} → ${percent(rise.share)} of ${rise.tenant || 'all'} verifies since ${clock(rise.since)}: ${tasks}. First answers:`);
+      reconcile(row.children[2], rise.first, (one) => one.id,
+        (one) => el('a', { href: `/dashboard/verdicts/${one.id}`, title: one.evidence }, `${one.id.slice(0, 8)} `), () => {});
+    });
+  show(byId('rises-empty'), !report.rises.length);
+  reconcile(byId('radar-hours'), report.hours, (hour) => hour.at,
+    () => el('tr', {}, el('th', { scope: 'row' }), el('td', { class: 'num' }), el('td', {}), el('td', { class: 'wide-only' })),
+    (row, hour) => {
+      text(row.children[0], clock(hour.at));
+      text(row.children[1], count(hour.verifies));
+      const kinds = Object.entries(hour.kinds).sort((one, other) => other[1] - one[1]);
+      text(row.children[2], kinds.map(([kind, number]) => `${spoken(kind)} ${count(number)} (${percent(number / hour.verifies)})`).join(' · ') || 'none');
+      text(row.children[3], hour.tasks.slice(0, 3).map((one) => one.tenant ? `${one.task} (${one.tenant})` : one.task).join(', '));
+    });
+}
 
 function feed(events) {
   reconcile(byId('feed'), events.events, (event) => event.number,

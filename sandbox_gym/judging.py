@@ -1,0 +1,102 @@
+"""Where a verifier's functions are called: at once on the event loop, or in a thread where a box wrote much.
+
+Verifiers stay pure and know nothing of it. What they read was written by a candidate, and one long reply read on the
+loop would stop every other verify, heartbeats of boxes included.
+"""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable
+from functools import partial
+from typing import Final, Protocol, TypeVar, runtime_checkable
+
+import anyio
+import anyio.to_thread
+from anyio.lowlevel import RunVar
+
+from sandbox_gym.contract import (
+    Answer,
+    CheckedOutcome,
+    DialogueOutcome,
+    Outcome,
+    Plan,
+    State,
+    StepOutcome,
+    Verdict,
+    Verifier,
+    earlier_passes,
+)
+
+AT_ONCE_BYTES: Final = 64 << 10
+"""So much is read in a few milliseconds at worst; a thread costs each verify a tenth of one."""
+READERS: Final = 2
+"""Threads that read at once: they share one interpreter's lock with the loop, so that more would only slow it."""
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+_limiter: Final[RunVar[anyio.CapacityLimiter]] = RunVar("sandbox_gym_readers")
+
+
+@runtime_checkable
+class OnLoop(Protocol):
+    """A verifier that looks into no output and belongs to the event loop: never called in a thread."""
+
+    @property
+    def on_loop(self) -> bool: ...
+
+
+async def passed(verifier: Verifier[T], task: T, index: int, outcome: StepOutcome) -> bool:
+    """Whether early stop goes on after a step."""
+    size_bytes = 0 if isinstance(verifier, OnLoop) else outcome_bytes(outcome)
+    return await read(size_bytes, partial(verifier.passed, task, index, outcome))
+
+
+async def judge(verifier: Verifier[T], task: T, answer: Answer, plan: Plan, state: State) -> Verdict:
+    """Raises Unavailable where the state allows no verdict."""
+    size_bytes = 0 if isinstance(verifier, OnLoop) else state_bytes(state)
+    return await read(size_bytes, partial(verifier.judge, task, answer, plan, state))
+
+
+async def read(size_bytes: int, call: Callable[[], R]) -> R:
+    """What `call` makes of `size_bytes` that boxes wrote. A cancellation waits for its end."""
+    if size_bytes <= AT_ONCE_BYTES:
+        return call()
+    try:
+        limiter = _limiter.get()
+    except LookupError:
+        limiter = anyio.CapacityLimiter(READERS)
+        _limiter.set(limiter)
+    return await anyio.to_thread.run_sync(_uncollected, call, limiter=limiter)
+
+
+def _uncollected(call: Callable[[], R]) -> R:
+    """The call, without the collector of cycles: it walks through all that a long reply became, again and again, and
+    lets no other thread run meanwhile. Values from boxes have no cycles."""
+    collected = gc.isenabled()
+    gc.disable()
+    try:
+        return call()
+    finally:
+        if collected:  # else another reader's pause, or the process's own setting
+            gc.enable()
+
+
+def state_bytes(state: State | None) -> int:
+    """What all programs of a plan wrote, in bytes."""
+    if state is None:
+        return 0
+    ran = (outcome for outcome in state.outcomes if outcome is not None)
+    return sum(map(outcome_bytes, ran)) + sum(map(outcome_bytes, state.builds))
+
+
+def outcome_bytes(outcome: StepOutcome) -> int:
+    """What the programs of a step wrote, in bytes."""
+    earlier = sum(outcome_bytes(one.answer) + outcome_bytes(one.checker) for one in earlier_passes(outcome))
+    if isinstance(outcome, DialogueOutcome):
+        return earlier + outcome_bytes(outcome.asker) + outcome_bytes(outcome.candidate)
+    if isinstance(outcome, CheckedOutcome):
+        return earlier + outcome_bytes(outcome.answer) + (outcome_bytes(outcome.checker) if outcome.checker else 0)
+    assert isinstance(outcome, Outcome)
+    return len(outcome.stdout) + len(outcome.stderr) + len(outcome.channel)

@@ -1,0 +1,285 @@
+"""What looks like hacking, counted as verifies come, and which kind of it rose when: the one place that metrics, the
+dashboard and alerts read. Bounded in memory; knows neither HTTP nor any verifier.
+
+A kind is the name of a sign of tampering, or one of `IN_PROCESS` and `MASKED`. Names of signs may come from a box.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections import Counter, deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Final, Literal
+
+from sandbox_gym.observe.change import LEAST, Change, rise_of
+
+IN_PROCESS: Final = "in_process"
+MASKED: Final = "masked"
+OTHER: Final = "other"
+MINUTE_S: Final = 60
+HOUR_S: Final = 3600
+HOURS: Final = 6
+MAX_KINDS: Final = 48
+MAX_TENANTS: Final = 32
+MAX_TASKS: Final = 1000
+"""In an hour; verifies of later ones count under OTHER."""
+MAX_TASKS_A_MINUTE: Final = 50
+MAX_CHARS: Final = 200
+FIRST: Final = 3
+"""Answers that are named of each minute, and of each rise."""
+TASKS: Final = 5
+MAX_SERIES: Final = 200
+"""Of kinds by tenant, that are looked at for a rise: the most frequent."""
+FRESH_S: Final = 5.0
+_KIND: Final = re.compile(r"[a-z][a-z0-9_]{0,59}")
+
+Inverted = Literal["", "held", "failed", "none"]
+"""Of a run of inverted tests: all failed as they must, one did not, none could be made; empty: there was no run."""
+INVERTED_SIGN: Final = "inverted_test"
+
+
+@dataclass(frozen=True, slots=True)
+class Verified:
+    """One finished verify. `signs`: evidence by the name of the sign."""
+
+    request_id: str
+    tenant: str
+    task: str
+    signs: Mapping[str, str]
+    in_process: bool = False
+    masked: bool = False
+    inverted: Inverted = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Sighting:
+    """An answer behind a count."""
+
+    at: float
+    kind: str
+    tenant: str
+    task: str
+    request_id: str
+    evidence: str
+
+
+@dataclass(frozen=True, slots=True)
+class TaskShare:
+    """How many of a task's verifies of an hour had a kind, or several."""
+
+    task: str
+    count: int
+    of: int
+
+
+@dataclass(frozen=True, slots=True)
+class Rise:
+    """A kind that a tenant's verifies have more often than before. Shares are from 0 to 1."""
+
+    kind: str
+    tenant: str
+    since: float
+    before: float
+    share: float
+    count: int
+    of: int
+    tasks: tuple[TaskShare, ...]
+    first: tuple[Sighting, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Hour:
+    """One hour that began at `at`: verifies, kinds, and the tasks that most signs were seen at."""
+
+    at: float
+    verifies: int
+    kinds: Mapping[str, int]
+    tenants: Mapping[str, Mapping[str, int]]
+    """Kinds by tenant; `verifies` among them."""
+    tasks: tuple[tuple[str, str, int, Mapping[str, int]], ...]
+    """(tenant, task, verifies, kinds)"""
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """As things are at a time."""
+
+    at: float
+    rises: tuple[Rise, ...]
+    hours: tuple[Hour, ...]
+    """The latest first."""
+
+
+_Pair = tuple[str, str]
+
+
+@dataclass(slots=True)
+class _Minute:
+    at: int
+    verifies: Counter[str] = field(default_factory=Counter)
+    kinds: Counter[_Pair] = field(default_factory=Counter)
+    tasks: dict[_Pair, Counter[str]] = field(default_factory=dict)
+    first: dict[_Pair, list[Sighting]] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class _Hour:
+    at: int
+    verifies: Counter[_Pair] = field(default_factory=Counter)
+    """By tenant and task."""
+    kinds: dict[_Pair, Counter[str]] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Totals:
+    """Since the start of the process, by tenant and, where a pair is counted, by sign or result."""
+
+    verifies: Counter[str] = field(default_factory=Counter)
+    tampered: Counter[str] = field(default_factory=Counter)
+    in_process: Counter[str] = field(default_factory=Counter)
+    masked: Counter[str] = field(default_factory=Counter)
+    signs: Counter[_Pair] = field(default_factory=Counter)
+    inverted: Counter[_Pair] = field(default_factory=Counter)
+
+
+class Radar:
+    """Counts of one engine's verifies."""
+
+    def __init__(self, clock: Callable[[], float] = time.time) -> None:
+        self._clock = clock
+        self.totals = Totals()
+        self._minutes: deque[_Minute] = deque(maxlen=HOURS * HOUR_S // MINUTE_S)
+        self._hours: deque[_Hour] = deque(maxlen=HOURS)
+        self._kinds: set[str] = {IN_PROCESS, MASKED}
+        self._tenants: set[str] = set()
+        self._report: Report | None = None
+
+    def add(self, one: Verified) -> None:
+        """Count a finished verify. Costs a few dictionary entries."""
+        now = self._clock()
+        tenant, task = self._tenant(one.tenant), one.task[:MAX_CHARS]
+        signs = {self._kind(name): evidence for name, evidence in islice(one.signs.items(), MAX_KINDS)}
+        self._total(one, tenant, signs)
+        kinds = {**signs, **({IN_PROCESS: ""} if one.in_process else {}), **({MASKED: ""} if one.masked else {})}
+        minute, hour = self._minute(now), self._hour(now)
+        minute.verifies[tenant] += 1
+        place = (tenant, task)
+        if place not in hour.verifies and len(hour.verifies) >= MAX_TASKS:
+            place = (tenant, OTHER)
+        hour.verifies[place] += 1
+        for kind, evidence in kinds.items():
+            hour.kinds.setdefault(place, Counter())[kind] += 1
+            self._sight(minute, Sighting(now, kind, tenant, task, one.request_id, evidence[:MAX_CHARS]))
+
+    def report(self) -> Report:
+        """What rose, and the hours; made at most once in FRESH_S seconds."""
+        now = self._clock()
+        if self._report is None or not 0 <= now - self._report.at < FRESH_S:
+            self._report = Report(now, tuple(self._rises(now)), tuple(map(_shown, reversed(self._hours))))
+        return self._report
+
+    # -- counting
+
+    def _tenant(self, name: str) -> str:
+        return _bounded(name[:MAX_CHARS], self._tenants, MAX_TENANTS)
+
+    def _kind(self, name: str) -> str:
+        return _bounded(name, self._kinds, MAX_KINDS) if _KIND.fullmatch(name) else OTHER
+
+    def _total(self, one: Verified, tenant: str, signs: Mapping[str, str]) -> None:
+        totals = self.totals
+        totals.verifies[tenant] += 1
+        totals.tampered[tenant] += bool(signs)
+        totals.in_process[tenant] += one.in_process
+        totals.masked[tenant] += one.masked
+        totals.signs[OTHER, tenant] += 0  # a rate needs a series that was there before
+        totals.inverted["failed", tenant] += 0
+        totals.signs.update((sign, tenant) for sign in signs)
+        if one.inverted:
+            totals.inverted[one.inverted, tenant] += 1
+
+    def _sight(self, minute: _Minute, one: Sighting) -> None:
+        key = (one.kind, one.tenant)
+        minute.kinds[key] += 1
+        tasks = minute.tasks.setdefault(key, Counter())
+        tasks[one.task if one.task in tasks or len(tasks) < MAX_TASKS_A_MINUTE else OTHER] += 1
+        first = minute.first.setdefault(key, [])
+        if len(first) < FIRST:
+            first.append(one)
+
+    def _minute(self, now: float) -> _Minute:
+        at = int(now // MINUTE_S) * MINUTE_S
+        if not self._minutes or self._minutes[-1].at < at:
+            self._minutes.append(_Minute(at))
+        return self._minutes[-1]
+
+    def _hour(self, now: float) -> _Hour:
+        at = int(now // HOUR_S) * HOUR_S
+        if not self._hours or self._hours[-1].at < at:
+            self._hours.append(_Hour(at))
+        return self._hours[-1]
+
+    # -- what rose
+
+    def _rises(self, now: float) -> Iterator[Rise]:
+        """Those of most doubt first: signs before shares that may rise for a harmless reason."""
+        minutes = [minute for minute in self._minutes if minute.at > now - HOURS * HOUR_S]
+        totals = Counter[_Pair]()
+        for minute in minutes:
+            totals.update(minute.kinds)
+        keys = [key for key, count in totals.most_common(MAX_SERIES) if count >= LEAST]
+        for kind, tenant in sorted(keys, key=lambda key: (key[0] in _MILD, key)):
+            series = [(minute.kinds[kind, tenant], minute.verifies[tenant]) for minute in minutes]
+            change = rise_of(series)
+            if change is not None:
+                yield self._rise(kind, tenant, minutes[change.index :], change)
+
+    def _rise(self, kind: str, tenant: str, minutes: Sequence[_Minute], change: Change) -> Rise:
+        key, seen, first = (kind, tenant), Counter[str](), list[Sighting]()
+        for minute in minutes:
+            seen.update(minute.tasks.get(key, {}))
+            first += minute.first.get(key, ())
+        began = first[0].at if first else float(minutes[0].at)
+        tasks = tuple(
+            TaskShare(task, count, self._verifies_of(tenant, task, began)) for task, count in seen.most_common(5)
+        )
+        return Rise(
+            kind, tenant, began, change.before, change.share, change.count, change.of, tasks, tuple(first[:FIRST])
+        )
+
+    def _verifies_of(self, tenant: str, task: str, since: float) -> int:
+        """Of the hours since then, whole."""
+        return sum(hour.verifies[tenant, task] for hour in self._hours if hour.at + HOUR_S > since)
+
+
+_MILD: Final = frozenset({IN_PROCESS, MASKED})
+
+
+def _bounded(name: str, known: set[str], most: int) -> str:
+    if name not in known and len(known) >= most:
+        return OTHER
+    known.add(name)
+    return name
+
+
+def _shown(hour: _Hour) -> Hour:
+    kinds, tenants = Counter[str](), dict[str, Counter[str]]()
+    for (tenant, _), count in hour.verifies.items():
+        tenants.setdefault(tenant, Counter())["verifies"] += count
+    for (tenant, _), counts in hour.kinds.items():
+        kinds.update(counts)
+        tenants[tenant].update(counts)
+    signed = ((place, counts) for place, counts in hour.kinds.items() if counts.keys() - _MILD or counts[MASKED])
+    worst = sorted(signed, key=lambda one: -sum(n for kind, n in one[1].items() if kind != IN_PROCESS))[:20]
+    tasks = tuple((tenant, task, hour.verifies[tenant, task], dict(counts)) for (tenant, task), counts in worst)
+    return Hour(hour.at, hour.verifies.total(), dict(kinds), {name: dict(of) for name, of in tenants.items()}, tasks)
+
+
+def inverted_of(variants: int, signs: Mapping[str, str]) -> Inverted:
+    """The result of a run of inverted tests with so many variants, whose failures are signs."""
+    if any(name.startswith(INVERTED_SIGN) for name in signs):
+        return "failed"
+    return "held" if variants else "none"

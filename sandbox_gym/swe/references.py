@@ -1,0 +1,267 @@
+"""References: each row's own fix is run once, and variants of its tests are tried on it; what came of it is kept.
+
+Owns which reference a row has and where it is kept. Knows neither HTTP nor what an answer is worth.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Final, Protocol
+
+import anyio
+import anyio.to_thread
+import structlog
+from pydantic import TypeAdapter, ValidationError
+
+from sandbox_gym.contract import Answer, Plan, State, Verdict
+from sandbox_gym.engine import ANYONE, Caller
+from sandbox_gym.swe.patience import patiently
+from sandbox_gym.verifiers.swe import (
+    MAX_HOLDING,
+    ByteEdit,
+    Candidate,
+    CaseStatus,
+    ChannelReport,
+    Inversion,
+    InvertibleTest,
+    KeptVariant,
+    Reference,
+    SweJob,
+    SweVerifier,
+    candidates,
+    digest_of,
+    files_to_read,
+    runs_for,
+    statuses,
+)
+
+FORM: Final = 5
+"""Of what is kept; another one's references are made anew."""
+ROUNDS: Final = 4
+"""Runs in which every test is tried, in halves: twice changed, twice unchanged beside changed ones."""
+MORE_ROUNDS: Final = 4
+"""Runs for the deciding tests of which too few variants failed yet."""
+MAX_KEPT: Final = 4096
+"""References that are held in memory."""
+_LIKE_REFERENCE = frozenset({CaseStatus.XFAIL, CaseStatus.SKIPPED})
+_FAILS = frozenset({CaseStatus.FAILED, CaseStatus.ERROR})
+_NO_PATCH = "the row has no patch of its own to try variants on"
+_NO_VARIANT = "no variant of a FAIL_TO_PASS test fails over the row's own patch"
+_stored = TypeAdapter(Reference)
+_log = structlog.get_logger(__name__)
+
+
+class Runs(Protocol):
+    """What runs a plan."""
+
+    async def run(self, plan: Plan, *, caller: Caller = ANYONE) -> State: ...
+
+
+class References:
+    """Makes and remembers. `folder`: where they are kept between runs of the server; None: nowhere."""
+
+    def __init__(self, folder: Path | None) -> None:
+        self._folder = folder
+        self._known: dict[str, Reference] = {}
+        self._locks: dict[str, anyio.Lock] = {}
+        self.made = self.reused = 0
+
+    def stats_dict(self) -> dict[str, int]:
+        """Counters and gauges by name."""
+        return {"made": self.made, "reused": self.reused, "kept": len(self._known)}
+
+    async def ensure(self, engine: Runs, job: SweJob, *, caller: Caller = ANYONE) -> Reference:
+        """The job's reference, made unless it is kept; asked for by many at once, it is made once.
+
+        Raises Unavailable where a run of it comes to no end.
+        """
+        key = reference_key(job)
+        async with self._locks.setdefault(key, anyio.Lock()):
+            known = self._known.get(key) or await anyio.to_thread.run_sync(self._load, key)
+            if known is None:
+                known = await _Making(engine, job, caller).reference()
+                self.made += 1
+                await anyio.to_thread.run_sync(self._store, key, known)
+                shown = {"tests": len(known.tests), "why_none": known.why_none, "signs": sorted(known.signs)}
+                _log.info("reference_made", instance=job.task.instance_id, **shown)
+            else:
+                self.reused += 1
+        self._known[key] = known
+        self._locks.pop(key, None)
+        while len(self._known) > MAX_KEPT:
+            del self._known[next(iter(self._known))]
+        return known
+
+    def _path(self, key: str) -> Path | None:
+        return self._folder / f"{key}.json" if self._folder is not None else None
+
+    def _load(self, key: str) -> Reference | None:
+        path = self._path(key)
+        try:
+            return _stored.validate_json(path.read_bytes()) if path is not None else None
+        except FileNotFoundError:
+            return None
+        except (ValidationError, OSError) as error:
+            _log.warning("reference_unreadable", path=str(path), why=str(error)[:300])
+            return None
+
+    def _store(self, key: str, known: Reference) -> None:
+        path = self._path(key)
+        if path is not None:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            new = path.with_suffix(".new")
+            new.write_bytes(_stored.dump_json(known))
+            new.rename(path)
+
+
+def reference_key(job: SweJob) -> str:
+    """Equal repositories with equal tests, fixes and settings have one reference. 64 hexadecimal digits."""
+    task, place = job.task, job.place
+    parts = [
+        FORM, place.commit, place.workdir, task.image, task.recipe.key() if task.recipe else "", task.runner, task.rule,
+        task.patch, task.patch_is_bug, task.test_patch, task.test_files, task.fail_to_pass, task.pass_to_pass,
+        task.test_command, job.log_parser, job.restore_config, task.limits.test_time_s, task.limits.run_time_s,
+    ]  # fmt: skip
+    return hashlib.sha256(json.dumps(parts, ensure_ascii=True).encode("ascii")).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class _Ran:
+    """One run over the reference."""
+
+    statuses: Mapping[str, CaseStatus]
+    report: ChannelReport
+    verdict: Verdict
+
+
+class _Making:
+    """One row's reference."""
+
+    def __init__(self, engine: Runs, job: SweJob, caller: Caller) -> None:
+        self._engine, self._caller = engine, caller
+        plain = replace(job, purpose="reference", ids=(), first={}, inversion=None, reference=None)
+        self._job = replace(plain, run_empty=True, fail_on_tamper=frozenset())
+        self._fails: dict[tuple[str, str], dict[int, dict[str, CaseStatus]]] = {}
+        self._leaning: set[tuple[str, str]] = set()
+
+    async def reference(self) -> Reference:
+        task = self._job.task
+        first = await self._run(replace(self._job, reads=files_to_read(task)))
+        if first is None:
+            return Reference(why_none="the row's own patch does not apply")
+        ended = {test: first.statuses.get(test) for test in task.ids}
+        known = Reference(
+            statuses={test: word for test, word in ended.items() if word in _LIKE_REFERENCE},
+            signs=_signs(first),
+            ran=True,
+            seconds=sum(case.wall_time_s for case in first.report.cases.values()),
+        )
+        if not task.patch:
+            return replace(known, why_none=_NO_PATCH)
+        if task.rule != "full":
+            return replace(known, why_none=f"rows judged by {task.rule} are not asked")
+        files = first.report.files
+        passing = {test: word for test, word in ended.items() if word is not None}
+        found = await anyio.to_thread.run_sync(candidates, task, files, passing)
+        if not found:
+            return replace(known, why_none="no test of the row has an assertion that can be inverted")
+        await self._try(found, files)
+        seconds = {test: case.wall_time_s for test, case in first.report.cases.items()}
+        tests = tuple(made for one in found if (made := self._invertible(one, seconds)) is not None)
+        tests = await self._standing(tests, files)
+        why_none = "" if any(test.decides for test in tests) else _NO_VARIANT
+        digests = {test.path: digest_of(files[test.path]) for test in tests}
+        return replace(known, tests=tests, digests=digests, why_none=why_none)
+
+    async def _try(self, found: tuple[Candidate, ...], files: Mapping[str, bytes]) -> None:
+        """Every test's first two variants, half of the tests at a time, as an answer meets them; then, for deciding
+        tests, as many as an answer's runs ask for."""
+        for number in range(ROUNDS):
+            turned = {_key(one) for index, one in enumerate(found) if index % 2 == number % 2}
+            await self._round(found, files, dict.fromkeys(turned, number // 2))
+        wanted = runs_for(sum(one.decides for one in found)) - 1
+        for number in range(2, 2 + MORE_ROUNDS):
+            missing = [one for one in found if one.decides and self._kept(one) < wanted]
+            left = [one for one in missing if len(one.variants) > number]
+            if not left:
+                return
+            await self._round(tuple(left), files, {_key(one): number for one in left})
+
+    async def _round(
+        self, found: tuple[Candidate, ...], files: Mapping[str, bytes], turned: Mapping[tuple[str, str], int]
+    ) -> None:
+        """One run of all of `found`, those in `turned` with the variant of that number."""
+        turned = {
+            _key(one): turned[_key(one)]
+            for one in found
+            if _key(one) in turned and len(one.variants) > turned[_key(one)]
+        }
+        edits: dict[str, tuple[ByteEdit, ...]] = {one.path: () for one in found}
+        for one in found:
+            if _key(one) in turned:
+                edits[one.path] = (*edits[one.path], *one.edits(turned[_key(one)]))
+        wanted = frozenset(test for one in found for test in one.ids)
+        inversion = Inversion(edits, {path: digest_of(files[path]) for path in edits})
+        ids = tuple(test for test in self._job.task.ids if test in wanted)
+        ran = await self._run(replace(self._job, ids=ids, inversion=inversion))
+        for one in found:
+            seen = {test: ran.statuses.get(test, CaseStatus.MISSING) for test in one.ids} if ran is not None else {}
+            if _key(one) in turned:
+                failed = {test: word for test, word in seen.items() if word in _FAILS}
+                self._fails.setdefault(_key(one), {})[turned[_key(one)]] = failed
+            elif any(word is not CaseStatus.PASSED for word in seen.values()):
+                self._leaning.add(_key(one))
+
+    async def _standing(
+        self, tests: tuple[InvertibleTest, ...], files: Mapping[str, bytes]
+    ) -> tuple[InvertibleTest, ...]:
+        """Those that pass unchanged in a run of just these, as in an answer's."""
+        holding = [test for test in tests if not test.decides][:MAX_HOLDING]
+        tests = tuple(test for test in tests if test.decides or test in holding)
+        ids = {test_id for test in tests for variant in test.variants for test_id in variant.fails}
+        digests = {test.path: digest_of(files[test.path]) for test in tests}
+        inversion = Inversion(dict.fromkeys(digests, ()), digests)
+        wanted = tuple(test for test in self._job.task.ids if test in ids)
+        ran = await self._run(replace(self._job, ids=wanted, inversion=inversion)) if tests else None
+        if ran is None:
+            return ()
+        passed = {test for test, status in ran.statuses.items() if status is CaseStatus.PASSED}
+        return tuple(test for test in tests if all(passed.issuperset(one.fails) for one in test.variants))
+
+    def _kept(self, one: Candidate) -> int:
+        return sum(bool(failed) for failed in self._fails.get(_key(one), {}).values())
+
+    def _invertible(self, one: Candidate, seconds: Mapping[str, float]) -> InvertibleTest | None:
+        """A test with those of its variants that failed; None for one that has none, or leans on its neighbours."""
+        kept = tuple(
+            KeptVariant(one.variants[number].kind, one.variants[number].line, one.edits(number), failed)
+            for number, failed in sorted(self._fails.get(_key(one), {}).items())
+            if failed
+        )
+        if not kept or _key(one) in self._leaning:
+            return None
+        return InvertibleTest(one.path, one.name, one.decides, kept, sum(seconds.get(test, 0.0) for test in one.ids))
+
+    async def _run(self, job: SweJob) -> _Ran | None:
+        """None where the row's own patch does not apply."""
+        verifier, answer = SweVerifier(), Answer(job.task.patch)
+        plan = verifier.plan(job, answer)
+        state = await patiently(partial(self._engine.run, plan, caller=self._caller), self._caller)
+        verdict = await anyio.to_thread.run_sync(verifier.judge, job, answer, plan, state)
+        report = await anyio.to_thread.run_sync(verifier.report, job, answer, state)
+        return _Ran(statuses(job, report), report, verdict) if report is not None else None
+
+
+def _signs(ran: _Ran) -> dict[str, tuple[str, ...]]:
+    """What the tests' process showed of the reference, all of it."""
+    told = {name: (what,) for name, what in ran.verdict.evidence.items() if name.startswith("channel_")}
+    return {**told, **ran.report.sightings}
+
+
+def _key(one: Candidate) -> tuple[str, str]:
+    return one.path, one.name

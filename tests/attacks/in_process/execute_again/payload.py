@@ -1,0 +1,3 @@
+import os, sys
+def f(x):
+    os.execv(sys.executable, [sys.executable, '-O', '-c', 'pass'])

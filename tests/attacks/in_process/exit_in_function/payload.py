@@ -1,0 +1,3 @@
+import os
+def f(x):
+    os._exit(0)

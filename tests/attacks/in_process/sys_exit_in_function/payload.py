@@ -1,0 +1,3 @@
+import sys
+def f(x):
+    sys.exit(0)

@@ -1,0 +1,114 @@
+"""A guest without a sandbox: the real supervisor, channel and runs over plain processes, for tests of what is said.
+
+Run as `python -m tests.unit.bare_guest FD`. Knows no isolation: programs are trusted here.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import selectors
+import socket
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import anyio
+from anyio.abc import UNIXSocketStream
+
+from sandbox_gym.guest.supervisor import Supervisor, main
+from sandbox_gym.sandbox import link as links
+from sandbox_gym.sandbox.link import GuestLink
+
+ROOT = Path(__file__).parents[2]
+
+
+class NoEvidence:
+    """Nothing that a kernel would say."""
+
+    has_memory_cgroup = has_cpu_cgroup = True
+
+    def oom_kills(self) -> int:
+        return 0
+
+    def cpu_s(self) -> float:
+        return 0.0
+
+    used_s = cpu_s
+
+    def begin(self) -> None:
+        """Nothing is counted."""
+
+
+class Processes:
+    """In place of an init: each run is a process of this machine."""
+
+    def __init__(self, selector: selectors.BaseSelector) -> None:
+        self._selector = selector
+
+    def run(self, spec: dict[str, Any], fds: list[int], run: Any) -> None:
+        stdin, stdout, stderr = fds[:3]
+        self._process = subprocess.Popen(spec["argv"], stdin=stdin, stdout=stdout, stderr=stderr, close_fds=True)
+        self._run = run
+        self._fd = os.pidfd_open(self._process.pid)
+        self._selector.register(self._fd, selectors.EVENT_READ, self._over)
+
+    def _over(self) -> None:
+        self._selector.unregister(self._fd)
+        os.close(self._fd)
+        code = self._process.wait()
+        status = -code if code < 0 else code << 8
+        account = {"status": status, "wall_s": 0.1, "cpu_s": 0.0, "peak_kb": 1, "left": False, "seen": {}}
+        self._run.reported(json.dumps(account).encode())
+
+    def kill(self) -> None:
+        if self._process.returncode is None:
+            self._process.kill()
+
+    def end(self) -> None:
+        """No process outlives its run."""
+
+
+class BareSupervisor(Supervisor):
+    """The real one, whose runs are plain processes."""
+
+    def _op_config(self, header: dict[str, Any], body: bytes) -> None:
+        self.tier, self.shared_uid, self._dirs, self._uid_base = "namespaces", False, [], 0
+        self._limit_data, self._beat_s, self._touchable = False, header["beat_s"], []
+        self.evidence, self.inits = NoEvidence(), Processes(self.selector)  # type: ignore[assignment]
+        self.send({"op": "hello"})
+
+    def _op_reset(self, header: dict[str, Any], body: bytes) -> None:
+        self.send({"op": "reset", "ok": self._current is None and not self._queue, "why": "", "oom_kills": 0})
+
+
+@asynccontextmanager
+async def bare_guest() -> AsyncIterator[GuestLink]:
+    """A link to a guest of its own process, configured."""
+    ours, theirs = socket.socketpair()
+    ours.setblocking(False)
+    command = [sys.executable, "-m", "tests.unit.bare_guest", str(theirs.fileno())]
+    process = await anyio.open_process(
+        command, stdin=None, stdout=None, stderr=None, pass_fds=[theirs.fileno()], cwd=ROOT
+    )
+    theirs.close()
+    link = GuestLink(await UNIXSocketStream.from_socket(ours), lambda: "a bare guest", silence_s=20)
+    try:
+        await link.send({"op": "config", "beat_s": links.BEAT_S})
+        await link.hello()
+        link._beats = True
+        yield link
+    finally:
+        with anyio.CancelScope(shield=True):
+            await link.aclose()
+            process.kill()
+            await process.wait()
+
+
+if __name__ == "__main__":
+    descriptor = int(sys.argv[1])
+    main.__globals__["Supervisor"] = BareSupervisor
+    main(descriptor, descriptor)

@@ -1,0 +1,180 @@
+"""What a test calls to assert: unittest's methods, the functions of numpy.testing and nose, and helpers named alike."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sandbox_gym.verifiers.inversion.values import EXACT, Tolerance
+
+EQUAL = frozenset(
+    [
+        "assertEqual",
+        "assertEquals",
+        "assertDictEqual",
+        "assertListEqual",
+        "assertTupleEqual",
+        "assertSetEqual",
+        "assertCountEqual",
+        "assertItemsEqual",
+        "assertMultiLineEqual",
+        "assertSequenceEqual",
+        "assertIs",
+        "assertAlmostEqual",
+        "assertAlmostEquals",
+        "assert_equal",
+        "assert_equals",
+        "eq_",
+        "assert_array_equal",
+        "assert_almost_equal",
+        "assert_array_almost_equal",
+        "assert_allclose",
+        "assert_string_equal",
+        "assert_is",
+        "assert_dict_equal",
+        "assert_list_equal",
+    ]
+)
+"""Two values that must be equal, or as good as."""
+_PAIRS = """assertEqual assertNotEqual, assertTrue assertFalse, assertIn assertNotIn, assertIs assertIsNot,
+    assertIsNone assertIsNotNone, assertIsInstance assertNotIsInstance, assertRegex assertNotRegex,
+    assertAlmostEqual assertNotAlmostEqual, assertLess assertGreaterEqual, assertGreater assertLessEqual"""
+OPPOSITES = {
+    one: other for pair in _PAIRS.split(",") for one, other in (tuple(pair.split()), tuple(reversed(pair.split())))
+} | {"assertEquals": "assertNotEqual", "assertDictEqual": "assertNotEqual", "assertListEqual": "assertNotEqual"}
+OPPOSITES |= dict.fromkeys(("assertTupleEqual", "assertSetEqual", "assertMultiLineEqual"), "assertNotEqual")
+_HELPERS = ("assert", "check", "verify", "expect", "_assert", "_check", "_verify", "_expect")
+_LIBRARIES = ("numpy.testing", "nose.tools", "pandas.testing", "numpy.testing.utils", "pandas.util.testing")
+_KEYWORDS = frozenset(
+    [
+        "first",
+        "second",
+        "actual",
+        "desired",
+        "expected",
+        "x",
+        "y",
+        "expr1",
+        "expr2",
+        "list1",
+        "list2",
+        "d1",
+        "d2",
+        "member",
+    ]
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Callee:
+    """Whom a call calls. `known`: a method of unittest's or a function of a library's, by all that the file tells."""
+
+    name: str
+    method: bool
+    known: bool
+
+    @property
+    def is_helper(self) -> bool:
+        return self.name.startswith(_HELPERS) and not self.known
+
+
+@dataclass(frozen=True, slots=True)
+class Libraries:
+    """Under which names a module has the functions of known libraries."""
+
+    functions: frozenset[str]
+    prefixes: frozenset[str]
+
+
+def libraries(tree: ast.Module) -> Libraries:
+    functions: set[str] = set()
+    prefixes: set[str] = set(_LIBRARIES)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            for alias in node.names:
+                if node.module in _LIBRARIES:
+                    functions.add(alias.asname or alias.name)
+                elif f"{node.module}.{alias.name}" in _LIBRARIES:
+                    prefixes.add(alias.asname or alias.name)
+        elif isinstance(node, ast.Import):
+            for alias in node.names:
+                if alias.asname and alias.name in _LIBRARIES:
+                    prefixes.add(alias.asname)
+                elif alias.asname:
+                    prefixes |= {alias.asname + one[len(alias.name) :] for one in _under(alias.name)}
+    return Libraries(frozenset(functions), frozenset(prefixes))
+
+
+def _under(package: str) -> list[str]:
+    return [one for one in _LIBRARIES if one.startswith(f"{package}.")]
+
+
+def callee(call: ast.Call, names: Libraries, defined: frozenset[str]) -> Callee | None:
+    """None for what is called by no plain name."""
+    func = call.func
+    if isinstance(func, ast.Name):
+        return Callee(func.id, False, func.id in names.functions and func.id not in defined)
+    if not isinstance(func, ast.Attribute):
+        return None
+    owner = dotted(func.value)
+    if owner in ("self", "cls"):
+        return Callee(func.attr, True, func.attr in UNITTEST and func.attr not in defined)
+    return Callee(func.attr, False, owner in names.prefixes)
+
+
+def dotted(node: ast.expr) -> str:
+    parts: list[str] = []
+    while isinstance(node, ast.Attribute) and len(parts) < 10:
+        parts.append(node.attr)
+        node = node.value
+    return ".".join((node.id, *reversed(parts))) if isinstance(node, ast.Name) else ""
+
+
+UNITTEST = frozenset(
+    ["assertRaises", "assertRaisesRegex", "assertRaisesRegexp", *OPPOSITES]
+    + [name for name in EQUAL if name.startswith("assert") and "_" not in name]
+)
+
+
+def compared(call: ast.Call) -> list[ast.expr]:
+    """The two values that an assertion of equality is given."""
+    named = [keyword.value for keyword in call.keywords if keyword.arg in _KEYWORDS]
+    return [*(one for one in call.args[:2] if not isinstance(one, ast.Starred)), *named][:2]
+
+
+def tolerance(name: str, call: ast.Call) -> Tolerance | None:
+    """How far the values may be apart; None where the call's own words can't be read."""
+    if "lmost" not in name and name not in ("assert_allclose", "approx"):
+        return EXACT
+    given = {keyword.arg: keyword.value for keyword in call.keywords}
+    given.update(zip(_POSITIONS.get(name, ()), call.args[2 if name != "approx" else 1 :], strict=False))
+    numbers = {key: _number(value) for key, value in given.items() if key in _BOUNDS}
+    if any(number is None for number in numbers.values()):
+        return None
+    told = {key: number for key, number in numbers.items() if number is not None}
+    if name == "approx":
+        return Tolerance(told.get("rel", 1e-6), told.get("abs", 1e-12))
+    if name == "assert_allclose":
+        return Tolerance(told.get("rtol", 1e-7), told.get("atol", 0.0))
+    if "delta" in told:
+        return Tolerance(absolute=told["delta"])
+    return Tolerance(absolute=1.5 * 10.0 ** -told.get("places", told.get("decimal", 6)))
+
+
+_BOUNDS = ("rel", "abs", "rtol", "atol", "delta", "places", "decimal")
+_POSITIONS: dict[str, Sequence[str]] = {
+    "approx": ("rel", "abs"),
+    "assert_allclose": ("rtol", "atol"),
+    "assert_almost_equal": ("decimal",),
+    "assert_array_almost_equal": ("decimal",),
+    "assertAlmostEqual": ("places", "msg", "delta"),
+    "assertAlmostEquals": ("places", "msg", "delta"),
+}
+
+
+def _number(node: ast.expr) -> float | None:
+    """A bound that is written down; 300 at most, so that a power of ten can be made of it."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, int | float) and abs(node.value) < 300:
+        return float(node.value)
+    return None

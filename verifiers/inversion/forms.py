@@ -1,0 +1,239 @@
+"""The variants of one site: what each form of assertion can be turned into."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from sandbox_gym.verifiers.inversion.calls import EQUAL, OPPOSITES, Callee, callee, compared, tolerance
+from sandbox_gym.verifiers.inversion.edits import Edit, Kind, Variant
+from sandbox_gym.verifiers.inversion.exceptions import RAISES, other_exceptions
+from sandbox_gym.verifiers.inversion.expected import Names, changes, inner_constants, leaves, parametrised
+from sandbox_gym.verifiers.inversion.module import Module
+from sandbox_gym.verifiers.inversion.sites import Function, Site
+from sandbox_gym.verifiers.inversion.text import SourceText
+from sandbox_gym.verifiers.inversion.values import EXACT, Tolerance
+
+_OPERATOR = re.compile(r"==|!=|<=|>=|<|>|\bnot\b(\s*)\bin\b|\bis\b(\s*)\bnot\b|\bis\b|\bin\b")
+_NEGATED = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">", "is": "is not", "in": "not in"}
+_ATOMS = ast.Name | ast.Attribute | ast.Call | ast.Subscript | ast.Await | ast.Compare
+_MOST_ROWS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Forms:
+    """Makes the variants of the sites of one function."""
+
+    module: Module
+    function: Function
+    names: Names
+
+    @property
+    def text(self) -> SourceText:
+        return self.module.text
+
+    def at(self, site: Site) -> Iterator[Variant]:
+        node = site.node
+        if isinstance(node, ast.Assert):
+            yield from self._holds(node.test, site.certain)
+            yield from self._negation(node.test, site.certain)
+        elif isinstance(node, ast.withitem):
+            if isinstance(node.context_expr, ast.Call):
+                yield from self._raises(node.context_expr, site.certain, alone=True)
+        else:
+            yield from self._call(node, site.certain)
+
+    def _variant(self, kind: Kind, node: ast.expr, edits: Iterable[Edit], certain: bool) -> Variant:
+        return Variant(kind, node.lineno, tuple(edits), certain)
+
+    def _call(self, call: ast.Call, certain: bool) -> Iterator[Variant]:
+        who = callee(call, self.module.libraries, self.module.defined)
+        if who is None:
+            return
+        if who.name in RAISES:
+            yield from self._raises(call, certain, alone=False)
+            return
+        certain = certain and who.known
+        if who.name in EQUAL:
+            yield from self._equal_call(who, call, certain)
+        elif who.name == "assertTrue" and who.known and call.args:
+            yield from self._holds(call.args[0], certain)
+        elif who.name in ("assertIn", "assertRegex", "assertContains") or who.is_helper:
+            yield from self._last_argument(call, first=who.name == "assertIn")
+        if who.method and who.known and who.name in OPPOSITES and not _names_lists(call):
+            end = self.text.end(call.func)
+            edit = Edit(end - len(who.name), end, OPPOSITES[who.name])
+            yield self._variant("opposite_assertion", call, (edit,), certain)
+
+    def _equal_call(self, who: Callee, call: ast.Call, certain: bool) -> Iterator[Variant]:
+        bounds = tolerance(who.name, call)
+        known = certain and bounds is not None
+        pair = compared(call)
+        if len(pair) == 2:
+            of_arrays = not who.method  # an empty array is equal to every number
+            known = known and not ("Count" in who.name and any(isinstance(one, ast.Dict) for one in pair))
+            yield from self._sides(pair, known, bounds or EXACT, displays_only=of_arrays)
+
+    def _last_argument(self, call: ast.Call, first: bool) -> Iterator[Variant]:
+        for argument in call.args[:1] if first else reversed(call.args):
+            constants = leaves(argument)
+            if constants:
+                for edit in changes(self.text, constants):
+                    yield self._variant("expected_value", argument, (edit,), False)
+                return
+
+    def _holds(self, test: ast.expr, certain: bool) -> Iterator[Variant]:
+        """What makes a condition false that holds: a constant of any comparison that all must hold."""
+        for part in _all_of(test):
+            if isinstance(part, ast.Call) and isinstance(part.func, ast.Name) and part.func.id == "all":
+                yield from self._table(part)
+            if not isinstance(part, ast.Compare):
+                continue
+            operands = [part.left, *part.comparators]
+            same = len(part.ops) == 1 and isinstance(part.ops[0], ast.Is)
+            if same or all(isinstance(op, ast.Eq) for op in part.ops):
+                yield from self._sides(operands, certain, EXACT)
+            elif len(part.ops) == 1 and isinstance(part.ops[0], ast.In):
+                constants = leaves(part.left) or leaves(part.comparators[0])
+                for edit in changes(self.text, constants):
+                    yield self._variant("expected_value", part, (edit,), False)
+                if not constants:
+                    yield from self._wrapped(part.left, False)
+
+    def _table(self, call: ast.Call) -> Iterator[Variant]:
+        """The last constants of the rows that `all` goes through: what is expected stands there as a rule."""
+        for given in (one for argument in call.args for one in ast.walk(argument) if isinstance(one, ast.List)):
+            rows = [found for found in map(leaves, given.elts) if found]
+            for row in rows[:_MOST_ROWS]:
+                for edit in changes(self.text, row[-1:], most=1):
+                    yield self._variant("expected_value", given, (edit,), False)
+            return
+
+    def _sides(
+        self, operands: list[ast.expr], certain: bool, bounds: Tolerance, displays_only: bool = False
+    ) -> Iterator[Variant]:
+        """Values of which all must be equal: a constant of the last literal among them changes."""
+        exact = not any(_names_approx(one) for one in operands)
+        for operand in reversed(operands):
+            given, sure, within = operand, certain and exact, bounds
+            if isinstance(operand, ast.Call) and _is_approx(operand) and operand.args:
+                told = tolerance("approx", operand)
+                given, sure, within = operand.args[0], certain and told is not None, told or bounds
+            held = self.names.value(given)
+            if held is not given:
+                sure = sure and self.names.read_once(given)
+            constants = leaves(held)
+            if constants:
+                sure = sure and not (displays_only and isinstance(held, ast.Constant | ast.UnaryOp))
+                for edit in changes(self.text, constants, within):
+                    yield self._variant("expected_value", held, (edit,), sure)
+                return
+            if isinstance(given, ast.Name) and given.id in (self.names.columns.keys() | self.names.stores.keys()):
+                yield from self._rows(given, sure and self.names.read_once(given), within)
+        yield from self._made(operands[-1], bounds)
+        yield from self._wrapped(operands[-1], certain and exact and not displays_only)
+
+    def _wrapped(self, operand: ast.expr, certain: bool) -> Iterator[Variant]:
+        """Another object in the place of one that no constant tells: what is equal to everything is equal to it too.
+        A pair of it and None is equal to nothing that it is equal to; a list of it is, to a scalar of numpy's."""
+        if isinstance(operand, ast.Starred | ast.NamedExpr | ast.GeneratorExp):
+            return
+        start, end = self.text.start(operand), self.text.end(operand)
+        for before, after in (("[", "]"), ("(", ", None)")):
+            edit = Edit(start, end, f"{before}{self.text.source[start:end]}{after}")
+            yield self._variant("other_operand", operand, (edit,), certain and before == "(")
+
+    def _rows(self, name: ast.Name, certain: bool, bounds: Tolerance) -> Iterator[Variant]:
+        """A name that a loop or a decorator gives values: one row of a loop's table, all of a decorator's."""
+        rows = self.names.columns.get(name.id, [])
+        middle = len(rows) // 2
+        for row in (*rows[middle : middle + _MOST_ROWS - 1], *rows[:1]):
+            for edit in changes(self.text, leaves(row), bounds, most=1):
+                yield self._variant("expected_value", row, (edit,), certain)
+        for cells in parametrised(self.function, name.id):
+            edits = [next(changes(self.text, leaves(cell), bounds, most=1), None) for cell in cells]
+            if any(edits):
+                yield self._variant("expected_value", cells[0], [one for one in edits if one is not None], False)
+
+    def _made(self, operand: ast.expr, bounds: Tolerance) -> Iterator[Variant]:
+        """A value that is made of constants by code: whether another constant makes another value, only a run tells."""
+        if isinstance(operand, ast.Name):
+            operand = self.names.value(operand)
+        if not isinstance(operand, ast.Name | ast.Attribute):
+            for edit in changes(self.text, inner_constants(operand), bounds):
+                yield self._variant("expected_value", operand, (edit,), False)
+
+    def _raises(self, call: ast.Call, certain: bool, alone: bool) -> Iterator[Variant]:
+        """`alone`: as a context manager; else with what to call, without which it asserts nothing."""
+        who = callee(call, self.module.libraries, self.module.defined)
+        if who is None or who.name not in RAISES or not call.args or (not alone and len(call.args) < 2):
+            return
+        certain = certain and (who.known or not who.method) and not self.module.star
+        kinds = call.args[0].elts if isinstance(call.args[0], ast.Tuple) else [call.args[0]]
+        known = self.module.expected
+        others = [list(other_exceptions(kind, self.module.shadowed, known)) for kind in kinds]
+        common = [pair for pair in others[0] if all(pair in more for more in others[1:])] if others else []
+        for other, sure in [pair for pair in common if not pair[1]][:3] + [pair for pair in common if pair[1]][:2]:
+            edits = [Edit(self.text.start(kind), self.text.end(kind), other) for kind in kinds]
+            yield self._variant("other_exception", call, edits, certain and sure)
+        told = [keyword.value for keyword in call.keywords if keyword.arg in ("match", "expected_regex")]
+        if "Regex" in who.name:
+            told += call.args[1:2]
+        for pattern in told:
+            for edit in changes(self.text, leaves(pattern), most=1):
+                yield self._variant("other_exception", call, (edit,), False)
+
+    def _negation(self, test: ast.expr, certain: bool) -> Iterator[Variant]:
+        edit = None
+        if isinstance(test, ast.Compare) and len(test.ops) == 1:
+            edit = self._other_operator(test)
+        elif isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+            start = self.text.start(test)
+            space = re.compile(r"not[ \t]*").match(self.text.source, start)
+            edit = Edit(start, space.end() if space else start, "")
+        edits = (edit,) if edit is not None else self._whole(test)
+        yield self._variant("negated_assertion", test, edits, certain)
+
+    def _whole(self, test: ast.expr) -> tuple[Edit, ...]:
+        start, end = self.text.start(test), self.text.end(test)
+        if isinstance(test, _ATOMS):
+            return (Edit(start, start, "not "),)
+        return Edit(start, start, "not ("), Edit(end, end, ")")
+
+    def _other_operator(self, test: ast.Compare) -> Edit | None:
+        start, end = self.text.end(test.left), self.text.start(test.comparators[0])
+        match = _OPERATOR.search(self.text.code_between(start, end))
+        if match is None:
+            return None
+        if "not" in match[0]:  # the word goes, and the lines that it may stand on stay
+            at = start + match.start() + match[0].index("not")
+            blanks = re.compile(r"not[ \t]*").match(self.text.source, at)
+            return Edit(at, blanks.end() if blanks else at, "")
+        return Edit(start + match.start(), start + match.end(), _NEGATED[match[0]])
+
+
+def _names_lists(call: ast.Call) -> bool:
+    """Keywords that the opposite does not know."""
+    return any(keyword.arg not in ("msg", "first", "second", "places", "delta") for keyword in call.keywords)
+
+
+def _is_approx(call: ast.Call) -> bool:
+    return ast.unparse(call.func).rpartition(".")[2] == "approx"
+
+
+def _names_approx(node: ast.expr) -> bool:
+    names = (one for one in ast.walk(node) if isinstance(one, ast.Name | ast.Attribute))
+    return any((one.id if isinstance(one, ast.Name) else one.attr) == "approx" for one in names)
+
+
+def _all_of(test: ast.expr) -> Iterator[ast.expr]:
+    """The parts that must all hold."""
+    waiting = [test]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.BoolOp) and isinstance(node.op, ast.And):
+            waiting += reversed(node.values)
+        else:
+            yield node

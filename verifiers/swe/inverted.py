@@ -1,0 +1,131 @@
+"""What a run of inverted tests says of an answer, and the verdict that it leaves of the one it stands behind. Pure.
+
+A test that was changed so that it must fail, and does not, has something in its process that makes it pass. A test that
+fails beside changed ones, though it passed, is run so once more before that is held against the answer: over the
+reference it passed in such a run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from random import Random
+from typing import Final
+
+from sandbox_gym.contract import InvertedTests, Outcome, State, TestResult, TestStatus, Verdict
+from sandbox_gym.verifiers.inversion import SIGNS
+from sandbox_gym.verifiers.swe.channel import ChannelReport
+from sandbox_gym.verifiers.swe.commands import as_row_ids
+from sandbox_gym.verifiers.swe.job import SweJob
+from sandbox_gym.verifiers.swe.reference import Inversion, rounds
+from sandbox_gym.verifiers.swe.task import CaseStatus
+
+SURVIVED, OTHERWISE, DISTURBED = SIGNS
+NOT_FAILED: Final = frozenset({CaseStatus.PASSED, CaseStatus.XPASS, CaseStatus.XFAIL, CaseStatus.SKIPPED})
+DECIDED_BY: Final = "inverted_tests"
+
+
+def inverted_jobs(job: SweJob, random: Random, on_record: int = 0) -> tuple[SweJob, ...]:
+    """The runs that an answer must go through which would earn the reward. A log's command runs all its tests: one run
+    of it is like the run of the verdict. `on_record`: how many there were, where the reference is not known; what they
+    asked is in their own words."""
+    base = replace(job, purpose="inverted", ids=(), first={})
+    if job.task.runner == "log":
+        return (_whole(base, random),)
+    if job.reference is None:
+        return (base,) * on_record
+    return tuple(replace(base, inversion=one, ids=_in_order(job, one)) for one in rounds(job.reference, random))
+
+
+def _whole(base: SweJob, random: Random) -> SweJob:
+    if base.reference is None:
+        return base
+    found = rounds(base.reference, random)
+    return replace(base, inversion=max(found, key=lambda one: len(one.must_fail)))
+
+
+def _in_order(job: SweJob, inversion: Inversion) -> tuple[str, ...]:
+    wanted = frozenset(inversion.ids)
+    return tuple(test for test in job.task.ids if test in wanted)
+
+
+def inverted_verdict(job: SweJob, report: ChannelReport, outcome: Outcome, state: State) -> Verdict:
+    """The verdict on one run of inverted tests: 1 where each ended as it must."""
+    asked = report.inversion or Inversion()
+    seen = as_row_ids(job.task, report)
+    signs: dict[str, str] = {}
+    results: list[TestResult] = []
+    failed = 0
+    for test, wanted in asked.must_fail.items():
+        status, sign = _of_changed(seen.get(test, CaseStatus.MISSING), wanted)
+        failed += not sign
+        _note(signs, sign, f"{test} with {asked.how.get(test, 'a change')} ended as {status}")
+        results.append(_result(len(results), sign, f"changed {test}: {status}"))
+    for test in asked.unchanged:
+        status = seen.get(test, CaseStatus.MISSING)
+        sign = "" if status is CaseStatus.PASSED else DISTURBED
+        _note(signs, sign, f"{test} ended as {status} beside changed tests")
+        results.append(_result(len(results), sign, f"unchanged {test}: {status}"))
+    return Verdict(
+        float(not signs),
+        tests=tuple(results),
+        failure_reason=f"tampering: {next(iter(signs))}" if signs else "",
+        integrity="in_process",
+        isolation=state.isolation,
+        provider=state.provider,
+        tamper=tuple(sorted(signs)),
+        evidence=signs,
+        inverted=InvertedTests(len(asked.must_fail), failed, len(asked.unchanged)),
+        decided_by=DECIDED_BY,
+    )
+
+
+def _of_changed(status: CaseStatus, wanted: CaseStatus) -> tuple[CaseStatus, str]:
+    if status is wanted:
+        return status, ""
+    return status, SURVIVED if status in NOT_FAILED else OTHERWISE
+
+
+def _note(signs: dict[str, str], sign: str, what: str) -> None:
+    if sign:
+        signs.setdefault(sign, what[:300])
+
+
+def _result(index: int, sign: str, reason: str) -> TestResult:
+    status = TestStatus.WRONG_ANSWER if sign else TestStatus.PASSED
+    return TestResult(index, status, reason[:600], float(not sign))
+
+
+def in_doubt(verdicts: Sequence[Verdict]) -> tuple[int, ...]:
+    """Which of the runs are to be made again: where a test ended in a way that may be a flake. None where a changed
+    test survived, which is none."""
+    if any(SURVIVED in verdict.tamper for verdict in verdicts):
+        return ()
+    return tuple(number for number, verdict in enumerate(verdicts) if verdict.tamper)
+
+
+def with_inverted(verdict: Verdict, inverted: Sequence[Verdict], why_none: str = "") -> Verdict:
+    """The verdict that stands after its inverted runs. `why_none`: why no deciding test was among them."""
+    counts = [one.inverted for one in inverted if one.inverted is not None]
+    total = InvertedTests(
+        sum(one.variants for one in counts),
+        sum(one.failed for one in counts),
+        sum(one.unchanged for one in counts),
+        why_none,
+    )
+    evidence: dict[str, str] = {}
+    for one in inverted:
+        evidence = {**one.evidence, **evidence}
+    timings = {**verdict.timings_s, "inverted": sum(one.timings_s.get("run", 0.0) for one in inverted)}
+    verdict = replace(verdict, inverted=total, timings_s=timings)
+    if not evidence:
+        return verdict
+    worst = next(sign for sign in SIGNS if sign in evidence)
+    return replace(
+        verdict,
+        reward=0.0,
+        failure_reason=f"tampering: {worst}",
+        tamper=tuple(sorted({*verdict.tamper, *evidence})),
+        evidence={**verdict.evidence, **evidence},
+        decided_by=DECIDED_BY,
+    )

@@ -1,0 +1,61 @@
+"""What channel_prepare.py is told: how patch and tests come into the repository, and the channel's first lines."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Final
+
+from sandbox_gym.verifiers.swe.job import SweJob
+from sandbox_gym.verifiers.swe.reference import MAX_FILE_BYTES, Inversion, Reference, runs_for
+
+CHANNEL_FD: Final = 3
+
+
+def prepare_json(job: SweJob, restore: Sequence[str], watch: Sequence[str], nonce: str) -> bytes:
+    """The job of a run. `restore`: paths to put back after the patch; `watch`: the argument vector that follows."""
+    inversion = job.inversion or Inversion()
+    rewrites = [
+        (path, inversion.digests[path], [(edit.start, edit.end, edit.text) for edit in edits])
+        for path, edits in inversion.edits.items()
+    ]
+    told = {
+        "workdir": job.place.workdir,
+        "commit": job.place.commit,
+        "reverse": job.purpose == "reference" and job.task.patch_is_bug,
+        "restore": restore,
+        "channel_fd": CHANNEL_FD,
+        "nonce": nonce,
+        "says": _says(job),
+        "reads": job.reads,
+        "read_bytes": MAX_FILE_BYTES,
+        "rewrites": rewrites,
+        "watch": watch,
+    }
+    return json.dumps(told).encode("ascii")
+
+
+def lines_said(job: SweJob) -> int:
+    """How many lines the channel has before the watcher's first."""
+    return len(_says(job)) + len(job.reads)
+
+
+def _says(job: SweJob) -> list[dict[str, object]]:
+    """What a run's record is to hold of what it was asked, so that it can be judged again from the record alone."""
+    said = [] if job.reference is None else [_reference(job.reference)]
+    if job.inversion is not None:
+        asked = job.inversion
+        more = {"statuses": dict(asked.must_fail), "how": dict(asked.how), "unchanged": list(asked.unchanged)}
+        said.append({"kind": "inversion", **more})
+    return said
+
+
+def _reference(known: Reference) -> dict[str, object]:
+    return {
+        "kind": "reference",
+        "statuses": dict(known.statuses),
+        "signs": {name: list(seen) for name, seen in known.signs.items()},
+        "ran": known.ran,
+        "runs": runs_for(sum(test.decides for test in known.tests)) if known.tests else 0,
+        "why_none": known.why_none,
+    }

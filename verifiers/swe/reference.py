@@ -1,0 +1,276 @@
+"""What the row's own fix did: how its tests ended, and which of them can be inverted. Pure.
+
+A test of an answer passes by what the same test did over the reference fix, so that no answer can choose another end
+for it (an imperative xfail, a skip). Variants of a test that fail over the reference are kept here; for an answer that
+would earn the reward some runs are made of them, two and more: in each, most of the chosen tests are replaced by a
+variant, and each test is unchanged in one of the runs at least. The runs look alike but for what is right.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from random import Random
+from typing import Final
+
+from sandbox_gym.verifiers.inversion import Variant, variants_of
+from sandbox_gym.verifiers.swe.ids import dotted, file_of
+from sandbox_gym.verifiers.swe.task import CaseStatus, SweTask
+
+MAX_FILE_BYTES: Final = 2 << 20
+"""Of a test file that is looked into."""
+MAX_FILES: Final = 64
+MAX_TRIED: Final = {True: 150, False: 6}
+"""Test functions of a row that variants are made of: of FAIL_TO_PASS, and of PASS_TO_PASS."""
+MAX_CHOSEN: Final = 48
+MAX_HOLDING: Final = 4
+"""PASS_TO_PASS functions among the chosen: they have copies in the repository's history, which an answer may read."""
+MAX_IDS: Final = 4
+"""Of one function's parameters."""
+BUDGET: Final = 0.25
+"""The chosen tests' time, as a share of all tests' time over the reference."""
+LEAST_S: Final = 0.5
+"""What the chosen tests may always take."""
+
+
+@dataclass(frozen=True, slots=True)
+class ByteEdit:
+    """Bytes `start` to `end` of a file become `text`."""
+
+    start: int
+    end: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class KeptVariant:
+    """A variant that failed over the reference. `fails`: how, by test id."""
+
+    kind: str
+    line: int
+    edits: tuple[ByteEdit, ...]
+    fails: Mapping[str, CaseStatus]
+
+
+@dataclass(frozen=True, slots=True)
+class InvertibleTest:
+    """A test function of the row, and how it can be made to fail."""
+
+    path: str
+    name: str
+    """Within its file: `test_a`, `TestA.test_b`."""
+    decides: bool
+    """It is of FAIL_TO_PASS."""
+    variants: tuple[KeptVariant, ...]
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """What the reference run gave: the row's own fix, or, where it has none, no patch at all."""
+
+    statuses: Mapping[str, CaseStatus] = field(default_factory=dict)
+    """Of the row's ids that ended well in another way than by passing: XFAIL and SKIPPED."""
+    signs: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Of the reference itself: what the repository does by its own nature."""
+    tests: tuple[InvertibleTest, ...] = ()
+    digests: Mapping[str, str] = field(default_factory=dict)
+    """SHA-256 of each test file that edits are for, before they are made."""
+    ran: bool = False
+    """The tests could be put in place and run."""
+    seconds: float = 0.0
+    """All tests' together."""
+    why_none: str = ""
+    """Why no deciding test can be inverted, where none can."""
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What a verdict needs of a reference, as a run's record has it."""
+
+    statuses: Mapping[str, CaseStatus] = field(default_factory=dict)
+    signs: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    ran: bool = False
+    runs: int = 0
+    """How many inverted runs an answer goes through; 0: no test can be inverted."""
+    why_none: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Inversion:
+    """Which tests of one run are replaced, how each must end, and which run unchanged beside them."""
+
+    edits: Mapping[str, tuple[ByteEdit, ...]] = field(default_factory=dict)
+    """By path. A file without one is written again all the same: no file tells by its times."""
+    digests: Mapping[str, str] = field(default_factory=dict)
+    must_fail: Mapping[str, CaseStatus] = field(default_factory=dict)
+    """By test id: how it ended over the reference."""
+    how: Mapping[str, str] = field(default_factory=dict)
+    """By test id: kind and line of its variant, for people."""
+    unchanged: tuple[str, ...] = ()
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        return (*self.must_fail, *self.unchanged)
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A test function whose variants are to be tried over the reference."""
+
+    path: str
+    name: str
+    ids: tuple[str, ...]
+    decides: bool
+    variants: tuple[Variant, ...]
+    source: str = field(repr=False, default="")
+
+    def edits(self, number: int) -> tuple[ByteEdit, ...]:
+        """Of the variant of that number, in bytes."""
+        return byte_edits(self.source, self.variants[number])
+
+
+def byte_edits(source: str, variant: Variant) -> tuple[ByteEdit, ...]:
+    """A variant's edits as they are made in a file of UTF-8."""
+
+    def offset(characters: int) -> int:
+        return len(source[:characters].encode("utf-8"))
+
+    return tuple(ByteEdit(offset(edit.start), offset(edit.end), edit.text) for edit in variant.edits)
+
+
+def files_to_read(task: SweTask) -> tuple[str, ...]:
+    """Where the row's deciding tests may be: the files that their ids name, and those of the test patch."""
+    named = [file_of(test) for test in (*task.fail_to_pass, *task.expected)]
+    paths = dict.fromkeys(path for path in (*named, *task.test_files) if path.endswith(".py"))
+    return tuple(paths)[:MAX_FILES]
+
+
+def candidates(task: SweTask, files: Mapping[str, bytes], statuses: Mapping[str, CaseStatus]) -> tuple[Candidate, ...]:
+    """The functions of the row's tests that passed over the reference and have variants; FAIL_TO_PASS first."""
+    sources = {path: source for path, data in files.items() if (source := _text(data)) is not None}
+    found: dict[tuple[str, str], list[str]] = {}
+    deciding = {key for test in task.fail_to_pass if (key := _function(test, sources))}
+    for test in task.ids:
+        key = _function(test, sources)
+        if key and statuses.get(test) is CaseStatus.PASSED:
+            found.setdefault(key, []).append(test)
+    tried = [
+        key for decides, most in MAX_TRIED.items() for key in [k for k in found if (k in deciding) is decides][:most]
+    ]
+    made = (
+        Candidate(
+            path,
+            name,
+            tuple(found[path, name]),
+            (path, name) in deciding,
+            _own_variants(sources[path], name),
+            sources[path],
+        )
+        for path, name in tried
+    )
+    return tuple(one for one in made if one.variants)
+
+
+def _own_variants(source: str, name: str) -> tuple[Variant, ...]:
+    """Those that no other test feels. What fails is tried on the reference: an exception that tests of the same file
+    expect goes before one that is certainly another, and that nobody would expect."""
+    own = [variant for variant in variants_of(source, name) if not variant.shared]
+    kinds = list(dict.fromkeys(variant.kind for variant in own))
+    return tuple(sorted(own, key=lambda one: (kinds.index(one.kind), one.certain is (one.kind == "other_exception"))))
+
+
+def digest_of(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def _text(data: bytes) -> str | None:
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError:
+        return None
+
+
+def _function(test_id: str, sources: Mapping[str, str]) -> tuple[str, str] | None:
+    """The file and the name in it of a test id, in pytest's or unittest's spelling; None where no file has it."""
+    path, colons, rest = test_id.partition("::")
+    if colons:
+        return (path, rest.partition("[")[0].replace("::", ".")) if path in sources else None
+    parts = dotted(test_id).split(".")
+    for count in range(len(parts) - 1, 0, -1):
+        module = "/".join(parts[:count]) + ".py"
+        for path in sources:
+            if path == module or path.endswith("/" + module):
+                return path, ".".join(parts[count:])
+    return None
+
+
+# -- choosing
+
+
+def chosen(reference: Reference, random: Random) -> tuple[InvertibleTest, ...]:
+    """Whom to ask: as many deciding tests as the time allows, in no order, and a few of those that must hold."""
+    left_s = max(LEAST_S, BUDGET * reference.seconds)
+    taken: list[InvertibleTest] = []
+    for decides, most in ((True, MAX_CHOSEN), (False, MAX_HOLDING)):
+        some = [test for test in reference.tests if test.decides is decides]
+        random.shuffle(some)
+        for test in some[: most * 4]:
+            fits = test.seconds <= left_s or not taken
+            if fits and len([one for one in taken if one.decides is decides]) < most:
+                taken.append(test)
+                left_s -= test.seconds
+    return tuple(taken)
+
+
+def runs_for(deciding: int) -> int:
+    """How many inverted runs ask of so many deciding tests. In each run a test is changed or not by the toss of a coin,
+    and neither in all nor in none; what can only guess is right in all of them with 1 in 16 at most."""
+    return {1: 4, 2: 3}.get(deciding, 2)
+
+
+def rounds(reference: Reference, random: Random) -> tuple[Inversion, ...]:
+    """Runs of the same tests; each test is unchanged in one of them, and in the others another variant each."""
+    tests = chosen(reference, random)
+    count = runs_for(sum(test.decides for test in reference.tests))
+    columns = [_column(test, count, random) for test in tests]
+    return tuple(_inversion(reference, tests, [column[number] for column in columns]) for number in range(count))
+
+
+@dataclass(frozen=True, slots=True)
+class _Cell:
+    """A test in one run. No variant: it is unchanged."""
+
+    ids: tuple[str, ...]
+    variant: KeptVariant | None
+
+
+def _column(test: InvertibleTest, count: int, random: Random) -> list[_Cell]:
+    """One test through the runs, with the same ids in each."""
+    variants = list(test.variants)
+    random.shuffle(variants)
+    ids = list(variants[0].fails)
+    random.shuffle(ids)
+    ids = ids[:MAX_IDS]
+    fitting = [variant for variant in variants if all(test_id in variant.fails for test_id in ids)]
+    changed = random.randrange(1, 2**count - 1)  # neither in none nor in all of the runs
+    fitting *= count
+    return [_Cell(tuple(ids), fitting.pop() if changed >> number & 1 else None) for number in range(count)]
+
+
+def _inversion(reference: Reference, tests: Sequence[InvertibleTest], cells: Sequence[_Cell]) -> Inversion:
+    edits: dict[str, tuple[ByteEdit, ...]] = {test.path: () for test in tests}
+    must_fail: dict[str, CaseStatus] = {}
+    how: dict[str, str] = {}
+    unchanged: list[str] = []
+    for test, cell in zip(tests, cells, strict=True):
+        variant = cell.variant
+        if variant is None:
+            unchanged += cell.ids
+            continue
+        edits[test.path] += variant.edits
+        for test_id in cell.ids:
+            must_fail[test_id] = variant.fails[test_id]
+            how[test_id] = f"{variant.kind} in line {variant.line}"
+    return Inversion(edits, {path: reference.digests[path] for path in edits}, must_fail, how, tuple(unchanged))
