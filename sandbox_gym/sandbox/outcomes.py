@@ -7,6 +7,9 @@ from collections.abc import Mapping
 from sandbox_gym.contract import Outcome, Status
 from sandbox_gym.limits import Limits
 
+MOST = 1e15
+"""No box has used so many seconds or bytes."""
+
 
 def parse_outcome(header: Mapping[str, object], body: bytes, run_id: int, limits: Limits) -> Outcome:
     """Check every field's type and bound. Raises KeyError, TypeError or ValueError."""
@@ -27,9 +30,9 @@ def parse_outcome(header: Mapping[str, object], body: bytes, run_id: int, limits
         stdout=body[: sizes[0]],
         stderr=body[sizes[0] : sizes[0] + sizes[1]],
         channel=body[sizes[0] + sizes[1] :],
-        cpu_time_s=_number(header["cpu_s"]),
-        wall_time_s=_number(header["wall_s"]),
-        peak_memory_bytes=int(_number(header["peak_bytes"])),
+        cpu_time_s=quantity(header["cpu_s"]),
+        wall_time_s=quantity(header["wall_s"]),
+        peak_memory_bytes=int(quantity(header["peak_bytes"])),
         detail=str(header["detail"])[:500],
         tamper=tuple(str(signal)[:200] for signal in tamper),
     )
@@ -38,7 +41,7 @@ def parse_outcome(header: Mapping[str, object], body: bytes, run_id: int, limits
 def seconds(value: object) -> float:
     """A cost that only informs: 0 where the guest says none."""
     try:
-        return _number(value)
+        return quantity(value)
     except TypeError:
         return 0.0
 
@@ -49,7 +52,9 @@ def _optional_int(value: object) -> int | None:
     raise TypeError("not an integer")
 
 
-def _number(value: object) -> float:
-    if not (type(value) is int or type(value) is float) or not 0 <= value < 1e15:
+def quantity(value: object) -> float:
+    """A number that a box says, such as seconds or bytes; compared before it is converted, for an integer of 400 digits
+    has no float. Raises TypeError."""
+    if not (type(value) is int or type(value) is float) or not 0 <= value < MOST:
         raise TypeError("not a number")
     return float(value)

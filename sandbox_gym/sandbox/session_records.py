@@ -40,6 +40,7 @@ class SessionRecords:
 
     def write(self, record: SessionRecord) -> None:
         """Whole or not at all."""
+        self._folder.mkdir(parents=True, exist_ok=True)  # it may have been removed under us
         path = self._path(record.session_id)
         new = path.with_suffix(".new")
         new.write_text(json.dumps(asdict(record)))

@@ -123,7 +123,12 @@ class LocalSessions:
     async def _new_room(self, image: str = "", *, network: bool = False) -> _Room:
         self._numbers += 1
         name = f"s{self._numbers}"
-        slot = await self.in_thread(lambda: self._trees.slot(name))
+        try:
+            slot = await self.in_thread(lambda: self._trees.slot(name))
+        except FileNotFoundError:  # somebody emptied /run or the state folder: what is needed is made again
+            _log.warning("slots_folder_gone", folder=str(self.live))
+            await self.in_thread(lambda: self._trees.renew())
+            slot = await self.in_thread(lambda: self._trees.slot(name))
         try:
             room = await self._provider.start(image or self._image, work=slot, home=self._home, network=network)
             return _Room(room, slot)

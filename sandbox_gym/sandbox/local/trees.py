@@ -36,6 +36,10 @@ class Trees(Protocol):
 
     def slot(self, name: str) -> Path: ...
 
+    def renew(self) -> None:
+        """The folder of all slots, anew where it is gone."""
+        ...
+
     def fill(self, slot: Path, layers: Sequence[Path], space: Space | None = None) -> None: ...
 
     def cut(self, slot: Path) -> Path:
@@ -95,8 +99,11 @@ class OverlayTrees:
         self._covered: dict[Path, int] = {}
         self._spaces: dict[Path, Space] = {}
         self._count = 0
-        root.mkdir(parents=True, exist_ok=True)
-        mounts.share(root)
+        self.renew()
+
+    def renew(self) -> None:
+        self._root.mkdir(parents=True, exist_ok=True)
+        mounts.share(self._root)
 
     def slot(self, name: str) -> Path:
         slot = self._root / name
@@ -177,7 +184,10 @@ class CopyTrees:
     def __init__(self, root: Path) -> None:
         self._root = root
         self._count = 0
-        root.mkdir(parents=True, exist_ok=True)
+        self.renew()
+
+    def renew(self) -> None:
+        self._root.mkdir(parents=True, exist_ok=True)
 
     def slot(self, name: str) -> Path:
         slot = self._root / name
