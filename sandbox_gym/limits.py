@@ -7,6 +7,11 @@ from dataclasses import dataclass, fields, replace
 MIB = 1024 * 1024
 
 
+def mebibytes(number: float) -> int:
+    """So many MiB as bytes: a whole number, however large a float a request asks for."""
+    return int(min(number, 1 << 40) * MIB)
+
+
 @dataclass(frozen=True, slots=True)
 class Limits:
     """The caps of one run. All are hard: crossing one ends the run with an outcome that names it."""

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Final
 
 import anyio.abc
-import uvicorn
 from starlette.types import ASGIApp
 
 from sandbox_gym.config import Settings
@@ -24,7 +23,9 @@ from sandbox_gym.server.e2b_api.accounts import Accounts, load_accounts
 from sandbox_gym.server.e2b_api.app import PoolApp
 from sandbox_gym.server.e2b_api.machines import Machines
 from sandbox_gym.server.e2b_api.picture import PoolPicture
+from sandbox_gym.server.e2b_api.process import STREAM_S
 from sandbox_gym.server.e2b_api.sandboxes import Sandboxes, holding
+from sandbox_gym.server.serving import serve_app
 from sandbox_gym.server.traced import TracedExchanges
 
 KEEP_ALIVE_S: Final = 120
@@ -58,12 +59,10 @@ def serve_pool(settings: Settings, *, keys: Path | None, domain: str) -> None:
 
     tracing = open_tracing(settings.traces, "sandbox-gym-pool")
     app = PoolApp(open_sandboxes, domain, shown if dashboard is not None else None)
-    uvicorn.run(
+    serve_app(
         app if tracing is None else TracedExchanges(app, tracing),
-        host=settings.host,
-        port=settings.port,
-        lifespan="on",
-        access_log=False,
+        settings,
+        body_s=max(settings.body_timeout_s, STREAM_S),  # input of programs comes when somebody types
         timeout_keep_alive=KEEP_ALIVE_S,
         timeout_graceful_shutdown=SHUTDOWN_GRACE_S,
         h11_max_incomplete_event_size=1 << 18,
