@@ -7,7 +7,7 @@ import signal
 import socket
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +16,7 @@ from typing import Any
 import httpx2 as httpx
 import pytest
 import typer
+from _pytest.mark import ParameterSet
 
 from sandbox_gym.cli import _app
 from tests.cli.running import PROGRAM, coding_row, rows_file
@@ -109,8 +110,22 @@ def _package(folder: Path) -> None:
         (folder / path).write_text(text)
 
 
-@pytest.mark.parametrize("command", sorted(LONG))
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def _each(names: Sequence[str], daily: set[tuple[str, signal.Signals]]) -> list[ParameterSet]:
+    """Every name with both signals; those that are not `daily` prove the same way, later."""
+    pairs = [(name, number) for name in names for number in (signal.SIGINT, signal.SIGTERM)]
+    return [pytest.param(*one, marks=[] if one in daily else [pytest.mark.extended]) for one in pairs]
+
+
+DAILY = {("verify", signal.SIGTERM), ("top", signal.SIGINT), ("check-package", signal.SIGINT)}
+    ("verify", signal.SIGTERM),
+    ("top", signal.SIGINT),
+    ("rejudge", signal.SIGTERM),
+    ("check-package", signal.SIGINT),
+}
+DAILY_SERVERS = {("coding --workers 2", signal.SIGINT), ("pool", signal.SIGINT), ("math", signal.SIGTERM)}
+
+
+@pytest.mark.parametrize(("command", "number"), _each(sorted(LONG), DAILY))
 def test_a_command_that_waits_ends(command: str, number: signal.Signals, silent: Silent, tmp_path: Path) -> None:
     rows = rows_file(tmp_path / "rows", [coding_row()])
     _package(tmp_path)
@@ -129,8 +144,7 @@ def test_a_command_that_waits_ends(command: str, number: signal.Signals, silent:
         assert "Traceback" not in stderr
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-@pytest.mark.parametrize("server", [*SERVERS, "coding --workers 2"])
+@pytest.mark.parametrize(("server", "number"), _each([*SERVERS, "coding --workers 2"], DAILY_SERVERS))
 def test_a_server_stops(server: str, number: signal.Signals, tmp_path: Path) -> None:
     port = free_port()
     words = ["serve", *server.split(), "--port", str(port), "--provider", "local", "--boxes", "4"]
