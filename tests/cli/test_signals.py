@@ -117,11 +117,6 @@ def _each(names: Sequence[str], daily: set[tuple[str, signal.Signals]]) -> list[
 
 
 DAILY = {("verify", signal.SIGTERM), ("top", signal.SIGINT), ("check-package", signal.SIGINT)}
-    ("verify", signal.SIGTERM),
-    ("top", signal.SIGINT),
-    ("rejudge", signal.SIGTERM),
-    ("check-package", signal.SIGINT),
-}
 DAILY_SERVERS = {("coding --workers 2", signal.SIGINT), ("pool", signal.SIGINT), ("math", signal.SIGTERM)}
 
 
