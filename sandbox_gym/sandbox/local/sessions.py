@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
@@ -32,7 +33,7 @@ from sandbox_gym.sandbox.local import pythons
 from sandbox_gym.sandbox.local.holders import holders, work_mounts
 from sandbox_gym.sandbox.local.jail import SESSION_UID
 from sandbox_gym.sandbox.local.provider import LocalBox, LocalProvider
-from sandbox_gym.sandbox.local.slots import forget, live_folder, own
+from sandbox_gym.sandbox.local.slots import forget, live_folder, mark, own
 from sandbox_gym.sandbox.local.store import Layer, Record, Store
 from sandbox_gym.sandbox.local.trees import CopyTrees, OverlayTrees, Space, Trees
 from sandbox_gym.sandbox.snapshots import BUILDER_IMAGE, Snapshot, SnapshotBox, SnapshotFailed
@@ -94,6 +95,7 @@ class LocalSessions:
         self._network = network
         self._home, self.work, self.driver = home, home or WORK, driver
         root.mkdir(parents=True, exist_ok=True)
+        self._root, self._renewing = root, threading.Lock()
         self._lock = own(root)
         self.live = live_folder(root)
         self._trees = _trees(self.live, limits)
@@ -123,12 +125,7 @@ class LocalSessions:
     async def _new_room(self, image: str = "", *, network: bool = False) -> _Room:
         self._numbers += 1
         name = f"s{self._numbers}"
-        try:
-            slot = await self.in_thread(lambda: self._trees.slot(name))
-        except FileNotFoundError:  # somebody emptied /run or the state folder: what is needed is made again
-            _log.warning("slots_folder_gone", folder=str(self.live))
-            await self.in_thread(lambda: self._trees.renew())
-            slot = await self.in_thread(lambda: self._trees.slot(name))
+        slot = await self.in_thread(lambda: self._slot(name))
         try:
             room = await self._provider.start(image or self._image, work=slot, home=self._home, network=network)
             return _Room(room, slot)
@@ -136,6 +133,20 @@ class LocalSessions:
             with anyio.CancelScope(shield=True):
                 await self.in_thread(lambda: self._trees.dispose(slot))
             raise
+
+    def _slot(self, name: str) -> Path:
+        """Blocking. Where somebody emptied /run or the state folder, what is needed there is made again: without the
+        lock other servers would take this one for dead, and its slots for orphans."""
+        with self._renewing:
+            if not os.fstat(self._lock).st_nlink:
+                _log.warning("state_folder_gone", folder=str(self._root))
+                self._root.mkdir(parents=True, exist_ok=True)
+                lock, self._lock = self._lock, own(self._root)
+                os.close(lock)
+            if not self.live.exists():
+                mark(self.live, self._root)
+                self._trees.renew()
+        return self._trees.slot(name)
 
     async def open_session(self, limits: Limits, snapshot_id: str | None = None) -> LocalSession:
         """See `sandbox.snapshots.SessionProvider`."""

@@ -48,14 +48,21 @@ def live_folder(root: Path) -> Path:
     if os.geteuid() != 0:
         live = root / "live"
     else:
-        RUN.mkdir(mode=0o755, parents=True, exist_ok=True)
         name = hashlib.sha256(os.fsencode(root.resolve())).hexdigest()[:12]
         live = RUN / name
-        new = RUN / f"{name}.{os.getpid()}"
-        new.write_bytes(os.fsencode(root.resolve()))
-        new.rename(RUN / f"{name}.root")  # whole at once: others sweep here
+        mark(live, root)
     _clear(live)
     return live
+
+
+def mark(live: Path, root: Path) -> None:
+    """Whose slots are in `live`, for those who sweep; for root only."""
+    if live.parent != RUN:
+        return
+    RUN.mkdir(mode=0o755, parents=True, exist_ok=True)
+    new = RUN / f"{live.name}.{os.getpid()}"
+    new.write_bytes(os.fsencode(root.resolve()))
+    new.rename(RUN / f"{live.name}.root")  # whole at once: others sweep here
 
 
 def forget(live: Path) -> None:
