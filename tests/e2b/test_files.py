@@ -63,7 +63,7 @@ def test_a_body_that_is_no_gzip_is_refused(sandbox: Sandbox) -> None:
     caught.value.close()
 
 
-@pytest.mark.parametrize("boundary", ["x" * 257, "x" * 70_000, "", "\xe9"])
+@pytest.mark.parametrize("boundary", ["x" * 257, "x" * 70_000, ""])
 def test_a_form_s_boundary_is_one_or_refused(sandbox: Sandbox, boundary: str) -> None:
     body = f'--{boundary}\r\nContent-Disposition: form-data; name="file"; filename="f"\r\n\r\nx\r\n--{boundary}--\r\n'
     headers = {"Content-Type": f"multipart/form-data; boundary={boundary}"}
