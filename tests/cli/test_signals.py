@@ -67,7 +67,7 @@ LONG: dict[str, tuple[str, ...]] = {
 
 
 def _commands(group: Any, before: str = "") -> set[str]:
-    found = set()
+    found: set[str] = set()
     for name, one in group.commands.items():
         found |= _commands(one, f"{before}{name} ") if hasattr(one, "commands") else {before + name}
     return found

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import itertools
 import os
+import socket
 import subprocess
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
@@ -12,6 +13,7 @@ from pathlib import Path
 
 import anyio
 import pytest
+from anyio.abc import UNIXSocketStream
 
 from sandbox_gym.contract import Answer, Outcome, Run
 from sandbox_gym.engine import Engine
@@ -20,7 +22,7 @@ from sandbox_gym.faults import SHORTAGES, as_provider_down, is_shortage
 from sandbox_gym.sandbox import pool as pool_module
 from sandbox_gym.sandbox.fake import FakeBox, FakeProvider
 from sandbox_gym.sandbox.local import LocalProvider
-from sandbox_gym.sandbox.local import provider as local
+from sandbox_gym.sandbox.local.cgroups import Cgroups
 from sandbox_gym.sandbox.outcomes import quantity
 from sandbox_gym.sandbox.pool import Pool
 from sandbox_gym.sandbox.services import _outcome
@@ -176,13 +178,13 @@ def _left() -> tuple[int, set[str], int]:
 @pytest.mark.parametrize(
     ("place", "name", "at"),
     [
-        (local.socket, "socketpair", 0),
-        (local.os, "memfd_create", 0),
-        (local.os, "memfd_create", 2),
-        (local.os, "pidfd_open", 0),
-        (local.anyio, "open_process", 0),
-        (local.UNIXSocketStream, "from_socket", 0),
-        (local.Cgroups, "make", 0),
+        (socket, "socketpair", 0),
+        (os, "memfd_create", 0),
+        (os, "memfd_create", 2),
+        (os, "pidfd_open", 0),
+        (anyio, "open_process", 0),
+        (UNIXSocketStream, "from_socket", 0),
+        (Cgroups, "make", 0),
         (Path, "mkdir", 0),
         (Path, "mkdir", 1),
     ],
