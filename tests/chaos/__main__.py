@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import sys
 import tempfile
 from pathlib import Path
@@ -40,4 +41,5 @@ parser.add_argument("--requests", type=int, default=0, help="of each cell; its w
 if __name__ == "__main__":
     if os.geteuid() != 0:
         sys.exit("the matrix makes mounts and control groups; run it as root")
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # mounts and groups are taken away then, too
     sys.exit(anyio.run(main, parser.parse_args()))

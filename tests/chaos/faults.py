@@ -95,7 +95,7 @@ def _process_faults() -> Iterator[Fault]:
         "supervisor": (ALL, both, ()),
         "zygote": (ALL, both, ()),
         "init": (ALL, both, ()),
-        "parent": (ALL, local, ("swe",)),
+        "parent": (ALL, local, ("swe", "session")),  # there it is of the program's own: pytest's, or the shell
         "worker": (("math",), both, ()),
         "program": (("coding",), local, ("coding",)),
     }

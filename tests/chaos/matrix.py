@@ -165,8 +165,11 @@ async def _misfortune(
         finally:
             with anyio.CancelScope(shield=True):
                 await anyio.to_thread.run_sync(deed.__exit__, None, None, None)
-        if not done:
-            await rest(0.05)
+        await rest(0.05)
+        if done and fault.others_serve:  # and no verify is to meet one loss after the other
+            served, until = count.right + 2, time.monotonic() + LOOK_S
+            while count.right < served and time.monotonic() < until and not over.is_set():
+                await rest(0.05)
 
 
 async def _serves_after(workload: Workload, world: World) -> float | None:

@@ -106,8 +106,7 @@ class World:
     def _started(self) -> ServerProcess:
         lines = [
             *self.groups.entering(),
-            "mount --bind /tmp /tmp",  # to be made read-only; what the server must write lies on mounts of its own
-            f"mount --bind {self.state} {self.state}",
+            "mount --rbind /tmp /tmp",  # to be made read-only, without the state, which is a mount of its own
             'exec "$@"',
         ]
         enter = ["unshare", "--mount", "--propagation", "private", "sh", "-ec", "\n".join(lines), "chaos"]

@@ -206,7 +206,7 @@ class Math:
     settings: Mapping[str, str] = field(default_factory=lambda: {"SANDBOX_GYM_MATH_WALL_TIME_S": "4"})
     requests: int = 40
     at_once: int = 3
-    pace: float = 4.0
+    pace: float = 2.0
     disk_mb: int = 96
 
     async def prepare(self, client: httpx.AsyncClient) -> None:
@@ -246,7 +246,7 @@ class Swe:
     settings: Mapping[str, str] = field(default_factory=dict)
     requests: int = 8
     at_once: int = 2
-    pace: float = 3.0
+    pace: float = 2.0
     disk_mb: int = 700
     _row: Document = field(default_factory=lambda: json.loads(SWE_ROWS.read_text().splitlines()[0]))
 
