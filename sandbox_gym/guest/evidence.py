@@ -30,6 +30,11 @@ def _number(text):
     return int(text) if text.isdigit() else 0
 
 
+def _above(root):
+    folder = os.path.join(os.path.dirname(root), "above")
+    return [os.path.join(folder, name) for name in sorted(os.listdir(folder))] if os.path.isdir(folder) else []
+
+
 def _open(root, paths, field):
     """A descriptor of the first file that is there, and holds `field` where one is named; -1 for none. It is kept:
     each run reads it anew."""
@@ -59,7 +64,8 @@ def touchable(dirs):
 
 
 class Evidence:
-    """Counters under `root`: either one v2 group, or a folder of v1 controllers; absent files are absent evidence."""
+    """Counters under `root`: either one v2 group, or a folder of v1 controllers; absent files are absent evidence. The
+    v2 groups above it, if they are shown, are the folders of `above` beside it."""
 
     def __init__(self, root, trusted):
         self._trusted = set(trusted)
@@ -70,6 +76,7 @@ class Evidence:
         self._peak = _open(root, ("memory/memory.max_usage_in_bytes",), "")
         self._cap = _open(root, ("memory/memory.limit_in_bytes",), "")
         self._forks = _open(root, ("pids.events", "pids/pids.events"), "max")
+        self._above = [_open(folder, ("pids.events.local",), "max") for folder in _above(root)]
         self._most = _open(root, ("pids.peak", "pids/pids.peak"), "")
         self._processes_max = _open(root, ("pids.max", "pids/pids.max"), "")
         self._cpu = _open(root, ("cpu.stat", "cpuacct/cpuacct.usage", "cpu,cpuacct/cpuacct.usage"), "")
@@ -80,8 +87,9 @@ class Evidence:
 
     def counters(self):
         """(processes of the box killed for memory by whoever was short of it, times that the box itself was at its
-        memory limit, forks that a process cap refused: the box's, or before v2 of Linux 6.11 also one above it)."""
-        return self.oom_kills(), self._times_full(), self._counted(self._forks, "max")
+        memory limit, forks that a process cap refused: the box's own or one above it, forks that one above refused)."""
+        above = sum(self._counted(fd, "max") for fd in self._above)
+        return self.oom_kills(), self._times_full(), self._counted(self._forks, "max") + above, above
 
     def _times_full(self):
         """v2 counts it; v1 counts charges that its limit refused, even if room was made for them then."""
@@ -100,10 +108,12 @@ class Evidence:
     def _counted(self, fd, field):
         return (_field(_again(fd), field) or 0) if fd >= 0 else 0
 
-    def processes_full(self):
-        """Whether the box was ever at its process cap; True where the kernel, before Linux 6.5, does not tell."""
-        if self._most < 0 or self._processes_max < 0:
-            return True
+    def processes_full(self, above):
+        """Whether it was the box's own process cap that refused it a process, `above` of them refused by others. v1,
+        and v2 before Linux 6.11, count both in the box's group, whose peak tells, from Linux 6.5 on; before, it is held
+        to be its own."""
+        if above or self._most < 0 or self._processes_max < 0:
+            return not above
         cap = _again(self._processes_max).strip()
         return cap.isdigit() and _number(_again(self._most)) >= int(cap)
 

@@ -407,5 +407,5 @@ class Run:
             "unstarted": words if account.get("unstarted") else None,  # init's word, of a process that was no program
             "peak_bytes": peak, "data_over": 0 < self._peak_bytes < peak,
             "oom_kills": counted[0], "memory_full": self._evidence.memory_full(self._counted[1]),
-            "forks_denied": counted[2], "processes_full": self._evidence.processes_full(),
+            "forks_denied": counted[2], "processes_full": self._evidence.processes_full(counted[3]),
         }  # fmt: skip

@@ -255,7 +255,7 @@ class LocalProvider:
             await link.handshake(
                 GuestConfig(
                     tier="namespaces",
-                    cgroup="/cgroup",
+                    cgroup="/cgroup/own" if group is not None and group.version == 2 else "/cgroup",
                     dirs=(),
                     uid_base=0,
                     limit_data=group is None,
@@ -313,11 +313,15 @@ class LocalProvider:
 
 
 def _evidence(group: Group | None) -> tuple[tuple[str, str], ...]:
+    """What the supervisor sees of a box's group, and in v2, whose group does not tell which cap refused it a process,
+    of those above it."""
     if group is None:
         return ()
-    if group.version == 2:
-        return ((str(group.folders["memory"]), ""),)
-    return tuple((str(folder), name) for name, folder in group.folders.items())
+    if group.version == 1:
+        return tuple((str(folder), name) for name, folder in group.folders.items())
+    own = group.folders["memory"]
+    above = [folder for folder in own.parents if (folder / "pids.events.local").exists()]
+    return ((str(own), "own"), *((str(folder), f"above/{number}") for number, folder in enumerate(above)))
 
 
 async def _open(jail: Jail, inherited: Sequence[int]) -> Process:
