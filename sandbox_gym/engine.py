@@ -263,8 +263,9 @@ class Engine:
             try:
                 state = await work.state(self.provider_name)
             except BoxLost as error:
-                with anyio.CancelScope(shield=True), anyio.move_on_after(EVIDENCE_S):
-                    error.evidence = await boxes[0].evidence()  # a judge's box is no answer's to end
+                if error.evidence is BoxLost.evidence:  # else it came with what was seen
+                    with anyio.CancelScope(shield=True), anyio.move_on_after(EVIDENCE_S):
+                        error.evidence = await boxes[0].evidence()  # a judge's box is no answer's to end
                 raise
             timings["run"] = timings.get("run", 0.0) + time.perf_counter() - leased
         if plan.image.startswith(SNAPSHOT_IMAGE):  # such a box serves one plan, and candidates come in groups

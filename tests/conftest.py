@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import tempfile
+import zlib
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 
@@ -42,6 +43,20 @@ ONE_IS_ENOUGH = (
     "tests/remote/test_swe.py::test_the_fix_resolves_test_by_test_and_nothing_does_not[e2b-on-local-mako",
 )
 """Each takes a minute, and its neighbour shows the same."""
+
+SAMPLED = {
+    "tests/attacks/test_attacks.py::test_the_attack_earns_nothing_and_the_honest_answer_everything[docker": 5,
+    "tests/attacks/test_attacks.py::test_the_attack_earns_nothing_and_the_honest_answer_everything[local": 2,
+    "tests/attacks/test_swe_attacks.py": 3,
+    "tests/attacks/test_in_process_attacks.py": 3,
+    "tests/attacks/channels/": 3,
+    "tests/swe/test_spellings.py": 3,
+    "tests/coding/test_row_programs.py": 2,
+    "tests/languages/test_java.py": 3,
+    "tests/e2b/test_tenants.py": 3,
+}
+"""Long suites of many alike, of which the daily run has one in so many; `make test-all` has them whole. Which ones:
+by the name's checksum, moved on by SANDBOX_GYM_TEST_SAMPLE."""
 
 ALONE = ("tests/chaos/", "tests/load/", "tests/engine/test_reaper", "tests/engine/test_attribution.py")
 """These load the machine, end its Docker Engine, or sweep up what a killed owner left, as any other server would."""
@@ -84,6 +99,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items[:] = [item for item in items if not _is_extended(item)]
 
 
+def _sampled(node: str, share: int) -> bool:
+    return (zlib.crc32(node.encode()) + int(os.environ.get("SANDBOX_GYM_TEST_SAMPLE", "0"))) % share == 0
+
+
 def _is_extended(item: pytest.Item) -> bool:
     node = item.nodeid
     if (
@@ -93,6 +112,8 @@ def _is_extended(item: pytest.Item) -> bool:
     ):
         return True
     if "e2b-on-" in node and node.startswith("tests/attacks/test_attacks.py"):
+        return True
+    if any(node.startswith(prefix) and not _sampled(node, share) for prefix, share in SAMPLED.items()):
         return True
     return node.startswith(EXTENDED) and not node.startswith(DAILY) and "[docker" in node
 

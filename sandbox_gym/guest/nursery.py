@@ -176,11 +176,10 @@ class _Nursery:
         number = os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0
         if number == signal.SIGPROF:
             self._answer(job, "cpu_time_limit", cpu_s)
-        elif number == signal.SIGKILL:  # nobody here did that: the kernel was short of memory
-            self._answer(job, "memory_limit", cpu_s, detail="killed by the kernel")
+        elif number:  # whose doing that is, the host says
+            self._answer(job, "killed", cpu_s, detail=str(number))
         else:
-            why = "signal %d" % number if number else "exit code %d" % os.WEXITSTATUS(status)
-            self._answer(job, "runtime_error", cpu_s, detail=why)
+            self._answer(job, "runtime_error", cpu_s, detail="exit code %d" % os.WEXITSTATUS(status))
 
     # -- clocks and turns
 

@@ -4,7 +4,6 @@ import fcntl
 import json
 import os
 import selectors
-import signal
 import socket
 import time
 
@@ -75,7 +74,7 @@ class Run:
         self._peak_bytes = limits["memory_bytes"] + _FILES if limit_data and stacks else 0
         spec.update(env=environment, uid=uid, workdir=workdir)
         self._evidence = self._supervisor.evidence
-        self._oom_before = self._evidence.oom_kills()
+        self._counted = self._evidence.counters()
         self._open(spec, [self._files[path].fd for path in spec["files"]])
         # only now: an earlier init, which the start may have ended, takes its sum with it
         self._evidence.begin()
@@ -378,15 +377,7 @@ class Run:
 
     def result(self):
         account = self._account
-        status = account.get("status", 0)
-        exit_code = signal_number = None
-        if self._report:
-            if os.WIFSIGNALED(status):
-                signal_number = os.WTERMSIG(status)
-            else:
-                exit_code = os.WEXITSTATUS(status)
-        verdict, detail = self._classify(exit_code, signal_number)
-        tamper = [] if self._report or verdict == "memory_limit" else ["supervision_ended"]
+        tamper = []
         ours = self.why and self._header["mode"] == "check"  # the kill of a test's parent leaves its child
         if account.get("left") and not ours:
             tamper.append("processes_left_behind")
@@ -396,32 +387,25 @@ class Run:
         bodies = [bytes(self._outputs[name][0]) for name in ("stdout", "stderr", "channel") if name in self._outputs]
         bodies += [b""] * (3 - len(bodies))
         header = {
-            "op": "result", "id": self.id, "trace": self._header.get("trace", ""),
-            "status": verdict, "detail": detail, "exit_code": exit_code,
-            "signal": signal_number, "wall_s": account.get("wall_s", time.monotonic() - self._started),
-            "cpu_s": self._used_s, "peak_bytes": account.get("peak_kb", 0) * 1024,
+            "op": "result", "id": self.id, "trace": self._header.get("trace", ""), "ending": self._ending(),
+            "wall_s": account.get("wall_s", time.monotonic() - self._started), "cpu_s": self._used_s,
             "sizes": [len(body) for body in bodies], "tamper": tamper,
         }  # fmt: skip
         return header, b"".join(bodies)
 
-    def _classify(self, exit_code, signal_number):
-        limits, account = self._limits, self._account
-        if self._evidence.oom_kills() > self._oom_before:
-            return "memory_limit", "the kernel's OOM killer ended a process"
-        if 0 < self._peak_bytes < account.get("peak_kb", 0) * 1024:
-            return "memory_limit", "a process used more than its memory cap"
-        if self.why:
-            return self.why, ""
-        if not self._report:
-            return "runtime_error", "the run's init was killed from inside"
-        if signal_number == signal.SIGXCPU or self._used_s > limits["cpu_time_s"]:
-            return "cpu_time_limit", ""
-        if signal_number is not None:
-            return "runtime_error", "signal %d" % signal_number
-        if exit_code == 0:
-            return "ok", ""
-        if account["peak_kb"] * 1024 >= 0.9 * limits["memory_bytes"]:
-            return "memory_limit", "exit code %d at the memory cap" % exit_code
-        if account.get("unstarted"):  # init's word, which it has of a process that was no program yet
-            return "start_error", bytes(self._outputs["stderr"][0][:300]).decode("utf-8", "replace").strip()
-        return "runtime_error", "exit code %d" % exit_code
+    def _ending(self):
+        """What was seen of the end. Whose doing it was, the host says: it also sees what is around the box."""
+        account, reported = self._account, bool(self._report)
+        status, peak = account.get("status", 0), account.get("peak_kb", 0) * 1024
+        killed = os.WIFSIGNALED(status)
+        counted = [now - before for now, before in zip(self._evidence.counters(), self._counted)]
+        words = bytes(self._outputs["stderr"][0][:300]).decode("utf-8", "replace").strip()
+        return {
+            "stopped": self.why, "reported": reported,
+            "exit_code": os.WEXITSTATUS(status) if reported and not killed else None,
+            "signal": os.WTERMSIG(status) if reported and killed else None,
+            "unstarted": words if account.get("unstarted") else None,  # init's word, of a process that was no program
+            "peak_bytes": peak, "data_over": 0 < self._peak_bytes < peak,
+            "oom_kills": counted[0], "memory_full": self._evidence.memory_full(self._counted[1]),
+            "forks_denied": counted[2], "processes_full": self._evidence.processes_full(counted[3]),
+        }  # fmt: skip

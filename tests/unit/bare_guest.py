@@ -34,6 +34,15 @@ class NoEvidence:
     def oom_kills(self) -> int:
         return 0
 
+    def counters(self) -> tuple[int, int, int, int]:
+        return 0, 0, 0, 0
+
+    def memory_full(self, times_before: int) -> bool:
+        return False
+
+    def processes_full(self, above: int) -> bool:
+        return False
+
     def cpu_s(self) -> float:
         return 0.0
 

@@ -12,6 +12,8 @@ import signal
 from dataclasses import dataclass
 from pathlib import Path
 
+from sandbox_gym.guest.evidence import NEAR_CAP
+
 CONTROLLERS_V1 = ("memory", "pids", "cpuacct")
 OPTIONAL_V1 = ("cpu", "freezer")
 """Kernels without CFS bandwidth control, and delegated v2 groups, may lack cpu; `Cgroups.caps_cpu` says. freezer is
@@ -71,9 +73,23 @@ class Group:
         return len(self.pids())
 
     def oom_kills(self) -> int:
-        """Processes of the group that the kernel killed for memory."""
+        """Processes of the group that the kernel killed for memory, whoever was short of it."""
         events = "memory.oom_control" if self.version == 1 else "memory.events"
         return _counter(self.folders["memory"] / events, "oom_kill")
+
+    def times_full(self) -> int:
+        """How often the group was at its own memory limit; in v1 whether it was, since `forget_peak`: new kernels leave
+        v1's counts at 0, but not its peak."""
+        memory = self.folders["memory"]
+        if self.version == 1:
+            peak, cap = (_number(memory / f"memory.{name}_in_bytes") for name in ("max_usage", "limit"))
+            return int(peak >= cap - NEAR_CAP)
+        return _counter(memory / "memory.events", "oom")
+
+    def forget_peak(self) -> None:
+        """What the group used until now says nothing of what comes."""
+        if self.version == 1:
+            _write_if_there(self.folders["memory"] / "memory.max_usage_in_bytes", "0")
 
     def process_cap_hits(self) -> int:
         """Forks that the group's process cap refused."""
@@ -117,6 +133,11 @@ def _counter(path: Path, name: str) -> int:
         if key == name and value.strip().isdigit():
             return int(value)
     return 0
+
+
+def _number(path: Path) -> int:
+    text = _read(path).strip()
+    return int(text) if text.isdigit() else 0
 
 
 class Cgroups:

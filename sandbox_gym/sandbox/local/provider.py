@@ -54,7 +54,7 @@ class LocalBox:
         self.link = link
         self._process = process
         self._pidfd = _open_pidfd(process.pid)
-        self._earlier = LossEvidence()
+        self._earlier = (0, 0, 0)
         self._group = group
         self._caps = (0, 0, 0.0)
 
@@ -88,6 +88,7 @@ class LocalBox:
         if (memory, processes, cpus) != self._caps:
             self._caps = (memory, processes, cpus)
             try:
+                self._group.forget_peak()
                 self._group.limit(memory + GUEST_BYTES, processes + GUEST_PROCESSES, cpus)
             except OSError as error:
                 raise BoxLost(f"{self.box_id}: its cgroup can't be set ({error})") from error
@@ -100,20 +101,24 @@ class LocalBox:
 
     async def reset(self) -> bool:
         clean = await self.link.reset()
+        if self._group is not None:
+            self._group.forget_peak()
         self._earlier = self._counters()
         return clean
 
     async def evidence(self) -> LossEvidence:
-        now, before = self._counters(), self._earlier
-        return LossEvidence(
-            now.oom_kills - before.oom_kills, now.process_cap_hits - before.process_cap_hits, now.detail
-        )
-
-    def _counters(self) -> LossEvidence:
-        """What the box's group has counted since it was made."""
         if self._group is None:
             return LossEvidence(detail="no cgroup")
-        return LossEvidence(self._group.oom_kills(), self._group.process_cap_hits())
+        kills, full, cap_hits = (now - then for now, then in zip(self._counters(), self._earlier, strict=True))
+        if kills and not full:
+            return LossEvidence(0, cap_hits, f"{kills} processes killed for memory that was short above the sandbox")
+        return LossEvidence(kills, cap_hits)
+
+    def _counters(self) -> tuple[int, int, int]:
+        """What the box's group has counted since it was made: OOM kills, times at its memory cap, forks refused."""
+        if self._group is None:
+            return (0, 0, 0)
+        return self._group.oom_kills(), self._group.times_full(), self._group.process_cap_hits()
 
     async def aclose(self) -> None:
         with anyio.CancelScope(shield=True):
@@ -250,7 +255,7 @@ class LocalProvider:
             await link.handshake(
                 GuestConfig(
                     tier="namespaces",
-                    cgroup="/cgroup",
+                    cgroup="/cgroup/own" if group is not None and group.version == 2 else "/cgroup",
                     dirs=(),
                     uid_base=0,
                     limit_data=group is None,
@@ -308,11 +313,15 @@ class LocalProvider:
 
 
 def _evidence(group: Group | None) -> tuple[tuple[str, str], ...]:
+    """What the supervisor sees of a box's group, and in v2, whose group does not tell which cap refused it a process,
+    of those above it."""
     if group is None:
         return ()
-    if group.version == 2:
-        return ((str(group.folders["memory"]), ""),)
-    return tuple((str(folder), name) for name, folder in group.folders.items())
+    if group.version == 1:
+        return tuple((str(folder), name) for name, folder in group.folders.items())
+    own = group.folders["memory"]
+    above = [folder for folder in own.parents if (folder / "pids.events.local").exists()]
+    return ((str(own), "own"), *((str(folder), f"above/{number}") for number, folder in enumerate(above)))
 
 
 async def _open(jail: Jail, inherited: Sequence[int]) -> Process:
