@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import random
 import resource
 import shutil
@@ -16,18 +17,22 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import httpx2 as httpx
+
 from tests.chaos.surroundings import World, empty
-from tests.chaos.victims import DOCKER, Role, containers, of_role, pick
+from tests.chaos.victims import DOCKER, Role, below, containers, of_role, pick
 
 MIB = 1024 * 1024
+Deed = Callable[[World, random.Random], AbstractContextManager[bool]]
+"""A context: the fault is there while it is open. It yields whether anything was there to be done to."""
 
 
 @dataclass(frozen=True)
 class Fault:
-    """`once` is a context: the fault is there while it is open. It yields whether anything was there to be done to."""
+    """What is done, to whom, and what a server that meets it still promises."""
 
     name: str
-    once: Callable[[World, random.Random], AbstractContextManager[bool]]
+    once: Deed
     workloads: tuple[str, ...]
     providers: tuple[str, ...] = ("local",)
     every_s: tuple[float, float] = (0.6, 1.8)
@@ -51,7 +56,7 @@ class Fault:
 ALL = ("coding", "math", "swe", "session")
 
 
-def _signalled(role: Role, number: signal.Signals) -> Callable[[World, random.Random], AbstractContextManager[bool]]:
+def _signalled(role: Role, number: signal.Signals) -> Deed:
     @contextmanager
     def once(world: World, chance: random.Random) -> Iterator[bool]:
         victim = pick(of_role(world.pid, world.provider, role, world.docker_host), chance)
@@ -60,7 +65,7 @@ def _signalled(role: Role, number: signal.Signals) -> Callable[[World, random.Ra
     return once
 
 
-def _container(command: str) -> Callable[[World, random.Random], AbstractContextManager[bool]]:
+def _container(command: str) -> Deed:
     @contextmanager
     def once(world: World, chance: random.Random) -> Iterator[bool]:
         found = sorted(containers(world.pid, world.docker_host))
@@ -114,6 +119,47 @@ def _process_faults() -> Iterator[Fault]:
 def _stopping(fault: Fault) -> Fault:
     """What stands still is found by a deadline, which takes longer than a death."""
     return replace(fault, every_s=(3.0, 5.0), least=3)
+
+
+# -- whole boxes, and many things at once
+
+
+@contextmanager
+def _frozen(world: World, chance: random.Random) -> Iterator[bool]:
+    """Every process of a box stands still, as when its machine does."""
+    if world.provider == "docker":
+        with _container("pause")(world, chance) as done:
+            yield done
+        return
+    top = pick(of_role(world.pid, world.provider, "bwrap"), chance)
+    for pid in (top.pid, *below(top.pid)) if top else ():
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGSTOP)
+    yield top is not None
+
+
+@contextmanager
+def _snapshots_full(world: World, chance: random.Random) -> Iterator[bool]:
+    """A session writes more than all snapshots together may take."""
+    write = {"command": f"head -c 9000000 /dev/urandom > f{chance.randrange(9)}", "timeout_s": 20}
+    with contextlib.suppress(httpx.HTTPError):
+        httpx.post(f"{world.url}/bash", json=write, timeout=30)
+    yield True
+
+
+@contextmanager
+def _anything(world: World, chance: random.Random) -> Iterator[bool]:
+    deeds: list[tuple[Deed, int]] = [
+        (_signalled("bwrap" if world.provider == "local" else "supervisor", signal.SIGKILL), 3),
+        (_signalled("supervisor", signal.SIGKILL), 3),
+        (_signalled("init", signal.SIGKILL), 3),
+        (_signalled("zygote", signal.SIGSTOP), 1),
+        (_frozen, 3),
+        (_server_killed, 1),
+    ]
+    once = chance.choices([deed for deed, _weight in deeds], [weight for _deed, weight in deeds])[0]
+    with once(world, chance) as done:
+        yield done
 
 
 # -- the machine
@@ -272,6 +318,9 @@ def _machine_faults() -> Iterator[Fault]:
     yield Fault("journal locked", _journal_locked, ALL, for_s=2.0, keyed=True)
     yield Fault("/tmp read-only", _tmp_read_only, ALL, for_s=2.0)
     yield Fault("clock steps", _clock_step, ALL, for_s=1.0, keyed=True)
+    yield _stopping(Fault("box frozen", _frozen, ALL, others_serve=True))
+    yield Fault("snapshots full", _snapshots_full, ("session",))
+    yield Fault("anything", _anything, ("coding", "session"), ("local", "docker"), least=12, keyed=True)
     yield Fault("server SIGKILL", _server_killed, ALL, every_s=(2.0, 4.0), least=2, times=2, keyed=True)
     yield Fault("journal damaged", _journal_damaged, ALL, least=1, times=1, keyed=True, last=True)
     yield Fault("state folder gone", _state_gone, ALL, least=1, times=1, keyed=True, last=True)

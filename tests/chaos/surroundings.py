@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from tests.chaos.engines import OwnEngine
+from tests.chaos.victims import containers
 from tests.load.servers import ServerProcess, free_port
 
 CGROUPS = Path("/sys/fs/cgroup")
@@ -101,6 +102,7 @@ class World:
         size = f"size={disk_mb}m,nr_inodes=40k,mode=700"
         subprocess.run(["mount", "-t", "tmpfs", "-o", size, "chaos", str(self.state)], check=True)
         self.clock.write_text("0")
+        self.pids: list[int] = []
         self.process = self._started()
 
     def _started(self) -> ServerProcess:
@@ -111,12 +113,14 @@ class World:
         ]
         enter = ["unshare", "--mount", "--propagation", "private", "sh", "-ec", "\n".join(lines), "chaos"]
         serve = ["serve", self.kind, "--port", str(self.port), "--provider", self.provider]
-        return ServerProcess(
+        process = ServerProcess(
             self.provider,
             self.folder,
             settings={**self._settings, "SANDBOX_GYM_CHAOS_CLOCK": str(self.clock)},
             command=[*enter, sys.executable, "-m", "tests.chaos.stepping", *serve],
         )
+        self.pids.append(process.process.pid)
+        return process
 
     @property
     def pid(self) -> int:
@@ -137,9 +141,11 @@ class World:
     def close(self) -> set[str]:
         """Stop the server; what it left behind."""
         self.process.stop()
+        left = self.groups.left()
+        if self.provider == "docker":
+            left |= {one for pid in self.pids for one in containers(pid, self.docker_host, all_states=True)}
         if self.engine:
             self.engine.close()
-        left = self.groups.left()
         left |= {line for line in Path("/proc/self/mountinfo").read_text().splitlines() if f"{self.state}/" in line}
         subprocess.run(["umount", "--lazy", str(self.state)], check=True)
         self.groups.remove()

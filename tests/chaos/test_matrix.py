@@ -5,13 +5,11 @@ The short form has each kind of fault once; `--extended` is the whole. `python -
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
 from tests.chaos.matrix import Cell, Servers, cells, failures, run_cell, serving
-from tests.chaos.outcomes import HEAD, Row
 
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(600)]
 SEED = 1
@@ -35,14 +33,6 @@ SHORT_REQUESTS = 16
 
 
 @pytest.fixture(scope="module")
-def rows() -> Iterator[list[Row]]:
-    """What came of each cell; told as a table when all have been."""
-    found: list[Row] = []
-    yield found
-    sys.stderr.write("\n".join(["", HEAD, *(row.text() for row in found), ""]))
-
-
-@pytest.fixture(scope="module")
 def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
     with serving(tmp_path_factory.mktemp("chaos")) as opened:
         yield opened
@@ -57,9 +47,9 @@ def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
     ],
 )  # fmt: skip
 async def test_no_fault_of_ours_is_a_zero(
-    cell: Cell, servers: Servers, rows: list[Row], request: pytest.FixtureRequest
+    cell: Cell, servers: Servers, request: pytest.FixtureRequest, record_property: Callable[[str, object], None]
 ) -> None:
     whole = request.config.getoption("--extended")
     row = await run_cell(cell, servers, SEED, 0 if whole else SHORT_REQUESTS)
-    rows.append(row)
+    record_property("matrix", row.text())
     assert failures(row) == []

@@ -43,6 +43,11 @@ def children(pid: int) -> list[int]:
     return found
 
 
+def below(pid: int) -> list[int]:
+    """Children, their children, and so on."""
+    return [one for child in children(pid) for one in (child, *below(child))]
+
+
 def _name(pid: int) -> str:
     with contextlib.suppress(OSError):
         return Path(f"/proc/{pid}/comm").read_text().strip()
@@ -55,18 +60,19 @@ def _running(pid: int) -> bool:
     return False
 
 
-def containers(server: int, host: str = "") -> dict[str, int]:
-    """The server's containers, by id, and the process on this machine that each began with."""
+def containers(server: int, host: str = "", *, all_states: bool = False) -> dict[str, int]:
+    """The server's containers that run, or all, by id, and the process on this machine that each began with."""
     docker = [DOCKER, *(["--host", host] if host else [])]
     listed = subprocess.run(
-        [*docker, "ps", "--filter", f"name=-{server}-", "--format", "{{.ID}}"],
+        [*docker, "ps", *(["--all"] if all_states else []), "--filter", f"name=-{server}-", "--format", "{{.ID}}"],
         capture_output=True, text=True, check=False, timeout=30,
     ).stdout.split()  # fmt: skip
     if not listed:
         return {}
     asked = [*docker, "inspect", "--format", "{{.Id}} {{.State.Pid}}", *listed]
     told = subprocess.run(asked, capture_output=True, text=True, check=False, timeout=30).stdout
-    return {line.split()[0]: int(line.split()[1]) for line in told.splitlines() if line.split()[1:] != ["0"]}
+    found = {line.split()[0]: int(line.split()[1]) for line in told.splitlines()}
+    return {one: pid for one, pid in found.items() if pid or all_states}
 
 
 def chains(server: int, provider: str, host: str = "") -> list[tuple[int, int]]:
