@@ -91,7 +91,8 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """The fault matrix of tests/chaos as one table; its lines come with the reports, also from other processes."""
     reports = [report for category in terminalreporter.stats.values() for report in category]
-    lines = [line for report in reports for name, line in getattr(report, "user_properties", ()) if name == "matrix"]
+    calls = [report.user_properties for report in reports if getattr(report, "when", "") == "call"]
+    lines = [line for properties in calls for name, line in properties if name == "matrix"]
     if lines:
         terminalreporter.section("fault matrix")
         terminalreporter.write("\n".join([HEAD, *lines, ""]))

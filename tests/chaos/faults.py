@@ -100,14 +100,15 @@ def _process_faults() -> Iterator[Fault]:
         "supervisor": (ALL, both, ()),
         "zygote": (ALL, both, ()),
         "init": (ALL, both, ()),
-        "parent": (ALL, local, ("swe", "session")),  # there it is of the program's own: pytest's, or the shell
+        "parent": (ALL, local, ("swe",)),  # there it is of the program's own
         "worker": (("math",), both, ()),
         "program": (("coding",), local, ("coding",)),
     }
     for role, (workloads, providers, inherent) in roles.items():
         kill, stop = _signalled(role, signal.SIGKILL), _signalled(role, signal.SIGSTOP)
         serve = not inherent
-        yield Fault(f"{role} SIGKILL", kill, workloads, providers, others_serve=serve, inherent=inherent)
+        every_s = (0.1, 0.4) if role == "worker" else (0.6, 1.8)  # another is forked in milliseconds
+        yield Fault(f"{role} SIGKILL", kill, workloads, providers, every_s, others_serve=serve, inherent=inherent)
         yield _stopping(Fault(f"{role} SIGSTOP", stop, workloads, providers, others_serve=serve, inherent=inherent))
     docker = ("docker",)
     yield Fault("container SIGKILL", _container("kill"), ALL, docker, others_serve=True)

@@ -26,8 +26,8 @@ SERVES_S = 10.0
 RIGHT_SHARE = 0.95
 LOOK_S = 40.0
 """How long is waited to learn how long it took."""
-MOST = 6
-"""Times its number of requests are enough for any cell."""
+MOST_S = 60.0
+"""Requests beyond its number are sent for so long at most."""
 
 
 @dataclass(frozen=True)
@@ -125,8 +125,9 @@ async def run_cell(cell: Cell, servers: Servers, seed: int, requests: int = 0) -
 
 def _numbers(requests: int, fault: Fault, count: Count) -> Iterator[int]:
     """So many, and more until the fault was there often enough."""
+    began = time.monotonic()
     for number in itertools.count(1):
-        if number > requests and (count.deeds >= fault.least or number > MOST * requests):
+        if number > requests and (count.deeds >= fault.least or time.monotonic() - began > MOST_S):
             return
         yield number
 

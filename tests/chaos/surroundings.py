@@ -108,6 +108,9 @@ class World:
     def _started(self) -> ServerProcess:
         lines = [
             *self.groups.entering(),
+            # slots of sessions: other servers don't see this one's state, and would take its slots for a dead server's
+            "mkdir -p /run/sandbox-gym",
+            "mount -t tmpfs -o mode=755 chaos /run/sandbox-gym",
             "mount --rbind /tmp /tmp",  # to be made read-only, without the state, which is a mount of its own
             'exec "$@"',
         ]
