@@ -189,6 +189,14 @@ class Cgroups:
         name = "memory.memsw.limit_in_bytes" if self.version == 1 else "memory.swap.max"
         return (self._parents["memory"] / name).exists()
 
+    def headroom(self) -> tuple[int, int]:
+        """(bytes of memory, processes) that the groups above the boxes still allow; the machine's own limits count."""
+        memory = min([_free_memory(), *_left(self._parents["memory"], self._root, _MEMORY)])
+        processes = min(
+            [_number(Path("/proc/sys/kernel/threads-max")), *_left(self._parents["pids"], self._root, _PIDS)]
+        )
+        return memory, processes
+
     def make(self, name: str) -> Group:
         """A new group for one box."""
         folders = {controller: parent / name for controller, parent in self._parents.items()}
@@ -208,6 +216,29 @@ class Cgroups:
             raise ValueError(f"{name!r} is no group's name")
         folders = {controller: parent / name for controller, parent in self._parents.items()}
         return Group({controller: folder for controller, folder in folders.items() if folder.is_dir()}, self.version)
+
+
+_MEMORY = (("memory.max", "memory.current"), ("memory.limit_in_bytes", "memory.usage_in_bytes"))
+_PIDS = (("pids.max", "pids.current"),)
+
+
+def _left(folder: Path, root: Path, names: tuple[tuple[str, str], ...]) -> list[int]:
+    """What each group from `folder` up has left of its cap, where it has one."""
+    found = []
+    while folder not in (root, folder.parent):
+        for cap, used in names:
+            text = _read(folder / cap).strip()
+            if text.isdigit():
+                found.append(max(0, int(text) - _number(folder / used)))
+        folder = folder.parent
+    return found
+
+
+def _free_memory() -> int:
+    for line in _read(Path("/proc/meminfo")).splitlines():
+        if line.startswith("MemAvailable:"):
+            return int(line.split()[1]) * 1024
+    return 0
 
 
 def _own_v2_group() -> str:

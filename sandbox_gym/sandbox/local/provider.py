@@ -20,7 +20,7 @@ from anyio.abc import Process, UNIXSocketStream
 from sandbox_gym.contract import Dialogue, DialogueOutcome, Isolation, Outcome, Run
 from sandbox_gym.errors import BoxLost, ConfigurationError, LossEvidence, ProviderDown
 from sandbox_gym.guest import sudo
-from sandbox_gym.limits import MIB
+from sandbox_gym.limits import MIB, Limits
 from sandbox_gym.sandbox.api import Box, Capability
 from sandbox_gym.sandbox.caps import CapRow
 from sandbox_gym.sandbox.dialogue import converse
@@ -291,6 +291,7 @@ class LocalProvider:
         rows.append(Capability("jail", True, "user, pid, ipc, uts, net and mount namespaces; seccomp filter"))
         if self._cgroups is not None:
             rows.append(Capability("memory and process caps", True, f"cgroup v{self._cgroups.version}"))
+            rows.append(_headroom(self._cgroups))
         else:
             rows.append(
                 Capability(
@@ -310,6 +311,16 @@ class LocalProvider:
 
     async def aclose(self) -> None:
         """Boxes are closed by their holders; the provider itself holds nothing."""
+
+
+def _headroom(cgroups: Cgroups) -> Capability:
+    """Whether sandboxes can reach their own caps before the machine, a container or a slice is short."""
+    memory, processes = cgroups.headroom()
+    caps = Limits()
+    fits = min(memory // (caps.memory_bytes + GUEST_BYTES), processes // (caps.processes + GUEST_PROCESSES))
+    told = f"{memory >> 20} MiB and {processes} processes are left above the sandboxes: enough for {fits} at their caps"
+    remedy = "" if fits else "raise the caps of the groups above, or lower the limits"
+    return Capability("headroom", fits >= 1, told, remedy)
 
 
 def _evidence(group: Group | None) -> tuple[tuple[str, str], ...]:
