@@ -11,6 +11,7 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 
 from sandbox_gym.limits import MIB, Limits, Policy
 from sandbox_gym.network import AllowList, normal
+from sandbox_gym.sandbox.users import UID_BASE, UID_COUNT
 
 
 def default_state_dir() -> Path:
@@ -182,6 +183,11 @@ class Settings(BaseSettings):
     """The interpreter inside local boxes."""
     local_cgroup: Literal["auto", "require", "never"] = "auto"
     """Cap memory and processes of a whole box by cgroup: where possible, or refuse to start, or by rlimits only."""
+    uid_base: int = Field(UID_BASE, ge=1000)
+    """As root, sandboxes on this machine run as users from this number on, each with its own: the range must be of no
+    other use. Servers in containers of one machine don't see each other's: give each its own range."""
+    uid_count: int = Field(UID_COUNT, ge=1)
+    """How many users that are: a local sandbox takes one, a container 20,000."""
     docker_image_prefix: str = "sandbox-gym/"
     docker_runtime: str = ""
     """An OCI runtime by name, such as runsc; empty for the daemon's own."""

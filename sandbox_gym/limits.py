@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, fields, replace
 
 MIB = 1024 * 1024
+SESSION_PTYS = 64
+"""Pseudo-terminals of one session or pool sandbox at once. The machine has kernel.pty.max of them, 4096 by default, for
+all; runs of a verdict have none, but for those in a task's own repository (SWE), which are as a session's."""
 
 
 @dataclass(frozen=True, slots=True)

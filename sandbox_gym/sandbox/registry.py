@@ -12,12 +12,14 @@ from sandbox_gym.sandbox.api import Provider
 from sandbox_gym.sandbox.leftovers import StateLeftovers
 from sandbox_gym.sandbox.reaper import SupportsReaping
 from sandbox_gym.sandbox.snapshots import SessionProvider
+from sandbox_gym.sandbox.users import Users
 
 
 def _local(settings: Settings) -> Provider:
     from sandbox_gym.sandbox.local import LocalProvider
 
-    return LocalProvider(settings.local_python, cgroup=settings.local_cgroup, state_dir=settings.state_dir)
+    users = Users(settings.uid_base, settings.uid_count)
+    return LocalProvider(settings.local_python, cgroup=settings.local_cgroup, state_dir=settings.state_dir, users=users)
 
 
 def _docker(settings: Settings) -> Provider:

@@ -18,7 +18,7 @@ from collections.abc import Iterator, Set
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from sandbox_gym.sandbox.local.trees import copy_tree, remove_tree
+from sandbox_gym.sandbox.local.trees import copy_tree, give_tree, remove_tree
 from sandbox_gym.sandbox.snapshots import NoSuchSnapshot, Snapshot, SnapshotFailed
 
 MAX_DEPTH = 256
@@ -104,8 +104,9 @@ class Store:
     def layer_path(self, digest: str) -> Path:
         return self._layers / digest[:32]
 
-    def seal(self, cut: Path) -> Layer:
-        """Keep what `cut` holds; equal content is kept once. Raises SnapshotFailed or OSError."""
+    def seal(self, cut: Path, *, owner: int = -1) -> Layer:
+        """Keep what `cut` holds, as `owner`'s; -1: as it is. Equal content is kept once. Raises SnapshotFailed or
+        OSError."""
         layer = measure(cut)
         path = self.layer_path(layer.digest)
         with self._lock:
@@ -115,6 +116,8 @@ class Store:
             new = self._layers / f".new-{secrets.token_hex(6)}"
             try:
                 copy_tree(cut, new)
+                if owner >= 0:
+                    give_tree(new, owner)
                 if not path.exists():
                     new.rename(path)
             finally:
