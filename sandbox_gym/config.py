@@ -9,9 +9,8 @@ from typing import Literal
 from pydantic import Field, field_validator
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, TomlConfigSettingsSource
 
-from sandbox_gym.limits import MIB, Limits, Policy
+from sandbox_gym.limits import MIB, UID_BASE, UID_COUNT, Limits, Policy
 from sandbox_gym.network import AllowList, normal
-from sandbox_gym.sandbox.users import UID_BASE, UID_COUNT
 
 
 def default_state_dir() -> Path:

@@ -19,12 +19,10 @@ from pathlib import Path
 from typing import Final
 
 from sandbox_gym.errors import ConfigurationError, ProviderDown
+from sandbox_gym.limits import UID_BASE, UID_COUNT
 
 RUN: Final = Path("/run/sandbox-gym")
 """As root: what is this machine's and not a server's. Others may pass through by name, and list nothing."""
-UID_BASE: Final = 0x70000000
-"""After the last uid that systemd or a distribution assigns (systemd.io/UIDS-GIDS)."""
-UID_COUNT: Final = 0x0FFFFFFF
 _END: Final = 1 << 31
 """Uids from here on are negative numbers to some programs."""
 _FLOCK: Final = "hhqqi4x"
@@ -62,7 +60,8 @@ class Users:
             if first < base + count and base < first + size:
                 last = f"-{first + size - 1}" if size > 1 else ""
                 raise ConfigurationError(
-                    f"uid_base, uid_count: {base}-{base + count - 1} overlaps {first}{last} of {what}; set another range"
+                    f"uid_base, uid_count: {base}-{base + count - 1} overlaps {first}{last} of {what}; "
+                    "name a range of no other use (SANDBOX_GYM_UID_BASE, SANDBOX_GYM_UID_COUNT)"
                 )
 
     def holds(self, uid: int) -> bool:
@@ -82,6 +81,10 @@ class Users:
             f"all users for sandboxes are taken: uid_count is {self._count}, and this sandbox needs {size}; "
             "set uid_count (SANDBOX_GYM_UID_COUNT) higher"
         )
+
+    def any(self, size: int) -> int:
+        """The first of `size` uids, by chance and unclaimed: for who may not claim."""
+        return self._base + size * secrets.randbelow(max(1, self._count // size))
 
     def claim_at(self, uid: int, size: int = 1) -> User | None:
         """These uids; None where another sandbox has one of them. Raises ProviderDown."""

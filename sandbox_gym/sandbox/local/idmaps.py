@@ -30,7 +30,8 @@ def mapping(stored: int, seen: int) -> int:
     own marks are, stay root's. Raises OSError."""
     command = ["unshare", "--user", "cat"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
-        assert process.stdin is not None and process.stdout is not None
+        assert process.stdin is not None
+        assert process.stdout is not None
         try:
             process.stdin.write(b"\n")
             process.stdin.flush()

@@ -109,8 +109,8 @@ class LocalOrphans:
             os.close(pidfd)
 
     def _marked_owner(self, pid: int) -> Owner | None:
-        """The owner in the environment of a jail of ours. As root only processes of boxes' users are looked at, else only
-        our own user's: a mark that somebody else sets has nobody killed but themselves."""
+        """The owner in the environment of a jail of ours. As root only processes of boxes' users are looked at, else
+        only our own user's: a mark that somebody else sets has nobody killed but themselves."""
         folder = Path(f"/proc/{pid}")
         mine = os.geteuid()
         try:

@@ -24,6 +24,7 @@ from sandbox_gym.contract import Isolation, Program, Run
 from sandbox_gym.errors import BoxLost, ProviderDown
 from sandbox_gym.limits import Limits
 from sandbox_gym.network import NO_NETWORK, Network
+from sandbox_gym.private import make_private
 from sandbox_gym.sandbox.door import Door, open_door
 from sandbox_gym.sandbox.driver import NOTHING, WORK, Driver
 from sandbox_gym.sandbox.inner_listener import NoWayOut
@@ -94,7 +95,7 @@ class LocalSessions:
         self._provider, self._limits, self._warm, self._image = provider, limits, warm, image
         self._network = network
         self._home, self.work, self.driver = home, home or WORK, driver
-        root.mkdir(parents=True, exist_ok=True)
+        make_private(root)
         self._lock = own(root)
         self.live = live_folder(root)
         self._store = Store(root)

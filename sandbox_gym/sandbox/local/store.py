@@ -18,6 +18,7 @@ from collections.abc import Iterator, Set
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from sandbox_gym.private import make_private
 from sandbox_gym.sandbox.local.trees import copy_tree, give_tree, remove_tree
 from sandbox_gym.sandbox.snapshots import NoSuchSnapshot, Snapshot, SnapshotFailed
 
@@ -93,7 +94,7 @@ class Store:
     def __init__(self, root: Path) -> None:
         self._layers, self._records, self._globals = root / "layers", root / "records", root / "globals"
         for folder in (self._layers, self._records, self._globals):
-            folder.mkdir(parents=True, exist_ok=True)
+            make_private(folder)
         for unfinished in (*self._layers.glob(".new-*"), *self._records.glob(".*"), *self._globals.glob(".*")):
             remove_tree(unfinished) if unfinished.is_dir() else unfinished.unlink()
         self._index = {path.stem: _parse(path) for path in self._records.glob("*.json")}

@@ -110,7 +110,7 @@ def remove_tree(folder: Path) -> None:
 
 
 def _closed_slot(root: Path, name: str, gid: int) -> Path:
-    """A folder in a folder that only `gid` and root can pass: what a session may do with the inner one opens nothing."""
+    """A folder in a folder that only `gid` and root can pass: no mode that a session gives the inner one opens it."""
     closed = root / name
     closed.mkdir(mode=0o700)
     if gid:
@@ -245,7 +245,7 @@ class OverlayTrees:
 
 
 class CopyTrees:
-    """Each slot a plain folder of its session's user; for those who may not mount. Disk is bounded by file size alone."""
+    """Each slot a plain folder of its session's user, for who may not mount. Disk is bounded by file size alone."""
 
     kind: Literal["overlay", "copy"] = "copy"
     own_users = True
