@@ -46,7 +46,7 @@ def prctl(option, a=0, b=0, c=0, d=0):
 
 
 def close_from(first):
-    """Close every descriptor from `first` on, whatever its number: a host that has thousands open hands on high ones."""
+    """Close every descriptor from `first` on, whatever its number: a host with thousands open hands on high ones."""
     if libc.syscall(ctypes.c_long(_CLOSE_RANGE), ctypes.c_uint(first), ctypes.c_uint(0xFFFFFFFF), ctypes.c_uint(0)):
         highest = max(int(name) for name in os.listdir("/proc/self/fd"))  # a kernel before 5.9
         os.closerange(first, highest + 1)
