@@ -9,7 +9,7 @@ from typing import Literal
 from pydantic import Field, field_validator
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, TomlConfigSettingsSource
 
-from sandbox_gym.limits import MIB, Limits, Policy
+from sandbox_gym.limits import MIB, UID_BASE, UID_COUNT, Limits, Policy
 from sandbox_gym.network import AllowList, normal
 
 
@@ -182,6 +182,11 @@ class Settings(BaseSettings):
     """The interpreter inside local boxes."""
     local_cgroup: Literal["auto", "require", "never"] = "auto"
     """Cap memory and processes of a whole box by cgroup: where possible, or refuse to start, or by rlimits only."""
+    uid_base: int = Field(UID_BASE, ge=1000)
+    """As root, sandboxes on this machine run as users from this number on, each with its own: the range must be of no
+    other use. Servers in containers of one machine don't see each other's: give each its own range."""
+    uid_count: int = Field(UID_COUNT, ge=1)
+    """How many users that are: a local sandbox takes one, a container 20,000."""
     docker_image_prefix: str = "sandbox-gym/"
     docker_runtime: str = ""
     """An OCI runtime by name, such as runsc; empty for the daemon's own."""

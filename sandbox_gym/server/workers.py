@@ -31,6 +31,7 @@ from sandbox_gym.config import Settings
 from sandbox_gym.engine import open_engine
 from sandbox_gym.errors import ConfigurationError
 from sandbox_gym.observe.tracing import open_tracing
+from sandbox_gym.private import make_private
 from sandbox_gym.sandbox.owner import held_lease
 from sandbox_gym.server.app import build_app, check_bind, session_key
 from sandbox_gym.server.dataset import Dataset
@@ -186,7 +187,7 @@ def serve_workers(make: Callable[[Path], WorkerApp], settings: Settings, *, keep
     check_bind(settings)
     with held_lease(settings.state_dir) as lease:
         folder = lease.scratch() / "workers"
-        folder.mkdir(mode=0o700, exist_ok=True)
+        make_private(folder)
         app = make(folder)
         for number in range(app.count):
             share(settings, number, app.count)
