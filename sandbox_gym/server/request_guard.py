@@ -82,7 +82,7 @@ def _parts(authority: str) -> tuple[str, int | None] | None:
     if match is None:
         return None
     six, port = match["six"], match["port"]
-    if six is not None and address_of(six) is None:
+    if six is not None and (":" not in six or address_of(six) is None):
         return None
     if port is not None and not 0 < int(port) < 65536:
         return None

@@ -23,7 +23,7 @@ from sandbox_gym.server.app import check_bind
 from sandbox_gym.server.dashboard.app import is_form, is_page
 from sandbox_gym.server.dashboard.wiring import pool_dashboard
 from sandbox_gym.server.e2b_api.access import PoolHosts, for_a_program
-from sandbox_gym.server.e2b_api.app import PoolApp
+from sandbox_gym.server.e2b_api.app import Open, PoolApp, Shown
 from sandbox_gym.server.e2b_api.faults import Fault
 from sandbox_gym.server.e2b_api.machines import Machines
 from sandbox_gym.server.e2b_api.picture import PoolPicture
@@ -61,10 +61,7 @@ def serve_pool(settings: Settings, *, domain: str) -> None:
         return dashboard
 
     tracing = open_tracing(settings.traces, "sandbox-gym-pool")
-    hosts = PoolHosts(settings.host, settings.allowed_hosts, domain=domain, keyed=not accounts.open)
-    app: ASGIApp = PoolApp(open_sandboxes, hosts, domain, shown if dashboard is not None else None)
-    if accounts.open:
-        app = guarded(app, hosts)
+    app = pool_app(settings, accounts, domain, open_sandboxes, shown if dashboard is not None else None)
     uvicorn.run(
         app if tracing is None else TracedExchanges(app, tracing),
         host=settings.host,
@@ -77,8 +74,13 @@ def serve_pool(settings: Settings, *, domain: str) -> None:
     )
 
 
-def guarded(app: ASGIApp, hosts: PoolHosts) -> ASGIApp:
-    """A pool without keys, shut to pages of other sites; what programs in sandboxes serve is theirs to guard."""
+def pool_app(settings: Settings, accounts: Accounts, domain: str, opened: Open, shown: Shown | None) -> ASGIApp:
+    """The application; without keys it is shut to pages of other sites. What programs in sandboxes serve is theirs to
+    guard."""
+    hosts = PoolHosts(settings.host, settings.allowed_hosts, domain=domain, keyed=not accounts.open)
+    app = PoolApp(opened, hosts, domain, shown)
+    if not accounts.open:
+        return app
 
     def refuse(status: int, why: str) -> ASGIApp:
         return Fault(status, why).response()
