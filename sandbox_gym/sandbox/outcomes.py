@@ -20,6 +20,7 @@ def parse_outcome(header: Mapping[str, object], body: bytes, run_id: int, limits
     tamper = header["tamper"]
     if not isinstance(tamper, list) or len(tamper) > 16:
         raise ValueError("tamper")
+    wall_s = _number(header["wall_s"])
     return Outcome(
         status=Status(str(header["status"])),
         exit_code=_optional_int(header["exit_code"]),
@@ -28,11 +29,17 @@ def parse_outcome(header: Mapping[str, object], body: bytes, run_id: int, limits
         stderr=body[sizes[0] : sizes[0] + sizes[1]],
         channel=body[sizes[0] + sizes[1] :],
         cpu_time_s=_number(header["cpu_s"]),
-        wall_time_s=_number(header["wall_s"]),
+        wall_time_s=wall_s,
+        starved_s=starved(header["starved_s"], wall_s),
         peak_memory_bytes=int(_number(header["peak_bytes"])),
         detail=str(header["detail"])[:500],
         tamper=tuple(str(signal)[:200] for signal in tamper),
     )
+
+
+def starved(value: object, wall_s: float) -> float | None:
+    """For how long a run wanted CPU that others had: at most all its time. None where its guest can't tell."""
+    return None if value is None else min(_number(value), wall_s)
 
 
 def seconds(value: object) -> float:
