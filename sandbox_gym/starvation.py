@@ -16,9 +16,9 @@ from sandbox_gym.contract import DialogueOutcome, Outcome, Status
 from sandbox_gym.errors import Starved
 from sandbox_gym.limits import Limits
 
-STARVED_SHARE: Final = 0.1
+STARVED_SHARE: Final = 0.2
 """Of its wall time limit: a program that was kept from the CPU for less would have met the limit on a quiet machine
-too, or so nearly that the limit is its own."""
+too, or nearly. One that wants CPU all the time has its CPU time limit first, unless it is kept from it for most."""
 
 
 class Doubt(StrEnum):

@@ -39,10 +39,19 @@ class _Worker:
         self.job = None
         self.waits = None
 
-    def look(self):
-        """At what its threads used and waited; seconds that others kept it from the CPU since it was given its job."""
+    def begin(self, job):
+        """It is given a job, for which it waits."""
+        self.job, job.started = job, time.monotonic()
+        self.waits = starvation.Waits(*self._threads())
+
+    def starved_s(self):
+        """For how long others kept it from the CPU since then; None where that can't be told."""
+        told = self._threads()
+        return self.waits.look(*told) if told[0] else None
+
+    def _threads(self):
         told = starvation.threads(self.pid)
-        return self.waits.look(told, sum(cpu_s for _thread, cpu_s, _wait_s, _slices in told), 0.0) if told else None
+        return told, sum(cpu_s for _thread, cpu_s, _wait_s, _slices in told), 0.0
 
 
 class _Job:
@@ -200,7 +209,7 @@ class _Nursery:
         for worker in list(self._workers):
             job = worker.job
             if job is not None and now >= job.started + job.wall_s:
-                worker.job, starved_s = None, worker.look()
+                worker.job, starved_s = None, worker.starved_s()
                 _status, cpu_s = self._replace(worker)
                 self._answer(job, "wall_time_limit", cpu_s, starved_s=starved_s)
 
@@ -209,10 +218,8 @@ class _Nursery:
             if not self._queue:
                 return
             if worker.job is None:
-                job = worker.job = self._queue.pop(0)
-                job.started = time.monotonic()
-                worker.waits = starvation.Waits()
-                worker.look()
+                job = self._queue.pop(0)
+                worker.begin(job)
                 try:
                     worker.sock.sendall(frames.pack({"cpu_s": job.cpu_s}, job.body))
                 except OSError:

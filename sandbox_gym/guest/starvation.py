@@ -51,28 +51,33 @@ def measurable():
     return any(cpu_s > 0 for _thread, cpu_s, _wait_s, _slices in threads(os.getpid()))
 
 
-class Waits:
-    """The longest time that threads, one after the other, waited for others' sake: from look to look."""
+def _last_pid():
+    """The number of the process that was born last."""
+    words = _read("/proc/loadavg").split()
+    return int(words[-1]) if words else 0
 
-    def __init__(self):
+
+class Waits:
+    """The longest time that threads, one after the other, waited for others' sake: from look to look. `told`: as
+    `threads` has it; `used_s`: CPU time of them all and of those that have ended; `held_s`: the time that their own
+    quota held them back. Both only grow."""
+
+    def __init__(self, told, used_s, held_s):
+        """`told`: those that there are already, none of which waits."""
         self.best_s = 0.0
-        self._known = {}
-        self._before = None
+        self._before = used_s, held_s
+        self._known = {
+            thread: ((0.0, used_s, held_s, cpu_s, wait_s, slices), wait_s) for thread, cpu_s, wait_s, slices in told
+        }
 
     def look(self, told, used_s, held_s):
-        """`told`: as `threads` has it, of all that live; `used_s`: CPU time of them and of all that have ended;
-        `held_s`: the time that their own quota held them back. Both only grow.
-
-        What a thread had waited before the first look does not count. One that is seen later is younger than the look
-        before: it begins with what was found until then, since nothing of that was while it waited.
-        """
-        known, best_s, began = {}, self.best_s, self._before
+        """`told`: all that live. One that is new is younger than the look before: it begins with what was found until
+        then, since nothing of that was while it waited."""
+        known, best_s = {}, self.best_s
         for thread, cpu_s, wait_s, slices in told:
             record, last_s = self._known.get(thread, (None, 0.0))
-            if began is None:
-                record = (0.0, used_s, held_s, cpu_s, wait_s, slices)
-            elif record is None or wait_s < last_s:  # the number may be that of one that has ended
-                record = (self.best_s, *began, 0.0, 0.0, 0)
+            if record is None or wait_s < last_s:  # the number may be that of one that has ended
+                record = (self.best_s, *self._before, 0.0, 0.0, 0)
             base_s, used_then, held_then, cpu_then, wait_then, slices_then = record
             others_s = max(0.0, used_s - used_then - (cpu_s - cpu_then))
             waited_s = wait_s - wait_then - SLICE_S * (slices - slices_then)
@@ -85,19 +90,22 @@ class Waits:
 class Starvation:
     """A box's: of one run after the other. `evidence` knows its processes and their CPU time."""
 
-    def __init__(self, evidence, root):
-        self._evidence, self.measurable = evidence, measurable()
-        self._quota = next((path for path in (os.path.join(root, name) for name in _QUOTAS) if _read(path)), "")
-        self.begin(0.0, 1.0)
+    def __init__(self, evidence, root, trusted):
+        self._evidence, self._trusted, self.measurable = evidence, set(trusted), measurable()
+        paths = [os.path.join(root, name) for name in _QUOTAS]
+        quota = next((path for path in paths if "throttled_" in _read(path)), "")
+        self._quota = os.open(quota, os.O_RDONLY | os.O_CLOEXEC) if quota else -1
+        self._waits, self._stolen_s = Waits([], 0.0, 0.0), 0.0
 
     def begin(self, started, wall_time_s):
         """A run has begun, whose wall time is limited to that; 0: it is not to be looked at."""
-        self._waits = Waits()
-        self._next = started + _FIRST_S if self.measurable and wall_time_s else float("inf")
+        wanted = self.measurable and wall_time_s
+        self._next = started + _FIRST_S if wanted else float("inf")
         self._pause_s = min(max(_PAUSE_S[0], wall_time_s / _LOOKS), _PAUSE_S[1])
-        self._machine = None
-        self._births = None
-        self._unseen_s = self._stolen_s = self._looked = 0.0
+        self._waits = Waits([], 0.0, self._held_s() if wanted else 0.0)
+        self._births = (_last_pid() if wanted and not self._evidence.has_cpu_cgroup else 0), 0
+        self._machine, self._guests = None, {}
+        self._looked, self._unseen_s, self._stolen_s = started, 0.0, 0.0
 
     def due_s(self, now):
         """Look if it is time to; seconds until it is again."""
@@ -110,7 +118,8 @@ class Starvation:
         if self._next == float("inf"):
             return
         before = time.thread_time()
-        told = [thread for pid in self._evidence.strangers() if self._at_its_priority(pid) for thread in threads(pid)]
+        pids = [pid for pid in self._evidence.strangers() if not self._is_guest(pid) and self._at_its_priority(pid)]
+        told = [thread for pid in pids for thread in threads(pid)]
         used_s = self._evidence.used_s()
         if not self._evidence.has_cpu_cgroup:
             used_s += self._unseen(now, len(told))
@@ -125,7 +134,8 @@ class Starvation:
 
     def _held_s(self):
         """Seconds that the box's own quota held it back, of all CPUs together."""
-        for line in _read(self._quota).split("\n") if self._quota else ():
+        text = os.pread(self._quota, 4096, 0).decode("ascii", "replace") if self._quota >= 0 else ""
+        for line in text.split("\n"):
             name, _space, value = line.partition(" ")
             if name == "throttled_usec":
                 return int(value) / 1e6
@@ -135,14 +145,17 @@ class Starvation:
 
     def _unseen(self, now, seen):
         """Without a cgroup: what may have been used by processes that were born and gone between two looks, at most."""
-        words = _read("/proc/loadavg").split()
-        last = int(words[-1]) if words else 0
-        before, self._births = self._births, (last, seen)
-        if before is not None:
-            unseen = last - before[0] - max(0, seen - before[1])
-            busy = _CPUS if unseen < 0 else min(unseen, _CPUS)
-            self._unseen_s += busy * (now - self._looked)
+        (last, seen_then), self._births = self._births, (_last_pid(), seen)
+        unseen = self._births[0] - last - max(0, seen - seen_then)
+        self._unseen_s += (_CPUS if unseen < 0 else min(unseen, _CPUS)) * (now - self._looked)
         return self._unseen_s
+
+    def _is_guest(self, pid):
+        """Whether it is the init, a child of the zygote: older than the run, and no program of it."""
+        if pid not in self._guests:
+            fields = _read("/proc/%d/stat" % pid).rpartition(")")[2].split()
+            self._guests[pid] = len(fields) > 1 and int(fields[1]) in self._trusted
+        return self._guests[pid]
 
     def _at_its_priority(self, pid):
         """Without a cgroup a session of processes may lower itself by name: it waits because it wants to."""

@@ -136,7 +136,7 @@ class Supervisor:
         if header.get("guests"):  # where it shares its PID namespace with what was there before
             trusted += [int(name) for name in os.listdir("/proc") if name.isdigit()]
         self.evidence = Evidence(header["cgroup"], trusted)
-        self.starvation = Starvation(self.evidence, header["cgroup"])
+        self.starvation = Starvation(self.evidence, header["cgroup"], trusted)
         self._touchable = touchable(self._dirs) if self.tier == "uid" else []
         self._untouch()
         self._baseline_fds = len(os.listdir("/proc/self/fd"))
