@@ -1,4 +1,4 @@
-"""What the kernel keeps per user or per machine, short: one sandbox takes all it can get, and another of the same server,
+"""What the kernel keeps per user or per machine, short: one sandbox takes all it can get; another of the same server,
 one of another server, and the runs of a verdict have theirs. tests/load/test_shares.py is the whole."""
 
 from __future__ import annotations
@@ -124,7 +124,8 @@ async def test_a_session_goes_on_under_another_user_and_its_files_are_its_own(se
     try:
         one, two = [await keeper.open_session(LIMITS, snapshot.snapshot_id) for _ in range(2)]
         for box in (one, two):
-            seen = "cd /workspace; cat d/l; stat -c %A%u d d/f d/p s | sort -u | tr -d '\\n'; echo $(id -u) >> d/f; rm s; ls"
+            seen = "cd /workspace; cat d/l; stat -c %A%u d d/f d/p s | sort -u | tr -d '\\n'; "
+            seen += "echo $(id -u) >> d/f; rm s; ls"
             whole = await bash(box, f"{seen}; stat -c %u d/f s /workspace d 2>/dev/null | sort -u | grep -vx $(id -u)")
             assert whole.startswith("a\n"), whole
             assert whole.endswith("d\n"), "all is this session's user's"

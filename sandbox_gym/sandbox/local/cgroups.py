@@ -19,6 +19,10 @@ OPTIONAL_V1 = ("cpu", "freezer")
 """Kernels without CFS bandwidth control, and delegated v2 groups, may lack cpu; `Cgroups.caps_cpu` says. freezer is
 there so that whatever freezes a box by its own group is undone before it is killed."""
 PARENT = "sandbox_gym"
+SHARES_V1 = 1024
+WEIGHT_V2 = 100
+"""What the kernel gives a group that is told nothing: as much as one process of nice 0 has."""
+_WEIGHT_V2_MAX = 10_000
 CPU_PERIOD_US = 100_000
 _CPU_QUOTA_MIN_US = 1000
 
@@ -56,7 +60,8 @@ class Group:
             self._limit_cpu(self.folders["cpu"], cpus)
 
     def _limit_cpu(self, folder: Path, cpus: float) -> None:
-        """A hard quota. Weights stay as the kernel sets them, equal: under pressure every box gets the same share."""
+        """A hard quota. Boxes' weights stay as the kernel sets them, equal: under pressure each gets the same share of
+        what `PARENT` has."""
         quota = max(_CPU_QUOTA_MIN_US, round(cpus * CPU_PERIOD_US))
         if self.version == 1:
             _write(folder / "cpu.cfs_period_us", str(CPU_PERIOD_US))
@@ -161,6 +166,8 @@ class Cgroups:
         for parent in parents.values():
             parent.mkdir(exist_ok=True)
             _must_be_writable(parent)
+        if "cpu" in parents:
+            _weigh(parents["cpu"] / "cpu.shares", SHARES_V1, SHARES_V1 * _cores())
         return parents
 
     def _v2_parent(self) -> dict[str, Path]:
@@ -176,6 +183,8 @@ class Cgroups:
         _hand_out(base, wanted)
         parent.mkdir(exist_ok=True)
         _hand_out(parent, wanted)
+        if "cpu" in wanted:
+            _weigh(parent / "cpu.weight", WEIGHT_V2, min(WEIGHT_V2 * _cores(), _WEIGHT_V2_MAX))
         return dict.fromkeys(wanted, parent)
 
     @property
@@ -247,6 +256,18 @@ def _own_v2_group() -> str:
         if line.startswith("0::"):
             return line[3:]
     return "/"
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0))
+
+
+def _weigh(file: Path, untold: int, weight: int) -> None:
+    """All boxes together weigh one process for each core: else they were one process of the whole machine's to the
+    scheduler. A weight that somebody else gave the group stays."""
+    if _read(file).strip() in ("", str(untold)):
+        with contextlib.suppress(OSError):  # it is no cap: nothing is lost but a fair share
+            _write(file, str(weight))
 
 
 def _must_be_writable(folder: Path) -> None:
