@@ -9,7 +9,7 @@ SandboxGymError
     ├── ProviderDown        no sandbox can be made
     ├── PoolFull            the queue is full                                        (HTTP 429)
     ├── ToolchainMissing    no compiler or interpreter for the answer's language in the sandboxes
-    ├── Starved             the machine was too busy for a question that needs little
+    ├── Starved             a program wanted CPU that others had, on a quiet slot too
     ├── ModelDown           the model that was to judge gave no answer
     ├── InstanceFailed      a task's repository can't be built or begun from
     ├── SnapshotGone        what a plan begins from went with the machine that had it
@@ -88,7 +88,7 @@ class ToolchainMissing(Unavailable):
 
 
 class Starved(Unavailable):
-    """Wall time ran out while CPU time did not: the machine's doing, and no verdict on anything."""
+    """A program's wall time ran out while it wanted CPU that others had: the machine's doing, and no verdict."""
 
     failure_kind = "starved"
 

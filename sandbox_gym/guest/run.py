@@ -47,6 +47,7 @@ class Run:
         self._passed_on = 0
         self._over = False
         self._dead = False
+        self._late = False
         self._report = b""
         self.why = ""
         self.broken = ""
@@ -75,10 +76,12 @@ class Run:
         spec.update(env=environment, uid=uid, workdir=workdir)
         self._evidence = self._supervisor.evidence
         self._counted = self._evidence.counters()
+        self._starvation = self._supervisor.starvation
         self._open(spec, [self._files[path].fd for path in spec["files"]])
         # only now: an earlier init, which the start may have ended, takes its sum with it
         self._evidence.begin()
         self._started = time.monotonic()
+        self._starvation.begin(self._started, 0 if self.quiet else limits["wall_time_s"])
         self._next_cpu_check = self._started + self._cpu_pause(limits["cpu_time_s"])
 
     def _open(self, spec, files):
@@ -323,6 +326,7 @@ class Run:
         if not self.why:
             self.why = why
             self._killed = time.monotonic()
+            self._starvation.look(self._killed)
             self._supervisor.inits.kill()
 
     def tick(self):
@@ -338,6 +342,9 @@ class Run:
             raise OSError("a run can't be killed")
         left = self._started + self._limits["wall_time_s"] - now
         if left <= 0:
+            if not self._late:  # what has come while this supervisor had no CPU counts: it may have ended in time
+                self._late = True
+                return 0
             self.kill("wall_time_limit")
             return 0.1
         if now >= self._next_cpu_check:
@@ -345,7 +352,7 @@ class Run:
             self._next_cpu_check = now + self._cpu_pause(unused)
             if unused < 0:
                 self.kill("cpu_time_limit")
-        return max(0.001, min(left, self._next_cpu_check - now))
+        return max(0.001, min(left, self._next_cpu_check - now, self._starvation.due_s(now)))
 
     def _cpu_pause(self, unused_s):
         """Seconds until the next look at the CPU time: no sooner than it may be used up, but where only looks tell of
@@ -372,6 +379,9 @@ class Run:
         """Of a run that was closed."""
         return self._used_s
 
+    def starved_s(self):
+        return self._starvation.seconds()
+
     def wall_s(self):
         return self._account.get("wall_s", time.monotonic() - self._started)
 
@@ -389,6 +399,7 @@ class Run:
         header = {
             "op": "result", "id": self.id, "trace": self._header.get("trace", ""), "ending": self._ending(),
             "wall_s": account.get("wall_s", time.monotonic() - self._started), "cpu_s": self._used_s,
+            "starved_s": self.starved_s(),
             "sizes": [len(body) for body in bodies], "tamper": tamper,
         }  # fmt: skip
         return header, b"".join(bodies)

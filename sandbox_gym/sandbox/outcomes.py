@@ -21,7 +21,7 @@ def parse_outcome(header: Mapping[str, object], body: bytes, run_id: int, limits
     tamper = header["tamper"]
     if not isinstance(tamper, list) or len(tamper) > 16:
         raise ValueError("tamper")
-    cpu_s, ending = _number(header["cpu_s"]), header["ending"]
+    cpu_s, wall_s, ending = _number(header["cpu_s"]), _number(header["wall_s"]), header["ending"]
     if not isinstance(ending, dict):
         raise TypeError("ending")
     seen = _ending(ending, cpu_s)
@@ -34,7 +34,8 @@ def parse_outcome(header: Mapping[str, object], body: bytes, run_id: int, limits
         stderr=body[sizes[0] : sizes[0] + sizes[1]],
         channel=body[sizes[0] + sizes[1] :],
         cpu_time_s=cpu_s,
-        wall_time_s=_number(header["wall_s"]),
+        wall_time_s=wall_s,
+        starved_s=starved(header["starved_s"], wall_s),
         peak_memory_bytes=seen.peak_bytes,
         detail=detail,
         tamper=tuple(str(signal)[:200] for signal in tamper),
@@ -63,6 +64,11 @@ def _flag(value: object) -> bool:
     if type(value) is not bool:
         raise TypeError("not a flag")
     return value
+
+
+def starved(value: object, wall_s: float) -> float | None:
+    """For how long a run wanted CPU that others had: at most all its time. None where its guest can't tell."""
+    return None if value is None else min(_number(value), wall_s)
 
 
 def seconds(value: object) -> float:

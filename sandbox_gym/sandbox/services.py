@@ -26,6 +26,7 @@ from sandbox_gym.limits import MIB, Limits
 from sandbox_gym.sandbox.admission import Admission
 from sandbox_gym.sandbox.api import Box, Provider
 from sandbox_gym.sandbox.blame import NotTheProgram, of_worker
+from sandbox_gym.sandbox.outcomes import starved
 from sandbox_gym.sandbox.relay import Relay, RunEnded, SupportsRelay
 
 START_S: Final = 120.0
@@ -233,7 +234,8 @@ def _not_started(service: Service, error: RunEnded) -> ProviderDown | ToolchainM
 
 def _run_of(service: Service, workers: int) -> Run:
     guest = files("sandbox_gym.guest")
-    shared = {f"{name}.py": guest.joinpath(f"{name}.py").read_bytes() for name in ("nursery", "frames", "forks")}
+    names = ("nursery", "frames", "forks", "starvation")
+    shared = {f"{name}.py": guest.joinpath(f"{name}.py").read_bytes() for name in names}
     env = {"WORKERS": str(workers), "WORKER_MEMORY_BYTES": str(service.worker_memory_bytes)}
     memory_bytes = BASE_BYTES + workers * service.worker_memory_bytes
     limits = Limits(
@@ -249,16 +251,17 @@ def _run_of(service: Service, workers: int) -> Run:
 def _outcome(header: Mapping[str, object], body: bytes, box_id: str) -> Outcome:
     """An answer's frame, every field checked: what a service says is a box's word. Raises BoxLost."""
     try:
-        killed = header["status"] == KILLED
+        killed, wall_s = header["status"] == KILLED, _seconds(header["wall_s"])
         detail = "" if killed else str(header["detail"])[:200]
         return Outcome(
             status=Status.RUNTIME_ERROR if killed else Status(str(header["status"])),
             stdout=body,
             cpu_time_s=_seconds(header["cpu_s"]),
-            wall_time_s=_seconds(header["wall_s"]),
+            wall_time_s=wall_s,
+            starved_s=starved(header.get("starved_s"), wall_s),
             detail=f"{str(header['phase'])[:40]} {detail}".strip(),
         )
-    except (KeyError, ValueError) as error:
+    except (KeyError, TypeError, ValueError) as error:
         raise BoxLost(f"{box_id}: its service sent a malformed answer ({error})") from error
 
 

@@ -18,6 +18,8 @@ from sandbox_gym.engine import Caller
 from sandbox_gym.errors import RequestError, Unavailable
 from sandbox_gym.observe.metrics import CONTENT_TYPE
 from sandbox_gym.observe.traces import note
+from sandbox_gym.server.accounts import owned
+from sandbox_gym.server.auth import TENANT_HEADER, key_tenant
 from sandbox_gym.server.dataset import Dataset
 from sandbox_gym.server.evaluator import EvaluatorProtocol
 from sandbox_gym.server.exchange import error_reply, plain, read_document, reply, unavailable, while_connected
@@ -37,7 +39,6 @@ from sandbox_gym.server.wire import Document, VerifyRequest, check_shape, set_as
 
 SESSION_ID_KEY = "session_id"
 NO_VERDICT_HEADER = "X-Sandbox-Gym-No-Verdict"
-TENANT_HEADER = "X-Sandbox-Gym-Tenant"
 DEADLINE_HEADER = "X-Sandbox-Gym-Deadline-S"
 VERDICT_ID_HEADER = "X-Sandbox-Gym-Verdict-Id"
 REPLAYED_HEADER = "X-Sandbox-Gym-Replayed"
@@ -77,7 +78,7 @@ class GymHost:
         self._records: tuple[Ledger, Once[Answered]] | None = None
         self._engine: JudgingEngine | None = None
         self._health: Health | None = None
-        self._grant: Callable[[str], Document] | None = None
+        self._grant: Callable[[str, str], Document] | None = None
 
     def attach(self, engine: JudgingEngine | None) -> None:
         """The engine at start, None at the end."""
@@ -90,8 +91,9 @@ class GymHost:
         """Where verdicts go on record, and where those with a key meet; before the first request."""
         self._records = (ledger, once)
 
-    def grant_with(self, grant: Callable[[str], Document]) -> None:
-        """What a seed answers beyond its id: how this session's tools are reached in other ways, by session id."""
+    def grant_with(self, grant: Callable[[str, str], Document]) -> None:
+        """What a seed answers beyond its id: how this session's tools are reached in other ways, by session id and
+        tenant."""
         self._grant = grant
 
     def add_routes(self, app: FastAPI) -> None:
@@ -160,20 +162,20 @@ class GymHost:
             self._seeds.seed(cookie_id, self._resources.public_tests(body))
             _start_anew(engine, cookie_id)
             await while_connected(request, lambda: self._resources.seed(engine, cookie_id, body))
-            return reply(self._granted(cookie_id))
+            return reply(self._granted(request, cookie_id))
         seed = check_shape(_Seed, body)
         tests = self._resources.public_tests(seed.task_data or {})
-        self._seeds.seed(cookie_id, tests, session_id=seed.resources_session_id)
+        self._seeds.seed(cookie_id, tests, session_id=owned(key_tenant(request.scope), seed.resources_session_id))
         _start_anew(engine, cookie_id)
         await while_connected(request, lambda: self._resources.seed(engine, cookie_id, seed.task_data or {}))
-        return reply({"resources_session_id": seed.resources_session_id, **self._granted(cookie_id)})
+        return reply({"resources_session_id": seed.resources_session_id, **self._granted(request, cookie_id)})
 
-    def _granted(self, cookie_id: str) -> Document:
-        return {} if self._grant is None else self._grant(cookie_id)
+    def _granted(self, request: Request, cookie_id: str) -> Document:
+        return {} if self._grant is None else self._grant(cookie_id, key_tenant(request.scope))
 
     async def close_session(self, request: Request) -> Response:
         closing = check_shape(_Close, await read_document(request))
-        cookie_id = self._seeds.close(closing.resources_session_id)
+        cookie_id = self._seeds.close(owned(key_tenant(request.scope), closing.resources_session_id))
         engine, _ = self._running()
         if cookie_id is not None and engine.sessions is not None:
             await engine.sessions.close(cookie_id)
@@ -188,7 +190,8 @@ class GymHost:
         wanted = replace(parsed, session_id=cookie_id)
         engine, health = self._running()
         ledger, once = self._recording()
-        key = ledger.key(request.headers.getlist(KEY_HEADER), wanted, engine.provider_name)
+        tenant = key_tenant(request.scope)
+        key = ledger.key(request.headers.getlist(KEY_HEADER), wanted, engine.provider_name, tenant)
         try:
             caller = _caller(request)
             answered = await while_connected(request, lambda: ledger.answer(engine, wanted, key, once, caller))
@@ -252,7 +255,7 @@ def _start_anew(engine: JudgingEngine, cookie_id: str) -> None:
 
 def _caller(request: Request) -> Caller:
     """Whose share of the sandboxes a request takes, and how long its answer is wanted. Raises RequestError."""
-    tenant = request.headers.get(TENANT_HEADER, "")
+    tenant = key_tenant(request.scope) or request.headers.get(TENANT_HEADER, "")
     given = request.headers.get(DEADLINE_HEADER)
     if len(tenant) > 200:
         raise RequestError(TENANT_HEADER, f"has {len(tenant)} characters", "use at most 200")

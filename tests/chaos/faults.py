@@ -19,10 +19,9 @@ from pathlib import Path
 
 import httpx2 as httpx
 
-from tests.chaos.surroundings import World, empty
+from tests.chaos.surroundings import MIB, World, empty
 from tests.chaos.victims import DOCKER, Role, below, containers, of_role, pick
 
-MIB = 1024 * 1024
 Deed = Callable[[World, random.Random], AbstractContextManager[bool]]
 """A context: the fault is there while it is open. It yields whether anything was there to be done to."""
 
@@ -169,11 +168,8 @@ def _anything(world: World, chance: random.Random) -> Iterator[bool]:
 @contextmanager
 def _ancestor_memory(world: World, chance: random.Random) -> Iterator[bool]:
     """A machine, pod or slice above all boxes runs out of memory, well before any box is at its own cap."""
-    world.groups.cap_memory(chance.choice((4, 24, 80)) * MIB)
-    try:
+    with world.groups.memory_short(chance.choice((1, 24, 80)) * MIB):
         yield True
-    finally:
-        world.groups.cap_memory(None)
 
 
 @contextmanager

@@ -8,7 +8,7 @@ import time
 import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import anyio
@@ -101,9 +101,11 @@ def client(world: World) -> httpx.AsyncClient:
     return httpx.AsyncClient(base_url=world.url, timeout=ANSWER_S)
 
 
-async def run_cell(cell: Cell, servers: Servers, seed: int, requests: int = 0) -> Row:
-    """The cell's line of the table."""
+async def run_cell(cell: Cell, servers: Servers, seed: int, requests: int = 0, *, brief: bool = False) -> Row:
+    """The cell's line of the table. `requests`: not the workload's own number; `brief`: the fault twice is enough."""
     fault, workload = FAULTS[cell.fault], WORKLOADS[cell.workload]()
+    if brief:
+        fault = replace(fault, least=min(2, fault.least))
     if isinstance(workload, Coding):
         workload.keyed, workload.compiled = fault.keyed, not fault.own_engine
     world = await servers.world(cell, workload)

@@ -11,7 +11,8 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 from tests.chaos.engines import OwnEngine
@@ -21,6 +22,8 @@ from tests.load.servers import ServerProcess, free_port
 CGROUPS = Path("/sys/fs/cgroup")
 V2 = (CGROUPS / "cgroup.controllers").exists()
 CONTROLLERS = ("memory", "pids")
+MIB = 1024 * 1024
+HOG_MIB = 32
 GONE_S = 20.0
 
 
@@ -58,6 +61,24 @@ class Groups:
         )
         now = int(self._file("boxes", "memory", used).read_text())
         self._file("boxes", "memory", most).write_text(none if room_bytes is None else str(now + room_bytes))
+
+    @contextmanager
+    def memory_short(self, room_bytes: int) -> Iterator[None]:
+        """The boxes together have `room_bytes` more than now, and a process among them takes more than that: not as
+        memory of its own, for which the kernel would end it, but in a file of memory."""
+        self.cap_memory(room_bytes)
+        folder = self._file("boxes", "memory", "cgroup.procs").parent / "hog"
+        folder.mkdir(exist_ok=True)
+        write = "import os, time\nfile = os.memfd_create('hog')\n"
+        write += f"for _ in range({room_bytes // MIB + HOG_MIB}): os.write(file, bytes({MIB}))\ntime.sleep(600)"
+        enter = f'echo 0 > {folder}/cgroup.procs; exec "$@"'
+        hog = subprocess.Popen(["sh", "-ec", enter, "hog", sys.executable, "-S", "-c", write])
+        try:
+            yield
+        finally:
+            hog.kill()
+            hog.wait()
+            self.cap_memory(None)
 
     def left(self) -> set[str]:
         """Groups of boxes that are still there."""

@@ -16,7 +16,7 @@ from tests.load.test_http import body
 
 ANSWER_S = 130.0
 """A request without any answer for so long hangs. The server is given less, and says so when it was not enough."""
-DEADLINE = {"X-Sandbox-Gym-Deadline-S": "100"}
+HEADERS = {"X-Sandbox-Gym-Deadline-S": "100", "Content-Type": "application/json"}
 SWE_ROWS = Path(__file__).parents[2] / "resources_servers" / "swe" / "data" / "example.jsonl"
 Document = dict[str, Any]
 
@@ -57,7 +57,7 @@ async def post(
 ) -> tuple[Outcome | None, Document]:
     """The reply, or what a request without one comes to."""
     try:
-        reply = await client.post(path, content=json.dumps(document), headers={**DEADLINE, **(headers or {})})
+        reply = await client.post(path, content=json.dumps(document), headers={**HEADERS, **(headers or {})})
     except httpx.TimeoutException:
         return Outcome("wrong", f"no answer within {ANSWER_S:g} s"), {}
     except httpx.TransportError as error:

@@ -161,8 +161,7 @@ def test_a_test_file_that_is_not_the_references_is_not_run(repository: Path) -> 
 LINES = 5000
 PATCH = (
     "diff --git a/kept/new.py b/kept/new.py\nnew file mode 100644\n"
-    f"--- /dev/null\n+++ b/kept/new.py\n@@ -0,0 +1,{LINES} @@\n"
-    + f"+# {'x' * 60}\n" * LINES
+    f"--- /dev/null\n+++ b/kept/new.py\n@@ -0,0 +1,{LINES} @@\n" + f"+# {'x' * 60}\n" * LINES
 )
 
 

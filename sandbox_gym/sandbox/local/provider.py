@@ -20,20 +20,21 @@ from anyio.abc import Process, UNIXSocketStream
 from sandbox_gym.contract import Dialogue, DialogueOutcome, Isolation, Outcome, Run
 from sandbox_gym.errors import BoxLost, ConfigurationError, LossEvidence, ProviderDown
 from sandbox_gym.guest import sudo
-from sandbox_gym.limits import MIB
+from sandbox_gym.limits import MIB, Limits
 from sandbox_gym.sandbox.api import Box, Capability
 from sandbox_gym.sandbox.caps import CapRow
 from sandbox_gym.sandbox.dialogue import converse
 from sandbox_gym.sandbox.link import GuestConfig, GuestLink
 from sandbox_gym.sandbox.local.caps import local_caps
 from sandbox_gym.sandbox.local.cgroups import Cgroups, Group, cgroups_or_reason
-from sandbox_gym.sandbox.local.jail import BIN, BOX_UID_BASE, SESSION_UID, Jail
+from sandbox_gym.sandbox.local.jail import BIN, Jail
 from sandbox_gym.sandbox.local.orphans import LocalOrphans
 from sandbox_gym.sandbox.local.pythons import kept_folder
 from sandbox_gym.sandbox.local.sites import Sites
 from sandbox_gym.sandbox.owner import Owners, this_owner
 from sandbox_gym.sandbox.reaper import Orphan
 from sandbox_gym.sandbox.relay import Relay
+from sandbox_gym.sandbox.users import User, Users
 
 GUEST_BYTES = 48 * MIB
 """What the supervisor and its zygote may use beside the program."""
@@ -49,13 +50,14 @@ class LocalBox:
 
     isolation: Isolation = "namespace"
 
-    def __init__(self, box_id: str, process: Process, link: GuestLink, group: Group | None) -> None:
+    def __init__(self, box_id: str, process: Process, link: GuestLink, group: Group | None, user: User) -> None:
         self.box_id = box_id
         self.link = link
         self._process = process
         self._pidfd = _open_pidfd(process.pid)
         self._earlier = (0, 0, 0)
         self._group = group
+        self._user = user
         self._caps = (0, 0, 0.0)
 
     @property
@@ -131,6 +133,7 @@ class LocalBox:
                 await self._process.aclose()
             if self._group is not None:
                 await _remove(self._group)
+            self._user.close()
 
     def _kill(self) -> None:
         """Not by Process.send_signal, which reaps a dead child under asyncio's feet."""
@@ -139,12 +142,6 @@ class LocalBox:
             with contextlib.suppress(ProcessLookupError):
                 signal.pidfd_send_signal(pidfd, signal.SIGKILL)
             os.close(pidfd)
-
-
-def _box_uid(number: int, *, session: bool) -> int:
-    if os.geteuid() != 0:
-        return 0
-    return SESSION_UID if session else BOX_UID_BASE + number % 0x0FFF0000
 
 
 def _accounts(home: str) -> tuple[tuple[int, str], ...]:
@@ -191,7 +188,9 @@ class LocalProvider:
         *,
         cgroup: CgroupPolicy = "auto",
         state_dir: Path | None = None,
+        users: Users | None = None,
     ) -> None:
+        """`users`: of which boxes have their own, as root."""
         self._python = python
         bwrap = shutil.which("bwrap")
         if bwrap is None:
@@ -203,17 +202,32 @@ class LocalProvider:
         if cgroup == "require" and self._cgroups is None:
             raise ConfigurationError(f"no cgroup caps: {self.no_cgroup_reason}; allow rlimits or run as root")
         self._sites = Sites(python, state_dir)
-        self._left = LocalOrphans(Owners(state_dir), self._cgroups)
+        self._users = users or Users()
+        self._left = LocalOrphans(Owners(state_dir), self._cgroups, self._users)
 
     @property
     def cgroups(self) -> Cgroups | None:
         return self._cgroups
 
-    async def start(self, image: str, *, work: Path | None = None, home: str = "", network: bool = False) -> LocalBox:
+    def claim(self) -> User:
+        """A user of this machine for a box; the server's own where it is not root. Raises ProviderDown."""
+        return self._users.claim() if os.geteuid() == 0 else User(0)
+
+    async def start(
+        self, image: str, *, work: Path | None = None, home: str = "", network: bool = False, user: User | None = None
+    ) -> LocalBox:
         """A jail with its guest saying hello. Local boxes know one image, this machine; some names bring packages of
         the server's own environment with them. `work`: a session's folder, shown at `home`, which is then also the
-        home of a named user; without one at /workspace. `network`: only to build what others begin with. Raises
-        ProviderDown, ToolchainMissing."""
+        home of a named user; without one at /workspace. `network`: only to build what others begin with. `user`: who
+        the box runs as, from now on its own to give back. Raises ProviderDown, ToolchainMissing."""
+        user = user or self.claim()
+        try:
+            return await self._start(image, work, home, network, user)
+        except BaseException:
+            user.close()
+            raise
+
+    async def _start(self, image: str, work: Path | None, home: str, network: bool, user: User) -> LocalBox:
         site = await self._sites.ready(image)
         number = next(_numbers)
         box_id = f"{os.getpid()}-{number}"
@@ -226,7 +240,7 @@ class LocalProvider:
             python=self._python,
             channel_fd=theirs.fileno(),
             cgroup_folders=_evidence(group),
-            uid=_box_uid(number, session=work is not None),
+            uid=user.uid,
             procs_files=group.procs_files if group else (),
             work=work,
             home=home or "/workspace",
@@ -236,7 +250,8 @@ class LocalProvider:
             network=network,
             owner=str(this_owner()),
         )
-        inherited = [theirs.fileno(), *(fd for fd, _path in accounts)]
+        # the guest holds its user too: nobody else gets it while anything of a killed server's box lives
+        inherited = [theirs.fileno(), *(fd for fd, _path in accounts), *([user.fd] if user.fd >= 0 else [])]
         try:
             process = await _open(jail, inherited)
         except BaseException:
@@ -250,7 +265,7 @@ class LocalProvider:
                 os.close(fd)
         with anyio.CancelScope(shield=True):  # from here on the box owns what must be closed
             link = GuestLink(await UNIXSocketStream.from_socket(ours), lambda: f"local box {box_id}")
-        box = LocalBox(box_id, process, link, group)
+        box = LocalBox(box_id, process, link, group, user)
         try:
             await link.handshake(
                 GuestConfig(
@@ -291,6 +306,7 @@ class LocalProvider:
         rows.append(Capability("jail", True, "user, pid, ipc, uts, net and mount namespaces; seccomp filter"))
         if self._cgroups is not None:
             rows.append(Capability("memory and process caps", True, f"cgroup v{self._cgroups.version}"))
+            rows.append(_headroom(self._cgroups))
         else:
             rows.append(
                 Capability(
@@ -310,6 +326,16 @@ class LocalProvider:
 
     async def aclose(self) -> None:
         """Boxes are closed by their holders; the provider itself holds nothing."""
+
+
+def _headroom(cgroups: Cgroups) -> Capability:
+    """Whether sandboxes can reach their own caps before the machine, a container or a slice is short."""
+    memory, processes = cgroups.headroom()
+    caps = Limits()
+    fits = min(memory // (caps.memory_bytes + GUEST_BYTES), processes // (caps.processes + GUEST_PROCESSES))
+    told = f"{memory >> 20} MiB and {processes} processes are left above the sandboxes: enough for {fits} at their caps"
+    remedy = "" if fits else "raise the caps of the groups above, or lower the limits"
+    return Capability("headroom", fits >= 1, told, remedy)
 
 
 def _evidence(group: Group | None) -> tuple[tuple[str, str], ...]:

@@ -50,6 +50,17 @@ def is_dashboards(path: str) -> bool:
     return path == PREFIX or path.startswith(PREFIX + "/")
 
 
+def is_page(scope: Scope) -> bool:
+    """Whether a request is for a page, which links of other sites may open: it shows nothing to them."""
+    path = scope["path"]
+    return is_dashboards(path) and not path.startswith((f"{PREFIX}/api/", f"{PREFIX}/static/"))
+
+
+def is_form(scope: Scope) -> bool:
+    """Whether a request comes of a form of ours: the log-in's, the log-out's."""
+    return scope["path"] in (f"{PREFIX}/login", f"{PREFIX}/logout")
+
+
 class Dashboard:
     """`verdicts` is None where a server gives none."""
 
@@ -101,9 +112,8 @@ class Dashboard:
 
     def _page(self, name: str) -> Handler:
         async def page(request: Request) -> Response:
-            why = self._door.refusal(request)
-            if why:
-                return reply({"detail": why}, 403)
+            if self._door.closed:
+                return reply({"detail": self._door.closed}, 403)
             if not self._door.admits(request):
                 return RedirectResponse(f"{PREFIX}/login", 303)
             return _html(name, leave=_LEAVE if self._door.asks else "")
@@ -111,14 +121,13 @@ class Dashboard:
         return page
 
     async def _login(self, request: Request) -> Response:
-        why = self._door.refusal(request)
-        if why:
-            return reply({"detail": why}, 403)
+        if self._door.closed:
+            return reply({"detail": self._door.closed}, 403)
         return RedirectResponse(PREFIX, 303) if self._door.admits(request) else _html("login.html")
 
     async def _log_in(self, request: Request) -> Response:
         """The form's token for a cookie."""
-        if self._door.refusal(request) or not self._door.may_log_in(request):
+        if self._door.closed or not self._door.may_log_in(request):
             return reply({"detail": "log in from the dashboard's own page"}, 403)
         raw = bytearray()
         async for chunk in request.stream():
@@ -144,9 +153,8 @@ class Dashboard:
         """The handler, for those who may see what it gives."""
 
         async def guarded(request: Request) -> Response | ASGIApp:
-            why = self._door.refusal(request)
-            if why:
-                return reply({"detail": why}, 403)
+            if self._door.closed:
+                return reply({"detail": self._door.closed}, 403)
             if not self._door.admits(request):
                 return reply({"detail": "log in, or send Authorization: Bearer <token>"}, 401)
             if request.method == "POST" and not self._door.may_change(request):

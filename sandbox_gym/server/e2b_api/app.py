@@ -18,6 +18,7 @@ from sandbox_gym.server.dashboard.app import is_dashboards
 from sandbox_gym.server.e2b_api.access import (
     ENVD_PORT,
     INTERPRETER_PORT,
+    PoolHosts,
     Target,
     check_token,
     check_traffic,
@@ -52,8 +53,10 @@ def _leaves(group: BaseExceptionGroup[BaseException]) -> list[BaseException]:
 class PoolApp:
     """One port for all: the control plane, envd of every sandbox, the code interpreter, and what listens in boxes."""
 
-    def __init__(self, open_sandboxes: Open, domain: str = "", dashboard: Shown | None = None) -> None:
-        self._open, self._domain, self._dashboard = open_sandboxes, domain, dashboard
+    def __init__(
+        self, open_sandboxes: Open, hosts: PoolHosts, domain: str = "", dashboard: Shown | None = None
+    ) -> None:
+        self._open, self._hosts, self._domain, self._dashboard = open_sandboxes, hosts, domain, dashboard
         self._sandboxes: Sandboxes | None = None
         self._control: Control | None = None
 
@@ -98,7 +101,7 @@ class PoolApp:
         if self._sandboxes is None or self._control is None:
             return Fault(503, "the server is stopping", retry_after_s=5).response()
         try:
-            target = target_of(request) or signed_for(request, self._sandboxes)
+            target = target_of(request, self._hosts) or signed_for(request, self._sandboxes)
         except Fault as fault:
             return fault.response()
         if target is None and self._dashboard is not None and is_dashboards(request.url.path):

@@ -14,8 +14,8 @@ from starlette.types import Message, Receive, Scope, Send
 
 from sandbox_gym.errors import BoxLost
 from sandbox_gym.sandbox.envd import HOME, Refused, Stream
+from sandbox_gym.server.accounts import new_id
 from sandbox_gym.server.e2b_api.access import check_traffic
-from sandbox_gym.server.e2b_api.accounts import new_id
 from sandbox_gym.server.e2b_api.bodies import read_object, text, texts
 from sandbox_gym.server.e2b_api.connect_rpc import WRITE_S
 from sandbox_gym.server.e2b_api.faults import Fault, as_json, fault_of

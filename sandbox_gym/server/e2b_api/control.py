@@ -17,8 +17,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from sandbox_gym.errors import BoxLost
+from sandbox_gym.server.accounts import Tenant
 from sandbox_gym.server.e2b_api.access import api_key
-from sandbox_gym.server.e2b_api.accounts import Tenant
 from sandbox_gym.server.e2b_api.bodies import moment, number, page, read_object, text, texts, whole
 from sandbox_gym.server.e2b_api.faults import Fault, as_json, fault_of, sandbox_not_found
 from sandbox_gym.server.e2b_api.rules import ALL, wanted

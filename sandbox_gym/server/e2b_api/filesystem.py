@@ -14,7 +14,7 @@ from starlette.responses import Response
 
 from sandbox_gym.errors import BoxLost
 from sandbox_gym.sandbox.envd import Stream
-from sandbox_gym.server.e2b_api.accounts import new_id
+from sandbox_gym.server.accounts import new_id
 from sandbox_gym.server.e2b_api.connect_rpc import (
     Document,
     StreamReply,
