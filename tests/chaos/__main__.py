@@ -8,6 +8,7 @@ import signal
 import sys
 import tempfile
 from pathlib import Path
+from types import FrameType
 
 import anyio
 
@@ -31,6 +32,12 @@ async def main(options: argparse.Namespace) -> int:
     return 1 if found else 0
 
 
+def interrupted(number: int, frame: FrameType | None) -> None:
+    """Once: mounts and groups are taken away then, too."""
+    signal.signal(number, signal.SIG_IGN)
+    raise KeyboardInterrupt
+
+
 parser = argparse.ArgumentParser(prog="python -m tests.chaos", description=__doc__)
 parser.add_argument("--fault", action="append", default=[], help="what a fault's name begins with; may be repeated")
 parser.add_argument("--workload", action="append", default=[], help="coding, math, swe, session")
@@ -41,5 +48,5 @@ parser.add_argument("--requests", type=int, default=0, help="of each cell; its w
 if __name__ == "__main__":
     if os.geteuid() != 0:
         sys.exit("the matrix makes mounts and control groups; run it as root")
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # mounts and groups are taken away then, too
+    signal.signal(signal.SIGTERM, interrupted)
     sys.exit(anyio.run(main, parser.parse_args()))

@@ -77,6 +77,9 @@ class Servers:
             self._for = wanted
         async with client(self._world) as asking:
             await workload.prepare(asking)
+            began = time.monotonic()
+            await workload.prepare(asking)
+            self._world.usual_s = time.monotonic() - began
         return self._world
 
     def _made(self, cell: Cell, workload: Workload, own_engine: bool) -> World:
@@ -114,7 +117,7 @@ async def run_cell(cell: Cell, servers: Servers, seed: int, requests: int = 0, *
     over, seed_of_requests = anyio.Event(), chance.random()
     numbers = _numbers(requests or workload.requests, fault, count)
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(_misfortune, fault, world, workload.pace, random.Random(chance.random()), count, over)
+        tasks.start_soon(_misfortune, fault, world, workload, random.Random(chance.random()), count, over)
         async with anyio.create_task_group() as askers:
             for _ in range(workload.at_once):
                 askers.start_soon(_ask, workload, world, numbers, seed_of_requests, count)
@@ -150,14 +153,14 @@ async def _ask(workload: Workload, world: World, numbers: Iterator[int], seed: f
 
 
 async def _misfortune(
-    fault: Fault, world: World, pace: float, chance: random.Random, count: Count, over: anyio.Event
+    fault: Fault, world: World, workload: Workload, chance: random.Random, count: Count, over: anyio.Event
 ) -> None:
     async def rest(seconds: float) -> None:
         with anyio.move_on_after(seconds):
             await over.wait()
 
     while not over.is_set() and count.deeds < fault.times:
-        await rest(pace * chance.uniform(*fault.every_s) if count.deeds else 0.3)
+        await rest(workload.pace * chance.uniform(*fault.every_s) if count.deeds else 0.3)
         if over.is_set():
             return
         deed = fault.once(world, chance)
@@ -170,27 +173,27 @@ async def _misfortune(
                 await anyio.to_thread.run_sync(deed.__exit__, None, None, None)
         await rest(0.05)
         if done and fault.others_serve:  # and no verify is to meet one loss after the other
-            served, until = count.right + 2, time.monotonic() + LOOK_S
+            served, until = count.right + workload.at_once, time.monotonic() + LOOK_S
             while count.right < served and time.monotonic() < until and not over.is_set():
                 await rest(0.05)
 
 
 async def _serves_after(workload: Workload, world: World) -> float | None:
-    """Seconds until somebody who asks now is answered right. One asks each second: a single one may meet what is left
-    of the fault, such as a box that stands still, and is heard when that was found."""
+    """Seconds until somebody who asks now is answered right, beyond what such an answer usually takes. Several ask, one
+    after the other: a single one may meet what is left of the fault, such as a box that stands still."""
     began, answered = time.monotonic(), list[float]()
 
     async def probe(number: int) -> None:
         async with client(world) as asking:
             if (await workload.ask_right(asking, number)).kind == "right":
-                answered.append(time.monotonic() - began)
+                answered.append(max(0.0, time.monotonic() - began - world.usual_s))
                 tasks.cancel_scope.cancel()
 
-    async with anyio.create_task_group() as tasks:
-        for number in range(1000, 1000 + round(LOOK_S)):
-            tasks.start_soon(probe, number)
-            await anyio.sleep(1)
-        tasks.cancel_scope.cancel()
+    with anyio.move_on_after(LOOK_S + world.usual_s):
+        async with anyio.create_task_group() as tasks:
+            for number in itertools.count(1000):
+                tasks.start_soon(probe, number)
+                await anyio.sleep(max(1.0, world.usual_s))
     return answered[0] if answered else None
 
 

@@ -123,6 +123,8 @@ class World:
         size = f"size={disk_mb}m,nr_inodes=40k,mode=700"
         subprocess.run(["mount", "-t", "tmpfs", "-o", size, "chaos", str(self.state)], check=True)
         self.clock.write_text("0")
+        self.usual_s = 0.0
+        """What a right answer takes without any fault."""
         self.pids: list[int] = []
         self.process = self._started()
 

@@ -251,8 +251,7 @@ class Swe:
     _row: Document = field(default_factory=lambda: json.loads(SWE_ROWS.read_text().splitlines()[0]))
 
     async def prepare(self, client: httpx.AsyncClient) -> None:
-        for _ in range(2):
-            outcome = await self.ask_right(client, 0)
+        outcome = await self.ask_right(client, 0)
         assert outcome.kind == "right", outcome
 
     def _case(self, number: int) -> Case:
