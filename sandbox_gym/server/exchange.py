@@ -13,8 +13,10 @@ from typing import TypeVar
 import anyio
 import structlog
 from fastapi import Request, Response
+from starlette.requests import ClientDisconnect
 
 from sandbox_gym.errors import PoolFull, RequestError, SandboxGymError, SessionClosed, Unavailable
+from sandbox_gym.faults import is_shortage, provider_down
 from sandbox_gym.server.wire import Document, dumps, loads, request_error_document
 
 MAX_BODY_BYTES = 256 * 1024 * 1024
@@ -53,15 +55,18 @@ def plain(text: str) -> Response:
 
 
 async def read_document(request: Request, *, empty_is_object: bool = False) -> Document:
-    """The request's JSON object, read up to the cap. Raises BodyTooLarge, RequestError."""
+    """The request's JSON object, read up to the cap. Raises BodyTooLarge, RequestError, ClientGone."""
     declared = request.headers.get("content-length", "")
     if declared.isdigit() and int(declared) > MAX_BODY_BYTES:
         raise BodyTooLarge(f"the body has {declared} bytes; the most is {MAX_BODY_BYTES}")
     raw = bytearray()
-    async for chunk in request.stream():
-        raw += chunk
-        if len(raw) > MAX_BODY_BYTES:
-            raise BodyTooLarge(f"the body has over {MAX_BODY_BYTES} bytes")
+    try:
+        async for chunk in request.stream():
+            raw += chunk
+            if len(raw) > MAX_BODY_BYTES:
+                raise BodyTooLarge(f"the body has over {MAX_BODY_BYTES} bytes")
+    except ClientDisconnect:
+        raise ClientGone from None
     if empty_is_object and not raw.strip():
         return {}
     return loads(bytes(raw))
@@ -106,8 +111,11 @@ def error_reply(error: Exception) -> Response:
         return reply({"detail": str(error)}, 413)
     if isinstance(error, SessionClosed):
         return reply({"detail": str(error)}, 409)
-    if isinstance(error, ClientGone):
+    if isinstance(error, ClientGone | ClientDisconnect):
         return Response(status_code=CLIENT_CLOSED)
+    if is_shortage(error):
+        _log.warning("machine_short", why=f"{type(error).__name__}: {str(error)[:300]}")
+        return error_reply(provider_down("the server's machine has no more of something", error))
     error_id = uuid.uuid4().hex
     frames = "".join(traceback.format_tb(error.__traceback__))  # no message, no locals: they may hold answers
     _log.error("unexpected_error", error_id=error_id, type=type(error).__name__, frames=frames)

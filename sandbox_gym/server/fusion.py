@@ -18,7 +18,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from sandbox_gym.contract import Outcome, State, Status
 from sandbox_gym.engine import Caller
 from sandbox_gym.errors import RequestError, ToolchainMissing, Unavailable
-from sandbox_gym.limits import MIB, Limits
+from sandbox_gym.limits import MIB, Limits, mebibytes
 from sandbox_gym.server.exchange import ToolFailed
 from sandbox_gym.server.resources import JudgingEngine, ToolCall
 from sandbox_gym.server.wire import Document, check_shape
@@ -175,7 +175,7 @@ def sandbox_error(error: Unavailable) -> ToolFailed:
 
 def tightened(limits: Limits, wanted: Timeouts, memory_mb: float = -1) -> Limits:
     """The server's caps, lowered to what the request asks for."""
-    memory_bytes = int(memory_mb * MIB) if memory_mb > 0 else None
+    memory_bytes = mebibytes(memory_mb) if memory_mb > 0 else None
     if memory_bytes is not None and memory_bytes < 16 * MIB:
         raise RequestError("memory_limit_MB", f"is {memory_mb:g}", "give at least 16, or -1 for the server's own")
     wall_time_s = wanted.run_timeout + WALL_GRACE_S

@@ -119,6 +119,8 @@ class GymHost:
                 )  # fmt: skip
 
     async def liveness(self, request: Request) -> Response:
+        """200 while the server serves; 503 when it is stopping, of itself or not."""
+        self._running()
         return reply({"status": "ok"})
 
     async def reverify_mode(self, request: Request) -> Response:

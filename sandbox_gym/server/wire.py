@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from typing import TypeVar
 
@@ -18,6 +18,8 @@ from sandbox_gym.contract import CONTEST_CODES, TestResult, Verdict
 from sandbox_gym.errors import RequestError
 
 Document = dict[str, object]
+MAX_DEPTH = 256
+"""Arrays and objects within each other in a request."""
 
 _SURROGATES = re.compile("[\ud800-\udfff]")
 _M = TypeVar("_M", bound=BaseModel)
@@ -26,27 +28,89 @@ _M = TypeVar("_M", bound=BaseModel)
 def loads(raw: bytes) -> Document:
     """One JSON object. NaN and the infinities read as null, as NeMo Gym's own encoder writes them.
 
-    Raises RequestError: no JSON, no object, or nested deeper than the interpreter can follow.
+    Raises RequestError: no JSON, no object, a field twice in one object, or nested over MAX_DEPTH deep.
     """
     try:
-        value: object = json.loads(raw, parse_constant=lambda _name: None)
-    except RecursionError:
-        raise RequestError("body", "is nested too deep", "flatten it") from None
-    except ValueError as error:  # covers JSONDecodeError, UnicodeDecodeError and integers of absurd length
-        raise RequestError("body", f"is not JSON ({str(error)[:200]})", "send one JSON object in UTF-8") from None
+        value = _parsed(raw, _object)
+    except _Twice:
+        field = _field_given_twice(_parsed(raw, _Pairs))
+        raise RequestError(field, "is given twice in one object", "send each field once") from None
     if not isinstance(value, dict):
         raise RequestError("body", f"is a JSON {type(value).__name__}", "send one JSON object")
+    _must_be_shallow(value)
     return value
+
+
+def _parsed(raw: bytes, made: Callable[[list[tuple[str, object]]], object]) -> object:
+    try:
+        value: object = json.loads(raw, parse_constant=lambda _name: None, object_pairs_hook=made)
+    except RecursionError:
+        raise _too_deep() from None
+    except ValueError as error:  # covers JSONDecodeError, UnicodeDecodeError and integers of absurd length
+        raise RequestError("body", f"is not JSON ({str(error)[:200]})", "send one JSON object in UTF-8") from None
+    return value
+
+
+class _Twice(Exception):
+    """An object has two fields of one name."""
+
+
+class _Pairs(list[tuple[str, object]]):
+    """An object as it was written."""
+
+
+def _object(pairs: list[tuple[str, object]]) -> Document:
+    made = dict(pairs)
+    if len(made) != len(pairs):
+        raise _Twice
+    return made
+
+
+def _field_given_twice(value: object) -> str:
+    waiting: list[tuple[object, str]] = [(value, "")]
+    while waiting:
+        one, path = waiting.pop()
+        seen: set[str] = set()
+        if isinstance(one, _Pairs):
+            for name, item in one:
+                field = f"{path}.{name}".lstrip(".")
+                if name in seen:
+                    return field[:500]
+                seen.add(name)
+                waiting.append((item, field))
+        elif isinstance(one, list):
+            waiting.extend((item, f"{path}[{index}]") for index, item in enumerate(one))
+    return "body"
+
+
+def _must_be_shallow(value: object) -> None:
+    """Level by level, for whoever reads or writes it afterwards, the journal included, may recurse."""
+    level, depth = [value], 0
+    while level:
+        depth += 1
+        if depth > MAX_DEPTH:
+            raise _too_deep()
+        level = [
+            item
+            for one in level
+            for item in (one.values() if isinstance(one, dict) else one if isinstance(one, list) else ())
+            if isinstance(item, dict | list)
+        ]
+
+
+def _too_deep() -> RequestError:
+    return RequestError("body", "is nested too deep", f"nest at most {MAX_DEPTH} arrays and objects")
 
 
 def dumps(document: Mapping[str, object]) -> bytes:
     """UTF-8 JSON on one line that any parser takes: lone surrogates become U+FFFD, NaN and inf null."""
     try:
-        text = _encode(document)
-    except ValueError:
-        text = _encode(_finite(document))
+        try:
+            text = _encode(document)
+        except ValueError:
+            text = _encode(_finite(document))
     except RecursionError:
-        raise RequestError("body", "is nested too deep", "flatten it") from None
+        raise _too_deep() from None
     try:
         return text.encode()
     except UnicodeEncodeError:

@@ -8,7 +8,7 @@ from typing import Final
 
 import anyio
 import anyio.abc
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -65,7 +65,10 @@ class PoolApp:
             await self._live(receive, send)
         elif scope["type"] == "http":
             request = Request(scope, receive)
-            response = await self._answer(request)
+            try:
+                response = await self._answer(request)
+            except ClientDisconnect:
+                return  # nobody reads an answer
             await response(scope, receive, send)
         else:
             await send({"type": "websocket.close", "code": 1003})

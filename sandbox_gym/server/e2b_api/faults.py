@@ -9,9 +9,11 @@ from collections.abc import Mapping
 from typing import Final
 
 import structlog
+from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 
 from sandbox_gym.errors import BoxLost, PoolFull, SandboxGymError, Unavailable
+from sandbox_gym.faults import is_shortage
 from sandbox_gym.sandbox.envd import Refused
 from sandbox_gym.sandbox.snapshots import NoSuchSnapshot, SnapshotFailed
 
@@ -92,6 +94,11 @@ def fault_of(error: Exception) -> Fault:
         return Fault(507, str(error))
     if isinstance(error, Unavailable):
         return Fault(503, str(error), retry_after_s=error.retry_after_s)
+    if isinstance(error, ClientDisconnect):
+        return Fault(499, "the client has left")
+    if is_shortage(error):
+        _log.warning("machine_short", why=f"{type(error).__name__}: {str(error)[:300]}")
+        return Fault(503, "the server's machine has no more of something", retry_after_s=5)
     if isinstance(error, TimeoutError):
         return Fault(504, "it took too long", code="deadline_exceeded")
     error_id = uuid.uuid4().hex

@@ -257,18 +257,21 @@ class _Form:
         self._name = self._value = b""
         self._headers: dict[bytes, bytes] = {}
         self._is_file = False
-        self._parser = MultipartParser(
-            boundary,
-            {
-                "on_part_begin": self._begin,
-                "on_header_field": self._field,
-                "on_header_value": self._content,
-                "on_header_end": self._header,
-                "on_headers_finished": self._ready,
-                "on_part_data": self._data,
-                "on_part_end": self._end,
-            },
-        )
+        try:
+            self._parser = MultipartParser(
+                boundary,
+                {
+                    "on_part_begin": self._begin,
+                    "on_header_field": self._field,
+                    "on_header_value": self._content,
+                    "on_header_end": self._header,
+                    "on_headers_finished": self._ready,
+                    "on_part_data": self._data,
+                    "on_part_end": self._end,
+                },
+            )
+        except FormParserError as error:  # a boundary that is none
+            raise Fault(400, f"the form can't be read: {error}") from None
 
     def feed(self, data: bytes) -> None:
         """Raises Fault 400."""

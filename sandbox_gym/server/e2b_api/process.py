@@ -17,6 +17,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from sandbox_gym.errors import BoxLost
+from sandbox_gym.faults import log_failure
 from sandbox_gym.server.e2b_api.bodies import text, texts
 from sandbox_gym.server.e2b_api.connect_rpc import (
     Document,
@@ -126,6 +127,8 @@ class Processes:
     async def _run(self, job: Job) -> None:
         try:
             await job.run()
+        except Exception as error:  # this program's stream; the server's other tasks go on
+            log_failure("job_failed", error)
         finally:
             if self._work.jobs.get(job.pid) is job:
                 del self._work.jobs[job.pid]
