@@ -81,7 +81,7 @@ def build_app(
                     picture.attach(None)
                 group.cancel_scope.cancel()
 
-    app = FastAPI(title=f"sandbox_gym {resources.name}", lifespan=lifespan, docs_url=None, redoc_url=None)
+    app = FastAPI(lifespan=lifespan, openapi_url=None, redirect_slashes=False)
     host.add_routes(app)
     if tools_over_mcp is not None:
         app.router.routes.append(tools_over_mcp.route())
