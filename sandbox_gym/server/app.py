@@ -20,6 +20,7 @@ from sandbox_gym.errors import ConfigurationError
 from sandbox_gym.journal.journal import open_journal
 from sandbox_gym.observe.traces import RootTracer
 from sandbox_gym.server.dashboard.app import BeforeAll
+from sandbox_gym.server.dashboard.routes import server_operations
 from sandbox_gym.server.dashboard.wiring import is_loopback, server_dashboard
 from sandbox_gym.server.dataset import Dataset
 from sandbox_gym.server.exchange import reply
@@ -82,7 +83,7 @@ def build_app(
                 group.cancel_scope.cancel()
 
     app = FastAPI(lifespan=lifespan, openapi_url=None, redirect_slashes=False)
-    host.add_routes(app)
+    host.add_routes(app, () if shown is None else server_operations())
     if tools_over_mcp is not None:
         app.router.routes.append(tools_over_mcp.route())
     app.add_middleware(_SessionId, new_session_id=new_session_id)
