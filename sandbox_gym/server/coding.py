@@ -74,7 +74,7 @@ class CodingResources:
         }
 
     async def _run_code(self, engine: JudgingEngine, call: ToolCall) -> FusionRan | CodeRan:
-        """Run a program: for an agent, or for SandboxFusion's clients where a field says so."""
+        """Run a program {language, code, stdin?}; as SandboxFusion does where a field says so."""
         if is_fusion(call.arguments):
             return await self._fusion.run_code(engine, call)
         return await self._tools.run_code(engine, call)

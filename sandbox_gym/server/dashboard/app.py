@@ -66,6 +66,7 @@ class Dashboard:
                 Mount(PREFIX + "/static", StaticFiles(directory=str(_FILES))),
             ],
             redirect_slashes=False,
+            default=_absent,
         )
 
     def _routes(self) -> list[BaseRoute]:
@@ -215,6 +216,10 @@ def _html(name: str, notice: str = "", status: int = 200, *, leave: str = "") ->
     """One of our own pages. What is put into it is ours too: no template ever holds what a client said."""
     text = (_FILES / name).read_text("utf-8").replace("<!-- notice -->", notice).replace("<!-- logout -->", leave)
     return Response(text, status, media_type="text/html")
+
+
+async def _absent(scope: Scope, receive: Receive, send: Send) -> None:
+    await reply({"detail": "Not Found"}, 404)(scope, receive, send)
 
 
 class _Endpoint:

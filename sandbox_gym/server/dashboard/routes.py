@@ -9,6 +9,7 @@ from sandbox_gym.server.dashboard.door import ACTION_HEADER, PREFIX
 from sandbox_gym.server.dashboard.shapes import (
     FoundQuery,
     FoundVerdicts,
+    LiveEvent,
     LivePicture,
     PageQuery,
     PoolShown,
@@ -61,7 +62,7 @@ def _data(shape: object) -> dict[int, Reply]:
 
 
 _ENTRANCE: Final[Mapping[int, Reply]] = {200: Reply("A page.", _PAGE), 303: _ELSEWHERE}
-INDEX: Final = _route("index", "GET", "", "The page of the live picture.", _ENTRANCE)
+INDEX: Final = _route("index", "GET", "", "The page of the live picture.", _ENTRANCE, security=())
 LOGIN: Final = _route("login", "GET", "/login", "The form for the token.", _ENTRANCE, security=())
 LOG_IN: Final = _route(
     "log_in", "POST", "/login", "The token for a cookie.",
@@ -69,7 +70,9 @@ LOG_IN: Final = _route(
     bodies=(Content(None, _FORM),), security=(),
 )  # fmt: skip
 LOG_OUT: Final = _route("log_out", "POST", "/logout", "The cookie away.", {303: _ELSEWHERE}, security=())
-VERDICT_PAGE: Final = _route("verdict_page", "GET", "/verdicts/{id}", "The page of a verdict.", _ENTRANCE, (_ID,))
+VERDICT_PAGE: Final = _route(
+    "verdict_page", "GET", "/verdicts/{id}", "The page of a verdict.", _ENTRANCE, (_ID,), security=()
+)
 FOUND: Final = _route(
     "found", "GET", "/api/verdicts", "Verdicts in memory, the latest first.",
     {**_data(FoundVerdicts), 422: WITH_BODY[422]}, parameters_of(FoundQuery, "query"),
@@ -88,7 +91,7 @@ REJUDGE: Final = _route(
 
 def _live(shape: object) -> tuple[Operation, Operation]:
     full = Reply("Too many look on.", (Content(Problem | NotNow),), (RETRY_AFTER,))
-    stream = Reply("The picture once a second, while the client listens.", (Content(str, "text/event-stream"),))
+    stream = Reply("The picture once a second, while the client listens.", (Content(LiveEvent, "text/event-stream"),))
     picture = {200: Reply("It.", (Content(shape),)), **_OUTSIDE}
     return (
         _route("live", "GET", "/api/live", "The live picture.", picture),

@@ -56,6 +56,14 @@ class LivePicture(TypedDict):
     radar: Document | None
 
 
+class LiveEvent(TypedDict):
+    """One server-sent event; `data` is the live picture as JSON."""
+
+    data: str
+    event: NotRequired[str]
+    retry: NotRequired[int]
+
+
 class PoolShown(TypedDict):
     """The pool's server as it is now."""
 

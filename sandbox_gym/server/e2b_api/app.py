@@ -68,7 +68,10 @@ class PoolApp:
             await self._live(receive, send)
         elif scope["type"] == "http":
             request = Request(scope, receive)
-            response = await self._answer(request)
+            try:
+                response = await self._answer(request)
+            except Exception as error:  # what a part forgot is an answer, too, under an id
+                response = fault_of(error).response()
             await response(scope, receive, send)
         else:
             await send({"type": "websocket.close", "code": 1003})

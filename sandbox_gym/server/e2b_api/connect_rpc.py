@@ -209,7 +209,10 @@ async def answer_method(
     if method in unary:
         return await answer_unary(request, unary[method])
     if method in streams:
-        return await streams[method](request)
+        try:
+            return await streams[method](request)
+        except Exception as error:
+            return unary_error(fault_of(error))
     return unary_error(Fault(501, f"no method {service}/{method[:40]}"))
 
 

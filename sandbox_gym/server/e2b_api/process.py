@@ -151,8 +151,8 @@ class Processes:
     async def _stream_input(self, request: Request) -> Response:
         """Input as it comes; the reply is a stream of one empty message."""
         failure: Exception | None = None
-        seconds = timeout_of(request)
         try:
+            seconds = timeout_of(request)
             with anyio.fail_after(seconds + 1 if seconds else STREAM_S):
                 job: Job | None = None
                 async for message in read_messages(request):

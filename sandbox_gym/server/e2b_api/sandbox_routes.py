@@ -83,6 +83,9 @@ _GONE: Final[Mapping[int, Reply]] = {502: Reply("It does not run, or went meanwh
 _ENVD: Final[Mapping[int, Reply]] = {
     **FAULTS,
     401: Reply("Without the sandbox's token, or for another user.", (Content(ConnectError | FaultBody | Problem),)),
+    403: Reply(
+        "Not for the sandbox's user, or from a page of another site.", (Content(ConnectError | FaultBody | Problem),)
+    ),
     404: Reply("There is no such thing.", (Content(ConnectError | FaultBody),)),
     **_GONE,
 }
