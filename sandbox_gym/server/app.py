@@ -26,6 +26,7 @@ from sandbox_gym.observe.traces import RootTracer
 from sandbox_gym.server.accounts import load_accounts
 from sandbox_gym.server.auth import BearerAuth, key_tenant
 from sandbox_gym.server.dashboard.app import BeforeAll, is_form, is_page
+from sandbox_gym.server.dashboard.routes import server_operations
 from sandbox_gym.server.dashboard.wiring import is_loopback, server_dashboard
 from sandbox_gym.server.dataset import Dataset
 from sandbox_gym.server.gym import SESSION_ID_KEY, GymHost
@@ -91,14 +92,9 @@ def build_app(
                     picture.attach(None)
                 group.cancel_scope.cancel()
 
-    app = FastAPI(
-        title=f"sandbox_gym {resources.name}",
-        lifespan=lifespan,
-        docs_url=None,
-        redoc_url=None,
-        redirect_slashes=False,  # its Location would be made of whatever Host a client sends
-    )
-    host.add_routes(app)
+    # a redirect's Location would be made of whatever Host a client sends
+    app = FastAPI(lifespan=lifespan, openapi_url=None, redirect_slashes=False)
+    host.add_routes(app, () if shown is None else server_operations())
     if tools_over_mcp is not None:
         app.router.routes.append(tools_over_mcp.route())
     app.add_middleware(_SessionId, new_session_id=new_session_id)
