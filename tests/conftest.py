@@ -16,6 +16,7 @@ from sandbox_gym.sandbox.docker import DockerProvider
 from sandbox_gym.sandbox.e2b import E2bProvider
 from sandbox_gym.sandbox.e2b_limits import E2bOptions
 from sandbox_gym.sandbox.local import LocalProvider
+from tests.chaos.outcomes import HEAD
 from tests.e2b.servers import PoolServer
 
 REAL_PROVIDERS = ("local", "local-rlimits", "docker", "e2b-on-local", "e2b-on-docker")
@@ -58,7 +59,7 @@ SAMPLED = {
 """Long suites of many alike, of which the daily run has one in so many; `make test-all` has them whole. Which ones:
 by the name's checksum, moved on by SANDBOX_GYM_TEST_SAMPLE."""
 
-ALONE = ("tests/chaos/", "tests/load/", "tests/engine/test_reaper", "tests/engine/test_attribution.py")
+ALONE = ("tests/load/", "tests/engine/test_reaper", "tests/engine/test_attribution.py")
 """These load the machine, end its Docker Engine, or sweep up what a killed owner left, as any other server would."""
 
 
@@ -85,6 +86,16 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
     root = session.config.stash.get(OWN_TEMPROOT, None)
     if root and exitstatus == 0:
         subprocess.run(["rm", "-rf", "--one-file-system", root], check=False, stderr=subprocess.DEVNULL)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """The fault matrix of tests/chaos as one table; its lines come with the reports, also from other processes."""
+    reports = [report for category in terminalreporter.stats.values() for report in category]
+    calls = [report.user_properties for report in reports if getattr(report, "when", "") == "call"]
+    lines = [line for properties in calls for name, line in properties if name == "matrix"]
+    if lines:
+        terminalreporter.section("fault matrix")
+        terminalreporter.write("\n".join([HEAD, *lines, ""]))
 
 
 @pytest.hookimpl(tryfirst=True)  # before -m is looked at
