@@ -152,6 +152,13 @@ class Settings(BaseSettings):
     port: int = Field(8080, ge=0, le=65535)
     workers: int = Field(1, ge=1, le=64)
     """Server processes behind the port, as NeMo Gym's `num_workers`; together they take what the settings allow."""
+    connections: int = Field(4096, ge=16)
+    """Connections at once, to each process, or fewer where descriptors would not be left for sandboxes; the longest
+    idle makes room for a new one."""
+    head_timeout_s: float = Field(20.0, gt=0)
+    """Seconds that a client may take for a request's head."""
+    body_timeout_s: float = Field(60.0, gt=0)
+    """Seconds that a client may send no byte of a request's body; not of `serve pool`, where people type."""
     token: str = Field("", repr=False)
     """Bearer token every request but GET / and /health must carry, the operator's; a bind beyond loopback needs it, or
     `keys`."""

@@ -33,6 +33,7 @@ from sandbox_gym.contract import (
     Verifier,
 )
 from sandbox_gym.errors import BoxLost, DeadlineExceeded, LossEvidence, ProviderDown, Unavailable
+from sandbox_gym.faults import as_provider_down
 from sandbox_gym.observe import traces
 from sandbox_gym.observe.loop_lag import measure_loop
 from sandbox_gym.observe.metrics import Metrics
@@ -54,6 +55,7 @@ QUIET_S: Final = 3.0
 """How long a doubted time limit waits for other work to end before it is tried again."""
 BUSY: Final = 0.2
 MAX_QUARANTINE: Final = 1000
+MACHINE: Final = "the machine refused what a verify needs"
 _log = structlog.get_logger(__name__)
 T = TypeVar("T")
 
@@ -196,11 +198,11 @@ class Engine:
                 self.metrics.feed.note("retry", why=str(failure), attempt=attempt)
                 traces.event("retry", {"attempt": attempt, "after": failure.failure_kind})
             try:
-                with anyio.fail_after(left), traces.span("attempt", {"attempt": attempt}):
+                # only this scope is the deadline: a TimeoutError from below is the machine's, as any OSError
+                with anyio.move_on_after(left), traces.span("attempt", {"attempt": attempt}), as_provider_down(MACHINE):
                     if isinstance(plan.steps[0], Query):
                         return await self._answered(plan, timings, caller.tenant), attempt
                     return await self._once(verifier, task, plan, timings, caller.tenant), attempt
-            except TimeoutError:
                 break
             except BoxLost as error:
                 failure = error

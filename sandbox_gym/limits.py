@@ -14,6 +14,11 @@ SESSION_PTYS = 64
 all; runs of a verdict have none, but for those in a task's own repository (SWE), which are as a session's."""
 
 
+def mebibytes(number: float) -> int:
+    """So many MiB as bytes: a whole number, however large a float a request asks for."""
+    return int(min(number, 1 << 40) * MIB)
+
+
 @dataclass(frozen=True, slots=True)
 class Limits:
     """The caps of one run. All are hard: crossing one ends the run with an outcome that names it."""

@@ -1,6 +1,6 @@
 """The command line. The one place that prints: through rich, and JSON lines as they are.
 
-Exit codes of every command: 0 all is well, 1 not all is well, 2 wrong usage or settings, 130 interrupted.
+Exit codes of every command: 0 all is well, 1 not all is well, 2 wrong usage or settings, 130 or 143 interrupted.
 What went wrong is one line, `error: ...`, on stderr.
 """
 
@@ -24,6 +24,7 @@ from sandbox_gym.cli.pool import pool as _pool
 from sandbox_gym.cli.rejudge import rejudge as _rejudge
 from sandbox_gym.cli.screen import log_to_stderr, say, visible
 from sandbox_gym.cli.serve import serve as _serve
+from sandbox_gym.cli.signals import interrupted_code, take_signals
 from sandbox_gym.cli.swe import images as _images
 from sandbox_gym.cli.swe import swe as _swe
 from sandbox_gym.cli.top import top as _top
@@ -31,9 +32,10 @@ from sandbox_gym.cli.verdicts import verdicts as _verdicts
 from sandbox_gym.cli.verify import verify as _verify
 from sandbox_gym.errors import SandboxGymError, Unavailable
 
+INTERRUPTED = 130
 _EXIT_CODES = (
     "Exit codes: 0 all is well; 1 not all is well: a row without a verdict, a weak row, a verdict that differs;"
-    " 2 wrong usage or settings; 130 interrupted. docs/cli.md has each command's."
+    " 2 wrong usage or settings; 130 interrupted by SIGINT, 143 by SIGTERM. docs/cli.md has each command's."
 )
 _app = typer.Typer(name="sandbox-gym", no_args_is_help=True, pretty_exceptions_enable=False, epilog=_EXIT_CODES)
 _app.command()(_verify)
@@ -69,6 +71,16 @@ def _root(
 
 def main() -> None:
     """The entry point."""
+    take_signals()
+    try:
+        _run()
+    except SystemExit as end:  # typer's own of a KeyboardInterrupt knows one signal only
+        if end.code != INTERRUPTED:
+            raise
+        raise SystemExit(interrupted_code()) from None
+
+
+def _run() -> None:
     code, wrong = 0, ""
     try:
         _app()
@@ -78,7 +90,7 @@ def main() -> None:
             error = error.exceptions[0]
         code, wrong = 1 if isinstance(error, Unavailable) else 2, str(error) or type(error).__name__
     except* KeyboardInterrupt:  # out of a task group, where nobody else sees to it
-        code, wrong = 130, "interrupted"
+        code, wrong = INTERRUPTED, "interrupted"
     if code:
         say(f"[red]error:[/] {visible(wrong, breaks=True)}")
         sys.exit(code)

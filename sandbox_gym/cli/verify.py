@@ -20,6 +20,7 @@ from sandbox_gym.cli.progress import progress
 from sandbox_gym.cli.rows import Lines, as_request, lines, take_up
 from sandbox_gym.cli.screen import print_json, say, visible
 from sandbox_gym.cli.settings import settings_with
+from sandbox_gym.cli.signals import interrupted_code, note_signal
 from sandbox_gym.cli.tally import Tally
 from sandbox_gym.config import Settings
 from sandbox_gym.engine import ANYONE, Caller
@@ -28,8 +29,6 @@ from sandbox_gym.observe.traces import NOTHING, RootTracer, Span
 from sandbox_gym.observe.tracing import close_tracing, open_tracing
 from sandbox_gym.server.resources import JudgingEngine, no_verdict
 from sandbox_gym.server.wire import Document, VerifyFields, VerifyRequest, request_error_document
-
-INTERRUPTED = 130
 
 
 def verify(
@@ -58,7 +57,7 @@ def verify(
     Coding rows have `verifier_metadata`, math rows `expected_answer` or `expected_result`, SWE rows FAIL_TO_PASS and a
     `model_patch` or a diff in the answer.
 
-    Exit: 0 every row got a verdict, 1 some got none or are invalid, 2 wrong usage, 130 interrupted (OUT is
+    Exit: 0 every row got a verdict, 1 some got none or are invalid, 2 wrong usage, 130 or 143 interrupted (OUT is
     valid as it is; --resume goes on).
     """
     early_stop = False if all_tests else None
@@ -76,7 +75,7 @@ def verify(
         Console().print(job.tally.table(title=title))
     if interrupted:
         say(f"[yellow]Interrupted.[/] {visible(str(out))} is valid as it is; --resume goes on.")
-        raise typer.Exit(INTERRUPTED)
+        raise typer.Exit(interrupted_code())
     raise typer.Exit(0 if job.tally.clean else 1)
 
 
@@ -192,7 +191,8 @@ async def verify_file(
         nonlocal interrupted
         with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
             task_status.started()
-            async for _ in signals:
+            async for number in signals:
+                note_signal(number)
                 interrupted = True
                 group.cancel_scope.cancel()
                 return

@@ -38,6 +38,7 @@ from sandbox_gym.config import Settings
 from sandbox_gym.contract import Answer
 from sandbox_gym.engine import Caller, Engine, open_engine
 from sandbox_gym.errors import SandboxGymError, Unavailable
+from sandbox_gym.faults import log_failure
 from sandbox_gym.journal.codec import LONG, CodecError, decode
 
 FORGOTTEN_S: Final = 120.0
@@ -155,6 +156,9 @@ class Node:
                 verdict, _plan, state = await self._engine.judged(lease.run, None, Answer(""), caller=caller)
             except SandboxGymError as error:
                 lease.run.fail(error)
+            except Exception as error:  # this run's; a node holds others
+                log_failure("run_failed", error)
+                lease.run.fail(Unavailable(f"the node failed at the run: {type(error).__name__}"))
             else:
                 assert state is not None  # a plan without steps does not travel
                 lease.run.finish(state, verdict, time.monotonic() - began)

@@ -13,6 +13,8 @@ from sandbox_gym.cluster.parcels import NodeLost, failure_reply
 from sandbox_gym.config import Settings
 from sandbox_gym.errors import SandboxGymError, Unavailable
 
+_log = structlog.get_logger(__name__)
+
 
 class PoolActor:
     """The actor. `run` is its life; `answer` waits until it has begun."""
@@ -36,6 +38,10 @@ class PoolActor:
             self._failure = failure_reply(_first(group))
         except* ValidationError as group:
             self._failure = failure_reply(Unavailable(f"the node's own settings: {_first(group)}"))
+        except* Exception as group:  # a background task died: the server hears it, and opens another pool here
+            why = _first(group)
+            _log.error("pool_broke", exc_info=group)
+            self._failure = failure_reply(NodeLost(f"the pool broke: {str(why)[:300]}"))
         finally:
             self._node = None
             self._begun.set()

@@ -22,6 +22,7 @@ from sandbox_gym.cluster.fleet import Fleet, NodeLink
 from sandbox_gym.cluster.parcels import NodeLost, Pong, read_reply
 from sandbox_gym.cluster.placement import Placement
 from sandbox_gym.errors import SandboxGymError
+from sandbox_gym.faults import Rounds, log_failure
 
 OPEN_S: Final = 180.0
 """How long a pool may take to start on a node."""
@@ -140,6 +141,8 @@ class Roster:
             await self.ask(member, operation, parcel)
         except NodeLost as error:
             _log.debug("node_not_told", node=member.name, operation=operation, why=str(error))
+        except Exception as error:
+            log_failure("node_not_told", error, node=member.name, operation=operation)
 
     def drains(self, member: Member) -> None:
         """A member said that it takes nothing new."""
@@ -165,9 +168,14 @@ class Roster:
         async with anyio.create_task_group() as tasks:
             self._tasks = tasks
             task_status.started()
+            rounds = Rounds("fleet_not_seen")
             try:
                 while True:
-                    await self._look(tasks)
+                    try:
+                        await self._look(tasks)
+                        rounds.done()
+                    except Exception as error:
+                        await anyio.sleep(rounds.failed(error))
                     await anyio.sleep(self._pace.look_s)
             finally:
                 self._tasks = None
@@ -200,6 +208,9 @@ class Roster:
                     await self._follow(member)
                 except SandboxGymError as error:
                     self._lose(member, str(error))
+                except Exception as error:  # this member's; the others serve on
+                    log_failure("node_not_followed", error, node=member.name)
+                    self._lose(member, f"{type(error).__name__}: {str(error)[:200]}")
                 finally:
                     self._part(member, "")
                     await self._close(member)

@@ -13,11 +13,12 @@ from typing import TypeVar
 import anyio
 import anyio.to_thread
 import structlog
-from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError, SQLAlchemyError
+from sqlalchemy.exc import InterfaceError, OperationalError, SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from sandbox_gym.config import Settings
 from sandbox_gym.errors import JournalDown
+from sandbox_gym.faults import is_of_machine
 from sandbox_gym.journal.backlog import Backlog, Item
 from sandbox_gym.journal.codec import CodecError
 from sandbox_gym.journal.entry import Entry, Filter, Replay, Stored
@@ -82,23 +83,25 @@ class Journal:
 
     async def find(self, server: str, key: str) -> Replay | None:
         """The finished verdict under a key. Raises JournalDown."""
-        try:
-            with anyio.fail_after(WAIT_S):
-                return await self._in_thread(partial(self._store.find, server, key), self._readers)
-        except TimeoutError:
-            raise JournalDown(f"no answer from the journal within {WAIT_S:g} s") from None
-        except (SQLAlchemyError, CodecError) as error:
-            raise JournalDown(f"journal: {_why(error)}") from None
+        return await self._read(partial(self._store.find, server, key))
 
     async def stored(self, request_id: str) -> Stored | None:
         """All that is on record of one verify, by its whole id. Raises JournalDown."""
+        return await self._read(partial(self._stored, request_id))
+
+    async def _read(self, call: Callable[[], T]) -> T:
+        """Raises JournalDown, also where this process has no thread, descriptor or memory for it."""
         try:
             with anyio.fail_after(WAIT_S):
-                return await self._in_thread(partial(self._stored, request_id), self._readers)
+                return await self._in_thread(call, self._readers)
         except TimeoutError:
             raise JournalDown(f"no answer from the journal within {WAIT_S:g} s") from None
         except (SQLAlchemyError, CodecError) as error:
             raise JournalDown(f"journal: {_why(error)}") from None
+        except Exception as error:
+            if not is_of_machine(error):
+                raise
+            raise JournalDown(f"journal: {_why(error)}") from error
 
     def _stored(self, request_id: str) -> Stored | None:
         number = next(self._store.ids(Filter(request_id=request_id)), None)
@@ -110,12 +113,13 @@ class Journal:
         return await anyio.to_thread.run_sync(call, limiter=limiter)
 
     async def run(self) -> None:
-        """Write what comes, until `close` and then until nothing is left."""
+        """Write what comes, until `close` and then until nothing is left, whatever a try meets: entries that can't be
+        written wait in the backlog, which is bounded."""
         while batch := await self._backlog.batch():
             try:
                 await self._write(batch)
                 self._failing = 0
-            except (OperationalError, InterfaceError, PoolTimeout) as error:
+            except Exception as error:
                 wait_s = _RETRY_S[min(self._failing, len(_RETRY_S) - 1)]
                 self._failing += 1
                 _log.error("journal_down", why=_why(error), waiting=len(self._backlog), retry_in_s=wait_s)
@@ -129,7 +133,9 @@ class Journal:
             await self._commit(batch)
         except (OperationalError, InterfaceError, PoolTimeout):
             raise
-        except (DBAPIError, CodecError, ValueError, RecursionError) as error:
+        except Exception as error:
+            if is_of_machine(error):  # nothing is wrong with the entries
+                raise
             if len(batch) > 1:
                 for item in batch:
                     await self._write([item])
@@ -167,7 +173,7 @@ class Journal:
                 pruned = await self._in_thread(prune, self._writer)
                 if pruned.verdicts:
                     _log.info("journal_pruned", verdicts=pruned.verdicts, tasks=pruned.tasks, size=pruned.size_bytes)
-            except SQLAlchemyError as error:
+            except Exception as error:
                 _log.error("journal_prune_failed", why=_why(error))
                 await anyio.sleep(_RETRY_S[-1])
             with anyio.move_on_after(PRUNE_EVERY_S):
@@ -228,4 +234,4 @@ async def _in_time(wait: Callable[[], Awaitable[T]], problem: str) -> T:
 
 
 def _why(error: Exception) -> str:
-    return cause(error) if isinstance(error, SQLAlchemyError) else str(error)[:300]
+    return cause(error) if isinstance(error, SQLAlchemyError) else str(error)[:300] or type(error).__name__

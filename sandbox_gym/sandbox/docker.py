@@ -296,13 +296,19 @@ class DockerProvider:
             raise ProviderDown(f"image {reference} is missing; run `make images`") from error
         except self._errors as error:
             raise ProviderDown(f"the Docker Engine can't start a container: {str(error)[:500]}") from error
-        await self._catch_up()
-        raw: socket.socket = getattr(attached, "_sock", attached)
-        raw.setblocking(False)
-        stream_type: type[SocketStream] | type[UNIXSocketStream] = (
-            UNIXSocketStream if raw.family == socket.AF_UNIX else SocketStream
-        )
-        stream = AttachStream(await stream_type.from_socket(raw), attached)
+        try:
+            await self._catch_up()
+            raw: socket.socket = getattr(attached, "_sock", attached)
+            raw.setblocking(False)
+            stream_type: type[SocketStream] | type[UNIXSocketStream] = (
+                UNIXSocketStream if raw.family == socket.AF_UNIX else SocketStream
+            )
+            stream = AttachStream(await stream_type.from_socket(raw), attached)
+        except BaseException:  # no box owns the container yet
+            with anyio.CancelScope(shield=True):
+                attached.close()
+                await self.destroy(container)
+            raise
         link = GuestLink(stream, lambda: f"docker box {str(container.id)[:12]}")
         box = DockerBox(self, container, link, self._isolation, user)
         try:
@@ -375,7 +381,7 @@ class DockerProvider:
                 await self._call(lambda: container.remove(force=True, v=True))
         except self._not_found:
             return
-        except self._errors:
+        except Exception:  # the Engine, or no thread here to ask it with
             self._unremoved.append(container)
 
     async def _catch_up(self) -> None:

@@ -314,7 +314,7 @@ class Door:
 async def open_door(pid: int, allow: Sequence[str], box_id: str, *, below: bool = True) -> Door:
     """A door in the sandbox that `pid` of this machine is in, or, where `below`, a child of it. Raises NoWayOut, and
     ValueError for what is no allow-list."""
-    _have_descriptors()
+    have_descriptors()
     door = Door(allow, box_id)
     with anyio.CancelScope(shield=True):  # a socket that nobody takes over would keep the namespace alive
         listener = await anyio.to_thread.run_sync(partial(listen_inside, pid, PORT, below=below))
@@ -322,7 +322,7 @@ async def open_door(pid: int, allow: Sequence[str], box_id: str, *, below: bool 
     return door
 
 
-def _have_descriptors() -> None:
+def have_descriptors() -> None:
     """As many as this process may have, within reason: some programs that it starts close each that they could have.
     Programs in sandboxes are given a number of their own."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)

@@ -21,6 +21,7 @@ import structlog
 
 from sandbox_gym.contract import Dialogue, DialogueOutcome, Isolation, Outcome, Run
 from sandbox_gym.errors import BoxLost, ConfigurationError, LossEvidence, ProviderDown, SandboxGymError
+from sandbox_gym.faults import log_failure
 from sandbox_gym.network import NO_NETWORK, Network
 from sandbox_gym.sandbox.api import Box, Capability
 from sandbox_gym.sandbox.caps import Cap, CapRow, guest_caps, in_order
@@ -238,8 +239,8 @@ class E2bProvider:
         try:
             async with watched("killing a sandbox", KILL_S):
                 await self.sdk.kill(sandbox_id, **self.api)
-        except SandboxGymError as error:
-            _log.warning("e2b_not_killed", box=sandbox_id, why=str(error))
+        except Exception as error:
+            log_failure("e2b_not_killed", error, box=sandbox_id)
             self._unkilled.add(sandbox_id)
         if self._meter.ended(sandbox_id):
             self._gate.leave()

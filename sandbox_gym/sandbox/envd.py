@@ -16,6 +16,7 @@ import anyio.abc
 
 from sandbox_gym.contract import Program, Run
 from sandbox_gym.errors import BoxLost, SandboxGymError
+from sandbox_gym.faults import log_failure
 from sandbox_gym.guest import frames
 from sandbox_gym.limits import Limits
 from sandbox_gym.sandbox.driver import NOTHING, Driver
@@ -206,6 +207,9 @@ class Envd(Driver):
             self._fail(self._link.lost(f"answered nonsense ({error})"))
         except BoxLost as error:
             self._fail(error)
+        except Exception as error:  # it costs this sandbox, not those of all tenants
+            log_failure("envd_listener_failed", error)
+            self._fail(self._link.lost(f"its answers can't be read ({type(error).__name__})"))
         finally:
             self._fail(BoxLost("the sandbox was stopped"))
 

@@ -8,6 +8,9 @@ from sandbox_gym.contract import Outcome
 from sandbox_gym.limits import Limits
 from sandbox_gym.sandbox.blame import Ending, of_run
 
+MOST = 1e15
+"""No box has used so many seconds or bytes."""
+
 
 def parse_outcome(header: Mapping[str, object], body: bytes, run_id: int, limits: Limits) -> Outcome:
     """Check every field's type and bound. Raises KeyError, TypeError or ValueError, and `blame.NotTheProgram`."""
@@ -21,7 +24,7 @@ def parse_outcome(header: Mapping[str, object], body: bytes, run_id: int, limits
     tamper = header["tamper"]
     if not isinstance(tamper, list) or len(tamper) > 16:
         raise ValueError("tamper")
-    cpu_s, wall_s, ending = _number(header["cpu_s"]), _number(header["wall_s"]), header["ending"]
+    cpu_s, wall_s, ending = quantity(header["cpu_s"]), quantity(header["wall_s"]), header["ending"]
     if not isinstance(ending, dict):
         raise TypeError("ending")
     seen = _ending(ending, cpu_s)
@@ -51,11 +54,11 @@ def _ending(told: Mapping[str, object], cpu_s: float) -> Ending:
         signal=_optional_int(told["signal"]),
         unstarted=None if unstarted is None else str(unstarted)[:500],
         cpu_s=cpu_s,
-        peak_bytes=int(_number(told["peak_bytes"])),
+        peak_bytes=int(quantity(told["peak_bytes"])),
         data_over=_flag(told["data_over"]),
-        oom_kills=int(_number(told["oom_kills"])),
+        oom_kills=int(quantity(told["oom_kills"])),
         memory_full=_flag(told["memory_full"]),
-        forks_denied=int(_number(told["forks_denied"])),
+        forks_denied=int(quantity(told["forks_denied"])),
         processes_full=_flag(told["processes_full"]),
     )
 
@@ -68,13 +71,13 @@ def _flag(value: object) -> bool:
 
 def starved(value: object, wall_s: float) -> float | None:
     """For how long a run wanted CPU that others had: at most all its time. None where its guest can't tell."""
-    return None if value is None else min(_number(value), wall_s)
+    return None if value is None else min(quantity(value), wall_s)
 
 
 def seconds(value: object) -> float:
     """A cost that only informs: 0 where the guest says none."""
     try:
-        return _number(value)
+        return quantity(value)
     except TypeError:
         return 0.0
 
@@ -85,7 +88,9 @@ def _optional_int(value: object) -> int | None:
     raise TypeError("not an integer")
 
 
-def _number(value: object) -> float:
-    if not (type(value) is int or type(value) is float) or not 0 <= value < 1e15:
+def quantity(value: object) -> float:
+    """A number that a box says, such as seconds or bytes; compared before it is converted, for an integer of 400 digits
+    has no float. Raises TypeError."""
+    if not (type(value) is int or type(value) is float) or not 0 <= value < MOST:
         raise TypeError("not a number")
     return float(value)

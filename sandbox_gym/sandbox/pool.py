@@ -14,9 +14,9 @@ from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass
 
 import anyio
-import structlog
 
 from sandbox_gym.errors import ProviderDown
+from sandbox_gym.faults import Rounds, as_provider_down, log_failure
 from sandbox_gym.observe.traces import span
 from sandbox_gym.sandbox.admission import Admission
 from sandbox_gym.sandbox.api import Box, Provider, SupportsWear
@@ -25,7 +25,6 @@ from sandbox_gym.sandbox.pressure import Governor, machine_pressure
 HOUSEKEEPING_S = 1.0
 IDLE_S = 60.0
 """A warm box that nobody wanted for so long, beyond what demand calls for, goes."""
-_log = structlog.get_logger(__name__)
 
 
 @dataclass(slots=True)
@@ -169,7 +168,8 @@ class Pool:
         self._alive += 1
         started = time.monotonic()
         try:
-            box = await self.provider.start(image)
+            with as_provider_down(f"a box of {image!r} can't be made"):
+                box = await self.provider.start(image)
         except BaseException as error:
             self._alive -= 1
             self.stats.start_failures += isinstance(error, ProviderDown)
@@ -190,15 +190,25 @@ class Pool:
             self._idle[held.image].remove(held)
         self._alive -= 1
         self.stats.discarded += 1
-        await held.box.aclose()
+        try:
+            await held.box.aclose()
+        except Exception as error:  # the caller has its result, or an error of its own; the reaper has the rest
+            log_failure("box_not_closed", error, box=held.box.box_id)
 
     async def _give_back(self, held: _Held, *, clean: bool) -> None:
         held.tasks += 1
-        if clean and not self._closed and held.tasks < self._box_max_tasks and await held.box.reset():
+        if clean and not self._closed and held.tasks < self._box_max_tasks and await self._is_clean(held):
             held.idle_since = time.monotonic()
             self._idle[held.image].append(held)
             return
         await self._discard(held)
+
+    async def _is_clean(self, held: _Held) -> bool:
+        try:
+            return await held.box.reset()
+        except Exception as error:
+            log_failure("box_not_reset", error, box=held.box.box_id)
+            return False
 
     # -- ahead of demand
 
@@ -208,25 +218,29 @@ class Pool:
         self._hinted.set()
 
     async def run(self) -> None:
-        """Follow the machine's pressure, keep boxes ahead of demand, let go of idle ones; until cancelled."""
-        backoff_s, ticked = 0.0, time.monotonic()
+        """Follow the machine's pressure, keep boxes ahead of demand, let go of idle ones; until cancelled, whatever a
+        round meets."""
+        rounds, backoff_s, ticked = Rounds("warm_failed"), 0.0, time.monotonic()
         while True:
             with anyio.move_on_after(ticked + HOUSEKEEPING_S + backoff_s - time.monotonic()):
                 await (anyio.sleep_forever() if backoff_s else self._hinted.wait())
             self._hinted = anyio.Event()
             elapsed_s = time.monotonic() - ticked
-            if elapsed_s >= HOUSEKEEPING_S:  # else it was a hint, and too soon to measure anything
-                ticked += elapsed_s
-                self.admission.set_limit(self._governor.update(machine_pressure()))
-                for demand in self._demand.values():
-                    demand.tick(elapsed_s)
             try:
+                if elapsed_s >= HOUSEKEEPING_S:  # else it was a hint, and too soon to measure anything
+                    ticked += elapsed_s
+                    self._measure(elapsed_s)
                 await self._refill()
                 await self._shrink()
+                rounds.done()
                 backoff_s = 0.0
-            except ProviderDown as error:
-                backoff_s = min(30.0, max(1.0, 2 * backoff_s))
-                _log.warning("warm_failed", why=str(error), again_in_s=backoff_s)
+            except Exception as error:
+                backoff_s = rounds.failed(error)
+
+    def _measure(self, elapsed_s: float) -> None:
+        for demand in self._demand.values():
+            demand.tick(elapsed_s)
+        self.admission.set_limit(self._governor.update(machine_pressure()))
 
     async def _refill(self) -> None:
         for image, demand in list(self._demand.items()):

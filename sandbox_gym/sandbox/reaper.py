@@ -15,7 +15,7 @@ from typing import Protocol, runtime_checkable
 import anyio
 import structlog
 
-from sandbox_gym.errors import SandboxGymError
+from sandbox_gym.faults import log_failure
 
 EVERY_S = 60.0
 LIST_S = 30.0
@@ -77,14 +77,17 @@ class Reaper:
         self._on_sweep = on_sweep
 
     async def keep_sweeping(self, every_s: float = EVERY_S) -> None:
-        """Sweep now and every `every_s` seconds, until cancelled."""
+        """Sweep now and every `every_s` seconds, until cancelled; a sweep that fails is not the last."""
         while True:
             if self._on_sweep is not None:
                 try:
                     self._on_sweep()
-                except OSError as error:
-                    _log.warning("lease_not_renewed", why=str(error))
-            await self.sweep()
+                except Exception as error:
+                    log_failure("lease_not_renewed", error)
+            try:
+                await self.sweep()
+            except Exception as error:
+                log_failure("sweep_failed", error)
             await anyio.sleep(every_s)
 
     async def sweep(self, *, dry_run: bool = False) -> Swept:
@@ -112,8 +115,8 @@ class Reaper:
                 return (await self._sources[name].orphans())[:MAX_ORPHANS]
         except TimeoutError:
             failures.append(Failure(name, f"no answer within {LIST_S:.0f} s"))
-        except (OSError, SandboxGymError) as error:
-            failures.append(Failure(name, str(error)[:500]))
+        except Exception as error:  # also a shortage of threads or memory
+            failures.append(Failure(name, str(error)[:500] or type(error).__name__))
         return ()
 
     async def _remove_all(
@@ -141,7 +144,7 @@ class Reaper:
                 await self._sources[name].remove(orphan)
         except TimeoutError:
             return f"not within {REMOVE_S:.0f} s"
-        except (OSError, SandboxGymError) as error:
+        except Exception as error:
             return str(error)[:500] or type(error).__name__
         return ""
 

@@ -6,7 +6,6 @@ of a box that is lost raises BoxLost, and the next one starts another box.
 
 from __future__ import annotations
 
-import math
 import os
 import time
 from collections.abc import AsyncIterator, Mapping
@@ -21,12 +20,13 @@ import structlog
 
 from sandbox_gym.contract import Outcome, Program, Query, Run, Service, Status
 from sandbox_gym.errors import BoxLost, ProviderDown, ToolchainMissing
+from sandbox_gym.faults import as_provider_down, log_failure
 from sandbox_gym.guest import frames
 from sandbox_gym.limits import MIB, Limits
 from sandbox_gym.sandbox.admission import Admission
 from sandbox_gym.sandbox.api import Box, Provider
 from sandbox_gym.sandbox.blame import NotTheProgram, of_worker
-from sandbox_gym.sandbox.outcomes import starved
+from sandbox_gym.sandbox.outcomes import quantity, starved
 from sandbox_gym.sandbox.relay import Relay, RunEnded, SupportsRelay
 
 START_S: Final = 120.0
@@ -84,6 +84,9 @@ class _Live:
                     waiter.answered.set()
         except BoxLost as error:
             self._fail(error)
+        except Exception as error:  # a box's bytes, or a fault of ours: it costs this service, not the server
+            log_failure("service_listener_failed", error, box=self.box.box_id)
+            self._fail(BoxLost(f"{self.box.box_id}: its answers can't be read ({type(error).__name__})"))
         finally:
             self._fail(BoxLost(f"{self.box.box_id}: the service was stopped"))
 
@@ -189,13 +192,14 @@ class Services:
                 self.lost += 1
                 _log.warning("service_lost", service=service.name, why=str(live.gone))
                 del self._live[service.name]
-                await live.box.aclose()
+                await _closed(live.box)
             live = self._live[service.name] = await self._start(service)
             self._tasks.start_soon(live.listen)
             return live
 
     async def _start(self, service: Service) -> _Live:
-        box = await self._provider.start(service.image)
+        with as_provider_down(f"service {service.name} can't be started"):
+            box = await self._provider.start(service.image)
         try:
             if not isinstance(box, SupportsRelay):
                 raise ProviderDown(f"provider {self._provider.name} holds no services; use local, docker or e2b")
@@ -207,7 +211,7 @@ class Services:
                 raise BoxLost(f"{box.box_id}: its service did not get ready")
         except BaseException as error:
             with anyio.CancelScope(shield=True):
-                await box.aclose()
+                await _closed(box)
             if isinstance(error, RunEnded):
                 raise _not_started(service, error) from error
             if isinstance(error, TimeoutError):
@@ -220,8 +224,16 @@ class Services:
         """End every service and its box."""
         with anyio.CancelScope(shield=True):
             for live in self._live.values():
-                await live.box.aclose()
+                await _closed(live.box)
             self._live.clear()
+
+
+async def _closed(box: Box) -> None:
+    """A box that can't be closed keeps nobody from the next one; what it leaves is the reaper's."""
+    try:
+        await box.aclose()
+    except Exception as error:
+        log_failure("box_not_closed", error, box=box.box_id)
 
 
 def _not_started(service: Service, error: RunEnded) -> ProviderDown | ToolchainMissing:
@@ -251,12 +263,12 @@ def _run_of(service: Service, workers: int) -> Run:
 def _outcome(header: Mapping[str, object], body: bytes, box_id: str) -> Outcome:
     """An answer's frame, every field checked: what a service says is a box's word. Raises BoxLost."""
     try:
-        killed, wall_s = header["status"] == KILLED, _seconds(header["wall_s"])
+        killed, wall_s = header["status"] == KILLED, quantity(header["wall_s"])
         detail = "" if killed else str(header["detail"])[:200]
         return Outcome(
             status=Status.RUNTIME_ERROR if killed else Status(str(header["status"])),
             stdout=body,
-            cpu_time_s=_seconds(header["cpu_s"]),
+            cpu_time_s=quantity(header["cpu_s"]),
             wall_time_s=wall_s,
             starved_s=starved(header.get("starved_s"), wall_s),
             detail=f"{str(header['phase'])[:40]} {detail}".strip(),
@@ -266,16 +278,10 @@ def _outcome(header: Mapping[str, object], body: bytes, box_id: str) -> Outcome:
 
 
 def _signal(header: Mapping[str, object]) -> int:
-    """The signal that ended a worker; 0 if none did, or none that there is."""
+    """The signal that ended a worker; 0 if none did."""
     told = str(header.get("detail"))
     known = header.get("status") == KILLED and told.isdecimal() and len(told) < 4
     return int(told) if known else SIGNAL_UNKNOWN if header.get("status") == KILLED else 0
-
-
-def _seconds(value: object) -> float:
-    if type(value) not in (int, float) or not 0 <= float(value) < math.inf:  # type: ignore[arg-type]
-        raise ValueError("not a number of seconds")
-    return float(value)  # type: ignore[arg-type]
 
 
 @asynccontextmanager

@@ -42,6 +42,7 @@ class SessionRecords:
 
     def write(self, record: SessionRecord) -> None:
         """Whole or not at all."""
+        make_private(self._folder)  # it may have been removed under us
         write_whole(self._path(record.session_id), json.dumps(asdict(record)).encode())
 
     def remove(self, session_id: str) -> None:

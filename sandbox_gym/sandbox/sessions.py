@@ -7,7 +7,6 @@ A session's place is written down when it changes, so a killed process goes on f
 from __future__ import annotations
 
 import contextlib
-import subprocess
 import time
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Mapping
@@ -22,7 +21,8 @@ import anyio
 import anyio.abc
 import structlog
 
-from sandbox_gym.errors import BoxLost, DeadlineExceeded, PoolFull, SandboxGymError, SessionClosed
+from sandbox_gym.errors import BoxLost, DeadlineExceeded, PoolFull, SessionClosed
+from sandbox_gym.faults import Rounds, as_provider_down, log_failure
 from sandbox_gym.limits import Limits, Policy
 from sandbox_gym.sandbox.api import SupportsWear
 from sandbox_gym.sandbox.session_records import SessionRecord, SessionRecords
@@ -39,8 +39,10 @@ GRACE_S: Final = 15.0
 """Beyond a call's own timeout before a silent driver counts as lost: it interrupts, then kills, then answers."""
 SWEEP_S: Final = 1.0
 MAX_CLOSED: Final = 100_000
-_HOUSEKEEPING_FAILS: Final = (SandboxGymError, OSError, subprocess.SubprocessError)
-"""What goes wrong in the background, a folder that can't be removed or a mount that is busy, ends no server."""
+BURIERS: Final = 4
+"""Discarded sessions that are ended at once."""
+BURY_S: Final = 60.0
+"""The longest that one of them may take; what it leaves then is the next server's to sweep."""
 _log = structlog.get_logger(__name__)
 
 
@@ -247,7 +249,8 @@ class Sessions:
         if session is not None:
             self._records.remove(session_id)
             self._doomed.append(session)
-            self._doom.set()
+            doom, self._doom = self._doom, anyio.Event()
+            doom.set()
 
     async def close(self, session_id: str) -> None:
         """End a session for good: sandbox, snapshots and all. Idempotent; closes what was never opened, too."""
@@ -259,8 +262,8 @@ class Sessions:
             self._records.remove(session_id)
             await self._end(session)
 
-    async def _end(self, session: _Session) -> None:
-        with anyio.CancelScope(shield=True):
+    async def _end(self, session: _Session, *, shield: bool = True) -> None:
+        with anyio.CancelScope(shield=shield):
             session.closed = True
             if session.box is not None and session.lock.locked():
                 await session.box.aclose()  # a call that is under way ends now
@@ -289,7 +292,8 @@ class Sessions:
             await self._make_room()
             self._live += 1
             try:
-                session.box = await self._provider.open_session(self._limits, session.snapshot_id or session.base)
+                with as_provider_down("a session can't be opened"):
+                    session.box = await self._provider.open_session(self._limits, session.snapshot_id or session.base)
             except NoSuchSnapshot as error:
                 self._live -= 1
                 session.closed = True
@@ -316,7 +320,6 @@ class Sessions:
                 continue
             if len(stuck) >= self._live:
                 raise PoolFull(f"{self._live} sessions are live and none of them can hibernate", retry_after_s=5)
-            self._freed = anyio.Event()
             with anyio.move_on_after(1):
                 await self._freed.wait()
 
@@ -355,8 +358,8 @@ class Sessions:
     async def _delete(self, snapshot_id: str) -> None:
         try:
             await self._provider.delete(snapshot_id)
-        except SandboxGymError as error:
-            _log.warning("snapshot_not_deleted", snapshot=snapshot_id, why=str(error))
+        except Exception as error:
+            log_failure("snapshot_not_deleted", error, snapshot=snapshot_id)
 
     async def _lose(self, session: _Session, why: object) -> None:
         """The sandbox is gone, or of no more use; the next call goes on from the last snapshot."""
@@ -369,65 +372,87 @@ class Sessions:
         box, session.box = session.box, None
         if box is not None:
             self._live -= 1
-            self._freed.set()
-            await box.aclose()
+            freed, self._freed = self._freed, anyio.Event()
+            freed.set()
+            try:
+                await box.aclose()
+            except Exception as error:  # the session goes on without it; what is left of it is the reaper's
+                log_failure("session_box_not_closed", error, box=box.box_id)
 
     # -- time
 
     async def run(self, *, task_status: anyio.abc.TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
-        """Hibernate, checkpoint, expire and collect, until cancelled."""
+        """Hibernate, checkpoint, expire and collect, until cancelled, whatever a round meets."""
         task_status.started()
-        collected = 0.0
+        rounds, collected, wait_s = Rounds("session_sweep_failed"), 0.0, SWEEP_S
         while True:
-            await anyio.sleep(SWEEP_S)
+            await anyio.sleep(wait_s)
             try:
                 await self._sweep()
                 if time.monotonic() - collected > 30:
                     collected = time.monotonic()
                     await self.collect()
-            except _HOUSEKEEPING_FAILS as error:
-                _log.warning("session_sweep_failed", why=str(error))
+                rounds.done()
+                wait_s = SWEEP_S
+            except Exception as error:
+                wait_s = rounds.failed(error)
 
     async def keep_prepared(self) -> None:
         """Have sandboxes ready before they are asked for, until cancelled."""
         if not isinstance(self._provider, SupportsPreparing):
             return
+        rounds = Rounds("sessions_not_prepared", first_s=5)
         while True:
             await self._taken.wait()  # a server whose tools nobody calls keeps no sandbox for them
             self._taken = anyio.Event()
             try:
                 await self._provider.prepare()
-            except _HOUSEKEEPING_FAILS as error:
-                _log.warning("sessions_not_prepared", why=str(error))
-                await anyio.sleep(5)
+                rounds.done()
+            except Exception as error:
+                await anyio.sleep(rounds.failed(error))
 
     async def bury(self) -> None:
-        """End discarded sessions as they come, until cancelled."""
+        """End discarded sessions as they come, a few at once and each within BURY_S, until cancelled."""
+        async with anyio.create_task_group() as tasks:
+            for _ in range(BURIERS):
+                tasks.start_soon(self._bury)
+
+    async def _bury(self) -> None:
         while True:
-            await self._doom.wait()
-            self._doom = anyio.Event()
             while self._doomed:
-                session = self._doomed.pop()
-                try:
-                    await self._end(session)
-                except _HOUSEKEEPING_FAILS as error:
-                    _log.warning("session_not_ended", session=session.session_id[:80], why=str(error))
+                await self._bury_one(self._doomed.pop())
+            await self._doom.wait()
+
+    async def _bury_one(self, session: _Session) -> None:
+        try:
+            with anyio.move_on_after(BURY_S, shield=True) as scope:
+                await self._end(session, shield=False)
+            if scope.cancelled_caught:
+                _log.warning("session_not_ended", session=session.session_id[:80], why=f"not within {BURY_S:g} s")
+        except Exception as error:
+            log_failure("session_not_ended", error, session=session.session_id[:80])
 
     async def _sweep(self) -> None:
-        now, policy = time.time(), self._policy
+        """Each session in turn; what is wrong with one of them keeps it, and no other."""
         for session in list(self._sessions.values()):
-            if session.lock.locked():
-                continue
-            if now - session.last_used > policy.ttl_s:
-                await self.close(session.session_id)
-            elif session.box is not None:
-                async with session.lock:
-                    dirty = session.dirty_since
-                    worn = isinstance(session.box, SupportsWear) and session.box.worn
-                    if worn or now - session.last_used > policy.idle_s:
-                        await self._hibernate(session)
-                    elif dirty is not None and time.monotonic() - dirty > policy.checkpoint_s:
-                        await self._try_checkpoint(session)
+            if not session.lock.locked():
+                try:
+                    await self._tend(session)
+                except Exception as error:
+                    log_failure("session_not_tended", error, session=session.session_id[:80])
+
+    async def _tend(self, session: _Session) -> None:
+        now, policy = time.time(), self._policy
+        if now - session.last_used > policy.ttl_s:
+            await self.close(session.session_id)
+        elif session.box is not None:
+            async with session.lock:
+                dirty = session.dirty_since
+                worn = isinstance(session.box, SupportsWear) and session.box.worn
+                if worn or now - session.last_used > policy.idle_s:
+                    await self._hibernate(session)
+                elif dirty is not None and time.monotonic() - dirty > policy.checkpoint_s:
+                    await self._try_checkpoint(session)
 
     async def _try_checkpoint(self, session: _Session) -> None:
         if session.box is None:
@@ -455,14 +480,24 @@ class Sessions:
     async def aclose(self) -> None:
         """Hibernate what can be kept, stop the rest."""
         with anyio.CancelScope(shield=True):
-            while self._doomed:
-                await self._end(self._doomed.pop())
+            async with anyio.create_task_group() as tasks:
+                for _ in range(BURIERS):
+                    tasks.start_soon(self._bury_rest)
             for session in list(self._sessions.values()):
-                async with session.lock:
-                    if session.box is not None and not await self._hibernate(session):
-                        await self._stop(session)
-            with contextlib.suppress(SandboxGymError):
+                try:
+                    async with session.lock:
+                        if session.box is not None and not await self._hibernate(session):
+                            await self._stop(session)
+                except Exception as error:
+                    log_failure("session_not_kept", error, session=session.session_id[:80])
+            try:
                 await self.collect()
+            except Exception as error:
+                log_failure("collection_failed", error)
+
+    async def _bury_rest(self) -> None:
+        while self._doomed:
+            await self._bury_one(self._doomed.pop())
 
 
 @asynccontextmanager

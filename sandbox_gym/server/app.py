@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import secrets
 import uuid
+from base64 import b64decode
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from typing import TYPE_CHECKING
@@ -11,8 +13,10 @@ from typing import TYPE_CHECKING
 import anyio
 import structlog
 from fastapi import FastAPI
+from itsdangerous import BadSignature
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.middleware.sessions import SessionMiddleware
+from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from sandbox_gym.config import Settings
@@ -22,6 +26,7 @@ from sandbox_gym.observe.traces import RootTracer
 from sandbox_gym.server.accounts import load_accounts
 from sandbox_gym.server.auth import BearerAuth, key_tenant
 from sandbox_gym.server.dashboard.app import BeforeAll, is_form, is_page
+from sandbox_gym.server.dashboard.routes import server_operations
 from sandbox_gym.server.dashboard.wiring import is_loopback, server_dashboard
 from sandbox_gym.server.dataset import Dataset
 from sandbox_gym.server.gym import SESSION_ID_KEY, GymHost
@@ -38,6 +43,7 @@ EngineFactory = Callable[[], AbstractAsyncContextManager[JudgingEngine]]
 REQUEST_ID_HEADER = "X-Request-Id"
 COOKIE_LIFETIME_S = 14 * 24 * 3600
 _TENANT_KEY = "tenant"
+MAX_SESSION_ID = 512
 
 
 def build_app(
@@ -86,16 +92,16 @@ def build_app(
                     picture.attach(None)
                 group.cancel_scope.cancel()
 
-    app = FastAPI(title=f"sandbox_gym {resources.name}", lifespan=lifespan, docs_url=None, redoc_url=None)
-    app.router.redirect_slashes = False  # a redirect's Location would be made of the Host header
-    host.add_routes(app)
+    # a redirect's Location would be made of whatever Host a client sends
+    app = FastAPI(lifespan=lifespan, openapi_url=None, redirect_slashes=False)
+    host.add_routes(app, () if shown is None else server_operations())
     if tools_over_mcp is not None:
         app.router.routes.append(tools_over_mcp.route())
     app.add_middleware(_SessionId, new_session_id=new_session_id)
     if tracing is not None:
         app.add_middleware(TracedExchanges, tracing=tracing)
     app.add_middleware(_RequestId)
-    app.add_middleware(SessionMiddleware, secret_key=secret, session_cookie=cookie, max_age=COOKIE_LIFETIME_S)
+    app.add_middleware(_Sessions, secret_key=secret, session_cookie=cookie, max_age=COOKIE_LIFETIME_S)
     if not accounts.open:
         app.add_middleware(BearerAuth, accounts=accounts)
     if shown is not None:
@@ -136,6 +142,27 @@ def check_bind(settings: Settings) -> None:
     )
 
 
+class _Sessions(SessionMiddleware):
+    """NeMo Gym's cookie, whose key is no secret: one that holds no JSON object is none."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and not self._is_readable(scope):
+            scope = {**scope, "headers": [field for field in scope["headers"] if field[0] != b"cookie"]}
+        await super().__call__(scope, receive, send)
+
+    def _is_readable(self, scope: Scope) -> bool:
+        cookie = HTTPConnection(scope).cookies.get(self.session_cookie)
+        if cookie is None:
+            return True
+        try:
+            value = json.loads(b64decode(self.signer.unsign(cookie.encode("utf-8"), max_age=self.max_age)))
+        except BadSignature:
+            return True  # dropped for that
+        except (ValueError, RecursionError):
+            return False
+        return isinstance(value, dict)
+
+
 class _SessionId:
     """Every exchange has a session id, and sends the cookie again. A cookie counts for the tenant it was given to."""
 
@@ -149,7 +176,9 @@ class _SessionId:
                 session.clear()
             if tenant:
                 session[_TENANT_KEY] = tenant
-            session[SESSION_ID_KEY] = session.get(SESSION_ID_KEY) or self._new()
+            found = session.get(SESSION_ID_KEY)
+            known = isinstance(found, str) and 0 < len(found) <= MAX_SESSION_ID and found.isascii()
+            session[SESSION_ID_KEY] = found if known else self._new()
         await self._app(scope, receive, send)
 
 

@@ -13,8 +13,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from sandbox_gym.server.accounts import Accounts
 from sandbox_gym.server.exchange import reply
+from sandbox_gym.server.gym_shapes import TENANT_HEADER
 
-TENANT_HEADER: Final = "X-Sandbox-Gym-Tenant"
 OPEN: Final = frozenset({"/", "/health"})
 OPERATORS: Final = frozenset({"/metrics"})
 """What tells one tenant of the others."""

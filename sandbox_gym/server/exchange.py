@@ -13,8 +13,10 @@ from typing import TypeVar
 import anyio
 import structlog
 from fastapi import Request, Response
+from starlette.requests import ClientDisconnect
 
 from sandbox_gym.errors import PoolFull, RequestError, SandboxGymError, SessionClosed, Unavailable
+from sandbox_gym.faults import is_shortage, provider_down
 from sandbox_gym.server.wire import Document, dumps, loads, request_error_document
 
 MAX_BODY_BYTES = 256 * 1024 * 1024
@@ -26,7 +28,7 @@ T = TypeVar("T")
 class ToolFailed(SandboxGymError):
     """A tool's own wire has its own answer to a failure of ours."""
 
-    def __init__(self, document: Document, status: int, retry_after_s: int) -> None:
+    def __init__(self, document: Mapping[str, object], status: int, retry_after_s: int) -> None:
         super().__init__(f"{status}")
         self.document, self.status, self.retry_after_s = document, status, retry_after_s
 
@@ -42,7 +44,7 @@ class ClientGone(SandboxGymError):
     """The client closed the connection; nobody reads the answer."""
 
 
-def reply(document: Document, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+def reply(document: Mapping[str, object], status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
     """A JSON response that no content can turn into an encoding error."""
     return Response(dumps(document), status, dict(headers or {}), media_type="application/json")
 
@@ -53,15 +55,18 @@ def plain(text: str) -> Response:
 
 
 async def read_document(request: Request, *, empty_is_object: bool = False) -> Document:
-    """The request's JSON object, read up to the cap. Raises BodyTooLarge, RequestError."""
+    """The request's JSON object, read up to the cap. Raises BodyTooLarge, RequestError, ClientGone."""
     declared = request.headers.get("content-length", "")
     if declared.isdigit() and int(declared) > MAX_BODY_BYTES:
         raise BodyTooLarge(f"the body has {declared} bytes; the most is {MAX_BODY_BYTES}")
     raw = bytearray()
-    async for chunk in request.stream():
-        raw += chunk
-        if len(raw) > MAX_BODY_BYTES:
-            raise BodyTooLarge(f"the body has over {MAX_BODY_BYTES} bytes")
+    try:
+        async for chunk in request.stream():
+            raw += chunk
+            if len(raw) > MAX_BODY_BYTES:
+                raise BodyTooLarge(f"the body has over {MAX_BODY_BYTES} bytes")
+    except ClientDisconnect:
+        raise ClientGone from None
     if empty_is_object and not raw.strip():
         return {}
     return loads(bytes(raw))
@@ -106,15 +111,18 @@ def error_reply(error: Exception) -> Response:
         return reply({"detail": str(error)}, 413)
     if isinstance(error, SessionClosed):
         return reply({"detail": str(error)}, 409)
-    if isinstance(error, ClientGone):
+    if isinstance(error, ClientGone | ClientDisconnect):
         return Response(status_code=CLIENT_CLOSED)
+    if is_shortage(error):
+        _log.warning("machine_short", why=f"{type(error).__name__}: {str(error)[:300]}")
+        return error_reply(provider_down("the server's machine has no more of something", error))
     error_id = uuid.uuid4().hex
     frames = "".join(traceback.format_tb(error.__traceback__))  # no message, no locals: they may hold answers
     _log.error("unexpected_error", error_id=error_id, type=type(error).__name__, frames=frames)
     return reply({"error": {"kind": "internal", "id": error_id}, "detail": "internal error, logged by its id"}, 500)
 
 
-def unavailable(error: Unavailable, document: Document) -> Response:
+def unavailable(error: Unavailable, document: Mapping[str, object]) -> Response:
     """503 with Retry-After; 429 where it is not us who are down but others who are before."""
     status = 429 if isinstance(error, PoolFull) else 503
     return reply(document, status, {"Retry-After": str(max(1, round(error.retry_after_s)))})

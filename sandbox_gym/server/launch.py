@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 
-import uvicorn
 import yaml
 
 from sandbox_gym.config import Settings
@@ -18,6 +17,7 @@ from sandbox_gym.observe.tracing import open_tracing
 from sandbox_gym.server.app import EngineFactory, build_app
 from sandbox_gym.server.dataset import Dataset
 from sandbox_gym.server.resources import ResourcesServer
+from sandbox_gym.server.serving import serve_app
 from sandbox_gym.server.session_secret import session_secret
 from sandbox_gym.server.workers import Build, WorkerApp, serve_workers
 
@@ -63,14 +63,7 @@ def serve(resources: ResourcesServer, settings: Settings, *, dataset: Dataset | 
         tracing=tracing,
         session_secret=session_secret(settings.state_dir),
     )
-    uvicorn.run(
-        app,
-        host=settings.host,
-        port=settings.port,
-        access_log=False,
-        timeout_keep_alive=KEEP_ALIVE_S,
-        timeout_graceful_shutdown=SHUTDOWN_GRACE_S,
-    )
+    serve_app(app, settings, timeout_keep_alive=KEEP_ALIVE_S, timeout_graceful_shutdown=SHUTDOWN_GRACE_S)
 
 
 def _made_ready(resources: ResourcesServer, settings: Settings) -> tuple[Settings, str | None]:

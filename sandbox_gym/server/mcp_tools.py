@@ -16,6 +16,7 @@ from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecuritySettings
+from pydantic import BaseModel
 from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.routing import Route
@@ -31,6 +32,7 @@ from sandbox_gym.server.resources import DescribesTools, ResourcesServer, Tool
 from sandbox_gym.server.session_files import FILE_TOOLS
 from sandbox_gym.server.session_secret import TOKEN_HEADER, SessionTokens
 from sandbox_gym.server.swe_arguments import described, schema
+from sandbox_gym.server.tool_shapes import shape_of
 from sandbox_gym.server.wire import Document, dumps
 
 PATH: Final = "/mcp"
@@ -134,10 +136,15 @@ def _listed(resources: ResourcesServer) -> list[types.Tool]:
 
 def _undescribed(tools: Mapping[str, Tool]) -> list[types.Tool]:
     return [
-        types.Tool(name=name, description=" ".join((inspect.getdoc(tool) or "").split()), input_schema=dict(_ANY))
+        types.Tool(name=name, description=" ".join((inspect.getdoc(tool) or "").split()), input_schema=_schema_of(tool))
         for name, tool in tools.items()
         if name not in FILE_TOOLS  # they are for programs
     ]
+
+
+def _schema_of(tool: Tool) -> Document:
+    takes = shape_of(tool).takes
+    return schema(takes) if isinstance(takes, type) and issubclass(takes, BaseModel) else dict(_ANY)
 
 
 def _result(text: str, *, is_error: bool = False) -> types.CallToolResult:

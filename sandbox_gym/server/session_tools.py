@@ -10,11 +10,12 @@ from dataclasses import dataclass
 from typing import Final
 
 from pydantic import BaseModel, ConfigDict, Field
+from typing_extensions import TypedDict
 
 from sandbox_gym.errors import RequestError
 from sandbox_gym.sandbox.sessions import ToolReply
 from sandbox_gym.server.resources import JudgingEngine, ToolCall
-from sandbox_gym.server.wire import Document, check_shape
+from sandbox_gym.server.tool_shapes import tool
 
 SHOWN_BYTES: Final = 64 * 1024
 """The most of one stream that goes back to the model: the first half and the last."""
@@ -44,9 +45,29 @@ class Python(BaseModel):
     timeout_s: float = Field(60.0, gt=0, le=3600)
 
 
-async def bash(engine: JudgingEngine, call: ToolCall) -> Document:
-    """POST /bash {command, timeout_s?}: what the session's shell printed, its exit code and where it stands now."""
-    wanted = check_shape(Bash, call.arguments)
+class BashRan(TypedDict):
+    """What the shell printed and where it stands now; `exit_code` is null where it ended or was killed."""
+
+    output: str
+    exit_code: int | None
+    timed_out: bool
+    cwd: str
+    state_lost: bool
+
+
+class CellRan(TypedDict):
+    """What a cell printed. `status`: ok, error, interrupted, killed, died or lost."""
+
+    output: str
+    stdout: str
+    stderr: str
+    status: str
+    state_lost: bool
+
+
+@tool(Bash, BashRan)
+async def bash(engine: JudgingEngine, call: ToolCall, wanted: Bash) -> BashRan:
+    """Run a command in the session's shell: what it printed, its exit code and where the shell stands now."""
     answer = await _call(engine, call, "bash", wanted.command, wanted.timeout_s)
     reply = answer.reply
     _refused(answer, "command")
@@ -123,9 +144,9 @@ def _ended(status: str, timeout_s: float, *, rolled_back: bool) -> str:
     return f"[the Python process died during this call; {state}]\n" if status == "died" else ""
 
 
-async def python(engine: JudgingEngine, call: ToolCall) -> Document:
-    """POST /python {code, timeout_s?}: what a cell printed, its last expression's value with it, and its traceback."""
-    wanted = check_shape(Python, call.arguments)
+@tool(Python, CellRan)
+async def python(engine: JudgingEngine, call: ToolCall, wanted: Python) -> CellRan:
+    """Run a cell in the session's Python: what it printed, its last expression's value with it, and its traceback."""
     cell = await run_cell(engine, call, wanted.code, wanted.timeout_s)
     return {
         "output": cell.output,

@@ -8,16 +8,19 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
+from typing_extensions import TypedDict
 
-from sandbox_gym.contract import CONTEST_CODES, TestResult, Verdict
+from sandbox_gym.contract import CONTEST_CODES, Integrity, InvertedTests, Isolation, TestResult, TestStatus, Verdict
 from sandbox_gym.errors import RequestError
 
 Document = dict[str, object]
+MAX_DEPTH = 256
+"""Arrays and objects within each other in a request."""
 
 _SURROGATES = re.compile("[\ud800-\udfff]")
 _M = TypeVar("_M", bound=BaseModel)
@@ -26,27 +29,89 @@ _M = TypeVar("_M", bound=BaseModel)
 def loads(raw: bytes) -> Document:
     """One JSON object. NaN and the infinities read as null, as NeMo Gym's own encoder writes them.
 
-    Raises RequestError: no JSON, no object, or nested deeper than the interpreter can follow.
+    Raises RequestError: no JSON, no object, a field twice in one object, or nested over MAX_DEPTH deep.
     """
     try:
-        value: object = json.loads(raw, parse_constant=lambda _name: None)
-    except RecursionError:
-        raise RequestError("body", "is nested too deep", "flatten it") from None
-    except ValueError as error:  # covers JSONDecodeError, UnicodeDecodeError and integers of absurd length
-        raise RequestError("body", f"is not JSON ({str(error)[:200]})", "send one JSON object in UTF-8") from None
+        value = _parsed(raw, _object)
+    except _Twice:
+        field = _field_given_twice(_parsed(raw, _Pairs))
+        raise RequestError(field, "is given twice in one object", "send each field once") from None
     if not isinstance(value, dict):
         raise RequestError("body", f"is a JSON {type(value).__name__}", "send one JSON object")
+    _must_be_shallow(value)
     return value
+
+
+def _parsed(raw: bytes, made: Callable[[list[tuple[str, object]]], object]) -> object:
+    try:
+        value: object = json.loads(raw, parse_constant=lambda _name: None, object_pairs_hook=made)
+    except RecursionError:
+        raise _too_deep() from None
+    except ValueError as error:  # covers JSONDecodeError, UnicodeDecodeError and integers of absurd length
+        raise RequestError("body", f"is not JSON ({str(error)[:200]})", "send one JSON object in UTF-8") from None
+    return value
+
+
+class _Twice(Exception):
+    """An object has two fields of one name."""
+
+
+class _Pairs(list[tuple[str, object]]):
+    """An object as it was written."""
+
+
+def _object(pairs: list[tuple[str, object]]) -> Document:
+    made = dict(pairs)
+    if len(made) != len(pairs):
+        raise _Twice
+    return made
+
+
+def _field_given_twice(value: object) -> str:
+    waiting: list[tuple[object, str]] = [(value, "")]
+    while waiting:
+        one, path = waiting.pop()
+        seen: set[str] = set()
+        if isinstance(one, _Pairs):
+            for name, item in one:
+                field = f"{path}.{name}".lstrip(".")
+                if name in seen:
+                    return field[:500]
+                seen.add(name)
+                waiting.append((item, field))
+        elif isinstance(one, list):
+            waiting.extend((item, f"{path}[{index}]") for index, item in enumerate(one))
+    return "body"
+
+
+def _must_be_shallow(value: object) -> None:
+    """Level by level, for whoever reads or writes it afterwards, the journal included, may recurse."""
+    level, depth = [value], 0
+    while level:
+        depth += 1
+        if depth > MAX_DEPTH:
+            raise _too_deep()
+        level = [
+            item
+            for one in level
+            for item in (one.values() if isinstance(one, dict) else one if isinstance(one, list) else ())
+            if isinstance(item, dict | list)
+        ]
+
+
+def _too_deep() -> RequestError:
+    return RequestError("body", "is nested too deep", f"nest at most {MAX_DEPTH} arrays and objects")
 
 
 def dumps(document: Mapping[str, object]) -> bytes:
     """UTF-8 JSON on one line that any parser takes: lone surrogates become U+FFFD, NaN and inf null."""
     try:
-        text = _encode(document)
-    except ValueError:
-        text = _encode(_finite(document))
+        try:
+            text = _encode(document)
+        except ValueError:
+            text = _encode(_finite(document))
     except RecursionError:
-        raise RequestError("body", "is nested too deep", "flatten it") from None
+        raise _too_deep() from None
     try:
         return text.encode()
     except UnicodeEncodeError:
@@ -83,17 +148,21 @@ def _dotted(parts: tuple[int | str, ...]) -> str:
     return "".join(f"[{p}]" if isinstance(p, int) else f".{p}" for p in parts).lstrip(".")
 
 
-class _ResponseShape(BaseModel):
+class ModelResponse(BaseModel):
+    """An OpenAI response; its messages' texts are the answer."""
+
     model_config = ConfigDict(extra="allow")
 
     output: list[dict[str, object]]
 
 
-class _VerifyShape(BaseModel):
+class VerifyBody(BaseModel):
+    """What a model was asked, what it said, and the row's own fields: those of its task, and any others."""
+
     model_config = ConfigDict(extra="allow")
 
     responses_create_params: dict[str, object]
-    response: _ResponseShape
+    response: ModelResponse
     verifier_metadata: dict[str, object] | None = None
 
 
@@ -112,7 +181,7 @@ class VerifyRequest:
     @classmethod
     def parse(cls, body: Document) -> VerifyRequest:
         """Raises RequestError naming the field."""
-        shape = check_shape(_VerifyShape, body)
+        shape = check_shape(VerifyBody, body)
         texts: list[str] = []
         reasoning: list[str] = []
         for index, item in enumerate(shape.response.output):
@@ -144,12 +213,65 @@ def _texts(parts: object, field: str, wanted: str) -> list[str]:
     return texts
 
 
+class VerdictTest(TypedDict):
+    """One test, as a verdict's JSON has it."""
+
+    index: int
+    status: TestStatus
+    reason: str
+    score: float
+    cpu_time_s: float
+    wall_time_s: float
+    peak_memory_bytes: int
+    contest: str
+
+
+class VerdictGroup(TypedDict):
+    """One group of tests: what it gave of what it could give."""
+
+    name: str
+    points: float
+    of: float
+
+
+class VerdictInverted(TypedDict):
+    """Tests changed so that they must fail: how many were run, and did (`contract.InvertedTests`)."""
+
+    variants: int
+    failed: int
+    unchanged: int
+    why_none: str
+    seed: str
+
+
+class VerdictDocument(TypedDict):
+    """A verdict as JSON (`contract.Verdict`)."""
+
+    reward: float
+    failure_reason: str
+    integrity: Integrity
+    integrity_reason: str
+    isolation: Isolation
+    provider: str
+    contest: str
+    decided_by: str
+    groups: list[VerdictGroup]
+    tamper: list[str]
+    evidence: dict[str, str]
+    inverted: VerdictInverted | None
+    attempts: int
+    timings_s: dict[str, float]
+    tests: list[VerdictTest]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VerifyFields:
     """What a verify response says beyond the echo; each server adds its own."""
 
+    __pydantic_config__ = ConfigDict(json_schema_serialization_defaults_required=True)  # for those who document it
+
     reward: float
-    verdict: Document | None = None
+    verdict: VerdictDocument | None = None
     mask_sample: bool = False
     """True: there is no verdict, the reward is a filler, and the sample must not be trained on or counted."""
     failure_kind: str | None = None
@@ -186,9 +308,9 @@ class CodeFields(VerifyFields):
     difficulty: str | None = None
 
 
-def verdict_document(verdict: Verdict) -> Document:
+def verdict_document(verdict: Verdict) -> VerdictDocument:
     """A verdict as JSON."""
-    document: Document = {
+    return {
         "reward": verdict.reward,
         "failure_reason": verdict.failure_reason,
         "integrity": verdict.integrity,
@@ -197,22 +319,31 @@ def verdict_document(verdict: Verdict) -> Document:
         "provider": verdict.provider,
         "contest": verdict.contest,
         "decided_by": verdict.decided_by,
-        "groups": [asdict(group) for group in verdict.groups],
+        "groups": [{"name": group.name, "points": group.points, "of": group.of} for group in verdict.groups],
         "tamper": list(verdict.tamper),
         "evidence": dict(verdict.evidence),
-        "inverted": asdict(verdict.inverted) if verdict.inverted is not None else None,
+        "inverted": None if verdict.inverted is None else _inverted_document(verdict.inverted),
         "attempts": verdict.attempts,
         "timings_s": dict(verdict.timings_s),
+        "tests": [_test_document(test) for test in verdict.tests],
     }
-    document["tests"] = [_test_document(test) for test in verdict.tests]
-    return document
 
 
-def _test_document(test: TestResult) -> Document:
+def _inverted_document(inverted: InvertedTests) -> VerdictInverted:
+    return {
+        "variants": inverted.variants,
+        "failed": inverted.failed,
+        "unchanged": inverted.unchanged,
+        "why_none": inverted.why_none,
+        "seed": inverted.seed,
+    }
+
+
+def _test_document(test: TestResult) -> VerdictTest:
     """Field by field: there may be ten thousand, and dataclasses.asdict copies each value deeply."""
     return {
         "index": test.index,
-        "status": test.status.value,
+        "status": test.status,
         "reason": test.reason,
         "score": test.score,
         "cpu_time_s": test.cpu_time_s,
@@ -222,7 +353,22 @@ def _test_document(test: TestResult) -> Document:
     }
 
 
-def request_error_document(error: RequestError) -> Document:
+class WrongField(TypedDict):
+    """What is wrong with which field, and what to do."""
+
+    field: str
+    problem: str
+    remedy: str
+
+
+class Unprocessable(TypedDict):
+    """The request's own fault: which field, and what to do."""
+
+    error: WrongField
+    detail: str
+
+
+def request_error_document(error: RequestError) -> Unprocessable:
     """A RequestError as the body of a 422, or as an `error` line of the command."""
-    fields = {"field": error.field, "problem": error.problem, "remedy": error.remedy}
+    fields: WrongField = {"field": error.field, "problem": error.problem, "remedy": error.remedy}
     return {"error": fields, "detail": str(error)}

@@ -36,7 +36,7 @@ WORKER_HEADER: Final = "X-Sandbox-Gym-Worker"
 """On answers of one worker: the worker whose connection it is, and the one that answered, as in `0 2`."""
 LOOK_S: Final = 20.0
 """How long /health and /metrics wait for a worker."""
-_ANYWHERE: Final = frozenset({"/", "/reverify_mode", "/aggregate_metrics", "/dataset_size", "/openapi.json"})
+_ANYWHERE: Final = frozenset({"/", "/reverify_mode", "/aggregate_metrics", "/dataset_size", "/openapi.json", "/docs"})
 _PLACED: Final = frozenset({"/seed_session", "/verify"})
 
 

@@ -34,8 +34,10 @@ from sandbox_gym.observe.tracing import open_tracing
 from sandbox_gym.private import make_private
 from sandbox_gym.sandbox.owner import held_lease
 from sandbox_gym.server.app import build_app, check_bind, guarded, session_cookie
+from sandbox_gym.server.connections import BoundedConfig
 from sandbox_gym.server.dataset import Dataset
 from sandbox_gym.server.resources import ResourcesServer
+from sandbox_gym.server.serving import bound_logs, server_bounds
 from sandbox_gym.server.worker_link import Peers
 from sandbox_gym.server.worker_routes import WorkerRoutes, fresh_session_id
 
@@ -84,6 +86,7 @@ class WorkerApp:
     session_secret: str = field(default="", repr=False)
 
     def __call__(self) -> ASGIApp:
+        bound_logs()
         own = take_place(self.folder, self.count)
         settings = share(self.settings, own, self.count)
         resources = self.build(settings, self.name)
@@ -194,9 +197,11 @@ def serve_workers(make: Callable[[Path], WorkerApp], settings: Settings, *, keep
         app = make(folder)
         for number in range(app.count):
             share(settings, number, app.count)
-        config = uvicorn.Config(
+        config = BoundedConfig(
             app,
+            server_bounds(settings),
             factory=True,
+            lifespan="on",
             host=settings.host,
             port=settings.port,
             workers=app.count,

@@ -54,8 +54,20 @@ def above(tmp_path: Path) -> Iterator[tuple[Cgroups, Path, Path]]:
         yield cgroups, folders.get("memory", folders.get("", root)), folders.get("pids", folders.get("", root))
     finally:
         for folder in folders.values():
-            (folder / "sandbox_gym").rmdir()
+            remove(folder / "sandbox_gym")
             folder.rmdir()
+
+
+def remove(folder: Path) -> None:
+    """A group, and those below it, once their last processes have left."""
+    deadline = time.monotonic() + 30
+    for below in [*(one for one in folder.iterdir() if one.is_dir()), folder]:
+        while below.exists():
+            try:
+                below.rmdir()
+            except OSError:
+                assert time.monotonic() < deadline, f"{below} is busy"
+                time.sleep(0.05)
 
 
 def set_limit(folder: Path, v1: str, v2: str, value: int) -> None:

@@ -121,9 +121,7 @@ def _pool(domain: str = "", **fields: object) -> Served:
 
     app = pool_app(settings, load_accounts(settings.keys, settings.token), domain, never, lambda _: _dashboard())
     control = Control(cast(Sandboxes, None), domain)
-    paths = [
-        (method, f"/{prefix}{path.replace('*', 'i1')}") for method, path in control._routes for prefix in ("", "v2/")
-    ]
+    paths = [(one.method, re.sub(r"\{[^}]*\}", "i1", one.template)) for one, _ in control.routes()]
     envd = [
         ("POST", "/files"),
         ("GET", "/files"),

@@ -23,7 +23,8 @@ ENDING: dict[str, object] = {
     "data_over": False, "oom_kills": 0, "memory_full": False, "forks_denied": 0, "processes_full": False,
 }  # fmt: skip
 RESULT: dict[str, object] = {
-    "op": "result", "id": 0, "wall_s": 0.1, "cpu_s": 0.1, "starved_s": 0.0, "sizes": [0, 0, 0], "tamper": [], "ending": ENDING,
+    "op": "result", "id": 0, "wall_s": 0.1, "cpu_s": 0.1, "starved_s": 0.0, "sizes": [0, 0, 0], "tamper": [],
+    "ending": ENDING,
 }  # fmt: skip
 
 

@@ -26,7 +26,7 @@ from sandbox_gym.contract import (
     TestStatus,
 )
 from sandbox_gym.errors import Starved, ToolchainMissing
-from sandbox_gym.limits import MIB, Limits
+from sandbox_gym.limits import MIB, Limits, mebibytes
 from sandbox_gym.verifiers.coding.checkers import ProgramChecker
 from sandbox_gym.verifiers.coding.diagnostics import plain
 from sandbox_gym.verifiers.coding.languages import Language
@@ -136,7 +136,7 @@ def checker_plan(checker: ProgramChecker, limits: Limits) -> CheckerPlan:
         limits,
         cpu_time_s=cpu_time_s,
         wall_time_s=max(limits.wall_time_s, 2 * cpu_time_s) + CHECKER_S,
-        memory_bytes=max(limits.memory_bytes, int(checker.memory_limit_mb * MIB)),
+        memory_bytes=max(limits.memory_bytes, mebibytes(checker.memory_limit_mb)),
     )
     patient = checker.language.limits(patient)
     program, build = _scripts(checker) if checker.scripted else _compiled(checker, patient)

@@ -19,6 +19,7 @@ from sandbox_gym.verifiers.coding.reference import ReferenceTests
 from sandbox_gym.verifiers.coding.styles import Style, assert_list_test, imported_names, pytest_test, unittest_test
 from sandbox_gym.verifiers.coding.syntax import parse_field
 from sandbox_gym.verifiers.coding.wire import MAX_MESSAGE
+from sandbox_gym.verifiers.wellformed import must_be_text
 
 MAX_NESTING = 100
 """Of a function test's values; the guest's wire carries 150 levels."""
@@ -131,6 +132,8 @@ def _json(content: str, field: str) -> object:
         value: object = json.loads(content)
     except (ValueError, RecursionError):
         raise wrong(field, content, "give JSON: one value a line for inputs, one value for outputs") from None
+    if "\\u" in content:
+        must_be_text(value, field)
     return value
 
 

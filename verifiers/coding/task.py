@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal, cast
 
 from sandbox_gym.errors import RequestError
-from sandbox_gym.limits import MIB, Limits
+from sandbox_gym.limits import Limits, mebibytes
 from sandbox_gym.verifiers.coding.checkers import Checker, ProgramChecker, TextChecker, parse_checker
 from sandbox_gym.verifiers.coding.compare import COMPARISONS, Comparison
 from sandbox_gym.verifiers.coding.fields import ROOT, choice, flag, mapping, positive, text, texts, wrong
@@ -17,6 +17,7 @@ from sandbox_gym.verifiers.coding.reference import ReferenceTests
 from sandbox_gym.verifiers.coding.scoring import Scoring, parse_scoring
 from sandbox_gym.verifiers.coding.shapes import CheckTests, FunctionTests, StdinTests, Tests, parse_tests
 from sandbox_gym.verifiers.coding.split import why_not_isolated
+from sandbox_gym.verifiers.wellformed import must_be_text
 
 InProcess = Literal["allow", "mask", "deny"]
 """What becomes of an answer whose test must share its process: judged, no verdict, or no such row."""
@@ -66,6 +67,7 @@ def parse_task(
 ) -> CodingTask:
     """The row's task; its limits only tighten `limits`. Raises RequestError naming the field."""
     row = mapping(verifier_metadata, ROOT, "give an object with unit_tests, or with test and entry_point")
+    must_be_text(row, ROOT)
     language, checker = _language(row), parse_checker(row)
     tests = parse_tests(row, outputs_may_be_blank=isinstance(checker, ProgramChecker))
     if not isinstance(tests, StdinTests):
@@ -88,7 +90,7 @@ def parse_task(
         limits=limits.tightened(
             cpu_time_s=time_limit_s,
             wall_time_s=3 * time_limit_s + 2 if time_limit_s else None,
-            memory_bytes=int(memory_mb * MIB) if memory_mb else None,
+            memory_bytes=mebibytes(memory_mb) if memory_mb else None,
         ),
         language=language,
         early_stop=flag(row, "early_stop", default=early_stop),

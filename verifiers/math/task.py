@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, fields, replace
 from sandbox_gym.errors import RequestError
 from sandbox_gym.limits import Limits
 from sandbox_gym.verifiers.math.options import MathOptions
+from sandbox_gym.verifiers.wellformed import must_be_text
 
 MAX_TEXT = 1 << 20
 OPTIONS = "math_options"
@@ -28,6 +29,8 @@ class MathTask:
 
 def parse_task(row: Mapping[str, object], base: MathTask, *, gold_field: str = "expected_answer") -> MathTask:
     """The row's task; what it leaves open is `base`'s. Raises RequestError naming the field."""
+    for name in (gold_field, "question", OPTIONS):
+        must_be_text(row.get(name), name)
     gold = row.get(gold_field)
     if isinstance(gold, int | float) and not isinstance(gold, bool):
         gold = repr(gold)

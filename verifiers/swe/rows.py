@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping
 
 from sandbox_gym.errors import RequestError
-from sandbox_gym.limits import MIB
+from sandbox_gym.limits import mebibytes
 from sandbox_gym.verifiers.coding.fields import mapping, positive, text, texts, wrong
 from sandbox_gym.verifiers.swe.diff import read_patch
 from sandbox_gym.verifiers.swe.families import family_of, image_of, runner_of, workdir_of
@@ -215,5 +215,5 @@ def _limits(row: Mapping[str, object], root: str, limits: SweLimits) -> SweLimit
     return limits.tightened(
         test_time_s=test_time_s,
         run_time_s=positive(row, "run_timeout_s", root) or positive(row, "evaluation_timeout", root),
-        memory_bytes=int(memory_mb * MIB) if memory_mb else None,
+        memory_bytes=mebibytes(memory_mb) if memory_mb else None,
     )

@@ -207,11 +207,15 @@ class Cgroups:
         return memory, processes
 
     def make(self, name: str) -> Group:
-        """A new group for one box."""
-        folders = {controller: parent / name for controller, parent in self._parents.items()}
-        for folder in set(folders.values()):
-            folder.mkdir()
-        return Group(folders, self.version)
+        """A new group for one box. Raises OSError, and leaves no part of it then."""
+        group = Group({controller: parent / name for controller, parent in self._parents.items()}, self.version)
+        try:
+            for folder in set(group.folders.values()):
+                folder.mkdir()
+        except OSError:
+            group.remove()
+            raise
+        return group
 
     def names(self) -> list[str]:
         """Every group below `PARENT`, anybody's."""

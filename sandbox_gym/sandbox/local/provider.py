@@ -9,7 +9,7 @@ import shutil
 import signal
 import socket
 import subprocess
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Literal
@@ -19,6 +19,7 @@ from anyio.abc import Process, UNIXSocketStream
 
 from sandbox_gym.contract import Dialogue, DialogueOutcome, Isolation, Outcome, Run
 from sandbox_gym.errors import BoxLost, ConfigurationError, LossEvidence, ProviderDown
+from sandbox_gym.faults import as_provider_down
 from sandbox_gym.guest import sudo
 from sandbox_gym.limits import MIB, Limits
 from sandbox_gym.sandbox.api import Box, Capability
@@ -122,11 +123,30 @@ class LocalBox:
             return (0, 0, 0)
         return self._group.oom_kills(), self._group.times_full(), self._group.process_cap_hits()
 
+    @property
+    def counters_at(self) -> str:
+        """Where the jail's supervisor sees the group's counters."""
+        return "/cgroup/own" if self._group is not None and self._group.version == 2 else "/cgroup"
+
+    @property
+    def grouped(self) -> bool:
+        """Whether a cgroup caps it."""
+        return self._group is not None
+
+    async def last_words(self) -> str:
+        """What the jail said on stderr before it failed, bounded."""
+        if self._process.stderr is None:
+            return ""
+        with anyio.move_on_after(1), contextlib.suppress(anyio.EndOfStream, anyio.ClosedResourceError):
+            return (await self._process.stderr.receive(2000)).decode("utf-8", "replace").strip()
+        return ""
+
     async def aclose(self) -> None:
         with anyio.CancelScope(shield=True):
             await self.link.aclose()
             if self._group is not None:
-                self._group.thaw()
+                with contextlib.suppress(OSError):  # it needs a descriptor, and SIGKILL reaches all but the frozen
+                    self._group.thaw()
             self._kill()
             with anyio.move_on_after(10):
                 await self._process.wait()
@@ -144,8 +164,8 @@ class LocalBox:
             os.close(pidfd)
 
 
-def _accounts(home: str) -> tuple[tuple[int, str], ...]:
-    """Descriptors of a passwd and a group file that call a jail's user "user", for the caller to close."""
+def _accounts(home: str, held: contextlib.ExitStack) -> tuple[tuple[int, str], ...]:
+    """Descriptors of a passwd and a group file that call a jail's user "user", closed with `held`."""
     contents = {
         "/etc/passwd": f"root:x:0:0::/:/bin/false\nuser:x:1000:1000::{home}:/bin/bash\n",
         "/etc/group": "root:x:0:\nuser:x:1000:\n",
@@ -155,10 +175,19 @@ def _accounts(home: str) -> tuple[tuple[int, str], ...]:
     made = []
     for path, text in contents.items():
         fd = os.memfd_create("account")
+        made.append((held.enter_context(_closing(fd)), path))
         os.write(fd, text.encode())
         os.lseek(fd, 0, os.SEEK_SET)
-        made.append((fd, path))
     return tuple(made)
+
+
+@contextlib.contextmanager
+def _closing(fd: int) -> Iterator[int]:
+    """A descriptor, closed at the end."""
+    try:
+        yield fd
+    finally:
+        os.close(fd)
 
 
 def _open_pidfd(pid: int) -> int | None:
@@ -175,6 +204,11 @@ async def _remove(group: Group) -> None:
             break
         await anyio.sleep(0.01)
     group.remove()
+
+
+async def _remove_now(group: Group) -> None:
+    with anyio.CancelScope(shield=True):
+        await _remove(group)
 
 
 class LocalProvider:
@@ -222,69 +256,70 @@ class LocalProvider:
         the box runs as, from now on its own to give back. Raises ProviderDown, ToolchainMissing."""
         user = user or self.claim()
         try:
-            return await self._start(image, work, home, network, user)
+            with as_provider_down("a jail can't be made"):
+                site = await self._sites.ready(image)
+                box = await self._jailed(site, work, home, network=network, user=user)
         except BaseException:
             user.close()
             raise
-
-    async def _start(self, image: str, work: Path | None, home: str, network: bool, user: User) -> LocalBox:
-        site = await self._sites.ready(image)
-        number = next(_numbers)
-        box_id = f"{os.getpid()}-{number}"
-        group = self._make_group(f"{this_owner()}-{number}")
-        ours, theirs = socket.socketpair()
-        ours.setblocking(False)
-        accounts = _accounts(home) if home else ()
-        jail = Jail(
-            bwrap=self._bwrap,
-            python=self._python,
-            channel_fd=theirs.fileno(),
-            cgroup_folders=_evidence(group),
-            uid=user.uid,
-            procs_files=group.procs_files if group else (),
-            work=work,
-            home=home or "/workspace",
-            accounts=accounts,
-            site=site,
-            pythons=kept_folder(),
-            network=network,
-            owner=str(this_owner()),
-        )
-        # the guest holds its user too: nobody else gets it while anything of a killed server's box lives
-        inherited = [theirs.fileno(), *(fd for fd, _path in accounts), *([user.fd] if user.fd >= 0 else [])]
         try:
-            process = await _open(jail, inherited)
-        except BaseException:
-            ours.close()
-            if group:
-                group.remove()
-            raise
-        finally:
-            theirs.close()
-            for fd, _path in accounts:
-                os.close(fd)
-        with anyio.CancelScope(shield=True):  # from here on the box owns what must be closed
-            link = GuestLink(await UNIXSocketStream.from_socket(ours), lambda: f"local box {box_id}")
-        box = LocalBox(box_id, process, link, group, user)
-        try:
-            await link.handshake(
+            await box.link.handshake(
                 GuestConfig(
                     tier="namespaces",
-                    cgroup="/cgroup/own" if group is not None and group.version == 2 else "/cgroup",
+                    cgroup=box.counters_at,
                     dirs=(),
                     uid_base=0,
-                    limit_data=group is None,
+                    limit_data=not box.grouped,
                     sessions=work is not None,
                     own_network=work is None and not network,  # into a session's a proxy is put from outside
                 )
             )
         except BaseException as error:
-            message = await _last_words(process) if isinstance(error, BoxLost) else ""
+            message = await box.last_words() if isinstance(error, BoxLost) else ""
             await box.aclose()
             if isinstance(error, BoxLost):
                 raise ProviderDown(f"a jail did not start: {message or error}") from error
             raise
         return box
+
+    async def _jailed(self, site: Path | None, work: Path | None, home: str, *, network: bool, user: User) -> LocalBox:
+        """A jail whose guest has not said anything yet. Raises OSError and ProviderDown, and leaves nothing then."""
+        number = next(_numbers)
+        async with contextlib.AsyncExitStack() as undo:
+            group = self._make_group(f"{this_owner()}-{number}")
+            if group is not None:
+                undo.push_async_callback(_remove_now, group)
+            ours, theirs = socket.socketpair()
+            undo.callback(ours.close)
+            with contextlib.ExitStack() as held:
+                held.callback(theirs.close)
+                ours.setblocking(False)
+                accounts = _accounts(home, held) if home else ()
+                jail = Jail(
+                    bwrap=self._bwrap,
+                    python=self._python,
+                    channel_fd=theirs.fileno(),
+                    cgroup_folders=_evidence(group),
+                    uid=user.uid,
+                    procs_files=group.procs_files if group else (),
+                    work=work,
+                    home=home or "/workspace",
+                    accounts=accounts,
+                    site=site,
+                    pythons=kept_folder(),
+                    network=network,
+                    owner=str(this_owner()),
+                )
+                # the guest holds its user too: nobody else gets it while anything of a killed server's box lives
+                held_user = [user.fd] if user.fd >= 0 else []
+                process = await _open(jail, [theirs.fileno(), *(fd for fd, _path in accounts), *held_user])
+            undo.push_async_callback(_end, process)
+            with anyio.CancelScope(shield=True):  # from here on the box owns what must be closed
+                box_id = f"{os.getpid()}-{number}"
+                link = GuestLink(await UNIXSocketStream.from_socket(ours), lambda: f"local box {box_id}")
+                box = LocalBox(box_id, process, link, group, user)
+            undo.pop_all()
+            return box
 
     def _make_group(self, name: str) -> Group | None:
         if self._cgroups is None:
@@ -350,6 +385,16 @@ def _evidence(group: Group | None) -> tuple[tuple[str, str], ...]:
     return ((str(own), "own"), *((str(folder), f"above/{number}") for number, folder in enumerate(above)))
 
 
+async def _end(process: Process) -> None:
+    """A jail that no box came of."""
+    with anyio.CancelScope(shield=True), anyio.move_on_after(10):
+        if process.returncode is None:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(process.pid, signal.SIGKILL)
+        await process.wait()
+        await process.aclose()
+
+
 async def _open(jail: Jail, inherited: Sequence[int]) -> Process:
     """The jail's outermost process. Raises ProviderDown."""
     try:
@@ -364,12 +409,3 @@ async def _open(jail: Jail, inherited: Sequence[int]) -> Process:
         )
     except OSError as error:
         raise ProviderDown(f"can't start a jail: {error}") from error
-
-
-async def _last_words(process: Process) -> str:
-    """What the jail said on stderr before it failed, bounded."""
-    if process.stderr is None:
-        return ""
-    with anyio.move_on_after(1), contextlib.suppress(anyio.EndOfStream, anyio.ClosedResourceError):
-        return (await process.stderr.receive(2000)).decode("utf-8", "replace").strip()
-    return ""

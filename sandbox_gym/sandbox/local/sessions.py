@@ -127,7 +127,12 @@ class LocalSessions:
         name = f"s{self._numbers}"
         user = self._provider.claim() if self._trees.own_users else User(STORED_UID)
         try:
-            slot = await self.in_thread(lambda: self._trees.slot(name, user.uid))
+            try:
+                slot = await self.in_thread(lambda: self._trees.slot(name, user.uid))
+            except FileNotFoundError:  # somebody emptied /run or the state folder: what is needed is made again
+                _log.warning("slots_folder_gone", folder=str(self.live))
+                await self.in_thread(lambda: self._trees.renew())
+                slot = await self.in_thread(lambda: self._trees.slot(name, user.uid))
         except OSError as error:
             user.close()
             raise ProviderDown(f"a session has no folder: {error}") from error

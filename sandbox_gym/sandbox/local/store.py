@@ -112,7 +112,7 @@ class Store:
         path = self.layer_path(layer.digest)
         with self._lock:
             self._wanted_at[path.name] = time.monotonic()
-            kept = path.name in self._sizes
+            kept = path.name in self._sizes and path.exists()  # somebody may have emptied the state folder
         if not kept:
             new = self._layers / f".new-{secrets.token_hex(6)}"
             try:
@@ -236,6 +236,7 @@ def _on_disk(folder: Path) -> tuple[int, int]:
 
 
 def _write_whole(path: Path, data: bytes) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
     new = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     with open(new, "wb", opener=lambda name, flags: os.open(name, flags, 0o600)) as file:
         file.write(data)

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Final, Literal, Protocol
 
 from sandbox_gym.limits import Limits
+from sandbox_gym.private import make_private
 from sandbox_gym.sandbox.local import idmaps, mounts
 
 COPY_TIMEOUT_S = 120
@@ -44,6 +45,10 @@ class Trees(Protocol):
 
     def slot(self, name: str, uid: int = 0) -> Path:
         """A new slot that is `uid`'s and root's alone, whatever mode the session gives it; 0: of whoever stores."""
+        ...
+
+    def renew(self) -> None:
+        """The folder of all slots, anew where it is gone."""
         ...
 
     def fill(self, slot: Path, layers: Sequence[Path], space: Space | None = None) -> None: ...
@@ -135,9 +140,13 @@ class OverlayTrees:
         self._mappings: dict[Path, int] = {}
         """Slot -> the user namespace that makes what is stored its session's."""
         self._count = 0
-        mounts.share(root)
+        self.renew()
         self.why_shared = self._unmappable(store)
         self.own_users = not self.why_shared
+
+    def renew(self) -> None:
+        make_private(self._root)
+        mounts.share(self._root)
 
     def _unmappable(self, store: Path) -> str:
         """Why what is stored can't be shown as another user's here; empty where it can."""
@@ -254,6 +263,10 @@ class CopyTrees:
         self._root = root
         self._count = 0
         self._uids: dict[Path, int] = {}
+        self.renew()
+
+    def renew(self) -> None:
+        make_private(self._root)
 
     def slot(self, name: str, uid: int = 0) -> Path:
         slot = _closed_slot(self._root, name, uid)

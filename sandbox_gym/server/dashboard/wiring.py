@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Callable
 
 from sandbox_gym.config import Settings
 from sandbox_gym.limits import MIB
-from sandbox_gym.server.dashboard.app import Dashboard
+from sandbox_gym.server.dashboard.app import Dashboard, Picture
 from sandbox_gym.server.dashboard.door import Door
 from sandbox_gym.server.dashboard.live import ServerPicture
 from sandbox_gym.server.dashboard.recent import Recent
 from sandbox_gym.server.dashboard.verdicts import Verdicts
-from sandbox_gym.server.wire import Document
 
 _REMEDY = "set SANDBOX_GYM_DASHBOARD_TOKEN (or SANDBOX_GYM_TOKEN) and log in with it"
 
@@ -26,7 +24,7 @@ def server_dashboard(name: str, kind: str, settings: Settings) -> tuple[Dashboar
     return Dashboard(door_of(settings), picture.document, verdicts), picture, verdicts
 
 
-def pool_dashboard(settings: Settings, picture: Callable[[], Document]) -> Dashboard | None:
+def pool_dashboard(settings: Settings, picture: Picture) -> Dashboard | None:
     """Of the pool's server."""
     if not settings.dashboard:
         return None

@@ -9,9 +9,11 @@ from collections.abc import Mapping
 from typing import Final
 
 import structlog
+from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 
 from sandbox_gym.errors import BoxLost, PoolFull, SandboxGymError, Unavailable
+from sandbox_gym.faults import is_shortage
 from sandbox_gym.sandbox.envd import Refused
 from sandbox_gym.sandbox.snapshots import NoSuchSnapshot, SnapshotFailed
 
@@ -37,17 +39,29 @@ STATUS: Final = {
 class Fault(SandboxGymError):
     """An answer that is no success."""
 
-    def __init__(self, status: int, message: str, *, retry_after_s: float = 0, code: str = "") -> None:
+    def __init__(
+        self,
+        status: int,
+        message: str,
+        *,
+        retry_after_s: float = 0,
+        code: str = "",
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
         super().__init__(message)
         self.status, self.message, self.retry_after_s, self.code = status, message, retry_after_s, code
+        self._headers = dict(headers or {})
 
     def response(self) -> Response:
         """`{"code", "message"}`: anything but JSON breaks the SDK."""
-        headers: dict[str, str] = {}
-        if self.status in (429, 503):
-            headers["Retry-After"] = str(max(1, round(self.retry_after_s)))
         document: dict[str, object] = {"code": self.status, "message": self.message}
-        return as_json(document, self.status, headers)
+        return as_json(document, self.status, self.headers())
+
+    def headers(self) -> dict[str, str]:
+        """Those of the answer, beside its body's."""
+        if self.status not in (429, 503):
+            return dict(self._headers)
+        return {**self._headers, "Retry-After": str(max(1, round(self.retry_after_s)))}
 
 
 def as_json(document: object, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
@@ -92,6 +106,11 @@ def fault_of(error: Exception) -> Fault:
         return Fault(507, str(error))
     if isinstance(error, Unavailable):
         return Fault(503, str(error), retry_after_s=error.retry_after_s)
+    if isinstance(error, ClientDisconnect):
+        return Fault(499, "the client has left")
+    if is_shortage(error):
+        _log.warning("machine_short", why=f"{type(error).__name__}: {str(error)[:300]}")
+        return Fault(503, "the server's machine has no more of something", retry_after_s=5)
     if isinstance(error, TimeoutError):
         return Fault(504, "it took too long", code="deadline_exceeded")
     error_id = uuid.uuid4().hex

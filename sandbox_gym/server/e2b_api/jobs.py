@@ -5,7 +5,6 @@ A process goes on when nobody listens; a listener that does not read holds it up
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
@@ -15,6 +14,7 @@ from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStre
 
 from sandbox_gym.errors import BoxLost
 from sandbox_gym.sandbox.envd import FOREVER_S, Envd, Stream
+from sandbox_gym.sandbox.outcomes import quantity
 
 STALL_S: Final = 60.0
 """How long a listener that takes nothing may hold a process up."""
@@ -107,10 +107,10 @@ def number(reply: Mapping[str, object], name: str) -> int:
 
 def real(reply: Mapping[str, object], name: str) -> float:
     """A quantity in a box's reply. Raises BoxLost when it is none."""
-    value = reply.get(name)
-    if type(value) not in (int, float) or not 0 <= float(value) < math.inf:  # type: ignore[arg-type]
-        raise BoxLost(f"the sandbox answered without {name}")
-    return float(value)  # type: ignore[arg-type]
+    try:
+        return quantity(reply.get(name))
+    except TypeError:
+        raise BoxLost(f"the sandbox answered without {name}") from None
 
 
 def words(reply: Mapping[str, object], name: str, limit: int = 8192) -> str:

@@ -9,7 +9,6 @@ from functools import partial
 from typing import Final
 
 import anyio.abc
-import uvicorn
 from starlette.types import ASGIApp
 
 from sandbox_gym.config import Settings
@@ -27,8 +26,10 @@ from sandbox_gym.server.e2b_api.app import Open, PoolApp, Shown
 from sandbox_gym.server.e2b_api.faults import Fault
 from sandbox_gym.server.e2b_api.machines import Machines
 from sandbox_gym.server.e2b_api.picture import PoolPicture
+from sandbox_gym.server.e2b_api.process import STREAM_S
 from sandbox_gym.server.e2b_api.sandboxes import Sandboxes, holding
 from sandbox_gym.server.request_guard import RequestGuard
+from sandbox_gym.server.serving import serve_app
 from sandbox_gym.server.traced import TracedExchanges
 
 KEEP_ALIVE_S: Final = 120
@@ -62,12 +63,10 @@ def serve_pool(settings: Settings, *, domain: str) -> None:
 
     tracing = open_tracing(settings.traces, "sandbox-gym-pool")
     app = pool_app(settings, accounts, domain, open_sandboxes, shown if dashboard is not None else None)
-    uvicorn.run(
+    serve_app(
         app if tracing is None else TracedExchanges(app, tracing),
-        host=settings.host,
-        port=settings.port,
-        lifespan="on",
-        access_log=False,
+        settings,
+        body_s=max(settings.body_timeout_s, STREAM_S),  # input of programs comes when somebody types
         timeout_keep_alive=KEEP_ALIVE_S,
         timeout_graceful_shutdown=SHUTDOWN_GRACE_S,
         h11_max_incomplete_event_size=1 << 18,

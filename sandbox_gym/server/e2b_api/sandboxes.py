@@ -17,6 +17,7 @@ import anyio.abc
 import structlog
 
 from sandbox_gym.errors import BoxLost, SandboxGymError
+from sandbox_gym.faults import Rounds, as_provider_down, log_failure
 from sandbox_gym.sandbox.snapshots import NoSuchSnapshot, SnapshotFailed
 from sandbox_gym.server.accounts import Accounts, Tenant, new_id
 from sandbox_gym.server.e2b_api.faults import Fault, sandbox_not_found
@@ -143,7 +144,7 @@ class Sandboxes:
         return Sandbox(kept, end_at=now + wish.timeout_s)
 
     async def _open(self, sandbox: Sandbox, snapshot_id: str | None) -> None:
-        with anyio.fail_after(OPEN_S):
+        with anyio.fail_after(OPEN_S), as_provider_down("a sandbox can't be opened"):
             box, envd = await self.machines.open(sandbox.kind, snapshot_id)
         sandbox.box, sandbox.work = box, Work(envd)
         sandbox.cpu_s = 0.0
@@ -167,8 +168,8 @@ class Sandboxes:
         if box is not None:
             try:
                 await box.aclose()
-            except (SandboxGymError, OSError) as error:
-                _log.warning("box_not_closed", sandbox=sandbox.sandbox_id, why=str(error))
+            except Exception as error:
+                log_failure("box_not_closed", error, sandbox=sandbox.sandbox_id)
 
     async def _forget(self, sandbox: Sandbox) -> None:
         """A paused state that is needed no more."""
@@ -181,8 +182,8 @@ class Sandboxes:
     async def _delete(self, snapshot_id: str) -> None:
         try:
             await self.machines.delete(snapshot_id)
-        except (SandboxGymError, OSError) as error:
-            _log.warning("snapshot_not_deleted", snapshot=snapshot_id, why=str(error))
+        except Exception as error:
+            log_failure("snapshot_not_deleted", error, snapshot=snapshot_id)
 
     # -- pausing
 
@@ -345,24 +346,39 @@ class Sandboxes:
     # -- time
 
     async def run(self) -> None:
-        """End what is over, measure, and collect, until cancelled."""
+        """End what is over, measure, and collect, until cancelled, whatever a round meets."""
+        rounds, wait_s = Rounds("sandboxes_sweep_failed"), SWEEP_S
         collected = sampled = time.monotonic()
         while True:
-            await anyio.sleep(SWEEP_S)
-            now = time.time()
-            for sandbox in self.running():
-                over = sandbox.end_at <= now or (sandbox.box is not None and getattr(sandbox.box, "worn", False))
-                lost = sandbox.work is not None and sandbox.work.envd.ended.is_set()
-                if lost or (over and not sandbox.lock.locked()):
-                    self.tasks.start_soon(self._expire, sandbox, lost)
-                    sandbox.end_at = now + 60  # it is seen to
-            if time.monotonic() - sampled > SAMPLE_S:
-                sampled = time.monotonic()
-                for sandbox in self.running():
-                    self.tasks.start_soon(self._try_sample, sandbox)
-            if time.monotonic() - collected > COLLECT_S:
-                collected = time.monotonic()
-                await self._collect()
+            await anyio.sleep(wait_s)
+            try:
+                self._end_those_over()
+                if time.monotonic() - sampled > SAMPLE_S:
+                    sampled = time.monotonic()
+                    for sandbox in self.running():
+                        self.tasks.start_soon(self._try_sample, sandbox)
+                if time.monotonic() - collected > COLLECT_S:
+                    collected = time.monotonic()
+                    await self._collect()
+                rounds.done()
+                wait_s = SWEEP_S
+            except Exception as error:
+                wait_s = rounds.failed(error)
+
+    def _end_those_over(self) -> None:
+        now = time.time()
+        for sandbox in self.running():
+            over = sandbox.end_at <= now or (sandbox.box is not None and getattr(sandbox.box, "worn", False))
+            lost = sandbox.work is not None and sandbox.work.envd.ended.is_set()
+            if lost or (over and not sandbox.lock.locked()):
+                self.tasks.start_soon(self._try_expire, sandbox, lost)
+                sandbox.end_at = now + 60  # it is seen to
+
+    async def _try_expire(self, sandbox: Sandbox, lost: bool) -> None:
+        try:
+            await self._expire(sandbox, lost)
+        except Exception as error:  # this one's; the others go on
+            log_failure("sandbox_not_ended", error, sandbox=sandbox.sandbox_id)
 
     async def _expire(self, sandbox: Sandbox, lost: bool) -> None:
         """Its time is up, or its box is lost."""
@@ -383,6 +399,8 @@ class Sandboxes:
             await self.sample(sandbox)
         except SandboxGymError:
             return  # it ended meanwhile
+        except Exception as error:
+            log_failure("sandbox_not_measured", error, sandbox=sandbox.sandbox_id)
 
     async def sample(self, sandbox: Sandbox) -> None:
         """Measure now. Raises BoxLost."""
@@ -392,17 +410,18 @@ class Sandboxes:
         pinned = {one.kept.snapshot_id for one in self._sandboxes.values() if one.kept.snapshot_id}
         try:
             self._disk_bytes = await self.machines.collect(pinned | self.images.ids())
-        except (SandboxGymError, OSError) as error:
-            _log.warning("collection_failed", why=str(error))
+        except Exception as error:
+            log_failure("collection_failed", error)
 
     async def keep_prepared(self) -> None:
         """Have boxes ready before they are asked for, until cancelled."""
+        rounds = Rounds("boxes_not_prepared", first_s=5)
         while True:
             try:
                 await self.machines.prepare()
-            except (SandboxGymError, OSError) as error:
-                _log.warning("boxes_not_prepared", why=str(error))
-                await anyio.sleep(5)
+                rounds.done()
+            except Exception as error:
+                await anyio.sleep(rounds.failed(error))
                 continue
             await self._taken.wait()
             self._taken = anyio.Event()

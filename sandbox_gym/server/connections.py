@@ -1,0 +1,228 @@
+"""Connections in bounds: how many there are, how long one may take for a head, a body, and to read its answer.
+
+Owns sockets and time; knows no route. When all places are taken the longest idle connection makes room, so that clients
+who only hold connections keep nobody out; where every connection is at work a new one is told 503.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import resource
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal
+
+import h11
+import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.server import ServerState
+
+from sandbox_gym.sandbox.door import have_descriptors
+
+WRITE_STALL_S: Final = 600.0
+"""How long a client may leave its answer unread; streams of sandboxes may be looked at late."""
+_OF_SERVER: Final = 128
+_OF_SANDBOX: Final = 6
+"""Descriptors that the server holds, and those of one sandbox, with some to spare."""
+MAX_BACKLOG: Final = 2048
+_PHRASES: Final = {408: b"Request Timeout", 503: b"Service Unavailable"}
+
+
+@dataclass(eq=False)
+class Bounds:
+    """What one server process allows its clients, and which connections could make room, the longest idle first."""
+
+    most: int
+    """Connections at once."""
+    head_s: float
+    """From a connection's start, or a further request's first byte, to the end of the head."""
+    body_s: float
+    """Without a byte of a body that is waited for."""
+    backlog: int = MAX_BACKLOG
+    idle: dict[BoundedProtocol, None] = field(default_factory=dict)
+    sending: dict[BoundedProtocol, float] = field(default_factory=dict)
+    """Bodies that come, and since when."""
+
+    def make_room(self, connections: int, now: float) -> bool:
+        """Whether one connection more may stay, for which another may have been closed."""
+        if connections <= self.most:
+            return True
+        victim = next(iter(self.idle), None)
+        if victim is None:
+            victim = next((one for one, since in self.sending.items() if now - since > self.body_s), None)
+        if victim is None:
+            return False
+        victim.make_room()
+        return True
+
+    def forget(self, connection: BoundedProtocol) -> None:
+        self.idle.pop(connection, None)
+        self.sending.pop(connection, None)
+
+
+def bounds_of(most: int, head_s: float, body_s: float, *, sandboxes: int) -> Bounds:
+    """Bounds that leave `sandboxes` and the server the descriptors that they need; the soft limit is raised for it."""
+    have_descriptors()
+    descriptors = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    reserve = _OF_SERVER + _OF_SANDBOX * sandboxes
+    most = min(most, max(descriptors - reserve, descriptors // 2))
+    # asyncio accepts as many at one go as may wait, before any of them can be refused
+    backlog = min(MAX_BACKLOG, max(16, (descriptors - most) // 4))
+    return Bounds(most, head_s, body_s, backlog)
+
+
+class BoundedConfig(uvicorn.Config):
+    """uvicorn's, with bounds for its protocol. Web sockets are not served: their protocol would escape the bounds."""
+
+    def __init__(self, app: Any, bounds: Bounds, **options: Any) -> None:  # uvicorn's own types
+        super().__init__(app, http=BoundedProtocol, ws="none", backlog=bounds.backlog, **options)
+        self.bounds = bounds
+
+
+class BoundedProtocol(H11Protocol):
+    """uvicorn's HTTP/1.1 with a deadline for whatever a connection waits for."""
+
+    def __init__(
+        self,
+        config: BoundedConfig,
+        server_state: ServerState,
+        app_state: dict[str, Any],
+        _loop: asyncio.AbstractEventLoop | None = None,
+    ) -> None:
+        super().__init__(config, server_state, app_state, _loop)
+        self._bounds = config.bounds
+        self._waits_for: Literal["head", "body", "reader", ""] = ""
+        self._due = 0.0
+        self._timer: asyncio.TimerHandle | None = None
+
+    # -- what happens
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        if not self._bounds.make_room(len(self.connections), self.loop.time()):
+            return self._refuse(503, "all connections are at work", {"retry-after": "1"})
+        self._bounds.idle[self] = None
+        self._wait_for("head", self._bounds.head_s)
+
+    def data_received(self, data: bytes) -> None:
+        if self.transport.is_closing():
+            return
+        super().data_received(data)
+        if self._at_work():
+            self._work()
+        elif self._waits_for != "head":  # the first bytes of a further request
+            self._wait_for("head", self._bounds.head_s)
+
+    def on_response_complete(self) -> None:
+        self._rest()
+        super().on_response_complete()
+        if self._at_work():  # the next request came with the last
+            self._work()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._bounds.forget(self)
+        self._wait_for("", 0)
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        super().connection_lost(exc)
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._wait_for("reader", WRITE_STALL_S)
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        if self._waits_for == "reader":
+            self._wait_for("", 0)
+
+    def timeout_keep_alive_handler(self) -> None:
+        if self.transport.get_write_buffer_size():
+            self.transport.abort()  # a close would wait for a client that does not read
+        else:
+            super().timeout_keep_alive_handler()
+
+    # -- what follows
+
+    def make_room(self) -> None:
+        """End this connection for another one's sake."""
+        self._bounds.forget(self)
+        if self._waits_for == "body":
+            self._time_out("the server needs the place")
+        elif self.transport.get_write_buffer_size():
+            self.transport.abort()
+        else:
+            self.transport.close()
+        self.connections.discard(self)  # now, not when the loop gets round to it: more may wait to come in
+
+    def _at_work(self) -> bool:
+        return self.cycle is not None and not self.cycle.response_complete
+
+    def _work(self) -> None:
+        self._bounds.idle.pop(self, None)
+        if self.cycle.more_body:
+            self._bounds.sending.setdefault(self, self.loop.time())
+            self._wait_for("body", self._bounds.body_s)
+        else:
+            self._bounds.sending.pop(self, None)
+            self._wait_for("", 0)
+
+    def _rest(self) -> None:
+        """Until the next request; uvicorn's own timer runs for that."""
+        self._bounds.sending.pop(self, None)
+        self._bounds.idle.pop(self, None)
+        self._bounds.idle[self] = None
+        if self._waits_for != "reader":
+            self._wait_for("", 0)
+
+    def _wait_for(self, what: Literal["head", "body", "reader", ""], within_s: float) -> None:
+        self._waits_for = what
+        if not what:
+            return
+        self._due = self.loop.time() + within_s
+        if self._timer is not None and self._timer.when() > self._due:
+            self._timer.cancel()
+            self._timer = None
+        if self._timer is None:
+            self._timer = self.loop.call_at(self._due, self._look)
+
+    def _look(self) -> None:
+        """The timer's end, which may have been put off since it was set."""
+        self._timer = None
+        if not self._waits_for:
+            return
+        if self._waits_for == "body" and self.flow.read_paused:  # it is the server that takes its time
+            self._due = self.loop.time() + self._bounds.body_s
+        if self.loop.time() < self._due:
+            self._timer = self.loop.call_at(self._due, self._look)
+        elif self._waits_for == "reader" or self.transport.is_closing():
+            self.transport.abort()
+        elif self._waits_for == "body":
+            self._time_out(f"no byte of the body came for {self._bounds.body_s:g} s")
+        else:
+            self._refuse(408, f"no whole head of a request came within {self._bounds.head_s:g} s")
+
+    def _time_out(self, why: str) -> None:
+        """End a request whose body does not come; what works on it sees that the client has left."""
+        started = self.cycle.response_started
+        self.cycle.disconnected = True
+        self.cycle.message_event.set()
+        if started:
+            self.transport.abort()
+        else:
+            self._refuse(408, why)
+
+    def _refuse(self, status: int, why: str, headers: dict[str, str] | None = None) -> None:
+        self._wait_for("", 0)
+        body = b'{"detail":"%s"}' % why.encode()
+        told = {"content-type": "application/json", "content-length": str(len(body)), "connection": "close"}
+        fields = [(name.encode(), value.encode()) for name, value in {**told, **(headers or {})}.items()]
+        try:
+            for event in (
+                h11.Response(status_code=status, headers=fields, reason=_PHRASES[status]),
+                h11.Data(data=body),
+                h11.EndOfMessage(),
+            ):
+                self.transport.write(self.conn.send(event) or b"")
+        except h11.LocalProtocolError:  # the connection is past answering
+            self.transport.abort()
+        self.transport.close()
