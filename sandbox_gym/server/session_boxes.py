@@ -19,6 +19,7 @@ from sandbox_gym.errors import RequestError
 from sandbox_gym.limits import MIB
 from sandbox_gym.sandbox.sessions import ToolReply
 from sandbox_gym.server.resources import HeldSessions, JudgingEngine, ToolCall
+from sandbox_gym.server.session_tools import refused
 from sandbox_gym.server.tool_shapes import tool
 
 SHOWN_BYTES: Final = 8 * MIB
@@ -132,8 +133,7 @@ async def run(engine: JudgingEngine, call: ToolCall, wanted: SandboxCommand) -> 
     done = await sessions.call(call.session_id, request, body, timeout_s=wanted.timeout_s)
     if done.lost or done.restored:
         return _ended(done, "", "", truncated=False)
-    if done.reply.get("ok") is not True:
-        raise RequestError("command", f"was refused: {str(done.reply.get('error'))[:200]}", "send less, and no NUL")
+    refused(done, "command")
     streams = []
     for name in ("out", "err"):
         read = {"op": "read", "path": f"{place}/{name}", "max_bytes": FILE_BYTES}

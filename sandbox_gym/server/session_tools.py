@@ -12,7 +12,7 @@ from typing import Final
 from pydantic import BaseModel, ConfigDict, Field
 from typing_extensions import TypedDict
 
-from sandbox_gym.errors import RequestError
+from sandbox_gym.errors import RequestError, SandboxShort
 from sandbox_gym.sandbox.sessions import ToolReply
 from sandbox_gym.server.resources import JudgingEngine, ToolCall
 from sandbox_gym.server.tool_shapes import tool
@@ -23,6 +23,8 @@ RESTORED: Final = "[the sandbox was lost; files are as of its last snapshot, var
 LOST: Final = "[the sandbox was lost during this call; it may not have run. Files go back to the last snapshot]\n"
 SHELL_RESET: Final = "[a new shell was started; variables and functions of the earlier one are gone]\n"
 ROLLED_BACK: Final = "variables are as before it"
+_SHORT: Final = frozenset({"EAGAIN", "ENOMEM", "EMFILE", "ENFILE", "ENOSPC", "EIO"})
+"""Errors of a driver that started no shell or Python: EIO is one that ended as it began."""
 GONE: Final = "variables are gone"
 PYTHON_RESET: Final = "[a new Python was started; variables of the earlier one are gone]\n"
 
@@ -70,7 +72,7 @@ async def bash(engine: JudgingEngine, call: ToolCall, wanted: Bash) -> BashRan:
     """Run a command in the session's shell: what it printed, its exit code and where the shell stands now."""
     answer = await _call(engine, call, "bash", wanted.command, wanted.timeout_s)
     reply = answer.reply
-    _refused(answer, "command")
+    refused(answer, "command")
     output = _shown(answer.body, reply.get("sizes"))
     if _flag(reply, "ended") and not _flag(reply, "timed_out"):
         output += "[the shell ended; the next call starts a new one]\n"
@@ -118,7 +120,7 @@ async def run_cell(
     options = {"echo": echo, "preload": [list(pair) for pair in preload]}
     answer = await _call(engine, call, "python", code, timeout_s, shown_bytes, options)
     reply = answer.reply
-    _refused(answer, "code")
+    refused(answer, "code")
     stdout, stderr = _split(answer.body, reply, shown_bytes)
     status = str(reply.get("status", "lost"))[:20]
     value = reply.get("value")
@@ -174,9 +176,16 @@ async def _call(
     return await engine.sessions.call(call.session_id, request, body, timeout_s=timeout_s)
 
 
-def _refused(answer: ToolReply, field: str) -> None:
-    if not answer.lost and answer.reply.get("ok") is not True:
-        raise RequestError(field, f"was refused: {str(answer.reply.get('error'))[:200]}", "send less, and no NUL")
+def refused(answer: ToolReply, field: str) -> None:
+    """Raises RequestError for what the sandbox's driver takes from nobody, SandboxShort for what it can't start now."""
+    if answer.lost or answer.reply.get("ok") is True:
+        return
+    error = str(answer.reply.get("error"))[:200]
+    if error.partition(":")[0] in _SHORT:
+        raise SandboxShort(
+            f"the session's sandbox can't start it now ({error}); end what runs in it, or ask again later"
+        )
+    raise RequestError(field, f"was refused: {error}", "send less, and no NUL")
 
 
 def _said(answer: ToolReply, reset: bool, reset_line: str) -> str:

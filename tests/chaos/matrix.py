@@ -23,7 +23,10 @@ from tests.chaos.workloads import ANSWER_S, WORKLOADS, Coding, Workload
 
 SERVES_S = 10.0
 """A server serves again so soon after a fault."""
+SLACK = 3
+"""So many usual times of an answer more: on a busy machine the same takes longer."""
 RIGHT_SHARE = 0.95
+READY_S = 30.0
 LOOK_S = 40.0
 """How long is waited to learn how long it took."""
 MOST_S = 60.0
@@ -68,18 +71,14 @@ class Servers:
         self.left: set[str] = set()
 
     async def world(self, cell: Cell, workload: Workload) -> World:
-        """A server that serves the cell's workload and answered right."""
+        """A server that serves the cell's workload and answered right; a new one where the last one does not."""
         own_engine = FAULTS[cell.fault].own_engine
         wanted = (cell.workload, cell.provider, own_engine)
-        if self._for != wanted or self._world is None:
-            self.close()
+        if self._for != wanted or self._world is None or not await _answers(workload, self._world):
+            await anyio.to_thread.run_sync(self.close)
             self._world = await anyio.to_thread.run_sync(self._made, cell, workload, own_engine)
             self._for = wanted
-        async with client(self._world) as asking:
-            await workload.prepare(asking)
-            began = time.monotonic()
-            await workload.prepare(asking)
-            self._world.usual_s = time.monotonic() - began
+            assert await _answers(workload, self._world), self._world.process.log()[-3000:]
         return self._world
 
     def _made(self, cell: Cell, workload: Workload, own_engine: bool) -> World:
@@ -100,6 +99,20 @@ class Servers:
             self.left |= world.close()
 
 
+async def _answers(workload: Workload, world: World) -> bool:
+    """Whether it answers right within a while; what it takes from then on is noted."""
+    until = time.monotonic() + READY_S
+    async with client(world) as asking:
+        while (await workload.ask_right(asking, 1)).kind != "right":
+            if time.monotonic() > until:
+                return False
+            await anyio.sleep(1)
+        began = time.monotonic()
+        right = (await workload.ask_right(asking, 2)).kind == "right"
+    world.usual_s = time.monotonic() - began
+    return right
+
+
 def client(world: World) -> httpx.AsyncClient:
     return httpx.AsyncClient(base_url=world.url, timeout=ANSWER_S)
 
@@ -113,7 +126,7 @@ async def run_cell(cell: Cell, servers: Servers, seed: int, requests: int = 0, *
         workload.keyed, workload.compiled = fault.keyed, not fault.own_engine
     world = await servers.world(cell, workload)
     chance = random.Random(zlib.crc32(f"{seed} {cell.name}".encode()))
-    count = Count()
+    count = Count(usual_s=world.usual_s)
     over, seed_of_requests = anyio.Event(), chance.random()
     numbers = _numbers(requests or workload.requests, fault, count)
     async with anyio.create_task_group() as tasks:
@@ -207,7 +220,7 @@ def failures(row: Row) -> list[str]:
     share = count.right / max(1, count.total)
     if fault.others_serve and row.workload != "session" and not row.inherent and share < RIGHT_SHARE:
         found.append(f"{name}: {count.right} of {count.total} are right; {dict(count.kinds)}")
-    if count.serves_after_s is None or count.serves_after_s > SERVES_S:
+    if count.serves_after_s is None or count.serves_after_s > SERVES_S + SLACK * count.usual_s:
         found.append(f"{name}: served again after {count.serves_after_s} s")
     return found
 

@@ -46,6 +46,9 @@ class Count:
         else:
             self.wrong.append(outcome.why)
 
+    usual_s: float = 0.0
+    """What a right answer took before the first deed; it is not in `serves_after_s`."""
+
     @property
     def total(self) -> int:
         return self.right + self.explicit + len(self.wrong)

@@ -34,8 +34,6 @@ class Workload(Protocol):
     """A fault comes so many times more seldom than to others: a box that is lost takes longer to replace."""
     disk_mb: int
 
-    async def prepare(self, client: httpx.AsyncClient) -> None: ...
-
     async def ask(self, client: httpx.AsyncClient, number: int, chance: random.Random) -> Outcome: ...
 
     async def ask_right(self, client: httpx.AsyncClient, number: int) -> Outcome:
@@ -153,10 +151,6 @@ class Coding:
     compiled: bool = True
     """Some programs are C++."""
 
-    async def prepare(self, client: httpx.AsyncClient) -> None:
-        outcome = await self.ask_right(client, 0)
-        assert outcome.kind == "right", outcome
-
     def case(self, number: int, chance: random.Random) -> Case:
         wait = SLOW.format(wait=chance.uniform(0.2, 0.6))
         makers: list[Callable[[], Case]] = [
@@ -209,10 +203,6 @@ class Math:
     pace: float = 2.0
     disk_mb: int = 96
 
-    async def prepare(self, client: httpx.AsyncClient) -> None:
-        outcome = await self.ask_right(client, 1)
-        assert outcome.kind == "right", outcome
-
     async def ask(self, client: httpx.AsyncClient, number: int, chance: random.Random) -> Outcome:
         gold, answer = (side.format(n=chance.randrange(2, 10_000)) for side in self._pair(number, chance))
         wrong = number % 3 == 2
@@ -250,10 +240,6 @@ class Swe:
     disk_mb: int = 200
     _row: Document = field(default_factory=lambda: json.loads(SWE_ROWS.read_text().splitlines()[0]))
 
-    async def prepare(self, client: httpx.AsyncClient) -> None:
-        outcome = await self.ask_right(client, 0)
-        assert outcome.kind == "right", outcome
-
     def _case(self, number: int) -> Case:
         fix = str(self._row["patch"])
         if number % 4 == 3:
@@ -268,6 +254,8 @@ class Swe:
         return await judge(client, self._case(0))
 
 
+MACHINE_SAID = ("Resource temporarily unavailable", "Cannot allocate memory", "Killed", "MemoryError", "No space left")
+"""In a tool's output the agent is told what the machine refused its command."""
 SHELL_ENDED = "[the shell ended; the next call starts a new one]\n"
 
 
@@ -284,10 +272,6 @@ class Session:
     at_once: int = 3
     pace: float = 1.5
     disk_mb: int = 64
-
-    async def prepare(self, client: httpx.AsyncClient) -> None:
-        outcome = await self.ask_right(client, 0)
-        assert outcome.kind == "right", outcome
 
     async def ask(self, client: httpx.AsyncClient, number: int, chance: random.Random) -> Outcome:
         wait = chance.uniform(0.1, 0.5)
@@ -313,7 +297,8 @@ class Session:
             return Outcome("right" if str(answer["output"]).endswith("]\n" + output) else "explicit", "state_lost")
         if str(answer["output"]).endswith(SHELL_ENDED):
             return Outcome("explicit", "shell ended")
-        return Outcome("wrong", f"{path}: {answer}"[:400])
+        said = [word for word in MACHINE_SAID if word in str(answer)]
+        return Outcome("explicit", said[0]) if said else Outcome("wrong", f"{path}: {answer}"[:400])
 
 
 WORKLOADS: dict[str, Callable[[], Workload]] = {"coding": Coding, "math": Math, "swe": Swe, "session": Session}
