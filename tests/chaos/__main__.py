@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import signal
 import sys
@@ -49,4 +50,6 @@ if __name__ == "__main__":
     if os.geteuid() != 0:
         sys.exit("the matrix makes mounts and control groups; run it as root")
     signal.signal(signal.SIGTERM, interrupted)
-    sys.exit(anyio.run(main, parser.parse_args()))
+    with contextlib.suppress(KeyboardInterrupt):
+        sys.exit(anyio.run(main, parser.parse_args()))
+    sys.exit(130)
