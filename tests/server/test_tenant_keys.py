@@ -74,7 +74,7 @@ def test_each_key_opens_and_nothing_else_does(serving: Serving) -> None:
     for key in (ALICE, OTHER, BOB, OPERATOR):
         assert client.post("/verify", json=verify_body(), headers=by(key)).status_code == 200
     for key in ("", ALICE[:-1], ALICE + "x", ALICE.upper(), "alice", "é"):
-        answer = client.post("/verify", json=verify_body(), headers={"Authorization": f"Bearer {key}".encode()})
+        answer = client.post("/verify", json=verify_body(), headers={b"Authorization": f"Bearer {key}".encode()})
         assert (answer.status_code, answer.headers["WWW-Authenticate"]) == (401, "Bearer")
     for headers in ({}, {"Authorization": f"Basic {ALICE}"}, {"X-API-KEY": ALICE}):
         assert client.post("/verify", json=verify_body(), headers=headers).status_code == 401
