@@ -49,8 +49,8 @@ class Target:
         lines = httpx.get(f"{self.url}/metrics").text.splitlines()
         counted = [line for line in lines if line.startswith("sandbox_gym_") and "_created" not in line]
         timed = ("loop_lag", "phase_seconds", "_seconds", "pool_", "cgroup")
-        found: dict[str, object] = {}
-        found.update(line.rsplit(" ", 1) for line in counted if not any(word in line for word in timed))
+        steady = [line.rpartition(" ") for line in counted if not any(word in line for word in timed)]
+        found: dict[str, object] = {name: count for name, _, count in steady}
         with closing(sqlite3.connect(self.journal)) as journal:
             found["records"] = journal.execute("SELECT count(*) FROM journal_verdicts").fetchone()[0]
         return found

@@ -136,6 +136,32 @@ def test_sessions_are_their_tenants(serving: Serving) -> None:
     assert seen(ALICE) is None
 
 
+def test_a_session_token_over_mcp_is_its_tenants(serving: Serving) -> None:
+    resources = EchoResources()
+    client = serving(resources, token=OPERATOR, expose_tools_over_mcp=True)
+    seeded = client.post(
+        "/seed_session", json={"public_tests": TESTS, "responses_create_params": {}}, headers=by(ALICE)
+    )
+    client.cookies.clear()
+    granted = {**seeded.json()["mcp"]["headers"], "Accept": "application/json, text/event-stream"}
+    call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "note", "arguments": {}}}
+
+    def called(key: str, **more: str) -> tuple[int, str]:
+        answer = client.post("/mcp", json=call, headers={**by(key), **granted, **more})
+        client.cookies.clear()
+        return answer.status_code, answer.text
+
+    status, text = called(ALICE)
+    assert (status, "outputs" in text) == (200, True), text
+    for key in (BOB, OPERATOR):
+        status, text = called(key)
+        assert (status, "none of ours" in text, "outputs" in text) == (200, True, False), text
+    assert called("no")[0] == 401
+    assert called(ALICE, Origin="https://evil.example")[0] == 403
+    assert called(ALICE, Origin="http://any.name.example")[0] == 200
+    assert {call.session_id for call in resources.tool_calls} == {resources.tool_calls[0].session_id}
+
+
 def test_verdicts_are_their_tenants(serving: Serving, tmp_path: Path) -> None:
     """The same Idempotency-Key, and the same body, of two tenants are two verifies; of one tenant one."""
     for idempotency, more in (("header", {"Idempotency-Key": "k1"}), ("body", {})):
