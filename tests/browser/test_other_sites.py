@@ -195,7 +195,13 @@ def test_the_page_has_all_those_ways_where_a_server_takes_them(browser: Browser)
     victim.server.server_close()
 
 
-@pytest.mark.parametrize(("server", "provider"), [("coding", "local"), ("math", "fake"), ("swe", "fake")])
+LONG: Final = pytest.mark.extended  # their routes stand behind the same guard, as test_request_guard.py walks them
+
+
+@pytest.mark.parametrize(
+    ("server", "provider"),
+    [("coding", "local"), pytest.param("math", "fake", marks=LONG), pytest.param("swe", "fake", marks=LONG)],
+)
 def test_a_resources_server(browser: Browser, tmp_path: Path, server: str, provider: str) -> None:
     settings: Mapping[str, str] = {"SANDBOX_GYM_EXPOSE_TOOLS_OVER_MCP": "true", "SANDBOX_GYM_BOXES": "2"}
     with ServerProcess(provider, tmp_path, settings=settings, server=server) as process:
