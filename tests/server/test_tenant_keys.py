@@ -126,6 +126,12 @@ def test_sessions_are_their_tenants(serving: Serving) -> None:
     assert seen(OPERATOR) is None
     ids = [call.session_id for call in resources.tool_calls]
     assert len(set(ids)) == 3
+    for path in ("/", "/health"):  # what is open to all tells no tenant, and leaves a cookie as it was
+        kept = client.get(path, headers=cookie).cookies["EchoResources___echo"]
+        client.cookies.clear()
+        call = client.post("/note", json={}, headers=by(ALICE, Cookie=f"EchoResources___echo={kept}"))
+        client.cookies.clear()
+        assert call.json()["seen"] == TESTS
     # nor does an id that another tenant chose close it, or keep it from being seeded
     for key in (BOB, OPERATOR):
         assert client.post("/close_session", json={"resources_session_id": "s1"}, headers=by(key)).status_code == 200
