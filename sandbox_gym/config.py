@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
-from typing import Literal
+from typing import Final, Literal
 
 from pydantic import Field, field_validator
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, TomlConfigSettingsSource
 
-from sandbox_gym.limits import MIB, Limits, Policy
+from sandbox_gym.limits import MIB, UID_BASE, UID_COUNT, Limits, Policy
 from sandbox_gym.network import AllowList, normal
+
+_HOST: Final = re.compile(r"[0-9A-Za-z_.-]{1,253}|\[?[0-9A-Fa-f.:]{2,45}\]?", re.ASCII)
 
 
 def default_state_dir() -> Path:
@@ -38,7 +41,7 @@ class Settings(BaseSettings):
     queue_size: int = Field(1000, ge=1)
     """Verifies that may wait for a box; one more is answered 429."""
     tenant_weights: dict[str, float] = Field(default_factory=dict)
-    """Shares of the sandboxes by tenant (header X-Sandbox-Gym-Tenant); 1 for those not named."""
+    """Shares of the sandboxes by tenant (by its key, or header X-Sandbox-Gym-Tenant); 1 for those not named."""
     deadline_s: float = Field(600.0, gt=0)
     """The longest a verify may take, waiting and retries included."""
     attempts: int = Field(3, ge=1)
@@ -157,9 +160,14 @@ class Settings(BaseSettings):
     body_timeout_s: float = Field(60.0, gt=0)
     """Seconds that a client may send no byte of a request's body; not of `serve pool`, where people type."""
     token: str = Field("", repr=False)
-    """Bearer token every request but GET / and /health must carry; needed for a bind beyond loopback."""
+    """Bearer token every request but GET / and /health must carry, the operator's; a bind beyond loopback needs it, or
+    `keys`."""
+    keys: Path | None = None
+    """TOML file of tenants, each with keys of its own that are asked for as `token` is; docs/access.md."""
     allow_unauthenticated: bool = False
     """Permit a bind beyond loopback without a token, by name."""
+    allowed_hosts: list[str] = Field(default_factory=list)
+    """Names besides `localhost` at which a server without a token answers, such as ["gpu-7", "coding.internal"]."""
 
     dashboard: bool = True
     """Serve /dashboard, for operators: it shows answers, hidden tests and expected outputs."""
@@ -189,6 +197,11 @@ class Settings(BaseSettings):
     """The interpreter inside local boxes."""
     local_cgroup: Literal["auto", "require", "never"] = "auto"
     """Cap memory and processes of a whole box by cgroup: where possible, or refuse to start, or by rlimits only."""
+    uid_base: int = Field(UID_BASE, ge=1000)
+    """As root, sandboxes on this machine run as users from this number on, each with its own: the range must be of no
+    other use. Servers in containers of one machine don't see each other's: give each its own range."""
+    uid_count: int = Field(UID_COUNT, ge=1)
+    """How many users that are: a local sandbox takes one, a container 20,000."""
     docker_image_prefix: str = "sandbox-gym/"
     docker_runtime: str = ""
     """An OCI runtime by name, such as runsc; empty for the daemon's own."""
@@ -214,6 +227,14 @@ class Settings(BaseSettings):
     """The longest that the account lets a sandbox live."""
     e2b_isolation: Literal["vm", "container", "gvisor", "namespace", "none"] = "vm"
     """What the verdicts say of sandboxes that do not say it themselves, as those of a pool do."""
+
+    @field_validator("allowed_hosts")
+    @classmethod
+    def _are_hosts(cls, names: list[str]) -> list[str]:
+        for name in names:
+            if not _HOST.fullmatch(name):
+                raise ValueError(f"{name[:80]!r} is no host name or address; names stand without scheme and port")
+        return names
 
     @field_validator("allow_out")
     @classmethod

@@ -212,6 +212,8 @@ class Outcome:
     """What the program wrote on fd 3, in `call` mode: a bounded, untrusted wire value."""
     cpu_time_s: float = 0.0
     wall_time_s: float = 0.0
+    starved_s: float | None = None
+    """Of `wall_time_s`: for so long at least it wanted CPU that others had. None where the box can't tell."""
     peak_memory_bytes: int = 0
     detail: str = ""
     tamper: tuple[str, ...] = ()

@@ -47,7 +47,8 @@ from sandbox_gym.sandbox.registry import make_provider, make_session_provider, r
 from sandbox_gym.sandbox.services import Services, serving
 from sandbox_gym.sandbox.sessions import Sessions, holding
 from sandbox_gym.sandbox.snapshots import SNAPSHOT_IMAGE, SnapshotProvider, SupportsBuilding
-from sandbox_gym.steps import PlanRun, QuietSlot, boxes_for, runs_of
+from sandbox_gym.starvation import Doubt, QuietSlot, is_starved, no_verdict
+from sandbox_gym.steps import PlanRun, boxes_for, runs_of
 
 EVIDENCE_S: Final = 5.0
 QUIET_S: Final = 3.0
@@ -228,6 +229,10 @@ class Engine:
         self.metrics.feed.note("crash", cause=cause, why=told, attempt=attempt)
         _log.warning("box_lost", attempt=attempt, cause=cause, evidence=evidence.detail, why=str(error))
 
+    def _note_rerun(self, doubt: Doubt) -> None:
+        self.metrics.reruns.labels(doubt.value).inc()
+        traces.event("run_again", {"why": doubt.value})
+
     def _convict(self, plan: Plan, kills: Sequence[LossEvidence]) -> Outcome:
         """A plan that killed two boxes, with evidence: the program's fault, now and when it is asked again."""
         detail = f"ended {len(kills)} sandboxes, each at its memory cap"
@@ -256,7 +261,7 @@ class Engine:
             leased, boxes = time.perf_counter(), lease.boxes
             timings["queue"] = timings.get("queue", 0.0) + lease.queued_s
             timings["acquire"] = timings.get("acquire", 0.0) + leased - started - lease.queued_s
-            quiet = QuietSlot(self._busy, lambda: self._pool.quiet(len(boxes), within_s=QUIET_S))
+            quiet = QuietSlot(self._busy, lambda: self._pool.quiet(len(boxes), within_s=QUIET_S), self._note_rerun)
 
             async def passed(index: int, outcome: StepOutcome) -> bool:
                 return verifier is None or await judging.passed(verifier, task, index, outcome)
@@ -265,8 +270,9 @@ class Engine:
             try:
                 state = await work.state(self.provider_name)
             except BoxLost as error:
-                with anyio.CancelScope(shield=True), anyio.move_on_after(EVIDENCE_S):
-                    error.evidence = await boxes[0].evidence()  # a judge's box is no answer's to end
+                if error.evidence is BoxLost.evidence:  # else it came with what was seen
+                    with anyio.CancelScope(shield=True), anyio.move_on_after(EVIDENCE_S):
+                        error.evidence = await boxes[0].evidence()  # a judge's box is no answer's to end
                 raise
             timings["run"] = timings.get("run", 0.0) + time.perf_counter() - leased
         if plan.image.startswith(SNAPSHOT_IMAGE):  # such a box serves one plan, and candidates come in groups
@@ -274,7 +280,8 @@ class Engine:
         return state
 
     async def _answered(self, plan: Plan, timings: dict[str, float], tenant: str) -> State:
-        """A plan of queries. Wall time that ran out is the machine's doing, whose CPU time did not: asked once more."""
+        """A plan of queries. Wall time that ran out is the machine's doing, whose CPU time did not: asked once more.
+        Raises Starved where the service's worker then was kept from its CPU again."""
         if self._services is None:
             raise ProviderDown(f"provider {self.provider_name} holds no services; use local, docker or e2b")
         started, queued_s = time.perf_counter(), 0.0
@@ -285,8 +292,12 @@ class Engine:
             with traces.span("query", {"index": index, "service": query.service.name}) as span:
                 outcome, box, waited_s = await self._services.ask(query, tenant=tenant)
                 if outcome.status is Status.WALL_TIME_LIMIT:
-                    traces.event("asked_again")
-                    outcome, box, waited_s = await self._services.ask(query, tenant=tenant)
+                    self._note_rerun(Doubt.UNMEASURED if outcome.starved_s is None else Doubt.STARVED)
+                    async with self._pool.quiet(0, within_s=QUIET_S):
+                        outcome, box, waited_s = await self._services.ask(query, tenant=tenant)
+                    over = outcome.status is Status.WALL_TIME_LIMIT
+                    if over and is_starved(outcome, query.limits.wall_time_s):
+                        raise no_verdict(query.service.name, outcome)
                 span.note({"box_id": box.box_id, "status": outcome.status.value, "cpu_time_s": outcome.cpu_time_s})
             outcomes.append(outcome)
             isolation, queued_s = box.isolation, queued_s + waited_s

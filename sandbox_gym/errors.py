@@ -9,9 +9,10 @@ SandboxGymError
     ├── ProviderDown        no sandbox can be made
     ├── PoolFull            the queue is full                                        (HTTP 429)
     ├── ToolchainMissing    no compiler or interpreter for the answer's language in the sandboxes
-    ├── Starved             the machine was too busy for a question that needs little
+    ├── Starved             a program wanted CPU that others had, on a quiet slot too
     ├── ModelDown           the model that was to judge gave no answer
     ├── InstanceFailed      a task's repository can't be built or begun from
+    ├── SandboxShort        a session's sandbox lacks processes, memory or descriptors for a call
     ├── SnapshotGone        what a plan begins from went with the machine that had it
     ├── JournalDown         a verdict can't be kept as it must be
     └── DeadlineExceeded    the request's time is up before a verdict
@@ -88,7 +89,7 @@ class ToolchainMissing(Unavailable):
 
 
 class Starved(Unavailable):
-    """Wall time ran out while CPU time did not: the machine's doing, and no verdict on anything."""
+    """A program's wall time ran out while it wanted CPU that others had: the machine's doing, and no verdict."""
 
     failure_kind = "starved"
 
@@ -104,6 +105,12 @@ class InstanceFailed(Unavailable):
 
     failure_kind = "instance_failed"
     retry_after_s = 60
+
+
+class SandboxShort(Unavailable):
+    """A session's sandbox can't start what a call wants: it, or the machine, is short of processes or memory."""
+
+    failure_kind = "sandbox_short"
 
 
 class SnapshotGone(Unavailable):

@@ -6,9 +6,7 @@ Owns the order of a plan's runs and which of two boxes each is for; knows neithe
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass, replace
-from typing import Final
+from dataclasses import replace
 
 import structlog
 
@@ -33,13 +31,11 @@ from sandbox_gym.contract import (
     ends_plan,
 )
 from sandbox_gym.errors import BoxLost, ProviderDown
-from sandbox_gym.limits import Limits
 from sandbox_gym.observe.runs import RunSpans
 from sandbox_gym.passes import next_checked, next_dialogue, next_pass, past
 from sandbox_gym.sandbox.api import Box, SupportsDialogue
+from sandbox_gym.starvation import Doubt, QuietSlot, doubt_of_compiler, no_verdict
 
-STARVED: Final = 0.2
-"""Who ran out of wall time on a busy machine after this share of the CPU time may have been starved."""
 _log = structlog.get_logger(__name__)
 
 
@@ -60,22 +56,6 @@ def runs_of(plan: Plan) -> list[Run]:
         elif isinstance(step, Run):
             runs.append(step)
     return runs
-
-
-@dataclass(frozen=True)
-class QuietSlot:
-    """When a time limit is doubted, and where the run is tried once more."""
-
-    busy: Callable[[], bool]
-    slot: Callable[[], AbstractAsyncContextManager[None]]
-
-    def doubts(self, outcome: Outcome, limits: Limits) -> bool:
-        """Whether a program that was over its time limit by little, or that was starved, met a busy machine."""
-        if outcome.status is Status.CPU_TIME_LIMIT:
-            near = outcome.exit_code is not None  # it ended by itself, within the guest's grace of 20 %
-        else:
-            near = outcome.status is Status.WALL_TIME_LIMIT and outcome.cpu_time_s >= STARVED * limits.cpu_time_s
-        return near and self.busy()
 
 
 class PlanRun:
@@ -99,7 +79,7 @@ class PlanRun:
         self._spans = RunSpans()
 
     async def state(self, provider: str) -> State:
-        """Everything that was run. Raises BoxLost and ProviderDown."""
+        """Everything that was run. Raises BoxLost, ProviderDown, and Starved for a run that was starved twice."""
         isolation, self._provider = self._boxes[0].isolation, provider
         built = await self._build(provider)
         if any(ends_plan(*one) for one in zip(self._plan.builds, built, strict=False)):
@@ -129,10 +109,12 @@ class PlanRun:
         return built
 
     async def _make(self, build: Build) -> Outcome:
-        """A doubted time limit is tried again, but never at all others' cost: a compiler may take minutes."""
+        """A compiler that was starved is tried again on a quiet slot, where it is soon done; for another doubt never at
+        all others' cost, since it may take minutes."""
         box = self._boxes[0] if build.place == "answer" else self._boxes[1]
         outcome = await self._one(box, build.run)
-        return await self._one(box, build.run) if self._quiet.doubts(outcome, build.run.limits) else outcome
+        doubt = self._quiet.doubt(outcome, build.run.limits) or doubt_of_compiler(outcome)
+        return await self._again(box, build.run, doubt, aside=doubt is Doubt.STARVED) if doubt else outcome
 
     def _whole(self, run: Run) -> Run:
         """The run with the artifacts that its program needs."""
@@ -170,20 +152,18 @@ class PlanRun:
     async def _run_batch(self, outcomes: list[StepOutcome | None], batch: list[Run | Checked]) -> bool:
         """Run until the batch is through, early stop ends it (False), or a time limit is doubted and tried again."""
         runs = [self._whole(step.answer if isinstance(step, Checked) else step) for step in batch]
-        doubted = False
+        doubt: Doubt | None = None
         async with self._boxes[0].run_all(runs) as results:
             position = 0
             async for outcome in results:
-                if self._quiet.doubts(outcome, runs[position].limits):
-                    doubted = True
+                doubt = self._quiet.doubt(outcome, runs[position].limits)
+                if doubt:
                     break
                 if not await self._keep(outcomes, await self._checked(batch[position], outcome)):
                     return False
                 position += 1
-        if doubted:
-            _log.info("time_limit_doubted", run=runs[position].name, status=outcome.status.value)
-            async with self._quiet.slot():
-                again = await self._one(self._boxes[0], runs[position])
+        if doubt:
+            again = await self._again(self._boxes[0], runs[position], doubt)
             return await self._keep(outcomes, await self._checked(batch[position], again))
         return True
 
@@ -198,7 +178,7 @@ class PlanRun:
             checker = replace(checker, program=replace(checker.program, files=files))
         else:
             checker = replace(checker, stdin=outcome.stdout)
-        checked = await self._one(self._boxes[1], checker)
+        checked = await self._tried(self._boxes[1], checker)
         return CheckedOutcome(outcome, checked, self_test=await self._self_test(step.self_test, checked))
 
     async def _self_test(self, test: SelfTest | None, outcome: Outcome) -> Outcome | None:
@@ -224,11 +204,7 @@ class PlanRun:
 
     async def _pass(self, step: Checked) -> CheckedOutcome:
         run = self._whole(step.answer)
-        outcome = await self._one(self._boxes[0], run)
-        if self._quiet.doubts(outcome, run.limits):
-            _log.info("time_limit_doubted", run=run.name, status=outcome.status.value)
-            async with self._quiet.slot():
-                outcome = await self._one(self._boxes[0], run)
+        outcome = await self._tried(self._boxes[0], run)
         checked = await self._checked(step, outcome)
         assert isinstance(checked, CheckedOutcome)
         return checked
@@ -250,10 +226,39 @@ class PlanRun:
             raise ProviderDown(f"{judges_box.box_id} can't be joined with another box")
         whole = replace(dialogue, asker=self._whole(dialogue.asker), candidate=self._whole(dialogue.candidate))
         outcome = await judges_box.converse(whole, self._boxes[0])
-        if self._quiet.doubts(answers_outcome(outcome), dialogue.candidate.limits):
+        limits = dialogue.asker.limits, dialogue.candidate.limits
+        doubt = self._quiet.doubt_of_dialogue(outcome, *limits)
+        if doubt:
+            self._note(doubt, dialogue.name)
             async with self._quiet.slot():
                 outcome = await judges_box.converse(whole, self._boxes[0])
+            if self._quiet.doubt_of_dialogue(outcome, *limits) is Doubt.STARVED:
+                raise no_verdict(dialogue.name, outcome.candidate, outcome.asker)
         return replace(outcome, self_test=await self._self_test(dialogue.self_test, outcome.asker))
+
+    # -- one run
+
+    async def _tried(self, box: Box, run: Run) -> Outcome:
+        """A run, and another one where the first one's time limit is doubted."""
+        outcome = await self._one(box, run)
+        doubt = self._quiet.doubt(outcome, run.limits)
+        return await self._again(box, run, doubt) if doubt else outcome
+
+    async def _again(self, box: Box, run: Run, doubt: Doubt, *, aside: bool = True) -> Outcome:
+        """Once more: this time it counts, unless it was starved again. `aside`: on a quiet slot."""
+        self._note(doubt, run.name)
+        if aside and doubt is not Doubt.KILLED:
+            async with self._quiet.slot():
+                outcome = await self._one(box, run)
+        else:
+            outcome = await self._one(box, run)
+        if self._quiet.doubt(outcome, run.limits) is Doubt.STARVED:
+            raise no_verdict(run.name, outcome)
+        return outcome
+
+    def _note(self, doubt: Doubt, name: str) -> None:
+        self._quiet.noted(doubt)
+        _log.info("run_again", run=name, why=doubt.value)
 
     async def _one(self, box: Box, run: Run) -> Outcome:
         async with box.run_all([run]) as results:

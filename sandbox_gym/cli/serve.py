@@ -54,7 +54,11 @@ def serve(
         typer.Option(dir_okay=False, help="Rows that NeMo Evaluator may ask for by number; no agents' tools then."),
     ] = None,
     keys: Annotated[
-        Path | None, typer.Option(help="pool only: TOML file of tenants, their API keys and quotas (docs/e2b.md).")
+        Path | None, typer.Option(help="TOML file of tenants and their keys; quotas are the pool's (docs/access.md).")
+    ] = None,
+    allowed_host: Annotated[
+        list[str] | None,
+        typer.Option(help="Name besides localhost at which a server without a token answers; may come again."),
     ] = None,
     domain: Annotated[
         str, typer.Option(help="pool only: domain whose hosts <port>-<sandbox>.<domain> lead here, told to clients.")
@@ -84,6 +88,8 @@ def serve(
             "workers": workers,
             "journal": journal,
             "cluster": cluster,
+            "keys": keys,
+            "allowed_hosts": allowed_host or None,
             "pool_network": network,
         }
     )
@@ -92,7 +98,7 @@ def serve(
 
         if settings.workers > 1:
             raise ConfigurationError(f"workers is {settings.workers}: a pool is served by one process")
-        return serve_pool(settings, keys=keys, domain=domain)
+        return serve_pool(settings, domain=domain)
     serve_built(SERVERS[server.value], server.value, settings, dataset=dataset)
 
 

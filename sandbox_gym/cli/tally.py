@@ -82,8 +82,8 @@ class Tally:
 
 def _reason(fields: VerifyFields) -> str:
     """The first failing test's status where there is one: few distinct values, whatever programs print."""
-    tests = (fields.verdict or {}).get("tests")
-    if isinstance(tests, list) and fields.failure_reason != "reasoning_format_violation":
+    tests = fields.verdict["tests"] if fields.verdict is not None else []
+    if fields.failure_reason != "reasoning_format_violation":
         for test in tests:
             if test["status"] not in ("passed", "skipped"):
                 return str(test["status"])

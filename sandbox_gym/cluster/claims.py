@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from sandbox_gym.errors import ConfigurationError
+from sandbox_gym.private import make_private, state_folder
 
 MOST: Final = 256
 """Nodes of one server on one machine."""
@@ -24,7 +25,8 @@ def claimed_folder(state_dir: Path, server: str) -> Iterator[str]:
     """
     parent = state_dir / "sessions" / server
     try:
-        parent.mkdir(parents=True, exist_ok=True)
+        state_folder(state_dir)
+        make_private(parent)
         name, lock = _claim(parent)
     except OSError as error:
         raise ConfigurationError(f"state_dir {state_dir}: {error.strerror}; name another folder") from None

@@ -31,7 +31,10 @@ RESOURCE: Final = "sandbox_gym"
 CALLS_AT_ONCE: Final = 10_000
 ASK_FLEET_S: Final = 10.0
 _NOT_FOR_NODES: Final = frozenset(
-    {"token", "judge_api_key", "journal", "host", "port", "cluster", "allow_unauthenticated", "tenant_weights"}
+    {
+        *("token", "keys", "dashboard_token", "judge_api_key", "journal", "host", "port", "cluster"),
+        *("allow_unauthenticated", "allowed_hosts", "tenant_weights"),
+    }
 )
 _log = structlog.get_logger(__name__)
 

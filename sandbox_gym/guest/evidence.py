@@ -1,9 +1,11 @@
-"""What the kernel says of the box: OOM kills, CPU time, who is alive. Read from cgroup v2, v1, or /proc."""
+"""What the kernel says of the box: memory, processes, CPU time, who is alive. Read from cgroup v2, v1, or /proc."""
 
 import os
 import stat
 import time
 
+NEAR_CAP = 1 << 20
+"""Of a group's memory: charged ahead by the CPUs, so that a peak may miss the limit by it."""
 _TICK = os.sysconf("SC_CLK_TCK")
 
 
@@ -21,6 +23,16 @@ def _field(text, name):
         if key == name and value.strip().isdigit():
             return int(value)
     return None
+
+
+def _number(text):
+    text = text.strip()
+    return int(text) if text.isdigit() else 0
+
+
+def _above(root):
+    folder = os.path.join(os.path.dirname(root), "above")
+    return [os.path.join(folder, name) for name in sorted(os.listdir(folder))] if os.path.isdir(folder) else []
 
 
 def _open(root, paths, field):
@@ -52,16 +64,58 @@ def touchable(dirs):
 
 
 class Evidence:
-    """Counters under `root`: either one v2 group, or a folder of v1 controllers; absent files are absent evidence."""
+    """Counters under `root`: either one v2 group, or a folder of v1 controllers; absent files are absent evidence. The
+    v2 groups above it, if they are shown, are the folders of `above` beside it."""
 
     def __init__(self, root, trusted):
         self._trusted = set(trusted)
         self._oom = _open(root, ("memory.events", "memory/memory.oom_control"), "oom_kill")
+        self._full = _open(root, ("memory.events",), "oom")
+        v1 = (_open(root, ("memory/memory.%sfailcnt" % kind,), "") for kind in ("", "memsw."))
+        self._failures = [fd for fd in v1 if fd >= 0]
+        self._peak = _open(root, ("memory/memory.max_usage_in_bytes",), "")
+        self._cap = _open(root, ("memory/memory.limit_in_bytes",), "")
+        self._forks = _open(root, ("pids.events", "pids/pids.events"), "max")
+        self._above = [_open(folder, ("pids.events.local",), "max") for folder in _above(root)]
+        self._most = _open(root, ("pids.peak", "pids/pids.peak"), "")
+        self._processes_max = _open(root, ("pids.max", "pids/pids.max"), "")
         self._cpu = _open(root, ("cpu.stat", "cpuacct/cpuacct.usage", "cpu,cpuacct/cpuacct.usage"), "")
         self.has_memory_cgroup = self._oom >= 0
 
     def oom_kills(self):
         return (_field(_again(self._oom), "oom_kill") or 0) if self._oom >= 0 else 0
+
+    def counters(self):
+        """(processes of the box killed for memory by whoever was short of it, times that the box itself was at its
+        memory limit, forks that a process cap refused: the box's own or one above it, forks that one above refused)."""
+        above = sum(self._counted(fd, "max") for fd in self._above)
+        return self.oom_kills(), self._times_full(), self._counted(self._forks, "max") + above, above
+
+    def _times_full(self):
+        """v2 counts it; v1 counts charges that its limit refused, even if room was made for them then."""
+        if self._full >= 0:
+            return self._counted(self._full, "oom")
+        return sum(_number(_again(fd)) for fd in self._failures)
+
+    def memory_full(self, times_before):
+        """Whether the box was at its own memory limit since then. v1 of new kernels leaves its counts at 0, and its
+        peak, which is of the box's whole task, tells."""
+        if self._times_full() > times_before:
+            return True
+        known = self._full < 0 and self._peak >= 0 and self._cap >= 0
+        return known and _number(_again(self._peak)) >= _number(_again(self._cap)) - NEAR_CAP
+
+    def _counted(self, fd, field):
+        return (_field(_again(fd), field) or 0) if fd >= 0 else 0
+
+    def processes_full(self, above):
+        """Whether it was the box's own process cap that refused it a process, `above` of them refused by others. v1,
+        and v2 before Linux 6.11, count both in the box's group, whose peak tells, from Linux 6.5 on; before, it is held
+        to be its own."""
+        if above or self._most < 0 or self._processes_max < 0:
+            return not above
+        cap = _again(self._processes_max).strip()
+        return cap.isdigit() and _number(_again(self._most)) >= int(cap)
 
     @property
     def has_cpu_cgroup(self):

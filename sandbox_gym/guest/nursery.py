@@ -15,6 +15,7 @@ import time
 
 import forks
 import frames
+import starvation
 
 CHANNEL_FD = 3
 RECYCLE_REQUESTS = 5000
@@ -36,6 +37,21 @@ class _Worker:
         self.reader = frames.FrameReader()
         self.cpu_s = 0.0
         self.job = None
+        self.waits = None
+
+    def begin(self, job):
+        """It is given a job, for which it waits."""
+        self.job, job.started = job, time.monotonic()
+        self.waits = starvation.Waits(*self._threads())
+
+    def starved_s(self):
+        """For how long others kept it from the CPU since then; None where that can't be told."""
+        told = self._threads()
+        return self.waits.look(*told) if told[0] else None
+
+    def _threads(self):
+        told = starvation.threads(self.pid)
+        return told, sum(cpu_s for _thread, cpu_s, _wait_s, _slices in told), 0.0
 
 
 class _Job:
@@ -99,10 +115,10 @@ class _Nursery:
                 worker.job = None
                 self._replace(worker)
 
-    def _answer(self, job, status, cpu_s, body=b"", detail=""):
+    def _answer(self, job, status, cpu_s, body=b"", detail="", starved_s=None):
         wall_s = time.monotonic() - job.started
         header = {"op": "answer", "id": job.id, "status": status, "cpu_s": cpu_s, "wall_s": wall_s}
-        self._send(dict(header, phase=job.phase, detail=detail), body)
+        self._send(dict(header, phase=job.phase, detail=detail, starved_s=starved_s), body)
 
     # -- workers
 
@@ -176,11 +192,10 @@ class _Nursery:
         number = os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0
         if number == signal.SIGPROF:
             self._answer(job, "cpu_time_limit", cpu_s)
-        elif number == signal.SIGKILL:  # nobody here did that: the kernel was short of memory
-            self._answer(job, "memory_limit", cpu_s, detail="killed by the kernel")
+        elif number:  # whose doing that is, the host says
+            self._answer(job, "killed", cpu_s, detail=str(number))
         else:
-            why = "signal %d" % number if number else "exit code %d" % os.WEXITSTATUS(status)
-            self._answer(job, "runtime_error", cpu_s, detail=why)
+            self._answer(job, "runtime_error", cpu_s, detail="exit code %d" % os.WEXITSTATUS(status))
 
     # -- clocks and turns
 
@@ -193,17 +208,17 @@ class _Nursery:
         for worker in list(self._workers):
             job = worker.job
             if job is not None and now >= job.started + job.wall_s:
-                worker.job = None
+                worker.job, starved_s = None, worker.starved_s()
                 _status, cpu_s = self._replace(worker)
-                self._answer(job, "wall_time_limit", cpu_s)
+                self._answer(job, "wall_time_limit", cpu_s, starved_s=starved_s)
 
     def _dispatch(self):
         for worker in list(self._workers):
             if not self._queue:
                 return
             if worker.job is None:
-                job = worker.job = self._queue.pop(0)
-                job.started = time.monotonic()
+                job = self._queue.pop(0)
+                worker.begin(job)
                 try:
                     worker.sock.sendall(frames.pack({"cpu_s": job.cpu_s}, job.body))
                 except OSError:

@@ -11,8 +11,8 @@ import os
 import sys
 
 _CLONE_NEWNS = 0x00020000
-_MS_RDONLY, _MS_NOSUID, _MS_NODEV, _MS_REMOUNT, _MS_BIND, _MNT_DETACH = 1, 2, 4, 32, 4096, 2
-_FLAGS = {"ro": _MS_RDONLY, "nosuid": _MS_NOSUID, "nodev": _MS_NODEV, "noexec": 8}
+_MS_RDONLY, _MS_NOSUID, _MS_NODEV, _MS_NOEXEC, _MS_REMOUNT, _MS_BIND, _MNT_DETACH = 1, 2, 4, 8, 32, 4096, 2
+_FLAGS = {"ro": _MS_RDONLY, "nosuid": _MS_NOSUID, "nodev": _MS_NODEV, "noexec": _MS_NOEXEC}
 _KEPT = ("/dev", "/proc", "/cgroup")
 STAGE = "/scratch"
 """An empty folder: the layer below, and where copies are made."""
@@ -55,6 +55,16 @@ def _own_devices(found):
             _mount("", place, "", _MS_REMOUNT | _MS_BIND | _MS_RDONLY | flags)
 
 
+def _own_ptys(count):
+    """The kernel counts pseudo-terminals for the whole machine: no box may take more than `count`. Without a devpts
+    /dev/ptmx, a link into it, is not there."""
+    if count:
+        options = "newinstance,ptmxmode=0666,mode=620,max=%d" % count
+        _mount("devpts", "/dev/pts", "devpts", _MS_NOSUID | _MS_NOEXEC, options)
+    else:
+        _mount("tmpfs", "/dev/pts", "tmpfs", _MS_RDONLY | _MS_NOSUID | _MS_NODEV, "size=4k,nr_inodes=2,mode=555")
+
+
 def _own_files(places):
     """A small file system in memory with a copy of each, shown in its place. What a box must not open is an empty file
     that nobody may."""
@@ -74,11 +84,12 @@ def _own_files(places):
         _check(_libc.umount2(STAGE.encode(), _MNT_DETACH), "umount")
 
 
-def unshare(hidden):
+def unshare(ptys, hidden):
     """Raises OSError where this kernel has no overlay in user namespaces (before 5.11), or too deep a stack of them."""
     _check(_libc.unshare(_CLONE_NEWNS), "unshare")
     found = mounts()
     _own_devices(found)
+    _own_ptys(ptys)
     places = sorted(
         {place for place, flags in found if flags & _MS_RDONLY and not _below(place, _KEPT) and place != "/"}
     )
@@ -89,10 +100,10 @@ def unshare(hidden):
 
 
 def main(argv):
-    """`argv`: files to hide, `--`, the command to go on with."""
+    """`argv`: how many pseudo-terminals, files to hide, `--`, the command to go on with."""
     split = argv.index("--")
     try:
-        unshare(argv[:split])
+        unshare(int(argv[0]), argv[1:split])
     except OSError as error:
         sys.exit("no inodes of its own (Linux 5.11 or later gives them): %s" % error)
     os.execv(argv[split + 1], argv[split + 1 :])

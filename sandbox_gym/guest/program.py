@@ -59,7 +59,7 @@ def _give_up(spec, stdio, channel, filter_program, watch_fd):
     if channel >= 0:
         os.dup2(channel, CHANNEL_FD)
     os.closerange(CHANNEL_FD + (channel >= 0), watch_fd)
-    os.closerange(watch_fd + 1, 1024)
+    kernel.close_from(watch_fd + 1)
     os.chdir(spec["workdir"])
     os.umask(0o022)
     _set_limits(spec)

@@ -4,7 +4,6 @@ import fcntl
 import json
 import os
 import selectors
-import signal
 import socket
 import time
 
@@ -48,6 +47,7 @@ class Run:
         self._passed_on = 0
         self._over = False
         self._dead = False
+        self._late = False
         self._report = b""
         self.why = ""
         self.broken = ""
@@ -75,11 +75,13 @@ class Run:
         self._peak_bytes = limits["memory_bytes"] + _FILES if limit_data and stacks else 0
         spec.update(env=environment, uid=uid, workdir=workdir)
         self._evidence = self._supervisor.evidence
-        self._oom_before = self._evidence.oom_kills()
+        self._counted = self._evidence.counters()
+        self._starvation = self._supervisor.starvation
         self._open(spec, [self._files[path].fd for path in spec["files"]])
         # only now: an earlier init, which the start may have ended, takes its sum with it
         self._evidence.begin()
         self._started = time.monotonic()
+        self._starvation.begin(self._started, 0 if self.quiet else limits["wall_time_s"])
         self._next_cpu_check = self._started + self._cpu_pause(limits["cpu_time_s"])
 
     def _open(self, spec, files):
@@ -324,6 +326,7 @@ class Run:
         if not self.why:
             self.why = why
             self._killed = time.monotonic()
+            self._starvation.look(self._killed)
             self._supervisor.inits.kill()
 
     def tick(self):
@@ -339,6 +342,9 @@ class Run:
             raise OSError("a run can't be killed")
         left = self._started + self._limits["wall_time_s"] - now
         if left <= 0:
+            if not self._late:  # what has come while this supervisor had no CPU counts: it may have ended in time
+                self._late = True
+                return 0
             self.kill("wall_time_limit")
             return 0.1
         if now >= self._next_cpu_check:
@@ -346,7 +352,7 @@ class Run:
             self._next_cpu_check = now + self._cpu_pause(unused)
             if unused < 0:
                 self.kill("cpu_time_limit")
-        return max(0.001, min(left, self._next_cpu_check - now))
+        return max(0.001, min(left, self._next_cpu_check - now, self._starvation.due_s(now)))
 
     def _cpu_pause(self, unused_s):
         """Seconds until the next look at the CPU time: no sooner than it may be used up, but where only looks tell of
@@ -373,20 +379,15 @@ class Run:
         """Of a run that was closed."""
         return self._used_s
 
+    def starved_s(self):
+        return self._starvation.seconds()
+
     def wall_s(self):
         return self._account.get("wall_s", time.monotonic() - self._started)
 
     def result(self):
         account = self._account
-        status = account.get("status", 0)
-        exit_code = signal_number = None
-        if self._report:
-            if os.WIFSIGNALED(status):
-                signal_number = os.WTERMSIG(status)
-            else:
-                exit_code = os.WEXITSTATUS(status)
-        verdict, detail = self._classify(exit_code, signal_number)
-        tamper = [] if self._report or verdict == "memory_limit" else ["supervision_ended"]
+        tamper = []
         ours = self.why and self._header["mode"] == "check"  # the kill of a test's parent leaves its child
         if account.get("left") and not ours:
             tamper.append("processes_left_behind")
@@ -396,32 +397,26 @@ class Run:
         bodies = [bytes(self._outputs[name][0]) for name in ("stdout", "stderr", "channel") if name in self._outputs]
         bodies += [b""] * (3 - len(bodies))
         header = {
-            "op": "result", "id": self.id, "trace": self._header.get("trace", ""),
-            "status": verdict, "detail": detail, "exit_code": exit_code,
-            "signal": signal_number, "wall_s": account.get("wall_s", time.monotonic() - self._started),
-            "cpu_s": self._used_s, "peak_bytes": account.get("peak_kb", 0) * 1024,
+            "op": "result", "id": self.id, "trace": self._header.get("trace", ""), "ending": self._ending(),
+            "wall_s": account.get("wall_s", time.monotonic() - self._started), "cpu_s": self._used_s,
+            "starved_s": self.starved_s(),
             "sizes": [len(body) for body in bodies], "tamper": tamper,
         }  # fmt: skip
         return header, b"".join(bodies)
 
-    def _classify(self, exit_code, signal_number):
-        limits, account = self._limits, self._account
-        if self._evidence.oom_kills() > self._oom_before:
-            return "memory_limit", "the kernel's OOM killer ended a process"
-        if 0 < self._peak_bytes < account.get("peak_kb", 0) * 1024:
-            return "memory_limit", "a process used more than its memory cap"
-        if self.why:
-            return self.why, ""
-        if not self._report:
-            return "runtime_error", "the run's init was killed from inside"
-        if signal_number == signal.SIGXCPU or self._used_s > limits["cpu_time_s"]:
-            return "cpu_time_limit", ""
-        if signal_number is not None:
-            return "runtime_error", "signal %d" % signal_number
-        if exit_code == 0:
-            return "ok", ""
-        if account["peak_kb"] * 1024 >= 0.9 * limits["memory_bytes"]:
-            return "memory_limit", "exit code %d at the memory cap" % exit_code
-        if account.get("unstarted"):  # init's word, which it has of a process that was no program yet
-            return "start_error", bytes(self._outputs["stderr"][0][:300]).decode("utf-8", "replace").strip()
-        return "runtime_error", "exit code %d" % exit_code
+    def _ending(self):
+        """What was seen of the end. Whose doing it was, the host says: it also sees what is around the box."""
+        account, reported = self._account, bool(self._report)
+        status, peak = account.get("status", 0), account.get("peak_kb", 0) * 1024
+        killed = os.WIFSIGNALED(status)
+        counted = [now - before for now, before in zip(self._evidence.counters(), self._counted)]
+        words = bytes(self._outputs["stderr"][0][:300]).decode("utf-8", "replace").strip()
+        return {
+            "stopped": self.why, "reported": reported,
+            "exit_code": os.WEXITSTATUS(status) if reported and not killed else None,
+            "signal": os.WTERMSIG(status) if reported and killed else None,
+            "unstarted": words if account.get("unstarted") else None,  # init's word, of a process that was no program
+            "peak_bytes": peak, "data_over": 0 < self._peak_bytes < peak,
+            "oom_kills": counted[0], "memory_full": self._evidence.memory_full(self._counted[1]),
+            "forks_denied": counted[2], "processes_full": self._evidence.processes_full(counted[3]),
+        }  # fmt: skip

@@ -3,6 +3,7 @@
 import os
 import resource
 import shlex
+import time
 
 from .child import Child, Gone, pipe
 from .clip import Clip
@@ -30,14 +31,16 @@ class Shell(Child):
         quoted = shlex.quote(command.decode("utf-8", "surrogateescape"))
         line = ("eval -- %s </dev/null\n__sg_done\n" % quoted).encode("utf-8", "surrogateescape")
         reply = {"ok": True, "timed_out": False, "ended": False, "reset": reset}
+        started = time.monotonic()
         try:
             reply["timed_out"] = bool(self._exchange(line, timeout_s, clip))
             reply["exit_code"] = self._status
         except Gone:
             self._drain(self._out, clip)
             self._close()
-            # a killed shell is a timeout; one that ended by itself (exit, exec) says its code
-            reply.update(exit_code=self.exit_code, ended=True, timed_out=self.exit_code == 137)
+            # one that was ended for its time is a timeout; one that ended before (exit, exec, a kill) says its code
+            late = time.monotonic() - started >= timeout_s
+            reply.update(exit_code=self.exit_code, ended=True, timed_out=late and self.exit_code == 137)
         body, reply["sizes"] = clip.take()
         reply["cwd"] = self.cwd
         return reply, body

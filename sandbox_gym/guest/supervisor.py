@@ -17,6 +17,7 @@ from . import frames, inits, zygote
 from .channel import Channel
 from .evidence import Evidence, touchable
 from .run import Run
+from .starvation import Starvation
 
 MAX_BLOBS = 256 << 20
 MAX_BACKLOG = 4 << 20
@@ -135,6 +136,7 @@ class Supervisor:
         if header.get("guests"):  # where it shares its PID namespace with what was there before
             trusted += [int(name) for name in os.listdir("/proc") if name.isdigit()]
         self.evidence = Evidence(header["cgroup"], trusted)
+        self.starvation = Starvation(self.evidence, header["cgroup"], trusted)
         self._touchable = touchable(self._dirs) if self.tier == "uid" else []
         self._untouch()
         self._baseline_fds = len(os.listdir("/proc/self/fd"))
@@ -192,7 +194,8 @@ class Supervisor:
     def _cancelled(self, run=None):
         """`run`: what was ended for it, of which nothing but its costs is told."""
         self._cancelling = False
-        self.send({"op": "cancelled", "cpu_s": run.cpu_s() if run else 0.0, "wall_s": run.wall_s() if run else 0.0})
+        costs = (run.cpu_s(), run.wall_s(), run.starved_s()) if run else (0.0, 0.0, 0.0)
+        self.send({"op": "cancelled", **dict(zip(("cpu_s", "wall_s", "starved_s"), costs))})
 
     def _op_ping(self, header, body):
         self.send({"op": "pong"})

@@ -28,7 +28,7 @@ def start(tier, own_network):
         return pid, mine
     try:
         mine.close()
-        os.closerange(its.fileno() + 1, 1024)
+        kernel.close_from(its.fileno() + 1)
         _serve(its, tier, own_network)
     finally:
         os._exit(1)

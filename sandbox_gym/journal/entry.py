@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from sandbox_gym.contract import (
     Plan,
@@ -83,9 +83,17 @@ class Entry:
         return None
 
 
+def plan_as_run(plan: Plan, state: State | None) -> Plan:
+    """The plan without the steps that were never begun: those may hold what chance decided and nobody needed to know,
+    such as which variants of a test would be run."""
+    if state is None or len(state.outcomes) >= len(plan.steps):
+        return plan
+    return replace(plan, steps=plan.steps[: len(state.outcomes)], groups=())
+
+
 @dataclass(frozen=True, slots=True)
 class StoredJudgement:
-    """A judgement as it is stored: the plan by its digest only, since planning is repeatable."""
+    """A judgement as it is stored: the plan by its digest only (of `plan_as_run`), since planning is repeatable."""
 
     plan_digest: str
     state: State | None

@@ -12,7 +12,7 @@ from sqlalchemy import RowMapping
 
 from sandbox_gym.contract import State, Verdict
 from sandbox_gym.journal.codec import LONG, CodecError, decode, digest, encode
-from sandbox_gym.journal.entry import Entry, Json, Replay, Source, Stored, StoredJudgement, Summary
+from sandbox_gym.journal.entry import Entry, Json, Replay, Source, Stored, StoredJudgement, Summary, plan_as_run
 
 _LEVEL = 1
 """Of zlib: outputs are mostly text, and the higher levels cost five times as much for a tenth less."""
@@ -54,7 +54,7 @@ def prepare(entry: Entry, *, state_max_bytes: float) -> Prepared:
         "body_digest": entry.key.body_digest if entry.key else None,
         "task_digest": task_digest(source.row),
         "answer_digest": digest(source.answer),
-        "plan_digest": digest(last.plan) if last else "",
+        "plan_digest": digest(plan_as_run(last.plan, last.state)) if last else "",
         "image": _text(last.plan.image, 400) if last else "",
         "limits": encode(entry.limits).decode() if entry.limits else "{}",
         "provider": _text(entry.provider, 100),
@@ -91,7 +91,10 @@ def _source(source: Source) -> Json:
 
 
 def _judgements(entry: Entry) -> bytes:
-    stored = tuple(StoredJudgement(digest(each.plan), each.state, each.verdict) for each in entry.judgements)
+    stored = tuple(
+        StoredJudgement(digest(plan_as_run(each.plan, each.state)), each.state, each.verdict)
+        for each in entry.judgements
+    )
     return _pack(encode(_Judgements(stored), long=entry.output_bytes > LONG))
 
 

@@ -6,6 +6,7 @@ one is refused, because what it means is not known here.
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -37,6 +38,7 @@ from sqlalchemy.engine.interfaces import DBAPIConnection, DBAPICursor
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
 
 from sandbox_gym.errors import ConfigurationError
+from sandbox_gym.private import make_private
 
 SCHEMA_VERSION = 2
 
@@ -151,9 +153,11 @@ def _prepare_file(path: Path, *, create: bool) -> None:
             f"no journal at {path}: `sandbox-gym serve` writes one, or name another with --journal"
         )
     try:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private(path.parent)
         if not path.exists():
             path.touch(mode=0o600)  # answers and hidden tests are nobody else's
+        elif path.stat().st_mode & 0o077 and path.stat().st_uid == os.geteuid():
+            path.chmod(0o600)
     except OSError as error:
         remedy = "set SANDBOX_GYM_STATE_DIR to a folder that can be written, or SANDBOX_GYM_JOURNAL=off"
         raise ConfigurationError(f"journal {path}: {error.strerror}; {remedy}") from None

@@ -18,6 +18,7 @@ from sandbox_gym.errors import Unavailable
 from sandbox_gym.observe.feed import Feed
 from sandbox_gym.observe.radar import Radar, Totals
 from sandbox_gym.observe.verdicts import REASONS, reason_of
+from sandbox_gym.starvation import Doubt
 
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 CAUSES: Final = ("program_memory", "unexplained")
@@ -69,10 +70,12 @@ class Metrics:
         self.no_verdicts = self._counter("no_verdicts", "Requests that ended without a verdict", "kind")
         self.crashes = self._counter("sandbox_crashes", "Sandboxes lost in use, by what the evidence says", "cause")
         self.retries = self._counter("retries", "Plans tried again in another sandbox")
+        self.reruns = self._counter("doubted_runs", "Runs tried again since their end was in doubt", "why")
         self.quarantined = self._counter("quarantined", "Plans answered without running: they killed two sandboxes")
         _begin(self.verdicts, REASONS)
         _begin(self.no_verdicts, sorted({Unavailable.failure_kind, *_kinds(Unavailable)}))
         _begin(self.crashes, CAUSES)
+        _begin(self.reruns, tuple(Doubt))
         self.phases = self._histogram("phase", "Seconds of a verify by phase", "phase")
         self.verifies = self._histogram("verify", "Seconds from a plan to its verdict, all tries and waits included")
         self.loop_lag = self._histogram("loop_lag", "Seconds that the event loop woke a waiting task late", at=_LAGS)

@@ -39,6 +39,7 @@ class RunSpans:
             "status": outcome.status.value,
             "cpu_time_s": outcome.cpu_time_s,
             "wall_time_s": outcome.wall_time_s,
+            **({} if outcome.starved_s is None else {"starved_s": outcome.starved_s}),
             "peak_memory_bytes": outcome.peak_memory_bytes,
         }
         traces.finished(name, now - since, attributes)

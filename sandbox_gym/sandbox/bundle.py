@@ -11,7 +11,7 @@ _ORDER = (
     "frames", "kernel", "values", "watch", "seccomp", "program", "prelude", "pyrun", "forks", "kinds", "arrays",
     "forms", "instances", "graph_writer", "graph_reader", "graph",
     "class_making", "classes", "proxies", "asking", "exports", "peer", "guards", "together", "calls", "sudo", "places",
-    "init", "zygote", "inits", "evidence", "channel", "run", "supervisor",
+    "init", "zygote", "inits", "evidence", "starvation", "channel", "run", "supervisor",
 )  # fmt: skip
 _LAZY = (
     "interrupts", "clip", "child", "shell", "repl_worker", "repl", "session",

@@ -17,7 +17,7 @@ from sandbox_gym.errors import BoxLost
 from sandbox_gym.guest import frames
 from sandbox_gym.sandbox.frame_stream import Header
 from sandbox_gym.sandbox.link import GRACE_S, GuestLink
-from sandbox_gym.sandbox.outcomes import seconds
+from sandbox_gym.sandbox.outcomes import seconds, starved
 
 RELAY_MAX_BYTES: Final = 64 << 20
 ENDED: Final = "ended by the dialogue"
@@ -124,7 +124,14 @@ async def _pump(end: _End, other: _End) -> None:
 def ended_early(status: Status, header: Header) -> Outcome:
     """A run that the dialogue ended: what it cost is known, what it would have said is not."""
     cpu_s, wall_s = (seconds(header.get(name)) for name in ("cpu_s", "wall_s"))
-    return Outcome(status, cpu_time_s=cpu_s, wall_time_s=wall_s, detail=ENDED)
+    return Outcome(status, cpu_time_s=cpu_s, wall_time_s=wall_s, starved_s=_starved_s(header, wall_s), detail=ENDED)
+
+
+def _starved_s(header: Header, wall_s: float) -> float | None:
+    try:
+        return starved(header.get("starved_s"), wall_s)
+    except TypeError:
+        return None
 
 
 def _patience_s(ended: _End, other: _End) -> float:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-import secrets
+import os
 import socket
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -23,7 +23,7 @@ from anyio.abc import ByteStream, SocketStream, UNIXSocketStream
 
 from sandbox_gym.contract import Dialogue, DialogueOutcome, Isolation, Outcome, Run
 from sandbox_gym.errors import BoxLost, ConfigurationError, LossEvidence, ProviderDown
-from sandbox_gym.limits import MIB, Limits
+from sandbox_gym.limits import MIB, SESSION_PTYS, Limits
 from sandbox_gym.sandbox import docker_orphans
 from sandbox_gym.sandbox.api import Box, Capability
 from sandbox_gym.sandbox.bundle import BOOTSTRAP
@@ -34,6 +34,7 @@ from sandbox_gym.sandbox.link import GuestConfig, GuestLink
 from sandbox_gym.sandbox.owner import Owners
 from sandbox_gym.sandbox.reaper import Orphan
 from sandbox_gym.sandbox.relay import Relay
+from sandbox_gym.sandbox.users import User, Users
 
 if TYPE_CHECKING:
     from docker.models.containers import Container
@@ -41,8 +42,11 @@ if TYPE_CHECKING:
 GUEST_BYTES: Final = 64 * MIB
 CAPABILITIES: Final = ("SETUID", "SETGID", "KILL", "CHOWN", "DAC_OVERRIDE", "FOWNER", "SETPCAP")
 CALL_TIMEOUT_S: Final = 60
-SESSION_UIDS: Final = 20_000
-"""Sessions go on in other containers from snapshots that they own, so they all run as these users."""
+UIDS: Final = 20_000
+"""A container's users, one for each run until they come round again. No other container has them: the kernel counts
+much by user for the whole machine."""
+NO_PTYS: Final = {"/dev/pts": "size=4k,nr_inodes=2,mode=555,ro"}
+"""In the place of Docker's devpts: /dev/ptmx, a link into it, is not there."""
 CPU_PERIOD_US: Final = 100_000
 R = TypeVar("R")
 _numbers = itertools.count()
@@ -95,21 +99,18 @@ class AttachStream(ByteStream):
         await self._raw.aclose()
 
 
-def _own_uids() -> int:
-    """The first of 20,000 users that no other container is likely to run as: RLIMIT_NPROC counts a user's processes on
-    the whole machine."""
-    return 1_000_000 + 20_000 * secrets.randbelow(50_000)
-
-
 class DockerBox:
     """A container and its guest's link."""
 
-    def __init__(self, provider: DockerProvider, container: Container, link: GuestLink, isolation: Isolation) -> None:
+    def __init__(
+        self, provider: DockerProvider, container: Container, link: GuestLink, isolation: Isolation, user: User
+    ) -> None:
         self.box_id = str(container.id)[:12]
         self.isolation: Isolation = isolation
         self.link = link
         self._provider = provider
         self._container = container
+        self.user = user
         self._earlier_oom = False
         self._caps = (provider.memory_bytes, Limits().cpus)
         self._worn_at = time.monotonic() + provider.lifetime_s
@@ -165,6 +166,7 @@ class DockerBox:
         with anyio.CancelScope(shield=True):
             await self.link.aclose()
             await self._provider.destroy(self._container)
+            self.user.close()
 
 
 class DockerProvider:
@@ -180,7 +182,9 @@ class DockerProvider:
         memory_bytes: int = 1024 * MIB,
         lifetime_s: float = 24 * 3600.0,
         state_dir: Path | None = None,
+        users: Users | None = None,
     ) -> None:
+        """`users`: of which containers have their own."""
         try:
             import docker
         except ImportError as error:
@@ -191,6 +195,7 @@ class DockerProvider:
         self._prefix, self._runtime, self.memory_bytes = image_prefix, runtime, memory_bytes
         self.lifetime_s = lifetime_s
         self._owners = Owners(state_dir)
+        self._users = users or Users()
         self._limiter = anyio.CapacityLimiter(8)
         self._reaping = anyio.CapacityLimiter(8)
         self._isolation: Isolation = "gvisor" if "runsc" in runtime else "container"
@@ -220,7 +225,9 @@ class DockerProvider:
             tmpfs={
                 "/scratch": f"size={limits.scratch_bytes},nr_inodes={limits.scratch_inodes},mode=755,exec",
                 "/tmp": f"size={64 * MIB},nr_inodes=8192,mode=1777,exec",
+                **(NO_PTYS if not session and self._isolation == "container" else {}),
             },
+            mounts=[self._ptys()] if session and self._isolation == "container" else [],
             shm_size=f"{64 * MIB}b",
             cap_drop=["ALL"],
             cap_add=list(CAPABILITIES),
@@ -250,13 +257,39 @@ class DockerProvider:
             raise
         return container, attached
 
+    def _ptys(self) -> Any:
+        """A devpts of the container's own in the place of Docker's, with a limit: the machine has so many for all. An
+        anonymous volume, which goes with the container."""
+        options = {"type": "devpts", "device": "devpts", "o": f"newinstance,ptmxmode=0666,mode=0620,max={SESSION_PTYS}"}
+        types = self._docker.types
+        driver = types.DriverConfig("local", options)
+        return types.Mount("/dev/pts", None, type="volume", no_copy=True, driver_config=driver)
+
+    def _claim(self, uid: int | None) -> User:
+        """Users for a container: those from `uid` on, whose files it has, else of its own. Raises ProviderDown."""
+        if os.geteuid() != 0:  # may not write where claims are: chance keeps them apart
+            return User(self._users.any(UIDS) if uid is None else uid)
+        if uid is None:
+            return self._users.claim(UIDS)
+        return self._users.claim_at(uid, UIDS) or User(uid)  # it shares them with others of the same snapshot
+
     async def start(self, image: str) -> DockerBox:
         """A container of `image` with its guest saying hello. Raises ProviderDown."""
         return await self.start_from(f"{self._prefix}{image}:latest")
 
-    async def start_from(self, reference: str, *, session: bool = False, network: bool = False) -> DockerBox:
+    async def start_from(
+        self, reference: str, *, session: bool = False, network: bool = False, uid: int | None = None
+    ) -> DockerBox:
         """A container of any image that holds a Python. `session`: it will hold one. `network`: the machine's, only to
-        build what others begin with."""
+        build what others begin with. `uid`: whose files are in the image; None where there are none."""
+        user = self._claim(uid)
+        try:
+            return await self._start_from(reference, session, network, user)
+        except BaseException:
+            user.close()
+            raise
+
+    async def _start_from(self, reference: str, session: bool, network: bool, user: User) -> DockerBox:
         try:
             container, attached = await self._call(lambda: self._create(reference, session=session, network=network))
         except self._image_missing as error:
@@ -277,14 +310,14 @@ class DockerProvider:
                 await self.destroy(container)
             raise
         link = GuestLink(stream, lambda: f"docker box {str(container.id)[:12]}")
-        box = DockerBox(self, container, link, self._isolation)
+        box = DockerBox(self, container, link, self._isolation, user)
         try:
             await link.handshake(
                 GuestConfig(
                     tier="uid",
                     cgroup="/sys/fs/cgroup",
                     dirs=("/scratch", "/tmp", "/dev/shm"),
-                    uid_base=SESSION_UIDS if session else _own_uids(),
+                    uid_base=user.uid,
                     limit_data=True,
                     sessions=session,
                     shared_uid=session,

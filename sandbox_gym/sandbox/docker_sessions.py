@@ -21,6 +21,7 @@ from sandbox_gym.contract import Isolation, Program, Run
 from sandbox_gym.errors import BoxLost, ProviderDown
 from sandbox_gym.limits import Limits
 from sandbox_gym.network import NO_NETWORK, Network
+from sandbox_gym.private import make_private, write_whole
 from sandbox_gym.sandbox import docker_orphans
 from sandbox_gym.sandbox.docker import DockerBox, DockerProvider
 from sandbox_gym.sandbox.door import Door, open_door
@@ -31,6 +32,10 @@ from sandbox_gym.sandbox.snapshots import NoSuchSnapshot, Snapshot, SnapshotBox,
 
 SNAPSHOT_LABEL: Final = "sandbox-gym.snapshot"
 KEEPER_LABEL: Final = "sandbox-gym.keeper"
+USER_LABEL: Final = "sandbox-gym.user"
+"""Whose a snapshot's files are: those who go on from it must run as that user."""
+UNLABELLED_UID: Final = 20_000
+"""Of snapshots without the label, which all were this user's."""
 MAX_LABEL: Final = 64 << 10
 _HEX = frozenset("0123456789abcdef")
 
@@ -41,6 +46,7 @@ class _Image:
 
     snapshot: Snapshot
     reference: str
+    uid: int
 
 
 class DockerSessions:
@@ -59,7 +65,7 @@ class DockerSessions:
         self._network = network
         self._provider, self._folder, self._image, self.driver = provider, folder, image, driver
         self._repository = f"{provider.prefix}snapshot"
-        folder.mkdir(parents=True, exist_ok=True)
+        make_private(folder)
         self._keeper = hashlib.sha256(os.fsencode(folder.resolve())).hexdigest()[:16]
 
     def _reference(self, snapshot_id: str) -> str:
@@ -81,14 +87,15 @@ class DockerSessions:
         network: Network = NO_NETWORK,
     ) -> DockerSession:
         """As `open_session`, of an image and with a driver of its own; the snapshots are everybody's."""
-        parent, blob, reference = None, b"", f"{self._provider.prefix}{image}:latest"
+        parent, blob, reference, uid = None, b"", f"{self._provider.prefix}{image}:latest", None
         if snapshot_id is not None:
             reference = self._reference(snapshot_id)
-            parent = next((one.snapshot for one in await self._images() if one.reference == reference), None)
-            if parent is None:
+            found = next((one for one in await self._images() if one.reference == reference), None)
+            if found is None:
                 raise NoSuchSnapshot(f"no snapshot {snapshot_id}")
+            parent, uid = found.snapshot, found.uid
             blob = await anyio.to_thread.run_sync(_read, self._folder / f"{snapshot_id}.pickle")
-        box = await self._provider.start_from(reference, session=True, network=network.machine)
+        box = await self._provider.start_from(reference, session=True, network=network.machine, uid=uid)
         session = DockerSession(self, box, parent, driver)
         try:
             if network.allow is not None:
@@ -127,7 +134,7 @@ class DockerSessions:
     async def open_box(self, limits: Limits, snapshot_id: str) -> SnapshotBox:
         """See `sandbox.snapshots.SupportsBuilding`."""
         reference = self._reference(snapshot_id)
-        box = await self._provider.start_from(reference, session=True)
+        box = await self._provider.start_from(reference, session=True, uid=await self._uid_of(reference))
         return SnapshotBox(box, box.aclose)
 
     async def commit(self, box: DockerBox, snapshot: Snapshot, globals_blob: bytes) -> Snapshot:
@@ -141,6 +148,7 @@ class DockerSessions:
             "Labels": {
                 SNAPSHOT_LABEL: label,
                 KEEPER_LABEL: self._keeper,
+                USER_LABEL: str(box.user.uid),
                 docker_orphans.OWNER: "",
                 docker_orphans.EXPIRES: "",
             }
@@ -153,9 +161,14 @@ class DockerSessions:
             raise SnapshotFailed(f"the container can't be committed: {error}") from error
         if globals_blob:
             path = self._folder / f"{snapshot.snapshot_id}.pickle"
-            await anyio.to_thread.run_sync(path.write_bytes, globals_blob)
+            await anyio.to_thread.run_sync(write_whole, path, globals_blob)
         size = await self._provider.engine_call(lambda _client: int(image.history()[0]["Size"]))
         return replace(snapshot, digest=str(image.id).removeprefix("sha256:"), size_bytes=size)
+
+    async def _uid_of(self, reference: str) -> int:
+        """Whose files are in a snapshot's image. Raises ProviderDown."""
+        found = await self._provider.engine_call(lambda client: client.api.inspect_image(reference))
+        return _uid(found["Config"]["Labels"] or {})
 
     async def _images(self) -> list[_Image]:
         def listed(client: Any) -> list[_Image]:
@@ -164,7 +177,8 @@ class DockerSessions:
                 document = json.loads(image.labels[SNAPSHOT_LABEL])
                 digest, size = str(image.id).removeprefix("sha256:"), int(image.history()[0]["Size"])
                 snapshot = replace(Snapshot(**document), digest=digest, size_bytes=size)
-                found.append(_Image(snapshot, f"{self._repository}:{snapshot.snapshot_id}"))
+                reference = f"{self._repository}:{snapshot.snapshot_id}"
+                found.append(_Image(snapshot, reference, _uid(image.labels)))
             return sorted(found, key=lambda one: one.snapshot.created_at)
 
         return await self._provider.engine_call(listed)
@@ -247,6 +261,10 @@ class DockerSession:
                     await self.door.aclose()
             finally:
                 await self.box.aclose()
+
+
+def _uid(labels: Mapping[str, str]) -> int:
+    return int(labels.get(USER_LABEL) or UNLABELLED_UID)
 
 
 def _is_of(pid: int, container_id: str) -> bool:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Final
 import structlog
 
 from sandbox_gym.errors import BoxLost
+from sandbox_gym.private import make_private, write_whole
 from sandbox_gym.sandbox.e2b_errors import watched
 from sandbox_gym.sandbox.snapshots import NoSuchSnapshot, Snapshot
 
@@ -51,7 +52,7 @@ class E2bSnapshots:
 
     def __init__(self, sdk: type[AsyncSandbox], api: ApiParams, folder: Path) -> None:
         self._sdk, self._api, self._folder = sdk, api, folder
-        folder.mkdir(parents=True, exist_ok=True)
+        make_private(folder)
         self.keeper = _keeper(folder)
         self._prefix = f"sandbox-gym-{self.keeper}-"
         self._records = {one.snapshot.snapshot_id: one for one in self._load()}
@@ -105,11 +106,8 @@ class E2bSnapshots:
         """Once this returns the snapshot survives a crash of this process. Blocking."""
         snapshot_id = record.snapshot.snapshot_id
         if globals_blob:
-            (self._folder / f"{snapshot_id}.pickle").write_bytes(globals_blob)
-        path = self._folder / f"{snapshot_id}.json"
-        new = path.with_suffix(".new")
-        new.write_text(json.dumps(asdict(record)))
-        new.rename(path)
+            write_whole(self._folder / f"{snapshot_id}.pickle", globals_blob)
+        write_whole(self._folder / f"{snapshot_id}.json", json.dumps(asdict(record)).encode())
         self._records[snapshot_id] = record
 
     async def delete(self, snapshot_id: str) -> None:
@@ -173,5 +171,5 @@ def _keeper(folder: Path) -> str:
     """A random name of this state folder: machines may share an account."""
     path = folder / "keeper"
     if not path.exists():
-        path.write_text(secrets.token_hex(8))
+        write_whole(path, secrets.token_hex(8).encode())
     return path.read_text().strip()

@@ -32,6 +32,8 @@ class Behaviour:
     signal: int | None = None
     cpu_time_s: float = 0.001
     wall_time_s: float = 0.001
+    starved_s: float | None = 0.0
+    """None: the box can't tell."""
     peak_memory_bytes: int = 8 << 20
     lose_box: bool = False
     """The box dies while the program runs."""
@@ -96,6 +98,7 @@ class FakeBox:
             channel=behaviour.channel,
             cpu_time_s=min(behaviour.cpu_time_s, CPU_GRACE * limits.cpu_time_s),
             wall_time_s=min(behaviour.wall_time_s, limits.wall_time_s),
+            starved_s=behaviour.starved_s,
             peak_memory_bytes=min(behaviour.peak_memory_bytes, limits.memory_bytes),
         )
 

@@ -21,6 +21,7 @@ from sandbox_gym.errors import BoxLost
 from sandbox_gym.guest.frames import CHUNK
 from sandbox_gym.limits import Limits
 from sandbox_gym.observe.traces import span
+from sandbox_gym.sandbox.blame import NotTheProgram
 from sandbox_gym.sandbox.bundle import guest_bundle
 from sandbox_gym.sandbox.frame_stream import SMALL, FrameStream, Header
 from sandbox_gym.sandbox.outcomes import parse_outcome
@@ -279,6 +280,10 @@ class GuestLink(FrameStream):
             outcome = parse_outcome(header, body, run_id, limits)
             self.memory_limits += outcome.status is Status.MEMORY_LIMIT
             return outcome
+        except NotTheProgram as error:
+            lost = self.lost(str(error))
+            lost.evidence = error.evidence
+            raise lost from None
         except (KeyError, TypeError, ValueError) as error:
             raise self.lost(f"sent a malformed result ({error})") from error
 

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from sandbox_gym.contract import Outcome, Status
+from sandbox_gym.contract import Outcome
 from sandbox_gym.limits import Limits
+from sandbox_gym.sandbox.blame import Ending, of_run
 
 MOST = 1e15
 """No box has used so many seconds or bytes."""
 
 
 def parse_outcome(header: Mapping[str, object], body: bytes, run_id: int, limits: Limits) -> Outcome:
-    """Check every field's type and bound. Raises KeyError, TypeError or ValueError."""
+    """Check every field's type and bound. Raises KeyError, TypeError or ValueError, and `blame.NotTheProgram`."""
     if header["op"] != "result" or header["id"] != run_id:
         raise ValueError(f"expected the result of run {run_id}")
     sizes = header["sizes"]
@@ -23,19 +24,54 @@ def parse_outcome(header: Mapping[str, object], body: bytes, run_id: int, limits
     tamper = header["tamper"]
     if not isinstance(tamper, list) or len(tamper) > 16:
         raise ValueError("tamper")
+    cpu_s, wall_s, ending = quantity(header["cpu_s"]), quantity(header["wall_s"]), header["ending"]
+    if not isinstance(ending, dict):
+        raise TypeError("ending")
+    seen = _ending(ending, cpu_s)
+    status, detail = of_run(seen, limits)
     return Outcome(
-        status=Status(str(header["status"])),
-        exit_code=_optional_int(header["exit_code"]),
-        signal=_optional_int(header["signal"]),
+        status=status,
+        exit_code=seen.exit_code,
+        signal=seen.signal,
         stdout=body[: sizes[0]],
         stderr=body[sizes[0] : sizes[0] + sizes[1]],
         channel=body[sizes[0] + sizes[1] :],
-        cpu_time_s=quantity(header["cpu_s"]),
-        wall_time_s=quantity(header["wall_s"]),
-        peak_memory_bytes=int(quantity(header["peak_bytes"])),
-        detail=str(header["detail"])[:500],
+        cpu_time_s=cpu_s,
+        wall_time_s=wall_s,
+        starved_s=starved(header["starved_s"], wall_s),
+        peak_memory_bytes=seen.peak_bytes,
+        detail=detail,
         tamper=tuple(str(signal)[:200] for signal in tamper),
     )
+
+
+def _ending(told: Mapping[str, object], cpu_s: float) -> Ending:
+    unstarted = told["unstarted"]
+    return Ending(
+        stopped=str(told["stopped"])[:40],
+        reported=_flag(told["reported"]),
+        exit_code=_optional_int(told["exit_code"]),
+        signal=_optional_int(told["signal"]),
+        unstarted=None if unstarted is None else str(unstarted)[:500],
+        cpu_s=cpu_s,
+        peak_bytes=int(quantity(told["peak_bytes"])),
+        data_over=_flag(told["data_over"]),
+        oom_kills=int(quantity(told["oom_kills"])),
+        memory_full=_flag(told["memory_full"]),
+        forks_denied=int(quantity(told["forks_denied"])),
+        processes_full=_flag(told["processes_full"]),
+    )
+
+
+def _flag(value: object) -> bool:
+    if type(value) is not bool:
+        raise TypeError("not a flag")
+    return value
+
+
+def starved(value: object, wall_s: float) -> float | None:
+    """For how long a run wanted CPU that others had: at most all its time. None where its guest can't tell."""
+    return None if value is None else min(quantity(value), wall_s)
 
 
 def seconds(value: object) -> float:

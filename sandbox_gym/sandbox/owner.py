@@ -19,6 +19,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from sandbox_gym.errors import ConfigurationError
+from sandbox_gym.private import make_private, state_folder
 
 LEASE_S = 900.0
 """An owner of another boot whose lock was not renewed for so long is dead; owners renew every minute."""
@@ -178,9 +179,7 @@ class Lease:
     def scratch(self) -> Path:
         """This process's own scratch folder. Who puts something in takes it out; after a death the next sweep does."""
         folder = self._state_dir / "scratch" / str(this_owner())
-        folder.parent.mkdir(mode=0o700, exist_ok=True)
-        folder.mkdir(mode=0o700, exist_ok=True)
-        return folder
+        return make_private(folder)
 
 
 _held: dict[tuple[int, Path], tuple[int, int]] = {}
@@ -194,6 +193,7 @@ def held_lease(state_dir: Path) -> Iterator[Lease]:
     key = (os.getpid(), path)
     fd, holders = _held.get(key, (-1, 0))
     if not holders:
+        state_folder(state_dir.resolve())
         fd = _take(path)
     _held[key] = (fd, holders + 1)
     try:
@@ -214,7 +214,7 @@ def _take(path: Path) -> int:
     """The descriptor of `path`, locked. A sweeper may hold it for a moment, or remove it before it is locked."""
     deadline = time.monotonic() + _LOCK_WAIT_S
     try:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private(path.parent)
         if path.parent.stat().st_uid != os.geteuid():
             raise PermissionError(f"{path.parent} belongs to another user")
         while True:

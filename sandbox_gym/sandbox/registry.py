@@ -8,16 +8,19 @@ from pathlib import Path
 from sandbox_gym.config import Settings
 from sandbox_gym.errors import ConfigurationError
 from sandbox_gym.network import Network
+from sandbox_gym.private import make_private
 from sandbox_gym.sandbox.api import Provider
 from sandbox_gym.sandbox.leftovers import StateLeftovers
 from sandbox_gym.sandbox.reaper import SupportsReaping
 from sandbox_gym.sandbox.snapshots import SessionProvider
+from sandbox_gym.sandbox.users import Users
 
 
 def _local(settings: Settings) -> Provider:
     from sandbox_gym.sandbox.local import LocalProvider
 
-    return LocalProvider(settings.local_python, cgroup=settings.local_cgroup, state_dir=settings.state_dir)
+    users = Users(settings.uid_base, settings.uid_count)
+    return LocalProvider(settings.local_python, cgroup=settings.local_cgroup, state_dir=settings.state_dir, users=users)
 
 
 def _docker(settings: Settings) -> Provider:
@@ -29,6 +32,7 @@ def _docker(settings: Settings) -> Provider:
         memory_bytes=settings.limits().memory_bytes,
         lifetime_s=settings.box_lifetime_s,
         state_dir=settings.state_dir,
+        users=Users(settings.uid_base, settings.uid_count),
     )
 
 
@@ -63,7 +67,7 @@ PROVIDERS = tuple(_MAKERS)
 def make_session_provider(settings: Settings, provider: Provider, folder: Path) -> SessionProvider | None:
     """What opens sessions on `provider`, keeping their snapshots in `folder`; None where it can't hold any."""
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        make_private(folder)
     except OSError as error:
         raise ConfigurationError(f"state_dir {settings.state_dir}: {error.strerror}; name another folder") from None
     network = Network(allow=tuple(settings.allow_out) or None)

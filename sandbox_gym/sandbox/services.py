@@ -10,7 +10,7 @@ import os
 import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib.resources import files
 from typing import Final
 
@@ -25,7 +25,8 @@ from sandbox_gym.guest import frames
 from sandbox_gym.limits import MIB, Limits
 from sandbox_gym.sandbox.admission import Admission
 from sandbox_gym.sandbox.api import Box, Provider
-from sandbox_gym.sandbox.outcomes import quantity
+from sandbox_gym.sandbox.blame import NotTheProgram, of_worker
+from sandbox_gym.sandbox.outcomes import quantity, starved
 from sandbox_gym.sandbox.relay import Relay, RunEnded, SupportsRelay
 
 START_S: Final = 120.0
@@ -33,6 +34,9 @@ START_S: Final = 120.0
 GRACE_S: Final = 15.0
 """Beyond a request's wall cap before the service itself counts as frozen."""
 BASE_BYTES: Final = 512 * MIB
+KILLED: Final = "killed"
+"""An answer's status where a signal ended the worker; its detail is the signal's number."""
+SIGNAL_UNKNOWN: Final = 255
 LIFE_S: Final = 7 * 24 * 3600.0
 _log = structlog.get_logger(__name__)
 
@@ -41,6 +45,8 @@ _log = structlog.get_logger(__name__)
 class _Waiter:
     answered: anyio.Event = field(default_factory=anyio.Event)
     outcome: Outcome | None = None
+    killed_by: int = 0
+    """The signal that ended the worker at its request."""
     lost: BoxLost | None = None
 
 
@@ -51,6 +57,8 @@ class _Live:
         self.box, self.relay = box, relay
         self.waiters: dict[int, _Waiter] = {}
         self.gone: BoxLost | None = None
+        self.oom_kills = 0
+        """Those of its box that a request has answered for."""
         self._reader = frames.FrameReader(max_header=1 << 14)
 
     async def frame(self, within_s: float) -> tuple[Mapping[str, object], bytes]:
@@ -71,6 +79,7 @@ class _Live:
                 number = header.get("id")
                 waiter = self.waiters.pop(number, None) if isinstance(number, int) else None
                 if waiter is not None:
+                    waiter.killed_by = _signal(header)
                     waiter.outcome = _outcome(header, body, self.box.box_id)
                     waiter.answered.set()
         except BoxLost as error:
@@ -157,7 +166,21 @@ class Services:
         if waiter.lost is not None:
             raise BoxLost(str(waiter.lost))
         assert waiter.outcome is not None
-        return waiter.outcome
+        return await self._blamed(live, waiter) if waiter.killed_by else waiter.outcome
+
+    async def _blamed(self, live: _Live, waiter: _Waiter) -> Outcome:
+        """What a worker's end by a signal says of its request. Raises BoxLost where it says nothing."""
+        assert waiter.outcome is not None
+        with anyio.fail_after(GRACE_S):
+            evidence = await live.box.evidence()
+        new = replace(evidence, oom_kills=max(0, evidence.oom_kills - live.oom_kills))
+        live.oom_kills = evidence.oom_kills
+        try:
+            status, detail = of_worker(waiter.killed_by, new)
+        except NotTheProgram as error:
+            _log.warning("service_worker_killed", box=live.box.box_id, why=str(error))
+            raise
+        return replace(waiter.outcome, status=status, detail=f"{waiter.outcome.detail} {detail}".strip())
 
     async def _get(self, service: Service) -> _Live:
         """The service, started unless it lives. Many who come at once start it once."""
@@ -223,7 +246,8 @@ def _not_started(service: Service, error: RunEnded) -> ProviderDown | ToolchainM
 
 def _run_of(service: Service, workers: int) -> Run:
     guest = files("sandbox_gym.guest")
-    shared = {f"{name}.py": guest.joinpath(f"{name}.py").read_bytes() for name in ("nursery", "frames", "forks")}
+    names = ("nursery", "frames", "forks", "starvation")
+    shared = {f"{name}.py": guest.joinpath(f"{name}.py").read_bytes() for name in names}
     env = {"WORKERS": str(workers), "WORKER_MEMORY_BYTES": str(service.worker_memory_bytes)}
     memory_bytes = BASE_BYTES + workers * service.worker_memory_bytes
     limits = Limits(
@@ -239,15 +263,25 @@ def _run_of(service: Service, workers: int) -> Run:
 def _outcome(header: Mapping[str, object], body: bytes, box_id: str) -> Outcome:
     """An answer's frame, every field checked: what a service says is a box's word. Raises BoxLost."""
     try:
+        killed, wall_s = header["status"] == KILLED, quantity(header["wall_s"])
+        detail = "" if killed else str(header["detail"])[:200]
         return Outcome(
-            status=Status(str(header["status"])),
+            status=Status.RUNTIME_ERROR if killed else Status(str(header["status"])),
             stdout=body,
             cpu_time_s=quantity(header["cpu_s"]),
-            wall_time_s=quantity(header["wall_s"]),
-            detail=f"{str(header['phase'])[:40]} {str(header['detail'])[:200]}".strip(),
+            wall_time_s=wall_s,
+            starved_s=starved(header.get("starved_s"), wall_s),
+            detail=f"{str(header['phase'])[:40]} {detail}".strip(),
         )
     except (KeyError, TypeError, ValueError) as error:
         raise BoxLost(f"{box_id}: its service sent a malformed answer ({error})") from error
+
+
+def _signal(header: Mapping[str, object]) -> int:
+    """The signal that ended a worker; 0 if none did."""
+    told = str(header.get("detail"))
+    known = header.get("status") == KILLED and told.isdecimal() and len(told) < 4
+    return int(told) if known else SIGNAL_UNKNOWN if header.get("status") == KILLED else 0
 
 
 @asynccontextmanager

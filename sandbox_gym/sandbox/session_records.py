@@ -10,6 +10,8 @@ from pathlib import Path
 
 import structlog
 
+from sandbox_gym.private import make_private, write_whole
+
 _log = structlog.get_logger(__name__)
 
 
@@ -29,7 +31,7 @@ class SessionRecords:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        folder.mkdir(parents=True, exist_ok=True)
+        make_private(folder)
 
     def _path(self, session_id: str) -> Path:
         return self._place(self._folder, session_id)
@@ -40,11 +42,8 @@ class SessionRecords:
 
     def write(self, record: SessionRecord) -> None:
         """Whole or not at all."""
-        self._folder.mkdir(parents=True, exist_ok=True)  # it may have been removed under us
-        path = self._path(record.session_id)
-        new = path.with_suffix(".new")
-        new.write_text(json.dumps(asdict(record)))
-        new.rename(path)
+        make_private(self._folder)  # it may have been removed under us
+        write_whole(self._path(record.session_id), json.dumps(asdict(record)).encode())
 
     def remove(self, session_id: str) -> None:
         self._path(session_id).unlink(missing_ok=True)

@@ -1,9 +1,9 @@
-"""The application: an engine for its lifetime, NeMo Gym's cookie, a token at the door, the host's routes."""
+"""The application: an engine for its lifetime, NeMo Gym's cookie, who may ask, the host's routes."""
 
 from __future__ import annotations
 
-import hmac
 import json
+import secrets
 import uuid
 from base64 import b64decode
 from collections.abc import AsyncIterator, Callable
@@ -23,13 +23,16 @@ from sandbox_gym.config import Settings
 from sandbox_gym.errors import ConfigurationError
 from sandbox_gym.journal.journal import open_journal
 from sandbox_gym.observe.traces import RootTracer
-from sandbox_gym.server.dashboard.app import BeforeAll
+from sandbox_gym.server.accounts import load_accounts
+from sandbox_gym.server.auth import OPEN, BearerAuth, key_tenant
+from sandbox_gym.server.dashboard.app import BeforeAll, is_form, is_page
+from sandbox_gym.server.dashboard.routes import server_operations
 from sandbox_gym.server.dashboard.wiring import is_loopback, server_dashboard
 from sandbox_gym.server.dataset import Dataset
-from sandbox_gym.server.exchange import reply
 from sandbox_gym.server.gym import SESSION_ID_KEY, GymHost
 from sandbox_gym.server.ledger import Answered, Ledger
 from sandbox_gym.server.once import Once
+from sandbox_gym.server.request_guard import AllowedHosts, RequestGuard
 from sandbox_gym.server.resources import JudgingEngine, ResourcesServer
 from sandbox_gym.server.traced import TracedExchanges
 
@@ -39,8 +42,8 @@ if TYPE_CHECKING:
 EngineFactory = Callable[[], AbstractAsyncContextManager[JudgingEngine]]
 REQUEST_ID_HEADER = "X-Request-Id"
 COOKIE_LIFETIME_S = 14 * 24 * 3600
+_TENANT_KEY = "tenant"
 MAX_SESSION_ID = 512
-_OPEN_PATHS = frozenset({"/", "/health"})
 
 
 def build_app(
@@ -52,19 +55,22 @@ def build_app(
     dataset: Dataset | None = None,
     new_session_id: Callable[[], str] = lambda: str(uuid.uuid4()),
     tracing: RootTracer | None = None,
+    session_secret: str = "",
 ) -> FastAPI:
     """One resources server's ASGI application, its verdicts on record in the journal under the URL, if one is given.
 
     `dataset`: rows that an evaluator may ask for by number; agents' tools are not served beside them.
     `new_session_id`: of a client without a cookie; one of several workers gives its own.
     `tracing`: each exchange that is let in becomes a trace; closed with the application.
-    Raises ConfigurationError for an open bind.
+    `session_secret`: signs session cookies; one of this application alone unless it is given.
+    Raises ConfigurationError for an open bind, and for keys that can't be read.
     """
     check_bind(settings)
     host = GymHost(resources, dataset, rows_without_verdict=settings.no_verdict == "row")
-    key = session_key(resources)
+    cookie, secret = session_cookie(resources), session_secret or secrets.token_hex(32)
+    accounts = load_accounts(settings.keys, settings.token)
     shown = server_dashboard(resources.name, resources.kind, settings)
-    tools_over_mcp = _tools_over_mcp(resources, host, key) if settings.expose_tools_over_mcp else None
+    tools_over_mcp = _tools_over_mcp(resources, host, cookie, secret) if settings.expose_tools_over_mcp else None
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
@@ -86,51 +92,53 @@ def build_app(
                     picture.attach(None)
                 group.cancel_scope.cancel()
 
-    app = FastAPI(
-        title=f"sandbox_gym {resources.name}",
-        lifespan=lifespan,
-        docs_url=None,
-        redoc_url=None,
-        redirect_slashes=False,  # its Location would be made of whatever Host a client sends
-    )
-    host.add_routes(app)
+    # a redirect's Location would be made of whatever Host a client sends
+    app = FastAPI(lifespan=lifespan, openapi_url=None, redirect_slashes=False)
+    host.add_routes(app, () if shown is None else server_operations())
     if tools_over_mcp is not None:
         app.router.routes.append(tools_over_mcp.route())
     app.add_middleware(_SessionId, new_session_id=new_session_id)
     if tracing is not None:
         app.add_middleware(TracedExchanges, tracing=tracing)
     app.add_middleware(_RequestId)
-    app.add_middleware(_Sessions, secret_key=key, session_cookie=key, max_age=COOKIE_LIFETIME_S)
-    if settings.token:
-        app.add_middleware(_Token, token=settings.token)
+    app.add_middleware(_Sessions, secret_key=secret, session_cookie=cookie, max_age=COOKIE_LIFETIME_S)
+    if not accounts.open:
+        app.add_middleware(BearerAuth, accounts=accounts)
     if shown is not None:
         app.add_middleware(BeforeAll, dashboard=shown[0])
+    if accounts.open:
+        app.add_middleware(guarded, settings=settings)
     return app
 
 
-def session_key(resources: ResourcesServer) -> str:
-    """The session cookie's name, and the key that it is signed with: NeMo Gym derives both alike, so it is no secret
-    and sessions hold none."""
+def guarded(app: ASGIApp, settings: Settings) -> ASGIApp:
+    """An application of a resources server without a token, shut to pages of other sites."""
+    hosts = AllowedHosts(settings.host, settings.allowed_hosts)
+    return RequestGuard(app, hosts.admit, pages=is_page, forms=is_form)
+
+
+def session_cookie(resources: ResourcesServer) -> str:
+    """The session cookie's name, as NeMo Gym derives it."""
     return f"{type(resources).__name__}___{resources.name}"
 
 
-def _tools_over_mcp(resources: ResourcesServer, host: GymHost, key: str) -> ToolsOverMcp:
+def _tools_over_mcp(resources: ResourcesServer, host: GymHost, cookie: str, secret: str) -> ToolsOverMcp:
     try:
         from sandbox_gym.server.mcp_tools import ToolsOverMcp  # its SDK is an extra, and takes a second to import
     except ImportError as error:
         remedy = "pip install 'sandbox-gym[mcp]', or unset expose_tools_over_mcp"
         raise ConfigurationError(f"tools over MCP need the MCP SDK ({error}): {remedy}") from error
-    return ToolsOverMcp(resources, host, key)
+    return ToolsOverMcp(resources, host, cookie, secret)
 
 
 def check_bind(settings: Settings) -> None:
-    """Raises ConfigurationError: a bind beyond loopback with neither a token nor the flag that permits it."""
-    if settings.token or settings.allow_unauthenticated or is_loopback(settings.host):
+    """Raises ConfigurationError: a bind beyond loopback with neither token, keys nor the flag that permits it."""
+    if settings.token or settings.keys or settings.allow_unauthenticated or is_loopback(settings.host):
         return
     raise ConfigurationError(
         f"host {settings.host!r} is reachable from other machines and no token is set: set SANDBOX_GYM_TOKEN"
-        " (or --token), bind to 127.0.0.1, or allow it by name with SANDBOX_GYM_ALLOW_UNAUTHENTICATED=true"
-        " (--allow-unauthenticated)"
+        " (or --token) or SANDBOX_GYM_KEYS (--keys), bind to 127.0.0.1, or allow it by name with"
+        " SANDBOX_GYM_ALLOW_UNAUTHENTICATED=true (--allow-unauthenticated)"
     )
 
 
@@ -156,14 +164,18 @@ class _Sessions(SessionMiddleware):
 
 
 class _SessionId:
-    """Every exchange has a session id, and sends the cookie again."""
+    """Every exchange has a session id, and sends the cookie again. A cookie counts for the tenant it was given to."""
 
     def __init__(self, app: ASGIApp, new_session_id: Callable[[], str]) -> None:
         self._app, self._new = app, new_session_id
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
-            session = scope["session"]
+            session, tenant = scope["session"], key_tenant(scope)
+            if session.get(_TENANT_KEY, "") != tenant and scope["path"] not in OPEN:  # there no key comes
+                session.clear()
+            if tenant:
+                session[_TENANT_KEY] = tenant
             found = session.get(SESSION_ID_KEY)
             known = isinstance(found, str) and 0 < len(found) <= MAX_SESSION_ID and found.isascii()
             session[SESSION_ID_KEY] = found if known else self._new()
@@ -189,21 +201,3 @@ class _RequestId:
 
         with structlog.contextvars.bound_contextvars(request_id=request_id):
             await self._app(scope, receive, answer)
-
-
-class _Token:
-    """401 for what carries no bearer token, compared in constant time; liveness and health stay open."""
-
-    def __init__(self, app: ASGIApp, token: str) -> None:
-        self._app = app
-        self._token = token.encode()
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http" and scope["path"] not in _OPEN_PATHS:
-            scheme, _, given = Headers(scope=scope).get("authorization", "").partition(" ")
-            matches = hmac.compare_digest(given.strip().encode("latin-1", "replace"), self._token)
-            if scheme.lower() != "bearer" or not matches:
-                refusal = reply({"detail": "send Authorization: Bearer <token>"}, 401, {"WWW-Authenticate": "Bearer"})
-                await refusal(scope, receive, send)
-                return
-        await self._app(scope, receive, send)

@@ -6,20 +6,23 @@ A composition point: the server and the command verify through the same lines he
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Final
 
 from sandbox_gym.config import Settings
 from sandbox_gym.contract import Answer, TestStatus
 from sandbox_gym.engine import ANYONE, Caller
 from sandbox_gym.errors import RequestError
 from sandbox_gym.server import session_boxes
-from sandbox_gym.server.coding_tools import CodingTools
-from sandbox_gym.server.fusion import FusionTools, is_fusion
+from sandbox_gym.server.coding_tools import CodeRan, CodingTools, RunCode
+from sandbox_gym.server.fusion import FusionRan, FusionRunCode, FusionTools, is_fusion
 from sandbox_gym.server.fusion_submit import FusionSubmit
 from sandbox_gym.server.metrics_aggregate import aggregate_metrics
+from sandbox_gym.server.openapi import examples
 from sandbox_gym.server.resources import JudgingEngine, Tool, ToolCall
 from sandbox_gym.server.session_files import FILE_TOOLS
 from sandbox_gym.server.session_tools import bash, python
+from sandbox_gym.server.tool_shapes import ToolShape, shaped
 from sandbox_gym.server.wire import CodeFields, Document, VerifyFields, VerifyRequest, verdict_document
 from sandbox_gym.verifiers.coding import (
     IN_PROCESS,
@@ -30,6 +33,8 @@ from sandbox_gym.verifiers.coding import (
     result_codes,
     result_metadata,
 )
+
+_RUN_CODE: Final = ToolShape(RunCode | FusionRunCode, CodeRan | FusionRan)
 
 
 class CodingResources:
@@ -68,10 +73,21 @@ class CodingResources:
             "sandbox_fusion/submit": self._submit.submit,
         }
 
-    async def _run_code(self, engine: JudgingEngine, call: ToolCall) -> Document:
-        """An agent's, or SandboxFusion's where a field says so."""
-        tool = self._fusion.run_code if is_fusion(call.arguments) else self._tools.run_code
-        return await tool(engine, call)
+    async def _run_code(self, engine: JudgingEngine, call: ToolCall) -> FusionRan | CodeRan:
+        """Run a program {language, code, stdin?}; as SandboxFusion does where a field says so."""
+        if is_fusion(call.arguments):
+            return await self._fusion.run_code(engine, call)
+        return await self._tools.run_code(engine, call)
+
+    shaped(_run_code, _RUN_CODE)
+
+    @property
+    def verify_fields(self) -> Sequence[type[VerifyFields]]:
+        return (CodeFields,)
+
+    @property
+    def verify_examples(self) -> Mapping[str, Document]:
+        return examples.CODING
 
     def row(self, body: Document) -> Document:
         """`verifier_metadata`: the tests and how they count."""

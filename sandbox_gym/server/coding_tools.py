@@ -6,12 +6,13 @@ Answers go to a model as they are, so they are short and plain. Hidden tests nev
 from __future__ import annotations
 
 from pydantic import BaseModel, ConfigDict
+from typing_extensions import TypedDict
 
-from sandbox_gym.contract import Answer
+from sandbox_gym.contract import Answer, TestStatus
 from sandbox_gym.errors import RequestError
 from sandbox_gym.limits import Limits
 from sandbox_gym.server.resources import JudgingEngine, ToolCall
-from sandbox_gym.server.wire import Document, check_shape
+from sandbox_gym.server.tool_shapes import tool_method
 from sandbox_gym.verifiers.coding import (
     LANGUAGES,
     CodingVerifier,
@@ -28,7 +29,9 @@ SHOWN_BYTES = 64 * 1024
 REASON_CHARS = 2048
 
 
-class _RunCode(BaseModel):
+class RunCode(BaseModel):
+    """A program to run once."""
+
     model_config = ConfigDict(extra="ignore")
 
     language: str = "python"
@@ -36,12 +39,48 @@ class _RunCode(BaseModel):
     stdin: str = ""
 
 
-class _RunTests(BaseModel):
+class CodeRan(TypedDict):
+    """What the program printed and how it ended; each stream cut to 64 KiB."""
+
+    status: str
+    exit_code: int | None
+    signal: int | None
+    stdout: str
+    stderr: str
+    stdout_cut_bytes: int
+    stderr_cut_bytes: int
+    cpu_time_s: float
+    wall_time_s: float
+    peak_memory_bytes: int
+    detail: str
+
+
+class RunPublicTests(BaseModel):
+    """A program, and public tests unless the session was seeded with some."""
+
     model_config = ConfigDict(extra="ignore")
 
     language: str = "python"
     code: str
     public_tests: dict[str, object] | None = None
+
+
+class PublicTest(TypedDict):
+    """How the program did in one test."""
+
+    index: int
+    status: TestStatus
+    reason: str
+    cpu_time_s: float
+
+
+class PublicTestsRan(TypedDict):
+    """How the program did in all of them."""
+
+    passed: int
+    total: int
+    failure_reason: str
+    tests: list[PublicTest]
 
 
 class CodingTools:
@@ -50,9 +89,9 @@ class CodingTools:
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
 
-    async def run_code(self, engine: JudgingEngine, call: ToolCall) -> Document:
-        """POST /run_code {language, code, stdin?}: what the program printed and how it ended."""
-        wanted = check_shape(_RunCode, call.arguments)
+    @tool_method(RunCode, CodeRan)
+    async def run_code(self, engine: JudgingEngine, call: ToolCall, wanted: RunCode) -> CodeRan:
+        """Run a program: what it printed and how it ended."""
         language = _language(wanted.language)
         code, stdin = (text.encode("utf-8", "replace").decode() for text in (wanted.code, wanted.stdin))
         state = await engine.run(program_plan(language, code, stdin, self._limits), caller=call.caller)
@@ -73,9 +112,9 @@ class CodingTools:
             "detail": outcome.detail,
         }
 
-    async def run_tests(self, engine: JudgingEngine, call: ToolCall) -> Document:
-        """POST /run_tests {code, public_tests?}: each public test's result, the session's or the body's."""
-        wanted = check_shape(_RunTests, call.arguments)
+    @tool_method(RunPublicTests, PublicTestsRan)
+    async def run_tests(self, engine: JudgingEngine, call: ToolCall, wanted: RunPublicTests) -> PublicTestsRan:
+        """Run the public tests, the session's or the body's: each one's result."""
         language = _language(wanted.language)
         tests = call.public_tests if call.public_tests is not None else wanted.public_tests
         if tests is None:
@@ -95,7 +134,7 @@ class CodingTools:
             "tests": [
                 {
                     "index": test.index,
-                    "status": test.status.value,
+                    "status": test.status,
                     "reason": test.reason[:REASON_CHARS],
                     "cpu_time_s": test.cpu_time_s,
                 }

@@ -9,9 +9,10 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from typing import Final
+from typing import Final, NotRequired
 
 from pydantic import BaseModel, ConfigDict, Field
+from typing_extensions import TypedDict
 
 from sandbox_gym.errors import RequestError
 from sandbox_gym.server.dataset import Dataset
@@ -30,10 +31,54 @@ _LABELS: Final = (
 _LABEL_CHARS: Final = 200
 
 
-class _Index(BaseModel):
+class EvaluatorSeed(BaseModel):
+    """Which row is wanted."""
+
     model_config = ConfigDict(extra="ignore")
 
     idx: int = Field(0, strict=True)
+
+
+class EvaluatorVerify(BaseModel):
+    """An answer to a row: as text, as a chat completion or as a response."""
+
+    model_config = ConfigDict(extra="allow")
+
+    response: str | dict[str, object]
+    expected: object = None
+    metadata: dict[str, object] | None = Field(None, description="The seed's, as it came; it names the row.")
+    responses_create_params: dict[str, object] | None = None
+
+
+class EvaluatorTask(TypedDict):
+    """A row as an evaluator asks it."""
+
+    prompt: str
+    expected_answer: str
+    metadata: Document
+    messages: list[dict[str, str]]
+    system: None
+    sandbox_spec: None
+
+
+class EvaluatorVerdict(TypedDict):
+    """A verdict as an evaluator reads it; its gym form has the request's fields too."""
+
+    reward: float
+    extracted_answer: object
+    scoring_details: Document
+    metadata: Document
+    expected_answer: NotRequired[object]
+    responses_create_params: NotRequired[object]
+    response: NotRequired[object]
+
+
+class EvaluatorHealth(TypedDict):
+    """Of a server with a dataset."""
+
+    benchmark: str
+    dataset_size: int
+    protocol: str
 
 
 class EvaluatorProtocol:
@@ -57,15 +102,15 @@ class EvaluatorProtocol:
         """How many tasks. Raises RequestError without a dataset."""
         return len(self._rows())
 
-    def health(self) -> Document:
-        """What the health document says beside its own."""
+    def health(self) -> EvaluatorHealth | None:
+        """What the health document says beside its own; None without a dataset."""
         if self._dataset is None:
-            return {}
+            return None
         return {"benchmark": self._dataset.name, "dataset_size": len(self._dataset), "protocol": "evaluator"}
 
-    async def seed(self, body: Document) -> Document:
+    async def seed(self, body: Document) -> EvaluatorTask:
         """{idx} -> what to ask. Raises RequestError."""
-        index = check_shape(_Index, body).idx
+        index = check_shape(EvaluatorSeed, body).idx
         row = await self._rows().row(index)
         messages = messages_of(params_of(row))
         users = [message["content"] for message in messages if message["role"] == "user"]
@@ -80,14 +125,15 @@ class EvaluatorProtocol:
 
     async def verify_body(self, body: Document) -> Document:
         """NeMo Gym's verify body for an evaluator's. Raises RequestError."""
+        given_body = check_shape(EvaluatorVerify, body)
         row = await self._row(body)
-        response = body.get("response")
+        response = given_body.response
         if isinstance(response, str):
             given: object = response_of(response)
         else:
-            text = text_of_completion(response) if isinstance(response, dict) else None
+            text = text_of_completion(response)
             given = response if text is None else response_of(text)
-        sent = body.get("responses_create_params")
+        sent = given_body.responses_create_params
         asked = row.get("responses_create_params")
         params = sent if isinstance(sent, dict) else asked if isinstance(asked, dict) else {"input": []}
         return {**row, "responses_create_params": params, "response": given}

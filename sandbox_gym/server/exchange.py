@@ -28,7 +28,7 @@ T = TypeVar("T")
 class ToolFailed(SandboxGymError):
     """A tool's own wire has its own answer to a failure of ours."""
 
-    def __init__(self, document: Document, status: int, retry_after_s: int) -> None:
+    def __init__(self, document: Mapping[str, object], status: int, retry_after_s: int) -> None:
         super().__init__(f"{status}")
         self.document, self.status, self.retry_after_s = document, status, retry_after_s
 
@@ -44,7 +44,7 @@ class ClientGone(SandboxGymError):
     """The client closed the connection; nobody reads the answer."""
 
 
-def reply(document: Document, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+def reply(document: Mapping[str, object], status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
     """A JSON response that no content can turn into an encoding error."""
     return Response(dumps(document), status, dict(headers or {}), media_type="application/json")
 
@@ -122,7 +122,7 @@ def error_reply(error: Exception) -> Response:
     return reply({"error": {"kind": "internal", "id": error_id}, "detail": "internal error, logged by its id"}, 500)
 
 
-def unavailable(error: Unavailable, document: Document) -> Response:
+def unavailable(error: Unavailable, document: Mapping[str, object]) -> Response:
     """503 with Retry-After; 429 where it is not us who are down but others who are before."""
     status = 429 if isinstance(error, PoolFull) else 503
     return reply(document, status, {"Retry-After": str(max(1, round(error.retry_after_s)))})

@@ -11,9 +11,10 @@ import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
-from typing import Final
+from typing import Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
+from typing_extensions import TypedDict
 
 from sandbox_gym.contract import Outcome, State, Status
 from sandbox_gym.engine import Caller
@@ -21,7 +22,8 @@ from sandbox_gym.errors import RequestError, ToolchainMissing, Unavailable
 from sandbox_gym.limits import MIB, Limits, mebibytes
 from sandbox_gym.server.exchange import ToolFailed
 from sandbox_gym.server.resources import JudgingEngine, ToolCall
-from sandbox_gym.server.wire import Document, check_shape
+from sandbox_gym.server.tool_shapes import tool_method
+from sandbox_gym.server.wire import Document
 from sandbox_gym.verifiers.coding import (
     LANGUAGES,
     STARTER,
@@ -60,7 +62,9 @@ class Timeouts(BaseModel):
         return Caller(caller.tenant, longest_s + self.run_timeout + ANSWER_GRACE_S)
 
 
-class _RunCode(Timeouts):
+class FusionRunCode(Timeouts):
+    """SandboxFusion's RunCodeRequest; files in base64. Known by a field that only it has."""
+
     code: str
     language: str
     stdin: str | None = None
@@ -69,16 +73,43 @@ class _RunCode(Timeouts):
     fetch_files: list[str] = Field(default_factory=list)
 
 
+class CommandRun(TypedDict):
+    """SandboxFusion's CommandRunResult."""
+
+    status: Literal["Finished", "TimeLimitExceeded"]
+    execution_time: float
+    return_code: int | None
+    stdout: str
+    stderr: str
+
+
+class FusionRan(TypedDict):
+    """SandboxFusion's RunCodeResponse."""
+
+    status: Literal["Success", "Failed", "SandboxError"]
+    message: str
+    compile_result: CommandRun | None
+    run_result: CommandRun | None
+    executor_pod_name: None
+    files: dict[str, str]
+
+
+class FusionFailed(TypedDict):
+    """No run, for a reason of the server's own."""
+
+    status: Literal["SandboxError"]
+    message: str
+
+
 @dataclass(frozen=True, slots=True)
 class Ran:
     """One run in SandboxFusion's words."""
 
-    status: str
-    """Success or Failed."""
-    compile_result: Document | None
-    run_result: Document | None
+    status: Literal["Success", "Failed"]
+    compile_result: CommandRun | None
+    run_result: CommandRun | None
 
-    def document(self, files: Mapping[str, bytes]) -> Document:
+    def document(self, files: Mapping[str, bytes]) -> FusionRan:
         """RunCodeResponse."""
         return {
             "status": self.status,
@@ -101,9 +132,9 @@ class FusionTools:
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
 
-    async def run_code(self, engine: JudgingEngine, call: ToolCall) -> Document:
-        """POST {code, language, stdin?, files?, fetch_files?, run_timeout?, ...} -> RunCodeResponse."""
-        wanted = check_shape(_RunCode, call.arguments)
+    @tool_method(FusionRunCode, FusionRan)
+    async def run_code(self, engine: JudgingEngine, call: ToolCall, wanted: FusionRunCode) -> FusionRan:
+        """Run a program, as SandboxFusion does."""
         language = named(wanted.language)
         language = language.asserting or language  # there a run's assertions are its test
         fetch = [safe_path(path, f"fetch_files[{index}]") for index, path in enumerate(wanted.fetch_files)]
@@ -130,7 +161,7 @@ class FusionTools:
 def ran(state: State, outcome: Outcome, *, compiled: bool) -> Ran:
     """What a run did, and its compiler before it where there is one."""
     built = state.builds[0] if state.builds else None
-    compile_result = None
+    compile_result: CommandRun | None = None
     if built is not None:  # what a compiler printed last is the program, and not for reading
         compile_result = command_result(replace(built, stdout=b""))
     elif not compiled:
@@ -141,7 +172,7 @@ def ran(state: State, outcome: Outcome, *, compiled: bool) -> Ran:
     return Ran("Success" if succeeded else "Failed", compile_result, command_result(outcome))
 
 
-def command_result(outcome: Outcome) -> Document:
+def command_result(outcome: Outcome) -> CommandRun:
     """CommandRunResult. `Error` is that wire's word for its own fault, so a program's is `Finished` with a code."""
     over_time = outcome.status in _OVER_TIME
     code = outcome.exit_code if outcome.signal is None else -outcome.signal
@@ -162,7 +193,7 @@ def command_result(outcome: Outcome) -> Document:
 def sandbox_error(error: Unavailable) -> ToolFailed:
     """No run: 504, which clients of this wire try again; 503 where another try would find the same."""
     status = 503 if isinstance(error, ToolchainMissing) else 504
-    document: Document = {
+    document: FusionRan = {
         "status": "SandboxError",
         "message": str(error) or error.failure_kind,
         "compile_result": None,

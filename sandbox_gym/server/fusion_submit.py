@@ -6,40 +6,76 @@ import json
 from typing import Final
 
 from pydantic import BaseModel, ConfigDict, Field
+from typing_extensions import TypedDict
 
 from sandbox_gym.contract import Answer, Outcome, State, Status, TestStatus, Verdict, answers_outcome
 from sandbox_gym.errors import RequestError, Unavailable
 from sandbox_gym.limits import Limits
 from sandbox_gym.server.exchange import ToolFailed
-from sandbox_gym.server.fusion import Timeouts, named, ran, sandbox_error, tightened
+from sandbox_gym.server.fusion import FusionFailed, FusionRan, Timeouts, named, ran, sandbox_error, tightened
 from sandbox_gym.server.resources import JudgingEngine, ToolCall
-from sandbox_gym.server.wire import Document, check_shape, verdict_document
+from sandbox_gym.server.tool_shapes import tool_method
+from sandbox_gym.server.wire import Document, VerdictDocument, verdict_document
 from sandbox_gym.verifiers.coding import CodingVerifier, extract_code, parse_task
 
 SHOWN_BYTES: Final = 64 * 1024
 _REMEDY: Final = "give config.provided_data a test list of {input: {stdin}, output: {stdout}}, or a verifier_metadata"
 
 
-class _Extra(BaseModel):
+class FusionExtra(BaseModel):
+    """Of a config: what is our own."""
+
     model_config = ConfigDict(extra="ignore")
 
     run_all_cases: bool = False
 
 
-class _Config(Timeouts):
+class FusionConfig(Timeouts):
+    """SandboxFusion's TestConfig."""
+
     language: str = "python"
     provided_data: dict[str, object] = Field(default_factory=dict)
-    extra: _Extra = Field(default_factory=_Extra)
+    extra: FusionExtra = Field(default_factory=FusionExtra)
     custom_extract_logic: str | None = None
 
 
-class _Submit(BaseModel):
+class FusionSubmitRequest(BaseModel):
+    """SandboxFusion's SubmitRequest."""
+
     model_config = ConfigDict(extra="ignore")
 
     dataset: str = ""
     id: str | int = ""
     completion: str
-    config: _Config = Field(default_factory=_Config)
+    config: FusionConfig = Field(default_factory=FusionConfig)
+
+
+class FusionTest(TypedDict):
+    """One test: whether it passed, its run, and the case as it came."""
+
+    passed: bool
+    exec_info: FusionRan
+    test_info: object
+
+
+class FusionVerdict(TypedDict):
+    """What SandboxFusion has no field for."""
+
+    reward: float
+    verdict: VerdictDocument
+
+
+class FusionResult(TypedDict):
+    """SandboxFusion's EvalResult."""
+
+    id: str | int
+    accepted: bool
+    extracted_code: str
+    full_code: None
+    test_code: None
+    tests: list[FusionTest]
+    extracted_type: None
+    extra: FusionVerdict
 
 
 class FusionSubmit:
@@ -48,9 +84,9 @@ class FusionSubmit:
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
 
-    async def submit(self, engine: JudgingEngine, call: ToolCall) -> Document:
-        """POST {dataset, id, completion, config: {language, provided_data}} -> EvalResult."""
-        wanted = check_shape(_Submit, call.arguments)
+    @tool_method(FusionSubmitRequest, FusionResult)
+    async def submit(self, engine: JudgingEngine, call: ToolCall, wanted: FusionSubmitRequest) -> FusionResult:
+        """Judge a completion by the tests that come with it, as SandboxFusion does."""
         config = wanted.config
         if config.custom_extract_logic:
             raise RequestError("config.custom_extract_logic", "is a program for the judge", "leave it out")
@@ -66,7 +102,8 @@ class FusionSubmit:
         except Unavailable as error:
             raise sandbox_error(error) from error
         if verdict.failure_reason == TestStatus.CHECKER_FAILED:
-            raise ToolFailed({"status": "SandboxError", "message": "the row's own checker failed"}, 503, 60)
+            failed: FusionFailed = {"status": "SandboxError", "message": "the row's own checker failed"}
+            raise ToolFailed(failed, 503, 60)
         code = extract_code(wanted.completion, task.language) or ""
         return {
             "id": wanted.id,
@@ -106,9 +143,9 @@ def _text(case: object, side: str, name: str, index: int) -> str:
     return text
 
 
-def _tests(verdict: Verdict, state: State | None, cases: list[object]) -> list[Document]:
+def _tests(verdict: Verdict, state: State | None, cases: list[object]) -> list[FusionTest]:
     """Each test that was run, or that its program's compiler kept from it."""
-    tests: list[Document] = []
+    tests: list[FusionTest] = []
     for test in verdict.tests:
         outcome = None if state is None else _outcome(state, test.index)
         if state is None or outcome is None or test.status is TestStatus.SKIPPED:
@@ -116,9 +153,8 @@ def _tests(verdict: Verdict, state: State | None, cases: list[object]) -> list[D
         info = ran(state, outcome, compiled=all(outcome is not built for built in state.builds)).document({})
         info["message"] = test.reason
         result = info["run_result"]
-        if isinstance(result, dict):
-            for stream in ("stdout", "stderr"):
-                result[stream] = str(result[stream])[:SHOWN_BYTES]
+        if result is not None:
+            result["stdout"], result["stderr"] = result["stdout"][:SHOWN_BYTES], result["stderr"][:SHOWN_BYTES]
         case = cases[test.index] if test.index < len(cases) else None
         tests.append({"passed": test.status is TestStatus.PASSED, "exec_info": info, "test_info": case})
     return tests

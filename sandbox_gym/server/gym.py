@@ -5,25 +5,39 @@ Owns what each route answers; settings, auth and cookies are app.py's.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import cast
 
 import anyio
 from fastapi import FastAPI, Request, Response
-from pydantic import BaseModel, ConfigDict, Field
 
 from sandbox_gym.engine import Caller
-from sandbox_gym.errors import RequestError, Unavailable
+from sandbox_gym.errors import Unavailable
 from sandbox_gym.observe.metrics import CONTENT_TYPE
 from sandbox_gym.observe.traces import note
+from sandbox_gym.server.accounts import owned
+from sandbox_gym.server.auth import key_tenant
 from sandbox_gym.server.dataset import Dataset
 from sandbox_gym.server.evaluator import EvaluatorProtocol
 from sandbox_gym.server.exchange import error_reply, plain, read_document, reply, unavailable, while_connected
+from sandbox_gym.server.gym_routes import REPLAYED_HEADER, TOKEN, VERDICT_ID_HEADER, host_operations, tool_operation
+from sandbox_gym.server.gym_shapes import (
+    DEADLINE_HEADER,
+    NO_VERDICT_HEADER,
+    TENANT_HEADER,
+    Aggregate,
+    CallerHeaders,
+    Close,
+    HealthDocument,
+    Seed,
+)
 from sandbox_gym.server.health import Health
 from sandbox_gym.server.ledger import Answered, Ledger
 from sandbox_gym.server.once import KEY_HEADER, Once
+from sandbox_gym.server.openapi import Operation, make_document
+from sandbox_gym.server.openapi.docs import Documentation, asset, docs_operations
 from sandbox_gym.server.resources import (
     JudgingEngine,
     ResourcesServer,
@@ -36,30 +50,9 @@ from sandbox_gym.server.seeds import Seeds
 from sandbox_gym.server.wire import Document, VerifyRequest, check_shape, set_aside
 
 SESSION_ID_KEY = "session_id"
-NO_VERDICT_HEADER = "X-Sandbox-Gym-No-Verdict"
-TENANT_HEADER = "X-Sandbox-Gym-Tenant"
-DEADLINE_HEADER = "X-Sandbox-Gym-Deadline-S"
-VERDICT_ID_HEADER = "X-Sandbox-Gym-Verdict-Id"
-REPLAYED_HEADER = "X-Sandbox-Gym-Replayed"
 
 Handler = Callable[[Request], Awaitable[Response]]
-
-
-class _Seed(BaseModel):
-    """A later NeMo Gym's ResourcesSeedSessionRequest."""
-
-    model_config = ConfigDict(extra="ignore")
-
-    resources_session_id: str = Field(min_length=1, max_length=512)
-    task_data: dict[str, object] | None = None
-
-
-class _Close(BaseModel):
-    """A later NeMo Gym's ResourcesCloseSessionRequest."""
-
-    model_config = ConfigDict(extra="ignore")
-
-    resources_session_id: str = Field(min_length=1, max_length=512)
+_ABOUT = "Verifies what models answered, in sandboxes. NeMo Gym's protocol, tools for agents, and what is counted."
 
 
 class GymHost:
@@ -77,7 +70,7 @@ class GymHost:
         self._records: tuple[Ledger, Once[Answered]] | None = None
         self._engine: JudgingEngine | None = None
         self._health: Health | None = None
-        self._grant: Callable[[str], Document] | None = None
+        self._grant: Callable[[str, str], Document] | None = None
 
     def attach(self, engine: JudgingEngine | None) -> None:
         """The engine at start, None at the end."""
@@ -90,31 +83,51 @@ class GymHost:
         """Where verdicts go on record, and where those with a key meet; before the first request."""
         self._records = (ledger, once)
 
-    def grant_with(self, grant: Callable[[str], Document]) -> None:
-        """What a seed answers beyond its id: how this session's tools are reached in other ways, by session id."""
+    def grant_with(self, grant: Callable[[str, str], Document]) -> None:
+        """What a seed answers beyond its id: how this session's tools are reached in other ways, by session id and
+        tenant."""
         self._grant = grant
 
-    def add_routes(self, app: FastAPI) -> None:
-        posts: dict[str, Handler] = {
-            "/seed_session": self.seed_session,
-            "/verify": self.verify,
-            "/aggregate_metrics": self.aggregate_metrics,
-            "/close_session": self.close_session,
+    def routes(self) -> Sequence[tuple[Operation, Handler]]:
+        """Every route, as it is declared, with what answers it; those of the document last."""
+        declared = host_operations(self._resources)
+        handlers: dict[str, Handler] = {
+            "liveness": self.liveness,
+            "health": self.health,
+            "reverify_mode": self.reverify_mode,
+            "metrics": self.metrics,
+            "dataset_size": self.dataset_size,
+            "seed_session": self.seed_session,
+            "verify": self.verify,
+            "aggregate_metrics": self.aggregate_metrics,
+            "close_session": self.close_session,
         }
-        posts.update({f"/{name}": partial(self.call_tool, tool) for name, tool in self._tools.items()})
-        gets: dict[str, Handler] = {
-            "/": self.liveness,
-            "/health": self.health,
-            "/reverify_mode": self.reverify_mode,
-            "/metrics": self.metrics,
-            "/dataset_size": self.dataset_size,
-        }
-        for method, routes in (("POST", posts), ("GET", gets)):
-            for path, handler in routes.items():
-                app.add_api_route(
-                    path, _answering(handler), methods=[method], name=path.strip("/") or "root",
-                    response_model=None,
-                )  # fmt: skip
+        own = [(declared[name], handler) for name, handler in handlers.items()]
+        tools = [(tool_operation(name, tool), partial(self.call_tool, tool)) for name, tool in self._tools.items()]
+        return [*own, *tools]
+
+    def add_routes(self, app: FastAPI, more: Sequence[Operation] = ()) -> None:
+        """The routes, and the document of them and of `more`, which others answer."""
+        routes = list(self.routes())
+        listed = docs_operations(TOKEN)
+        operations = [*(operation for operation, _ in routes), *more, *listed]
+        title = f"sandbox_gym {self._resources.name}"
+        shown = Documentation(lambda: make_document(title, _ABOUT, operations), title)
+
+        async def document(request: Request) -> Response:
+            return shown.document()
+
+        async def page(request: Request) -> Response:
+            return shown.page()
+
+        async def file(request: Request) -> Response:
+            return asset(str(request.path_params["name"]))
+
+        for operation, handler in [*routes, *zip(listed, (document, page, file), strict=True)]:
+            app.add_api_route(
+                operation.path, _answering(handler), methods=[operation.method], name=operation.operation_id,
+                response_model=None,
+            )  # fmt: skip
 
     async def liveness(self, request: Request) -> Response:
         """200 while the server serves; 503 when it is stopping, of itself or not."""
@@ -129,17 +142,20 @@ class GymHost:
         """200 while verdicts can be had, 503 when not."""
         engine, health = self._running()
         finding = await health.check()
-        document: dict[str, object] = {
+        document: HealthDocument = {
             "status": "ok" if finding.up else "down",
             "provider": engine.provider_name,
             "isolation": health.isolation,
             "reason": finding.reason,
             "sessions": engine.sessions.stats_dict() if engine.sessions is not None else {},
             "stats": dict(engine.stats()),
-            **({"nodes": engine.nodes()} if isinstance(engine, SupportsNodes) else {}),
             "journal": self._recording()[0].stats(),
-            **self._evaluator.health(),
         }
+        if isinstance(engine, SupportsNodes):
+            document["nodes"] = engine.nodes()
+        if (held := self._evaluator.health()) is not None:
+            document["benchmark"], document["protocol"] = held["benchmark"], held["protocol"]
+            document["dataset_size"] = held["dataset_size"]
         return reply(document, 200) if finding.up else reply(document, 503, {"Retry-After": "5"})
 
     async def dataset_size(self, request: Request) -> Response:
@@ -162,20 +178,20 @@ class GymHost:
             self._seeds.seed(cookie_id, self._resources.public_tests(body))
             _start_anew(engine, cookie_id)
             await while_connected(request, lambda: self._resources.seed(engine, cookie_id, body))
-            return reply(self._granted(cookie_id))
-        seed = check_shape(_Seed, body)
+            return reply(self._granted(request, cookie_id))
+        seed = check_shape(Seed, body)
         tests = self._resources.public_tests(seed.task_data or {})
-        self._seeds.seed(cookie_id, tests, session_id=seed.resources_session_id)
+        self._seeds.seed(cookie_id, tests, session_id=owned(key_tenant(request.scope), seed.resources_session_id))
         _start_anew(engine, cookie_id)
         await while_connected(request, lambda: self._resources.seed(engine, cookie_id, seed.task_data or {}))
-        return reply({"resources_session_id": seed.resources_session_id, **self._granted(cookie_id)})
+        return reply({"resources_session_id": seed.resources_session_id, **self._granted(request, cookie_id)})
 
-    def _granted(self, cookie_id: str) -> Document:
-        return {} if self._grant is None else self._grant(cookie_id)
+    def _granted(self, request: Request, cookie_id: str) -> Document:
+        return {} if self._grant is None else self._grant(cookie_id, key_tenant(request.scope))
 
     async def close_session(self, request: Request) -> Response:
-        closing = check_shape(_Close, await read_document(request))
-        cookie_id = self._seeds.close(closing.resources_session_id)
+        closing = check_shape(Close, await read_document(request))
+        cookie_id = self._seeds.close(owned(key_tenant(request.scope), closing.resources_session_id))
         engine, _ = self._running()
         if cookie_id is not None and engine.sessions is not None:
             await engine.sessions.close(cookie_id)
@@ -190,7 +206,8 @@ class GymHost:
         wanted = replace(parsed, session_id=cookie_id)
         engine, health = self._running()
         ledger, once = self._recording()
-        key = ledger.key(request.headers.getlist(KEY_HEADER), wanted, engine.provider_name)
+        tenant = key_tenant(request.scope)
+        key = ledger.key(request.headers.getlist(KEY_HEADER), wanted, engine.provider_name, tenant)
         try:
             caller = _caller(request)
             answered = await while_connected(request, lambda: ledger.answer(engine, wanted, key, once, caller))
@@ -215,12 +232,9 @@ class GymHost:
         return reply(document, 200, headers)
 
     async def aggregate_metrics(self, request: Request) -> Response:
-        rows = (await read_document(request)).get("verify_responses")
-        if not isinstance(rows, list):
-            raise RequestError("verify_responses", f"is a {type(rows).__name__}", "send a list of verify responses")
-        for index, row in enumerate(rows):
-            if not isinstance(row, dict):
-                raise RequestError(f"verify_responses[{index}]", "is no object", "send verify responses as they came")
+        body = await read_document(request)
+        await anyio.to_thread.run_sync(check_shape, Aggregate, body)
+        rows = cast("list[Document]", body["verify_responses"])  # as they came, not as the model reads them
         return reply(await anyio.to_thread.run_sync(self._resources.aggregate, rows))
 
     async def call_tool(self, tool: Tool, request: Request) -> Response:
@@ -229,7 +243,9 @@ class GymHost:
         answer = await while_connected(request, lambda: self.answer_tool(tool, body, cookie_id, request))
         return plain(answer) if isinstance(answer, str) else reply(answer)
 
-    async def answer_tool(self, tool: Tool, arguments: Document, session_id: str, request: Request) -> Document | str:
+    async def answer_tool(
+        self, tool: Tool, arguments: Document, session_id: str, request: Request
+    ) -> Mapping[str, object] | str:
         """One call in a session, whichever way it came. Raises what the tool raises."""
         engine, _ = self._running()
         call = ToolCall(arguments, self._seeds.public_tests(session_id), session_id, _caller(request))
@@ -254,19 +270,9 @@ def _start_anew(engine: JudgingEngine, cookie_id: str) -> None:
 
 def _caller(request: Request) -> Caller:
     """Whose share of the sandboxes a request takes, and how long its answer is wanted. Raises RequestError."""
-    tenant = request.headers.get(TENANT_HEADER, "")
-    given = request.headers.get(DEADLINE_HEADER)
-    if len(tenant) > 200:
-        raise RequestError(TENANT_HEADER, f"has {len(tenant)} characters", "use at most 200")
-    if given is None:
-        return Caller(tenant)
-    try:
-        deadline_s = float(given)
-    except ValueError:
-        deadline_s = math.nan
-    if not 0 < deadline_s < math.inf:
-        raise RequestError(DEADLINE_HEADER, f"is {given[:40]!r}", "give seconds as a number greater than zero")
-    return Caller(tenant, deadline_s)
+    given = {name: request.headers[name] for name in (TENANT_HEADER, DEADLINE_HEADER) if name in request.headers}
+    wanted = check_shape(CallerHeaders, dict(given))
+    return Caller(key_tenant(request.scope) or wanted.tenant, wanted.deadline_s)
 
 
 def _wants_body(request: Request) -> bool:

@@ -18,6 +18,7 @@ from sandbox_gym.server.app import EngineFactory, build_app
 from sandbox_gym.server.dataset import Dataset
 from sandbox_gym.server.resources import ResourcesServer
 from sandbox_gym.server.serving import serve_app
+from sandbox_gym.server.session_secret import session_secret
 from sandbox_gym.server.workers import Build, WorkerApp, serve_workers
 
 KEEP_ALIVE_S = 30
@@ -39,7 +40,8 @@ def serve_built(build: Build, name: str, settings: Settings, *, dataset: Path | 
     sessions = f"{name}-{settings.port or os.getpid()}"
 
     def app_in(folder: Path) -> WorkerApp:
-        return WorkerApp(build, name, settings, sessions, folder, settings.workers, os.getpid(), journal_url, dataset)
+        pid, secret = os.getpid(), session_secret(settings.state_dir)
+        return WorkerApp(build, name, settings, sessions, folder, settings.workers, pid, journal_url, dataset, secret)
 
     return serve_workers(app_in, settings, keep_alive_s=KEEP_ALIVE_S, grace_s=SHUTDOWN_GRACE_S)
 
@@ -52,7 +54,15 @@ def serve(resources: ResourcesServer, settings: Settings, *, dataset: Dataset | 
     if settings.cluster:
         engine = _on_cluster(settings, sessions)
     tracing = open_tracing(settings.traces, f"sandbox-gym-{resources.name}")
-    app = build_app(resources, engine, settings, journal_url=journal_url, dataset=dataset, tracing=tracing)
+    app = build_app(
+        resources,
+        engine,
+        settings,
+        journal_url=journal_url,
+        dataset=dataset,
+        tracing=tracing,
+        session_secret=session_secret(settings.state_dir),
+    )
     serve_app(app, settings, timeout_keep_alive=KEEP_ALIVE_S, timeout_graceful_shutdown=SHUTDOWN_GRACE_S)
 
 

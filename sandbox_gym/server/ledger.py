@@ -23,6 +23,7 @@ from sandbox_gym.errors import JournalDown, PoolFull, RequestError, Unavailable
 from sandbox_gym.journal import Entry, Judgement, Key, Replay, Source
 from sandbox_gym.journal.journal import Journal
 from sandbox_gym.observe.metrics import Metrics
+from sandbox_gym.server.accounts import owned
 from sandbox_gym.server.dashboard.recent import Recent
 from sandbox_gym.server.once import KEY_HEADER, Once, other_body
 from sandbox_gym.server.resources import HeldSessions, JudgingEngine, ResourcesServer, no_verdict
@@ -107,16 +108,19 @@ class Ledger:
         """The journal's counters; empty without one."""
         return {} if self._journal is None else self._journal.stats()
 
-    def key(self, headers: Sequence[str], request: VerifyRequest, provider: str) -> Key | None:
-        """What makes this request the same as another. Raises RequestError for a header that is no key."""
+    def key(self, headers: Sequence[str], request: VerifyRequest, provider: str, tenant: str = "") -> Key | None:
+        """What makes this request the same as another, of the same `tenant` where each has keys of its own.
+
+        Raises RequestError for a header that is no key.
+        """
         if self._idempotency == "off" or (not headers and self._idempotency == "header"):
             return None
         body_digest = _digest(request.body)
         if headers:
-            return Key(f"h:{_key_text(headers)}", body_digest)
+            return Key(f"h:{owned(tenant, _key_text(headers))}", body_digest)
         # a verdict of other settings, of other boxes or of another version's judge is no answer to this request
         context = [body_digest, __version__, self._resources.kind, provider, self._settings]
-        return Key(f"b:{_digest(context)}", body_digest)
+        return Key(f"b:{owned(tenant, _digest(context))}", body_digest)
 
     async def verify(self, engine: JudgingEngine, request: VerifyRequest, caller: Caller = ANYONE) -> VerifyFields:
         """A verdict, on record soon. Raises RequestError, and Unavailable when there is none."""

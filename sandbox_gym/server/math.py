@@ -5,7 +5,7 @@ A composition point: the server and the command verify through the same lines he
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
@@ -19,6 +19,7 @@ from sandbox_gym.limits import MIB, Limits
 from sandbox_gym.server.math_judge import MAX_ANSWER_CHARS, EquivalenceJudge, Evaluation, judge_from
 from sandbox_gym.server.math_tools import MathTools
 from sandbox_gym.server.metrics_aggregate import aggregate_metrics
+from sandbox_gym.server.openapi import examples
 from sandbox_gym.server.pass_metrics import accuracy
 from sandbox_gym.server.resources import JudgingEngine, Tool
 from sandbox_gym.server.session_files import FILE_TOOLS
@@ -108,6 +109,14 @@ class MathResources:
             "python": python,
             **FILE_TOOLS,
         }
+
+    @property
+    def verify_fields(self) -> Sequence[type[VerifyFields]]:
+        return (JudgeFields, MathCodeFields, DelegatedFields)
+
+    @property
+    def verify_examples(self) -> Mapping[str, Document]:
+        return examples.MATH
 
     def row(self, body: Document) -> Document:
         """The task's fields, and what the tools printed where an answer may be found in it."""

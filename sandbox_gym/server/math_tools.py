@@ -15,21 +15,40 @@ from dataclasses import dataclass
 from typing import Final
 
 from pydantic import BaseModel, ConfigDict
+from typing_extensions import TypedDict
 
 from sandbox_gym.errors import Unavailable
 from sandbox_gym.server.resources import JudgingEngine, ToolCall
 from sandbox_gym.server.session_tools import run_cell
-from sandbox_gym.server.wire import Document, check_shape
+from sandbox_gym.server.tool_shapes import tool_method
 
 PRELOADED: Final = (("np", "numpy"), ("numpy", "numpy"), ("sympy", "sympy"), ("scipy", "scipy"), ("math", "math"))
 MAX_REMEMBERED: Final = 100_000
 MAX_PRINTED: Final = 1 << 20
 
 
-class _Code(BaseModel):
+class Code(BaseModel):
+    """A cell for the session's Python."""
+
     model_config = ConfigDict(extra="ignore")
 
     code: str
+
+
+class Nothing(BaseModel):
+    """No arguments."""
+
+    model_config = ConfigDict(extra="ignore")
+
+
+class PythonExecuted(TypedDict):
+    """What a cell printed and gave."""
+
+    success: bool
+    stdout: str
+    stderr: str
+    error_message: str | None
+    result: str | None
 
 
 @dataclass(slots=True)
@@ -51,9 +70,10 @@ class MathTools:
         self._timeout_s, self._output_chars = timeout_s, output_chars
         self._spent: OrderedDict[str, Spent] = OrderedDict()
 
-    async def execute_python(self, engine: JudgingEngine, call: ToolCall) -> Document:
-        """{code} -> {success, stdout, stderr, error_message, result}: `result` is the last expression's repr."""
-        code = check_shape(_Code, call.arguments).code
+    @tool_method(Code, PythonExecuted)
+    async def execute_python(self, engine: JudgingEngine, call: ToolCall, wanted: Code) -> PythonExecuted:
+        """Run a cell in the session's Python; `result` is the last expression's repr."""
+        code = wanted.code
         with self._counted(call.session_id) as spent:
             cell = await run_cell(
                 engine, call, code, self._timeout_s, echo=False, shown_bytes=self._output_chars, preload=PRELOADED
@@ -68,15 +88,17 @@ class MathTools:
             "result": cell.value,
         }
 
-    async def end_session(self, engine: JudgingEngine, call: ToolCall) -> Document:
-        """{} -> the same shape: the session's Python and files are gone; a later call starts anew."""
+    @tool_method(Nothing, PythonExecuted)
+    async def end_session(self, engine: JudgingEngine, call: ToolCall, _: Nothing) -> PythonExecuted:
+        """End the session: its Python and files are gone; a later call starts anew."""
         if engine.sessions is not None:
             engine.sessions.discard(call.session_id)
         return {"success": True, "stdout": "", "stderr": "", "error_message": None, "result": None}
 
-    async def stateful_python_code_exec(self, engine: JudgingEngine, call: ToolCall) -> str:
-        """{code} -> what a notebook would show: output, the last value, the traceback; without the last newline."""
-        code = check_shape(_Code, call.arguments).code
+    @tool_method(Code, str)
+    async def stateful_python_code_exec(self, engine: JudgingEngine, call: ToolCall, wanted: Code) -> str:
+        """Run a cell as a notebook would: output, the last value, the traceback; without the last newline."""
+        code = wanted.code
         with self._counted(call.session_id) as spent:
             cell = await run_cell(
                 engine, call, code, self._timeout_s, shown_bytes=self._output_chars, preload=PRELOADED

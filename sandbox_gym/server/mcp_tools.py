@@ -12,28 +12,30 @@ from contextlib import asynccontextmanager
 from typing import Final
 
 import mcp_types as types
-from itsdangerous import BadSignature, URLSafeTimedSerializer
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecuritySettings
+from pydantic import BaseModel
+from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from sandbox_gym.errors import RequestError, Unavailable
 from sandbox_gym.limits import MIB
-from sandbox_gym.server.exchange import error_reply
+from sandbox_gym.server.auth import key_tenant
+from sandbox_gym.server.exchange import error_reply, reply
 from sandbox_gym.server.gym import SESSION_ID_KEY, GymHost
+from sandbox_gym.server.request_guard import cross_site
 from sandbox_gym.server.resources import DescribesTools, ResourcesServer, Tool
 from sandbox_gym.server.session_files import FILE_TOOLS
+from sandbox_gym.server.session_secret import TOKEN_HEADER, SessionTokens
 from sandbox_gym.server.swe_arguments import described, schema
+from sandbox_gym.server.tool_shapes import shape_of
 from sandbox_gym.server.wire import Document, dumps
 
 PATH: Final = "/mcp"
-TOKEN_HEADER: Final = "X-NeMo-Gym-Session-Token"
-TOKEN_SALT: Final = "nemo-gym-mcp-session-token"
-TOKEN_LIFETIME_S: Final = 24 * 3600
 MAX_BODY_BYTES: Final = 32 * MIB
 _ANY: Final[Document] = {"type": "object", "additionalProperties": True}
 _Context = ServerRequestContext[dict[str, object], Request]
@@ -42,17 +44,16 @@ _Context = ServerRequestContext[dict[str, object], Request]
 class ToolsOverMcp:
     """One server's tools. `route` goes into the application, `running` around its life."""
 
-    def __init__(self, resources: ResourcesServer, host: GymHost, key: str) -> None:
-        self._name, self._host, self._cookie = resources.name, host, key
+    def __init__(self, resources: ResourcesServer, host: GymHost, cookie: str, secret: str) -> None:
+        self._name, self._host, self._cookie = resources.name, host, cookie
         self._tools = dict(resources.tools)
         self._listed = _listed(resources)
-        # Its key is as public as the cookie's: a token says which session is meant, it guards nothing.
-        self._tokens = URLSafeTimedSerializer(key, salt=TOKEN_SALT)
+        self._tokens = SessionTokens(secret)
         self._manager: StreamableHTTPSessionManager | None = None
         host.grant_with(self._granted)
 
-    def _granted(self, session_id: str) -> Document:
-        headers = {TOKEN_HEADER: self._tokens.dumps(session_id)}
+    def _granted(self, session_id: str, tenant: str) -> Document:
+        headers = {TOKEN_HEADER: self._tokens.grant(session_id, tenant)}
         access = {"server_name": self._name, "url_path": PATH, "transport": "http", "headers": headers}
         return {"mcp": access}
 
@@ -63,6 +64,9 @@ class ToolsOverMcp:
         if self._manager is None:
             answer = error_reply(Unavailable("the server is starting or stopping"))
             return await answer(scope, receive, send)
+        foreign = cross_site(Headers(scope=scope))  # MCP asks for it of every server, with a token or without
+        if foreign:
+            return await reply({"detail": foreign}, 403)(scope, receive, send)
         await self._manager.handle_request(scope, receive, send)
 
     @asynccontextmanager
@@ -73,7 +77,7 @@ class ToolsOverMcp:
             server,
             json_response=True,
             stateless=True,
-            # who may ask is decided by the bind and the bearer token, as for every other route
+            # who may ask is decided as for every other route (request_guard.py, auth.py)
             security_settings=TransportSecuritySettings(enable_dns_rebinding_protection=False),
             max_request_body_size=MAX_BODY_BYTES,
         )
@@ -109,10 +113,10 @@ class ToolsOverMcp:
         """Of the token, else of the cookie that came with the request. Raises RequestError."""
         token = request.headers.get(TOKEN_HEADER)
         if token is not None:
-            try:
-                return str(self._tokens.loads(token, max_age=TOKEN_LIFETIME_S))
-            except BadSignature:
-                raise RequestError(TOKEN_HEADER, "is none of ours, or over a day old", "seed a session anew") from None
+            found = self._tokens.session_of(token)
+            if found is None or found[1] != key_tenant(request.scope):
+                raise RequestError(TOKEN_HEADER, "is none of ours, or over a day old", "seed a session anew")
+            return found[0]
         if self._cookie not in request.cookies:
             remedy = "POST /seed_session, and send its mcp.headers"
             raise RequestError(TOKEN_HEADER, "is missing, so no session is meant", remedy)
@@ -132,10 +136,15 @@ def _listed(resources: ResourcesServer) -> list[types.Tool]:
 
 def _undescribed(tools: Mapping[str, Tool]) -> list[types.Tool]:
     return [
-        types.Tool(name=name, description=" ".join((inspect.getdoc(tool) or "").split()), input_schema=dict(_ANY))
+        types.Tool(name=name, description=" ".join((inspect.getdoc(tool) or "").split()), input_schema=_schema_of(tool))
         for name, tool in tools.items()
         if name not in FILE_TOOLS  # they are for programs
     ]
+
+
+def _schema_of(tool: Tool) -> Document:
+    takes = shape_of(tool).takes
+    return schema(takes) if isinstance(takes, type) and issubclass(takes, BaseModel) else dict(_ANY)
 
 
 def _result(text: str, *, is_error: bool = False) -> types.CallToolResult:

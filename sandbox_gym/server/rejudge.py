@@ -19,7 +19,7 @@ from sandbox_gym.engine import ANYONE, Caller
 from sandbox_gym.errors import RequestError, SandboxGymError
 from sandbox_gym.journal import Stored, StoredJudgement
 from sandbox_gym.journal.codec import digest
-from sandbox_gym.journal.entry import Json
+from sandbox_gym.journal.entry import Json, plan_as_run
 from sandbox_gym.observe.metrics import Metrics
 from sandbox_gym.server.servers import Make
 from sandbox_gym.server.wire import VerifyRequest
@@ -78,7 +78,7 @@ class RecordEngine:
         if recorded is None:
             raise NotOnRecord("judging asks for more plans than were run")
         plan = verifier.plan(task, answer)
-        self.planned_otherwise |= digest(plan) != recorded.plan_digest
+        self.planned_otherwise |= digest(plan_as_run(plan, recorded.state)) != recorded.plan_digest
         verdict = verifier.judge(task, answer, plan, recorded.state or State((), "none", self._provider))
         given = recorded.verdict
         return replace(verdict, attempts=given.attempts, timings_s=given.timings_s), plan, recorded.state

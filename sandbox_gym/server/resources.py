@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeVar, runtime_checkable
 
@@ -86,7 +86,7 @@ class ToolCall:
     caller: Caller = ANYONE
 
 
-Tool = Callable[[JudgingEngine, ToolCall], Awaitable[Document | str]]
+Tool = Callable[[JudgingEngine, ToolCall], Awaitable[Mapping[str, object] | str]]
 """A string is answered as plain text."""
 
 
@@ -133,6 +133,21 @@ class KnowsPlaces(Protocol):
 
     def place_of(self, body: Document) -> str | None:
         """The place of a request that has no session yet, by its row; None where it has none."""
+        ...
+
+
+@runtime_checkable
+class DescribesVerify(Protocol):
+    """A resources server that says what its verify responses hold."""
+
+    @property
+    def verify_fields(self) -> Sequence[type[VerifyFields]]:
+        """Every form of response that it gives, as it gives them."""
+        ...
+
+    @property
+    def verify_examples(self) -> Mapping[str, Document]:
+        """Whole requests by name, each with a verdict."""
         ...
 
 

@@ -13,12 +13,14 @@ import shlex
 from typing import Final
 
 from pydantic import BaseModel, ConfigDict, Field
+from typing_extensions import TypedDict
 
 from sandbox_gym.errors import RequestError
 from sandbox_gym.limits import MIB
 from sandbox_gym.sandbox.sessions import ToolReply
 from sandbox_gym.server.resources import HeldSessions, JudgingEngine, ToolCall
-from sandbox_gym.server.wire import Document, check_shape
+from sandbox_gym.server.session_tools import refused
+from sandbox_gym.server.tool_shapes import tool
 
 SHOWN_BYTES: Final = 8 * MIB
 """The most of each of a command's streams."""
@@ -28,7 +30,9 @@ _FILE_S: Final = 60.0
 _NAME: Final = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
 
-class _Exec(BaseModel):
+class SandboxCommand(BaseModel):
+    """A command in a shell of its own."""
+
     model_config = ConfigDict(extra="ignore")
 
     command: str
@@ -37,47 +41,99 @@ class _Exec(BaseModel):
     timeout_s: float = Field(180.0, gt=0, le=3600)
 
 
-class _Read(BaseModel):
+class SandboxNothing(BaseModel):
+    """No arguments."""
+
+    model_config = ConfigDict(extra="ignore")
+
+
+class SandboxRead(BaseModel):
+    """A file to read."""
+
     model_config = ConfigDict(extra="ignore")
 
     path: str
 
 
-class _Write(_Read):
+class SandboxWrite(BaseModel):
+    """A file to write, in base64."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    path: str
     content: str
 
 
-async def create(engine: JudgingEngine, call: ToolCall) -> Document:
-    """POST {} -> {id}: the cookie's sandbox, ready."""
+class SandboxMade(TypedDict):
+    """The cookie's sandbox."""
+
+    id: str
+
+
+class SandboxHeld(TypedDict):
+    """Whether it is held, awake or asleep."""
+
+    running: bool
+
+
+class SandboxClosed(TypedDict):
+    """Nothing is left."""
+
+
+class SandboxRan(TypedDict):
+    """How the command ended. `lost`: the sandbox was, in this call or before; its files are as of its last snapshot."""
+
+    stdout: str
+    stderr: str
+    exit_code: int
+    timed_out: bool
+    truncated: bool
+    lost: bool
+
+
+class SandboxFile(TypedDict):
+    """A file in base64."""
+
+    content: str
+    lost: bool
+
+
+class SandboxWritten(TypedDict):
+    """That it is there."""
+
+    lost: bool
+
+
+@tool(SandboxNothing, SandboxMade)
+async def create(engine: JudgingEngine, call: ToolCall, _: SandboxNothing) -> SandboxMade:
+    """Make the cookie's sandbox ready."""
     await _sessions(engine).call(call.session_id, {"op": "ping"}, timeout_s=_FILE_S)
     return {"id": call.session_id}
 
 
-async def status(engine: JudgingEngine, call: ToolCall) -> Document:
-    """POST {} -> {running}: whether the cookie's sandbox is held, awake or asleep."""
+@tool(SandboxNothing, SandboxHeld)
+async def status(engine: JudgingEngine, call: ToolCall, _: SandboxNothing) -> SandboxHeld:
+    """Whether the cookie's sandbox is held, awake or asleep."""
     return {"running": call.session_id in _sessions(engine)}
 
 
-async def close(engine: JudgingEngine, call: ToolCall) -> Document:
-    """POST {} -> {}: the sandbox ends for good; again is fine."""
+@tool(SandboxNothing, SandboxClosed)
+async def close(engine: JudgingEngine, call: ToolCall, _: SandboxNothing) -> SandboxClosed:
+    """End the cookie's sandbox for good; again is fine."""
     await _sessions(engine).close(call.session_id)
     return {}
 
 
-async def run(engine: JudgingEngine, call: ToolCall) -> Document:
-    """POST {command, cwd?, env?, timeout_s?} -> {stdout, stderr, exit_code, timed_out, truncated, lost}.
-
-    `lost`: the sandbox was lost in this call, or before it, and its files are as of its last snapshot.
-    """
-    wanted = check_shape(_Exec, call.arguments)
+@tool(SandboxCommand, SandboxRan)
+async def run(engine: JudgingEngine, call: ToolCall, wanted: SandboxCommand) -> SandboxRan:
+    """Run a command in the cookie's sandbox, in a shell of its own."""
     sessions, place = _sessions(engine), f"/tmp/.command-{secrets.token_hex(8)}"
     request = {"op": "bash", "timeout_s": wanted.timeout_s, "output_bytes": 4096}
     body = _script(wanted, place).encode("utf-8", "replace")
     done = await sessions.call(call.session_id, request, body, timeout_s=wanted.timeout_s)
     if done.lost or done.restored:
         return _ended(done, "", "", truncated=False)
-    if done.reply.get("ok") is not True:
-        raise RequestError("command", f"was refused: {str(done.reply.get('error'))[:200]}", "send less, and no NUL")
+    refused(done, "command")
     streams = []
     for name in ("out", "err"):
         read = {"op": "read", "path": f"{place}/{name}", "max_bytes": FILE_BYTES}
@@ -88,17 +144,18 @@ async def run(engine: JudgingEngine, call: ToolCall) -> Document:
     return _ended(done, *texts, truncated=any(len(stream) > SHOWN_BYTES for stream in streams))
 
 
-async def read(engine: JudgingEngine, call: ToolCall) -> Document:
-    """POST {path} -> {content}: a file in base64."""
-    path = check_shape(_Read, call.arguments).path
+@tool(SandboxRead, SandboxFile)
+async def read(engine: JudgingEngine, call: ToolCall, wanted: SandboxRead) -> SandboxFile:
+    """Read a file of the cookie's sandbox, in base64."""
+    path = wanted.path
     request = {"op": "read", "path": path, "max_bytes": FILE_BYTES}
     answer = await _sessions(engine).call(call.session_id, request, timeout_s=_FILE_S)
     return {"content": base64.b64encode(_served(answer, path)).decode(), "lost": answer.lost or answer.restored}
 
 
-async def write(engine: JudgingEngine, call: ToolCall) -> Document:
-    """POST {path, content} -> {}: a file out of base64, its folders made."""
-    wanted = check_shape(_Write, call.arguments)
+@tool(SandboxWrite, SandboxWritten)
+async def write(engine: JudgingEngine, call: ToolCall, wanted: SandboxWrite) -> SandboxWritten:
+    """Write a file into the cookie's sandbox, out of base64; its folders are made."""
     try:
         content = base64.b64decode(wanted.content, validate=True)
     except (binascii.Error, ValueError):
@@ -125,7 +182,7 @@ def _served(answer: ToolReply, path: str) -> bytes:
     return answer.body
 
 
-def _script(wanted: _Exec, place: str) -> str:
+def _script(wanted: SandboxCommand, place: str) -> str:
     """The command in a shell of its own: nothing it sets outlives it, nothing it prints is cut below the cap."""
     for name in wanted.env:
         if not _NAME.fullmatch(name):
@@ -139,7 +196,7 @@ def _script(wanted: _Exec, place: str) -> str:
     )
 
 
-def _ended(done: ToolReply, stdout: str, stderr: str, *, truncated: bool) -> Document:
+def _ended(done: ToolReply, stdout: str, stderr: str, *, truncated: bool) -> SandboxRan:
     code = done.reply.get("exit_code")
     return {
         "stdout": stdout,

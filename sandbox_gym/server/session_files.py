@@ -11,12 +11,13 @@ from collections.abc import Mapping
 from typing import Annotated, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from typing_extensions import TypedDict
 
 from sandbox_gym.errors import RequestError
 from sandbox_gym.limits import MIB
 from sandbox_gym.server.resources import JudgingEngine, Tool, ToolCall
 from sandbox_gym.server.session_box import SessionBox, encoded, place, script
-from sandbox_gym.server.wire import Document, check_shape
+from sandbox_gym.server.tool_shapes import tool
 
 HOME: Final = "/workspace"
 MAX_ARGUMENTS: Final = 3 * MIB
@@ -26,7 +27,9 @@ Encoding = Literal["utf-8", "base64"]
 _Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
 
 
-class _Exec(BaseModel):
+class Exec(BaseModel):
+    """A command beside the shell: a string is for bash, a list is argv. `encoding`: of `stdin` and both streams."""
+
     model_config = ConfigDict(extra="ignore")
 
     command: str | list[str]
@@ -38,14 +41,18 @@ class _Exec(BaseModel):
     encoding: Encoding = "utf-8"
 
 
-class _Read(BaseModel):
+class ReadFile(BaseModel):
+    """A file to read."""
+
     model_config = ConfigDict(extra="ignore")
 
     path: str
     encoding: Encoding = "utf-8"
 
 
-class _Write(BaseModel):
+class WriteFile(BaseModel):
+    """A file to write whole."""
+
     model_config = ConfigDict(extra="ignore")
 
     path: str
@@ -53,12 +60,36 @@ class _Write(BaseModel):
     encoding: Encoding = "utf-8"
 
 
-async def exec_command(engine: JudgingEngine, call: ToolCall) -> Document:
-    """POST /exec {command, stdin?, cwd?, env?, timeout_s?, output_bytes?, encoding?}: one command beside the shell.
+class ExecRan(TypedDict):
+    """How the command ended; of streams over `output_bytes` the middle is left out. No exit code: it was killed."""
 
-    A string is for bash, a list is argv. `encoding` is how `stdin` comes and both streams go back.
-    """
-    wanted = check_shape(_Exec, call.arguments)
+    stdout: str
+    stderr: str
+    stdout_cut_bytes: int
+    stderr_cut_bytes: int
+    exit_code: int | None
+    timed_out: bool
+    state_lost: bool
+
+
+class FileRead(TypedDict):
+    """A file, whole."""
+
+    content: str
+    size_bytes: int
+    state_lost: bool
+
+
+class FileWritten(TypedDict):
+    """That it is there."""
+
+    size_bytes: int
+    state_lost: bool
+
+
+@tool(Exec, ExecRan)
+async def exec_command(engine: JudgingEngine, call: ToolCall, wanted: Exec) -> ExecRan:
+    """Run one command beside the session's shell."""
     argv = ["bash", "-c", wanted.command] if isinstance(wanted.command, str) else wanted.command
     texts = [*argv, *wanted.env.values()]
     if not argv or sum(len(encoded(text, "command")) for text in texts) > MAX_ARGUMENTS or "\0" in "".join(texts):
@@ -83,17 +114,17 @@ async def exec_command(engine: JudgingEngine, call: ToolCall) -> Document:
     }
 
 
-async def read_file(engine: JudgingEngine, call: ToolCall) -> Document:
-    """POST /read_file {path, encoding?}: a file of at most 16 MiB, whole."""
-    wanted = check_shape(_Read, call.arguments)
+@tool(ReadFile, FileRead)
+async def read_file(engine: JudgingEngine, call: ToolCall, wanted: ReadFile) -> FileRead:
+    """Read a file of at most 16 MiB, whole."""
     box = SessionBox(engine, call)
     data = await box.read(place(HOME, wanted.path))
     return {"content": _text(data, wanted.encoding), "size_bytes": len(data), "state_lost": box.restored}
 
 
-async def write_file(engine: JudgingEngine, call: ToolCall) -> Document:
-    """POST /write_file {path, content, encoding?}: at most 16 MiB; folders are made."""
-    wanted = check_shape(_Write, call.arguments)
+@tool(WriteFile, FileWritten)
+async def write_file(engine: JudgingEngine, call: ToolCall, wanted: WriteFile) -> FileWritten:
+    """Write a file of at most 16 MiB; folders are made."""
     box = SessionBox(engine, call)
     data = _bytes(wanted.content, wanted.encoding, "content")
     await box.write(place(HOME, wanted.path), data)

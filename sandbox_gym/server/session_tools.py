@@ -10,11 +10,12 @@ from dataclasses import dataclass
 from typing import Final
 
 from pydantic import BaseModel, ConfigDict, Field
+from typing_extensions import TypedDict
 
-from sandbox_gym.errors import RequestError
+from sandbox_gym.errors import RequestError, SandboxShort
 from sandbox_gym.sandbox.sessions import ToolReply
 from sandbox_gym.server.resources import JudgingEngine, ToolCall
-from sandbox_gym.server.wire import Document, check_shape
+from sandbox_gym.server.tool_shapes import tool
 
 SHOWN_BYTES: Final = 64 * 1024
 """The most of one stream that goes back to the model: the first half and the last."""
@@ -22,6 +23,8 @@ RESTORED: Final = "[the sandbox was lost; files are as of its last snapshot, var
 LOST: Final = "[the sandbox was lost during this call; it may not have run. Files go back to the last snapshot]\n"
 SHELL_RESET: Final = "[a new shell was started; variables and functions of the earlier one are gone]\n"
 ROLLED_BACK: Final = "variables are as before it"
+_SHORT: Final = frozenset({"EAGAIN", "ENOMEM", "EMFILE", "ENFILE", "ENOSPC", "EIO"})
+"""Errors of a driver that started no shell or Python: EIO is one that ended as it began."""
 GONE: Final = "variables are gone"
 PYTHON_RESET: Final = "[a new Python was started; variables of the earlier one are gone]\n"
 
@@ -44,12 +47,32 @@ class Python(BaseModel):
     timeout_s: float = Field(60.0, gt=0, le=3600)
 
 
-async def bash(engine: JudgingEngine, call: ToolCall) -> Document:
-    """POST /bash {command, timeout_s?}: what the session's shell printed, its exit code and where it stands now."""
-    wanted = check_shape(Bash, call.arguments)
+class BashRan(TypedDict):
+    """What the shell printed and where it stands now; `exit_code` is null where it ended or was killed."""
+
+    output: str
+    exit_code: int | None
+    timed_out: bool
+    cwd: str
+    state_lost: bool
+
+
+class CellRan(TypedDict):
+    """What a cell printed. `status`: ok, error, interrupted, killed, died or lost."""
+
+    output: str
+    stdout: str
+    stderr: str
+    status: str
+    state_lost: bool
+
+
+@tool(Bash, BashRan)
+async def bash(engine: JudgingEngine, call: ToolCall, wanted: Bash) -> BashRan:
+    """Run a command in the session's shell: what it printed, its exit code and where the shell stands now."""
     answer = await _call(engine, call, "bash", wanted.command, wanted.timeout_s)
     reply = answer.reply
-    _refused(answer, "command")
+    refused(answer, "command")
     output = _shown(answer.body, reply.get("sizes"))
     if _flag(reply, "ended") and not _flag(reply, "timed_out"):
         output += "[the shell ended; the next call starts a new one]\n"
@@ -97,7 +120,7 @@ async def run_cell(
     options = {"echo": echo, "preload": [list(pair) for pair in preload]}
     answer = await _call(engine, call, "python", code, timeout_s, shown_bytes, options)
     reply = answer.reply
-    _refused(answer, "code")
+    refused(answer, "code")
     stdout, stderr = _split(answer.body, reply, shown_bytes)
     status = str(reply.get("status", "lost"))[:20]
     value = reply.get("value")
@@ -123,9 +146,9 @@ def _ended(status: str, timeout_s: float, *, rolled_back: bool) -> str:
     return f"[the Python process died during this call; {state}]\n" if status == "died" else ""
 
 
-async def python(engine: JudgingEngine, call: ToolCall) -> Document:
-    """POST /python {code, timeout_s?}: what a cell printed, its last expression's value with it, and its traceback."""
-    wanted = check_shape(Python, call.arguments)
+@tool(Python, CellRan)
+async def python(engine: JudgingEngine, call: ToolCall, wanted: Python) -> CellRan:
+    """Run a cell in the session's Python: what it printed, its last expression's value with it, and its traceback."""
     cell = await run_cell(engine, call, wanted.code, wanted.timeout_s)
     return {
         "output": cell.output,
@@ -153,9 +176,16 @@ async def _call(
     return await engine.sessions.call(call.session_id, request, body, timeout_s=timeout_s)
 
 
-def _refused(answer: ToolReply, field: str) -> None:
-    if not answer.lost and answer.reply.get("ok") is not True:
-        raise RequestError(field, f"was refused: {str(answer.reply.get('error'))[:200]}", "send less, and no NUL")
+def refused(answer: ToolReply, field: str) -> None:
+    """Raises RequestError for what the sandbox's driver takes from nobody, SandboxShort for what it can't start now."""
+    if answer.lost or answer.reply.get("ok") is True:
+        return
+    error = str(answer.reply.get("error"))[:200]
+    if error.partition(":")[0] in _SHORT:
+        raise SandboxShort(
+            f"the session's sandbox can't start it now ({error}); end what runs in it, or ask again later"
+        )
+    raise RequestError(field, f"was refused: {error}", "send less, and no NUL")
 
 
 def _said(answer: ToolReply, reset: bool, reset_line: str) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -22,10 +22,12 @@ from sandbox_gym.sandbox.driver import WORK
 from sandbox_gym.sandbox.sessions import Sessions
 from sandbox_gym.sandbox.snapshots import SNAPSHOT_IMAGE
 from sandbox_gym.server.metrics_aggregate import aggregate_metrics
+from sandbox_gym.server.openapi import examples
 from sandbox_gym.server.resources import JudgingEngine, Tool, ToolCall
 from sandbox_gym.server.session_tools import python
 from sandbox_gym.server.swe_arguments import ARGUMENTS
 from sandbox_gym.server.swe_tools import SweTools
+from sandbox_gym.server.tool_shapes import shape_of, shaped
 from sandbox_gym.server.wire import Document, VerifyFields, VerifyRequest, verdict_document
 from sandbox_gym.swe.instances import FOLDER, BuildsInstances, Instance, Instances
 from sandbox_gym.swe.judging import judge_patch
@@ -100,11 +102,12 @@ class SweResources:
         return ARGUMENTS
 
     def _tool(self, name: str) -> Tool:
-        async def call_it(engine: JudgingEngine, call: ToolCall) -> Document | str:
+        async def call_it(engine: JudgingEngine, call: ToolCall) -> Mapping[str, object] | str:
             return await self._tools_of(engine, call.session_id).tools[name](engine, call)
 
-        call_it.__doc__ = SweTools(REPOSITORY, "HEAD").tools[name].__doc__
-        return call_it
+        like = SweTools(REPOSITORY, "HEAD").tools[name]
+        call_it.__doc__ = like.__doc__
+        return shaped(call_it, shape_of(like))
 
     def _tools_of(self, engine: JudgingEngine, session_id: str) -> SweTools:
         """The session's: of its seed, or, after a restart, of the instance that it began from."""
@@ -166,6 +169,14 @@ class SweResources:
         return str(found) if found else None
 
     # -- verdicts
+
+    @property
+    def verify_fields(self) -> Sequence[type[VerifyFields]]:
+        return (SweFields,)
+
+    @property
+    def verify_examples(self) -> Mapping[str, Document]:
+        return examples.SWE
 
     def row(self, body: Document) -> Document:
         """Everything but the answer."""

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 import anyio.to_thread
+from typing_extensions import TypedDict
 
 from sandbox_gym.errors import RequestError
 from sandbox_gym.server.resources import JudgingEngine, Tool, ToolCall
@@ -23,7 +24,7 @@ from sandbox_gym.server.swe_arguments import Create, Find, Insert, RunTests, Str
 from sandbox_gym.server.swe_edit import around, inserted, line_count, numbered, replaced
 from sandbox_gym.server.swe_find import Finding, find_script, list_script, listed
 from sandbox_gym.server.swe_patch import Submissions, take_patch
-from sandbox_gym.server.wire import Document, check_shape
+from sandbox_gym.server.tool_shapes import tool_method
 from sandbox_gym.verifiers.swe import read_patch
 
 LOOK_TIMEOUT_S: Final = 30.0
@@ -31,6 +32,27 @@ EDITED_BYTES: Final = 4 << 20
 """Files that are viewed and edited whole; longer ones are for bash."""
 MAX_SHOWN_PATCH: Final = 1 << 18
 MAX_SHOWN_FILES: Final = 100
+
+
+class TestsRan(TypedDict):
+    """What the tests printed, and how they ended."""
+
+    output: str
+    exit_code: int | None
+    timed_out: bool
+    state_lost: bool
+
+
+class Submitted(TypedDict):
+    """The work as a patch."""
+
+    submitted: bool
+    size_bytes: int
+    sha256: str
+    files: list[str]
+    files_left_out: int
+    patch: str | None
+    state_lost: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +81,9 @@ class SweTools:
             **FILE_TOOLS,
         }
 
-    async def view(self, engine: JudgingEngine, call: ToolCall) -> str:
+    @tool_method(View, str)
+    async def view(self, engine: JudgingEngine, call: ToolCall, wanted: View) -> str:
         """A file's lines with their numbers, or a folder to two levels."""
-        wanted = check_shape(View, call.arguments)
         box, path = SessionBox(engine, call), place(self.workdir, wanted.path)
         try:
             data = await box.read(path, max_bytes=EDITED_BYTES)
@@ -81,9 +103,9 @@ class SweTools:
         ran = await box.run(list_script(path), timeout_s=LOOK_TIMEOUT_S)
         return listed(ran, path)
 
-    async def str_replace(self, engine: JudgingEngine, call: ToolCall) -> str:
+    @tool_method(StrReplace, str)
+    async def str_replace(self, engine: JudgingEngine, call: ToolCall, wanted: StrReplace) -> str:
         """One exact replacement, and the lines around it as they are now."""
-        wanted = check_shape(StrReplace, call.arguments)
         box, path = SessionBox(engine, call), place(self.workdir, wanted.path)
         old, new = encoded(wanted.old_str, "old_str"), encoded(wanted.new_str, "new_str")
         before = await box.read(path, max_bytes=EDITED_BYTES)
@@ -91,9 +113,9 @@ class SweTools:
         await _rewrite(box, path, before, after)
         return _told(box, f"edited {wanted.path}:\n{around(after, line, wanted.new_str.count(chr(10)) + 1)}")
 
-    async def create(self, engine: JudgingEngine, call: ToolCall) -> str:
+    @tool_method(Create, str)
+    async def create(self, engine: JudgingEngine, call: ToolCall, wanted: Create) -> str:
         """Write a new file; one that is there is only replaced with `overwrite`."""
-        wanted = check_shape(Create, call.arguments)
         box, path = SessionBox(engine, call), place(self.workdir, wanted.path)
         data = encoded(wanted.file_text, "file_text")
         before = await _existing(box, path)
@@ -104,9 +126,9 @@ class SweTools:
         verb = "created" if before is None else "replaced"
         return _told(box, f"{verb} {wanted.path}: {line_count(data)} lines, {len(data)} bytes\n")
 
-    async def insert(self, engine: JudgingEngine, call: ToolCall) -> str:
+    @tool_method(Insert, str)
+    async def insert(self, engine: JudgingEngine, call: ToolCall, wanted: Insert) -> str:
         """Put lines into a file after line `insert_line`; 0 is before the first."""
-        wanted = check_shape(Insert, call.arguments)
         box, path = SessionBox(engine, call), place(self.workdir, wanted.path)
         text = encoded(wanted.insert_text, "insert_text")
         before = await box.read(path, max_bytes=EDITED_BYTES)
@@ -114,9 +136,9 @@ class SweTools:
         await _rewrite(box, path, before, after)
         return _told(box, f"edited {wanted.path}:\n{around(after, wanted.insert_line + 1, count)}")
 
-    async def find(self, engine: JudgingEngine, call: ToolCall) -> str:
+    @tool_method(Find, str)
+    async def find(self, engine: JudgingEngine, call: ToolCall, wanted: Find) -> str:
         """Files by name or lines by content, below a path."""
-        wanted = check_shape(Find, call.arguments)
         box, path = SessionBox(engine, call), place(self.workdir, wanted.path)
         encoded(wanted.pattern, "pattern")
         if "\0" in wanted.pattern or "\n" in wanted.pattern:
@@ -124,9 +146,9 @@ class SweTools:
         ran = await box.run(find_script(wanted.pattern, path, wanted.kind), timeout_s=LOOK_TIMEOUT_S)
         return _told(box, Finding.read(ran, path, wanted.kind).told())
 
-    async def run_tests(self, engine: JudgingEngine, call: ToolCall) -> Document:
-        """The visible tests in a subshell of the session's shell: {output, exit_code, timed_out, state_lost}."""
-        wanted = check_shape(RunTests, call.arguments)
+    @tool_method(RunTests, TestsRan)
+    async def run_tests(self, engine: JudgingEngine, call: ToolCall, wanted: RunTests) -> TestsRan:
+        """Run the visible tests, in a subshell of the session's shell."""
         if not self.test_command:
             raise RequestError("run_tests", "has no command for this task", "run what tests there are with bash")
         ids = shlex.join(encoded(one, "test_ids").decode() for one in wanted.test_ids)
@@ -137,12 +159,16 @@ class SweTools:
         command = f"(cd -- {shlex.quote(self.workdir)} && {line.strip()}\n)"
         arguments = {"command": command, "timeout_s": self.test_timeout_s}
         ran = await bash(engine, replace(call, arguments=arguments))
-        assert isinstance(ran, dict)
-        return {name: ran[name] for name in ("output", "exit_code", "timed_out", "state_lost")}
+        return {
+            "output": ran["output"],
+            "exit_code": ran["exit_code"],
+            "timed_out": ran["timed_out"],
+            "state_lost": ran["state_lost"],
+        }
 
-    async def submit(self, engine: JudgingEngine, call: ToolCall) -> Document:
-        """{submitted, size_bytes, sha256, files, patch}: `patch` is null where it is no short UTF-8 text."""
-        check_shape(Submit, call.arguments)
+    @tool_method(Submit, Submitted)
+    async def submit(self, engine: JudgingEngine, call: ToolCall, _: Submit) -> Submitted:
+        """Hand in the work; `patch` is null where it is no short UTF-8 text."""
         box = SessionBox(engine, call)
         patch = await self.patch(engine, call, box)
         reading = await anyio.to_thread.run_sync(read_patch, patch)  # 16 MiB take a second

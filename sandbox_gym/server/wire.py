@@ -9,12 +9,13 @@ import json
 import math
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
+from typing_extensions import TypedDict
 
-from sandbox_gym.contract import CONTEST_CODES, TestResult, Verdict
+from sandbox_gym.contract import CONTEST_CODES, Integrity, InvertedTests, Isolation, TestResult, TestStatus, Verdict
 from sandbox_gym.errors import RequestError
 
 Document = dict[str, object]
@@ -147,17 +148,21 @@ def _dotted(parts: tuple[int | str, ...]) -> str:
     return "".join(f"[{p}]" if isinstance(p, int) else f".{p}" for p in parts).lstrip(".")
 
 
-class _ResponseShape(BaseModel):
+class ModelResponse(BaseModel):
+    """An OpenAI response; its messages' texts are the answer."""
+
     model_config = ConfigDict(extra="allow")
 
     output: list[dict[str, object]]
 
 
-class _VerifyShape(BaseModel):
+class VerifyBody(BaseModel):
+    """What a model was asked, what it said, and the row's own fields: those of its task, and any others."""
+
     model_config = ConfigDict(extra="allow")
 
     responses_create_params: dict[str, object]
-    response: _ResponseShape
+    response: ModelResponse
     verifier_metadata: dict[str, object] | None = None
 
 
@@ -176,7 +181,7 @@ class VerifyRequest:
     @classmethod
     def parse(cls, body: Document) -> VerifyRequest:
         """Raises RequestError naming the field."""
-        shape = check_shape(_VerifyShape, body)
+        shape = check_shape(VerifyBody, body)
         texts: list[str] = []
         reasoning: list[str] = []
         for index, item in enumerate(shape.response.output):
@@ -208,12 +213,65 @@ def _texts(parts: object, field: str, wanted: str) -> list[str]:
     return texts
 
 
+class VerdictTest(TypedDict):
+    """One test, as a verdict's JSON has it."""
+
+    index: int
+    status: TestStatus
+    reason: str
+    score: float
+    cpu_time_s: float
+    wall_time_s: float
+    peak_memory_bytes: int
+    contest: str
+
+
+class VerdictGroup(TypedDict):
+    """One group of tests: what it gave of what it could give."""
+
+    name: str
+    points: float
+    of: float
+
+
+class VerdictInverted(TypedDict):
+    """Tests changed so that they must fail: how many were run, and did (`contract.InvertedTests`)."""
+
+    variants: int
+    failed: int
+    unchanged: int
+    why_none: str
+    seed: str
+
+
+class VerdictDocument(TypedDict):
+    """A verdict as JSON (`contract.Verdict`)."""
+
+    reward: float
+    failure_reason: str
+    integrity: Integrity
+    integrity_reason: str
+    isolation: Isolation
+    provider: str
+    contest: str
+    decided_by: str
+    groups: list[VerdictGroup]
+    tamper: list[str]
+    evidence: dict[str, str]
+    inverted: VerdictInverted | None
+    attempts: int
+    timings_s: dict[str, float]
+    tests: list[VerdictTest]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VerifyFields:
     """What a verify response says beyond the echo; each server adds its own."""
 
+    __pydantic_config__ = ConfigDict(json_schema_serialization_defaults_required=True)  # for those who document it
+
     reward: float
-    verdict: Document | None = None
+    verdict: VerdictDocument | None = None
     mask_sample: bool = False
     """True: there is no verdict, the reward is a filler, and the sample must not be trained on or counted."""
     failure_kind: str | None = None
@@ -250,9 +308,9 @@ class CodeFields(VerifyFields):
     difficulty: str | None = None
 
 
-def verdict_document(verdict: Verdict) -> Document:
+def verdict_document(verdict: Verdict) -> VerdictDocument:
     """A verdict as JSON."""
-    document: Document = {
+    return {
         "reward": verdict.reward,
         "failure_reason": verdict.failure_reason,
         "integrity": verdict.integrity,
@@ -261,22 +319,31 @@ def verdict_document(verdict: Verdict) -> Document:
         "provider": verdict.provider,
         "contest": verdict.contest,
         "decided_by": verdict.decided_by,
-        "groups": [asdict(group) for group in verdict.groups],
+        "groups": [{"name": group.name, "points": group.points, "of": group.of} for group in verdict.groups],
         "tamper": list(verdict.tamper),
         "evidence": dict(verdict.evidence),
-        "inverted": asdict(verdict.inverted) if verdict.inverted is not None else None,
+        "inverted": None if verdict.inverted is None else _inverted_document(verdict.inverted),
         "attempts": verdict.attempts,
         "timings_s": dict(verdict.timings_s),
+        "tests": [_test_document(test) for test in verdict.tests],
     }
-    document["tests"] = [_test_document(test) for test in verdict.tests]
-    return document
 
 
-def _test_document(test: TestResult) -> Document:
+def _inverted_document(inverted: InvertedTests) -> VerdictInverted:
+    return {
+        "variants": inverted.variants,
+        "failed": inverted.failed,
+        "unchanged": inverted.unchanged,
+        "why_none": inverted.why_none,
+        "seed": inverted.seed,
+    }
+
+
+def _test_document(test: TestResult) -> VerdictTest:
     """Field by field: there may be ten thousand, and dataclasses.asdict copies each value deeply."""
     return {
         "index": test.index,
-        "status": test.status.value,
+        "status": test.status,
         "reason": test.reason,
         "score": test.score,
         "cpu_time_s": test.cpu_time_s,
@@ -286,7 +353,22 @@ def _test_document(test: TestResult) -> Document:
     }
 
 
-def request_error_document(error: RequestError) -> Document:
+class WrongField(TypedDict):
+    """What is wrong with which field, and what to do."""
+
+    field: str
+    problem: str
+    remedy: str
+
+
+class Unprocessable(TypedDict):
+    """The request's own fault: which field, and what to do."""
+
+    error: WrongField
+    detail: str
+
+
+def request_error_document(error: RequestError) -> Unprocessable:
     """A RequestError as the body of a 422, or as an `error` line of the command."""
-    fields = {"field": error.field, "problem": error.problem, "remedy": error.remedy}
+    fields: WrongField = {"field": error.field, "problem": error.problem, "remedy": error.remedy}
     return {"error": fields, "detail": str(error)}

@@ -15,7 +15,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Final
 
 import anyio
-from itsdangerous import BadSignature, TimestampSigner, URLSafeTimedSerializer
+from itsdangerous import BadSignature, TimestampSigner
 from starlette.datastructures import MutableHeaders
 from starlette.requests import HTTPConnection
 from starlette.responses import Response
@@ -27,17 +27,16 @@ from sandbox_gym.server.exchange import MAX_BODY_BYTES, error_reply
 from sandbox_gym.server.gym import SESSION_ID_KEY
 from sandbox_gym.server.once import KEY_HEADER
 from sandbox_gym.server.resources import KnowsPlaces, ResourcesServer
+from sandbox_gym.server.session_secret import TOKEN_HEADER, SessionTokens
 from sandbox_gym.server.wire import Document
 from sandbox_gym.server.worker_link import BROKEN, Peers, WorkerLost
 from sandbox_gym.server.worker_sums import Told, health_of, metrics_of
 
-MCP_TOKEN: Final = ("X-NeMo-Gym-Session-Token", "nemo-gym-mcp-session-token", 24 * 3600)
-"""Header, salt and lifetime of mcp_tools.py's token; that module needs an extra."""
 WORKER_HEADER: Final = "X-Sandbox-Gym-Worker"
 """On answers of one worker: the worker whose connection it is, and the one that answered, as in `0 2`."""
 LOOK_S: Final = 20.0
 """How long /health and /metrics wait for a worker."""
-_ANYWHERE: Final = frozenset({"/", "/reverify_mode", "/aggregate_metrics", "/dataset_size", "/openapi.json"})
+_ANYWHERE: Final = frozenset({"/", "/reverify_mode", "/aggregate_metrics", "/dataset_size", "/openapi.json", "/docs"})
 _PLACED: Final = frozenset({"/seed_session", "/verify"})
 
 
@@ -56,10 +55,12 @@ def fresh_session_id(own: int, count: int) -> str:
 class WorkerRoutes:
     """In front of one worker's application. Knows requests by their headers; by their body only where places count."""
 
-    def __init__(self, app: ASGIApp, resources: ResourcesServer, key: str, own: int, peers: Peers) -> None:
+    def __init__(
+        self, app: ASGIApp, resources: ResourcesServer, cookie: str, secret: str, own: int, peers: Peers
+    ) -> None:
         self._app, self._resources, self._own, self._peers = app, resources, own, peers
-        self._cookie, self._signer = key, TimestampSigner(key)
-        self._tokens = URLSafeTimedSerializer(key, salt=MCP_TOKEN[1])
+        self._cookie, self._signer = cookie, TimestampSigner(secret)
+        self._tokens = SessionTokens(secret)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -101,7 +102,7 @@ class WorkerRoutes:
         asked = HTTPConnection(scope)
         session_id = None
         if scope["path"] == "/mcp":
-            session_id = self._of_token(asked.headers.get(MCP_TOKEN[0]))
+            session_id = self._of_token(asked.headers.get(TOKEN_HEADER))
         session_id = session_id or self._of_cookie(asked.cookies.get(self._cookie))
         return None if session_id is None else worker_of(session_id, self._peers.count)
 
@@ -118,10 +119,8 @@ class WorkerRoutes:
         return str(found) if found else None
 
     def _of_token(self, token: str | None) -> str | None:
-        try:
-            return None if token is None else str(self._tokens.loads(token, max_age=MCP_TOKEN[2]))
-        except BadSignature:
-            return None
+        found = None if token is None else self._tokens.session_of(token)
+        return None if found is None else found[0]
 
     def _by_task(self, body: Document | None, resources: KnowsPlaces) -> int | None:
         place = None if body is None else resources.place_of(body)

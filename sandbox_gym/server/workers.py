@@ -13,7 +13,7 @@ import socket
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -31,8 +31,9 @@ from sandbox_gym.config import Settings
 from sandbox_gym.engine import open_engine
 from sandbox_gym.errors import ConfigurationError
 from sandbox_gym.observe.tracing import open_tracing
+from sandbox_gym.private import make_private
 from sandbox_gym.sandbox.owner import held_lease
-from sandbox_gym.server.app import build_app, check_bind, session_key
+from sandbox_gym.server.app import build_app, check_bind, guarded, session_cookie
 from sandbox_gym.server.connections import BoundedConfig
 from sandbox_gym.server.dataset import Dataset
 from sandbox_gym.server.resources import ResourcesServer
@@ -82,6 +83,7 @@ class WorkerApp:
     parent_pid: int
     journal_url: str | None = None
     dataset: Path | None = None
+    session_secret: str = field(default="", repr=False)
 
     def __call__(self) -> ASGIApp:
         bound_logs()
@@ -96,9 +98,11 @@ class WorkerApp:
             dataset=None if self.dataset is None else Dataset.opened(self.dataset),
             new_session_id=partial(fresh_session_id, own, self.count),
             tracing=open_tracing(settings.traces, f"sandbox-gym-{resources.name}"),
+            session_secret=self.session_secret,
         )
         peers = Peers(self.folder, self.count)
-        routes = WorkerRoutes(app, resources, session_key(resources), own, peers)
+        routes = WorkerRoutes(app, resources, session_cookie(resources), self.session_secret, own, peers)
+        needs_key = settings.token or settings.keys
 
         @asynccontextmanager
         async def lifespan(_: Router) -> AsyncIterator[None]:
@@ -109,7 +113,7 @@ class WorkerApp:
                     yield
                     group.cancel_scope.cancel()
 
-        return Router(default=routes, lifespan=lifespan)
+        return Router(default=routes if needs_key else guarded(routes, settings), lifespan=lifespan)
 
 
 def take_place(folder: Path, count: int) -> int:
@@ -189,7 +193,7 @@ def serve_workers(make: Callable[[Path], WorkerApp], settings: Settings, *, keep
     check_bind(settings)
     with held_lease(settings.state_dir) as lease:
         folder = lease.scratch() / "workers"
-        folder.mkdir(mode=0o700, exist_ok=True)
+        make_private(folder)
         app = make(folder)
         for number in range(app.count):
             share(settings, number, app.count)

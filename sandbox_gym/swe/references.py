@@ -20,6 +20,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from sandbox_gym.contract import Answer, Plan, State, Verdict
 from sandbox_gym.engine import ANYONE, Caller
+from sandbox_gym.private import make_private, write_whole
 from sandbox_gym.swe.patience import patiently
 from sandbox_gym.verifiers.swe import (
     MAX_HOLDING,
@@ -113,10 +114,8 @@ class References:
     def _store(self, key: str, known: Reference) -> None:
         path = self._path(key)
         if path is not None:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            new = path.with_suffix(".new")
-            new.write_bytes(_stored.dump_json(known))
-            new.rename(path)
+            make_private(path.parent)
+            write_whole(path, _stored.dump_json(known))
 
 
 def reference_key(job: SweJob) -> str:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import IO, Final
 
 from sandbox_gym.errors import ProviderDown
+from sandbox_gym.private import make_private
 
 _NAME: Final = "owner"
 
@@ -17,7 +18,7 @@ def take(store: Path) -> IO[str]:
 
     Raises ProviderDown where another has it.
     """
-    store.mkdir(parents=True, exist_ok=True)
+    make_private(store)
     file = open(store / _NAME, "a+", encoding="ascii")  # noqa: SIM115  (held open: that is the lock)
     try:
         fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -430,4 +430,4 @@ async def test_messages_that_come_before_their_program_has_started_are_kept(box:
         if header["op"] == "result":
             break
         seen += body
-    assert (seen, header["status"]) == (b"hello", "ok")
+    assert (seen, header["ending"]["exit_code"]) == (b"hello", 0)

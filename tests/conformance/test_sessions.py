@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,7 +16,6 @@ from sandbox_gym.sandbox.docker_sessions import DockerSessions
 from sandbox_gym.sandbox.e2b import E2bProvider
 from sandbox_gym.sandbox.e2b_sessions import E2bSessions
 from sandbox_gym.sandbox.local import LocalProvider, sessions, trees
-from sandbox_gym.sandbox.local.jail import SESSION_UID
 from sandbox_gym.sandbox.snapshots import NoSuchSnapshot, SessionBox, SessionProvider, SnapshotFailed, fork
 from tests.conftest import e2b_options
 from tests.e2b.servers import PoolServer
@@ -42,7 +40,7 @@ async def keeper(
         keeper = DockerSessions(docker, tmp_path)
     else:
         if request.param == "local-copy":
-            monkeypatch.setattr(sessions, "_trees", lambda live, limits: CopyAsRoot(live))
+            monkeypatch.setattr(sessions, "_trees", lambda live, store, limits: trees.CopyTrees(live))
         local = sessions.LocalSessions(LocalProvider(), tmp_path / "state", LIMITS)
         keeper = local
     yield keeper
@@ -57,19 +55,6 @@ async def keeper(
         await docker.aclose()
     else:
         assert str(local.live) not in Path("/proc/self/mountinfo").read_text()
-
-
-class CopyAsRoot(trees.CopyTrees):
-    """Root's jails run as another user, to whom a slot must belong."""
-
-    def slot(self, name: str) -> Path:
-        slot = super().slot(name)
-        os.chown(slot, SESSION_UID, SESSION_UID)
-        return slot
-
-    def fill(self, slot: Path, layers: Sequence[Path], space: trees.Space | None = None) -> None:
-        super().fill(slot, layers, space)
-        os.chown(slot, SESSION_UID, SESSION_UID)
 
 
 @dataclass(frozen=True)

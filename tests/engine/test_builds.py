@@ -8,6 +8,7 @@ import pytest
 from sandbox_gym.builds import Builds, build_key
 from sandbox_gym.contract import Answer, Build, Outcome, Program, Run, Status, TestStatus
 from sandbox_gym.engine import Engine
+from sandbox_gym.errors import Starved
 from sandbox_gym.limits import Limits
 from sandbox_gym.sandbox.fake import Behaviour, FakeProvider
 from sandbox_gym.sandbox.pool import Pool
@@ -108,18 +109,41 @@ C_TASK = parse_task(
 
 
 @pytest.mark.parametrize(
-    ("cpu_time_s", "busy", "made"), [(0.02, False, 1), (0.02, True, 1), (14.0, False, 1), (14.0, True, 2)]
+    ("starved_s", "busy", "made"), [(0.0, False, 1), (0.0, True, 1), (5.0, True, 1), (None, False, 1), (None, True, 2)]
 )
-async def test_a_compiler_that_waits_for_ever_is_the_answers_doing(cpu_time_s: float, busy: bool, made: int) -> None:
-    """As gcc does for `#include "/dev/ptmx"`. Where the machine may have been to blame it is tried once more."""
+async def test_a_compiler_that_waits_for_ever_is_the_answers_doing(
+    starved_s: float | None, busy: bool, made: int
+) -> None:
+    """As gcc does for `#include "/dev/ptmx"`. Where the box can't tell that from starvation it is tried once more."""
     runs = 0
 
     def wait(run: Run) -> Behaviour:
         nonlocal runs
         runs += 1
-        return Behaviour(cpu_time_s=cpu_time_s, wall_time_s=121)
+        return Behaviour(cpu_time_s=0.02, wall_time_s=121, starved_s=starved_s)
 
     pool = Pool(FakeProvider(wait), boxes=2, box_max_tasks=8, queue_size=8)
     answer = Answer('```c\n#include "/dev/ptmx"\n```')
     verdict = await Engine(pool, busy=lambda: busy).verify(CodingVerifier(), C_TASK, answer)
     assert (verdict.reward, verdict.tests[0].status, runs) == (0.0, TestStatus.COMPILE_ERROR, made)
+
+
+@pytest.mark.parametrize("times", [1, 2])
+async def test_a_starved_compiler_is_tried_again_and_never_a_compile_error(times: int) -> None:
+    """That its answer was kept from the CPU twice is no verdict. Nothing of it is kept: the next one compiles anew."""
+    runs: list[str] = []
+
+    def compiled(run: Run) -> Behaviour:
+        runs.append(run.name)
+        starved = len(runs) <= times
+        return Behaviour(stdout=b"2", cpu_time_s=2.5, wall_time_s=121, starved_s=100) if starved else Behaviour(b"2")
+
+    pool = Pool(FakeProvider(compiled), boxes=2, box_max_tasks=8, queue_size=8)
+    engine = Engine(pool, busy=lambda: False)
+    answer = Answer("```c\nint main;\n```")
+    if times == 2:
+        with pytest.raises(Starved, match=r"100\.0 s of its 120\.0 s, twice"):
+            await engine.verify(CodingVerifier(), C_TASK, answer)
+    assert (await engine.verify(CodingVerifier(), C_TASK, answer)).reward == 1.0
+    assert len(runs) == times + 2
+    assert 'sandbox_gym_doubted_runs_total{why="starved"} 1.0' in engine.metrics.text().decode()

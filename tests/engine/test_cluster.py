@@ -306,7 +306,9 @@ def test_the_server_shows_its_nodes(tmp_path: Path) -> None:
         async with cluster(tmp_path, count=2, provider="fake") as running:
             yield running.engine
 
-    with TestClient(build_app(EchoResources(), engine, Settings(provider="fake"))) as client:
+    with TestClient(
+        build_app(EchoResources(), engine, Settings(provider="fake")), base_url="http://localhost"
+    ) as client:
         assert client.post("/verify", json=verify_body()).json()["reward"] == 1.0
         health = client.get("/health").json()
         assert {name: node["status"] for name, node in health["nodes"].items()} == {"n0": "up", "n1": "up"}

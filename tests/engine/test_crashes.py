@@ -19,6 +19,7 @@ from sandbox_gym.sandbox.fake import Behaviour, FakeProvider
 from sandbox_gym.sandbox.local import LocalProvider
 from sandbox_gym.sandbox.local.provider import LocalBox
 from sandbox_gym.sandbox.pool import Pool
+from sandbox_gym.sandbox.users import User
 from sandbox_gym.verifiers.coding import CodingVerifier, parse_task
 
 pytestmark = pytest.mark.anyio
@@ -31,8 +32,10 @@ SLOW = Answer("import time\nn = int(input())\ntime.sleep(0.3)\nprint(2 * n)")
 class WatchedLocal(LocalProvider):
     """Remembers its boxes, so that a test can kill one."""
 
-    async def start(self, image: str, *, work: Path | None = None, home: str = "", network: bool = False) -> LocalBox:
-        self.last = await super().start(image, work=work, home=home, network=network)
+    async def start(
+        self, image: str, *, work: Path | None = None, home: str = "", network: bool = False, user: User | None = None
+    ) -> LocalBox:
+        self.last = await super().start(image, work=work, home=home, network=network, user=user)
         return self.last
 
 

@@ -17,7 +17,8 @@ from typing import Any
 
 import pytest
 
-from sandbox_gym.sandbox.local.jail import BOX_UID_BASE, OWNER_VARIABLE
+from sandbox_gym.limits import UID_BASE, UID_COUNT
+from sandbox_gym.sandbox.local.jail import OWNER_VARIABLE
 from sandbox_gym.sandbox.owner import this_owner
 
 REPOSITORY = Path(__file__).parents[2]
@@ -201,7 +202,7 @@ def test_a_jail_outside_any_cgroup_is_found_by_its_mark(hold: Any, state: Path) 
     dead, lost = hold("local")
     kill(dead)
     _, kept = hold("local")
-    user = str(BOX_UID_BASE + 0x0FFFFFFF)
+    user = str(UID_BASE + UID_COUNT - 1)
     command = ["setpriv", "--reuid", user, "--regid", user, "--clear-groups", "sleep", "300"]
     jails = [
         subprocess.Popen(command, env={OWNER_VARIABLE: owner, "PATH": os.environ["PATH"]})

@@ -52,7 +52,7 @@ def make_app(resources: EchoResources, url: str | None, **fields: object) -> Fas
 
 @contextmanager
 def serving(resources: EchoResources, url: str | None, **fields: object) -> Iterator[TestClient]:
-    with TestClient(make_app(resources, url, **fields)) as client:
+    with TestClient(make_app(resources, url, **fields), base_url="http://localhost") as client:
         yield client
 
 
@@ -60,7 +60,10 @@ def serving(resources: EchoResources, url: str | None, **fields: object) -> Iter
 async def calling(app: FastAPI) -> AsyncIterator[httpx.AsyncClient]:
     """A running application's client, on the test's own loop."""
     transport = httpx.ASGITransport(app)
-    async with app.router.lifespan_context(app), httpx.AsyncClient(transport=transport, base_url="http://t") as client:
+    async with (
+        app.router.lifespan_context(app),
+        httpx.AsyncClient(transport=transport, base_url="http://localhost") as client,
+    ):
         yield client
 
 

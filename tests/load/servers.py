@@ -9,7 +9,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -36,11 +36,12 @@ class ServerProcess:
         settings: Mapping[str, str] | None = None,
         server: str = "coding",
         module: str = "",
+        command: Sequence[str] = (),
     ) -> None:
-        """`module`: one that serves by itself, given provider and port, instead of the command."""
+        """`module`: one that serves by itself, given provider and port, instead of the command; `command`: any."""
         self._log = folder / f"server-{time.monotonic_ns()}.log"
         serve = ["sandbox_gym", "serve", server, "--port", str(port), "--provider", provider]
-        command = [sys.executable, "-m", *([module, provider, str(port)] if module else serve)]
+        command = command or [sys.executable, "-m", *([module, provider, str(port)] if module else serve)]
         environment = {
             **os.environ,
             "NO_COLOR": "1",

@@ -46,6 +46,9 @@ def test_an_agent_works_in_its_own_sandbox(serve: Serve) -> None:
         timed_out = call(agent, "/bash", command="echo begun; sleep 60", timeout_s=0.5)
         assert timed_out["timed_out"] is True
         assert str(timed_out["output"]).endswith("[timed out after 0.5 s: interrupted]\n")
+        killed = call(agent, "/bash", command="echo begun; kill -9 $$", timeout_s=50)
+        assert (killed["timed_out"], killed["exit_code"]) == (False, 137)
+        assert killed["output"] == "begun\n[the shell ended; the next call starts a new one]\n"
         with httpx.Client(base_url=server.url, timeout=60) as other:
             assert call(other, "/bash", command="ls /workspace")["output"] == ""
         wrong = agent.post("/bash", json={"command": 5})

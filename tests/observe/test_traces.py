@@ -61,7 +61,7 @@ def serving(
     chosen = resources or EchoResources()
     tracing = open_tracing(settings.traces, "tested")
     app = build_app(chosen, lambda: fake_engine(FakeProvider(behave)), settings, tracing=tracing)
-    with TestClient(app) as client:
+    with TestClient(app, base_url="http://localhost") as client:
         yield client
 
 
@@ -184,7 +184,7 @@ def test_real_boxes_and_nothing_of_tasks_and_answers(collector: Collector, tmp_p
     settings = Settings.model_validate({"traces": True, "state_dir": tmp_path, "boxes": 2, "early_stop": False})
     tracing = open_tracing(True, "tested")
     app = build_app(CodingResources(settings), lambda: open_engine(settings), settings, tracing=tracing)
-    with TestClient(app) as client:
+    with TestClient(app, base_url="http://localhost") as client:
         document = client.post("/verify", json=_coding_body()).json()
         client.post("/run_code", json={"code": f"raise SystemExit('{SECRETS[4]}')", "language": "python"})
     assert document["reward"] == 0.0
@@ -270,7 +270,7 @@ def test_a_pool_goes_on_with_the_trace(collector: Collector, tmp_path: Path, mon
     tracing = open_tracing(True, "tested")
     app = build_app(CodingResources(settings), lambda: open_engine(settings), settings, tracing=tracing)
     try:
-        with TestClient(app) as client:
+        with TestClient(app, base_url="http://localhost") as client:
             answer = client.post("/verify", json=_coding_body(), headers={"traceparent": CALLER})
             assert answer.json()["mask_sample"] is False
     finally:
@@ -293,7 +293,7 @@ def test_a_replay_says_so_and_has_no_more(collector: Collector, tmp_path: Path) 
     provider = FakeProvider(lambda _run: Behaviour())
     journal = str(tmp_path / "journal.sqlite")
     app = build_app(EchoResources(), lambda: fake_engine(provider), settings, journal_url=journal, tracing=tracing)
-    with TestClient(app) as client:
+    with TestClient(app, base_url="http://localhost") as client:
         for _ in range(2):
             assert client.post("/verify", json=verify_body(), headers={"Idempotency-Key": "k"}).is_success
     first, second = collector.named("POST /verify")
@@ -355,7 +355,7 @@ def test_the_judge_model_is_told_the_trace(collector: Collector, tmp_path: Path)
         settings = Settings.model_validate({"traces": True, "boxes": 2, "math_wall_time_s": 60, **fields})
         tracing = open_tracing(True, "tested")
         app = build_app(MathResources(settings), lambda: open_engine(settings), settings, tracing=tracing)
-        with TestClient(app) as client:
+        with TestClient(app, base_url="http://localhost") as client:
             body = verify_body("\\boxed{azure}", question="q", expected_answer="the blue one")
             answer = client.post("/verify", json=body, headers={"traceparent": CALLER})
     assert answer.json()["reward"] == 1.0

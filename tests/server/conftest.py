@@ -27,7 +27,7 @@ def serving() -> Iterator[Serving]:
         provider = FakeProvider(exits_as_told, down=down)
         chosen = resources or EchoResources()
         app = build_app(chosen, lambda: fake_engine(provider), settings or Settings.model_validate({}))
-        client = TestClient(app)
+        client = TestClient(app, base_url="http://localhost")
         client.__enter__()
         opened.append(client)
         return Server(client, provider, chosen)
@@ -47,7 +47,7 @@ def opening() -> Iterator[Opening]:
         provider = FakeProvider(doubled)
         url = None if journal is None else str(journal)
         app = build_app(CodingResources(settings), lambda: fake_engine(provider), settings, journal_url=url)
-        client = TestClient(app, follow_redirects=False)
+        client = TestClient(app, follow_redirects=False, base_url="http://localhost")
         client.__enter__()
         opened.append(client)
         return client

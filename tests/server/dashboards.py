@@ -59,7 +59,7 @@ def dashboard_of(client: TestClient) -> Any:
     application: Any = client.app
     stack = application.middleware_stack
     while not hasattr(stack, "_dashboard"):
-        stack = stack.app
+        stack = getattr(stack, "app", None) or stack._app
     return stack._dashboard
 
 

@@ -18,6 +18,8 @@ from sandbox_gym.server.metrics_aggregate import aggregate_metrics
 from sandbox_gym.server.resources import JudgingEngine, Tool, ToolCall
 from sandbox_gym.server.wire import CodeFields, Document, VerifyFields, VerifyRequest, verdict_document
 
+JSON = {"Content-Type": "application/json"}
+
 
 class EchoVerifier:
     """Runs the answer; right when the program exits with 0."""

@@ -13,7 +13,7 @@ from sandbox_gym.contract import Run
 from sandbox_gym.sandbox.fake import Behaviour, FakeProvider
 from sandbox_gym.server.app import build_app
 from sandbox_gym.server.coding import CodingResources
-from tests.server.fakes import fake_engine, verify_body
+from tests.server.fakes import JSON, fake_engine, verify_body
 
 DOUBLE = "print(int(input())*2)"
 UNIT_TESTS = {"inputs": ["1\n", "2\n", "3\n"], "outputs": ["2\n", "4\n", "6\n"]}
@@ -31,7 +31,10 @@ def behave(run: Run) -> Behaviour:
 
 def opened(**fields: object) -> TestClient:
     settings = Settings.model_validate({"provider": "fake", **fields})
-    return TestClient(build_app(CodingResources(settings), lambda: fake_engine(FakeProvider(behave)), settings))
+    return TestClient(
+        build_app(CodingResources(settings), lambda: fake_engine(FakeProvider(behave)), settings),
+        base_url="http://localhost",
+    )
 
 
 @pytest.fixture
@@ -146,14 +149,14 @@ def test_run_tests_takes_tests_from_the_body_and_names_their_fields(client: Test
 
 def test_surrogates_in_tool_calls_are_no_500(client: TestClient) -> None:
     raw = b'{"language": "python", "code": "x = \'\\ud800\'", "stdin": "\\udfff"}'
-    assert client.post("/run_code", content=raw).status_code in (200, 422)
+    assert client.post("/run_code", content=raw, headers=JSON).status_code in (200, 422)
     raw = raw.replace(b"}", b', "public_tests": {"inputs": ["1"], "outputs": ["1"]}}')
-    assert client.post("/run_tests", content=raw).status_code in (200, 422)
+    assert client.post("/run_tests", content=raw, headers=JSON).status_code in (200, 422)
     for body in (
         row("x = '\ud800'"),
         row("\udc80", unit_tests={"inputs": ["1\ud800"], "outputs": ["\ud800"]}),
     ):
-        assert client.post("/verify", content=json.dumps(body).encode()).status_code in (200, 422)
+        assert client.post("/verify", content=json.dumps(body).encode(), headers=JSON).status_code in (200, 422)
 
 
 CAPTURED = {

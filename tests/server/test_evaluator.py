@@ -53,7 +53,9 @@ def serving(resources: ResourcesServer, rows: Path | None, *, down: bool = False
     settings = Settings.model_validate({"provider": "fake"})
     dataset = None if rows is None else Dataset.opened(rows)
     provider = FakeProvider(behave, down=down)
-    with TestClient(build_app(resources, lambda: fake_engine(provider), settings, dataset=dataset)) as client:
+    with TestClient(
+        build_app(resources, lambda: fake_engine(provider), settings, dataset=dataset), base_url="http://localhost"
+    ) as client:
         yield client
 
 

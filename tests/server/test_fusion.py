@@ -16,7 +16,7 @@ from sandbox_gym.sandbox.fake import FakeProvider, silent
 from sandbox_gym.server.app import build_app
 from sandbox_gym.server.coding import CodingResources
 from sandbox_gym.server.wire import Document
-from tests.server.fakes import fake_engine
+from tests.server.fakes import JSON, fake_engine
 
 pytestmark = pytest.mark.timeout(300)
 ECHO = "import sys\nsys.stdout.write(sys.stdin.read())"
@@ -27,7 +27,9 @@ CASES = [{"input": {"stdin": "2"}, "output": {"stdout": "4"}}, {"input": {"stdin
 def client(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
     fields = {"provider": request.param, "state_dir": tmp_path_factory.mktemp("state"), "boxes": 2, "time_limit_s": 4}
     settings = Settings.model_validate(fields)
-    with TestClient(build_app(CodingResources(settings), lambda: open_engine(settings), settings)) as client:
+    with TestClient(
+        build_app(CodingResources(settings), lambda: open_engine(settings), settings), base_url="http://localhost"
+    ) as client:
         yield client
 
 
@@ -168,7 +170,7 @@ def test_a_program_can_not_make_more_of_fetching_than_its_own_word(client: TestC
 )
 def test_what_it_refuses(client: TestClient, field: str, value: object) -> None:
     body: Document = {"code": "print(1)", "language": "python", "files": {}, field: value}
-    answer = client.post("/run_code", content=json.dumps(body))
+    answer = client.post("/run_code", content=json.dumps(body), headers=JSON)
     assert answer.status_code == 422
     assert answer.json()["error"]["field"].startswith(field)
 
@@ -287,7 +289,9 @@ def test_verls_reward(client: TestClient, code: str, language: str, result: obje
 def test_no_run_is_504_which_verl_tries_again(tmp_path: Path) -> None:
     settings = Settings.model_validate({"provider": "fake", "state_dir": tmp_path})
     provider = FakeProvider(silent, down=True)
-    with TestClient(build_app(CodingResources(settings), lambda: fake_engine(provider), settings)) as client:
+    with TestClient(
+        build_app(CodingResources(settings), lambda: fake_engine(provider), settings), base_url="http://localhost"
+    ) as client:
         status, document = verls_call(client, "print(1)", "")
         assert (status, document["status"], document["run_result"]) == (504, "SandboxError", None)
         body = {"completion": "```python\nprint(1)\n```", "config": {"provided_data": {"test": CASES}}}

@@ -128,7 +128,7 @@ def test_aggregate_metrics_checks_its_body(serving: Serving) -> None:
 async def _disconnecting_verify() -> None:
     resources = EchoResources(hang=True, cancelled=anyio.Event())
     app = build_app(resources, lambda: fake_engine(FakeProvider()), settings())
-    body = httpx.Request("POST", "http://t/verify", json=verify_body()).content
+    body = httpx.Request("POST", "http://localhost/verify", json=verify_body()).content
     incoming: list[dict[str, object]] = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def receive() -> dict[str, object]:
@@ -142,7 +142,8 @@ async def _disconnecting_verify() -> None:
 
     scope = {
         "type": "http", "method": "POST", "path": "/verify", "raw_path": b"/verify", "query_string": b"",
-        "headers": [], "http_version": "1.1", "scheme": "http", "server": ("t", 80), "client": ("t", 1),
+        "headers": [(b"host", b"localhost"), (b"content-type", b"application/json")], "http_version": "1.1",
+        "scheme": "http", "server": ("t", 80), "client": ("t", 1),
         "root_path": "",
     }  # fmt: skip
     async with app.router.lifespan_context(app):
@@ -161,7 +162,7 @@ async def _two_hundred_at_once() -> AsyncIterator[int]:
     statuses: list[int] = []
     async with app.router.lifespan_context(app):
         transport = httpx.ASGITransport(app)
-        async with httpx.AsyncClient(transport=transport, base_url="http://t") as client:
+        async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
 
             async def one() -> None:
                 statuses.append((await client.post("/verify", json=verify_body(), timeout=30)).status_code)

@@ -29,7 +29,7 @@ def served(tmp_path: Path, provider: str = "local", **fields: object) -> Iterato
     settings = Settings.model_validate({"provider": provider, "state_dir": tmp_path, "boxes": 2, **patient, **fields})
     resources = MathResources(settings)
     app = build_app(resources, lambda: open_engine(settings, sessions="math"), settings)
-    with TestClient(app) as client:
+    with TestClient(app, base_url="http://localhost") as client:
         yield client
 
 

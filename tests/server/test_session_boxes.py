@@ -24,7 +24,7 @@ def client(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     fields = {"provider": request.param, "state_dir": tmp_path_factory.mktemp("state"), "boxes": 2}
     settings = Settings.model_validate({**fields, "session_idle_s": 1})
     app = build_app(CodingResources(settings), lambda: open_engine(settings, sessions="boxes"), settings)
-    with TestClient(app) as client:
+    with TestClient(app, base_url="http://localhost") as client:
         yield client
 
 
@@ -119,6 +119,6 @@ def test_closed_is_closed(client: TestClient) -> None:
 def test_a_provider_without_sessions() -> None:
     settings = Settings.model_validate({"provider": "fake"})
     app = build_app(CodingResources(settings), lambda: fake_engine(FakeProvider(silent)), settings)
-    with TestClient(app) as client:
+    with TestClient(app, base_url="http://localhost") as client:
         for what in ("create", "status", "close"):
             assert client.post(f"/sandbox/{what}", json={}).status_code == 422

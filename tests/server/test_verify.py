@@ -11,7 +11,7 @@ from sandbox_gym.errors import BoxLost, DeadlineExceeded, PoolFull, ProviderDown
 from sandbox_gym.server import exchange
 from sandbox_gym.server.wire import VerifyRequest
 from tests.server.conftest import Serving
-from tests.server.fakes import EchoResources, verify_body
+from tests.server.fakes import JSON, EchoResources, verify_body
 
 
 def test_a_right_answer_is_echoed_whole_and_gets_its_reward(serving: Serving) -> None:
@@ -67,13 +67,13 @@ def test_a_missing_field_is_named(serving: Serving, missing: str) -> None:
 
 @pytest.mark.parametrize("raw", [b"", b"{", b"[]", b'"x"', b"\xff\xfe", b'{"a":' * 200_000, b"9" * 10_000])
 def test_what_is_no_json_object_is_422(serving: Serving, raw: bytes) -> None:
-    answer = serving().client.post("/verify", content=raw)
+    answer = serving().client.post("/verify", content=raw, headers=JSON)
     assert (answer.status_code, answer.json()["error"]["field"]) == (422, "body")
 
 
 def test_lone_surrogates_and_nan_come_back_as_what_any_parser_takes(serving: Serving) -> None:
     raw = json.dumps(verify_body("x\ud800y", note="\udfff", number=float("nan"))).encode()
-    answer = serving().client.post("/verify", content=raw.replace(b"}]}", b'}], "huge": 1e999}', 1))
+    answer = serving().client.post("/verify", content=raw.replace(b"}]}", b'}], "huge": 1e999}', 1), headers=JSON)
     assert answer.status_code == 200
     document = json.loads(answer.content.decode("utf-8"))
     assert document["note"] == "\ufffd"
@@ -85,7 +85,7 @@ def test_deep_json_is_echoed_or_refused_but_no_500(serving: Serving) -> None:
     client = serving().client
     for depth in (100, 900, 950, 990, 5_000):
         raw = json.dumps(verify_body()).encode()[:-1] + b',"deep":' + b"[" * depth + b"]" * depth + b"}"
-        assert client.post("/verify", content=raw).status_code in (200, 422)
+        assert client.post("/verify", content=raw, headers=JSON).status_code in (200, 422)
 
 
 def test_output_text_joins_every_output_text_of_every_message() -> None:
@@ -107,9 +107,9 @@ def test_output_text_joins_every_output_text_of_every_message() -> None:
 def test_a_body_over_the_cap_is_413(serving: Serving, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(exchange, "MAX_BODY_BYTES", 1000)
     client = serving().client
-    assert client.post("/verify", content=b" " * 1001).status_code == 413
+    assert client.post("/verify", content=b" " * 1001, headers=JSON).status_code == 413
     chunks = (b" " * 600 for _ in range(2))
-    assert client.post("/verify", content=chunks).status_code == 413
+    assert client.post("/verify", content=chunks, headers=JSON).status_code == 413
 
 
 @pytest.mark.parametrize("error", [BoxLost("gone"), ProviderDown("no"), PoolFull("full"), DeadlineExceeded("late")])

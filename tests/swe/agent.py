@@ -12,6 +12,7 @@ from typing import Any
 import httpx2 as httpx
 
 from tests.load.servers import ServerProcess, free_port
+from tests.server.fakes import JSON
 from tests.swe.tool_server import BASE, WORKDIR
 
 PROVIDERS = ("local", "docker")
@@ -48,7 +49,7 @@ class Agent:
         self.http = httpx.Client(base_url=url, timeout=120)
 
     def _post(self, tool: str, arguments: dict[str, object]) -> httpx.Response:
-        return self.http.post(f"/{tool}", content=json.dumps(arguments))  # lone surrogates go as escapes
+        return self.http.post(f"/{tool}", content=json.dumps(arguments), headers=JSON)  # lone surrogates go as escapes
 
     def text(self, tool: str, **arguments: object) -> str:
         reply = self._post(tool, arguments)

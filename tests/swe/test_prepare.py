@@ -6,6 +6,7 @@ import base64
 import compileall
 import hashlib
 import json
+import os
 import subprocess
 import sys
 import zlib
@@ -43,11 +44,17 @@ def repository(tmp_path: Path) -> Path:
     return folder
 
 
-def prepared(repository: Path, patch: str, look: str, codes: tuple[int, ...] = (0,)) -> str:
+def prepared(
+    repository: Path, patch: str, look: str, codes: tuple[int, ...] = (0,), *, path: str = "", own_disk: str = ""
+) -> str:
     """What `look` prints in the place of the tests' watcher; `codes`: how preparing may end."""
     place = repository.parent / ".verify"
     place.mkdir()
     source = files("sandbox_gym.verifiers.swe").joinpath("channel_prepare.py").read_text("utf-8")
+    if own_disk:
+        changed = source.replace("OWN_DISK = 8 << 30", f"OWN_DISK = {own_disk}")
+        assert changed != source
+        source = changed
     (place / "prepare.py").write_text(source)
     (place / "candidate.diff").write_text(patch)
     (place / "tests.diff").write_text("")
@@ -56,7 +63,9 @@ def prepared(repository: Path, patch: str, look: str, codes: tuple[int, ...] = (
         "channel_fd": 2, "nonce": "", "says": [], "reads": [], "read_bytes": 0, "rewrites": [], "reverse": False,
     }  # fmt: skip
     (place / "prepare.json").write_text(json.dumps(job))
-    done = subprocess.run([sys.executable, str(place / "prepare.py")], capture_output=True, text=True, timeout=60)
+    command = [sys.executable, str(place / "prepare.py")]
+    env = {**os.environ, "PATH": f"{path}:{os.environ['PATH']}"} if path else None
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, env=env)
     assert done.returncode in codes, done
     return done.stdout
 
@@ -147,3 +156,38 @@ def test_a_test_file_that_is_not_the_references_is_not_run(repository: Path) -> 
     (repository / "pkg" / "mod.py").write_text("x = 1\n")
     done = _with(repository, [["pkg/mod.py", "0" * 64, []]], "print('ran')")
     assert (done.returncode, "ran" in done.stdout) == (44, False)
+
+
+LINES = 5000
+PATCH = (
+    "diff --git a/kept/new.py b/kept/new.py\nnew file mode 100644\n"
+    f"--- /dev/null\n+++ b/kept/new.py\n@@ -0,0 +1,{LINES} @@\n" + f"+# {'x' * 60}\n" * LINES
+)
+
+
+@pytest.mark.parametrize(("how", "code"), [("kill -9 $$", 45), ("kill -TERM $$", 45), ("exit 1", 41)])
+def test_a_git_that_is_killed_is_no_fault_of_the_patch(repository: Path, how: str, code: int) -> None:
+    tools = repository.parent / "tools"
+    tools.mkdir()
+    for name in ("git", "patch"):
+        (tools / name).write_text(f"#!/bin/sh\n{how}\n")
+        (tools / name).chmod(0o755)
+    prepared(repository, PATCH, "", (code,), path=str(tools))
+
+
+@pytest.mark.parametrize(("own_disk", "code"), [("", 41), ("0", 45)])
+def test_a_full_disk_is_the_patchs_fault_only_where_it_is_the_boxes_own(
+    repository: Path, own_disk: str, code: int
+) -> None:
+    place = repository.parent / "disk"
+    place.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", str(place)], check=True)
+    try:
+        subprocess.run(["cp", "-a", str(repository), str(place)], check=True)
+        subprocess.run(["dd", "if=/dev/zero", f"of={place}/filler", "bs=64k"], check=False, capture_output=True)
+        # the scripts stay on the disk that has room
+        (repository.parent / "testbed").rename(repository.parent / "elsewhere")
+        (repository.parent / "testbed").symlink_to(place / "testbed")
+        prepared(repository, PATCH, "", (code,), own_disk=own_disk)
+    finally:
+        subprocess.run(["umount", str(place)], check=True)

@@ -34,6 +34,15 @@ class NoEvidence:
     def oom_kills(self) -> int:
         return 0
 
+    def counters(self) -> tuple[int, int, int, int]:
+        return 0, 0, 0, 0
+
+    def memory_full(self, times_before: int) -> bool:
+        return False
+
+    def processes_full(self, above: int) -> bool:
+        return False
+
     def cpu_s(self) -> float:
         return 0.0
 
@@ -41,6 +50,22 @@ class NoEvidence:
 
     def begin(self) -> None:
         """Nothing is counted."""
+
+
+class NoWaits:
+    """Nothing is measured."""
+
+    def begin(self, started: float, wall_time_s: float) -> None:
+        """Nothing is counted."""
+
+    def look(self, now: float) -> None:
+        """Nothing is counted."""
+
+    def due_s(self, now: float) -> float:
+        return 60.0
+
+    def seconds(self) -> None:
+        return None
 
 
 class Processes:
@@ -78,6 +103,7 @@ class BareSupervisor(Supervisor):
     def _op_config(self, header: dict[str, Any], body: bytes) -> None:
         self.tier, self.shared_uid, self._dirs, self._uid_base = "namespaces", False, [], 0
         self._limit_data, self._beat_s, self._touchable = False, header["beat_s"], []
+        self.starvation = NoWaits()  # type: ignore[assignment]
         self.evidence, self.inits = NoEvidence(), Processes(self.selector)  # type: ignore[assignment]
         self.send({"op": "hello"})
 

@@ -10,7 +10,7 @@ import pytest
 
 from sandbox_gym.errors import BoxLost, ConfigurationError, ProviderDown
 from sandbox_gym.sandbox.e2b_errors import translated, watched
-from sandbox_gym.server.e2b_api.accounts import load_accounts
+from sandbox_gym.server.accounts import load_accounts
 
 pytestmark = pytest.mark.anyio
 TABLE = [

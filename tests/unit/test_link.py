@@ -18,9 +18,13 @@ from sandbox_gym.sandbox.link import GuestLink
 from sandbox_gym.sandbox.outcomes import parse_outcome
 
 RUN = Run("one", Program("fork", {"main.py": b"pass"}), limits=Limits())
+ENDING: dict[str, object] = {
+    "stopped": "", "reported": True, "exit_code": 0, "signal": None, "unstarted": None, "peak_bytes": 1,
+    "data_over": False, "oom_kills": 0, "memory_full": False, "forks_denied": 0, "processes_full": False,
+}  # fmt: skip
 RESULT: dict[str, object] = {
-    "op": "result", "id": 0, "status": "ok", "detail": "", "exit_code": 0, "signal": None, "wall_s": 0.1,
-    "cpu_s": 0.1, "peak_bytes": 1, "sizes": [0, 0, 0], "tamper": [],
+    "op": "result", "id": 0, "wall_s": 0.1, "cpu_s": 0.1, "starved_s": 0.0, "sizes": [0, 0, 0], "tamper": [],
+    "ending": ENDING,
 }  # fmt: skip
 
 
@@ -61,9 +65,9 @@ def link_to(said: bytes, pause_s: float = 0.0, silence_s: float = 10.0) -> Guest
         frames.HEAD.pack(6, 0) + b'{"op":',
         frames.pack({**RESULT, "cpu_s": 10**400}),
         frames.pack({**RESULT, "wall_s": float("nan")}),
-        frames.pack({**RESULT, "peak_bytes": float("inf")}),
-        frames.pack({**RESULT, "exit_code": 10**400}),
-        frames.pack({**RESULT, "signal": True}),
+        frames.pack({**RESULT, "ending": {**ENDING, "peak_bytes": float("inf")}}),
+        frames.pack({**RESULT, "ending": {**ENDING, "exit_code": 10**400}}),
+        frames.pack({**RESULT, "ending": {**ENDING, "signal": True}}),
         frames.pack({**RESULT, "sizes": [10**400, 0, 0]}),
         frames.pack({**RESULT, "id": 7}),
     ],

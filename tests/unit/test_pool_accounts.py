@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from sandbox_gym.errors import ConfigurationError
+from sandbox_gym.server.accounts import Accounts, Tenant, load_accounts, new_id, same
 from sandbox_gym.server.e2b_api.access import signature
-from sandbox_gym.server.e2b_api.accounts import Accounts, Tenant, load_accounts, new_id, same
 
 FILE = """
 [tenants.one]

@@ -239,7 +239,10 @@ def is_broken(checker: ProgramChecker, outcome: Outcome, self_test: Outcome | No
 
 
 def _starved(outcome: Outcome) -> bool:
-    """Whether time ran out in which it did next to nothing; a hang for another reason looks the same."""
+    """Whether time ran out in which it did next to nothing, where the box can't tell a hang from starvation. Where it
+    can, what was starved was run again and has no outcome."""
+    if outcome.starved_s is not None:
+        return False
     if outcome.status is Status.WALL_TIME_LIMIT:
         return outcome.cpu_time_s < _STARVED_SHARE * outcome.wall_time_s
     return outcome.status is Status.OK and outcome.exit_code is None and outcome.cpu_time_s < _STARVED_S

@@ -21,7 +21,7 @@ from sandbox_gym.contract import (
     answers_outcome,
     earlier_passes,
 )
-from sandbox_gym.errors import DeadlineExceeded
+from sandbox_gym.errors import Starved
 from sandbox_gym.verifiers.coding.check import goes_on, judge_check
 from sandbox_gym.verifiers.coding.checkers import ProgramChecker
 from sandbox_gym.verifiers.coding.checking import answers_limits, is_broken, judge_checker, missing
@@ -246,8 +246,9 @@ def _failed_build(task: CodingTask, plan: Plan, state: State) -> _Judged | None:
         if outcome.status is Status.START_ERROR:
             raise missing(language)
         if build.name != "answer":
-            if outcome.status is Status.WALL_TIME_LIMIT and outcome.cpu_time_s < COMPILE_LIMITS.cpu_time_s / 2:
-                raise DeadlineExceeded(f"{build.run.name} got too little CPU: {outcome.cpu_time_s:.1f} s")
+            hung = outcome.status is Status.WALL_TIME_LIMIT and outcome.cpu_time_s < COMPILE_LIMITS.cpu_time_s / 2
+            if hung and outcome.starved_s is None:
+                raise Starved(f"{build.run.name} got too little CPU: {outcome.cpu_time_s:.1f} s")
             return _Judged(TestStatus.CHECKER_FAILED, f"the row's {build.name} failed: {_build_words(outcome)}")
         return _Judged(TestStatus.COMPILE_ERROR, _build_words(outcome))
     return None

@@ -15,7 +15,9 @@ import subprocess
 import sys
 import zlib
 
-PATCH_FAILED, TESTS_FAILED, RESTORE_FAILED, TESTS_DIFFER = 41, 42, 43, 44
+PATCH_FAILED, TESTS_FAILED, RESTORE_FAILED, TESTS_DIFFER, HINDERED = 41, 42, 43, 44, 45
+OWN_DISK = 8 << 30  # a file system of at most so many bytes is the box's own, which only the answer fills
+ROOM, ENTRIES = 1 << 20, 16
 BATCH = 200  # paths of one command line
 TESTS_WAY = ["git", "apply", "--verbose", "--whitespace=nowarn"]
 WAYS = (
@@ -27,7 +29,25 @@ WAYS = (
 
 def run(*argv):
     done = subprocess.run(argv, stdin=subprocess.DEVNULL, stdout=2, stderr=2)
+    if done.returncode < 0:  # no git or patch does that to itself
+        hindered("%s was ended by signal %d" % (argv[0], -done.returncode))
     return done.returncode == 0
+
+
+def hindered(why):
+    """End, for what is no patch's doing."""
+    sys.stdout.write(why + "\n")
+    sys.stdout.flush()
+    sys.exit(HINDERED)
+
+
+def fail(code):
+    """End, for what the patch did, unless the disk is the machine's, and full."""
+    disk = os.statvfs(".")
+    full = disk.f_bavail * disk.f_frsize < ROOM or (disk.f_files > 0 and disk.f_favail < ENTRIES)
+    if full and disk.f_blocks * disk.f_frsize > OWN_DISK:
+        hindered("no room on the machine's disk")
+    sys.exit(code)
 
 
 def apply(path, ways):
@@ -132,11 +152,11 @@ def main():
     given = [[way[0], *way[1:2], "-R", *way[2:]] for way in WAYS] if job["reverse"] else WAYS
     for name, ways, code in (("candidate.diff", given, PATCH_FAILED), ("tests.diff", (TESTS_WAY,), TESTS_FAILED)):
         if name == "tests.diff" and not restore(job["restore"], job["commit"]):
-            sys.exit(RESTORE_FAILED)
+            fail(RESTORE_FAILED)
         path = os.path.join(here, name)
         forget_compiled(path)
         if os.path.getsize(path) and apply(path, ways) is None:
-            sys.exit(code)
+            fail(code)
     for path in job["reads"]:
         channel.tell(path, job["read_bytes"])
     for path, digest, edits in job["rewrites"]:

@@ -38,8 +38,8 @@ from sandbox_gym.verifiers.swe.restore import RestorePlan, hook_signs, restore_p
 from sandbox_gym.verifiers.swe.task import CaseStatus, SweTask
 
 FOLDER: Final = ".verify"
-PATCH_FAILED, TESTS_FAILED, RESTORE_FAILED, TESTS_DIFFER = 41, 42, 43, 44
-NOT_PREPARED: Final = (PATCH_FAILED, TESTS_FAILED, RESTORE_FAILED, TESTS_DIFFER)
+PATCH_FAILED, TESTS_FAILED, RESTORE_FAILED, TESTS_DIFFER, HINDERED = 41, 42, 43, 44, 45
+NOT_PREPARED: Final = (PATCH_FAILED, TESTS_FAILED, RESTORE_FAILED, TESTS_DIFFER, HINDERED)
 MARGIN_S: Final = 60.0
 EMPTY: Final = "empty_patch"
 REFUSED: Final = "patch_refused"
@@ -231,6 +231,8 @@ def _not_prepared(job: SweJob, report: ChannelReport, outcome: Outcome, state: S
     shown = (outcome.stdout or outcome.detail.encode())[-400:].decode("utf-8", "replace").strip()
     reason = f"{NOT_APPLIED}: {shown}" if outcome.exit_code == PATCH_FAILED else f"{NOT_RESTORED}: {shown}"
     told = report.reference
+    if outcome.exit_code == HINDERED and outcome.status is Status.RUNTIME_ERROR:
+        raise InstanceFailed(f"the machine hindered the tests of {job.task.instance_id}: {shown}")
     if outcome.exit_code != PATCH_FAILED and (outcome.status is Status.START_ERROR or told is None or not told.ran):
         raise InstanceFailed(f"the tests of {job.task.instance_id} can't be put in place: {shown}")
     return Verdict(

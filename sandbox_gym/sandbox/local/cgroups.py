@@ -12,11 +12,17 @@ import signal
 from dataclasses import dataclass
 from pathlib import Path
 
+from sandbox_gym.guest.evidence import NEAR_CAP
+
 CONTROLLERS_V1 = ("memory", "pids", "cpuacct")
 OPTIONAL_V1 = ("cpu", "freezer")
 """Kernels without CFS bandwidth control, and delegated v2 groups, may lack cpu; `Cgroups.caps_cpu` says. freezer is
 there so that whatever freezes a box by its own group is undone before it is killed."""
 PARENT = "sandbox_gym"
+SHARES_V1 = 1024
+WEIGHT_V2 = 100
+"""What the kernel gives a group that is told nothing: as much as one process of nice 0 has."""
+_WEIGHT_V2_MAX = 10_000
 CPU_PERIOD_US = 100_000
 _CPU_QUOTA_MIN_US = 1000
 
@@ -54,7 +60,8 @@ class Group:
             self._limit_cpu(self.folders["cpu"], cpus)
 
     def _limit_cpu(self, folder: Path, cpus: float) -> None:
-        """A hard quota. Weights stay as the kernel sets them, equal: under pressure every box gets the same share."""
+        """A hard quota. Boxes' weights stay as the kernel sets them, equal: under pressure each gets the same share of
+        what `PARENT` has."""
         quota = max(_CPU_QUOTA_MIN_US, round(cpus * CPU_PERIOD_US))
         if self.version == 1:
             _write(folder / "cpu.cfs_period_us", str(CPU_PERIOD_US))
@@ -71,9 +78,23 @@ class Group:
         return len(self.pids())
 
     def oom_kills(self) -> int:
-        """Processes of the group that the kernel killed for memory."""
+        """Processes of the group that the kernel killed for memory, whoever was short of it."""
         events = "memory.oom_control" if self.version == 1 else "memory.events"
         return _counter(self.folders["memory"] / events, "oom_kill")
+
+    def times_full(self) -> int:
+        """How often the group was at its own memory limit; in v1 whether it was, since `forget_peak`: new kernels leave
+        v1's counts at 0, but not its peak."""
+        memory = self.folders["memory"]
+        if self.version == 1:
+            peak, cap = (_number(memory / f"memory.{name}_in_bytes") for name in ("max_usage", "limit"))
+            return int(peak >= cap - NEAR_CAP)
+        return _counter(memory / "memory.events", "oom")
+
+    def forget_peak(self) -> None:
+        """What the group used until now says nothing of what comes."""
+        if self.version == 1:
+            _write_if_there(self.folders["memory"] / "memory.max_usage_in_bytes", "0")
 
     def process_cap_hits(self) -> int:
         """Forks that the group's process cap refused."""
@@ -119,6 +140,11 @@ def _counter(path: Path, name: str) -> int:
     return 0
 
 
+def _number(path: Path) -> int:
+    text = _read(path).strip()
+    return int(text) if text.isdigit() else 0
+
+
 class Cgroups:
     """Makes groups below `PARENT`. Raises OSError, with the reason, where this process may not."""
 
@@ -140,6 +166,8 @@ class Cgroups:
         for parent in parents.values():
             parent.mkdir(exist_ok=True)
             _must_be_writable(parent)
+        if "cpu" in parents:
+            _weigh(parents["cpu"] / "cpu.shares", SHARES_V1, SHARES_V1 * _cores())
         return parents
 
     def _v2_parent(self) -> dict[str, Path]:
@@ -155,6 +183,8 @@ class Cgroups:
         _hand_out(base, wanted)
         parent.mkdir(exist_ok=True)
         _hand_out(parent, wanted)
+        if "cpu" in wanted:
+            _weigh(parent / "cpu.weight", WEIGHT_V2, min(WEIGHT_V2 * _cores(), _WEIGHT_V2_MAX))
         return dict.fromkeys(wanted, parent)
 
     @property
@@ -167,6 +197,14 @@ class Cgroups:
         """Whether swap is counted against a box's memory; without it swapping is merely discouraged (v1)."""
         name = "memory.memsw.limit_in_bytes" if self.version == 1 else "memory.swap.max"
         return (self._parents["memory"] / name).exists()
+
+    def headroom(self) -> tuple[int, int]:
+        """(bytes of memory, processes) that the groups above the boxes still allow; the machine's own limits count."""
+        memory = min([_free_memory(), *_left(self._parents["memory"], self._root, _MEMORY)])
+        processes = min(
+            [_number(Path("/proc/sys/kernel/threads-max")), *_left(self._parents["pids"], self._root, _PIDS)]
+        )
+        return memory, processes
 
     def make(self, name: str) -> Group:
         """A new group for one box. Raises OSError, and leaves no part of it then."""
@@ -193,12 +231,47 @@ class Cgroups:
         return Group({controller: folder for controller, folder in folders.items() if folder.is_dir()}, self.version)
 
 
+_MEMORY = (("memory.max", "memory.current"), ("memory.limit_in_bytes", "memory.usage_in_bytes"))
+_PIDS = (("pids.max", "pids.current"),)
+
+
+def _left(folder: Path, root: Path, names: tuple[tuple[str, str], ...]) -> list[int]:
+    """What each group from `folder` up has left of its cap, where it has one."""
+    found = []
+    while folder not in (root, folder.parent):
+        for cap, used in names:
+            text = _read(folder / cap).strip()
+            if text.isdigit():
+                found.append(max(0, int(text) - _number(folder / used)))
+        folder = folder.parent
+    return found
+
+
+def _free_memory() -> int:
+    for line in _read(Path("/proc/meminfo")).splitlines():
+        if line.startswith("MemAvailable:"):
+            return int(line.split()[1]) * 1024
+    return 0
+
+
 def _own_v2_group() -> str:
     """This process's group in the unified hierarchy: the line `0::/path` of /proc/self/cgroup."""
     for line in _read(Path("/proc/self/cgroup")).split("\n"):
         if line.startswith("0::"):
             return line[3:]
     return "/"
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0))
+
+
+def _weigh(file: Path, untold: int, weight: int) -> None:
+    """All boxes together weigh one process for each core: else they were one process of the whole machine's to the
+    scheduler. A weight that somebody else gave the group stays."""
+    if _read(file).strip() in ("", str(untold)):
+        with contextlib.suppress(OSError):  # it is no cap: nothing is lost but a fair share
+            _write(file, str(weight))
 
 
 def _must_be_writable(folder: Path) -> None:

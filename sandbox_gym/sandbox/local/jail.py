@@ -9,14 +9,11 @@ from functools import cache
 from importlib.resources import files
 from pathlib import Path
 
+from sandbox_gym.limits import SESSION_PTYS
 from sandbox_gym.sandbox.bundle import BOOTSTRAP
 from sandbox_gym.sandbox.driver import WORK
 from sandbox_gym.sandbox.local.pythons import PLACE
 
-BOX_UID_BASE = 0x70000000
-"""As root, each box gets a user of its own from here on, a range that no distribution assigns."""
-SESSION_UID = 0x6FFF0000
-"""As root, every session's user, so that any of them can go on from any snapshot; namespaces keep them apart."""
 SITE = "/opt/sandbox-gym/site"
 """Programs that want packages beside the interpreter's own put this on their path."""
 BIN = "/opt/sandbox-gym/bin"
@@ -78,9 +75,9 @@ class Jail:
 
     def _with_own_inodes(self) -> list[str]:
         """See guest/own_inodes.py. The node of "the caller's terminal" can't be a box's own, and terminals tell it the
-        time: only sessions have it."""
-        hidden = () if self.work is not None else ("/dev/tty",)
-        return [str(self.python), "-I", "-S", "-c", _own_inodes(), *hidden, "--"]
+        time: only sessions have it, and pseudo-terminals, which all of the machine share."""
+        ptys, hidden = (0, ["/dev/tty"]) if self.work is None else (SESSION_PTYS, [])
+        return [str(self.python), "-I", "-S", "-c", _own_inodes(), str(ptys), *hidden, "--"]
 
     def environment(self) -> dict[str, str]:
         return {

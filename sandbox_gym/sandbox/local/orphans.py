@@ -18,9 +18,11 @@ import anyio
 import anyio.to_thread
 
 from sandbox_gym.sandbox.local.cgroups import Cgroups, Group
-from sandbox_gym.sandbox.local.jail import BOX_UID_BASE, OWNER_VARIABLE
+from sandbox_gym.sandbox.local.jail import OWNER_VARIABLE
+from sandbox_gym.sandbox.local.trees import STORED_UID
 from sandbox_gym.sandbox.owner import EXPIRY_GRACE_S, Owner, Owners, is_near, owner_of, parse_owner
 from sandbox_gym.sandbox.reaper import Orphan
+from sandbox_gym.sandbox.users import Users
 
 KILL_S = 5.0
 _ENVIRONMENT_MAX = 1 << 16
@@ -31,8 +33,9 @@ _FOREIGN_KEEP_S = 24 * 3600 + EXPIRY_GRACE_S
 class LocalOrphans:
     """The local provider's side of `SupportsReaping`."""
 
-    def __init__(self, owners: Owners, cgroups: Cgroups | None) -> None:
+    def __init__(self, owners: Owners, cgroups: Cgroups | None, users: Users) -> None:
         self._owners = owners
+        self._users = users
         self._cgroups = cgroups
 
     async def orphans(self) -> Sequence[Orphan]:
@@ -86,7 +89,7 @@ class LocalOrphans:
         for name in os.listdir("/proc"):
             if not name.isdigit():
                 continue
-            owner = _marked_owner(int(name))
+            owner = self._marked_owner(int(name))
             why = self._owners.why_dead(owner) if owner else ""
             if owner and why:
                 found.append(Orphan("process", name, str(owner), why))
@@ -99,11 +102,30 @@ class LocalOrphans:
         except ProcessLookupError:
             return
         try:
-            if _marked_owner(int(name)) == owner and self._owners.why_dead(owner):
+            if self._marked_owner(int(name)) == owner and self._owners.why_dead(owner):
                 with contextlib.suppress(ProcessLookupError):
                     signal.pidfd_send_signal(pidfd, signal.SIGKILL)
         finally:
             os.close(pidfd)
+
+    def _marked_owner(self, pid: int) -> Owner | None:
+        """The owner in the environment of a jail of ours. As root only processes of boxes' users are looked at, else
+        only our own user's: a mark that somebody else sets has nobody killed but themselves."""
+        folder = Path(f"/proc/{pid}")
+        mine = os.geteuid()
+        try:
+            uid = folder.stat().st_uid
+            if not (self._users.holds(uid) or uid == STORED_UID if mine == 0 else uid == mine):
+                return None
+            with open(folder / "environ", "rb") as file:
+                environment = file.read(_ENVIRONMENT_MAX)
+        except OSError:
+            return None  # gone, or not ours to look at
+        prefix = OWNER_VARIABLE.encode() + b"="
+        for entry in environment.split(b"\0"):
+            if entry.startswith(prefix):
+                return parse_owner(entry[len(prefix) :].decode("ascii", "replace"))
+        return None
 
 
 def _expiry(group: Group) -> float:
@@ -112,23 +134,3 @@ def _expiry(group: Group) -> float:
     except FileNotFoundError:  # removed meanwhile
         return float("inf")
     return max(times, default=float("inf")) + _FOREIGN_KEEP_S
-
-
-def _marked_owner(pid: int) -> Owner | None:
-    """The owner in the environment of a jail of ours. As root only processes of boxes' users are looked at, else only
-    our own user's: a mark that somebody else sets has nobody killed but themselves."""
-    folder = Path(f"/proc/{pid}")
-    mine = os.geteuid()
-    try:
-        uid = folder.stat().st_uid
-        if not (uid >= BOX_UID_BASE if mine == 0 else uid == mine):
-            return None
-        with open(folder / "environ", "rb") as file:
-            environment = file.read(_ENVIRONMENT_MAX)
-    except OSError:
-        return None  # gone, or not ours to look at
-    prefix = OWNER_VARIABLE.encode() + b"="
-    for entry in environment.split(b"\0"):
-        if entry.startswith(prefix):
-            return parse_owner(entry[len(prefix) :].decode("ascii", "replace"))
-    return None

@@ -21,20 +21,21 @@ from sandbox_gym.contract import Dialogue, DialogueOutcome, Isolation, Outcome, 
 from sandbox_gym.errors import BoxLost, ConfigurationError, LossEvidence, ProviderDown
 from sandbox_gym.faults import as_provider_down
 from sandbox_gym.guest import sudo
-from sandbox_gym.limits import MIB
+from sandbox_gym.limits import MIB, Limits
 from sandbox_gym.sandbox.api import Box, Capability
 from sandbox_gym.sandbox.caps import CapRow
 from sandbox_gym.sandbox.dialogue import converse
 from sandbox_gym.sandbox.link import GuestConfig, GuestLink
 from sandbox_gym.sandbox.local.caps import local_caps
 from sandbox_gym.sandbox.local.cgroups import Cgroups, Group, cgroups_or_reason
-from sandbox_gym.sandbox.local.jail import BIN, BOX_UID_BASE, SESSION_UID, Jail
+from sandbox_gym.sandbox.local.jail import BIN, Jail
 from sandbox_gym.sandbox.local.orphans import LocalOrphans
 from sandbox_gym.sandbox.local.pythons import kept_folder
 from sandbox_gym.sandbox.local.sites import Sites
 from sandbox_gym.sandbox.owner import Owners, this_owner
 from sandbox_gym.sandbox.reaper import Orphan
 from sandbox_gym.sandbox.relay import Relay
+from sandbox_gym.sandbox.users import User, Users
 
 GUEST_BYTES = 48 * MIB
 """What the supervisor and its zygote may use beside the program."""
@@ -50,13 +51,14 @@ class LocalBox:
 
     isolation: Isolation = "namespace"
 
-    def __init__(self, box_id: str, process: Process, link: GuestLink, group: Group | None) -> None:
+    def __init__(self, box_id: str, process: Process, link: GuestLink, group: Group | None, user: User) -> None:
         self.box_id = box_id
         self.link = link
         self._process = process
         self._pidfd = _open_pidfd(process.pid)
-        self._earlier = LossEvidence()
+        self._earlier = (0, 0, 0)
         self._group = group
+        self._user = user
         self._caps = (0, 0, 0.0)
 
     @property
@@ -89,6 +91,7 @@ class LocalBox:
         if (memory, processes, cpus) != self._caps:
             self._caps = (memory, processes, cpus)
             try:
+                self._group.forget_peak()
                 self._group.limit(memory + GUEST_BYTES, processes + GUEST_PROCESSES, cpus)
             except OSError as error:
                 raise BoxLost(f"{self.box_id}: its cgroup can't be set ({error})") from error
@@ -101,20 +104,29 @@ class LocalBox:
 
     async def reset(self) -> bool:
         clean = await self.link.reset()
+        if self._group is not None:
+            self._group.forget_peak()
         self._earlier = self._counters()
         return clean
 
     async def evidence(self) -> LossEvidence:
-        now, before = self._counters(), self._earlier
-        return LossEvidence(
-            now.oom_kills - before.oom_kills, now.process_cap_hits - before.process_cap_hits, now.detail
-        )
-
-    def _counters(self) -> LossEvidence:
-        """What the box's group has counted since it was made."""
         if self._group is None:
             return LossEvidence(detail="no cgroup")
-        return LossEvidence(self._group.oom_kills(), self._group.process_cap_hits())
+        kills, full, cap_hits = (now - then for now, then in zip(self._counters(), self._earlier, strict=True))
+        if kills and not full:
+            return LossEvidence(0, cap_hits, f"{kills} processes killed for memory that was short above the sandbox")
+        return LossEvidence(kills, cap_hits)
+
+    def _counters(self) -> tuple[int, int, int]:
+        """What the box's group has counted since it was made: OOM kills, times at its memory cap, forks refused."""
+        if self._group is None:
+            return (0, 0, 0)
+        return self._group.oom_kills(), self._group.times_full(), self._group.process_cap_hits()
+
+    @property
+    def counters_at(self) -> str:
+        """Where the jail's supervisor sees the group's counters."""
+        return "/cgroup/own" if self._group is not None and self._group.version == 2 else "/cgroup"
 
     @property
     def grouped(self) -> bool:
@@ -141,6 +153,7 @@ class LocalBox:
                 await self._process.aclose()
             if self._group is not None:
                 await _remove(self._group)
+            self._user.close()
 
     def _kill(self) -> None:
         """Not by Process.send_signal, which reaps a dead child under asyncio's feet."""
@@ -149,12 +162,6 @@ class LocalBox:
             with contextlib.suppress(ProcessLookupError):
                 signal.pidfd_send_signal(pidfd, signal.SIGKILL)
             os.close(pidfd)
-
-
-def _box_uid(number: int, *, session: bool) -> int:
-    if os.geteuid() != 0:
-        return 0
-    return SESSION_UID if session else BOX_UID_BASE + number % 0x0FFF0000
 
 
 def _accounts(home: str, held: contextlib.ExitStack) -> tuple[tuple[int, str], ...]:
@@ -215,7 +222,9 @@ class LocalProvider:
         *,
         cgroup: CgroupPolicy = "auto",
         state_dir: Path | None = None,
+        users: Users | None = None,
     ) -> None:
+        """`users`: of which boxes have their own, as root."""
         self._python = python
         bwrap = shutil.which("bwrap")
         if bwrap is None:
@@ -227,25 +236,37 @@ class LocalProvider:
         if cgroup == "require" and self._cgroups is None:
             raise ConfigurationError(f"no cgroup caps: {self.no_cgroup_reason}; allow rlimits or run as root")
         self._sites = Sites(python, state_dir)
-        self._left = LocalOrphans(Owners(state_dir), self._cgroups)
+        self._users = users or Users()
+        self._left = LocalOrphans(Owners(state_dir), self._cgroups, self._users)
 
     @property
     def cgroups(self) -> Cgroups | None:
         return self._cgroups
 
-    async def start(self, image: str, *, work: Path | None = None, home: str = "", network: bool = False) -> LocalBox:
+    def claim(self) -> User:
+        """A user of this machine for a box; the server's own where it is not root. Raises ProviderDown."""
+        return self._users.claim() if os.geteuid() == 0 else User(0)
+
+    async def start(
+        self, image: str, *, work: Path | None = None, home: str = "", network: bool = False, user: User | None = None
+    ) -> LocalBox:
         """A jail with its guest saying hello. Local boxes know one image, this machine; some names bring packages of
         the server's own environment with them. `work`: a session's folder, shown at `home`, which is then also the
-        home of a named user; without one at /workspace. `network`: only to build what others begin with. Raises
-        ProviderDown, ToolchainMissing."""
-        with as_provider_down("a jail can't be made"):
-            site = await self._sites.ready(image)
-            box = await self._jailed(site, work, home, network=network)
+        home of a named user; without one at /workspace. `network`: only to build what others begin with. `user`: who
+        the box runs as, from now on its own to give back. Raises ProviderDown, ToolchainMissing."""
+        user = user or self.claim()
+        try:
+            with as_provider_down("a jail can't be made"):
+                site = await self._sites.ready(image)
+                box = await self._jailed(site, work, home, network=network, user=user)
+        except BaseException:
+            user.close()
+            raise
         try:
             await box.link.handshake(
                 GuestConfig(
                     tier="namespaces",
-                    cgroup="/cgroup",
+                    cgroup=box.counters_at,
                     dirs=(),
                     uid_base=0,
                     limit_data=not box.grouped,
@@ -261,7 +282,7 @@ class LocalProvider:
             raise
         return box
 
-    async def _jailed(self, site: Path | None, work: Path | None, home: str, *, network: bool) -> LocalBox:
+    async def _jailed(self, site: Path | None, work: Path | None, home: str, *, network: bool, user: User) -> LocalBox:
         """A jail whose guest has not said anything yet. Raises OSError and ProviderDown, and leaves nothing then."""
         number = next(_numbers)
         async with contextlib.AsyncExitStack() as undo:
@@ -279,7 +300,7 @@ class LocalProvider:
                     python=self._python,
                     channel_fd=theirs.fileno(),
                     cgroup_folders=_evidence(group),
-                    uid=_box_uid(number, session=work is not None),
+                    uid=user.uid,
                     procs_files=group.procs_files if group else (),
                     work=work,
                     home=home or "/workspace",
@@ -289,12 +310,14 @@ class LocalProvider:
                     network=network,
                     owner=str(this_owner()),
                 )
-                process = await _open(jail, [theirs.fileno(), *(fd for fd, _path in accounts)])
+                # the guest holds its user too: nobody else gets it while anything of a killed server's box lives
+                held_user = [user.fd] if user.fd >= 0 else []
+                process = await _open(jail, [theirs.fileno(), *(fd for fd, _path in accounts), *held_user])
             undo.push_async_callback(_end, process)
             with anyio.CancelScope(shield=True):  # from here on the box owns what must be closed
                 box_id = f"{os.getpid()}-{number}"
                 link = GuestLink(await UNIXSocketStream.from_socket(ours), lambda: f"local box {box_id}")
-                box = LocalBox(box_id, process, link, group)
+                box = LocalBox(box_id, process, link, group, user)
             undo.pop_all()
             return box
 
@@ -318,6 +341,7 @@ class LocalProvider:
         rows.append(Capability("jail", True, "user, pid, ipc, uts, net and mount namespaces; seccomp filter"))
         if self._cgroups is not None:
             rows.append(Capability("memory and process caps", True, f"cgroup v{self._cgroups.version}"))
+            rows.append(_headroom(self._cgroups))
         else:
             rows.append(
                 Capability(
@@ -339,12 +363,26 @@ class LocalProvider:
         """Boxes are closed by their holders; the provider itself holds nothing."""
 
 
+def _headroom(cgroups: Cgroups) -> Capability:
+    """Whether sandboxes can reach their own caps before the machine, a container or a slice is short."""
+    memory, processes = cgroups.headroom()
+    caps = Limits()
+    fits = min(memory // (caps.memory_bytes + GUEST_BYTES), processes // (caps.processes + GUEST_PROCESSES))
+    told = f"{memory >> 20} MiB and {processes} processes are left above the sandboxes: enough for {fits} at their caps"
+    remedy = "" if fits else "raise the caps of the groups above, or lower the limits"
+    return Capability("headroom", fits >= 1, told, remedy)
+
+
 def _evidence(group: Group | None) -> tuple[tuple[str, str], ...]:
+    """What the supervisor sees of a box's group, and in v2, whose group does not tell which cap refused it a process,
+    of those above it."""
     if group is None:
         return ()
-    if group.version == 2:
-        return ((str(group.folders["memory"]), ""),)
-    return tuple((str(folder), name) for name, folder in group.folders.items())
+    if group.version == 1:
+        return tuple((str(folder), name) for name, folder in group.folders.items())
+    own = group.folders["memory"]
+    above = [folder for folder in own.parents if (folder / "pids.events.local").exists()]
+    return ((str(own), "own"), *((str(folder), f"above/{number}") for number, folder in enumerate(above)))
 
 
 async def _end(process: Process) -> None:

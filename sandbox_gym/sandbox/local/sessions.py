@@ -23,25 +23,28 @@ import structlog
 
 from sandbox_gym.contract import Isolation, Program, Run
 from sandbox_gym.errors import BoxLost, ProviderDown
+from sandbox_gym.faults import is_of_machine, provider_down
 from sandbox_gym.limits import Limits
 from sandbox_gym.network import NO_NETWORK, Network
+from sandbox_gym.private import make_private
 from sandbox_gym.sandbox.door import Door, open_door
 from sandbox_gym.sandbox.driver import NOTHING, WORK, Driver
 from sandbox_gym.sandbox.inner_listener import NoWayOut
 from sandbox_gym.sandbox.link import GuestLink
 from sandbox_gym.sandbox.local import pythons
 from sandbox_gym.sandbox.local.holders import holders, work_mounts
-from sandbox_gym.sandbox.local.jail import SESSION_UID
 from sandbox_gym.sandbox.local.provider import LocalBox, LocalProvider
-from sandbox_gym.sandbox.local.slots import forget, live_folder, mark, own
+from sandbox_gym.sandbox.local.slots import forget, live_folder, make_live, mark, own
 from sandbox_gym.sandbox.local.store import Layer, Record, Store
-from sandbox_gym.sandbox.local.trees import CopyTrees, OverlayTrees, Space, Trees
+from sandbox_gym.sandbox.local.trees import STORED_UID, CopyTrees, OverlayTrees, Space, Trees
 from sandbox_gym.sandbox.snapshots import BUILDER_IMAGE, Snapshot, SnapshotBox, SnapshotFailed
+from sandbox_gym.sandbox.users import User
 
 MAX_IN_MEMORY = 3
 """Layers of a live session that may be in memory, which its cgroup pays for."""
 MAX_LAYERS = 12
 """A longer stack is stored as one whole layer."""
+SHARED_REMEDY = "keep state_dir on ext4, xfs, btrfs or tmpfs, and run Linux 6.3 or later"
 _log = structlog.get_logger(__name__)
 T = TypeVar("T")
 
@@ -94,12 +97,12 @@ class LocalSessions:
         self._provider, self._limits, self._warm, self._image = provider, limits, warm, image
         self._network = network
         self._home, self.work, self.driver = home, home or WORK, driver
-        root.mkdir(parents=True, exist_ok=True)
+        make_private(root)
         self._root, self._renewing = root, threading.Lock()
         self._lock = own(root)
         self.live = live_folder(root)
-        self._trees = _trees(self.live, limits)
         self._store = Store(root)
+        self._trees = _trees(self.live, root, limits)
         self._layers: dict[str, _Layer] = {}
         self._unsealed: dict[str, _Unsealed] = {}
         self._rooms: list[_Room] = []
@@ -125,28 +128,36 @@ class LocalSessions:
     async def _new_room(self, image: str = "", *, network: bool = False) -> _Room:
         self._numbers += 1
         name = f"s{self._numbers}"
-        slot = await self.in_thread(lambda: self._slot(name))
+        user = self._provider.claim() if self._trees.own_users else User(STORED_UID)
         try:
-            room = await self._provider.start(image or self._image, work=slot, home=self._home, network=network)
-            return _Room(room, slot)
+            slot = await self.in_thread(lambda: self._slot(name, user.uid))
+        except Exception as error:
+            user.close()
+            if not is_of_machine(error):
+                raise
+            raise provider_down("a session has no folder", error) from error
+        try:
+            start = partial(self._provider.start, work=slot, home=self._home, network=network, user=user)
+            return _Room(await start(image or self._image), slot)
         except BaseException:
             with anyio.CancelScope(shield=True):
                 await self.in_thread(lambda: self._trees.dispose(slot))
             raise
 
-    def _slot(self, name: str) -> Path:
+    def _slot(self, name: str, uid: int) -> Path:
         """Blocking. Where somebody emptied /run or the state folder, what is needed there is made again: without the
         lock other servers would take this one for dead, and its slots for orphans."""
         with self._renewing:
             if not os.fstat(self._lock).st_nlink:
                 _log.warning("state_folder_gone", folder=str(self._root))
-                self._root.mkdir(parents=True, exist_ok=True)
+                make_private(self._root)
                 lock, self._lock = self._lock, own(self._root)
                 os.close(lock)
             if not self.live.exists():
                 mark(self.live, self._root)
+                make_live(self.live)
                 self._trees.renew()
-        return self._trees.slot(name)
+        return self._trees.slot(name, uid)
 
     async def open_session(self, limits: Limits, snapshot_id: str | None = None) -> LocalSession:
         """See `sandbox.snapshots.SessionProvider`."""
@@ -276,7 +287,7 @@ class LocalSessions:
         if self._trees.kind == "copy":
             return (await self._cut_layer(session),)
         if session.busy:
-            copy = await self.in_thread(lambda: self._store.seal(session.slot))
+            copy = await self.in_thread(lambda: self._store.seal(session.slot, owner=self._stored_by()))
             return (self._on_disk(copy.digest),)
         if sum(not layer.digest for layer in session.layers) >= MAX_IN_MEMORY:
             await self._to_disk(session)
@@ -291,6 +302,9 @@ class LocalSessions:
             copy = await self.in_thread(lambda: self._store.seal(layer.path))
             return (self._on_disk(copy.digest), *session.layers[1:])
         return session.layers
+
+    def _stored_by(self) -> int:
+        return STORED_UID if self._trees.kind == "overlay" else -1
 
     async def _cut_layer(self, session: LocalSession) -> _Layer:
         cut = await self.in_thread(lambda: self._trees.cut(session.slot))
@@ -469,10 +483,13 @@ class LocalSession:
                 await self._owner.dispose(self._room, self.layers)
 
 
-def _trees(live: Path, limits: Limits) -> Trees:
+def _trees(live: Path, store: Path, limits: Limits) -> Trees:
     if os.geteuid() == 0:
         try:
-            return OverlayTrees(live, uid=SESSION_UID, limits=limits)
+            trees = OverlayTrees(live, store, limits=limits)
+            if trees.why_shared:
+                _log.warning("sessions_share_a_user", why=trees.why_shared, remedy=SHARED_REMEDY)
+            return trees
         except OSError as error:
             _log.warning("no_overlay", why=str(error))
     return CopyTrees(live)

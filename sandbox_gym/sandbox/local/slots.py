@@ -1,7 +1,8 @@
 """Where the slots of local sessions are mounted, whose they are, and their removal when the owner is dead.
 
 As root they are below /run, which any box's user can pass through: `/run/sandbox-gym/<name>/`, beside it `<name>.root`
-with the path of the state they belong to. A state folder's owner holds a lock in it for as long as it lives.
+with the path of the state they belong to. Nobody but root can list these folders, and a slot is closed to all but its
+box's user. A state folder's owner holds a lock in it for as long as it lives.
 """
 
 from __future__ import annotations
@@ -12,7 +13,6 @@ import os
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Final
 
 import anyio.to_thread
 
@@ -20,8 +20,8 @@ from sandbox_gym.errors import ConfigurationError
 from sandbox_gym.sandbox.local import mounts
 from sandbox_gym.sandbox.local.trees import remove_tree
 from sandbox_gym.sandbox.reaper import Orphan
+from sandbox_gym.sandbox.users import RUN, run_folder
 
-RUN: Final = Path("/run/sandbox-gym")
 _NAME = re.compile(r"[0-9a-f]{12}")
 
 
@@ -52,15 +52,24 @@ def live_folder(root: Path) -> Path:
         live = RUN / name
         mark(live, root)
     _clear(live)
+    make_live(live)
     return live
+
+
+def make_live(live: Path) -> None:
+    """The folder itself, unless it is there."""
+    live.mkdir(mode=0o700, exist_ok=True)
+    if os.geteuid() == 0:
+        live.chmod(0o711)  # boxes' users pass through, to the slot that is theirs
 
 
 def mark(live: Path, root: Path) -> None:
     """Whose slots are in `live`, for those who sweep; for root only."""
     if live.parent != RUN:
         return
-    RUN.mkdir(mode=0o755, parents=True, exist_ok=True)
+    run_folder()
     new = RUN / f"{live.name}.{os.getpid()}"
+    new.touch(mode=0o600)
     new.write_bytes(os.fsencode(root.resolve()))
     new.rename(RUN / f"{live.name}.root")  # whole at once: others sweep here
 

@@ -18,7 +18,8 @@ from collections.abc import Iterator, Set
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from sandbox_gym.sandbox.local.trees import copy_tree, remove_tree
+from sandbox_gym.private import make_private
+from sandbox_gym.sandbox.local.trees import copy_tree, give_tree, remove_tree
 from sandbox_gym.sandbox.snapshots import NoSuchSnapshot, Snapshot, SnapshotFailed
 
 MAX_DEPTH = 256
@@ -93,7 +94,7 @@ class Store:
     def __init__(self, root: Path) -> None:
         self._layers, self._records, self._globals = root / "layers", root / "records", root / "globals"
         for folder in (self._layers, self._records, self._globals):
-            folder.mkdir(parents=True, exist_ok=True)
+            make_private(folder)
         for unfinished in (*self._layers.glob(".new-*"), *self._records.glob(".*"), *self._globals.glob(".*")):
             remove_tree(unfinished) if unfinished.is_dir() else unfinished.unlink()
         self._index = {path.stem: _parse(path) for path in self._records.glob("*.json")}
@@ -104,8 +105,9 @@ class Store:
     def layer_path(self, digest: str) -> Path:
         return self._layers / digest[:32]
 
-    def seal(self, cut: Path) -> Layer:
-        """Keep what `cut` holds; equal content is kept once. Raises SnapshotFailed or OSError."""
+    def seal(self, cut: Path, *, owner: int = -1) -> Layer:
+        """Keep what `cut` holds, as `owner`'s; -1: as it is. Equal content is kept once. Raises SnapshotFailed or
+        OSError."""
         layer = measure(cut)
         path = self.layer_path(layer.digest)
         with self._lock:
@@ -115,6 +117,8 @@ class Store:
             new = self._layers / f".new-{secrets.token_hex(6)}"
             try:
                 copy_tree(cut, new)
+                if owner >= 0:
+                    give_tree(new, owner)
                 if not path.exists():
                     new.rename(path)
             finally:

@@ -4,7 +4,7 @@ own, asked before anything else of the server is, so that no cookie and no sessi
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from importlib.resources import files
 from typing import Final
 from urllib.parse import parse_qs
@@ -13,16 +13,18 @@ from starlette.datastructures import MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
-from starlette.routing import Mount, Route, Router
+from starlette.routing import BaseRoute, Mount, Route, Router
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from sandbox_gym.server.dashboard import routes as declared
 from sandbox_gym.server.dashboard.door import PREFIX, Door
 from sandbox_gym.server.dashboard.events import MAX_CLIENTS, Pictures, Stream
-from sandbox_gym.server.dashboard.recent import OUTCOMES
+from sandbox_gym.server.dashboard.shapes import FoundQuery
 from sandbox_gym.server.dashboard.verdicts import Verdicts
 from sandbox_gym.server.exchange import error_reply, reply
-from sandbox_gym.server.wire import Document
+from sandbox_gym.server.openapi import Operation
+from sandbox_gym.server.wire import check_shape
 
 _FILES: Final = files("sandbox_gym.server.dashboard") / "static"
 _MAX_FORM: Final = 8192
@@ -43,6 +45,8 @@ _HEADERS: Final = {
 }
 
 Handler = Callable[[Request], Awaitable[Response | ASGIApp]]
+Picture = Callable[[], Mapping[str, object]]
+"""A server as it is now."""
 
 
 def is_dashboards(path: str) -> bool:
@@ -50,35 +54,51 @@ def is_dashboards(path: str) -> bool:
     return path == PREFIX or path.startswith(PREFIX + "/")
 
 
+def is_page(scope: Scope) -> bool:
+    """Whether a request is for a page, which links of other sites may open: it shows nothing to them."""
+    path = scope["path"]
+    return is_dashboards(path) and not path.startswith((f"{PREFIX}/api/", f"{PREFIX}/static/"))
+
+
+def is_form(scope: Scope) -> bool:
+    """Whether a request comes of a form of ours: the log-in's, the log-out's."""
+    return scope["path"] in (f"{PREFIX}/login", f"{PREFIX}/logout")
+
+
 class Dashboard:
     """`verdicts` is None where a server gives none."""
 
-    def __init__(self, door: Door, picture: Callable[[], Document], verdicts: Verdicts | None = None) -> None:
+    def __init__(self, door: Door, picture: Picture, verdicts: Verdicts | None = None) -> None:
         self._door, self.verdicts = door, verdicts
         self.pictures = Pictures(picture)
-        get = [
-            ("", self._page("index.html")),
-            ("/login", self._login),
-            ("/verdicts/{id}", self._page("verdict.html")),
-            ("/api/live", self._inside(self._live)),
-            ("/api/events", self._inside(self._events)),
-            ("/api/verdicts", self._inside(self._found)),
-            ("/api/verdicts/{id}", self._inside(self._verdict)),
-            ("/api/verdicts/{id}/runs/{judgement:int}/{place}", self._inside(self._run)),
-        ]
-        post = [
-            ("/login", self._log_in),
-            ("/logout", self._log_out),
-            ("/api/verdicts/{id}/rejudge", self._inside(self._rejudge)),
-        ]
         self._router = Router(
             [
-                *(Route(PREFIX + path, _endpoint(handler), methods=["GET"]) for path, handler in get),
-                *(Route(PREFIX + path, _endpoint(handler), methods=["POST"]) for path, handler in post),
+                *self._routes(),
                 Mount(PREFIX + "/static", StaticFiles(directory=str(_FILES))),
             ],
             redirect_slashes=False,
+            default=_absent,
         )
+
+    def _routes(self) -> list[BaseRoute]:
+        handlers: list[tuple[Operation, Handler]] = [
+            (declared.INDEX, self._page("index.html")),
+            (declared.LOGIN, self._login),
+            (declared.LOG_IN, self._log_in),
+            (declared.LOG_OUT, self._log_out),
+            (declared.VERDICT_PAGE, self._page("verdict.html")),
+            (declared.LIVE, self._inside(self._live)),
+            (declared.EVENTS, self._inside(self._events)),
+            (declared.FOUND, self._inside(self._found)),
+            (declared.VERDICT, self._inside(self._verdict)),
+            (declared.RUN, self._inside(self._run)),
+            (declared.REJUDGE, self._inside(self._rejudge)),
+        ]
+        paths: dict[str, dict[str, Handler]] = {}
+        for one, handler in handlers:
+            paths.setdefault(one.path, {})[one.method] = handler
+        # one route for all methods of a path: its 405 names them all
+        return [Route(path, _Endpoint(by_method), methods=list(by_method)) for path, by_method in paths.items()]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         async def answer(message: Message) -> None:
@@ -101,9 +121,8 @@ class Dashboard:
 
     def _page(self, name: str) -> Handler:
         async def page(request: Request) -> Response:
-            why = self._door.refusal(request)
-            if why:
-                return reply({"detail": why}, 403)
+            if self._door.closed:
+                return reply({"detail": self._door.closed}, 403)
             if not self._door.admits(request):
                 return RedirectResponse(f"{PREFIX}/login", 303)
             return _html(name, leave=_LEAVE if self._door.asks else "")
@@ -111,14 +130,13 @@ class Dashboard:
         return page
 
     async def _login(self, request: Request) -> Response:
-        why = self._door.refusal(request)
-        if why:
-            return reply({"detail": why}, 403)
+        if self._door.closed:
+            return reply({"detail": self._door.closed}, 403)
         return RedirectResponse(PREFIX, 303) if self._door.admits(request) else _html("login.html")
 
     async def _log_in(self, request: Request) -> Response:
         """The form's token for a cookie."""
-        if self._door.refusal(request) or not self._door.may_log_in(request):
+        if self._door.closed or not self._door.may_log_in(request):
             return reply({"detail": "log in from the dashboard's own page"}, 403)
         raw = bytearray()
         async for chunk in request.stream():
@@ -144,9 +162,8 @@ class Dashboard:
         """The handler, for those who may see what it gives."""
 
         async def guarded(request: Request) -> Response | ASGIApp:
-            why = self._door.refusal(request)
-            if why:
-                return reply({"detail": why}, 403)
+            if self._door.closed:
+                return reply({"detail": self._door.closed}, 403)
             if not self._door.admits(request):
                 return reply({"detail": "log in, or send Authorization: Bearer <token>"}, 401)
             if request.method == "POST" and not self._door.may_change(request):
@@ -164,11 +181,10 @@ class Dashboard:
         return Stream(self.pictures)
 
     async def _found(self, request: Request) -> Response:
-        outcome, reason = request.query_params.get("outcome", ""), request.query_params.get("reason", "")
-        if outcome not in OUTCOMES:
-            return reply({"detail": f"outcome is one of {', '.join(sorted(OUTCOMES))}"}, 422)
-        sign = request.query_params.get("sign", "")[:200]
-        return _known(None if self.verdicts is None else self.verdicts.found(outcome, reason[:200], sign))
+        query = check_shape(FoundQuery, dict(request.query_params))
+        if self.verdicts is None:
+            return _known(None)
+        return _known(self.verdicts.found(query.outcome, query.reason[:200], query.sign[:200]))
 
     async def _verdict(self, request: Request) -> Response:
         given = request.query_params.get("start", "0")
@@ -200,7 +216,7 @@ def _token_of(form: bytearray) -> str:
     return fields.get("token", [""])[0]
 
 
-def _known(document: Document | None) -> Response:
+def _known(document: Mapping[str, object] | None) -> Response:
     return reply({"detail": "nothing of that name is kept"}, 404) if document is None else reply(document)
 
 
@@ -210,27 +226,25 @@ def _html(name: str, notice: str = "", status: int = 200, *, leave: str = "") ->
     return Response(text, status, media_type="text/html")
 
 
-def _endpoint(handler: Handler) -> ASGIApp:
-    """The handler with every error as an answer. An ASGI application, since a stream is more than a response."""
-
-    async def answer(scope: Scope, receive: Receive, send: Send) -> None:
-        try:
-            response = await handler(Request(scope, receive))
-        except Exception as error:
-            response = error_reply(error)
-        await response(scope, receive, send)
-
-    return _Endpoint(answer)
+async def _absent(scope: Scope, receive: Receive, send: Send) -> None:
+    await reply({"detail": "Not Found"}, 404)(scope, receive, send)
 
 
 class _Endpoint:
-    """A Route takes an instance for an ASGI application, and a function for a handler of requests."""
+    """A path's handlers by method, with every error as an answer. An ASGI application, since a stream is more than a
+    response; a Route takes an instance for one, and a function for a handler of requests."""
 
-    def __init__(self, answer: ASGIApp) -> None:
-        self._answer = answer
+    def __init__(self, handlers: Mapping[str, Handler]) -> None:
+        self._handlers = handlers
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await self._answer(scope, receive, send)
+        method = "GET" if scope["method"] == "HEAD" else scope["method"]
+        response: Response | ASGIApp
+        try:
+            response = await self._handlers[method](Request(scope, receive))
+        except Exception as error:
+            response = error_reply(error)
+        await response(scope, receive, send)
 
 
 class BeforeAll:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-import ipaddress
 import secrets
 import time
 from collections.abc import Callable
@@ -17,6 +16,8 @@ from typing import Final
 from starlette.requests import Request
 from starlette.responses import Response
 
+from sandbox_gym.server.request_guard import cross_site
+
 PREFIX: Final = "/dashboard"
 LIFE_S: Final = 12 * 3600
 ACTION_HEADER: Final = "X-Sandbox-Gym-Dashboard"
@@ -24,7 +25,8 @@ ACTION_HEADER: Final = "X-Sandbox-Gym-Dashboard"
 
 
 class Door:
-    """`token` empty: nobody is asked. `closed`: why nobody comes in, whatever they show."""
+    """`token` empty: nobody is asked; request_guard.py keeps other sites out. `closed`: why nobody comes in, whatever
+    they show."""
 
     def __init__(self, token: str, port: int, *, closed: str = "", clock: Callable[[], float] = time.time) -> None:
         self._token = token.encode("utf-8", "surrogatepass")
@@ -38,16 +40,6 @@ class Door:
         """Whether a token is needed."""
         return bool(self._token)
 
-    def refusal(self, request: Request) -> str:
-        """Why a request is for nobody's eyes; empty for one that may be looked at. Without a token the dashboard is
-        for whoever reaches it by an address: a name of another site that resolves to this machine is refused."""
-        if self.closed:
-            return self.closed
-        host = request.url.hostname or ""
-        if not self.asks and not _is_own(host):
-            return f"host {host[:80]!r} is not this server's own; set SANDBOX_GYM_TOKEN to use it"
-        return ""
-
     def admits(self, request: Request) -> bool:
         """Compared in constant time, whatever was sent."""
         if not self.asks:
@@ -58,11 +50,11 @@ class Door:
 
     def may_change(self, request: Request) -> bool:
         """Whether a change is asked for by our own page, or by a program, and not by a page of another site."""
-        return ACTION_HEADER in request.headers and _same_origin(request)
+        return ACTION_HEADER in request.headers and not cross_site(request.headers)
 
     def may_log_in(self, request: Request) -> bool:
         """A form has no header of ours; its origin has to be this server."""
-        return _same_origin(request)
+        return not cross_site(request.headers)
 
     def is_token(self, given: str) -> bool:
         """Digests are compared, so that not even the length is told."""
@@ -93,20 +85,3 @@ class Door:
         genuine = hmac.compare_digest(mac.encode("utf-8", "surrogatepass"), self._mac(head).encode())
         expires = head.partition(".")[0]
         return genuine and expires.isdigit() and int(expires) > self._clock()
-
-
-def _is_own(host: str) -> bool:
-    """An address, localhost, or a name without a dot, as services have it in Compose: no site of the internet."""
-    try:
-        ipaddress.ip_address(host.strip("[]"))
-    except ValueError:
-        return "." not in host or host.endswith(".localhost")
-    return True
-
-
-def _same_origin(request: Request) -> bool:
-    origin = request.headers.get("origin")
-    site = request.headers.get("sec-fetch-site", "same-origin")
-    if site not in ("same-origin", "none"):
-        return False
-    return origin is None or origin.partition("://")[2] == request.headers.get("host", "")

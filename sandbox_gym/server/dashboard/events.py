@@ -6,7 +6,7 @@ A client gets the latest picture when it can take one, never a backlog; one that
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Final
 
 import anyio
@@ -15,7 +15,7 @@ from sse_starlette.event import ServerSentEvent
 from sse_starlette.sse import EventSourceResponse, SendTimeoutError
 from starlette.types import Receive, Scope, Send
 
-from sandbox_gym.server.wire import Document, dumps
+from sandbox_gym.server.wire import dumps
 
 EVERY_S: Final = 1.0
 SEND_S: Final = 10.0
@@ -27,7 +27,7 @@ _log = structlog.get_logger("sandbox_gym.server")
 class Pictures:
     """The picture of this moment, shared: however many ask, it is made at most once in EVERY_S."""
 
-    def __init__(self, make: Callable[[], Document], clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, make: Callable[[], Mapping[str, object]], clock: Callable[[], float] = time.monotonic) -> None:
         self._make, self._clock = make, clock
         self._made_at = float("-inf")
         self._raw = self._event = b""

@@ -15,6 +15,7 @@ from sandbox_gym.sandbox.sessions import SessionGlance, Sessions
 from sandbox_gym.server.dashboard.kept import Kept
 from sandbox_gym.server.dashboard.radar import radar_document
 from sandbox_gym.server.dashboard.recent import Recent
+from sandbox_gym.server.dashboard.shapes import ListedVerdict, LivePicture, ServerShown
 from sandbox_gym.server.dashboard.tally import BIN_S, WINDOW_S, Kind, Share
 from sandbox_gym.server.resources import HeldSessions, JudgingEngine
 from sandbox_gym.server.wire import Document
@@ -47,7 +48,7 @@ class ServerPicture:
         """The engine at start, None at the end."""
         self._engine = engine
 
-    def document(self) -> Document:
+    def document(self) -> LivePicture:
         """As things are now."""
         engine, recent = self._engine, self.recent
         provider = engine.provider_name if engine is not None else ""
@@ -65,7 +66,7 @@ class ServerPicture:
         }
 
 
-def server_document(name: str, kind: str, provider: str, isolation: str, started_at: float) -> Document:
+def server_document(name: str, kind: str, provider: str, isolation: str, started_at: float) -> ServerShown:
     return {
         "name": inert(name, 80),
         "kind": inert(kind, 40),
@@ -135,14 +136,14 @@ def _share(share: Share) -> Document:
     return {**asdict(share), "kind": share.kind.value, "reason": inert(share.reason, 80)}
 
 
-def listed(kept: Kept) -> Document:
+def listed(kept: Kept) -> ListedVerdict:
     """One line of a list of verdicts."""
     return {
         "id": kept.request_id,
         "at": kept.finished_at,
         "label": inert(kept.label, 120),
         "tenant": inert(kept.tenant, 60),
-        "kind": kept.kind.value,
+        "kind": kept.kind,
         "reason": inert(kept.reason, 80),
         "reward": kept.reward,
         "passed": kept.passed,

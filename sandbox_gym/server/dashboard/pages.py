@@ -20,6 +20,7 @@ from sandbox_gym.contract import (
 )
 from sandbox_gym.journal import Stored
 from sandbox_gym.observe.inert import Shown, inert, inert_bytes, inert_text
+from sandbox_gym.server.dashboard.shapes import RunShown, ShownText, VerdictShown
 from sandbox_gym.server.wire import Document
 
 PAGE: Final = 200
@@ -30,11 +31,11 @@ _REASON: Final = 600
 _FEW: Final = 50
 
 
-def shown(text: Shown) -> Document:
+def shown(text: Shown) -> ShownText:
     return {"text": text.text, "total": text.total, "cut": text.cut, "unit": text.unit}
 
 
-def verdict_page(stored: Stored, *, where: str, start: int = 0) -> Document:
+def verdict_page(stored: Stored, *, where: str, start: int = 0) -> VerdictShown:
     """Everything but outputs, which are asked for one by one; tests and runs from number `start` on."""
     summary, source, reply = stored.summary, stored.source, stored.reply
     last = stored.judgements[-1] if stored.judgements else None
@@ -101,7 +102,7 @@ def _facts(stored: Stored, verdict: Verdict | None) -> Document:
     }
 
 
-def _json_text(value: Mapping[str, object]) -> Document:
+def _json_text(value: Mapping[str, object]) -> ShownText:
     """JSON, indented; what can't be that (a document nested too deep) is told as such."""
     try:
         text = json.dumps(value, indent=2, ensure_ascii=False, default=str)
@@ -189,7 +190,7 @@ def parts_of(outcome: StepOutcome) -> Sequence[tuple[str, Outcome]]:
     return [("the program", outcome)]
 
 
-def run_page(stored: Stored, judgement: int, place: str) -> Document | None:
+def run_page(stored: Stored, judgement: int, place: str) -> RunShown | None:
     """What one run printed, and what it was given and should have printed where the row says so; None: no such run."""
     judgements = stored.judgements or ()
     state = judgements[judgement].state if 0 <= judgement < len(judgements) else None

@@ -8,7 +8,7 @@ from typing import Final
 
 from sandbox_gym.journal import Entry
 from sandbox_gym.server.dashboard.kept import Kept, keep
-from sandbox_gym.server.dashboard.tally import Kind, Tally
+from sandbox_gym.server.dashboard.tally import Tally
 
 MAX_VERDICTS: Final = 2000
 _LARGEST_SHARE: Final = 4
@@ -66,6 +66,3 @@ def wanted_by(outcome: str, reason: str, sign: str = "") -> Callable[[Kept], boo
         return fits and (not reason or kept.reason == reason) and (not sign or sign in kept.verdict.tamper)
 
     return wanted
-
-
-OUTCOMES: Final = frozenset({"", "tamper", *Kind})

@@ -13,9 +13,9 @@ from sandbox_gym.observe.inert import inert
 from sandbox_gym.server.dashboard.live import listed
 from sandbox_gym.server.dashboard.pages import run_page, verdict_page
 from sandbox_gym.server.dashboard.recent import Recent, wanted_by
+from sandbox_gym.server.dashboard.shapes import FoundVerdicts, Rejudged, RunShown, VerdictShown
 from sandbox_gym.server.rejudge import rejudge_one
 from sandbox_gym.server.servers import SERVERS
-from sandbox_gym.server.wire import Document
 
 MAX_FOUND = 100
 REJUDGE_S = 60.0
@@ -30,12 +30,12 @@ class Verdicts:
         self._judges = anyio.CapacityLimiter(1)
         self.journal: Journal | None = None
 
-    def found(self, outcome: str, reason: str, sign: str = "") -> Document:
+    def found(self, outcome: str, reason: str, sign: str = "") -> FoundVerdicts:
         """Those in memory that match, the latest first."""
         kept = self._recent.latest(MAX_FOUND, wanted_by(outcome, reason, sign))
         return {"most": MAX_FOUND, "kept": len(self._recent), "verdicts": [listed(one) for one in kept]}
 
-    async def page(self, request_id: str, start: int) -> Document | None:
+    async def page(self, request_id: str, start: int) -> VerdictShown | None:
         """None where nobody knows it. Raises JournalDown."""
         found = await self._find(request_id)
         if found is None:
@@ -43,15 +43,16 @@ class Verdicts:
         stored, where = found
         document = await anyio.to_thread.run_sync(lambda: verdict_page(stored, where=where, start=start))
         kept = self._recent.find(request_id)
-        names = {} if kept is None else {"label": inert(kept.label, 120), "tenant": inert(kept.tenant, 60)}
-        return {**document, **names}
+        if kept is not None:
+            document["label"], document["tenant"] = inert(kept.label, 120), inert(kept.tenant, 60)
+        return document
 
-    async def run(self, request_id: str, judgement: int, place: str) -> Document | None:
+    async def run(self, request_id: str, judgement: int, place: str) -> RunShown | None:
         """One run's outputs. Raises JournalDown."""
         found = await self._find(request_id)
         return None if found is None else run_page(found[0], judgement, place)
 
-    async def rejudge(self, request_id: str) -> Document | None:
+    async def rejudge(self, request_id: str) -> Rejudged | None:
         """How the verdict fares when it is judged again, one at a time. Raises PoolFull while another is, JournalDown,
         Unavailable when it takes too long."""
         found = await self._find(request_id)

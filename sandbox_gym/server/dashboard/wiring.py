@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Callable
 
 from sandbox_gym.config import Settings
 from sandbox_gym.limits import MIB
-from sandbox_gym.server.dashboard.app import Dashboard
+from sandbox_gym.server.dashboard.app import Dashboard, Picture
 from sandbox_gym.server.dashboard.door import Door
 from sandbox_gym.server.dashboard.live import ServerPicture
 from sandbox_gym.server.dashboard.recent import Recent
 from sandbox_gym.server.dashboard.verdicts import Verdicts
-from sandbox_gym.server.wire import Document
 
 _REMEDY = "set SANDBOX_GYM_DASHBOARD_TOKEN (or SANDBOX_GYM_TOKEN) and log in with it"
 
@@ -26,18 +24,19 @@ def server_dashboard(name: str, kind: str, settings: Settings) -> tuple[Dashboar
     return Dashboard(door_of(settings), picture.document, verdicts), picture, verdicts
 
 
-def pool_dashboard(settings: Settings, picture: Callable[[], Document], *, keys_only: bool) -> Dashboard | None:
-    """Of the pool's server. `keys_only`: there are tenants' keys, and no token of the operator's."""
+def pool_dashboard(settings: Settings, picture: Picture) -> Dashboard | None:
+    """Of the pool's server."""
     if not settings.dashboard:
         return None
-    return Dashboard(door_of(settings, keys_only=keys_only), picture)
+    return Dashboard(door_of(settings), picture)
 
 
-def door_of(settings: Settings, *, keys_only: bool = False) -> Door:
-    """Without any token the dashboard is for this machine's own users: a server that others reach keeps it shut."""
+def door_of(settings: Settings) -> Door:
+    """Without any token the dashboard is for this machine's own users: a server that others reach keeps it shut, and
+    one whose tenants have keys: they are not the operator."""
     token = settings.dashboard_token or settings.token
-    shut = not token and (keys_only or not is_loopback(settings.host))
-    closed = f"the dashboard shows hidden tests, and this server asks nobody for a token: {_REMEDY}" if shut else ""
+    shut = not token and (settings.keys is not None or not is_loopback(settings.host))
+    closed = f"the dashboard shows hidden tests, and this server has no operator's token: {_REMEDY}" if shut else ""
     return Door(token, settings.port, closed=closed)
 
 

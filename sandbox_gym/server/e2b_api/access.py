@@ -5,19 +5,21 @@ from __future__ import annotations
 import base64
 import binascii
 import hashlib
-import ipaddress
 import re
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from starlette.requests import Request
+from starlette.types import Scope
 
 from sandbox_gym.sandbox.envd import USER
-from sandbox_gym.server.e2b_api.accounts import same
+from sandbox_gym.server.accounts import same
 from sandbox_gym.server.e2b_api.faults import Fault
 from sandbox_gym.server.e2b_api.sandbox import Sandbox
 from sandbox_gym.server.e2b_api.sandboxes import Sandboxes
+from sandbox_gym.server.request_guard import AllowedHosts, host_of
 
 ENVD_PORT: Final = 49983
 INTERPRETER_PORT: Final = 49999
@@ -36,25 +38,60 @@ class Target:
     port: int
 
 
-def target_of(request: Request) -> Target | None:
+class PoolHosts:
+    """The hosts of a pool: its own, where headers say which sandbox is meant, and `{port}-{id}.` of its sandboxes.
+
+    Where tenants have keys, whatever name leads here is its own, and sandboxes are below any domain unless one is
+    configured: their tokens decide, and a page that does not know them gets nothing by a name.
+    """
+
+    def __init__(self, bind: str, names: Sequence[str] = (), *, domain: str = "", keyed: bool = False) -> None:
+        self._allowed = AllowedHosts(bind, names, domain=domain)
+        self._keyed = keyed
+        self._domains = () if keyed and not domain else tuple(filter(None, (domain.lower(), "localhost")))
+
+    def admit(self, host: str) -> bool:
+        """Whether a host leads here: the pool's own, or a sandbox's."""
+        try:
+            return self.is_own(host) or self.sandbox_at(host) is not None
+        except Fault:
+            return False
+
+    def is_own(self, host: str) -> bool:
+        """Whether a host is the pool itself."""
+        short = "." not in host or host.split(".", 1)[0] in ("sandbox", "localhost")
+        return self._allowed.admit(host) or (self._keyed and short)
+
+    def sandbox_at(self, host: str) -> Target | None:
+        """The port that a host names; None for a host that names none. Raises Fault 400 for no port."""
+        label, _, domain = host.partition(".")
+        match = _LABEL.fullmatch(label)
+        if match is None or not domain or (self._domains and domain not in self._domains):
+            return None
+        return Target(match.group(2), _port(match.group(1)))
+
+
+def target_of(request: Request, hosts: PoolHosts) -> Target | None:
     """What a request is for; None for the control plane. Raises Fault 400 for one that says two things.
 
     Host `{port}-{id}.domain` decides. Routing headers count only where the host is this server itself: an address,
-    localhost, or `sandbox.domain`.
+    localhost, a configured name, or `sandbox.domain`.
     """
-    hosts = request.headers.getlist("host")
-    if len(hosts) > 1:
+    named = request.headers.getlist("host")
+    if len(named) > 1:
         raise Fault(400, "more than one Host header")
-    host = hosts[0].rsplit(":", 1)[0].strip("[]").lower() if hosts else ""
-    match = _LABEL.fullmatch(host.split(".", 1)[0])
-    if match and "." in host:
-        return Target(match.group(2), _port(match.group(1)))
+    host = host_of(named[0]) if named and named[0] else ""
+    if host is None:
+        raise Fault(400, f"Host is {named[0][:80]!r}, which is no host")
+    target = hosts.sandbox_at(host)
+    if target is not None:
+        return target
     ids, ports = request.headers.getlist(ID_HEADER), request.headers.getlist(PORT_HEADER)
     if not ids:
         return None
     if len(ids) > 1 or len(ports) > 1:
         raise Fault(400, f"more than one {ID_HEADER} or {PORT_HEADER} header")
-    if not _is_own(host):
+    if host and not hosts.is_own(host):
         raise Fault(400, f"{ID_HEADER} is not taken at host {host[:80]!r}")
     return Target(ids[0], _port(ports[0]) if ports else ENVD_PORT)
 
@@ -65,14 +102,19 @@ def _port(text: str) -> int:
     return int(text)
 
 
-def _is_own(host: str) -> bool:
-    if host in ("", "localhost") or host.split(".", 1)[0] in ("sandbox", "localhost"):
+def for_a_program(scope: Scope, hosts: PoolHosts) -> bool:
+    """Whether a request is for a program in a sandbox, which takes other sites' pages or not as it likes, or for a file
+    by a signed URL, which is made to be given to pages."""
+    if scope["type"] != "http":
+        return False
+    request = Request(scope)
+    if scope["path"] == "/files" and "signature" in request.query_params:
         return True
     try:
-        ipaddress.ip_address(host)
-    except ValueError:
-        return "." not in host  # a machine's own short name, such as a service's in Compose
-    return True
+        target = target_of(request, hosts)
+    except Fault:
+        return False
+    return target is not None and target.port not in (ENVD_PORT, INTERPRETER_PORT)
 
 
 def api_key(request: Request) -> str:

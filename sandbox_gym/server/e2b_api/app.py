@@ -15,9 +15,11 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from sandbox_gym.errors import SandboxGymError
 from sandbox_gym.sandbox import door
 from sandbox_gym.server.dashboard.app import is_dashboards
+from sandbox_gym.server.dashboard.routes import pool_operations
 from sandbox_gym.server.e2b_api.access import (
     ENVD_PORT,
     INTERPRETER_PORT,
+    PoolHosts,
     Target,
     check_token,
     check_traffic,
@@ -28,6 +30,9 @@ from sandbox_gym.server.e2b_api.access import (
 from sandbox_gym.server.e2b_api.code_interpreter import Interpreter
 from sandbox_gym.server.e2b_api.connect_rpc import unary_error
 from sandbox_gym.server.e2b_api.control import Control
+from sandbox_gym.server.e2b_api.control_routes import HEALTH
+from sandbox_gym.server.e2b_api.documents import PoolDocuments
+from sandbox_gym.server.e2b_api.envd_shapes import EnvdMetrics
 from sandbox_gym.server.e2b_api.faults import Fault, as_json, fault_of, gone, port_closed
 from sandbox_gym.server.e2b_api.files import answer_files
 from sandbox_gym.server.e2b_api.filesystem import Filesystem
@@ -36,6 +41,7 @@ from sandbox_gym.server.e2b_api.process import Processes, base_environment
 from sandbox_gym.server.e2b_api.proxy import Proxy
 from sandbox_gym.server.e2b_api.sandbox import Sandbox
 from sandbox_gym.server.e2b_api.sandboxes import Sandboxes
+from sandbox_gym.server.e2b_api.shapes import PoolHealth
 
 Open = Callable[[anyio.abc.TaskGroup], AbstractAsyncContextManager[Sandboxes]]
 Shown = Callable[[Sandboxes], ASGIApp]
@@ -52,10 +58,13 @@ def _leaves(group: BaseExceptionGroup[BaseException]) -> list[BaseException]:
 class PoolApp:
     """One port for all: the control plane, envd of every sandbox, the code interpreter, and what listens in boxes."""
 
-    def __init__(self, open_sandboxes: Open, domain: str = "", dashboard: Shown | None = None) -> None:
-        self._open, self._domain, self._dashboard = open_sandboxes, domain, dashboard
+    def __init__(
+        self, open_sandboxes: Open, hosts: PoolHosts, domain: str = "", dashboard: Shown | None = None
+    ) -> None:
+        self._open, self._hosts, self._domain, self._dashboard = open_sandboxes, hosts, domain, dashboard
         self._sandboxes: Sandboxes | None = None
         self._control: Control | None = None
+        self._documents: PoolDocuments | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -66,6 +75,8 @@ class PoolApp:
                 response = await self._answer(request)
             except ClientDisconnect:
                 return  # nobody reads an answer
+            except Exception as error:  # what a part forgot is an answer, too, under an id
+                response = fault_of(error).response()
             await response(scope, receive, send)
         else:
             await send({"type": "websocket.close", "code": 1003})
@@ -91,6 +102,7 @@ class PoolApp:
         async with anyio.create_task_group() as tasks:
             async with self._open(tasks) as sandboxes:
                 self._sandboxes, self._control = sandboxes, Control(sandboxes, self._domain)
+                self._documents = self._documented(sandboxes, self._control)
                 try:
                     yield
                 finally:
@@ -101,16 +113,29 @@ class PoolApp:
         if self._sandboxes is None or self._control is None:
             return Fault(503, "the server is stopping", retry_after_s=5).response()
         try:
-            target = target_of(request) or signed_for(request, self._sandboxes)
+            target = target_of(request, self._hosts) or signed_for(request, self._sandboxes)
         except Fault as fault:
             return fault.response()
         if target is None and self._dashboard is not None and is_dashboards(request.url.path):
             return self._dashboard(self._sandboxes)
         if target is not None:
             return await self._to_sandbox(self._sandboxes, request, target)
-        if request.url.path == "/health":
-            return as_json({"status": "ok", "running": len(self._sandboxes.running())})
+        if request.url.path == HEALTH.path:
+            return self._healthy(request, self._sandboxes)
+        if self._documents is not None and self._documents.owns(request.url.path):
+            return await self._documents.answer(request)
         return await self._control.answer(request)
+
+    def _documented(self, sandboxes: Sandboxes, control: Control) -> PoolDocuments:
+        shown = pool_operations() if self._dashboard is not None else ()
+        return PoolDocuments(sandboxes.accounts, [HEALTH, *(one for one, _ in control.routes()), *shown])
+
+    @staticmethod
+    def _healthy(request: Request, sandboxes: Sandboxes) -> Response:
+        if request.method not in ("GET", "HEAD"):
+            return _asked_with(request, "GET, HEAD").response()
+        health: PoolHealth = {"status": "ok", "running": len(sandboxes.running())}
+        return as_json(health)
 
     async def _to_sandbox(self, sandboxes: Sandboxes, request: Request, target: Target) -> Response:
         sandbox = sandboxes.find(target.sandbox_id)
@@ -141,7 +166,8 @@ class PoolApp:
     async def _envd(self, sandboxes: Sandboxes, request: Request, sandbox: Sandbox, work: Work) -> Response:
         path = request.url.path
         if path == "/health":
-            return await self._health(sandbox, work)
+            asked = request.method in ("GET", "HEAD")
+            return await self._health(sandbox, work) if asked else unary_error(_asked_with(request, "GET, HEAD"))
         if path == "/files":
             return await answer_files(request, sandbox, work)
         try:
@@ -156,8 +182,11 @@ class PoolApp:
             "metrics": lambda: self._metrics(sandboxes, sandbox),
             "envs": lambda: self._envs(sandbox),
         }
-        if service not in methods or request.method != ("GET" if service in ("metrics", "envs") else "POST"):
+        if service not in methods:
             return unary_error(Fault(404, f"no route {request.method} {path[:200]}"))
+        allowed = "GET" if service in ("metrics", "envs") else "POST"
+        if request.method != allowed:
+            return unary_error(_asked_with(request, allowed))
         return await methods[service]()
 
     async def _health(self, sandbox: Sandbox, work: Work) -> Response:
@@ -178,14 +207,17 @@ class PoolApp:
         except SandboxGymError as error:
             return fault_of(error).response()
         sample, limits = sandbox.samples[-1], sandboxes.machines.limits_of(sandbox.kept.image)
-        return as_json(
-            {
-                "ts": int(sample.at),
-                "cpu_count": max(1, round(limits.cpus)),
-                "cpu_used_pct": sample.cpu_pct,
-                "mem_total": limits.memory_bytes,
-                "mem_used": sample.memory,
-                "disk_used": sample.disk,
-                "disk_total": limits.scratch_bytes,
-            }
-        )
+        metrics: EnvdMetrics = {
+            "ts": int(sample.at),
+            "cpu_count": max(1, round(limits.cpus)),
+            "cpu_used_pct": sample.cpu_pct,
+            "mem_total": limits.memory_bytes,
+            "mem_used": sample.memory,
+            "disk_used": sample.disk,
+            "disk_total": limits.scratch_bytes,
+        }
+        return as_json(metrics)
+
+
+def _asked_with(request: Request, methods: str) -> Fault:
+    return Fault(405, f"{request.url.path[:200]} is asked with {methods}", headers={"Allow": methods})

@@ -7,13 +7,15 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Final, TypeVar
 
+from pydantic import BaseModel
 from starlette.requests import Request
 
 from sandbox_gym.server.e2b_api.faults import Fault
+from sandbox_gym.server.e2b_api.shapes import MAX_PAGE, PageQuery, checked
 
 MAX_BODY: Final = 1 << 20
-MAX_PAGE: Final = 100
 T = TypeVar("T")
+M = TypeVar("M", bound=BaseModel)
 
 
 async def read_object(request: Request) -> Mapping[str, object]:
@@ -34,48 +36,21 @@ async def read_object(request: Request) -> Mapping[str, object]:
     return document
 
 
-def whole(document: Mapping[str, object], name: str, default: int) -> int:
-    value = document.get(name, default)
-    if value is None:
-        return default
-    if isinstance(value, bool) or not isinstance(value, int | float) or not -(1 << 31) < value < 1 << 31:
-        raise Fault(400, f"{name} is a whole number")
-    return int(value)
+async def read_model(request: Request, model: type[M]) -> M:
+    """The body as `model`. Raises Fault 400 or 413."""
+    return checked(model, await read_object(request))
 
 
-def text(document: Mapping[str, object], name: str, limit: int) -> str:
-    value = document.get(name) or ""
-    if not isinstance(value, str) or len(value) > limit or "\0" in value:
-        raise Fault(400, f"{name} is a text of at most {limit} characters")
-    return value
+def read_query(request: Request, model: type[M]) -> M:
+    """The query's parameters as `model`; an empty one is as good as absent. Raises Fault 400."""
+    return checked(model, {name: value for name, value in request.query_params.items() if value})
 
 
-def texts(document: Mapping[str, object], name: str) -> dict[str, str]:
-    value = document.get(name) or {}
-    if not isinstance(value, dict) or len(value) > 1000:
-        raise Fault(400, f"{name} is an object of at most 1000 texts")
-    for key, text in value.items():
-        if not isinstance(text, str) or "\0" in key + text or len(key) + len(text) > 128 * 1024:
-            raise Fault(400, f"{name}: {key[:40]!r} is no text, or too long")
-    return {str(key): str(text) for key, text in value.items()}
-
-
-def page(found: Sequence[T], query: Mapping[str, str]) -> tuple[Sequence[T], str]:
+def page(found: Sequence[T], query: PageQuery) -> tuple[Sequence[T], str]:
     """One page, and the token of the next; empty after the last."""
-    limit = number(query.get("limit", "")) or MAX_PAGE
-    start = number(query.get("nextToken", "")) or 0
-    if not 1 <= limit <= MAX_PAGE:
-        raise Fault(400, f"limit is between 1 and {MAX_PAGE}")
-    end = start + limit
+    start = query.start or 0
+    end = start + (query.limit or MAX_PAGE)
     return found[start:end], str(end) if end < len(found) else ""
-
-
-def number(text: str) -> int | None:
-    if not text:
-        return None
-    if not text.isascii() or not text.isdigit() or len(text) > 15:
-        raise Fault(400, f"{text[:20]!r} is no whole number")
-    return int(text)
 
 
 def moment(text: str) -> float | None:

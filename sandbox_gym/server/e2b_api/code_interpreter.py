@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing
 from typing import Final
 
@@ -14,16 +14,21 @@ from starlette.types import Message, Receive, Scope, Send
 
 from sandbox_gym.errors import BoxLost
 from sandbox_gym.sandbox.envd import HOME, Refused, Stream
+from sandbox_gym.server.accounts import new_id
+from sandbox_gym.server.e2b_api import sandbox_routes as declared
 from sandbox_gym.server.e2b_api.access import check_traffic
-from sandbox_gym.server.e2b_api.accounts import new_id
-from sandbox_gym.server.e2b_api.bodies import read_object, text, texts
+from sandbox_gym.server.e2b_api.bodies import read_model
 from sandbox_gym.server.e2b_api.connect_rpc import WRITE_S
 from sandbox_gym.server.e2b_api.faults import Fault, as_json, fault_of
 from sandbox_gym.server.e2b_api.jobs import Notebook, Work, words
 from sandbox_gym.server.e2b_api.process import base_environment
+from sandbox_gym.server.e2b_api.routing import Routes
 from sandbox_gym.server.e2b_api.sandbox import Sandbox
+from sandbox_gym.server.e2b_api.shapes import ContextView, Execute, MakeContext
+from sandbox_gym.server.openapi import Operation
 
-MAX_CODE: Final = 512 << 10
+Parts = Mapping[str, str]
+Handler = Callable[[Request, Parts], Awaitable[Response]]
 CELL_S: Final = 24 * 3600.0
 INTERRUPT_S: Final = 5.0
 _TYPES: Final = frozenset({"result", "stdout", "stderr", "error", "number_of_executions"})
@@ -35,31 +40,45 @@ class Interpreter:
     def __init__(self, sandbox: Sandbox, work: Work) -> None:
         self._sandbox, self._work = sandbox, work
 
+    def routes(self) -> Sequence[tuple[Operation, Handler]]:
+        """Every route, as it is declared, with what answers it."""
+        return [
+            (declared.INTERPRETER_HEALTH, self._health),
+            (declared.EXECUTE, self._execute),
+            (declared.MAKE_CONTEXT, self._make),
+            (declared.CONTEXTS, self._list),
+            (declared.DELETE_CONTEXT, self._delete),
+            (declared.RESTART_CONTEXT, self._restart),
+        ]
+
     async def answer(self, request: Request) -> Response:
         try:
-            parts = request.url.path.strip("/").split("/")
-            if parts == ["health"]:
-                return Response(b'"OK"', media_type="application/json")
-            check_traffic(request, self._sandbox)
-            match (request.method, parts):
-                case ("POST", ["execute"]):
-                    return await self._execute(request)
-                case ("POST", ["contexts"]):
-                    document = await read_object(request)
-                    notebook = await self._open(_language(document), text(document, "cwd", 4096))
-                    return as_json(_view(notebook))
-                case ("GET", ["contexts"]):
-                    return as_json([_view(one) for one in self._work.notebooks.values()])
-                case ("DELETE", ["contexts", context_id]):
-                    await self._work.envd.call({"op": "drop_context", "name": self._find(context_id).context_id})
-                    del self._work.notebooks[context_id]
-                    return Response(status_code=204)
-                case ("POST", ["contexts", context_id, "restart"]):
-                    await self._work.envd.call({"op": "restart", "name": self._find(context_id).context_id})
-                    return Response(status_code=204)
-            raise Fault(404, f"no route {request.method} {request.url.path[:200]}")
+            handler, parts = Routes(self.routes()).find(request)
+            if handler != self._health:
+                check_traffic(request, self._sandbox)
+            return await handler(request, parts)
         except Exception as error:
             return fault_of(error).response()
+
+    async def _health(self, request: Request, parts: Parts) -> Response:
+        return Response(b'"OK"', media_type="application/json")
+
+    async def _make(self, request: Request, parts: Parts) -> Response:
+        wanted = await read_model(request, MakeContext)
+        return as_json(_view(await self._open(_language(wanted.language), wanted.cwd or "")))
+
+    async def _list(self, request: Request, parts: Parts) -> Response:
+        return as_json([_view(one) for one in self._work.notebooks.values()])
+
+    async def _delete(self, request: Request, parts: Parts) -> Response:
+        context_id = self._find(parts["context_id"]).context_id
+        await self._work.envd.call({"op": "drop_context", "name": context_id})
+        self._work.notebooks.pop(context_id, None)  # another request may have been quicker
+        return Response(status_code=204)
+
+    async def _restart(self, request: Request, parts: Parts) -> Response:
+        await self._work.envd.call({"op": "restart", "name": self._find(parts["context_id"]).context_id})
+        return Response(status_code=204)
 
     def _find(self, context_id: str) -> Notebook:
         found = self._work.notebooks.get(context_id)
@@ -77,23 +96,20 @@ class Interpreter:
         notebook = self._work.notebooks[name] = Notebook(name, language, words(reply, "cwd", 4096))
         return notebook
 
-    async def _context(self, document: Mapping[str, object]) -> Notebook:
+    async def _context(self, wanted: Execute) -> Notebook:
         """The one that is named, or the language's own, opened when it is first used. Raises Fault 404."""
-        context_id = text(document, "context_id", 100)
-        if context_id:
-            if document.get("language"):
+        if wanted.context_id:
+            if wanted.language:
                 raise Fault(400, "Only one of context_id or language can be provided")
-            return self._find(context_id)
-        language = _language(document)
+            return self._find(wanted.context_id)
+        language = _language(wanted.language)
         async with self._work.opening:
             default = f"default-{language}"
             return self._work.notebooks.get(default) or await self._open(language, "", default)
 
-    async def _execute(self, request: Request) -> Response:
-        document = await read_object(request)
-        code = text(document, "code", MAX_CODE)
-        environment = texts(document, "env_vars")
-        return _Cell(self._work, await self._context(document), code, environment)
+    async def _execute(self, request: Request, parts: Parts) -> Response:
+        wanted = await read_model(request, Execute)
+        return _Cell(self._work, await self._context(wanted), wanted.code or "", wanted.env_vars or {})
 
 
 class _Cell(Response):
@@ -185,9 +201,9 @@ def _line(word: Mapping[str, object]) -> bytes:
     return json.dumps(word).encode("ascii") + b"\n"
 
 
-def _language(document: Mapping[str, object]) -> str:
-    return text(document, "language", 40).lower() or "python"
+def _language(given: str | None) -> str:
+    return (given or "").lower() or "python"
 
 
-def _view(notebook: Notebook) -> dict[str, object]:
+def _view(notebook: Notebook) -> ContextView:
     return {"id": notebook.context_id, "language": notebook.language, "cwd": notebook.cwd}

@@ -9,15 +9,18 @@ import json
 import struct
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import aclosing
-from typing import Final
+from dataclasses import dataclass
+from typing import Final, Generic, TypeVar
 
 import anyio
+from pydantic import BaseModel
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
 from sandbox_gym.errors import BoxLost
 from sandbox_gym.server.e2b_api.faults import Fault, as_json, fault_of
+from sandbox_gym.server.e2b_api.shapes import checked
 
 MAX_MESSAGE: Final = 6 << 20
 DEFAULT_PING_S: Final = 90.0
@@ -40,6 +43,7 @@ CODES: Final = {
     507: "resource_exhausted",
 }
 Document = Mapping[str, object]
+M = TypeVar("M", bound=BaseModel)
 Events = AsyncGenerator[Document, None]
 
 
@@ -52,7 +56,7 @@ def unary_error(fault: Fault) -> Response:
     """502 keeps the proxy's own shape, by which the SDK tells a sandbox that is gone."""
     if fault.status == 502:
         return fault.response()
-    return as_json(error_of(fault), fault.status)
+    return as_json(error_of(fault), fault.status, fault.headers())
 
 
 def timeout_of(request: Request) -> float:
@@ -171,8 +175,31 @@ class StreamReply(Response):
             tasks.cancel_scope.cancel()
 
 
-Unary = Callable[[Request, Document], Awaitable[Document]]
+Unary = Callable[[Request, Document], Awaitable[Mapping[str, object]]]
 Streaming = Callable[[Request], Awaitable[Response]]
+
+
+@dataclass(frozen=True, slots=True)
+class Call(Generic[M]):
+    """One method of a service as it is declared: what it takes, and what it gives."""
+
+    name: str
+    takes: type[M]
+    gives: object
+    summary: str
+    stream: bool = False
+
+    def by(self, method: Callable[[Request, M], Awaitable[Mapping[str, object]]]) -> tuple[str, Unary]:
+        """The method under its name, with its message checked."""
+
+        async def answer(request: Request, message: Document) -> Mapping[str, object]:
+            return await method(request, checked(self.takes, message))
+
+        return self.name, answer
+
+    def streamed_by(self, method: Streaming) -> tuple[str, Streaming]:
+        """The method under its name; it reads its own messages."""
+        return self.name, method
 
 
 async def answer_method(
@@ -182,7 +209,10 @@ async def answer_method(
     if method in unary:
         return await answer_unary(request, unary[method])
     if method in streams:
-        return await streams[method](request)
+        try:
+            return await streams[method](request)
+        except Exception as error:
+            return unary_error(fault_of(error))
     return unary_error(Fault(501, f"no method {service}/{method[:40]}"))
 
 

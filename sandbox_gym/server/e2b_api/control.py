@@ -4,26 +4,52 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import re
 import time
 import urllib.parse
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence, Set
 from datetime import UTC, datetime
-from typing import Final
+from functools import partial
+from typing import Final, Literal
 
 import anyio
 from starlette.requests import Request
 from starlette.responses import Response
 
 from sandbox_gym.errors import BoxLost
+from sandbox_gym.server.accounts import Tenant
+from sandbox_gym.server.e2b_api import control_routes as declared
 from sandbox_gym.server.e2b_api.access import api_key
-from sandbox_gym.server.e2b_api.accounts import Tenant
-from sandbox_gym.server.e2b_api.bodies import moment, number, page, read_object, text, texts, whole
+from sandbox_gym.server.e2b_api.bodies import moment, page, read_model, read_object, read_query
 from sandbox_gym.server.e2b_api.faults import Fault, as_json, fault_of, sandbox_not_found
+from sandbox_gym.server.e2b_api.routing import Routes
 from sandbox_gym.server.e2b_api.rules import ALL, wanted
 from sandbox_gym.server.e2b_api.sandbox import Sandbox, Wish
 from sandbox_gym.server.e2b_api.sandboxes import Sandboxes
+from sandbox_gym.server.e2b_api.shapes import (
+    Alias,
+    ChangeNetwork,
+    CreateSandbox,
+    Fork,
+    ForkAnswer,
+    MakeSnapshot,
+    MetricsQuery,
+    NetworkRules,
+    NetworkView,
+    Pause,
+    Refresh,
+    SandboxDetails,
+    SandboxMetric,
+    SandboxQuery,
+    SandboxView,
+    SnapshotQuery,
+    SnapshotView,
+    Timeout,
+    checked,
+)
+from sandbox_gym.server.openapi import Operation
 
 ENVD_VERSION: Final = "0.6.4"
 CLIENT_ID: Final = "sandbox-gym"
@@ -31,7 +57,8 @@ DEFAULT_TIMEOUT_S: Final = 300
 MAX_REPEATS: Final = 10_000
 REPEAT_S: Final = 600.0
 _HOST: Final = re.compile(r"[A-Za-z0-9._-]{1,253}(:\d{1,5})?")
-Handler = Callable[[Tenant, Request, Sequence[str]], Awaitable[Response]]
+Parts = Mapping[str, str]
+Handler = Callable[[Tenant, Request, Parts], Awaitable[Response]]
 
 
 class Control:
@@ -40,57 +67,57 @@ class Control:
     def __init__(self, sandboxes: Sandboxes, domain: str) -> None:
         self._sandboxes, self._domain = sandboxes, domain
         self._repeats: OrderedDict[tuple[str, str], _Repeat] = OrderedDict()
-        self._routes: dict[tuple[str, str], Handler] = {
-            ("POST", "sandboxes"): self._create,
-            ("GET", "sandboxes"): self._list,
-            ("GET", "sandboxes/*"): self._info,
-            ("DELETE", "sandboxes/*"): self._kill,
-            ("POST", "sandboxes/*/connect"): self._connect,
-            ("POST", "sandboxes/*/resume"): self._resume,
-            ("POST", "sandboxes/*/timeout"): self._timeout,
-            ("POST", "sandboxes/*/refreshes"): self._refresh,
-            ("GET", "sandboxes/*/metrics"): self._metrics,
-            ("POST", "sandboxes/*/pause"): self._pause,
-            ("POST", "sandboxes/*/snapshots"): self._snapshot,
-            ("POST", "sandboxes/*/fork"): self._fork,
-            ("PUT", "sandboxes/*/network"): self._network,
-            ("GET", "snapshots"): self._snapshots,
-            ("GET", "templates/aliases"): self._alias,
-            ("DELETE", "templates/*"): self._delete_template,
-        }
+        self._routes: Routes[Handler] = Routes(self.routes())
+
+    def routes(self) -> Sequence[tuple[Operation, Handler]]:
+        """Every route, as it is declared, with what answers it."""
+        return [
+            (declared.CREATE, self._create),
+            (declared.LIST_RUNNING, partial(self._list, paused=False)),
+            (declared.LIST, partial(self._list, paused=True)),
+            (declared.INFO, self._info),
+            (declared.KILL, self._kill),
+            (declared.CONNECT, self._connect),
+            (declared.CONNECT_V2, self._connect),
+            (declared.RESUME, self._resume),
+            (declared.TIMEOUT, self._timeout),
+            (declared.REFRESH, self._refresh),
+            (declared.METRICS, self._metrics),
+            (declared.PAUSE, self._pause),
+            (declared.SNAPSHOT, self._snapshot),
+            (declared.FORK, self._fork),
+            (declared.NETWORK, self._network),
+            (declared.SNAPSHOTS, self._snapshots),
+            (declared.ALIAS, self._alias),
+            (declared.DELETE_TEMPLATE, self._delete_template),
+        ]
 
     async def answer(self, request: Request) -> Response:
+        parts: Parts = {}
         try:
             tenant = self._sandboxes.accounts.tenant(api_key(request))
             if tenant is None:
                 raise Fault(401, "Invalid API key")
-            parts = [urllib.parse.unquote(part) for part in request.scope["raw_path"].decode("latin-1").split("/")[1:]]
-            if parts[0] == "v2":
-                parts = parts[1:]
-            shape = "/".join("*" if index == 1 else part for index, part in enumerate(parts))
-            if parts[:2] == ["templates", "aliases"] and len(parts) == 3:
-                shape = "templates/aliases"
-            handler = self._routes.get((request.method, shape))
-            if handler is None:
-                raise Fault(404, f"no route {request.method} {request.url.path[:200]}")
+            handler, parts = self._routes.find(request)
             return await handler(tenant, request, parts)
         except BoxLost:
-            return sandbox_not_found(parts[1] if len(parts) > 1 else "").response()
+            return sandbox_not_found(parts.get("sandboxID", "")).response()
         except Exception as error:
             return fault_of(error).response()
 
     # -- making and ending
 
-    async def _create(self, tenant: Tenant, request: Request, _: Sequence[str]) -> Response:
+    async def _create(self, tenant: Tenant, request: Request, _: Parts) -> Response:
         document = await read_object(request)
+        wish = _wish(checked(CreateSandbox, document))
         key = request.headers.get("idempotency-key", "")
         if not key:
-            return as_json(self._view(await self._sandboxes.create(tenant, _wish(document))), 201)
+            return as_json(self._view(await self._sandboxes.create(tenant, wish)), 201)
         repeat = self._repeat(tenant, key, document)
         async with repeat.lock:
             known = self._sandboxes.find(repeat.sandbox_id)
             if known is None:
-                known = await self._sandboxes.create(tenant, _wish(document))
+                known = await self._sandboxes.create(tenant, wish)
                 repeat.sandbox_id = known.sandbox_id
             return as_json(self._view(known), 201)
 
@@ -107,33 +134,33 @@ class Control:
             self._repeats.popitem(last=False)
         return repeat
 
-    async def _kill(self, tenant: Tenant, _: Request, parts: Sequence[str]) -> Response:
-        await self._sandboxes.kill(self._sandboxes.of(tenant, parts[1]))
+    async def _kill(self, tenant: Tenant, _: Request, parts: Parts) -> Response:
+        await self._sandboxes.kill(self._sandboxes.of(tenant, parts["sandboxID"]))
         return Response(status_code=204)
 
-    async def _connect(self, tenant: Tenant, request: Request, parts: Sequence[str]) -> Response:
-        sandbox = self._sandboxes.of(tenant, parts[1])
-        document = await read_object(request)
-        woken = await self._sandboxes.resume(tenant, sandbox, whole(document, "timeout", DEFAULT_TIMEOUT_S))
+    async def _connect(self, tenant: Tenant, request: Request, parts: Parts) -> Response:
+        sandbox = self._sandboxes.of(tenant, parts["sandboxID"])
+        seconds = _or((await read_model(request, Timeout)).timeout, DEFAULT_TIMEOUT_S)
+        woken = await self._sandboxes.resume(tenant, sandbox, seconds)
         return as_json(self._view(sandbox), 201 if woken else 200)
 
-    async def _resume(self, tenant: Tenant, request: Request, parts: Sequence[str]) -> Response:
+    async def _resume(self, tenant: Tenant, request: Request, parts: Parts) -> Response:
         """As older clients ask: a sandbox that runs is a conflict."""
-        sandbox = self._sandboxes.of(tenant, parts[1])
-        document = await read_object(request)
-        if not await self._sandboxes.resume(tenant, sandbox, whole(document, "timeout", DEFAULT_TIMEOUT_S)):
+        sandbox = self._sandboxes.of(tenant, parts["sandboxID"])
+        seconds = _or((await read_model(request, Timeout)).timeout, DEFAULT_TIMEOUT_S)
+        if not await self._sandboxes.resume(tenant, sandbox, seconds):
             raise Fault(409, f"Sandbox {sandbox.sandbox_id} is already running")
         return as_json(self._view(sandbox), 201)
 
-    async def _timeout(self, tenant: Tenant, request: Request, parts: Sequence[str]) -> Response:
-        sandbox = self._sandboxes.of(tenant, parts[1])
-        seconds = whole(await read_object(request), "timeout", DEFAULT_TIMEOUT_S)
+    async def _timeout(self, tenant: Tenant, request: Request, parts: Parts) -> Response:
+        sandbox = self._sandboxes.of(tenant, parts["sandboxID"])
+        seconds = _or((await read_model(request, Timeout)).timeout, DEFAULT_TIMEOUT_S)
         return self._extend(tenant, sandbox, time.time() + seconds, seconds)
 
-    async def _refresh(self, tenant: Tenant, request: Request, parts: Sequence[str]) -> Response:
+    async def _refresh(self, tenant: Tenant, request: Request, parts: Parts) -> Response:
         """As older clients ask: only ever longer."""
-        sandbox = self._sandboxes.of(tenant, parts[1])
-        seconds = whole(await read_object(request), "duration", 60)
+        sandbox = self._sandboxes.of(tenant, parts["sandboxID"])
+        seconds = _or((await read_model(request, Refresh)).duration, 60)
         return self._extend(tenant, sandbox, max(sandbox.end_at, time.time() + seconds), seconds)
 
     def _extend(self, tenant: Tenant, sandbox: Sandbox, end_at: float, seconds: int) -> Response:
@@ -144,36 +171,33 @@ class Control:
         sandbox.end_at = end_at
         return Response(status_code=204)
 
-    async def _pause(self, tenant: Tenant, request: Request, parts: Sequence[str]) -> Response:
-        sandbox = self._sandboxes.of(tenant, parts[1])
-        await read_object(request)
+    async def _pause(self, tenant: Tenant, request: Request, parts: Parts) -> Response:
+        sandbox = self._sandboxes.of(tenant, parts["sandboxID"])
+        await read_model(request, Pause)
         await self._sandboxes.pause(sandbox)
         return Response(status_code=204)
 
     # -- looking
 
-    async def _info(self, tenant: Tenant, _: Request, parts: Sequence[str]) -> Response:
-        return as_json(self._details(self._sandboxes.of(tenant, parts[1]), whole=True))
+    async def _info(self, tenant: Tenant, _: Request, parts: Parts) -> Response:
+        return as_json(self._whole_details(self._sandboxes.of(tenant, parts["sandboxID"])))
 
-    async def _list(self, tenant: Tenant, request: Request, parts: Sequence[str]) -> Response:
-        query = request.query_params
-        found = self._filtered(tenant, request)
-        if "v2" not in request.url.path.split("/", 2)[1]:
-            found = [one for one in found if one.running]  # as it was before there were paused ones
-        found.sort(key=lambda one: (one.kept.started_at, one.sandbox_id), reverse=query.get("order") != "asc")
+    async def _list(self, tenant: Tenant, request: Request, _: Parts, *, paused: bool) -> Response:
+        """Without `paused` only those that run: as it was before there were others."""
+        query = read_query(request, SandboxQuery)
+        states = {state for text in request.query_params.getlist("state") for state in text.split(",") if state}
+        found = [one for one in self._filtered(tenant, query, states) if paused or one.running]
+        found.sort(key=lambda one: (one.kept.started_at, one.sandbox_id), reverse=query.order != "asc")
         shown, token = page(found, query)
         headers = {"X-Next-Token": token} if token else {}
         return as_json([self._details(one) for one in shown], 200, headers)
 
-    def _filtered(self, tenant: Tenant, request: Request) -> list[Sandbox]:
-        query = request.query_params
-        states = {state for text in query.getlist("state") for state in text.split(",") if state}
+    def _filtered(self, tenant: Tenant, query: SandboxQuery, states: Set[str]) -> list[Sandbox]:
         metadata = {
             urllib.parse.unquote(key): urllib.parse.unquote(value)
-            for key, value in urllib.parse.parse_qsl(query.get("metadata", ""), keep_blank_values=True)
+            for key, value in urllib.parse.parse_qsl(query.metadata or "", keep_blank_values=True)
         }
-        after = moment(query.get("startedAfter", ""))
-        template = query.get("template", "")
+        after, template = moment(query.started_after or ""), query.template or ""
         return [
             one
             for one in self._sandboxes.all_of(tenant)
@@ -183,41 +207,41 @@ class Control:
             and (not template or template in (one.kept.template, one.kept.image))
         ]
 
-    async def _metrics(self, tenant: Tenant, request: Request, parts: Sequence[str]) -> Response:
-        sandbox = self._sandboxes.of(tenant, parts[1])
+    async def _metrics(self, tenant: Tenant, request: Request, parts: Parts) -> Response:
+        sandbox = self._sandboxes.of(tenant, parts["sandboxID"])
         if sandbox.running and not sandbox.samples:
             await self._sandboxes.sample(sandbox)
-        start, end = (number(request.query_params.get(name, "")) for name in ("start", "end"))
+        query = read_query(request, MetricsQuery)
+        since, until = query.start or 0, math.inf if query.end is None else query.end
         limits = self._sandboxes.machines.limits_of(sandbox.kept.image)
-        return as_json(
-            [
-                {
-                    "timestamp": _iso(one.at),
-                    "timestampUnix": int(one.at),
-                    "cpuCount": max(1, round(limits.cpus)),
-                    "cpuUsedPct": round(one.cpu_pct, 2),
-                    "memTotal": limits.memory_bytes,
-                    "memUsed": one.memory,
-                    "memCache": 0,
-                    "diskTotal": limits.scratch_bytes,
-                    "diskUsed": one.disk,
-                }
-                for one in sandbox.samples
-                if (start is None or int(one.at) >= start) and (end is None or int(one.at) <= end)
-            ]
-        )
+        metrics: list[SandboxMetric] = [
+            {
+                "timestamp": _iso(one.at),
+                "timestampUnix": int(one.at),
+                "cpuCount": max(1, round(limits.cpus)),
+                "cpuUsedPct": round(one.cpu_pct, 2),
+                "memTotal": limits.memory_bytes,
+                "memUsed": one.memory,
+                "memCache": 0,
+                "diskTotal": limits.scratch_bytes,
+                "diskUsed": one.disk,
+            }
+            for one in sandbox.samples
+            if since <= int(one.at) <= until
+        ]
+        return as_json(metrics)
 
     # -- snapshots
 
-    async def _snapshot(self, tenant: Tenant, request: Request, parts: Sequence[str]) -> Response:
-        sandbox = self._sandboxes.of(tenant, parts[1])
-        name = text(await read_object(request), "name", 128)
+    async def _snapshot(self, tenant: Tenant, request: Request, parts: Parts) -> Response:
+        sandbox = self._sandboxes.of(tenant, parts["sandboxID"])
+        name = (await read_model(request, MakeSnapshot)).name or ""
         image = await self._sandboxes.snapshot(tenant, sandbox, name)
         return as_json(_snapshot_view(image.snapshot_id, image.name), 201)
 
-    async def _snapshots(self, tenant: Tenant, request: Request, _: Sequence[str]) -> Response:
-        query = request.query_params
-        sandbox_id, name = query.get("sandboxID", ""), query.get("name", "").removesuffix(":default")
+    async def _snapshots(self, tenant: Tenant, request: Request, _: Parts) -> Response:
+        query = read_query(request, SnapshotQuery)
+        sandbox_id, name = query.sandbox_id or "", (query.name or "").removesuffix(":default")
         found = [
             one
             for one in self._sandboxes.images.of(tenant)
@@ -227,32 +251,33 @@ class Control:
         headers = {"X-Next-Token": token} if token else {}
         return as_json([_snapshot_view(one.snapshot_id, one.name) for one in shown], 200, headers)
 
-    async def _delete_template(self, tenant: Tenant, _: Request, parts: Sequence[str]) -> Response:
-        await self._sandboxes.delete_image(tenant, parts[1])
+    async def _delete_template(self, tenant: Tenant, _: Request, parts: Parts) -> Response:
+        await self._sandboxes.delete_image(tenant, parts["templateID"])
         return Response(status_code=204)
 
-    async def _alias(self, tenant: Tenant, _: Request, parts: Sequence[str]) -> Response:
+    async def _alias(self, tenant: Tenant, _: Request, parts: Parts) -> Response:
         """Whether a template is there: one of this machine's images, or a tenant's own snapshot."""
-        await self._sandboxes.source(tenant, parts[2])
-        return as_json({"templateID": parts[2], "public": False})
+        await self._sandboxes.source(tenant, parts["alias"])
+        alias: Alias = {"templateID": parts["alias"], "public": False}
+        return as_json(alias)
 
-    async def _network(self, tenant: Tenant, request: Request, parts: Sequence[str]) -> Response:
+    async def _network(self, tenant: Tenant, request: Request, parts: Parts) -> Response:
         """Rules of a sandbox that runs. With a way out it is another list from now on; without one, only what is so
         already is granted: that it reaches nothing."""
-        sandbox = self._sandboxes.of(tenant, parts[1])
-        document = await read_object(request)
-        everything, allow_out = wanted(document.get("allow_internet_access"), document, strict=True)
+        sandbox = self._sandboxes.of(tenant, parts["sandboxID"])
+        change = await read_model(request, ChangeNetwork)
+        everything, allow_out = wanted(change.allow_internet_access, _rules(change), strict=True)
         if sandbox.kept.network or (everything and tenant.network):
             raise Fault(400, "a sandbox has the network it was made with, all of this machine's or a list of it")
         if everything or allow_out or sandbox.kept.allow_out is not None:
             self._sandboxes.restrict(tenant, sandbox, tenant.allow_out if everything else allow_out)
         return Response(status_code=204)
 
-    async def _fork(self, tenant: Tenant, request: Request, parts: Sequence[str]) -> Response:
-        sandbox = self._sandboxes.of(tenant, parts[1])
-        document = await read_object(request)
-        count, seconds = whole(document, "count", 1), whole(document, "timeout", DEFAULT_TIMEOUT_S)
-        answers: list[object] = []
+    async def _fork(self, tenant: Tenant, request: Request, parts: Parts) -> Response:
+        sandbox = self._sandboxes.of(tenant, parts["sandboxID"])
+        how = await read_model(request, Fork)
+        count, seconds = _or(how.count, 1), _or(how.timeout, DEFAULT_TIMEOUT_S)
+        answers: list[ForkAnswer] = []
         for one in await self._sandboxes.fork(tenant, sandbox, count, seconds):
             if isinstance(one, Sandbox):
                 answers.append({"sandbox": self._view(one)})
@@ -263,8 +288,8 @@ class Control:
 
     # -- views
 
-    def _view(self, sandbox: Sandbox) -> dict[str, object]:
-        view: dict[str, object] = {
+    def _view(self, sandbox: Sandbox) -> SandboxView:
+        view: SandboxView = {
             "templateID": sandbox.kept.template,
             "sandboxID": sandbox.sandbox_id,
             "clientID": CLIENT_ID,
@@ -273,12 +298,14 @@ class Control:
             "envdAccessToken": sandbox.kept.token,
             "trafficAccessToken": sandbox.kept.traffic_token,
         }
-        return {**view, "domain": self._domain} if self._domain else view
+        if self._domain:
+            view["domain"] = self._domain
+        return view
 
-    def _details(self, sandbox: Sandbox, *, whole: bool = False) -> dict[str, object]:
+    def _details(self, sandbox: Sandbox) -> SandboxDetails:
         kept = sandbox.kept
         limits = self._sandboxes.machines.limits_of(kept.image)
-        details: dict[str, object] = {
+        return {
             "templateID": kept.template,
             "sandboxID": sandbox.sandbox_id,
             "clientID": CLIENT_ID,
@@ -292,18 +319,23 @@ class Control:
             "state": _state(sandbox),
             "metadata": dict(kept.metadata),
         }
-        if whole:
-            details["envdAccessToken"] = kept.token
-            details["allowInternetAccess"] = kept.network or bool(kept.allow_out)
-            details["network"] = {
-                "allowPublicTraffic": kept.public_traffic and not kept.network,
-                **({"allowOut": list(kept.allow_out), "denyOut": [ALL]} if kept.allow_out else {}),
-                **({"maskRequestHost": kept.mask_host} if kept.mask_host else {}),
-            }
-            on_timeout = "pause" if kept.auto_pause else "kill"
-            details["lifecycle"] = {"onTimeout": on_timeout, "autoResume": kept.auto_resume}
-            details.update({"domain": self._domain} if self._domain else {})
-            details.update({} if sandbox.running else {"pauseMode": "filesystem"})
+
+    def _whole_details(self, sandbox: Sandbox) -> SandboxDetails:
+        """With what only the sandbox's own page tells: its token, its network, what becomes of it."""
+        kept, details = sandbox.kept, self._details(sandbox)
+        network: NetworkView = {"allowPublicTraffic": kept.public_traffic and not kept.network}
+        if kept.allow_out:
+            network["allowOut"], network["denyOut"] = list(kept.allow_out), [ALL]
+        if kept.mask_host:
+            network["maskRequestHost"] = kept.mask_host
+        details["envdAccessToken"] = kept.token
+        details["allowInternetAccess"] = kept.network or bool(kept.allow_out)
+        details["network"] = network
+        details["lifecycle"] = {"onTimeout": "pause" if kept.auto_pause else "kill", "autoResume": kept.auto_resume}
+        if self._domain:
+            details["domain"] = self._domain
+        if not sandbox.running:
+            details["pauseMode"] = "filesystem"
         return details
 
 
@@ -319,38 +351,48 @@ def _iso(at: float) -> str:
     return datetime.fromtimestamp(at, UTC).isoformat().replace("+00:00", "Z")
 
 
-def _state(sandbox: Sandbox) -> str:
+def _state(sandbox: Sandbox) -> Literal["running", "paused"]:
     return "running" if sandbox.running else "paused"
 
 
-def _snapshot_view(snapshot_id: str, name: str) -> dict[str, object]:
+def _snapshot_view(snapshot_id: str, name: str) -> SnapshotView:
     return {"snapshotID": snapshot_id, "names": [name] if name else []}
 
 
-def _wish(document: Mapping[str, object]) -> Wish:
-    network, resume = document.get("network"), document.get("autoResume")
-    everything, allow_out = wanted(document.get("allow_internet_access"), network)
-    if document.get("mcp") or document.get("volumeMounts") or document.get("iam"):
+def _or(value: int | None, default: int) -> int:
+    return default if value is None else value
+
+
+def _rules(network: NetworkRules | None) -> Mapping[str, object]:
+    """As clients name them, and only what they gave."""
+    return {} if network is None else network.model_dump(by_alias=True, exclude_none=True)
+
+
+def _wish(asked: CreateSandbox) -> Wish:
+    network, resume = asked.network, asked.auto_resume
+    everything, allow_out = wanted(asked.allow_internet_access, _rules(network))
+    if asked.mcp or asked.volume_mounts or asked.iam:
         raise Fault(400, "mcp, volumeMounts and iam are not to be had here")
+    wakes = resume is not None and (resume.policy == "any" if resume.enabled is None else resume.enabled)
     return Wish(
-        template=text(document, "templateID", 200),
-        timeout_s=whole(document, "timeout", DEFAULT_TIMEOUT_S),
-        metadata=texts(document, "metadata"),
-        env=texts(document, "envVars"),
-        auto_pause=document.get("autoPause") is True,
-        auto_resume=isinstance(resume, dict) and resume.get("enabled", resume.get("policy") == "any") is True,
-        public_traffic=not (isinstance(network, dict) and network.get("allowPublicTraffic") is False),
+        template=asked.template or "",
+        timeout_s=_or(asked.timeout, DEFAULT_TIMEOUT_S),
+        metadata=asked.metadata or {},
+        env=asked.env or {},
+        auto_pause=asked.auto_pause is True,
+        auto_resume=wakes,
+        public_traffic=network is None or network.allow_public_traffic is not False,
         network=everything,
         allow_out=allow_out,
         mask_host=_mask(network),
     )
 
 
-def _mask(rules: object) -> str:
+def _mask(rules: NetworkRules | None) -> str:
     """The Host that the sandbox's ports are told. Raises Fault 400 for what can be none."""
-    mask = rules.get("maskRequestHost") if isinstance(rules, dict) else None
+    mask = None if rules is None else rules.mask_request_host
     if mask is None:
         return ""
-    if not isinstance(mask, str) or not _HOST.fullmatch(mask.replace("${PORT}", "1")):
+    if not _HOST.fullmatch(mask.replace("${PORT}", "1")):
         raise Fault(400, "network.maskRequestHost is a host, with or without :${PORT}")
     return mask

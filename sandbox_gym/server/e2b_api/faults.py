@@ -39,17 +39,29 @@ STATUS: Final = {
 class Fault(SandboxGymError):
     """An answer that is no success."""
 
-    def __init__(self, status: int, message: str, *, retry_after_s: float = 0, code: str = "") -> None:
+    def __init__(
+        self,
+        status: int,
+        message: str,
+        *,
+        retry_after_s: float = 0,
+        code: str = "",
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
         super().__init__(message)
         self.status, self.message, self.retry_after_s, self.code = status, message, retry_after_s, code
+        self._headers = dict(headers or {})
 
     def response(self) -> Response:
         """`{"code", "message"}`: anything but JSON breaks the SDK."""
-        headers: dict[str, str] = {}
-        if self.status in (429, 503):
-            headers["Retry-After"] = str(max(1, round(self.retry_after_s)))
         document: dict[str, object] = {"code": self.status, "message": self.message}
-        return as_json(document, self.status, headers)
+        return as_json(document, self.status, self.headers())
+
+    def headers(self) -> dict[str, str]:
+        """Those of the answer, beside its body's."""
+        if self.status not in (429, 503):
+            return dict(self._headers)
+        return {**self._headers, "Retry-After": str(max(1, round(self.retry_after_s)))}
 
 
 def as_json(document: object, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:

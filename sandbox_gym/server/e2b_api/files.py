@@ -16,9 +16,9 @@ from sandbox_gym.errors import BoxLost
 from sandbox_gym.sandbox.envd import Envd
 from sandbox_gym.server.e2b_api.access import TOKEN_HEADER, check_signature, check_token, check_user, user_of
 from sandbox_gym.server.e2b_api.faults import Fault, as_json, fault_of
-from sandbox_gym.server.e2b_api.filesystem import MAX_PATH
 from sandbox_gym.server.e2b_api.jobs import Work, number, words
 from sandbox_gym.server.e2b_api.sandbox import Sandbox
+from sandbox_gym.server.e2b_api.shapes import MAX_PATH
 
 PIECE: Final = 1 << 20
 MAX_UPLOAD: Final = 16 << 30
@@ -43,7 +43,7 @@ async def answer_files(request: Request, sandbox: Sandbox, work: Work) -> Respon
         if request.method == "POST":
             with anyio.fail_after(TRANSFER_S):
                 return await _upload(request, work.envd)
-        raise Fault(405, "files are read by GET and written by POST")
+        raise Fault(405, "files are read by GET and written by POST", headers={"Allow": "GET, POST"})
     except Exception as error:
         return fault_of(error).response()
 
@@ -270,7 +270,7 @@ class _Form:
                     "on_part_end": self._end,
                 },
             )
-        except FormParserError as error:  # a boundary that is none
+        except FormParserError as error:  # such as a boundary of over 256 bytes
             raise Fault(400, f"the form can't be read: {error}") from None
 
     def feed(self, data: bytes) -> None:

@@ -14,7 +14,8 @@ from starlette.responses import Response
 
 from sandbox_gym.errors import BoxLost
 from sandbox_gym.sandbox.envd import Stream
-from sandbox_gym.server.e2b_api.accounts import new_id
+from sandbox_gym.server.accounts import new_id
+from sandbox_gym.server.e2b_api import sandbox_routes as declared
 from sandbox_gym.server.e2b_api.connect_rpc import (
     Document,
     StreamReply,
@@ -23,10 +24,24 @@ from sandbox_gym.server.e2b_api.connect_rpc import (
     read_messages,
     timeout_of,
 )
+from sandbox_gym.server.e2b_api.envd_shapes import (
+    AtPath,
+    Change,
+    Changes,
+    Entries,
+    Entry,
+    EntryReply,
+    ListFolder,
+    MoveEntry,
+    NamedWatcher,
+    Nothing,
+    WatcherMade,
+    WatchFolder,
+)
 from sandbox_gym.server.e2b_api.faults import Fault
 from sandbox_gym.server.e2b_api.jobs import Work, number, words
+from sandbox_gym.server.e2b_api.shapes import MAX_PATH, checked
 
-MAX_PATH: Final = 8192
 WATCH_S: Final = 24 * 3600.0
 _PING: Final[Document] = {"keepalive": {}}
 _KINDS: Final = {
@@ -47,40 +62,39 @@ class Filesystem:
         self._work = work
 
     async def answer(self, request: Request, method: str) -> Response:
-        unary = {
-            "Stat": self._stat,
-            "MakeDir": self._make_dir,
-            "Move": self._move,
-            "ListDir": self._list,
-            "Remove": self._remove,
-            "CreateWatcher": self._create_watcher,
-            "GetWatcherEvents": self._watcher_events,
-            "RemoveWatcher": self._remove_watcher,
-        }
-        return await answer_method(request, "filesystem.Filesystem", method, unary, {"WatchDir": self._watch_dir})
+        unary = dict(
+            [
+                declared.STAT.by(self._stat),
+                declared.MAKE_DIR.by(self._make_dir),
+                declared.MOVE.by(self._move),
+                declared.LIST_DIR.by(self._list),
+                declared.REMOVE.by(self._remove),
+                declared.CREATE_WATCHER.by(self._create_watcher),
+                declared.WATCHER_EVENTS.by(self._watcher_events),
+                declared.REMOVE_WATCHER.by(self._remove_watcher),
+            ]
+        )
+        streams = dict([declared.WATCH_DIR.streamed_by(self._watch_dir)])
+        return await answer_method(request, declared.FILESYSTEM, method, unary, streams)
 
-    async def _stat(self, request: Request, message: Document) -> Document:
-        reply, _ = await self._work.envd.call({"op": "stat", "path": path_of(message)})
+    async def _stat(self, request: Request, asked: AtPath) -> EntryReply:
+        reply, _ = await self._work.envd.call({"op": "stat", "path": asked.path})
         return {"entry": entry_of(reply.get("entry"))}
 
-    async def _make_dir(self, request: Request, message: Document) -> Document:
-        reply, _ = await self._work.envd.call({"op": "make_dir", "path": path_of(message)})
+    async def _make_dir(self, request: Request, asked: AtPath) -> EntryReply:
+        reply, _ = await self._work.envd.call({"op": "make_dir", "path": asked.path})
         return {"entry": entry_of(reply.get("entry"))}
 
-    async def _move(self, request: Request, message: Document) -> Document:
-        source, target = path_of(message, "source"), path_of(message, "destination")
-        reply, _ = await self._work.envd.call({"op": "move", "path": source, "target": target})
+    async def _move(self, request: Request, asked: MoveEntry) -> EntryReply:
+        reply, _ = await self._work.envd.call({"op": "move", "path": asked.source, "target": asked.destination})
         return {"entry": entry_of(reply.get("entry"))}
 
-    async def _remove(self, request: Request, message: Document) -> Document:
-        await self._work.envd.call({"op": "remove", "path": path_of(message)})
+    async def _remove(self, request: Request, asked: AtPath) -> Nothing:
+        await self._work.envd.call({"op": "remove", "path": asked.path})
         return {}
 
-    async def _list(self, request: Request, message: Document) -> Document:
-        depth = message.get("depth") or 1
-        if type(depth) is not int or not 1 <= depth <= 1000:
-            raise Fault(400, "depth should be at least 1")
-        _, body = await self._work.envd.call({"op": "list", "path": path_of(message), "depth": depth})
+    async def _list(self, request: Request, asked: ListFolder) -> Entries:
+        _, body = await self._work.envd.call({"op": "list", "path": asked.path, "depth": asked.depth or 1})
         try:
             found = json.loads(body)
         except (ValueError, RecursionError):
@@ -89,13 +103,13 @@ class Filesystem:
 
     # -- watches
 
-    async def _open(self, message: Document) -> Stream:
+    async def _open(self, asked: WatchFolder) -> Stream:
         _, stream = await self._work.envd.open(
             {
                 "op": "watch",
-                "path": path_of(message),
-                "recursive": message.get("recursive") is True,
-                "entries": message.get("includeEntry") is True,
+                "path": asked.path,
+                "recursive": asked.recursive is True,
+                "entries": asked.include_entry is True,
             }
         )
         return stream
@@ -123,7 +137,7 @@ class Filesystem:
         async def events() -> AsyncGenerator[Document, None]:
             if failure is not None:
                 raise failure
-            stream = await self._open(message)
+            stream = await self._open(checked(WatchFolder, message))
             try:
                 yield {"start": {}}
                 deadline = time.monotonic() + (seconds or WATCH_S)
@@ -137,44 +151,35 @@ class Filesystem:
 
         return StreamReply(events, ping=_PING, ping_s=ping_of(request))
 
-    async def _create_watcher(self, request: Request, message: Document) -> Document:
-        stream = await self._open(message)
+    async def _create_watcher(self, request: Request, asked: WatchFolder) -> WatcherMade:
+        stream = await self._open(asked)
         watcher_id = new_id("w")
         self._work.watches[watcher_id] = stream
         return {"watcherId": watcher_id}
 
-    def _watch(self, message: Document) -> tuple[str, Stream]:
-        watcher_id = message.get("watcherId")
-        found = self._work.watches.get(watcher_id) if isinstance(watcher_id, str) else None
+    def _watch(self, asked: NamedWatcher) -> Stream:
+        found = self._work.watches.get(asked.watcher_id)
         if found is None:
-            raise Fault(404, f"watcher {str(watcher_id)[:40]} not found")
-        return str(watcher_id), found
+            raise Fault(404, f"watcher {asked.watcher_id[:40]} not found")
+        return found
 
-    async def _watcher_events(self, request: Request, message: Document) -> Document:
-        _, stream = self._watch(message)
+    async def _watcher_events(self, request: Request, asked: NamedWatcher) -> Changes:
+        stream = self._watch(asked)
         await self._work.envd.call({"op": "ping"})  # what happened before now is told before the answer to this
         return {"events": [change_of(header) for header in await stream.take()]}
 
-    async def _remove_watcher(self, request: Request, message: Document) -> Document:
-        watcher_id, stream = self._watch(message)
-        del self._work.watches[watcher_id]
+    async def _remove_watcher(self, request: Request, asked: NamedWatcher) -> Nothing:
+        stream = self._watch(asked)
+        del self._work.watches[asked.watcher_id]
         await self._close(stream)
         return {}
 
 
-def path_of(message: Document, name: str = "path") -> str:
-    """A path as it was given; what it means is said in the sandbox. Raises Fault 400."""
-    path = message.get(name, "")
-    if not isinstance(path, str) or len(path) > MAX_PATH or "\0" in path:
-        raise Fault(400, f"{name} is a text of at most {MAX_PATH} characters without NUL")
-    return path
-
-
-def entry_of(entry: object) -> dict[str, object]:
+def entry_of(entry: object) -> Entry:
     """What a box says of an entry, as envd says it; every field checked. Raises BoxLost."""
     if not isinstance(entry, dict):
         raise BoxLost("the sandbox told of no entry")
-    view: dict[str, object] = {
+    view: Entry = {
         "name": words(entry, "name"),
         "path": words(entry, "path", MAX_PATH),
         "size": str(max(0, number(entry, "size"))),
@@ -188,7 +193,7 @@ def entry_of(entry: object) -> dict[str, object]:
     if kind:
         view["type"] = kind
     if entry.get("link") is True:
-        view.update(isSymlink=True, symlinkTarget=words(entry, "target", MAX_PATH))
+        view["isSymlink"], view["symlinkTarget"] = True, words(entry, "target", MAX_PATH)
     notes = entry.get("metadata")
     if isinstance(notes, dict) and notes:
         view["metadata"] = {str(key)[:255]: words(notes, key) for key in list(notes)[:100] if isinstance(key, str)}
@@ -203,9 +208,11 @@ def _moment(entry: Mapping[str, object]) -> str:
     return f"{moment:%Y-%m-%dT%H:%M:%S}.{nanoseconds % 10**9:09d}Z"
 
 
-def change_of(header: Mapping[str, object]) -> dict[str, object]:
+def change_of(header: Mapping[str, object]) -> Change:
     """One event of a watch."""
     kind = _KINDS.get(words(header, "kind"), "EVENT_TYPE_UNSPECIFIED")
-    change: dict[str, object] = {"name": words(header, "name", MAX_PATH), "type": kind}
+    change: Change = {"name": words(header, "name", MAX_PATH), "type": kind}
     entry = header.get("entry")
-    return {**change, "entry": entry_of(entry)} if isinstance(entry, dict) else change
+    if isinstance(entry, dict):
+        change["entry"] = entry_of(entry)
+    return change

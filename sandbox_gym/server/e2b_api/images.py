@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from sandbox_gym.server.e2b_api.accounts import Tenant
+from sandbox_gym.server.accounts import Tenant
 from sandbox_gym.server.e2b_api.faults import Fault
 from sandbox_gym.server.e2b_api.records import Image, Records
 

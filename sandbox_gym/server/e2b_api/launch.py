@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from pathlib import Path
+from functools import partial
 from typing import Final
 
 import anyio.abc
@@ -17,14 +17,18 @@ from sandbox_gym.observe.tracing import open_tracing
 from sandbox_gym.sandbox.owner import held_lease
 from sandbox_gym.sandbox.reaper import Reaper, reaping
 from sandbox_gym.sandbox.registry import make_provider, reaping_sources
+from sandbox_gym.server.accounts import Accounts, load_accounts
 from sandbox_gym.server.app import check_bind
+from sandbox_gym.server.dashboard.app import is_form, is_page
 from sandbox_gym.server.dashboard.wiring import pool_dashboard
-from sandbox_gym.server.e2b_api.accounts import Accounts, load_accounts
-from sandbox_gym.server.e2b_api.app import PoolApp
+from sandbox_gym.server.e2b_api.access import PoolHosts, for_a_program
+from sandbox_gym.server.e2b_api.app import Open, PoolApp, Shown
+from sandbox_gym.server.e2b_api.faults import Fault
 from sandbox_gym.server.e2b_api.machines import Machines
 from sandbox_gym.server.e2b_api.picture import PoolPicture
 from sandbox_gym.server.e2b_api.process import STREAM_S
 from sandbox_gym.server.e2b_api.sandboxes import Sandboxes, holding
+from sandbox_gym.server.request_guard import RequestGuard
 from sandbox_gym.server.serving import serve_app
 from sandbox_gym.server.traced import TracedExchanges
 
@@ -33,9 +37,9 @@ SHUTDOWN_GRACE_S: Final = 2
 _CUT: Final = "ASGI callable returned without completing response."
 
 
-def serve_pool(settings: Settings, *, keys: Path | None, domain: str) -> None:
+def serve_pool(settings: Settings, *, domain: str) -> None:
     """Serve until a signal. Raises ConfigurationError before the bind."""
-    accounts = load_accounts(keys, settings.token, network=settings.pool_network, allow_out=settings.allow_out)
+    accounts = load_accounts(settings.keys, settings.token, network=settings.pool_network, allow_out=settings.allow_out)
     if accounts.open:
         check_bind(settings.model_copy(update={"allow_unauthenticated": False}))
     if settings.provider == "fake":
@@ -50,7 +54,7 @@ def serve_pool(settings: Settings, *, keys: Path | None, domain: str) -> None:
         lambda record: record.getMessage() != _CUT
     )  # streams are cut on purpose
     picture = PoolPicture(settings.provider)
-    dashboard = pool_dashboard(settings, picture.document, keys_only=not accounts.open and not settings.token)
+    dashboard = pool_dashboard(settings, picture.document)
 
     def shown(sandboxes: Sandboxes) -> ASGIApp:
         assert dashboard is not None
@@ -58,7 +62,7 @@ def serve_pool(settings: Settings, *, keys: Path | None, domain: str) -> None:
         return dashboard
 
     tracing = open_tracing(settings.traces, "sandbox-gym-pool")
-    app = PoolApp(open_sandboxes, domain, shown if dashboard is not None else None)
+    app = pool_app(settings, accounts, domain, open_sandboxes, shown if dashboard is not None else None)
     serve_app(
         app if tracing is None else TracedExchanges(app, tracing),
         settings,
@@ -67,6 +71,21 @@ def serve_pool(settings: Settings, *, keys: Path | None, domain: str) -> None:
         timeout_graceful_shutdown=SHUTDOWN_GRACE_S,
         h11_max_incomplete_event_size=1 << 18,
     )
+
+
+def pool_app(settings: Settings, accounts: Accounts, domain: str, opened: Open, shown: Shown | None) -> ASGIApp:
+    """The application; without keys it is shut to pages of other sites. What programs in sandboxes serve is theirs to
+    guard."""
+    hosts = PoolHosts(settings.host, settings.allowed_hosts, domain=domain, keyed=not accounts.open)
+    app = PoolApp(opened, hosts, domain, shown)
+    if not accounts.open:
+        return app
+
+    def refuse(status: int, why: str) -> ASGIApp:
+        return Fault(status, why).response()
+
+    outside = partial(for_a_program, hosts=hosts)
+    return RequestGuard(app, hosts.admit, pages=is_page, forms=is_form, outside=outside, refuse=refuse)
 
 
 @asynccontextmanager

@@ -16,6 +16,7 @@ from sandbox_gym.config import Settings
 from sandbox_gym.errors import ConfigurationError, ToolchainMissing
 from sandbox_gym.limits import MIB, Limits
 from sandbox_gym.network import NO_NETWORK, Network
+from sandbox_gym.private import make_private
 from sandbox_gym.sandbox.api import Provider
 from sandbox_gym.sandbox.door import Door
 from sandbox_gym.sandbox.driver import Driver
@@ -85,7 +86,7 @@ class Machines:
         self.budget_bytes = settings.snapshot_disk_mb * MIB
         self._warm = warm
         self._ready: dict[Kind, list[Opened]] = {USUAL: []}
-        folder.mkdir(parents=True, exist_ok=True)
+        make_private(folder)
         self._keeper = self._make_keeper(folder)
 
     def limits_of(self, image: str) -> Limits:

@@ -9,6 +9,7 @@ from typing import Final
 
 from sandbox_gym.observe.inert import inert
 from sandbox_gym.server.dashboard.live import MAX_TENANTS, server_document
+from sandbox_gym.server.dashboard.shapes import PoolShown
 from sandbox_gym.server.e2b_api.sandbox import Sandbox
 from sandbox_gym.server.e2b_api.sandboxes import Sandboxes
 from sandbox_gym.server.wire import Document
@@ -24,7 +25,7 @@ class PoolPicture:
         self._started_at = time.time()
         self.sandboxes: Sandboxes | None = None
 
-    def document(self) -> Document:
+    def document(self) -> PoolShown:
         """As things are now."""
         everyone = self.sandboxes.everyone() if self.sandboxes is not None else []
         running = Counter(one.kept.tenant for one in everyone if one.running)

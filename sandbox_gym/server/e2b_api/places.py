@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 
-from sandbox_gym.server.e2b_api.accounts import Tenant
+from sandbox_gym.server.accounts import Tenant
 from sandbox_gym.server.e2b_api.faults import Fault
 from sandbox_gym.server.e2b_api.sandbox import Sandbox
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import binascii
 import signal
 import time
 from collections.abc import AsyncGenerator, Mapping
@@ -18,23 +17,37 @@ from starlette.responses import Response
 
 from sandbox_gym.errors import BoxLost
 from sandbox_gym.faults import log_failure
-from sandbox_gym.server.e2b_api.bodies import text, texts
+from sandbox_gym.server.e2b_api import sandbox_routes as declared
 from sandbox_gym.server.e2b_api.connect_rpc import (
     Document,
-    Streaming,
     StreamReply,
     answer_method,
     ping_of,
     read_messages,
     timeout_of,
 )
+from sandbox_gym.server.e2b_api.envd_shapes import (
+    Empty,
+    Input,
+    InputMessage,
+    Nothing,
+    OneProcess,
+    ProcessConfig,
+    ProcessView,
+    Selector,
+    SendInput,
+    SendSignal,
+    StartProcess,
+    Terminal,
+    UpdateProcess,
+)
+from sandbox_gym.server.e2b_api.envd_shapes import Processes as Listed
 from sandbox_gym.server.e2b_api.faults import Fault
 from sandbox_gym.server.e2b_api.jobs import Config, Event, Job, Work, number
 from sandbox_gym.server.e2b_api.sandbox import Sandbox
+from sandbox_gym.server.e2b_api.shapes import checked
 
 PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:/opt/sandbox-gym/bin"
-MAX_ARGS: Final = 1000
-MAX_COMMAND: Final = 1 << 20
 PIECE: Final = 1 << 20
 STREAM_S: Final = 24 * 3600.0
 INPUT_S: Final = 60.0
@@ -61,19 +74,23 @@ class Processes:
         self._sandbox, self._work, self._tasks = sandbox, work, tasks
 
     async def answer(self, request: Request, method: str) -> Response:
-        unary = {
-            "List": self._list,
-            "Update": self._update,
-            "SendInput": self._send_input,
-            "SendSignal": self._send_signal,
-            "CloseStdin": self._close_stdin,
-        }
-        streams: dict[str, Streaming] = {
-            "StreamInput": self._stream_input,
-            "Start": partial(self._stream, method=method),
-            "Connect": partial(self._stream, method=method),
-        }
-        return await answer_method(request, "process.Process", method, unary, streams)
+        unary = dict(
+            [
+                declared.LIST_PROCESSES.by(self._list),
+                declared.UPDATE.by(self._update),
+                declared.SEND_INPUT.by(self._send_input),
+                declared.SEND_SIGNAL.by(self._send_signal),
+                declared.CLOSE_STDIN.by(self._close_stdin),
+            ]
+        )
+        streams = dict(
+            [
+                declared.STREAM_INPUT.streamed_by(self._stream_input),
+                declared.START.streamed_by(partial(self._stream, method=method)),
+                declared.CONNECT_PROCESS.streamed_by(partial(self._stream, method=method)),
+            ]
+        )
+        return await answer_method(request, declared.PROCESS, method, unary, streams)
 
     # -- streams
 
@@ -93,9 +110,9 @@ class Processes:
             if failure is not None:
                 raise failure
             if method == "Start":
-                job, heard = await self._start(message, seconds)
+                job, heard = await self._start(checked(StartProcess, message), seconds)
             else:
-                job = self._job(message)
+                job = self._job(checked(OneProcess, message).process)
                 heard = job.listen()
             # a process is killed at its time; the word of that comes from the sandbox, a little later
             within_s = (seconds + (5.0 if method == "Start" else 0.0)) if seconds else STREAM_S
@@ -104,15 +121,16 @@ class Processes:
 
         return StreamReply(events, ping=_PING, ping_s=ping_of(request))
 
-    async def _start(self, message: Document, seconds: float) -> tuple[Job, MemoryObjectReceiveStream[Event]]:
-        config, size, wants_input = _config(message)
+    async def _start(self, asked: StartProcess, seconds: float) -> tuple[Job, MemoryObjectReceiveStream[Event]]:
+        size = _size(asked.pty)
+        config = _config(asked)
         request = {
             "op": "start",
             "cmd": config.cmd,
             "args": list(config.args),
             "envs": dict(config.envs),
             "cwd": config.cwd or "",
-            "stdin": wants_input,
+            "stdin": asked.stdin is not False or size is not None,
             "size": size,
             "timeout_s": seconds,
             "base": base_environment(self._sandbox),
@@ -136,18 +154,19 @@ class Processes:
     async def _stream_input(self, request: Request) -> Response:
         """Input as it comes; the reply is a stream of one empty message."""
         failure: Exception | None = None
-        seconds = timeout_of(request)
         try:
+            seconds = timeout_of(request)
             with anyio.fail_after(seconds + 1 if seconds else STREAM_S):
                 job: Job | None = None
                 async for message in read_messages(request):
-                    event = _object(message, "event") if "event" in message else message
-                    if "start" in event:
-                        job = self._job(_object(event, "start"))
-                    elif "data" in event:
+                    one = checked(InputMessage, message)
+                    event = one.event or one
+                    if event.start is not None:
+                        job = self._job(event.start.process)
+                    elif event.data is not None:
                         if job is None:
                             raise Fault(400, "the first message names the process")
-                        await self._put(job, _object(event, "data"), STREAM_S)
+                        await self._put(job, event.data.input, STREAM_S)
         except Exception as error:
             failure = error
 
@@ -160,53 +179,49 @@ class Processes:
 
     # -- calls
 
-    async def _list(self, request: Request, message: Document) -> Document:
+    async def _list(self, request: Request, asked: Empty) -> Listed:
         return {"processes": [_view(job) for job in self._work.jobs.values()]}
 
-    async def _update(self, request: Request, message: Document) -> Document:
-        size = _size(message)
+    async def _update(self, request: Request, asked: UpdateProcess) -> Nothing:
+        size = _size(asked.pty)
         if size is not None:
-            await self._work.envd.call({"op": "resize", "pid": self._job(message).pid, "size": size})
+            await self._work.envd.call({"op": "resize", "pid": self._job(asked.process).pid, "size": size})
         return {}
 
-    async def _send_input(self, request: Request, message: Document) -> Document:
-        await self._put(self._job(message), message, timeout_of(request) or INPUT_S)
+    async def _send_input(self, request: Request, asked: SendInput) -> Nothing:
+        await self._put(self._job(asked.process), asked.input, timeout_of(request) or INPUT_S)
         return {}
 
-    async def _put(self, job: Job, message: Document, within_s: float) -> None:
-        given = _object(message, "input")
-        if not {"stdin", "pty"} & set(given):
+    async def _put(self, job: Job, given: Input, within_s: float) -> None:
+        text = given.pty if given.pty is not None else given.stdin
+        if text is None:
             return
-        if ("pty" in given) != job.config.pty:
-            raise Fault(400, "the process has no terminal" if "pty" in given else "the process has a terminal")
-        data = decode(given.get("stdin", given.get("pty")))
+        if (given.pty is not None) != job.config.pty:
+            raise Fault(400, "the process has a terminal" if given.pty is None else "the process has no terminal")
+        data = base64.b64decode(text)
         for start in range(0, len(data), PIECE):
             piece = data[start : start + PIECE]
             await self._work.envd.ask({"op": "input", "pid": job.pid}, piece, within_s=within_s)
 
-    async def _send_signal(self, request: Request, message: Document) -> Document:
-        wanted = message.get("signal")
-        sent = _SIGNALS.get(wanted) if isinstance(wanted, str | int) else None
-        if sent is None:
-            raise Fault(400, "the signal is SIGTERM or SIGKILL")
-        await self._work.envd.call({"op": "signal", "pid": self._job(message).pid, "number": int(sent)})
+    async def _send_signal(self, request: Request, asked: SendSignal) -> Nothing:
+        number = int(_SIGNALS[asked.signal])
+        await self._work.envd.call({"op": "signal", "pid": self._job(asked.process).pid, "number": number})
         return {}
 
-    async def _close_stdin(self, request: Request, message: Document) -> Document:
-        await self._work.envd.call({"op": "end_input", "pid": self._job(message).pid})
+    async def _close_stdin(self, request: Request, asked: OneProcess) -> Nothing:
+        await self._work.envd.call({"op": "end_input", "pid": self._job(asked.process).pid})
         return {}
 
-    def _job(self, message: Document) -> Job:
+    def _job(self, selector: Selector) -> Job:
         """The process that a selector names. Raises Fault 404."""
-        selector = _object(message, "process")
-        pid, tag = selector.get("pid"), selector.get("tag")
-        if type(pid) is int and pid in self._work.jobs:
+        pid, tag = selector.pid, selector.tag
+        if pid is not None and pid in self._work.jobs:
             return self._work.jobs[pid]
-        if isinstance(tag, str):
+        if tag is not None:
             found = [job for job in self._work.jobs.values() if job.config.tag == tag]
             if found:
                 return found[0]
-        raise Fault(404, f"process with {'tag' if isinstance(tag, str) else 'pid'} {str(tag or pid)[:40]} not found")
+        raise Fault(404, f"process with {'tag' if tag is not None else 'pid'} {str(tag or pid)[:40]} not found")
 
 
 async def _events(job: Job, heard: MemoryObjectReceiveStream[Event], within_s: float) -> AsyncGenerator[Document, None]:
@@ -248,53 +263,28 @@ def _end(header: Mapping[str, object]) -> dict[str, object]:
 _SPOKEN: Final = {"SIGKILL": "killed", "SIGTERM": "terminated", "SIGINT": "interrupt", "SIGSEGV": "segmentation fault"}
 
 
-def _config(message: Document) -> tuple[Config, tuple[int, int] | None, bool]:
-    process = _object(message, "process")
-    args = process.get("args") or []
-    if not isinstance(args, list) or len(args) > MAX_ARGS or not all(isinstance(one, str) for one in args):
-        raise Fault(400, f"args is a list of at most {MAX_ARGS} texts")
-    if any("\0" in one for one in args) or sum(map(len, args)) > MAX_COMMAND:
-        raise Fault(400, f"args hold no NUL and at most {MAX_COMMAND} characters")
-    cwd = text(process, "cwd", 4096) if process.get("cwd") else None
-    tag = text(message, "tag", 256) if message.get("tag") else None
-    size = _size(message)
-    config = Config(
-        text(process, "cmd", 4096), tuple(args), texts(process, "envs"), cwd=cwd, tag=tag, pty=size is not None
+def _config(asked: StartProcess) -> Config:
+    command = asked.process
+    return Config(
+        command.cmd,
+        tuple(command.args or ()),
+        command.envs or {},
+        cwd=command.cwd or None,
+        tag=asked.tag or None,
+        pty=asked.pty is not None,
     )
-    if not config.cmd:
-        raise Fault(400, "process.cmd is missing")
-    return config, size, message.get("stdin") is not False or size is not None
 
 
-def _size(message: Document) -> tuple[int, int] | None:
-    if not isinstance(message.get("pty"), dict):
-        return None
-    size = _object(_object(message, "pty"), "size")
-    rows, columns = size.get("rows", 24), size.get("cols", 80)
-    if type(rows) is not int or type(columns) is not int:
-        raise Fault(400, "pty.size holds rows and cols")
-    return rows, columns
+def _size(terminal: Terminal | None) -> tuple[int, int] | None:
+    return None if terminal is None else (terminal.size.rows, terminal.size.cols)
 
 
-def _object(message: Document, name: str) -> Document:
-    value = message.get(name)
-    if not isinstance(value, dict):
-        raise Fault(400, f"{name} is missing")
-    return value
-
-
-def _view(job: Job) -> dict[str, object]:
+def _view(job: Job) -> ProcessView:
     config = job.config
-    shown: dict[str, object] = {"cmd": config.cmd, "args": list(config.args), "envs": dict(config.envs)}
+    shown: ProcessConfig = {"cmd": config.cmd, "args": list(config.args), "envs": dict(config.envs)}
     if config.cwd is not None:
         shown["cwd"] = config.cwd
-    view: dict[str, object] = {"pid": job.pid, "config": shown}
-    return {**view, "tag": config.tag} if config.tag is not None else view
-
-
-def decode(value: object) -> bytes:
-    """Bytes in JSON. Raises Fault 400."""
-    try:
-        return base64.b64decode(value, validate=True) if isinstance(value, str) else b""
-    except (binascii.Error, ValueError):
-        raise Fault(400, "bytes are base64") from None
+    view: ProcessView = {"pid": job.pid, "config": shown}
+    if config.tag is not None:
+        view["tag"] = config.tag
+    return view

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import structlog
 
+from sandbox_gym.private import make_private, write_whole
+
 _log = structlog.get_logger(__name__)
 
 
@@ -58,15 +60,11 @@ class Records:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private(folder)
 
     def write(self, record: Kept | Image) -> None:
         """Whole or not at all."""
-        path = self._path(record)
-        new = path.with_suffix(".new")
-        new.touch(mode=0o600)
-        new.write_text(json.dumps(asdict(record)))
-        new.rename(path)
+        write_whole(self._path(record), json.dumps(asdict(record)).encode())
 
     def remove(self, record: Kept | Image) -> None:
         self._path(record).unlink(missing_ok=True)

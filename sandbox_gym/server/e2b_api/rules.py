@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from sandbox_gym.network import AllowList, Network, normal
-from sandbox_gym.server.e2b_api.accounts import Tenant
+from sandbox_gym.server.accounts import Tenant
 from sandbox_gym.server.e2b_api.faults import Fault
 
 ALL: Final = "0.0.0.0/0"

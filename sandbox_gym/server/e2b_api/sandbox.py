@@ -13,7 +13,7 @@ import anyio
 from sandbox_gym.errors import BoxLost
 from sandbox_gym.limits import Limits
 from sandbox_gym.network import Network
-from sandbox_gym.server.e2b_api.accounts import Tenant
+from sandbox_gym.server.accounts import Tenant
 from sandbox_gym.server.e2b_api.faults import Fault
 from sandbox_gym.server.e2b_api.jobs import Work, real
 from sandbox_gym.server.e2b_api.machines import ROOT, Kind, Machine

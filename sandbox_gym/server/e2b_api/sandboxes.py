@@ -19,7 +19,7 @@ import structlog
 from sandbox_gym.errors import BoxLost, SandboxGymError
 from sandbox_gym.faults import Rounds, as_provider_down, log_failure
 from sandbox_gym.sandbox.snapshots import NoSuchSnapshot, SnapshotFailed
-from sandbox_gym.server.e2b_api.accounts import Accounts, Tenant, new_id
+from sandbox_gym.server.accounts import Accounts, Tenant, new_id
 from sandbox_gym.server.e2b_api.faults import Fault, sandbox_not_found
 from sandbox_gym.server.e2b_api.images import Images
 from sandbox_gym.server.e2b_api.jobs import Work

@@ -1,4 +1,4 @@
-"""Who may ask for sandboxes, and how many: API keys by tenant, quotas, and tokens compared in constant time."""
+"""Tenants by API key, for every server: a file of keys, quotas of the pool, tokens compared in constant time."""
 
 from __future__ import annotations
 
@@ -17,11 +17,12 @@ from sandbox_gym.network import AllowList, normal
 
 _LETTERS: Final = "abcdefghijklmnopqrstuvwxyz0123456789"
 MIN_KEY: Final = 16
+MAX_NAME: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
 class Tenant:
-    """One customer and its quotas."""
+    """One customer. The quotas are of the pool; other servers share by `tenant_weights`."""
 
     name: str
     sandboxes: int = 20
@@ -39,10 +40,14 @@ class Tenant:
     """May have sandboxes with this machine's network, all that listens on its loopback included."""
     allow_out: tuple[str, ...] = ()
     """What sandboxes may reach without that, through a proxy: addresses, CIDR blocks, host names, *.names."""
+    operator: bool = False
+    """Runs the server: sees /metrics, and may name other tenants. Whoever holds `token`; never a key of the file."""
 
 
-_ALONE: Final = Tenant("default", sandboxes=1000, held=20_000, snapshots=20_000, creates_per_s=100.0, root=True)
-"""Who has the pool for himself."""
+_ALONE: Final = Tenant(
+    "default", sandboxes=1000, held=20_000, snapshots=20_000, creates_per_s=100.0, root=True, operator=True
+)
+"""Who has the server for himself."""
 
 
 @dataclass(slots=True)
@@ -52,7 +57,7 @@ class _Bucket:
 
 
 class Accounts:
-    """Keys and what they open. Without any key everybody is one tenant, which is for loopback only."""
+    """Keys and what they open. Without any key every caller is one tenant, the operator."""
 
     def __init__(self, keys: Mapping[str, Tenant], *, network: bool = False, allow_out: Sequence[str] = ()) -> None:
         """`network`, `allow_out`: of the one tenant where there are no keys."""
@@ -67,7 +72,7 @@ class Accounts:
 
     def tenant(self, key: str) -> Tenant | None:
         """Whose key it is. Every digest is compared, each in constant time. Where no key is asked for some key must
-        come all the same: a web page of another site can't send that header."""
+        come all the same: a web page of another site can't send that header unasked."""
         if self.open:
             return self._anyone if key else None
         given = hashlib.sha256(key.encode("utf-8", "surrogatepass")).digest()
@@ -101,6 +106,11 @@ def same(given: str, token: str) -> bool:
     return hmac.compare_digest(given.encode("utf-8", "surrogatepass"), token.encode("ascii"))
 
 
+def owned(tenant: str, name: str) -> str:
+    """A name that a caller chose, apart from the same name of another tenant; as it is where `tenant` is empty."""
+    return f"{len(tenant)}:{tenant}:{name}" if tenant else name
+
+
 def new_id(prefix: str, length: int = 20) -> str:
     """A random name that may stand in a host name."""
     return prefix + "".join(secrets.choice(_LETTERS) for _ in range(length - len(prefix)))
@@ -113,11 +123,11 @@ def load_accounts(path: Path | None, token: str, *, network: bool = False, allow
 
     Raises ConfigurationError. The file: `[tenants.NAME]` with `keys = [...]` and, optionally, fields of Tenant.
     """
-    keys: dict[str, Tenant] = {}
+    keys: dict[str, Tenant] = {} if path is None else _read(path)
+    if token in keys:
+        raise ConfigurationError(f"keys {path}: tenant {keys[token].name!r} has the server's own token as a key")
     if token:
         keys[token] = replace(_ALONE, network=network, allow_out=tuple(allow_out))
-    if path is not None:
-        keys.update(_read(path))
     return Accounts(keys, network=network, allow_out=allow_out)
 
 
@@ -125,22 +135,24 @@ def _read(path: Path) -> dict[str, Tenant]:
     try:
         document = tomllib.loads(path.read_text("utf-8"))
     except (OSError, ValueError) as error:
-        raise ConfigurationError(f"pool keys {path}: {error}") from None
+        raise ConfigurationError(f"keys {path}: {error}") from None
     tenants = document.get("tenants")
     if not isinstance(tenants, dict) or not tenants:
-        raise ConfigurationError(f"pool keys {path}: no [tenants.NAME] in it")
+        raise ConfigurationError(f"keys {path}: no [tenants.NAME] in it")
     found: dict[str, Tenant] = {}
     for name, fields in tenants.items():
         tenant, keys = _tenant(path, name, fields)
         for key in keys:
             if key in found:
-                raise ConfigurationError(f"pool keys {path}: two tenants share a key")
+                raise ConfigurationError(f"keys {path}: two tenants share a key")
             found[key] = tenant
     return found
 
 
 def _tenant(path: Path, name: str, fields: object) -> tuple[Tenant, Sequence[str]]:
-    where = f"pool keys {path}: tenant {name!r}"
+    where = f"keys {path}: tenant {name[:MAX_NAME]!r}"
+    if not 0 < len(name) <= MAX_NAME or not name.isprintable():
+        raise ConfigurationError(f"{where}: a name has 1 to {MAX_NAME} printable characters")
     if not isinstance(fields, dict):
         raise ConfigurationError(f"{where} is no table")
     rest = dict(fields)
@@ -148,7 +160,7 @@ def _tenant(path: Path, name: str, fields: object) -> tuple[Tenant, Sequence[str
     if not isinstance(keys, list) or not keys or not all(isinstance(one, str) and len(one) >= MIN_KEY for one in keys):
         raise ConfigurationError(f"{where}: keys is a list of texts of at least {MIN_KEY} characters")
     for field_name, value in rest.items():
-        if field_name == "name" or field_name not in Tenant.__dataclass_fields__:
+        if field_name in ("name", "operator") or field_name not in Tenant.__dataclass_fields__:
             raise ConfigurationError(f"{where}: no field {field_name!r}")
         if field_name in ("root", "network"):
             if not isinstance(value, bool):

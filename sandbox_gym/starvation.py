@@ -1,0 +1,100 @@
+"""Whether a run is tried once more: wall time that others used up, a CPU time limit met by little, an unexplained kill.
+
+Pure but for the two functions that it is given. A program that slept has met its limit; one that others kept from its
+CPU is tried once more on a quiet slot, and if it is starved again nobody knows what it is worth.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from sandbox_gym.contract import DialogueOutcome, Outcome, Status
+from sandbox_gym.errors import Starved
+from sandbox_gym.limits import Limits
+from sandbox_gym.sandbox.blame import unexplained
+
+STARVED_SHARE: Final = 0.2
+"""Of its wall time limit: a program that was kept from the CPU for less would have met the limit on a quiet machine
+too, or nearly. One that wants CPU all the time has its CPU time limit first, unless it is kept from it for most."""
+
+
+_KILLED: Final = (b"Killed", b"killed", b"SIGKILL", b"signal 9", b"Terminated")
+
+
+class Doubt(StrEnum):
+    """Why an end may not be the program's own doing."""
+
+    KILLED = "killed"
+    """A signal that somebody sent ended it, or a part of a compiler, and nothing tells who."""
+
+    STARVED = "starved"
+    """It wanted CPU that others had."""
+    UNMEASURED = "unmeasured"
+    """It met its wall time limit on a busy machine, in a box that can't tell why."""
+    NEAR = "near"
+    """It was over its CPU time limit by little, on a busy machine, where everything costs more CPU time."""
+
+
+def is_starved(outcome: Outcome, limit_s: float, partner: Outcome | None = None) -> bool:
+    """Whether others had so much of the CPU that a program wanted that `limit_s` of wall time says nothing of it.
+
+    `partner`: the program that it talks with from another box, for which it waits. What that one waited counts, but
+    for the CPU that the program itself used: that may be what kept its partner waiting.
+    """
+    starved_s = outcome.starved_s or 0.0
+    if partner is not None:
+        starved_s += max(0.0, (partner.starved_s or 0.0) - outcome.cpu_time_s)
+    return starved_s >= STARVED_SHARE * limit_s
+
+
+@dataclass(frozen=True, slots=True)
+class QuietSlot:
+    """When a time limit is doubted, and where the run is tried once more."""
+
+    busy: Callable[[], bool]
+    """Whether the machine is busy: where nothing better is known."""
+    slot: Callable[[], AbstractAsyncContextManager[None]]
+    noted: Callable[[Doubt], None] = lambda doubt: None
+    """Hears of each run that is tried again."""
+
+    def doubt(self, outcome: Outcome, limits: Limits, partner: Outcome | None = None) -> Doubt | None:
+        """Why a program's end is in doubt; None where it is not. `partner`: as `is_starved`."""
+        if unexplained(outcome.status, outcome.signal):
+            return Doubt.KILLED
+        if outcome.status is Status.CPU_TIME_LIMIT:
+            near = outcome.exit_code is not None  # it ended by itself, within the guest's grace of 20 %
+            return Doubt.NEAR if near and self.busy() else None
+        if outcome.status is not Status.WALL_TIME_LIMIT:
+            return None
+        if outcome.starved_s is None:
+            return Doubt.UNMEASURED if self.busy() else None
+        return Doubt.STARVED if is_starved(outcome, limits.wall_time_s, partner) else None
+
+    def doubt_of_dialogue(self, outcome: DialogueOutcome, asker: Limits, candidate: Limits) -> Doubt | None:
+        """The same of two programs that wait for each other, each under its own limits."""
+        asked, answered = outcome.asker, outcome.candidate
+        found = self.doubt(answered, candidate, asked) or self.doubt(asked, asker, answered)
+        left_over = asked.status is Status.OK and asked.exit_code is None and answered.status is Status.OK
+        if found is None and left_over and is_starved(asked, min(asked.wall_time_s, asker.wall_time_s), answered):
+            return Doubt.STARVED  # it was ended since its partner had left, and had no CPU to say what it had found
+        return found
+
+
+def doubt_of_compiler(outcome: Outcome) -> Doubt | None:
+    """The same of a compiler that failed: its driver tells by words that a part of it was killed. Words may be the
+    answer's, and cost no more than another try."""
+    killed = outcome.status is Status.RUNTIME_ERROR and any(word in outcome.stderr + outcome.stdout for word in _KILLED)
+    return Doubt.KILLED if killed else None
+
+
+def no_verdict(name: str, outcome: Outcome, partner: Outcome | None = None) -> Starved:
+    """What to raise of a run that was starved twice."""
+    waited_s = (outcome.starved_s or 0.0) + ((partner.starved_s or 0.0) if partner is not None else 0.0)
+    return Starved(
+        f"{name} wanted CPU that others had for {waited_s:.1f} s of its {outcome.wall_time_s:.1f} s, twice;"
+        " run less beside the sandboxes, or give them more CPU"
+    )

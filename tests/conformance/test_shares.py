@@ -1,0 +1,154 @@
+"""What the kernel keeps per user or per machine, short: one sandbox takes all it can get; another of the same server,
+one of another server, and the runs of a verdict have theirs. tests/load/test_shares.py is the whole."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import resource
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+import anyio
+import pytest
+
+from sandbox_gym.contract import Program, Run
+from sandbox_gym.limits import MIB, SESSION_PTYS, Limits
+from sandbox_gym.sandbox.api import Provider
+from sandbox_gym.sandbox.docker import DockerProvider
+from sandbox_gym.sandbox.docker_sessions import DockerSessions
+from sandbox_gym.sandbox.local import LocalProvider, sessions
+from sandbox_gym.sandbox.snapshots import SessionBox, SessionProvider
+from tests.conformance.shares import HOG, PROBE
+
+pytestmark = [pytest.mark.anyio, pytest.mark.timeout(180)]
+LIMITS = Limits(cpu_time_s=300, wall_time_s=600, memory_bytes=512 * MIB, processes=64)
+Server = tuple[Provider, SessionProvider]
+
+
+@pytest.fixture(params=["local", "docker"])
+async def servers(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[list[Server]]:
+    """Two, each with a state of its own; they know nothing of each other."""
+    async with AsyncExitStack() as stack:
+        made: list[Server] = []
+        for number in range(2):
+            if request.param == "docker":
+                docker = DockerProvider()
+                stack.push_async_callback(docker.aclose)
+                made.append((docker, DockerSessions(docker, tmp_path / str(number))))
+            else:
+                local = LocalProvider()
+                made.append((local, sessions.LocalSessions(local, tmp_path / str(number), LIMITS, warm=0)))
+            stack.push_async_callback(made[-1][1].aclose)
+        yield made
+
+
+async def bash(box: SessionBox, command: str) -> str:
+    request = {"op": "bash", "timeout_s": 60, "output_bytes": 4000}
+    reply, body = await box.call(request, command.encode(), within_s=80)
+    assert reply["ok"] is True, reply
+    return body.decode()
+
+
+async def probe(box: SessionBox) -> dict[str, int]:
+    await box.call({"op": "write", "path": "/tmp/probe.py"}, PROBE.encode(), within_s=30)
+    found: dict[str, int] = json.loads(await bash(box, "python3 /tmp/probe.py"))
+    return found
+
+
+async def take_all(box: SessionBox) -> None:
+    await box.call({"op": "write", "path": "/tmp/hog.py"}, HOG.encode(), within_s=30)
+    await bash(box, "python3 /tmp/hog.py > /tmp/out 2>&1 &")
+    with anyio.fail_after(60):
+        said = b""
+        while said != b"taken\n":
+            assert said == b"", said
+            await anyio.sleep(0.05)
+            _, said = await box.call({"op": "read", "path": "/tmp/out", "max_bytes": 4000}, within_s=30)
+
+
+async def test_who_takes_all_leaves_others_theirs(servers: list[Server]) -> None:
+    (provider, keeper), (other_provider, other_keeper) = servers
+    async with AsyncExitStack() as stack:
+        boxes = []
+        for each in (keeper, keeper, other_keeper):
+            boxes.append(await each.open_session(LIMITS))
+            stack.push_async_callback(boxes[-1].aclose)
+        hog, same_server, other_server = boxes
+        alone = await probe(same_server)
+        assert (alone["pty"], alone["aio"]) == (SESSION_PTYS, 0)
+        await take_all(hog)
+        assert [await probe(same_server), await probe(other_server)] == [alone, alone]
+        expected = {**alone, "pty": 0}
+        for each_provider in (provider, other_provider):
+            assert json.loads(await answered(each_provider, PROBE)) == expected
+
+
+async def answered(provider: Provider, source: str) -> str:
+    """What a program of a verdict prints."""
+    box = await provider.start("python")
+    try:
+        program = Program("fork", {"main.py": source.encode()})
+        async with box.run_all([Run("probe", program, b"", LIMITS)]) as outcomes:
+            outcome = await anext(outcomes)
+    finally:
+        await box.aclose()
+    return outcome.stdout.decode() or outcome.stderr.decode()
+
+
+async def test_a_verdicts_programs_have_no_terminals(servers: list[Server]) -> None:
+    source = f"""
+import errno, os, pty
+try:
+    os.open("/dev/ptmx", os.O_RDWR)
+except OSError as error:
+    print(error.errno == {errno.ENOENT}, os.listdir("/dev/pts"))
+try:
+    pty.openpty()
+except OSError:
+    print("none")
+"""
+    assert await answered(servers[0][0], source) == "True []\nnone\n"
+
+
+async def test_a_session_goes_on_under_another_user_and_its_files_are_its_own(servers: list[Server]) -> None:
+    """Two at once from one snapshot, with a file of each kind, of closed modes, written by both."""
+    keeper = servers[0][1]
+    first = await keeper.open_session(LIMITS)
+    await bash(
+        first, "mkdir -m 700 d; echo a > d/f; chmod 600 d/f; ln -s f d/l; mkfifo d/p; cp $(which true) s; chmod 4711 s"
+    )
+    snapshot = await first.snapshot()
+    try:
+        one, two = [await keeper.open_session(LIMITS, snapshot.snapshot_id) for _ in range(2)]
+        for box in (one, two):
+            seen = "cd /workspace; cat d/l; stat -c %A%u d d/f d/p s | sort -u | tr -d '\\n'; "
+            seen += "echo $(id -u) >> d/f; rm s; ls"
+            whole = await bash(box, f"{seen}; stat -c %u d/f s /workspace d 2>/dev/null | sort -u | grep -vx $(id -u)")
+            assert whole.startswith("a\n"), whole
+            assert whole.endswith("d\n"), "all is this session's user's"
+        again = await one.snapshot()
+        three = await keeper.open_session(LIMITS, again.snapshot_id)
+        assert (await bash(three, "cd /workspace; wc -l < d/f; ls; id -u > d/f")).split() == ["2", "d"]
+        for box in (one, two, three):
+            await box.aclose()
+        await keeper.delete(again.snapshot_id)
+    finally:
+        await first.aclose()
+        await keeper.delete(snapshot.snapshot_id)
+
+
+async def test_no_descriptor_of_the_guests_reaches_a_program_whatever_its_number() -> None:
+    """A host with more descriptors than 1,024 hands on high ones."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(4096, hard), hard))
+    kept = [os.open("/dev/null", os.O_RDONLY | os.O_CLOEXEC) for _ in range(1100)]
+    try:
+        source = "import os\nprint([fd for fd in range(3, 4096) if os.path.lexists('/proc/self/fd/%d' % fd)])"
+        assert await answered(LocalProvider(), source) == "[]\n"
+    finally:
+        for fd in kept:
+            os.close(fd)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))

@@ -1,0 +1,71 @@
+"""Servers in processes of their own, and schemathesis against them."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+CONFIG = Path(__file__).parent / "schemathesis.toml"
+
+
+class Served:
+    """`sandbox-gym serve KIND`, its state in `folder`."""
+
+    def __init__(self, kind: str, folder: Path, *options: str) -> None:
+        self._log = folder / f"{kind}.log"
+        command = [sys.executable, "-m", "sandbox_gym", "serve", kind, "--port", "0", "--provider", "local", *options]
+        environment = {**os.environ, "NO_COLOR": "1", "SANDBOX_GYM_STATE_DIR": str(folder / "state")}
+        with self._log.open("wb") as output:
+            self.process = subprocess.Popen(command, stdout=output, stderr=output, env=environment)
+        self.url = self._address()
+
+    def _address(self) -> str:
+        deadline = time.monotonic() + 120
+        while time.monotonic() < deadline:
+            found = re.search(r"http://127\.0\.0\.1:\d+", self.log())
+            if found:
+                return found[0]
+            assert self.process.poll() is None, self.log()
+            time.sleep(0.1)
+        raise AssertionError(f"no address within 120 s: {self.log()}")
+
+    def log(self) -> str:
+        return self._log.read_text("utf-8", "replace")
+
+    def stop(self) -> None:
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+        self.process.wait(60)
+
+
+def fuzz(
+    document: str,
+    folder: Path,
+    *,
+    examples: int,
+    headers: Mapping[str, str],
+    more: str = "",
+    leave_out: tuple[str, ...] = (),
+) -> None:
+    """Ask every operation of a document. `more`: configuration beside the common one. Raises AssertionError with
+    schemathesis' own report."""
+    config = folder / "schemathesis.toml"
+    config.write_text(f"{more}\n{CONFIG.read_text()}")
+    # the coverage phase has hundreds of cases for an operation: it belongs to the long run
+    phases = "examples,coverage,fuzzing" if examples > 10 else "examples,fuzzing"
+    command = [sys.executable, "-m", "schemathesis.cli", "--config-file", str(config), "run", document]
+    command += ["--phases", phases, "--max-examples", str(examples), "--request-timeout", "60", "--no-color"]
+    command += ["--continue-on-failure", "--generation-database", "none", "--suppress-health-check", "all"]
+    for name, value in headers.items():
+        command += ["--header", f"{name}: {value}"]
+    for name in leave_out:
+        command += ["--exclude-operation-id", name]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=3600, check=False)
+    assert done.returncode == 0, (done.stdout + done.stderr)[-20_000:]
+    assert "Tested: 0" not in done.stdout

@@ -1,0 +1,84 @@
+"""schemathesis over every document: no 500, no status and no reply that the document does not know."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx2 as httpx
+import pytest
+
+from sandbox_gym.server.e2b_api.access import ENVD_PORT, ID_HEADER, INTERPRETER_PORT, PORT_HEADER, TOKEN_HEADER
+from sandbox_gym.server.openapi import examples
+from tests.e2b.servers import KEYS, PoolServer
+from tests.openapi.servers import Served, fuzz
+
+FEW = 5
+MANY = 300
+ALICE = {"X-API-KEY": KEYS["alice"]}
+budgets = pytest.mark.parametrize("budget", [FEW, pytest.param(MANY, marks=[pytest.mark.extended])])
+pytestmark = pytest.mark.timeout(3600)
+ROWS = {"coding": examples.CODING, "math": examples.MATH, "swe": examples.SWE}
+
+
+@pytest.fixture(scope="module", params=["coding", "math", "swe"])
+def served(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Served]]:
+    server = Served(request.param, tmp_path_factory.mktemp(request.param), "--boxes", "2")
+    try:
+        yield request.param, server
+    finally:
+        server.stop()
+    assert "unexpected_error" not in server.log()
+    assert "Traceback" not in server.log()
+
+
+@budgets
+def test_a_resources_server(served: tuple[str, Served], budget: int, tmp_path: Path) -> None:
+    """All calls are of one session, whose sandbox is there: one for each call would be most of what is measured."""
+    kind, server = served
+    seeded = httpx.post(f"{server.url}/seed_session", json={}, timeout=60)
+    cookies = "; ".join(f"{name}={value}" for name, value in seeded.cookies.items())
+    fuzz(f"{server.url}/openapi.json", tmp_path, examples=budget, headers={"Cookie": cookies})
+    for name, body in ROWS[kind].items():
+        if kind != "swe":  # whose row builds a repository: tests/swe do
+            answer = httpx.post(f"{server.url}/verify", json=body, timeout=120)
+            assert (answer.status_code, answer.json()["reward"]) == (200, float("wrong" not in name)), name
+
+
+@pytest.fixture(scope="module")
+def pool(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PoolServer]:
+    server = PoolServer("local", tmp_path_factory.mktemp("pool"))
+    try:
+        yield server
+    finally:
+        server.stop()
+    assert "unexpected_error" not in server.log()
+    assert "Traceback" not in server.log()
+
+
+def made(pool: PoolServer) -> dict[str, str]:
+    """A sandbox of alice's, as the pool told of it."""
+    asked = httpx.post(f"{pool.url}/sandboxes", json={"timeout": 3600}, headers=ALICE, timeout=60)
+    assert asked.status_code == 201, asked.text
+    view: dict[str, str] = asked.json()
+    return view
+
+
+@budgets
+def test_the_control_plane(pool: PoolServer, budget: int, tmp_path: Path) -> None:
+    """About a sandbox that is there; ended are only those that the fuzzer makes up."""
+    known = f'[parameters]\n"path.sandboxID" = "{made(pool)["sandboxID"]}"\n'
+    fuzz(f"{pool.url}/openapi.json", tmp_path, examples=budget, headers=ALICE, more=known, leave_out=("kill_sandbox",))
+
+
+@budgets
+@pytest.mark.parametrize(
+    "document, port", [("envd", ENVD_PORT), ("code-interpreter", INTERPRETER_PORT)], ids=["envd", "interpreter"]
+)
+def test_inside_a_sandbox(pool: PoolServer, document: str, port: int, budget: int, tmp_path: Path) -> None:
+    view = made(pool)
+    inside = {ID_HEADER: view["sandboxID"], PORT_HEADER: str(port), TOKEN_HEADER: view["envdAccessToken"]}
+    page = httpx.get(f"{pool.url}/openapi/{document}.json", headers=ALICE, timeout=60)
+    file = tmp_path / f"{document}.json"
+    file.write_bytes(page.content)
+    fuzz(str(file), tmp_path, examples=budget, headers=inside, more=f'base-url = "{pool.url}"\n')
