@@ -24,7 +24,7 @@ def client(opening: Opening, tmp_path: Path) -> TestClient:
 
 
 def _asked(client: TestClient, raw: bytes | str, **headers: str) -> tuple[int, str]:
-    answer = client.post("/verify", content=raw, headers=headers)
+    answer = client.post("/verify", content=raw, headers={"Content-Type": "application/json", **headers})
     document = answer.json()
     return answer.status_code, document["error"]["field"] if answer.status_code == 422 else ""
 
@@ -131,6 +131,9 @@ def test_a_signed_cookie_that_holds_no_session_is_none(serving: Serving, content
 
 
 def test_no_answer_is_made_of_the_host_header(serving: Serving) -> None:
-    answer = serving().client.post("/verify/", headers={"Host": "evil.example"}, follow_redirects=False)
-    assert answer.status_code == 404
-    assert "location" not in answer.headers
+    client = serving().client
+    assert client.post("/verify/", json={}, follow_redirects=False).status_code == 404
+    for host in ("evil.example", "[::1", "]::["):
+        answer = client.post("/verify/", json={}, headers={"Host": host}, follow_redirects=False)
+        assert 400 <= answer.status_code < 500
+        assert "location" not in answer.headers

@@ -341,11 +341,13 @@ def test_every_listener_of_the_product_is_known_here() -> None:
     """Who opens another one puts the guard in front of it, and its routes into the tests above."""
     root = Path(cast(Any, sandbox_gym.__file__)).parent
     opens = re.compile(
-        r"uvicorn\.(run|Config)\(|http\.server|asyncio\.start_server|create_tcp_listener|aiohttp\.web|hypercorn"
+        r"(?<!def )serve_app\(|(?<!class )BoundedConfig\(|uvicorn\.(?:run|Config)\(|http\.server|asyncio\.start_server|create_tcp_listener|aiohttp\.web|hypercorn"
     )
     found = {
         str(path.relative_to(root)): len(opens.findall(path.read_text("utf-8")))
         for path in root.rglob("*.py") if opens.search(path.read_text("utf-8"))
     }  # fmt: skip
-    # launch: a resources server; workers: their common port, and a Unix socket for each; e2b_api: the pool
-    assert found == {"server/launch.py": 1, "server/workers.py": 2, "server/e2b_api/launch.py": 1}
+    # launch: a resources server; workers: their common port, and a Unix socket for each; e2b_api: the pool; serving:
+    # what the first and the last call
+    known = {"server/launch.py": 1, "server/workers.py": 2, "server/e2b_api/launch.py": 1, "server/serving.py": 1}
+    assert found == known
