@@ -20,7 +20,7 @@ from tests.server.fakes import verify_body
 
 ROW = {"unit_tests": {"inputs": ["1\n"], "outputs": ["2\n"]}}
 RIGHT = verify_body("```python\nprint(int(input()) + 1)\n```", verifier_metadata=ROW)
-HEAD = b"POST /verify HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+HEAD = b"POST /verify HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
 
 
 def _verify(server: ServerProcess) -> tuple[int, object]:
@@ -80,7 +80,7 @@ STALLS = {
     HEAD: b"408",
     HEAD + b"Content-Length: 9\r\n\r\n{": b"408",
     HEAD + b"Transfer-Encoding: chunked\r\n\r\n1\r\n{\r\n": b"408",
-    b"GET / HTTP/1.1\r\nHost: x\r\n\r\nGET / HT": b"200",  # and the head after that one is waited for, too
+    b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\nGET / HT": b"200",  # and the head after that one is waited for, too
 }
 
 

@@ -341,7 +341,8 @@ def test_every_listener_of_the_product_is_known_here() -> None:
     """Who opens another one puts the guard in front of it, and its routes into the tests above."""
     root = Path(cast(Any, sandbox_gym.__file__)).parent
     opens = re.compile(
-        r"(?<!def )serve_app\(|(?<!class )BoundedConfig\(|uvicorn\.(?:run|Config)\(|http\.server|asyncio\.start_server|create_tcp_listener|aiohttp\.web|hypercorn"
+        r"(?<!def )serve_app\(|(?<!class )BoundedConfig\(|uvicorn\.(?:run|Config)\("
+        r"|http\.server|asyncio\.start_server|create_tcp_listener|aiohttp\.web|hypercorn"
     )
     found = {
         str(path.relative_to(root)): len(opens.findall(path.read_text("utf-8")))
