@@ -97,6 +97,16 @@ def test_ranges_of_many_keep_clear_of_single_ones(tmp_path: Path) -> None:
     single.close()
 
 
+def test_ranges_of_servers_may_overlap(tmp_path: Path) -> None:
+    one, other_one = (Users(base, 10, run=tmp_path / "run") for base in (UID_BASE, UID_BASE + 5))
+    held = [one.claim() for _ in range(10)] + [other_one.claim() for _ in range(5)]
+    assert len({user.uid for user in held}) == 15
+    with pytest.raises(ProviderDown):
+        other_one.claim()
+    for user in held:
+        user.close()
+
+
 def test_others_can_pass_through_the_folder_and_list_nothing(tmp_path: Path) -> None:
     (tmp_path / "run").mkdir(mode=0o755)
     Users(run=tmp_path / "run").claim().close()
