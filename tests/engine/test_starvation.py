@@ -353,8 +353,8 @@ async def test_a_services_worker_that_starves_twice_is_no_verdict(
         weight.small()
         with pytest.raises(Starved, match=r"toy wanted CPU .* twice"):
             await ask(b"work")
-        asleep = await ask(b"sleep")
         weight.large()
+        asleep = await ask(b"sleep")
         assert asleep.status is Status.WALL_TIME_LIMIT
         assert share(asleep) < STARVED_SHARE
         assert (await ask(b"work")).stdout == b"well"
