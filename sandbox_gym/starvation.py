@@ -21,6 +21,10 @@ STARVED_SHARE: Final = 0.2
 too, or nearly. One that wants CPU all the time has its CPU time limit first, unless it is kept from it for most."""
 
 
+ASIDE_S: Final = 60.0
+"""Who may use more time is not given a quiet slot, which keeps all others waiting: it is tried again among them."""
+
+
 class Doubt(StrEnum):
     """Why a time limit may not be the program's own."""
 
@@ -73,6 +77,11 @@ class QuietSlot:
         if found is None and left_over and is_starved(asked, min(asked.wall_time_s, asker.wall_time_s), answered):
             return Doubt.STARVED  # it was ended since its partner had left, and had no CPU to say what it had found
         return found
+
+
+def may_go_aside(limits: Limits) -> bool:
+    """Whether a run is short enough for a quiet slot."""
+    return min(limits.cpu_time_s, limits.wall_time_s) <= ASIDE_S
 
 
 def no_verdict(name: str, outcome: Outcome, partner: Outcome | None = None) -> Starved:

@@ -20,7 +20,7 @@ from sandbox_gym.sandbox.outcomes import parse_outcome
 RUN = Run("one", Program("fork", {"main.py": b"pass"}), limits=Limits())
 RESULT: dict[str, object] = {
     "op": "result", "id": 0, "status": "ok", "detail": "", "exit_code": 0, "signal": None, "wall_s": 0.1,
-    "cpu_s": 0.1, "peak_bytes": 1, "sizes": [0, 0, 0], "tamper": [],
+    "cpu_s": 0.1, "starved_s": 0.0, "peak_bytes": 1, "sizes": [0, 0, 0], "tamper": [],
 }  # fmt: skip
 
 
@@ -61,6 +61,7 @@ def link_to(said: bytes, pause_s: float = 0.0, silence_s: float = 10.0) -> Guest
         frames.HEAD.pack(6, 0) + b'{"op":',
         frames.pack({**RESULT, "cpu_s": 10**400}),
         frames.pack({**RESULT, "wall_s": float("nan")}),
+        frames.pack({**RESULT, "starved_s": "long"}),
         frames.pack({**RESULT, "peak_bytes": float("inf")}),
         frames.pack({**RESULT, "exit_code": 10**400}),
         frames.pack({**RESULT, "signal": True}),

@@ -12,7 +12,7 @@ from sandbox_gym.contract import DialogueOutcome, Outcome, Status
 from sandbox_gym.guest.starvation import SLICE_S, Waits, measurable
 from sandbox_gym.limits import Limits
 from sandbox_gym.sandbox.outcomes import starved
-from sandbox_gym.starvation import STARVED_SHARE, Doubt, QuietSlot, is_starved
+from sandbox_gym.starvation import STARVED_SHARE, Doubt, QuietSlot, is_starved, may_go_aside
 
 TICK_S = 0.001
 
@@ -212,3 +212,12 @@ def test_a_guest_that_says_nonsense_is_not_believed(value: object) -> None:
 
 def test_nobody_starves_for_longer_than_it_ran() -> None:
     assert (starved(1e12, 8.0), starved(2, 8.0), starved(None, 8.0)) == (8.0, 2.0, None)
+
+
+@pytest.mark.parametrize(
+    ("cpu_time_s", "wall_time_s", "aside"), [(10, 32, True), (30, 120, True), (14400, 1800, False)]
+)
+def test_what_may_take_long_is_never_tried_again_at_all_others_cost(
+    cpu_time_s: float, wall_time_s: float, aside: bool
+) -> None:
+    assert may_go_aside(Limits(cpu_time_s=cpu_time_s, wall_time_s=wall_time_s)) == aside
