@@ -71,14 +71,11 @@ class Control:
 
     def routes(self) -> Sequence[tuple[Operation, Handler]]:
         """Every route, as it is declared, with what answers it."""
-        return [
+        twice: list[tuple[Operation, Handler]] = [
             (declared.CREATE, self._create),
-            (declared.LIST_RUNNING, partial(self._list, paused=False)),
-            (declared.LIST, partial(self._list, paused=True)),
             (declared.INFO, self._info),
             (declared.KILL, self._kill),
             (declared.CONNECT, self._connect),
-            (declared.CONNECT_V2, self._connect),
             (declared.RESUME, self._resume),
             (declared.TIMEOUT, self._timeout),
             (declared.REFRESH, self._refresh),
@@ -87,6 +84,12 @@ class Control:
             (declared.SNAPSHOT, self._snapshot),
             (declared.FORK, self._fork),
             (declared.NETWORK, self._network),
+        ]
+        return [
+            *twice,
+            *((declared.second(operation), handler) for operation, handler in twice),
+            (declared.LIST_RUNNING, partial(self._list, paused=False)),
+            (declared.LIST, partial(self._list, paused=True)),
             (declared.SNAPSHOTS, self._snapshots),
             (declared.ALIAS, self._alias),
             (declared.DELETE_TEMPLATE, self._delete_template),
