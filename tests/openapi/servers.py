@@ -51,16 +51,17 @@ def fuzz(
     examples: int,
     headers: Mapping[str, str],
     more: str = "",
+    given: bool = True,
     leave_out: tuple[str, ...] = (),
 ) -> None:
-    """Ask every operation of a document. `more`: configuration beside the common one. Raises AssertionError with
-    schemathesis' own report."""
+    """Ask every operation of a document. `more`: configuration beside the common one. `given`: a short run asks the
+    documents' own examples, too. Raises AssertionError with schemathesis' own report."""
     config = folder / "schemathesis.toml"
     config.write_text(f"{more}\n{CONFIG.read_text()}")
     # the coverage phase has hundreds of cases for an operation: it belongs to the long run
-    phases = "examples,coverage,fuzzing" if examples > 10 else "examples,fuzzing"
+    phases = "examples,coverage,fuzzing" if examples > 10 else "examples,fuzzing" if given else "fuzzing"
     command = [sys.executable, "-m", "schemathesis.cli", "--config-file", str(config), "run", document]
-    command += ["--phases", phases, "--max-examples", str(examples), "--request-timeout", "60", "--no-color"]
+    command += ["--phases", phases, "--max-examples", str(examples), "--request-timeout", "600", "--no-color"]
     command += ["--continue-on-failure", "--generation-database", "none", "--suppress-health-check", "all"]
     for name, value in headers.items():
         command += ["--header", f"{name}: {value}"]
