@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, fields, replace
 
 MIB = 1024 * 1024
-UID_BASE = 0x70000000
-"""Sandboxes' users on the server's machine are from here on: after the last that systemd or a distribution assigns
-(systemd.io/UIDS-GIDS)."""
-UID_COUNT = 0x0FFFFFFF
+UID_BASE = 0x78000000
+"""Sandboxes' users on the server's machine are from here on: after the last that systemd (systemd.io/UIDS-GIDS), a
+distribution, or SSSD and FreeIPA (up to 2,000,200,000) assign."""
+UID_COUNT = 0x07FFFFFF
 SESSION_PTYS = 64
 """Pseudo-terminals of one session or pool sandbox at once. The machine has kernel.pty.max of them, 4096 by default, for
 all; runs of a verdict have none, but for those in a task's own repository (SWE), which are as a session's."""

@@ -23,6 +23,8 @@ too, or nearly. One that wants CPU all the time has its CPU time limit first, un
 
 
 _KILLED: Final = (b"Killed", b"killed", b"SIGKILL", b"signal 9", b"Terminated")
+ASIDE_S: Final = 60.0
+"""Who may use more time is not given a quiet slot, which keeps all others waiting: it is tried again among them."""
 
 
 class Doubt(StrEnum):
@@ -89,6 +91,11 @@ def doubt_of_compiler(outcome: Outcome) -> Doubt | None:
     answer's, and cost no more than another try."""
     killed = outcome.status is Status.RUNTIME_ERROR and any(word in outcome.stderr + outcome.stdout for word in _KILLED)
     return Doubt.KILLED if killed else None
+
+
+def may_go_aside(limits: Limits) -> bool:
+    """Whether a run is short enough for a quiet slot."""
+    return min(limits.cpu_time_s, limits.wall_time_s) <= ASIDE_S
 
 
 def no_verdict(name: str, outcome: Outcome, partner: Outcome | None = None) -> Starved:

@@ -34,7 +34,7 @@ from sandbox_gym.errors import BoxLost, ProviderDown
 from sandbox_gym.observe.runs import RunSpans
 from sandbox_gym.passes import next_checked, next_dialogue, next_pass, past
 from sandbox_gym.sandbox.api import Box, SupportsDialogue
-from sandbox_gym.starvation import Doubt, QuietSlot, doubt_of_compiler, no_verdict
+from sandbox_gym.starvation import Doubt, QuietSlot, doubt_of_compiler, may_go_aside, no_verdict
 
 _log = structlog.get_logger(__name__)
 
@@ -245,9 +245,9 @@ class PlanRun:
         return await self._again(box, run, doubt) if doubt else outcome
 
     async def _again(self, box: Box, run: Run, doubt: Doubt, *, aside: bool = True) -> Outcome:
-        """Once more: this time it counts, unless it was starved again. `aside`: on a quiet slot."""
+        """Once more: this time it counts, unless it was starved again. `aside`: on a quiet slot, if it is short."""
         self._note(doubt, run.name)
-        if aside and doubt is not Doubt.KILLED:
+        if aside and doubt is not Doubt.KILLED and may_go_aside(run.limits):
             async with self._quiet.slot():
                 outcome = await self._one(box, run)
         else:

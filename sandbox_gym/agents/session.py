@@ -67,7 +67,9 @@ class Session:
     def __init__(self, place: Place) -> None:
         self._place = place
         self._id = uuid.uuid4().hex
-        headers = {"Authorization": f"Bearer {place.token}"} if place.token else {}
+        headers = {"Content-Type": "application/json"}
+        if place.token:
+            headers["Authorization"] = f"Bearer {place.token}"
         self._http = httpx2.AsyncClient(base_url=place.url, headers=headers)
 
     async def __aenter__(self) -> Self:

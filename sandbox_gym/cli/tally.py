@@ -82,9 +82,8 @@ class Tally:
 
 def _reason(fields: VerifyFields) -> str:
     """The first failing test's status where there is one: few distinct values, whatever programs print."""
-    tests = fields.verdict["tests"] if fields.verdict is not None else []
-    if fields.failure_reason != "reasoning_format_violation":
-        for test in tests:
+    if fields.verdict is not None and fields.failure_reason != "reasoning_format_violation":
+        for test in fields.verdict["tests"]:
             if test["status"] not in ("passed", "skipped"):
                 return str(test["status"])
     return (fields.failure_reason or "").partition("\n")[0].partition(":")[0][:60] or "unknown"

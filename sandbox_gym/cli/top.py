@@ -83,7 +83,7 @@ def fetch(address: str, token: str) -> Picture:
             document: object = json.loads(answer.read(MAX_BYTES))
     except urllib.error.HTTPError as error:
         with error:
-            raise Unreadable(_refused(address, error.code), final=error.code in (401, 403, 404)) from None
+            raise Unreadable(_refused(address, error.code), final=error.code in (401, 403, 404, 421)) from None
     except (OSError, ValueError) as error:
         raise Unreadable(f"{address}: {error}") from None
     if not isinstance(document, dict):
@@ -96,6 +96,7 @@ def _refused(address: str, status: int) -> str:
         401: "wants the operator's token: --token, SANDBOX_GYM_DASHBOARD_TOKEN or SANDBOX_GYM_TOKEN",
         403: "keeps its dashboard shut: set SANDBOX_GYM_DASHBOARD_TOKEN where it runs",
         404: "has no dashboard: it is another program, an older version, or one with SANDBOX_GYM_DASHBOARD=false",
+        421: "has no token, and does not answer at that name: set SANDBOX_GYM_ALLOWED_HOSTS or a token where it runs",
     }
     return f"{address} {words.get(status, f'answered {status}')}"
 

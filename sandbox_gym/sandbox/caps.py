@@ -27,6 +27,7 @@ class Cap(StrEnum):
     DISK_BYTES = "disk bytes"
     DISK_INODES = "disk inodes"
     OUTPUT_BYTES = "output bytes"
+    PTYS = "pseudo-terminals"
     NETWORK = "network"
 
 

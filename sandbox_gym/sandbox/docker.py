@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-import os
 import socket
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -267,7 +266,7 @@ class DockerProvider:
 
     def _claim(self, uid: int | None) -> User:
         """Users for a container: those from `uid` on, whose files it has, else of its own. Raises ProviderDown."""
-        if os.geteuid() != 0:  # may not write where claims are: chance keeps them apart
+        if not self._users.can_claim():  # chance keeps them apart
             return User(self._users.any(UIDS) if uid is None else uid)
         if uid is None:
             return self._users.claim(UIDS)

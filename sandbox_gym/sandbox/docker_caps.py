@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from sandbox_gym.limits import SESSION_PTYS
 from sandbox_gym.sandbox.caps import Cap, CapRow, guest_caps, in_order
 
 MEMORY_OF_TREE = "MemoryLimit"
@@ -31,6 +32,7 @@ def docker_caps(info: Mapping[str, object]) -> Sequence[CapRow]:
             ),
             CapRow(Cap.DISK_BYTES, "box", "tmpfs size"),
             CapRow(Cap.DISK_INODES, "box", "tmpfs nr_inodes"),
+            CapRow(Cap.PTYS, "box", f"no devpts; {SESSION_PTYS} in a session's; with gVisor its own kernel's"),
             CapRow(Cap.NETWORK, "box", "network none"),
         )
     )

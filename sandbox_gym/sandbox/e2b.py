@@ -275,6 +275,7 @@ class E2bProvider:
             CapRow(Cap.PROCESSES, "run", "RLIMIT_NPROC of the run's own user, or of the guest's user namespace"),
             CapRow(Cap.DISK_BYTES, "run" if own_files else "box", "tmpfs size"),
             CapRow(Cap.DISK_INODES, "run" if own_files else "box", "tmpfs nr_inodes"),
+            CapRow(Cap.PTYS, "none", "the sandbox's own, of a kernel of its own"),
             CapRow(Cap.NETWORK, "box", "created without internet access; a network namespace where root may make one"),
         )
         return in_order(rows)

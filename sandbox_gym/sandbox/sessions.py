@@ -39,6 +39,8 @@ GRACE_S: Final = 15.0
 """Beyond a call's own timeout before a silent driver counts as lost: it interrupts, then kills, then answers."""
 SWEEP_S: Final = 1.0
 MAX_CLOSED: Final = 100_000
+LOOK_S: Final = 1.0
+"""How often who waits for room looks by itself: a session that was busy may have become idle."""
 BURIERS: Final = 4
 """Discarded sessions that are ended at once."""
 BURY_S: Final = 60.0
@@ -320,7 +322,7 @@ class Sessions:
                 continue
             if len(stuck) >= self._live:
                 raise PoolFull(f"{self._live} sessions are live and none of them can hibernate", retry_after_s=5)
-            with anyio.move_on_after(1):
+            with anyio.move_on_after(LOOK_S):
                 await self._freed.wait()
 
     async def _hibernate(self, session: _Session) -> bool:

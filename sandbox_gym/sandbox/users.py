@@ -64,6 +64,16 @@ class Users:
                     "name a range of no other use (SANDBOX_GYM_UID_BASE, SANDBOX_GYM_UID_COUNT)"
                 )
 
+    def can_claim(self) -> bool:
+        """Whether claims can be made here: as root, where RUN can be written, as not in a read-only container."""
+        try:
+            fd = self._open() if os.geteuid() == 0 else -1
+        except OSError:
+            return False
+        if fd >= 0:
+            os.close(fd)
+        return fd >= 0
+
     def holds(self, uid: int) -> bool:
         """Whether `uid` is in the range."""
         return self._base <= uid < self._base + self._count
@@ -96,16 +106,16 @@ class Users:
             fd = self._open()
             try:
                 while uid <= end:
-                    taken = _lock(fd, uid - self._base, size)
+                    taken = _lock(fd, uid, size)
                     if not taken:
                         fd, mine = -1, fd
                         return User(uid, mine)
-                    uid = self._base + taken
+                    uid = taken
             finally:
                 if fd >= 0:
                     os.close(fd)
         except OSError as error:
-            raise ProviderDown(f"no user for a sandbox: {self._run}: {error.strerror}") from error
+            raise ProviderDown(f"no user for a sandbox: {self._run}: {error.strerror}; make it writable") from error
         return None
 
     def _open(self) -> int:

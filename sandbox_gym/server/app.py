@@ -24,7 +24,7 @@ from sandbox_gym.errors import ConfigurationError
 from sandbox_gym.journal.journal import open_journal
 from sandbox_gym.observe.traces import RootTracer
 from sandbox_gym.server.accounts import load_accounts
-from sandbox_gym.server.auth import BearerAuth, key_tenant
+from sandbox_gym.server.auth import OPEN, BearerAuth, key_tenant
 from sandbox_gym.server.dashboard.app import BeforeAll, is_form, is_page
 from sandbox_gym.server.dashboard.routes import server_operations
 from sandbox_gym.server.dashboard.wiring import is_loopback, server_dashboard
@@ -172,7 +172,7 @@ class _SessionId:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
             session, tenant = scope["session"], key_tenant(scope)
-            if session.get(_TENANT_KEY, "") != tenant:
+            if session.get(_TENANT_KEY, "") != tenant and scope["path"] not in OPEN:  # there no key comes
                 session.clear()
             if tenant:
                 session[_TENANT_KEY] = tenant

@@ -35,7 +35,7 @@ class BearerAuth:
         self._app, self._accounts = app, accounts
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] not in ("http", "websocket") or scope["path"] in OPEN:
+        if scope["type"] not in ("http", "websocket") or scope["path"] in OPEN:  # no session is meant there
             return await self._app(scope, receive, send)
         headers = Headers(scope=scope)
         tenant = self._accounts.tenant(_bearer(headers))

@@ -51,7 +51,7 @@ class KeyHeaders(BaseModel):
         max_length=255,
         description="The same key gets the same verdict, run once; printable ASCII.",
     )
-    no_verdict: Literal["body"] | None = Field(
+    no_verdict: str | None = Field(
         None, alias=NO_VERDICT_HEADER, description="`body`: where there is no verdict, a masked row with status 200."
     )
 
@@ -59,7 +59,7 @@ class KeyHeaders(BaseModel):
 class NoVerdictQuery(BaseModel):
     """The header of that name, for clients that send none."""
 
-    no_verdict: Literal["body"] | None = Field(None, description="`body`: as the header of that name.")
+    no_verdict: str | None = Field(None, description="`body`: as the header of that name.")
 
 
 class Seed(BaseModel):

@@ -123,7 +123,7 @@ def test_an_interrupted_verify_says_so_and_goes_on_later(tmp_path: Path, number:
         time.sleep(0.05)
     process.send_signal(number)
     stdout, stderr = process.communicate(timeout=60)
-    assert process.returncode == 130, stderr
+    assert process.returncode == 128 + number, stderr
     document = json.loads(stdout)
     answered = out.read_bytes().splitlines()
     assert (document["interrupted"], document["rows"]) == (True, len(answered))
@@ -137,11 +137,17 @@ def test_an_interrupted_verify_says_so_and_goes_on_later(tmp_path: Path, number:
     assert sorted(json.loads(line)["row"] for line in out.read_bytes().splitlines()) == list(range(30))
 
 
-def test_other_commands_end_by_ctrl_c_with_130(tmp_path: Path) -> None:
+@pytest.mark.parametrize("at_start", [signal.SIG_DFL, signal.SIG_IGN])
+def test_other_commands_end_by_ctrl_c_with_130(tmp_path: Path, at_start: signal.Handlers) -> None:
+    """SIGINT is ignored at the start of a script's background job."""
     slow = {**coding_row(), "canonical_solution": "import time; time.sleep(9); print(1)"}
     file, out = rows_file(tmp_path / "rows", [coding_row(), *[slow] * 200]), tmp_path / "out"
     words = [*PROGRAM, "audit", str(file), "--provider", "local", "--out", str(out)]
-    process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    before = signal.signal(signal.SIGINT, at_start)
+    try:
+        process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    finally:
+        signal.signal(signal.SIGINT, before)
     while not out.exists():  # the first row is through
         assert process.poll() is None
         time.sleep(0.05)

@@ -180,6 +180,19 @@ async def output_bytes(box: Box, row: CapRow) -> None:
         must(outcome.status is Status.OUTPUT_LIMIT and len(getattr(outcome, name)) == 100_000, outcome)
 
 
+async def ptys(box: Box, row: CapRow) -> None:
+    source = """
+import os
+held = []
+try:
+    while len(held) < 200: held.append(os.open('/dev/ptmx', os.O_RDWR))
+except OSError: pass
+print(len(held))
+"""
+    outcome = await run(box, source)
+    must(outcome.stdout.strip().isdigit() and (int(outcome.stdout) == 0) == row.enforced, outcome)
+
+
 async def network(box: Box, row: CapRow) -> None:
     source = """
 import socket
@@ -208,6 +221,7 @@ CELLS: dict[Cap, Cell] = {
     Cap.DISK_BYTES: disk_bytes,
     Cap.DISK_INODES: disk_inodes,
     Cap.OUTPUT_BYTES: output_bytes,
+    Cap.PTYS: ptys,
     Cap.NETWORK: network,
 }
 

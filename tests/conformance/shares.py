@@ -49,10 +49,10 @@ def aio():
     return context
 
 signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGRTMIN + 1])
-KINDS = [(pty, 200), (inotify, 200), (in_flight, 240), (pipe_mib, 100), (pending, 200000), (aio, 100)]
+KINDS = [(pty, 200), (inotify, 200), (in_flight, 240), (pipe_mib, 100), (pending, MOST_SIGNALS), (aio, 100)]
 """
 
-PROBE = f"""{_TAKE}
+PROBE = f"""{_TAKE.replace("MOST_SIGNALS", "5_000")}
 found = {{}}
 for take, most in KINDS:
     read, write = os.pipe()
@@ -79,7 +79,7 @@ for child in children:
 print(json.dumps(found))
 """
 
-HOG = f"""{_TAKE}
+HOG = f"""{_TAKE.replace("MOST_SIGNALS", "1_000_000")}
 os.setsid()
 ready, told = os.pipe()
 for take, most in KINDS * 2:

@@ -1,5 +1,5 @@
-"""What the kernel keeps per user or per machine, short: one sandbox takes all it can get; another of the same server,
-one of another server, and the runs of a verdict have theirs. tests/load/test_shares.py is the whole."""
+"""What the kernel keeps per user or per machine, short: one sandbox takes all it can get, and another of the same
+server, one of another server, and the runs of a verdict have theirs. tests/load/test_shares.py is the whole."""
 
 from __future__ import annotations
 
@@ -7,6 +7,10 @@ import errno
 import json
 import os
 import resource
+import shutil
+import subprocess
+import sys
+import tempfile
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -14,17 +18,20 @@ from pathlib import Path
 import anyio
 import pytest
 
+from sandbox_gym.config import Settings
 from sandbox_gym.contract import Program, Run
+from sandbox_gym.engine import open_engine
 from sandbox_gym.limits import MIB, SESSION_PTYS, Limits
 from sandbox_gym.sandbox.api import Provider
 from sandbox_gym.sandbox.docker import DockerProvider
 from sandbox_gym.sandbox.docker_sessions import DockerSessions
 from sandbox_gym.sandbox.local import LocalProvider, sessions
 from sandbox_gym.sandbox.snapshots import SessionBox, SessionProvider
+from sandbox_gym.sandbox.users import RUN
 from tests.conformance.shares import HOG, PROBE
 
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(180)]
-LIMITS = Limits(cpu_time_s=300, wall_time_s=600, memory_bytes=512 * MIB, processes=64)
+LIMITS = Limits(cpu_time_s=300, wall_time_s=600, memory_bytes=512 * MIB, processes=48, scratch_inodes=2000)
 Server = tuple[Provider, SessionProvider]
 
 
@@ -117,18 +124,15 @@ async def test_a_session_goes_on_under_another_user_and_its_files_are_its_own(se
     """Two at once from one snapshot, with a file of each kind, of closed modes, written by both."""
     keeper = servers[0][1]
     first = await keeper.open_session(LIMITS)
-    await bash(
-        first, "mkdir -m 700 d; echo a > d/f; chmod 600 d/f; ln -s f d/l; mkfifo d/p; cp $(which true) s; chmod 4711 s"
-    )
+    await bash(first, "mkdir -m 700 d; echo a > d/f; chmod 600 d/f; ln -s f d/l; mkfifo d/p; touch s; chmod 4711 s")
     snapshot = await first.snapshot()
     try:
         one, two = [await keeper.open_session(LIMITS, snapshot.snapshot_id) for _ in range(2)]
         for box in (one, two):
-            seen = "cd /workspace; cat d/l; stat -c %A%u d d/f d/p s | sort -u | tr -d '\\n'; "
-            seen += "echo $(id -u) >> d/f; rm s; ls"
-            whole = await bash(box, f"{seen}; stat -c %u d/f s /workspace d 2>/dev/null | sort -u | grep -vx $(id -u)")
-            assert whole.startswith("a\n"), whole
-            assert whole.endswith("d\n"), "all is this session's user's"
+            await bash(box, "cd /workspace")
+            assert await bash(box, "cat d/l; stat -c %a d d/f s") == "a\n700\n600\n4711\n"
+            assert await bash(box, "find . -mindepth 1 ! -user $(id -u)") == "", "all is this session's user's"
+            assert await bash(box, "id -u >> d/f; chmod 640 d/f; rm s; ls") == "d\n"
         again = await one.snapshot()
         three = await keeper.open_session(LIMITS, again.snapshot_id)
         assert (await bash(three, "cd /workspace; wc -l < d/f; ls; id -u > d/f")).split() == ["2", "d"]
@@ -152,3 +156,46 @@ async def test_no_descriptor_of_the_guests_reaches_a_program_whatever_its_number
         for fd in kept:
             os.close(fd)
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+NOBODY = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"]
+_TRIES = """
+import os, sys
+for path in sys.stdin.buffer.read().split(b"\\0"):
+    for what in (os.listdir, lambda one: os.read(os.open(one, os.O_RDONLY | os.O_NONBLOCK), 1)):
+        try:
+            what(path)
+        except OSError:
+            continue
+        print(os.fsdecode(path))
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="others' eyes need another user")
+async def test_nobody_else_can_read_or_list_what_a_server_keeps() -> None:
+    """Even if a session opens its own folder to all, and whoever made the folders first."""
+    base = Path(tempfile.mkdtemp(dir="/var/tmp"))
+    base.chmod(0o755)
+    try:
+        settings = Settings(provider="local", state_dir=base / "state", boxes=2, session_checkpoint_s=0.1)
+        async with open_engine(settings, sessions="coding") as engine:
+            held = engine.sessions
+            assert held is not None
+            call = {"op": "bash", "timeout_s": 20, "output_bytes": 4000}
+            await held.call("s1", call, b"echo secret > f; chmod -R 777 /workspace", timeout_s=20)
+            with anyio.fail_after(30):
+                while not list((base / "state").glob("sessions/coding/held/*.json")):  # its checkpoint is kept
+                    await anyio.sleep(0.1)
+            assert isinstance(held.provider, sessions.LocalSessions)
+            folders = [base / "state", held.provider.live]
+            assert list(held.provider.live.glob("*/w/f")), "the session's file is there"
+            found = [(top, name) for root in folders for top, subs, files in os.walk(root) for name in [*subs, *files]]
+            paths = [Path(top, name) for top, name in found]
+            command = [*NOBODY, sys.executable, "-c", _TRIES]
+            everything = b"\0".join(os.fsencode(path) for path in [RUN, *folders, *paths])
+            done = subprocess.run(command, input=everything, capture_output=True, timeout=60, check=True)
+            assert done.stdout.decode() == ""
+            wide = [str(path) for path in paths if path.is_relative_to(base) and path.lstat().st_mode & 0o077]
+            assert [path for path in wide if "/layers/" not in path] == []
+    finally:
+        shutil.rmtree(base)

@@ -63,6 +63,17 @@ def test_a_body_that_is_no_gzip_is_refused(sandbox: Sandbox) -> None:
     caught.value.close()
 
 
+@pytest.mark.parametrize("boundary", ["x" * 257, "x" * 70_000, ""])
+def test_a_form_s_boundary_is_one_or_refused(sandbox: Sandbox, boundary: str) -> None:
+    body = f'--{boundary}\r\nContent-Disposition: form-data; name="file"; filename="f"\r\n\r\nx\r\n--{boundary}--\r\n'
+    headers = {"Content-Type": f"multipart/form-data; boundary={boundary}"}
+    request = urllib.request.Request(sandbox.upload_url("f"), body.encode("latin-1"), headers)
+    with pytest.raises(urllib.error.HTTPError) as caught:
+        urllib.request.urlopen(request)
+    assert caught.value.code in (400, 431)
+    caught.value.close()
+
+
 def test_many_files_at_once(sandbox: Sandbox) -> None:
     infos = sandbox.files.write_files([{"path": f"many/{number}", "data": str(number)} for number in range(20)])
     assert [info.path for info in infos] == [f"/home/user/many/{number}" for number in range(20)]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -21,6 +21,7 @@ from sandbox_gym.contract import Build, Outcome, Plan, Program, Query, Run, Serv
 from sandbox_gym.engine import Engine
 from sandbox_gym.errors import Starved
 from sandbox_gym.limits import MIB, Limits
+from sandbox_gym.sandbox.api import Box
 from sandbox_gym.sandbox.fake import FakeProvider
 from sandbox_gym.sandbox.local import LocalProvider, cgroups
 from sandbox_gym.sandbox.local.provider import LocalBox
@@ -28,6 +29,8 @@ from sandbox_gym.sandbox.pool import Pool
 from sandbox_gym.sandbox.services import serving
 from sandbox_gym.starvation import STARVED_SHARE, QuietSlot
 from sandbox_gym.steps import PlanRun
+from tests.conftest import make_real
+from tests.e2b.servers import PoolServer
 
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(120)]
 
@@ -96,7 +99,7 @@ def python(source: str, limits: Limits = LIMITS, name: str = "one") -> Run:
     return Run(name, Program("fork", {"main.py": source.encode()}), limits=limits)
 
 
-async def outcome_of(box: LocalBox, source: str, limits: Limits = LIMITS) -> Outcome:
+async def outcome_of(box: Box, source: str, limits: Limits = LIMITS) -> Outcome:
     async with box.run_all([python(source, limits)]) as outcomes:
         return await anext(outcomes)
 
@@ -227,19 +230,31 @@ async def test_starved_is_told_from_asleep(provider: LocalProvider, weight: Weig
     assert share(asleep) < STARVED_SHARE
 
 
-async def test_starved_is_told_without_a_cgroup(crowd: None) -> None:
-    """As unprivileged users' boxes and E2B's have it; four processes for two CPUs take most of one's time."""
-    box = await LocalProvider(cgroup="never").start("python")
+@pytest.mark.parametrize("name", ["local-rlimits", "docker", "e2b-on-local"])
+async def test_starved_is_told_in_every_box(name: str, pools: Callable[[str], PoolServer], crowd: None) -> None:
+    """Without a weight of its own a box gets most of a CPU's time taken, but not all of it."""
+    provider = make_real(name, pools)
+    box = await provider.start("python")
     try:
-        starved = await outcome_of(box, SPIN, replace(LIMITS, cpu_time_s=60))
-        lowered = await outcome_of(box, "open('/proc/self/autogroup', 'w').write('19')\n" + SPIN)
-        forks = await outcome_of(box, FAKED["forks that nobody reaps"])
+        starved = await outcome_of(box, SPIN)
+        asleep = await outcome_of(box, SLEEP)
     finally:
         await box.aclose()
+        await provider.aclose()
     assert starved.status is Status.WALL_TIME_LIMIT
-    assert share(starved) > STARVED_SHARE
-    assert share(lowered) == 0.0
-    assert share(forks) <= STARVED_SHARE
+    assert share(starved) > STARVED_SHARE > share(asleep)
+
+
+async def test_without_a_cgroup_neither_forks_nor_sessions_fake_it(crowd: None) -> None:
+    """What nobody reaps has no CPU time there, and a session of processes has a niceness of its own."""
+    box = await LocalProvider(cgroup="never").start("python")
+    try:
+        lowered = await outcome_of(box, "open('/proc/self/autogroup', 'w').write('19')\n" + SPIN, SHORT)
+        forks = await outcome_of(box, FAKED["forks that nobody reaps"], SHORT)
+    finally:
+        await box.aclose()
+    assert (lowered.status, forks.status) == (Status.WALL_TIME_LIMIT, Status.WALL_TIME_LIMIT)
+    assert max(share(lowered), share(forks)) < STARVED_SHARE
 
 
 async def test_a_program_can_not_lower_itself(provider: LocalProvider, weight: Weight) -> None:
@@ -354,8 +369,8 @@ async def test_a_services_worker_that_starves_twice_is_no_verdict(
         weight.small()
         with pytest.raises(Starved, match=r"toy wanted CPU .* twice"):
             await ask(b"work")
-        asleep = await ask(b"sleep")
         weight.large()
+        asleep = await ask(b"sleep")
         assert asleep.status is Status.WALL_TIME_LIMIT
         assert share(asleep) < STARVED_SHARE
         assert (await ask(b"work")).stdout == b"well"

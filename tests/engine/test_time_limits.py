@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
-from sandbox_gym.contract import Answer, Run, TestStatus
+from sandbox_gym.contract import Answer, Run, TestStatus, Verdict
 from sandbox_gym.engine import Engine
+from sandbox_gym.errors import Starved
 from sandbox_gym.limits import Limits
 from sandbox_gym.sandbox.fake import Behaviour, FakeProvider
 from sandbox_gym.sandbox.pool import Pool
 from sandbox_gym.verifiers.coding import CodingVerifier, parse_task
+from sandbox_gym.verifiers.coding.task import CodingTask
 
 pytestmark = pytest.mark.anyio
 LIMITS = Limits(cpu_time_s=2.0, wall_time_s=8.0)
@@ -20,16 +24,16 @@ ANSWER = Answer("```python\nprint(2 * int(input()))\n```")
 class Program:
     """Right answers; the first run of input 1 takes the times it is told to, the next ones none."""
 
-    def __init__(self, cpu_time_s: float, wall_time_s: float) -> None:
-        self._slow = [(cpu_time_s, wall_time_s)]
+    def __init__(self, cpu_time_s: float, wall_time_s: float, starved_s: float | None = 0.0, times: int = 1) -> None:
+        self._slow = [(cpu_time_s, wall_time_s, starved_s)] * times
         self.runs = 0
 
     def __call__(self, run: Run) -> Behaviour:
         self.runs += 1
         right = str(2 * int(run.stdin)).encode()
         if run.stdin == b"1" and self._slow:
-            cpu, wall = self._slow.pop()
-            return Behaviour(stdout=right, cpu_time_s=cpu, wall_time_s=wall)
+            cpu, wall, starved = self._slow.pop()
+            return Behaviour(stdout=right, cpu_time_s=cpu, wall_time_s=wall, starved_s=starved)
         return Behaviour(stdout=right)
 
 
@@ -45,20 +49,41 @@ async def test_a_little_late_on_a_busy_machine_is_tried_again() -> None:
     assert program.runs == 3
 
 
-async def test_starved_on_a_busy_machine_is_tried_again() -> None:
-    assert await verify(Program(cpu_time_s=1.0, wall_time_s=9.0), busy=True) == (1.0, TestStatus.PASSED)
+@pytest.mark.parametrize("busy", [False, True])
+@pytest.mark.parametrize("cpu_time_s", [0.0, 0.1, 1.9])
+async def test_starved_is_tried_again(cpu_time_s: float, busy: bool) -> None:
+    """However little CPU it got; what the machine looks like now does not matter where it was measured."""
+    assert await verify(Program(cpu_time_s, 9.0, starved_s=6.0), busy=busy) == (1.0, TestStatus.PASSED)
+
+
+async def test_starved_twice_is_no_verdict() -> None:
+    program = Program(0.1, 9.0, starved_s=6.0, times=2)
+    with pytest.raises(Starved, match=r"6\.0 s of its 8\.0 s, twice"):
+        await verify(program, busy=True)
+    assert program.runs == 2
+
+
+async def test_where_starvation_is_not_measured_a_busy_machine_gets_the_doubt_once() -> None:
+    assert await verify(Program(0.01, 9.0, starved_s=None), busy=True) == (1.0, TestStatus.PASSED)
+    twice = Program(0.01, 9.0, starved_s=None, times=2)
+    assert await verify(twice, busy=True) == (0.0, TestStatus.TIME_LIMIT)
+    assert await verify(Program(0.01, 9.0, starved_s=None), busy=False) == (0.0, TestStatus.TIME_LIMIT)
 
 
 @pytest.mark.parametrize(
-    ("cpu_time_s", "wall_time_s", "busy"),
+    ("cpu_time_s", "wall_time_s", "starved_s", "busy"),
     [
-        pytest.param(2.2, 2.5, False, id="a little late on an idle machine"),
-        pytest.param(5.0, 5.5, True, id="far too late"),
-        pytest.param(0.01, 9.0, True, id="asleep"),
+        pytest.param(2.2, 2.5, 0.0, False, id="a little late on an idle machine"),
+        pytest.param(5.0, 5.5, 0.0, True, id="far too late"),
+        pytest.param(5.0, 5.5, 5.0, True, id="far too late, though starved"),
+        pytest.param(0.01, 9.0, 0.2, True, id="asleep"),
+        pytest.param(1.5, 9.0, 0.2, True, id="asleep after much work"),
     ],
 )
-async def test_what_is_no_doubt_counts_at_once(cpu_time_s: float, wall_time_s: float, busy: bool) -> None:
-    program = Program(cpu_time_s, wall_time_s)
+async def test_what_is_no_doubt_counts_at_once(
+    cpu_time_s: float, wall_time_s: float, starved_s: float, busy: bool
+) -> None:
+    program = Program(cpu_time_s, wall_time_s, starved_s)
     assert await verify(program, busy=busy) == (0.0, TestStatus.TIME_LIMIT)
     assert program.runs == 1
 
@@ -70,3 +95,71 @@ async def test_late_twice_is_late() -> None:
     pool = Pool(FakeProvider(late), boxes=2, box_max_tasks=8, queue_size=8)
     verdict = await Engine(pool, busy=lambda: True).verify(CodingVerifier(), TASK, ANSWER)
     assert (verdict.reward, verdict.contest) == (0.0, "TLE")
+
+
+# -- the row's own programs
+
+CHECKER = {"type": "program", "source": "import sys\nsys.exit(42)"}
+CHECKED = parse_task(
+    {"unit_tests": {"inputs": ["1"], "outputs": ["2"]}, "checker": CHECKER}, limits=LIMITS, early_stop=True
+)
+TALKING = parse_task(
+    {"unit_tests": {"inputs": ["1"], "outputs": ["2"]}, "checker": {**CHECKER, "interactive": True}},
+    limits=LIMITS,
+    early_stop=True,
+)
+
+
+async def verify_checked(task: CodingTask, behave: Callable[[Run], Behaviour]) -> Verdict:
+    pool = Pool(FakeProvider(behave), boxes=2, box_max_tasks=8, queue_size=8)
+    return await Engine(pool, busy=lambda: False).verify(CodingVerifier(), task, ANSWER)
+
+
+@pytest.mark.parametrize("task", [CHECKED, TALKING], ids=["checker", "interactor"])
+@pytest.mark.parametrize("times", [1, 2])
+async def test_a_starved_checker_is_tried_again_and_then_no_verdict(task: CodingTask, times: int) -> None:
+    tries = 0
+
+    def behave(run: Run) -> Behaviour:
+        nonlocal tries
+        if not run.name.endswith("checker"):
+            return Behaviour()
+        tries += 1
+        if tries <= times:
+            return Behaviour(cpu_time_s=3.0, wall_time_s=1e6, starved_s=20.0)
+        return Behaviour(exit_code=42)
+
+    if times == 1:
+        assert (await verify_checked(task, behave)).reward == 1.0
+    else:
+        with pytest.raises(Starved):
+            await verify_checked(task, behave)
+    assert tries == 2
+
+
+@pytest.mark.parametrize("task", [CHECKED, TALKING], ids=["checker", "interactor"])
+async def test_a_checker_that_hangs_by_itself_is_not_starved(task: CodingTask) -> None:
+    """It is told what it is worth by its run without the answer, as ever."""
+    ran: list[str] = []
+
+    def behave(run: Run) -> Behaviour:
+        ran.append(run.name)
+        return Behaviour(cpu_time_s=0.1, wall_time_s=1e6) if run.name.endswith("checker") else Behaviour()
+
+    verdict = await verify_checked(task, behave)
+    assert (verdict.reward, verdict.contest in ("JE", "WA")) == (0.0, True)
+
+
+@pytest.mark.parametrize(("partner_s", "tries"), [(0.0, 1), (6.0, 2)])
+async def test_who_waits_for_a_starved_interactor_is_tried_again(partner_s: float, tries: int) -> None:
+    """The program itself wants nothing, and meets its wall time limit before the interactor meets its own."""
+    ran: list[str] = []
+
+    def behave(run: Run) -> Behaviour:
+        ran.append(run.name)
+        if run.name.endswith("checker"):
+            return Behaviour(exit_code=43, starved_s=partner_s if ran.count("test-0-checker") == 1 else 0.0)
+        return Behaviour(wall_time_s=1e6 if ran.count("test-0-checker") == 1 else 0.1)
+
+    await verify_checked(TALKING, behave)
+    assert ran.count("test-0-checker") == tries

@@ -45,6 +45,7 @@ def some_outcome(chance: random.Random) -> Outcome:
         stderr=chance.choice([b"", b"\xff\xfe", "é".encode(), b"\0" * 50]),
         channel=chance.randbytes(5),
         cpu_time_s=chance.choice(NUMBERS),
+        starved_s=chance.choice([None, *NUMBERS]),
         peak_memory_bytes=chance.randrange(1 << 60),
         detail=chance.choice(AWKWARD),
         tamper=tuple(chance.choices(AWKWARD, k=chance.randrange(3))),

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import sqlite3
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import anyio
+import anyio.to_thread
 import psycopg
 import pytest
 
@@ -60,6 +62,31 @@ async def test_a_cancelled_server_writes_them_too(url: str) -> None:
             scope.cancel()
             await anyio.sleep(5)
     assert len(on_record(url)) == 200
+
+
+@pytest.mark.parametrize(
+    "error", [RuntimeError("can't start new thread"), MemoryError(), OSError(24, "files")], ids=str
+)
+async def test_what_the_machine_refuses_passes(url: str, error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No writer, pruner or lookup of the journal dies of it; what waits is written later."""
+    left = [error] * 2
+
+    async def refused(call: Callable[[], object], limiter: anyio.CapacityLimiter) -> object:
+        if left:
+            raise left.pop()
+        return await anyio.to_thread.run_sync(call, limiter=limiter)
+
+    monkeypatch.setattr(journal_module.Journal, "_in_thread", staticmethod(refused))
+    async with open_journal(url, settings()) as journal:
+        await anyio.sleep(0.1)  # the pruner's
+        left[:] = [error] * 2
+        await journal.write(entry())
+        left[:] = [error]
+        with pytest.raises(JournalDown):
+            await journal.find("coding", "k")
+        assert await journal.find("coding", "k") is None
+        await journal.write(entry())
+    assert len(on_record(url)) == 2
 
 
 async def test_writes_are_batched(url: str) -> None:

@@ -7,7 +7,7 @@ import json
 import secrets
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 import httpx2 as httpx
@@ -99,6 +99,17 @@ def exhausted(servers: list[ServerProcess], hogs: int) -> None:
         time.sleep(0.2)
 
 
+def _await(server: ServerProcess) -> None:
+    """Until it says so; on a busy machine workers' starts take longer than one request may."""
+    deadline = time.monotonic() + 120
+    while True:
+        with suppress(httpx.TransportError):
+            if server.health().get("status") == "ok":
+                return
+        assert time.monotonic() < deadline, server.log()[-4000:]
+        time.sleep(0.2)
+
+
 @contextmanager
 def served(folder: Path, servers: int, provider: str = "local", **settings: str) -> Iterator[list[ServerProcess]]:
     with ExitStack() as stack:
@@ -108,7 +119,7 @@ def served(folder: Path, servers: int, provider: str = "local", **settings: str)
             made.append(ServerProcess(provider, folder / str(number), settings={**SETTINGS, **settings}))
             stack.callback(made[-1].stop)
         for server in made:
-            server.wait_for(lambda health: health.get("status") == "ok")
+            _await(server)
         yield made
 
 

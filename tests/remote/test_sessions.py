@@ -22,6 +22,7 @@ from sandbox_gym.sandbox.snapshots import NoSuchSnapshot
 from tests.conftest import remote_environment
 from tests.e2b.servers import PoolServer
 from tests.load.servers import ServerProcess
+from tests.server.fakes import JSON
 
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(180)]
 BASH = {"op": "bash", "timeout_s": 20, "output_bytes": 4000}
@@ -154,6 +155,6 @@ def test_math_keeps_a_python(pool: PoolServer, tmp_path: Path) -> None:
         httpx.Client(base_url=server.url, timeout=60) as agent,
     ):
         for code, said in (("x = 20", ""), ("x + 1", "21"), ("1 / 0", "ZeroDivisionError: division by zero")):
-            reply = agent.post("/stateful_python_code_exec", content=json.dumps({"code": code}))
+            reply = agent.post("/stateful_python_code_exec", content=json.dumps({"code": code}), headers=JSON)
             assert reply.status_code == 200, reply.text
             assert said in reply.text

@@ -120,3 +120,27 @@ def test_v2_without_controllers_says_which(tmp_path: Path, controllers: str) -> 
     cgroups, reason = cgroups_or_reason(tmp_path)
     assert cgroups is None
     assert "memory" in reason
+
+
+CORES = len(os.sched_getaffinity(0))
+
+
+def test_all_boxes_together_weigh_one_process_for_each_core(tmp_path: Path) -> None:
+    for controller in ("memory", "pids", "cpuacct", "cpu"):
+        (tmp_path / "v1" / controller).mkdir(parents=True)
+    Cgroups(tmp_path / "v1")
+    assert (tmp_path / "v1/cpu/sandbox_gym/cpu.shares").read_text() == str(1024 * CORES)
+    (tmp_path / "v2").mkdir()
+    (tmp_path / "v2/cgroup.controllers").write_text("cpu memory pids\n")
+    Cgroups(tmp_path / "v2")
+    assert (tmp_path / "v2/sandbox_gym/cpu.weight").read_text() == str(min(100 * CORES, 10_000))
+
+
+@pytest.mark.parametrize(("told", "weight"), [("100\n", str(min(100 * CORES, 10_000))), ("30\n", "30\n")])
+def test_a_weight_that_was_given_stays(tmp_path: Path, told: str, weight: str) -> None:
+    """The kernel's own is none that anybody gave."""
+    (tmp_path / "sandbox_gym").mkdir()
+    (tmp_path / "cgroup.controllers").write_text("cpu memory pids\n")
+    (tmp_path / "sandbox_gym/cpu.weight").write_text(told)
+    Cgroups(tmp_path)
+    assert (tmp_path / "sandbox_gym/cpu.weight").read_text() == weight

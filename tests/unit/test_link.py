@@ -65,6 +65,7 @@ def link_to(said: bytes, pause_s: float = 0.0, silence_s: float = 10.0) -> Guest
         frames.HEAD.pack(6, 0) + b'{"op":',
         frames.pack({**RESULT, "cpu_s": 10**400}),
         frames.pack({**RESULT, "wall_s": float("nan")}),
+        frames.pack({**RESULT, "starved_s": "long"}),
         frames.pack({**RESULT, "ending": {**ENDING, "peak_bytes": float("inf")}}),
         frames.pack({**RESULT, "ending": {**ENDING, "exit_code": 10**400}}),
         frames.pack({**RESULT, "ending": {**ENDING, "signal": True}}),

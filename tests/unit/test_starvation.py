@@ -12,7 +12,7 @@ from sandbox_gym.contract import DialogueOutcome, Outcome, Status
 from sandbox_gym.guest.starvation import SLICE_S, Waits, measurable
 from sandbox_gym.limits import Limits
 from sandbox_gym.sandbox.outcomes import starved
-from sandbox_gym.starvation import STARVED_SHARE, Doubt, QuietSlot, doubt_of_compiler, is_starved
+from sandbox_gym.starvation import STARVED_SHARE, Doubt, QuietSlot, doubt_of_compiler, is_starved, may_go_aside
 
 TICK_S = 0.001
 
@@ -222,3 +222,12 @@ def test_a_compiler_whose_part_was_killed_is_tried_again() -> None:
         assert doubt_of_compiler(Outcome(Status.RUNTIME_ERROR, exit_code=1, stderr=words)) is Doubt.KILLED
     assert doubt_of_compiler(Outcome(Status.RUNTIME_ERROR, exit_code=1, stderr=b"error: expected ';'")) is None
     assert doubt_of_compiler(Outcome(Status.OK, stderr=b"warning: Killed")) is None
+
+
+@pytest.mark.parametrize(
+    ("cpu_time_s", "wall_time_s", "aside"), [(10, 32, True), (30, 120, True), (14400, 1800, False)]
+)
+def test_what_may_take_long_is_never_tried_again_at_all_others_cost(
+    cpu_time_s: float, wall_time_s: float, aside: bool
+) -> None:
+    assert may_go_aside(Limits(cpu_time_s=cpu_time_s, wall_time_s=wall_time_s)) == aside

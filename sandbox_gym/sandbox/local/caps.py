@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
+from sandbox_gym.limits import SESSION_PTYS
 from sandbox_gym.sandbox.caps import Cap, CapRow, guest_caps, in_order
 from sandbox_gym.sandbox.local.cgroups import Cgroups
 
@@ -19,6 +20,7 @@ def local_caps(cgroups: Cgroups | None, reason: str) -> Sequence[CapRow]:
         *guest_caps(),
         CapRow(Cap.DISK_BYTES, "run", "tmpfs size"),
         CapRow(Cap.DISK_INODES, "run", "tmpfs nr_inodes"),
+        CapRow(Cap.PTYS, "box", f"no devpts; {SESSION_PTYS} in a session's"),
         CapRow(Cap.NETWORK, "box", "network namespace without interfaces"),
     )
     return in_order((*rows, *(_by_cgroup(cgroups) if cgroups else _by_rlimit(reason))))

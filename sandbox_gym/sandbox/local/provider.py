@@ -144,16 +144,18 @@ class LocalBox:
     async def aclose(self) -> None:
         with anyio.CancelScope(shield=True):
             await self.link.aclose()
-            if self._group is not None:
-                with contextlib.suppress(OSError):  # it needs a descriptor, and SIGKILL reaches all but the frozen
-                    self._group.thaw()
-            self._kill()
-            with anyio.move_on_after(10):
-                await self._process.wait()
-                await self._process.aclose()
-            if self._group is not None:
-                await _remove(self._group)
-            self._user.close()
+            try:
+                if self._group is not None:
+                    with contextlib.suppress(OSError):  # it needs a descriptor, and SIGKILL reaches all but the frozen
+                        self._group.thaw()
+                self._kill()
+                with anyio.move_on_after(10):
+                    await self._process.wait()
+                    await self._process.aclose()
+                if self._group is not None:
+                    await _remove(self._group)
+            finally:
+                self._user.close()
 
     def _kill(self) -> None:
         """Not by Process.send_signal, which reaps a dead child under asyncio's feet."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
@@ -22,6 +23,7 @@ import structlog
 
 from sandbox_gym.contract import Isolation, Program, Run
 from sandbox_gym.errors import BoxLost, ProviderDown
+from sandbox_gym.faults import is_of_machine, provider_down
 from sandbox_gym.limits import Limits
 from sandbox_gym.network import NO_NETWORK, Network
 from sandbox_gym.private import make_private
@@ -32,7 +34,7 @@ from sandbox_gym.sandbox.link import GuestLink
 from sandbox_gym.sandbox.local import pythons
 from sandbox_gym.sandbox.local.holders import holders, work_mounts
 from sandbox_gym.sandbox.local.provider import LocalBox, LocalProvider
-from sandbox_gym.sandbox.local.slots import forget, live_folder, own
+from sandbox_gym.sandbox.local.slots import forget, live_folder, make_live, mark, own
 from sandbox_gym.sandbox.local.store import Layer, Record, Store
 from sandbox_gym.sandbox.local.trees import STORED_UID, CopyTrees, OverlayTrees, Space, Trees
 from sandbox_gym.sandbox.snapshots import BUILDER_IMAGE, Snapshot, SnapshotBox, SnapshotFailed
@@ -96,6 +98,7 @@ class LocalSessions:
         self._network = network
         self._home, self.work, self.driver = home, home or WORK, driver
         make_private(root)
+        self._root, self._renewing = root, threading.Lock()
         self._lock = own(root)
         self.live = live_folder(root)
         self._store = Store(root)
@@ -127,15 +130,12 @@ class LocalSessions:
         name = f"s{self._numbers}"
         user = self._provider.claim() if self._trees.own_users else User(STORED_UID)
         try:
-            try:
-                slot = await self.in_thread(lambda: self._trees.slot(name, user.uid))
-            except FileNotFoundError:  # somebody emptied /run or the state folder: what is needed is made again
-                _log.warning("slots_folder_gone", folder=str(self.live))
-                await self.in_thread(lambda: self._trees.renew())
-                slot = await self.in_thread(lambda: self._trees.slot(name, user.uid))
-        except OSError as error:
+            slot = await self.in_thread(lambda: self._slot(name, user.uid))
+        except Exception as error:
             user.close()
-            raise ProviderDown(f"a session has no folder: {error}") from error
+            if not is_of_machine(error):
+                raise
+            raise provider_down("a session has no folder", error) from error
         try:
             start = partial(self._provider.start, work=slot, home=self._home, network=network, user=user)
             return _Room(await start(image or self._image), slot)
@@ -143,6 +143,21 @@ class LocalSessions:
             with anyio.CancelScope(shield=True):
                 await self.in_thread(lambda: self._trees.dispose(slot))
             raise
+
+    def _slot(self, name: str, uid: int) -> Path:
+        """Blocking. Where somebody emptied /run or the state folder, what is needed there is made again: without the
+        lock other servers would take this one for dead, and its slots for orphans."""
+        with self._renewing:
+            if not os.fstat(self._lock).st_nlink:
+                _log.warning("state_folder_gone", folder=str(self._root))
+                make_private(self._root)
+                lock, self._lock = self._lock, own(self._root)
+                os.close(lock)
+            if not self.live.exists():
+                mark(self.live, self._root)
+                make_live(self.live)
+                self._trees.renew()
+        return self._trees.slot(name, uid)
 
     async def open_session(self, limits: Limits, snapshot_id: str | None = None) -> LocalSession:
         """See `sandbox.snapshots.SessionProvider`."""

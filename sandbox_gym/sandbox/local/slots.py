@@ -48,18 +48,30 @@ def live_folder(root: Path) -> Path:
     if os.geteuid() != 0:
         live = root / "live"
     else:
-        run_folder()
         name = hashlib.sha256(os.fsencode(root.resolve())).hexdigest()[:12]
         live = RUN / name
-        new = RUN / f"{name}.{os.getpid()}"
-        new.touch(mode=0o600)
-        new.write_bytes(os.fsencode(root.resolve()))
-        new.rename(RUN / f"{name}.root")  # whole at once: others sweep here
+        mark(live, root)
     _clear(live)
-    live.mkdir(mode=0o700)
+    make_live(live)
+    return live
+
+
+def make_live(live: Path) -> None:
+    """The folder itself, unless it is there."""
+    live.mkdir(mode=0o700, exist_ok=True)
     if os.geteuid() == 0:
         live.chmod(0o711)  # boxes' users pass through, to the slot that is theirs
-    return live
+
+
+def mark(live: Path, root: Path) -> None:
+    """Whose slots are in `live`, for those who sweep; for root only."""
+    if live.parent != RUN:
+        return
+    run_folder()
+    new = RUN / f"{live.name}.{os.getpid()}"
+    new.touch(mode=0o600)
+    new.write_bytes(os.fsencode(root.resolve()))
+    new.rename(RUN / f"{live.name}.root")  # whole at once: others sweep here
 
 
 def forget(live: Path) -> None:

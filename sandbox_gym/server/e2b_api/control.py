@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-import re
 import time
 import urllib.parse
 from collections import OrderedDict
@@ -26,7 +25,7 @@ from sandbox_gym.server.e2b_api.bodies import moment, page, read_model, read_obj
 from sandbox_gym.server.e2b_api.faults import Fault, as_json, fault_of, sandbox_not_found
 from sandbox_gym.server.e2b_api.routing import Routes
 from sandbox_gym.server.e2b_api.rules import ALL, wanted
-from sandbox_gym.server.e2b_api.sandbox import Sandbox, Wish
+from sandbox_gym.server.e2b_api.sandbox import Sandbox
 from sandbox_gym.server.e2b_api.sandboxes import Sandboxes
 from sandbox_gym.server.e2b_api.shapes import (
     Alias,
@@ -36,7 +35,6 @@ from sandbox_gym.server.e2b_api.shapes import (
     ForkAnswer,
     MakeSnapshot,
     MetricsQuery,
-    NetworkRules,
     NetworkView,
     Pause,
     Refresh,
@@ -49,14 +47,13 @@ from sandbox_gym.server.e2b_api.shapes import (
     Timeout,
     checked,
 )
+from sandbox_gym.server.e2b_api.wishes import DEFAULT_TIMEOUT_S, given_or, rules_of, wish_of
 from sandbox_gym.server.openapi import Operation
 
 ENVD_VERSION: Final = "0.6.4"
 CLIENT_ID: Final = "sandbox-gym"
-DEFAULT_TIMEOUT_S: Final = 300
 MAX_REPEATS: Final = 10_000
 REPEAT_S: Final = 600.0
-_HOST: Final = re.compile(r"[A-Za-z0-9._-]{1,253}(:\d{1,5})?")
 Parts = Mapping[str, str]
 Handler = Callable[[Tenant, Request, Parts], Awaitable[Response]]
 
@@ -71,14 +68,11 @@ class Control:
 
     def routes(self) -> Sequence[tuple[Operation, Handler]]:
         """Every route, as it is declared, with what answers it."""
-        return [
+        twice: list[tuple[Operation, Handler]] = [
             (declared.CREATE, self._create),
-            (declared.LIST_RUNNING, partial(self._list, paused=False)),
-            (declared.LIST, partial(self._list, paused=True)),
             (declared.INFO, self._info),
             (declared.KILL, self._kill),
             (declared.CONNECT, self._connect),
-            (declared.CONNECT_V2, self._connect),
             (declared.RESUME, self._resume),
             (declared.TIMEOUT, self._timeout),
             (declared.REFRESH, self._refresh),
@@ -87,6 +81,12 @@ class Control:
             (declared.SNAPSHOT, self._snapshot),
             (declared.FORK, self._fork),
             (declared.NETWORK, self._network),
+        ]
+        return [
+            *twice,
+            *((declared.second(operation), handler) for operation, handler in twice),
+            (declared.LIST_RUNNING, partial(self._list, paused=False)),
+            (declared.LIST, partial(self._list, paused=True)),
             (declared.SNAPSHOTS, self._snapshots),
             (declared.ALIAS, self._alias),
             (declared.DELETE_TEMPLATE, self._delete_template),
@@ -109,7 +109,7 @@ class Control:
 
     async def _create(self, tenant: Tenant, request: Request, _: Parts) -> Response:
         document = await read_object(request)
-        wish = _wish(checked(CreateSandbox, document))
+        wish = wish_of(checked(CreateSandbox, document))
         key = request.headers.get("idempotency-key", "")
         if not key:
             return as_json(self._view(await self._sandboxes.create(tenant, wish)), 201)
@@ -140,27 +140,27 @@ class Control:
 
     async def _connect(self, tenant: Tenant, request: Request, parts: Parts) -> Response:
         sandbox = self._sandboxes.of(tenant, parts["sandboxID"])
-        seconds = _or((await read_model(request, Timeout)).timeout, DEFAULT_TIMEOUT_S)
+        seconds = given_or((await read_model(request, Timeout)).timeout, DEFAULT_TIMEOUT_S)
         woken = await self._sandboxes.resume(tenant, sandbox, seconds)
         return as_json(self._view(sandbox), 201 if woken else 200)
 
     async def _resume(self, tenant: Tenant, request: Request, parts: Parts) -> Response:
         """As older clients ask: a sandbox that runs is a conflict."""
         sandbox = self._sandboxes.of(tenant, parts["sandboxID"])
-        seconds = _or((await read_model(request, Timeout)).timeout, DEFAULT_TIMEOUT_S)
+        seconds = given_or((await read_model(request, Timeout)).timeout, DEFAULT_TIMEOUT_S)
         if not await self._sandboxes.resume(tenant, sandbox, seconds):
             raise Fault(409, f"Sandbox {sandbox.sandbox_id} is already running")
         return as_json(self._view(sandbox), 201)
 
     async def _timeout(self, tenant: Tenant, request: Request, parts: Parts) -> Response:
         sandbox = self._sandboxes.of(tenant, parts["sandboxID"])
-        seconds = _or((await read_model(request, Timeout)).timeout, DEFAULT_TIMEOUT_S)
+        seconds = given_or((await read_model(request, Timeout)).timeout, DEFAULT_TIMEOUT_S)
         return self._extend(tenant, sandbox, time.time() + seconds, seconds)
 
     async def _refresh(self, tenant: Tenant, request: Request, parts: Parts) -> Response:
         """As older clients ask: only ever longer."""
         sandbox = self._sandboxes.of(tenant, parts["sandboxID"])
-        seconds = _or((await read_model(request, Refresh)).duration, 60)
+        seconds = given_or((await read_model(request, Refresh)).duration, 60)
         return self._extend(tenant, sandbox, max(sandbox.end_at, time.time() + seconds), seconds)
 
     def _extend(self, tenant: Tenant, sandbox: Sandbox, end_at: float, seconds: int) -> Response:
@@ -266,7 +266,7 @@ class Control:
         already is granted: that it reaches nothing."""
         sandbox = self._sandboxes.of(tenant, parts["sandboxID"])
         change = await read_model(request, ChangeNetwork)
-        everything, allow_out = wanted(change.allow_internet_access, _rules(change), strict=True)
+        everything, allow_out = wanted(change.allow_internet_access, rules_of(change), strict=True)
         if sandbox.kept.network or (everything and tenant.network):
             raise Fault(400, "a sandbox has the network it was made with, all of this machine's or a list of it")
         if everything or allow_out or sandbox.kept.allow_out is not None:
@@ -276,7 +276,7 @@ class Control:
     async def _fork(self, tenant: Tenant, request: Request, parts: Parts) -> Response:
         sandbox = self._sandboxes.of(tenant, parts["sandboxID"])
         how = await read_model(request, Fork)
-        count, seconds = _or(how.count, 1), _or(how.timeout, DEFAULT_TIMEOUT_S)
+        count, seconds = given_or(how.count, 1), given_or(how.timeout, DEFAULT_TIMEOUT_S)
         answers: list[ForkAnswer] = []
         for one in await self._sandboxes.fork(tenant, sandbox, count, seconds):
             if isinstance(one, Sandbox):
@@ -357,42 +357,3 @@ def _state(sandbox: Sandbox) -> Literal["running", "paused"]:
 
 def _snapshot_view(snapshot_id: str, name: str) -> SnapshotView:
     return {"snapshotID": snapshot_id, "names": [name] if name else []}
-
-
-def _or(value: int | None, default: int) -> int:
-    return default if value is None else value
-
-
-def _rules(network: NetworkRules | None) -> Mapping[str, object]:
-    """As clients name them, and only what they gave."""
-    return {} if network is None else network.model_dump(by_alias=True, exclude_none=True)
-
-
-def _wish(asked: CreateSandbox) -> Wish:
-    network, resume = asked.network, asked.auto_resume
-    everything, allow_out = wanted(asked.allow_internet_access, _rules(network))
-    if asked.mcp or asked.volume_mounts or asked.iam:
-        raise Fault(400, "mcp, volumeMounts and iam are not to be had here")
-    wakes = resume is not None and (resume.policy == "any" if resume.enabled is None else resume.enabled)
-    return Wish(
-        template=asked.template or "",
-        timeout_s=_or(asked.timeout, DEFAULT_TIMEOUT_S),
-        metadata=asked.metadata or {},
-        env=asked.env or {},
-        auto_pause=asked.auto_pause is True,
-        auto_resume=wakes,
-        public_traffic=network is None or network.allow_public_traffic is not False,
-        network=everything,
-        allow_out=allow_out,
-        mask_host=_mask(network),
-    )
-
-
-def _mask(rules: NetworkRules | None) -> str:
-    """The Host that the sandbox's ports are told. Raises Fault 400 for what can be none."""
-    mask = None if rules is None else rules.mask_request_host
-    if mask is None:
-        return ""
-    if not _HOST.fullmatch(mask.replace("${PORT}", "1")):
-        raise Fault(400, "network.maskRequestHost is a host, with or without :${PORT}")
-    return mask

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Final, Literal
 
 from pydantic import BaseModel
@@ -120,10 +121,6 @@ CONNECT: Final = _operation(
     "connect_sandbox", "POST", _ONE + "/connect", "Have a sandbox run, resumed where it is paused.",
     {200: Reply("It ran.", (Content(SandboxView),)), 201: _MADE, **_CONFLICT}, Timeout,
 )  # fmt: skip
-CONNECT_V2: Final = _operation(
-    "connect_sandbox_v2", "POST", f"/v2{_ONE}/connect", "The same.",
-    {200: Reply("It ran.", (Content(SandboxView),)), 201: _MADE, **_CONFLICT}, Timeout,
-)  # fmt: skip
 RESUME: Final = _operation(
     "resume_sandbox", "POST", _ONE + "/resume", "Resume a paused sandbox; one that runs is a conflict.",
     {201: _MADE, **_CONFLICT}, Timeout,
@@ -163,3 +160,9 @@ ALIAS: Final = _operation(
     {200: Reply("It is.", (Content(Alias),))},
 )  # fmt: skip
 DELETE_TEMPLATE: Final = _operation("delete_template", "DELETE", "/templates/{templateID}", "Delete a snapshot.", _DONE)
+
+
+def second(operation: Operation) -> Operation:
+    """The same route below /v2, where newer SDKs ask."""
+    name, summary = f"{operation.name}_v2", f"{operation.summary[:-1]}, as newer SDKs ask."
+    return replace(operation, path=f"/v2{operation.path}", name=name, summary=summary)

@@ -220,7 +220,8 @@ class InputMessage(InputEvent):
 class SendSignal(OneProcess):
     """SIGTERM or SIGKILL."""
 
-    signal: Literal["SIGNAL_SIGTERM", "SIGNAL_SIGKILL", 15, 9]
+    # by name or by number; one enumeration of both is more than generators of clients take
+    signal: Literal["SIGNAL_SIGTERM", "SIGNAL_SIGKILL"] | Literal[15, 9]
 
 
 class ProcessConfig(TypedDict):

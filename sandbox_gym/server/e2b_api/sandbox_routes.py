@@ -75,7 +75,7 @@ STREAM_INPUT: Final = Call("StreamInput", InputMessage, None, "Bytes for a proce
 def _routed(port: int) -> tuple[Parameter, ...]:
     return (
         Parameter(ID_HEADER, "header", "The sandbox.", {"type": "string", "minLength": 1}, required=True),
-        Parameter(PORT_HEADER, "header", "The port inside it.", {"type": "integer", "const": port}, required=True),
+        Parameter(PORT_HEADER, "header", "The port inside it.", {"type": "integer", "default": port}, required=True),
     )
 
 

@@ -204,8 +204,9 @@ CHANNELS = {
     ),
     "terminals": Channel(
         "hold += [tried(os.openpty) for _ in range(5)]",
-        "m, s = os.openpty(); found = int(re.sub(r'\\D', '', os.ttyname(s)))\n"
-        "os.close(m); os.close(s)",
+        "found, ends = 0, tried(os.openpty, default=())\n"
+        "for end in ends[1:]: found = int(re.sub(r'\\D', '', os.ttyname(end)))\n"
+        "for end in ends: os.close(end)",
     ),
     "processes that stay": Channel(
         "if os.fork() == 0:\n os.setsid(); [os.close(fd) for fd in (0, 1, 2)]; time.sleep(3); os._exit(0)",

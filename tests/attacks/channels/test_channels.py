@@ -32,9 +32,7 @@ MACHINE = frozenset(
 """The kernel's own counters, which nothing but another kernel parts."""
 MACHINE_SEEN = frozenset({"names looked up on the whole machine", "faults of the whole machine"})
 """More of them, that a container shows in /proc."""
-MACHINE_HELD = frozenset(
-    {"terminals of the whole machine", "open files of the whole machine", "inodes of the whole machine"}
-)
+MACHINE_HELD = frozenset({"open files of the whole machine", "inodes of the whole machine"})
 """And these, for as long as the sender holds them."""
 TASK = frozenset(
     {
@@ -125,7 +123,6 @@ SEEN_BY_ITSELF = (
     "abstract names of sockets",
     "list of sockets",
     "names of open shared memory",
-    "terminals",
     "processes that stay",
     "limits, masks and environment",
     "watches that a user may have",
