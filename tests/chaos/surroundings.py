@@ -81,7 +81,7 @@ class Groups:
             self.cap_memory(None)
 
     def left(self) -> set[str]:
-        """Groups of boxes with processes in them, a while after their server ended; an empty one is the next sweep's."""
+        """Groups of boxes with processes in them, a while after their server ended; empty ones are swept later."""
         until = time.monotonic() + GONE_S
         while True:
             groups = [path for top in self.tops for path in top.glob("boxes/sandbox_gym/*/")]
