@@ -60,7 +60,7 @@ SAMPLED = {
 by the name's checksum, moved on by SANDBOX_GYM_TEST_SAMPLE."""
 
 ALONE = ("tests/load/", "tests/engine/test_reaper", "tests/engine/test_attribution.py")
-"""These load the machine, end its Docker Engine, or sweep up what a killed owner left, as any other server would."""
+"""These load the machine, or sweep up what a killed owner left, as any other server would."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -14,8 +14,7 @@ mkdir -p .run
 [ -e /var/run/docker.pid ] && ! kill -0 "$(cat /var/run/docker.pid)" 2>/dev/null && rm -f /var/run/docker.pid
 unset DOCKER_HOST
 rm -f .run/dockerd.stop
-# a test may end the daemon: it comes back, as a service manager would have it
-export SANDBOX_GYM_TEST_DOCKERD_COMES_BACK=1
+# a daemon that dies comes back, as a service manager would have it
 setsid bash -c 'while [ ! -e .run/dockerd.stop ]; do
   dockerd --host unix:///var/run/docker.sock; sleep 0.2; rm -f /var/run/docker.pid; done' >.run/dockerd.log 2>&1 </dev/null &
 pid=$!

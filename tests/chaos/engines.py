@@ -90,10 +90,19 @@ class OwnEngine:
         self.send(signal.SIGCONT)
         self.send(signal.SIGTERM)
         self._keeper.join(UP_S)
-        with contextlib.suppress(OSError, ValueError):  # of an Engine that was killed it lives on
-            containerd = int((self._folder / "exec/containerd/containerd.pid").read_text())
-            os.kill(containerd, signal.SIGKILL)
+        for pid in self._left():  # of an Engine that was killed, containerd and its shims live on
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
         mounted = [line.split()[4] for line in Path("/proc/self/mountinfo").read_text().splitlines()]
         for place in sorted((one for one in mounted if one.startswith(f"{self._folder}/")), reverse=True):
             subprocess.run(["umount", "--lazy", place], check=False)
         shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _left(self) -> list[int]:
+        """Processes that were started with this Engine's folder in their command."""
+        found = []
+        for entry in Path("/proc").glob("[0-9]*"):
+            with contextlib.suppress(OSError):
+                if f"{self._folder}/".encode() in (entry / "cmdline").read_bytes():
+                    found.append(int(entry.name))
+        return [pid for pid in found if pid != os.getpid()]

@@ -81,8 +81,14 @@ class Groups:
             self.cap_memory(None)
 
     def left(self) -> set[str]:
-        """Groups of boxes that are still there."""
-        return {str(path) for top in self.tops for path in top.glob("boxes/sandbox_gym/*/")}
+        """Groups of boxes with processes in them, a while after their server ended; empty ones are swept later."""
+        until = time.monotonic() + GONE_S
+        while True:
+            groups = [path for top in self.tops for path in top.glob("boxes/sandbox_gym/*/")]
+            found = {str(path) for path in groups if (path / "cgroup.procs").read_text()}
+            if not found or time.monotonic() > until:
+                return found
+            time.sleep(0.1)
 
     def remove(self) -> None:
         until = time.monotonic() + GONE_S

@@ -14,7 +14,8 @@ from tests.chaos.matrix import Cell, Servers, cells, failures, run_cell, serving
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(600)]
 SEED = 1
 SHORT = {
-    Cell("bwrap SIGSTOP", "coding"),
+    Cell("bwrap SIGKILL", "coding"),
+    Cell("supervisor SIGSTOP", "coding"),
     Cell("init SIGKILL", "coding"),
     Cell("ancestor OOM", "coding"),
     Cell("ancestor pids", "coding"),
