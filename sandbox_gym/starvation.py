@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
 
@@ -25,6 +25,11 @@ too, or nearly. One that wants CPU all the time has its CPU time limit first, un
 _KILLED: Final = (b"Killed", b"killed", b"SIGKILL", b"signal 9", b"Terminated")
 ASIDE_S: Final = 60.0
 """Who may use more time is not given a quiet slot, which keeps all others waiting: it is tried again among them."""
+
+
+PATIENCE: Final = 3.0
+"""So many times its wall time a starved run may have when it is tried again, with its CPU time as it was: on a machine
+that stays busy it comes to its end, or to its CPU time limit."""
 
 
 class Doubt(StrEnum):
@@ -96,6 +101,20 @@ def doubt_of_compiler(outcome: Outcome) -> Doubt | None:
 def may_go_aside(limits: Limits) -> bool:
     """Whether a run is short enough for a quiet slot."""
     return min(limits.cpu_time_s, limits.wall_time_s) <= ASIDE_S
+
+
+def patient(limits: Limits) -> Limits:
+    """For a starved run's second try; `judged_by` says what that is worth."""
+    return replace(limits, wall_time_s=PATIENCE * limits.wall_time_s)
+
+
+def judged_by(outcome: Outcome, limits: Limits) -> Outcome:
+    """A patient try by the limits that the run has: what it took beyond them, unless others had the CPU, is its own."""
+    took_s = outcome.wall_time_s - (outcome.starved_s or 0.0)
+    ended = outcome.status in (Status.OK, Status.RUNTIME_ERROR)
+    if not ended or took_s <= limits.wall_time_s:
+        return outcome
+    return replace(outcome, status=Status.WALL_TIME_LIMIT, exit_code=None)
 
 
 def no_verdict(name: str, outcome: Outcome, partner: Outcome | None = None) -> Starved:

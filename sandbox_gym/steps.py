@@ -6,6 +6,7 @@ Owns the order of a plan's runs and which of two boxes each is for; knows neithe
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 
 import structlog
@@ -34,7 +35,15 @@ from sandbox_gym.errors import BoxLost, ProviderDown
 from sandbox_gym.observe.runs import RunSpans
 from sandbox_gym.passes import next_checked, next_dialogue, next_pass, past
 from sandbox_gym.sandbox.api import Box, SupportsDialogue
-from sandbox_gym.starvation import Doubt, QuietSlot, doubt_of_compiler, may_go_aside, no_verdict
+from sandbox_gym.starvation import (
+    Doubt,
+    QuietSlot,
+    doubt_of_compiler,
+    judged_by,
+    may_go_aside,
+    no_verdict,
+    patient,
+)
 
 _log = structlog.get_logger(__name__)
 
@@ -247,14 +256,14 @@ class PlanRun:
     async def _again(self, box: Box, run: Run, doubt: Doubt, *, aside: bool = True) -> Outcome:
         """Once more: this time it counts, unless it was starved again. `aside`: on a quiet slot, if it is short."""
         self._note(doubt, run.name)
-        if aside and doubt is not Doubt.KILLED and may_go_aside(run.limits):
-            async with self._quiet.slot():
-                outcome = await self._one(box, run)
-        else:
-            outcome = await self._one(box, run)
-        if self._quiet.doubt(outcome, run.limits) is Doubt.STARVED:
+        short = may_go_aside(run.limits)
+        limits = patient(run.limits) if short and doubt is Doubt.STARVED else run.limits
+        quiet = aside and short and doubt is not Doubt.KILLED
+        async with self._quiet.slot() if quiet else nullcontext():
+            outcome = await self._one(box, replace(run, limits=limits))
+        if self._quiet.doubt(outcome, limits) is Doubt.STARVED:
             raise no_verdict(run.name, outcome)
-        return outcome
+        return judged_by(outcome, run.limits) if doubt is Doubt.STARVED else outcome
 
     def _note(self, doubt: Doubt, name: str) -> None:
         self._quiet.noted(doubt)

@@ -125,7 +125,7 @@ async def test_a_compiled_testlib_checker(judge: Judge, printed: str, status: st
     ],
 )
 async def test_a_checker_that_fails_is_no_verdict_on_the_answer(judge: Judge, language: str, source: str) -> None:
-    checker = {"type": "program", "language": language, "source": source}
+    checker = {"type": "program", "language": language, "source": source, "time_limit_s": 1}
     verdict = await judge("print(1)", row(["1"], checker, time_limit_s=1))
     assert verdict.failure_reason == "checker_failed"
     assert verdict.tests[0].status is TestStatus.CHECKER_FAILED

@@ -281,8 +281,8 @@ print(os.nice(0), os.sched_getscheduler(0))
 
 # -- what becomes of it
 
-WORK = "import time\nwhile time.process_time() < 0.5: pass\nprint('well')"
-"""Half a second of CPU: some five seconds for a starved program, whose limit is two."""
+WORK = "import time\nwhile time.process_time() < 1: pass\nprint('well')"
+"""A second of CPU: some twenty seconds for a starved program, whose limit is one and a half, then four and a half."""
 
 
 async def _go_on(index: int, outcome: StepOutcome) -> bool:
@@ -306,8 +306,8 @@ async def run_plan(box: LocalBox, weight: Weight, plan: Plan, *, slot_is_quiet: 
 
 
 PLANS = {
-    "program": Plan((python(WORK),)),
-    "compiler": Plan((python("print('well')"),), builds=(Build("answer", python(WORK, name="compile")),)),
+    "program": Plan((python(WORK, SHORT),)),
+    "compiler": Plan((python("print('well')"),), builds=(Build("answer", python(WORK, SHORT, "compile")),)),
 }
 
 

@@ -57,10 +57,25 @@ async def test_starved_is_tried_again(cpu_time_s: float, busy: bool) -> None:
 
 
 async def test_starved_twice_is_no_verdict() -> None:
-    program = Program(0.1, 9.0, starved_s=6.0, times=2)
-    with pytest.raises(Starved, match=r"6\.0 s of its 8\.0 s, twice"):
+    program = Program(0.1, 99.0, starved_s=6.0, times=2)
+    with pytest.raises(Starved, match=r"6\.0 s of its 24\.0 s, twice"):
         await verify(program, busy=True)
     assert program.runs == 2
+
+
+@pytest.mark.parametrize(("starved_s", "status"), [(14.0, TestStatus.PASSED), (5.0, TestStatus.TIME_LIMIT)])
+async def test_the_second_try_is_patient_and_what_it_took_beyond_starvation_counts(
+    starved_s: float, status: TestStatus
+) -> None:
+    """Twenty seconds of a limit of eight: fourteen of them others', or five."""
+    waits = [(9.0, 6.0), (20.0, starved_s)]
+
+    def behave(run: Run) -> Behaviour:
+        wall_s, waited_s = waits.pop(0) if run.stdin == b"1" and waits else (0.1, 0.0)
+        return Behaviour(str(2 * int(run.stdin)).encode(), wall_time_s=wall_s, starved_s=waited_s)
+
+    verdict = await verify_checked(TASK, behave)
+    assert verdict.tests[0].status is status
 
 
 async def test_where_starvation_is_not_measured_a_busy_machine_gets_the_doubt_once() -> None:
@@ -126,7 +141,7 @@ async def test_a_starved_checker_is_tried_again_and_then_no_verdict(task: Coding
             return Behaviour()
         tries += 1
         if tries <= times:
-            return Behaviour(cpu_time_s=3.0, wall_time_s=1e6, starved_s=20.0)
+            return Behaviour(cpu_time_s=3.0, wall_time_s=1e6, starved_s=50.0)
         return Behaviour(exit_code=42)
 
     if times == 1:
