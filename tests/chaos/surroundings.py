@@ -170,11 +170,19 @@ class World:
         command = ["nsenter", "--mount", f"--target={self.pid}", "mount", "-o", f"remount,bind,{how}", "/tmp"]
         subprocess.run(command, check=True)
 
+    def _sweep(self) -> None:
+        """What a server could not remove while its Engine was gone goes with the next sweep."""
+        environment = {**os.environ, **self._settings, "SANDBOX_GYM_STATE_DIR": str(self.state)}
+        environment["SANDBOX_GYM_PROVIDER"] = self.provider
+        command = [sys.executable, "-m", "sandbox_gym", "pool", "gc"]
+        subprocess.run(command, env=environment, capture_output=True, check=True, timeout=120)
+
     def close(self) -> set[str]:
         """Stop the server; what it left behind."""
         self.process.stop()
         left = self.groups.left()
         if self.provider == "docker":
+            self._sweep()
             left |= {one for pid in self.pids for one in containers(pid, self.docker_host, all_states=True)}
         if self.engine:
             self.engine.close()
