@@ -13,7 +13,7 @@ from typing import Final
 from sandbox_gym.errors import ConfigurationError
 
 _OURS: Final = frozenset({"e2b", "owners", "scratch", "sessions", "sites", "lost+found"})
-"""What a state folder holds; and the journal's files."""
+"""What a state folder holds; and the files of the journal and of the sessions' key."""
 _REMEDY: Final = "set SANDBOX_GYM_STATE_DIR to a folder of the server's own"
 
 
@@ -53,7 +53,7 @@ def state_folder(folder: Path) -> Path:
 
 
 def _is_ours(name: str) -> bool:
-    return name in _OURS or name.startswith("journal.sqlite")
+    return name in _OURS or name.startswith(("journal.sqlite", "session.key"))
 
 
 def write_whole(path: Path, data: bytes) -> None:

@@ -15,6 +15,7 @@ from typing import Final
 from itsdangerous import BadSignature, URLSafeTimedSerializer
 
 from sandbox_gym.errors import ConfigurationError
+from sandbox_gym.private import state_folder
 
 FILE: Final = "session.key"
 TOKEN_HEADER: Final = "X-NeMo-Gym-Session-Token"
@@ -27,7 +28,7 @@ def session_secret(state_dir: Path) -> str:
     """The folder's secret, made where there is none. Raises ConfigurationError for a file that others may know."""
     path = state_dir / FILE
     try:
-        state_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+        state_folder(state_dir)
         if not path.exists():
             _make(path)
         return _read(path)
