@@ -46,16 +46,24 @@ class Doubt(StrEnum):
     """It was over its CPU time limit by little, on a busy machine, where everything costs more CPU time."""
 
 
-def is_starved(outcome: Outcome, limit_s: float, partner: Outcome | None = None) -> bool:
-    """Whether others had so much of the CPU that a program wanted that `limit_s` of wall time says nothing of it.
+def waited_s(outcome: Outcome, partner: Outcome | None = None) -> float:
+    """Seconds for which others had CPU that a program wanted.
 
     `partner`: the program that it talks with from another box, for which it waits. What that one waited counts, but
     for the CPU that the program itself used: that may be what kept its partner waiting.
     """
-    starved_s = outcome.starved_s or 0.0
-    if partner is not None:
-        starved_s += max(0.0, (partner.starved_s or 0.0) - outcome.cpu_time_s)
-    return starved_s >= STARVED_SHARE * limit_s
+    own_s = outcome.starved_s or 0.0
+    return own_s if partner is None else own_s + max(0.0, (partner.starved_s or 0.0) - outcome.cpu_time_s)
+
+
+def is_starved(outcome: Outcome, limit_s: float, partner: Outcome | None = None) -> bool:
+    """Whether others had so much of the CPU that a program wanted that `limit_s` of wall time says nothing of it."""
+    return waited_s(outcome, partner) >= STARVED_SHARE * limit_s
+
+
+def outlasted(outcome: Outcome, limits: Limits, partner: Outcome | None = None) -> bool:
+    """Whether a program had its wall time limit of time even without what others took of it."""
+    return outcome.wall_time_s - waited_s(outcome, partner) >= limits.wall_time_s
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,19 +116,18 @@ def patient(limits: Limits) -> Limits:
     return replace(limits, wall_time_s=PATIENCE * limits.wall_time_s)
 
 
-def judged_by(outcome: Outcome, limits: Limits) -> Outcome:
+def judged_by(outcome: Outcome, limits: Limits, partner: Outcome | None = None) -> Outcome:
     """A patient try by the limits that the run has: what it took beyond them, unless others had the CPU, is its own."""
-    took_s = outcome.wall_time_s - (outcome.starved_s or 0.0)
     ended = outcome.status in (Status.OK, Status.RUNTIME_ERROR)
-    if not ended or took_s <= limits.wall_time_s:
+    if not ended or not outlasted(outcome, limits, partner):
         return outcome
     return replace(outcome, status=Status.WALL_TIME_LIMIT, exit_code=None)
 
 
 def no_verdict(name: str, outcome: Outcome, partner: Outcome | None = None) -> Starved:
     """What to raise of a run that was starved twice."""
-    waited_s = (outcome.starved_s or 0.0) + ((partner.starved_s or 0.0) if partner is not None else 0.0)
+    both_s = (outcome.starved_s or 0.0) + ((partner.starved_s or 0.0) if partner is not None else 0.0)
     return Starved(
-        f"{name} wanted CPU that others had for {waited_s:.1f} s of its {outcome.wall_time_s:.1f} s, twice;"
+        f"{name} wanted CPU that others had for {both_s:.1f} s of its {outcome.wall_time_s:.1f} s, twice;"
         " run less beside the sandboxes, or give them more CPU"
     )

@@ -42,6 +42,7 @@ from sandbox_gym.starvation import (
     judged_by,
     may_go_aside,
     no_verdict,
+    outlasted,
     patient,
 )
 
@@ -238,12 +239,31 @@ class PlanRun:
         limits = dialogue.asker.limits, dialogue.candidate.limits
         doubt = self._quiet.doubt_of_dialogue(outcome, *limits)
         if doubt:
-            self._note(doubt, dialogue.name)
-            async with self._quiet.slot():
-                outcome = await judges_box.converse(whole, self._boxes[0])
-            if self._quiet.doubt_of_dialogue(outcome, *limits) is Doubt.STARVED:
-                raise no_verdict(dialogue.name, outcome.candidate, outcome.asker)
+            outcome = await self._converse_again(judges_box, whole, doubt)
         return replace(outcome, self_test=await self._self_test(dialogue.self_test, outcome.asker))
+
+    async def _converse_again(self, judges_box: SupportsDialogue, whole: Dialogue, doubt: Doubt) -> DialogueOutcome:
+        """Once more, on a quiet slot; both programs with patience where one was starved and both are short."""
+        self._note(doubt, whole.name)
+        asker, candidate = whole.asker.limits, whole.candidate.limits
+        tried = whole
+        if doubt is Doubt.STARVED and may_go_aside(asker) and may_go_aside(candidate):
+            tried = replace(
+                whole,
+                asker=replace(whole.asker, limits=patient(asker)),
+                candidate=replace(whole.candidate, limits=patient(candidate)),
+            )
+        async with self._quiet.slot():
+            outcome = await judges_box.converse(tried, self._boxes[0])
+        asked, answered = outcome.asker, outcome.candidate
+        found = self._quiet.doubt_of_dialogue(outcome, tried.asker.limits, tried.candidate.limits)
+        over = outlasted(answered, candidate, asked) or outlasted(asked, asker, answered)
+        if found is Doubt.STARVED and not over:
+            raise no_verdict(whole.name, answered, asked)
+        if tried is whole:
+            return outcome
+        judged = judged_by(asked, asker, answered), judged_by(answered, candidate, asked)
+        return replace(outcome, asker=judged[0], candidate=judged[1])
 
     # -- one run
 
@@ -261,7 +281,7 @@ class PlanRun:
         quiet = aside and short and doubt is not Doubt.KILLED
         async with self._quiet.slot() if quiet else nullcontext():
             outcome = await self._one(box, replace(run, limits=limits))
-        if self._quiet.doubt(outcome, limits) is Doubt.STARVED:
+        if self._quiet.doubt(outcome, limits) is Doubt.STARVED and not outlasted(outcome, run.limits):
             raise no_verdict(run.name, outcome)
         return judged_by(outcome, run.limits) if doubt is Doubt.STARVED else outcome
 
