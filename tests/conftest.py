@@ -28,8 +28,14 @@ EXTENDED = (
     "tests/attacks/test_swe_attacks.py",
     "tests/attacks/test_in_process_attacks.py",
     "tests/attacks/channels/",
+    "tests/coding/test_early_ends.py",
+    "tests/coding/test_one_process.py",
+    "tests/coding/test_packages.py",
     "tests/coding/test_row_programs.py",
     "tests/e2b/",
+    "tests/golden/test_corpus.py",
+    "tests/golden/test_humaneval.py",
+    "tests/honest/",
 )
 """Long suites whose second provider, docker, is for `make test-all`; in the daily run the first one carries them."""
 DAILY = (
@@ -46,8 +52,8 @@ ONE_IS_ENOUGH = (
 """Each takes a minute, and its neighbour shows the same."""
 
 SAMPLED = {
-    "tests/attacks/test_attacks.py::test_the_attack_earns_nothing_and_the_honest_answer_everything[docker": 5,
-    "tests/attacks/test_attacks.py::test_the_attack_earns_nothing_and_the_honest_answer_everything[local": 2,
+    "tests/attacks/test_attacks.py::test_the_attack_earns_nothing_and_the_honest_answer_everything[docker": 6,
+    "tests/attacks/test_attacks.py::test_the_attack_earns_nothing_and_the_honest_answer_everything[local": 3,
     "tests/attacks/test_swe_attacks.py": 3,
     "tests/attacks/test_in_process_attacks.py": 3,
     "tests/attacks/channels/": 3,
