@@ -53,7 +53,7 @@ def shown(request: pytest.FixtureRequest) -> Iterator[Shown]:
         for method in (route.methods or {"ANY"})
         if method != "HEAD"
     }
-    with TestClient(app) as client:
+    with TestClient(app, base_url="http://localhost") as client:
         yield Shown(client, routes, client.get("/openapi.json").json())
 
 
@@ -141,7 +141,7 @@ def test_docs_load_nothing_from_elsewhere(shown: Shown) -> None:
 def test_documents_are_behind_the_token() -> None:
     settings = Settings.model_validate({"token": TOKEN})
     app = build_app(SERVERS["math"](settings, "math"), lambda: fake_engine(FakeProvider()), settings)
-    with TestClient(app) as client:
+    with TestClient(app, base_url="http://localhost") as client:
         for path in ("/openapi.json", "/docs", "/docs/assets/swagger-ui.css"):
             assert client.get(path).status_code == 401
             assert client.get(path, headers={"Authorization": f"Bearer {TOKEN}"}).status_code == 200
