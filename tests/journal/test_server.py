@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
@@ -21,6 +22,7 @@ from sandbox_gym.journal.schema import open_database
 from sandbox_gym.journal.store import Store
 from sandbox_gym.sandbox.fake import FakeProvider
 from sandbox_gym.server.app import build_app
+from sandbox_gym.server.once import _Flight
 from sandbox_gym.server.resources import JudgingEngine
 from sandbox_gym.server.wire import Document, VerifyFields, VerifyRequest
 from tests.server.fakes import EchoResources, exits_as_told, fake_engine, verify_body
@@ -223,6 +225,13 @@ def test_off_takes_no_notice_of_keys(url: str) -> None:
     assert resources.verified == 2
 
 
+async def joined(count: int) -> None:
+    """Until so many wait for one run."""
+    with anyio.fail_after(30):
+        while not any(isinstance(one, _Flight) and one.waiting >= count for one in gc.get_objects()):
+            await anyio.sleep(0.02)
+
+
 async def _at_once(resources: Counting, url: str | None, bodies: list[Document]) -> list[httpx.Response]:
     """All bodies under one key, sent before the first is let go."""
     resources.gate = anyio.Event()
@@ -235,10 +244,7 @@ async def _at_once(resources: Counting, url: str | None, bodies: list[Document])
         async with anyio.create_task_group() as group:
             for body in bodies:
                 group.start_soon(ask, body)
-            with anyio.fail_after(10):
-                while not resources.entered:
-                    await anyio.sleep(0.01)
-                await anyio.sleep(0.2)
+            await joined(sum(body == bodies[0] for body in bodies))
             resources.gate.set()
     return answers
 
@@ -273,7 +279,7 @@ async def _leaving_leader(resources: Counting, url: str) -> tuple[int, httpx.Res
 
     scope = {
         "type": "http", "method": "POST", "path": "/verify", "raw_path": b"/verify", "query_string": b"",
-        "headers": [(b"idempotency-key", b"rollout-7")], "http_version": "1.1", "scheme": "http",
+        "headers": [(b"host", b"localhost"), (b"idempotency-key", b"rollout-7")], "http_version": "1.1", "scheme": "http",
         "server": ("t", 80), "client": ("t", 1), "root_path": "",
     }  # fmt: skip
     answers: list[httpx.Response] = []
@@ -287,7 +293,7 @@ async def _leaving_leader(resources: Counting, url: str) -> tuple[int, httpx.Res
             while not resources.entered:
                 await anyio.sleep(0.01)
             group.start_soon(follow)
-            await anyio.sleep(0.2)
+            await joined(2)
             leave.set()
             while not statuses:
                 await anyio.sleep(0.01)
