@@ -279,7 +279,8 @@ async def _leaving_leader(resources: Counting, url: str) -> tuple[int, httpx.Res
 
     scope = {
         "type": "http", "method": "POST", "path": "/verify", "raw_path": b"/verify", "query_string": b"",
-        "headers": [(b"host", b"localhost"), (b"idempotency-key", b"rollout-7")], "http_version": "1.1", "scheme": "http",
+        "headers": [(b"host", b"localhost"), (b"idempotency-key", b"rollout-7")], "http_version": "1.1",
+        "scheme": "http",
         "server": ("t", 80), "client": ("t", 1), "root_path": "",
     }  # fmt: skip
     answers: list[httpx.Response] = []
