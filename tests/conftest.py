@@ -61,6 +61,7 @@ SAMPLED = {
     "tests/coding/test_row_programs.py": 2,
     "tests/languages/test_java.py": 3,
     "tests/e2b/test_tenants.py": 3,
+    "tests/remote/test_faults.py": 2,
 }
 """Long suites of many alike, of which the daily run has one in so many; `make test-all` has them whole. Which ones:
 by the name's checksum, moved on by SANDBOX_GYM_TEST_SAMPLE."""
