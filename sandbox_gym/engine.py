@@ -47,7 +47,7 @@ from sandbox_gym.sandbox.registry import make_provider, make_session_provider, r
 from sandbox_gym.sandbox.services import Services, serving
 from sandbox_gym.sandbox.sessions import Sessions, holding
 from sandbox_gym.sandbox.snapshots import SNAPSHOT_IMAGE, SnapshotProvider, SupportsBuilding
-from sandbox_gym.starvation import Doubt, QuietSlot, is_starved, no_verdict
+from sandbox_gym.starvation import Doubt, Doubted, QuietSlot, is_starved, no_verdict
 from sandbox_gym.steps import PlanRun, boxes_for, runs_of
 
 EVIDENCE_S: Final = 5.0
@@ -202,7 +202,8 @@ class Engine:
                 with anyio.move_on_after(left), traces.span("attempt", {"attempt": attempt}), as_provider_down(MACHINE):
                     if isinstance(plan.steps[0], Query):
                         return await self._answered(plan, timings, caller.tenant), attempt
-                    return await self._once(verifier, task, plan, timings, caller.tenant), attempt
+                    doubted = isinstance(failure, Doubted)
+                    return await self._once(verifier, task, plan, timings, caller.tenant, doubted=doubted), attempt
                 break
             except BoxLost as error:
                 failure = error
@@ -254,7 +255,14 @@ class Engine:
         return State((first,), "none", self.provider_name)
 
     async def _once(
-        self, verifier: Verifier[T] | None, task: T, plan: Plan, timings: dict[str, float], tenant: str
+        self,
+        verifier: Verifier[T] | None,
+        task: T,
+        plan: Plan,
+        timings: dict[str, float],
+        tenant: str,
+        *,
+        doubted: bool,
     ) -> State:
         started = time.perf_counter()
         async with self._pool.lease(plan.image, boxes_for(plan), tenant=tenant) as lease:
@@ -266,7 +274,7 @@ class Engine:
             async def passed(index: int, outcome: StepOutcome) -> bool:
                 return verifier is None or await judging.passed(verifier, task, index, outcome)
 
-            work = PlanRun(plan, boxes, self._builds, quiet, passed)
+            work = PlanRun(plan, boxes, self._builds, quiet, passed, doubted=doubted)
             try:
                 state = await work.state(self.provider_name)
             except BoxLost as error:

@@ -13,7 +13,7 @@ from enum import StrEnum
 from typing import Final
 
 from sandbox_gym.contract import DialogueOutcome, Outcome, Status
-from sandbox_gym.errors import Starved
+from sandbox_gym.errors import BoxLost, LossEvidence, Starved
 from sandbox_gym.limits import Limits
 from sandbox_gym.sandbox.blame import unexplained
 
@@ -122,6 +122,14 @@ def judged_by(outcome: Outcome, limits: Limits, partner: Outcome | None = None) 
     if not ended or not outlasted(outcome, limits, partner):
         return outcome
     return replace(outcome, status=Status.WALL_TIME_LIMIT, exit_code=None)
+
+
+class Doubted(BoxLost):
+    """A run's end is in doubt, and it changed the place that it began from: only another box can try it again."""
+
+    def __init__(self, name: str, doubt: Doubt) -> None:
+        super().__init__(f"how {name} ended is in doubt ({doubt.value})")
+        self.evidence = LossEvidence(detail=str(self))
 
 
 def no_verdict(name: str, outcome: Outcome, partner: Outcome | None = None) -> Starved:

@@ -37,6 +37,7 @@ from sandbox_gym.passes import next_checked, next_dialogue, next_pass, past
 from sandbox_gym.sandbox.api import Box, SupportsDialogue
 from sandbox_gym.starvation import (
     Doubt,
+    Doubted,
     QuietSlot,
     doubt_of_compiler,
     judged_by,
@@ -78,7 +79,11 @@ class PlanRun:
         builds: Builds,
         quiet: QuietSlot,
         passed: Callable[[int, StepOutcome], Awaitable[bool]],
+        *,
+        doubted: bool = False,
     ) -> None:
+        """`doubted`: another box has been tried before for a run whose end was in doubt."""
+        self._doubted = doubted
         self._plan = plan
         self._boxes = boxes
         self._builds = builds
@@ -173,9 +178,20 @@ class PlanRun:
                     return False
                 position += 1
         if doubt:
-            again = await self._again(self._boxes[0], runs[position], doubt)
+            again = await self._another_try(runs[position], outcome, doubt)
             return await self._keep(outcomes, await self._checked(batch[position], again))
         return True
+
+    async def _another_try(self, run: Run, outcome: Outcome, doubt: Doubt) -> Outcome:
+        """What counts of a run whose end is in doubt. Raises Doubted where it can't be had in this box."""
+        if not run.program.workdir:
+            return await self._again(self._boxes[0], run, doubt)
+        if not self._doubted:
+            self._note(doubt, run.name)
+            raise Doubted(run.name, doubt)
+        if doubt is Doubt.STARVED:
+            raise no_verdict(run.name, outcome)
+        return outcome
 
     async def _checked(self, step: Run | Checked, outcome: Outcome) -> StepOutcome:
         if not isinstance(step, Checked):

@@ -12,10 +12,11 @@ from pathlib import Path
 import anyio
 import pytest
 
-from sandbox_gym.contract import Answer, TestStatus
+from sandbox_gym.contract import Answer, Outcome, Plan, Program, Run, Status, TestStatus
 from sandbox_gym.engine import Engine
 from sandbox_gym.errors import BoxLost
 from sandbox_gym.limits import MIB, Limits
+from sandbox_gym.sandbox.fake import Behaviour, FakeProvider
 from sandbox_gym.sandbox.local import LocalProvider
 from sandbox_gym.sandbox.local.cgroups import Cgroups
 from sandbox_gym.sandbox.local.provider import LocalBox
@@ -149,3 +150,33 @@ async def test_a_killed_init_is_tried_again() -> None:
         tasks.start_soon(kill)
         verdict = await opened.verify(CodingVerifier(), TASK, SLEEPER)
     assert (verdict.reward, verdict.attempts, verdict.tamper) == (1.0, 2, ())
+
+
+async def test_an_unexplained_kill_is_tried_again_where_the_place_is_as_it_was() -> None:
+    """A run that works in its own place changes it, so that the same box would run another thing."""
+    for workdir, boxes in (("", 1), ("/workspace", 2)):
+        ran: list[Run] = []
+
+        def behave(run: Run, ran: list[Run] = ran) -> Behaviour:
+            ran.append(run)
+            return Behaviour(signal=signal.SIGKILL) if len(ran) == 1 else Behaviour(stdout=b"done")
+
+        provider = FakeProvider(behave)
+        opened = Engine(Pool(provider, boxes=2, box_max_tasks=8, queue_size=8))
+        program = Program("exec", {}, argv=("tests",), workdir=workdir)
+        state = await opened.run(Plan((Run("tests", program),)))
+        outcome = state.outcomes[0]
+        assert isinstance(outcome, Outcome)
+        assert (outcome.status, outcome.stdout, len(ran)) == (Status.OK, b"done", 2)
+        assert opened.stats()["crashes"] == boxes - 1
+
+
+async def test_a_program_that_kills_itself_each_time_is_its_own_fault() -> None:
+    for workdir in ("", "/workspace"):
+        opened = Engine(
+            Pool(FakeProvider(lambda run: Behaviour(signal=signal.SIGKILL)), boxes=2, box_max_tasks=8, queue_size=8)
+        )
+        state = await opened.run(Plan((Run("tests", Program("exec", {}, argv=("tests",), workdir=workdir)),)))
+        outcome = state.outcomes[0]
+        assert isinstance(outcome, Outcome)
+        assert (outcome.status, outcome.signal) == (Status.RUNTIME_ERROR, signal.SIGKILL)
