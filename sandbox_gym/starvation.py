@@ -61,6 +61,12 @@ def is_starved(outcome: Outcome, limit_s: float, partner: Outcome | None = None)
     return waited_s(outcome, partner) >= STARVED_SHARE * limit_s
 
 
+def spun(outcome: Outcome, limits: Limits, partner: Outcome | None = None) -> bool:
+    """Whether it, or the partner that it waits for, used as much CPU time as it has wall time: it would have met that
+    limit on any machine, whoever else wanted the CPU."""
+    return max(outcome.cpu_time_s, partner.cpu_time_s if partner is not None else 0.0) >= limits.wall_time_s
+
+
 def outlasted(outcome: Outcome, limits: Limits, partner: Outcome | None = None) -> bool:
     """Whether a program had its wall time limit of time even without what others took of it."""
     return outcome.wall_time_s - waited_s(outcome, partner) >= limits.wall_time_s

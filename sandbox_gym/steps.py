@@ -43,8 +43,8 @@ from sandbox_gym.starvation import (
     judged_by,
     may_go_aside,
     no_verdict,
-    outlasted,
     patient,
+    spun,
 )
 
 _log = structlog.get_logger(__name__)
@@ -273,7 +273,7 @@ class PlanRun:
             outcome = await judges_box.converse(tried, self._boxes[0])
         asked, answered = outcome.asker, outcome.candidate
         found = self._quiet.doubt_of_dialogue(outcome, tried.asker.limits, tried.candidate.limits)
-        over = outlasted(answered, candidate, asked) or outlasted(asked, asker, answered)
+        over = spun(answered, candidate, asked) or spun(asked, asker, answered)
         if found is Doubt.STARVED and not over:
             raise no_verdict(whole.name, answered, asked)
         if tried is whole:
@@ -297,7 +297,7 @@ class PlanRun:
         quiet = aside and short and doubt is not Doubt.KILLED
         async with self._quiet.slot() if quiet else nullcontext():
             outcome = await self._one(box, replace(run, limits=limits))
-        if self._quiet.doubt(outcome, limits) is Doubt.STARVED and not outlasted(outcome, run.limits):
+        if self._quiet.doubt(outcome, limits) is Doubt.STARVED and not spun(outcome, run.limits):
             raise no_verdict(run.name, outcome)
         return judged_by(outcome, run.limits) if doubt is Doubt.STARVED else outcome
 
