@@ -66,8 +66,13 @@ SAMPLED = {
 """Long suites of many alike, of which the daily run has one in so many; `make test-all` has them whole. Which ones:
 by the name's checksum, moved on by SANDBOX_GYM_TEST_SAMPLE."""
 
-ALONE = ("tests/load/", "tests/engine/test_reaper", "tests/engine/test_attribution.py", "tests/engine/test_starvation.py")
-"""These load the machine, or sweep up what a killed owner left, as any other server would."""
+ALONE = (
+    "tests/load/",
+    "tests/engine/test_reaper",
+    "tests/engine/test_attribution.py",
+    "tests/engine/test_starvation.py",
+)
+"""These load the machine, measure how busy it is, or sweep up what a killed owner left, as any other server would."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
