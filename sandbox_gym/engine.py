@@ -189,6 +189,7 @@ class Engine:
         deadline = time.monotonic() + deadline_s
         failure: Unavailable | None = None
         kills: list[LossEvidence] = []
+        doubted = False
         for attempt in range(1, self._attempts + 1):
             left = deadline - time.monotonic()
             if left <= 0:
@@ -202,7 +203,8 @@ class Engine:
                 with anyio.move_on_after(left), traces.span("attempt", {"attempt": attempt}), as_provider_down(MACHINE):
                     if isinstance(plan.steps[0], Query):
                         return await self._answered(plan, timings, caller.tenant), attempt
-                    doubted = isinstance(failure, Doubted)
+                    # the last try counts: else who kills itself each time would never have a verdict
+                    doubted = doubted or isinstance(failure, Doubted) or attempt == self._attempts
                     return await self._once(verifier, task, plan, timings, caller.tenant, doubted=doubted), attempt
                 break
             except BoxLost as error:

@@ -259,7 +259,8 @@ class PlanRun:
         return replace(outcome, self_test=await self._self_test(dialogue.self_test, outcome.asker))
 
     async def _converse_again(self, judges_box: SupportsDialogue, whole: Dialogue, doubt: Doubt) -> DialogueOutcome:
-        """Once more, on a quiet slot; both programs with patience where one was starved and both are short."""
+        """Once more, for a time limit on a quiet slot; both programs with patience where one was starved and both are
+        short."""
         self._note(doubt, whole.name)
         asker, candidate = whole.asker.limits, whole.candidate.limits
         tried = whole
@@ -269,7 +270,7 @@ class PlanRun:
                 asker=replace(whole.asker, limits=patient(asker)),
                 candidate=replace(whole.candidate, limits=patient(candidate)),
             )
-        async with self._quiet.slot():
+        async with self._quiet.slot() if doubt is not Doubt.KILLED else nullcontext():
             outcome = await judges_box.converse(tried, self._boxes[0])
         asked, answered = outcome.asker, outcome.candidate
         found = self._quiet.doubt_of_dialogue(outcome, tried.asker.limits, tried.candidate.limits)

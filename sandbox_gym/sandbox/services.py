@@ -19,7 +19,7 @@ import anyio.abc
 import structlog
 
 from sandbox_gym.contract import Outcome, Program, Query, Run, Service, Status
-from sandbox_gym.errors import BoxLost, ProviderDown, ToolchainMissing
+from sandbox_gym.errors import BoxLost, LossEvidence, ProviderDown, ToolchainMissing
 from sandbox_gym.faults import as_provider_down, log_failure
 from sandbox_gym.guest import frames
 from sandbox_gym.limits import MIB, Limits
@@ -171,7 +171,8 @@ class Services:
     async def _blamed(self, live: _Live, waiter: _Waiter) -> Outcome:
         """What a worker's end by a signal says of its request. Raises BoxLost where it says nothing."""
         assert waiter.outcome is not None
-        with anyio.fail_after(GRACE_S):
+        evidence = LossEvidence(live.oom_kills, detail="the sandbox's counters were not told in time")
+        with anyio.move_on_after(GRACE_S):
             evidence = await live.box.evidence()
         new = replace(evidence, oom_kills=max(0, evidence.oom_kills - live.oom_kills))
         live.oom_kills = evidence.oom_kills

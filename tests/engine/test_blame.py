@@ -171,12 +171,22 @@ async def test_an_unexplained_kill_is_tried_again_where_the_place_is_as_it_was()
         assert opened.stats()["crashes"] == boxes - 1
 
 
-async def test_a_program_that_kills_itself_each_time_is_its_own_fault() -> None:
+@pytest.mark.parametrize("attempts", [1, 2, 3])
+async def test_a_program_that_kills_itself_each_time_is_its_own_fault(attempts: int) -> None:
+    """However few tries there are: no verdict would be a way out."""
     for workdir in ("", "/workspace"):
-        opened = Engine(
-            Pool(FakeProvider(lambda run: Behaviour(signal=signal.SIGKILL)), boxes=2, box_max_tasks=8, queue_size=8)
-        )
+        provider = FakeProvider(lambda run: Behaviour(signal=signal.SIGKILL))
+        opened = Engine(Pool(provider, boxes=2, box_max_tasks=8, queue_size=8), attempts=attempts)
         state = await opened.run(Plan((Run("tests", Program("exec", {}, argv=("tests",), workdir=workdir)),)))
         outcome = state.outcomes[0]
         assert isinstance(outcome, Outcome)
         assert (outcome.status, outcome.signal) == (Status.RUNTIME_ERROR, signal.SIGKILL)
+
+
+async def test_a_box_lost_between_two_doubts_leaves_no_way_out() -> None:
+    ends = iter([Behaviour(signal=signal.SIGKILL), Behaviour(lose_box=True), Behaviour(signal=signal.SIGKILL)])
+    opened = Engine(Pool(FakeProvider(lambda run: next(ends)), boxes=2, box_max_tasks=8, queue_size=8), attempts=3)
+    state = await opened.run(Plan((Run("tests", Program("exec", {}, argv=("tests",), workdir="/workspace")),)))
+    outcome = state.outcomes[0]
+    assert isinstance(outcome, Outcome)
+    assert outcome.signal == signal.SIGKILL
