@@ -57,7 +57,7 @@ class Lines(ByteStream):
 
 @pytest.fixture
 async def link() -> AsyncIterator[GuestLink]:
-    source = files("sandbox_gym.guest").joinpath("inside.py").read_text()
+    source = files("sandbox_gym.guest").joinpath("nested_bootstrap.py").read_text()
     command = f"exec python3 -I -c {shlex.quote(source)}"
     async with await anyio.open_process([*MACHINE, "bash", "-c", command]) as process:
         stream = Lines(process)

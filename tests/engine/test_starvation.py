@@ -340,7 +340,7 @@ async def test_a_sleeper_is_over_its_limit_at_once_on_the_same_machine(
 
 
 SERVICE = b"""
-import os, time, nursery
+import os, time, service_worker
 
 def handle(body, say):
     if body == b"sleep":
@@ -349,7 +349,7 @@ def handle(body, say):
     while time.process_time() < end: pass
     return b"well"
 
-nursery.serve(handle, int(os.environ["WORKERS"]), int(os.environ["WORKER_MEMORY_BYTES"]))
+service_worker.serve(handle, int(os.environ["WORKERS"]), int(os.environ["WORKER_MEMORY_BYTES"]))
 """
 
 

@@ -1,4 +1,4 @@
-"""What the driver does with files: entries, pieces of open files, watches. Requests and replies as in guest/envd/daemon.py."""
+"""What the driver does with files: entries, pieces of open files, watches. See daemon.py for requests and replies."""
 
 import errno
 import json

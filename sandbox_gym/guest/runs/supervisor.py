@@ -307,13 +307,15 @@ def _remove_small(entry):
 
 def _load_session_modules():
     """The zygote must hold them: a session's program has nothing but what it was forked with."""
-    package = sys.modules[__package__]
+    package = sys.modules[__package__.partition(".")[0]]
     lazy, package.lazy = package.lazy, {}
     for name, source in lazy.items():
-        module = types.ModuleType("%s.%s" % (__package__, name))
-        module.__package__ = __package__
+        room, leaf = name.rpartition(".")[::2]
+        parent = getattr(package, room) if room else package
+        module = types.ModuleType("%s.%s" % (parent.__name__, leaf))
+        module.__package__ = parent.__name__
         sys.modules[module.__name__] = module
-        setattr(package, name, module)
+        setattr(parent, leaf, module)
         exec(compile(source, "<guest/%s>" % name, "exec"), module.__dict__)
 
 

@@ -7,16 +7,22 @@ from functools import cache
 from importlib.resources import files
 from typing import Final
 
-_ORDER = (
-    "frames", "kernel", "values", "watch", "seccomp", "program", "prelude", "pyrun", "forks", "kinds", "arrays",
-    "forms", "instances", "graph_writer", "graph_reader", "graph",
-    "class_making", "classes", "proxies", "asking", "exports", "peer", "guards", "together", "calls", "sudo", "places",
-    "init", "zygote", "inits", "evidence", "starvation", "channel", "run", "supervisor",
+_ROOMS: Final = ("protocol", "runs", "python", "objects", "session", "envd")
+_ORDER: Final = (
+    "kernel", "forks", "protocol.frames", "protocol.values", "runs.watch", "runs.seccomp", "runs.program",
+    "python.prelude", "python.pyrun",
+    "objects.kinds", "objects.arrays", "objects.forms", "objects.instances", "objects.graph_writer",
+    "objects.graph_reader", "objects.graph", "objects.class_making", "objects.classes", "objects.proxies",
+    "objects.asking", "objects.exports", "objects.peer",
+    "python.guards", "python.together", "python.calls",
+    "runs.sudo", "runs.places", "runs.init", "runs.zygote", "runs.init_client", "runs.evidence", "runs.starvation",
+    "protocol.channel", "runs.run", "runs.supervisor",
 )  # fmt: skip
-_LAZY = (
-    "interrupts", "clip", "child", "shell", "repl_worker", "repl", "session",
-    "outlet", "inlet", "jobs", "entries", "inotify", "fileops", "links", "cells", "contexts",
-    "notebooks", "envd",
+_LAZY: Final = (
+    "session.interrupts", "session.clip", "session.child", "session.shell", "session.repl_worker", "session.repl",
+    "session.driver",
+    "envd.outlet", "envd.inlet", "envd.jobs", "envd.entries", "envd.inotify", "envd.fileops", "envd.links",
+    "envd.cells", "envd.contexts", "envd.notebooks", "envd.daemon",
 )  # fmt: skip
 """Compiled only in boxes that hold sessions, before their zygote is forked."""
 
@@ -36,8 +42,9 @@ BOOTSTRAP = (
 
 
 _DRIVER: Final = (
-    "frames", "kernel", "watch", "seccomp", "program", "forks", "interrupts", "clip", "child", "shell", "repl_worker",
-    "repl", "session",
+    "kernel", "forks", "protocol.frames", "runs.watch", "runs.seccomp", "runs.program",
+    "session.interrupts", "session.clip", "session.child", "session.shell", "session.repl_worker", "session.repl",
+    "session.driver",
 )  # fmt: skip
 """A session's driver alone, where no supervisor starts it."""
 _SPEC: Final = {
@@ -51,8 +58,10 @@ _SPEC: Final = {
 """What a supervisor would say of a session's run."""
 
 
-def _source(name: str) -> str:
-    return files("sandbox_gym.guest").joinpath(f"{name}.py").read_text(encoding="utf-8")
+def source(name: str) -> str:
+    """The text of a guest's module, such as "runs.supervisor"."""
+    *rooms, leaf = name.split(".")
+    return files("sandbox_gym.guest").joinpath(*rooms, f"{leaf}.py").read_text(encoding="utf-8")
 
 
 def _modules(names: Sequence[str]) -> list[str]:
@@ -62,11 +71,17 @@ def _modules(names: Sequence[str]) -> list[str]:
         "P = types.ModuleType('sandbox_guest'); P.__path__ = []",
         "sys.modules['sandbox_guest'] = P",
     ]
-    for name in names:
+    for room in _ROOMS:
         lines += [
-            f"M = types.ModuleType('sandbox_guest.{name}'); M.__package__ = 'sandbox_guest'",
-            f"sys.modules['sandbox_guest.{name}'] = M; P.{name} = M",
-            f"exec(compile({_source(name)!r}, '<guest/{name}>', 'exec'), M.__dict__)",
+            f"R = types.ModuleType('sandbox_guest.{room}'); R.__path__ = []; R.__package__ = 'sandbox_guest.{room}'",
+            f"sys.modules['sandbox_guest.{room}'] = P.{room} = R",
+        ]
+    for name in names:
+        room = name.rpartition(".")[0]
+        lines += [
+            f"M = types.ModuleType('sandbox_guest.{name}'); M.__package__ = 'sandbox_guest{room and '.' + room}'",
+            f"sys.modules['sandbox_guest.{name}'] = P.{name} = M",
+            f"exec(compile({source(name)!r}, '<guest/{name}>', 'exec'), M.__dict__)",
         ]
     return lines
 
@@ -79,8 +94,8 @@ def _packed(lines: Sequence[str]) -> bytes:
 @cache
 def guest_bundle() -> bytes:
     """u32 length and the guest's source, to be written to a new box before the first frame."""
-    lazy = {name: _source(name) for name in _LAZY}
-    main = [f"P.lazy = {lazy!r}", "sys.modules['sandbox_guest.supervisor'].main(I, O)"]
+    lazy = {name: source(name) for name in _LAZY}
+    main = [f"P.lazy = {lazy!r}", "P.runs.supervisor.main(I, O)"]
     return _packed([*_modules(_ORDER), *main])
 
 
@@ -91,6 +106,6 @@ def session_bundle(work: str) -> bytes:
         "import os",
         "if I != 3: os.dup2(I, 3); os.close(I)",
         f"spec = {dict(_SPEC, workdir=work)!r}",
-        "P.session.serve(dict(spec, env=dict(spec['env'], **os.environ)))",
+        "P.session.driver.serve(dict(spec, env=dict(spec['env'], **os.environ)))",
     ]
     return _packed([*_modules(_DRIVER), *main])

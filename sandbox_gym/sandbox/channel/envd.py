@@ -1,7 +1,8 @@
 """The host's end of a sandbox that is used as a small machine: many requests at once, and streams with credit.
 
-Owns framing, bounds and deadlines of guest/envd/daemon.py's channel; knows no HTTP. What a reply says is the program's word,
-so every field is checked where it is read. A box that sends more than it was granted, or nothing in time, is lost.
+Owns framing, bounds and deadlines of guest/envd/daemon.py's channel; knows no HTTP. What a reply says is the program's
+word, so every field is checked where it is read. A box that sends more than it was granted, or nothing in time, is
+lost.
 """
 
 from __future__ import annotations

@@ -206,10 +206,10 @@ async def open_command(
     how: Literal["box", "snapshot", "session"] = "box",
     first: str = "",
 ) -> CommandStream:
-    """The program that starts a guest (guest/nested_bootstrap.py), running: as root, but for a session. `first`: a command of the
-    same shell before it. Raises BoxLost, ProviderDown, ConfigurationError."""
+    """The program that starts a guest (guest/nested_bootstrap.py), running: as root, but for a session. `first`: a
+    command of the same shell before it. Raises BoxLost, ProviderDown, ConfigurationError."""
     stream = CommandStream(tend, tend_s)
-    source = files("sandbox_gym.guest").joinpath("inside.py").read_text(encoding="utf-8")
+    source = files("sandbox_gym.guest").joinpath("nested_bootstrap.py").read_text(encoding="utf-8")
     async with watched("starting the guest", CALL_S):
         handle = await sandbox.commands.run(
             # a thread of any program gets a stack of this size

@@ -11,7 +11,6 @@ import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
-from importlib.resources import files
 from typing import Final
 
 import anyio
@@ -26,6 +25,7 @@ from sandbox_gym.limits import MIB, Limits
 from sandbox_gym.sandbox.api import Box, Provider
 from sandbox_gym.sandbox.blame import NotTheProgram, of_worker
 from sandbox_gym.sandbox.channel.attached_run import Relay, RunEnded, SupportsRelay
+from sandbox_gym.sandbox.channel.bundle import source
 from sandbox_gym.sandbox.channel.outcomes import quantity, starved
 from sandbox_gym.sandbox.pool.admission import Admission
 
@@ -245,10 +245,13 @@ def _not_started(service: Service, error: RunEnded) -> ProviderDown | ToolchainM
     return ProviderDown(f"service {service.name} did not start: {error}; {last}")
 
 
+def service_modules() -> Mapping[str, bytes]:
+    """What lies beside a service's program: modules of the guest, without packages."""
+    names = ("services.service_worker", "protocol.frames", "forks", "runs.starvation")
+    return {f"{name.rpartition('.')[2]}.py": source(name).encode() for name in names}
+
+
 def _run_of(service: Service, workers: int) -> Run:
-    guest = files("sandbox_gym.guest")
-    names = ("nursery", "frames", "forks", "starvation")
-    shared = {f"{name}.py": guest.joinpath(f"{name}.py").read_bytes() for name in names}
     env = {"WORKERS": str(workers), "WORKER_MEMORY_BYTES": str(service.worker_memory_bytes)}
     memory_bytes = BASE_BYTES + workers * service.worker_memory_bytes
     limits = Limits(
@@ -258,7 +261,7 @@ def _run_of(service: Service, workers: int) -> Run:
         processes=workers + 16,
         cpus=float(max(1, workers)),
     )
-    return Run(service.name, Program("fork", {**service.files, **shared}, env=env), limits=limits)
+    return Run(service.name, Program("fork", {**service.files, **service_modules()}, env=env), limits=limits)
 
 
 def _outcome(header: Mapping[str, object], body: bytes, box_id: str) -> Outcome:

@@ -54,7 +54,7 @@ class SessionBox(Protocol):
     async def call(
         self, request: Mapping[str, object], body: bytes = b"", *, within_s: float
     ) -> tuple[Mapping[str, object], bytes]:
-        """One request to the session's driver (guest/session/driver.py) and its reply, at most 16 MiB. Believe neither."""
+        """One request to the driver (guest/session/driver.py) and its reply, at most 16 MiB; trust neither."""
         ...
 
     async def snapshot(self, *, durable: bool = True, keep_globals: bool = False) -> Snapshot:
