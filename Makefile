@@ -7,7 +7,7 @@ SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 export DOCKER := $(shell [ -x /usr/bin/docker ] && echo /usr/bin/docker || echo docker)
 APT := $(SUDO) env DEBIAN_FRONTEND=noninteractive apt-get
 
-.PHONY: help venv demo tools test-deps lint test test-all test-browser test-agents test-gym test-cluster test-swe images smoke bench bench-more bench-cluster profile clean
+.PHONY: help venv demo tools test-deps lint house test test-all test-browser test-agents test-gym test-cluster test-swe images smoke bench bench-more bench-cluster profile clean
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 14
@@ -52,6 +52,11 @@ lint: venv
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
+	$(BIN)/python -m tools.house
+
+house: test-deps ## the structure's figures, and what a coding, an SWE and a tool request pass (PyPI; a minute)
+	$(BIN)/python -m tools.house
+	$(BIN)/python -m tools.house follow --check
 
 test: test-deps lint ## install what tests need, then run everything
 	tests/with-docker.sh bash -c "images/build.sh server && images/compose-smoke.sh && tests/with-postgres.sh tests/in-parallel.sh $(BIN)/python -m pytest"
