@@ -17,17 +17,17 @@ from fastapi.testclient import TestClient
 from sandbox_gym.cluster.engine import ClusterEngine, open_cluster
 from sandbox_gym.cluster.fleet import NodeLink
 from sandbox_gym.cluster.inprocess import InProcessFleet, OpenNode
+from sandbox_gym.cluster.membership import Pace
+from sandbox_gym.cluster.messages import NodeLost, Pong, read_reply
 from sandbox_gym.cluster.node import Node, open_node
-from sandbox_gym.cluster.parcels import NodeLost, Pong, read_reply
-from sandbox_gym.cluster.roster import Pace
 from sandbox_gym.config import Settings
 from sandbox_gym.contract import Answer, Query, Verdict
 from sandbox_gym.engine import Caller, Engine, open_engine
 from sandbox_gym.errors import ConfigurationError, DeadlineExceeded, SessionClosed, Unavailable
 from sandbox_gym.sandbox.fake import FakeProvider
-from sandbox_gym.sandbox.pool import Pool
+from sandbox_gym.sandbox.pool.pool import Pool
 from sandbox_gym.server.app import build_app
-from sandbox_gym.server.resources import JudgingEngine
+from sandbox_gym.server.protocol.resources import JudgingEngine
 from sandbox_gym.verifiers.coding import CodingVerifier, parse_task
 from sandbox_gym.verifiers.math import MathTask, MathVerifier
 from tests.server.fakes import EchoResources, EchoVerifier, verify_body

@@ -16,7 +16,7 @@ from sandbox_gym.limits import MIB, Limits
 from sandbox_gym.sandbox.fake import FakeProvider
 from sandbox_gym.sandbox.local import LocalProvider
 from sandbox_gym.sandbox.local.provider import LocalBox
-from sandbox_gym.sandbox.services import Services, serving
+from sandbox_gym.sandbox.pool.services import Services, serving
 from tests.conftest import make_real
 from tests.e2b.servers import PoolServer
 

@@ -25,8 +25,8 @@ from sandbox_gym.sandbox.api import Box
 from sandbox_gym.sandbox.fake import FakeProvider
 from sandbox_gym.sandbox.local import LocalProvider, cgroups
 from sandbox_gym.sandbox.local.provider import LocalBox
-from sandbox_gym.sandbox.pool import Pool
-from sandbox_gym.sandbox.services import serving
+from sandbox_gym.sandbox.pool.pool import Pool
+from sandbox_gym.sandbox.pool.services import serving
 from sandbox_gym.starvation import STARVED_SHARE, QuietSlot
 from sandbox_gym.steps import PlanRun
 from tests.conftest import make_real

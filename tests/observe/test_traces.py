@@ -22,9 +22,9 @@ from sandbox_gym.observe.runs import MOST
 from sandbox_gym.observe.tracing import open_tracing
 from sandbox_gym.sandbox.fake import Behaviour, FakeProvider
 from sandbox_gym.server.app import build_app
-from sandbox_gym.server.coding import CodingResources
-from sandbox_gym.server.math import MathResources
-from sandbox_gym.server.resources import ResourcesServer
+from sandbox_gym.server.coding.server import CodingResources
+from sandbox_gym.server.math.server import MathResources
+from sandbox_gym.server.protocol.resources import ResourcesServer
 from tests.cli.running import coding_row, command, rows_file
 from tests.e2b.servers import PoolServer
 from tests.load.servers import ServerProcess

@@ -23,18 +23,18 @@ from starlette.types import ASGIApp, Message, Scope
 
 import sandbox_gym
 from sandbox_gym.config import Settings
+from sandbox_gym.e2b_server.control.handlers import Control
+from sandbox_gym.e2b_server.launch import pool_app
+from sandbox_gym.e2b_server.sandboxes.manager import Sandboxes
 from sandbox_gym.sandbox.fake import FakeProvider
-from sandbox_gym.server.accounts import load_accounts
+from sandbox_gym.server.access.accounts import load_accounts
+from sandbox_gym.server.access.request_guard import SETTING, AllowedHosts, host_of
 from sandbox_gym.server.app import build_app, guarded
 from sandbox_gym.server.dashboard.app import Dashboard
-from sandbox_gym.server.dashboard.door import Door
-from sandbox_gym.server.e2b_api.control import Control
-from sandbox_gym.server.e2b_api.launch import pool_app
-from sandbox_gym.server.e2b_api.sandboxes import Sandboxes
-from sandbox_gym.server.request_guard import SETTING, AllowedHosts, host_of
-from sandbox_gym.server.servers import SERVERS
-from sandbox_gym.server.worker_link import Peers
-from sandbox_gym.server.worker_routes import WorkerRoutes
+from sandbox_gym.server.dashboard.operator_auth import Door
+from sandbox_gym.server.registry import SERVERS
+from sandbox_gym.server.workers.routes import WorkerRoutes
+from sandbox_gym.server.workers.sockets import Peers
 from tests.server.fakes import fake_engine
 
 HOST: Final = "localhost:8080"
@@ -350,5 +350,5 @@ def test_every_listener_of_the_product_is_known_here() -> None:
     }  # fmt: skip
     # launch: a resources server; workers: their common port, and a Unix socket for each; e2b_api: the pool; serving:
     # what the first and the last call
-    known = {"server/launch.py": 1, "server/workers.py": 2, "server/e2b_api/launch.py": 1, "server/serving.py": 1}
+    known = {"server/launch.py": 1, "server/workers/parent.py": 2, "e2b_server/launch.py": 1, "server/serving.py": 1}
     assert found == known

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from sandbox_gym.guest import frames
+from sandbox_gym.guest.protocol import frames
 
 ROOT = Path(__file__).parents[2]
 _START = """
