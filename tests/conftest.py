@@ -70,7 +70,7 @@ ALONE = (
     "tests/load/",
     "tests/engine/test_reaper",
     "tests/engine/test_attribution.py",
-    "tests/engine/test_starvation.py",
+    "tests/engine/starvation/",
 )
 """These load the machine, measure how busy it is, or sweep up what a killed owner left, as any other server would."""
 
