@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from sandbox_gym.sandbox.api import Box, Provider
-from sandbox_gym.sandbox.docker import DockerProvider
-from sandbox_gym.sandbox.e2b import E2bProvider
-from sandbox_gym.sandbox.e2b_limits import E2bOptions
+from sandbox_gym.sandbox.docker.provider import DockerProvider
+from sandbox_gym.sandbox.e2b.limits import E2bOptions
+from sandbox_gym.sandbox.e2b.provider import E2bProvider
 from sandbox_gym.sandbox.local import LocalProvider
 from tests import daily
 from tests.chaos.outcomes import HEAD

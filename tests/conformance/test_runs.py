@@ -9,7 +9,7 @@ import anyio
 import pytest
 
 from sandbox_gym.contract import Program, Run, Status
-from sandbox_gym.guest import frames
+from sandbox_gym.guest.protocol import frames
 from sandbox_gym.limits import MIB
 from sandbox_gym.sandbox.api import Box
 from tests.conformance.running import LIMITS, run

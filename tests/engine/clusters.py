@@ -12,13 +12,13 @@ import anyio
 from sandbox_gym.cluster.engine import ClusterEngine, open_cluster
 from sandbox_gym.cluster.fleet import NodeLink
 from sandbox_gym.cluster.inprocess import InProcessFleet, OpenNode
+from sandbox_gym.cluster.membership import Pace
+from sandbox_gym.cluster.messages import Pong, read_reply
 from sandbox_gym.cluster.node import open_node
-from sandbox_gym.cluster.parcels import Pong, read_reply
-from sandbox_gym.cluster.roster import Pace
 from sandbox_gym.config import Settings
 from sandbox_gym.contract import Answer, Verdict
 from sandbox_gym.engine import Caller
-from sandbox_gym.server.resources import JudgingEngine
+from sandbox_gym.server.protocol.resources import JudgingEngine
 from sandbox_gym.verifiers.coding import CodingVerifier, parse_task
 
 FAST = Pace(look_s=0.1, ping_s=0.1, lost_s=3.0)

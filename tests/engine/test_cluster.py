@@ -12,13 +12,13 @@ from fastapi.testclient import TestClient
 
 from sandbox_gym.cluster.engine import open_cluster
 from sandbox_gym.cluster.inprocess import InProcessFleet
-from sandbox_gym.cluster.roster import Pace
+from sandbox_gym.cluster.membership import Pace
 from sandbox_gym.config import Settings
 from sandbox_gym.contract import Answer, Query, Verdict
 from sandbox_gym.engine import open_engine
 from sandbox_gym.errors import ConfigurationError, DeadlineExceeded
 from sandbox_gym.server.app import build_app
-from sandbox_gym.server.resources import JudgingEngine
+from sandbox_gym.server.protocol.resources import JudgingEngine
 from sandbox_gym.verifiers.math import MathTask, MathVerifier
 from tests.engine.clusters import DOUBLE, FAST, WRONG, cluster, node_of, pool_stats, row, verdict
 from tests.server.fakes import EchoResources, verify_body

@@ -11,14 +11,14 @@ import pytest
 
 from sandbox_gym.cluster.engine import open_cluster
 from sandbox_gym.cluster.inprocess import InProcessFleet
+from sandbox_gym.cluster.membership import Pace
 from sandbox_gym.cluster.node import Node
-from sandbox_gym.cluster.roster import Pace
 from sandbox_gym.config import Settings
 from sandbox_gym.contract import Answer, Verdict
 from sandbox_gym.engine import Engine
 from sandbox_gym.errors import Unavailable
 from sandbox_gym.sandbox.fake import FakeProvider
-from sandbox_gym.sandbox.pool import Pool
+from sandbox_gym.sandbox.pool.pool import Pool
 from tests.engine.clusters import DOUBLE, FAST, WRONG, Running, cluster, node_of, pool_stats, row, verdict
 from tests.server.fakes import EchoVerifier
 

@@ -12,7 +12,7 @@ import pytest
 
 from sandbox_gym.cluster.engine import ClusterEngine, open_cluster
 from sandbox_gym.cluster.inprocess import InProcessFleet
-from sandbox_gym.cluster.parcels import NodeLost
+from sandbox_gym.cluster.messages import NodeLost
 from sandbox_gym.config import Settings
 from sandbox_gym.errors import SessionClosed
 from tests.engine.clusters import FAST, Running, cluster, node_of

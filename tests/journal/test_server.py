@@ -22,9 +22,9 @@ from sandbox_gym.journal.schema import open_database
 from sandbox_gym.journal.store import Store
 from sandbox_gym.sandbox.fake import FakeProvider
 from sandbox_gym.server.app import build_app
-from sandbox_gym.server.once import _Flight
-from sandbox_gym.server.resources import JudgingEngine
-from sandbox_gym.server.wire import Document, VerifyFields, VerifyRequest
+from sandbox_gym.server.protocol.resources import JudgingEngine
+from sandbox_gym.server.protocol.single_flight import _Flight
+from sandbox_gym.server.protocol.wire import Document, VerifyFields, VerifyRequest
 from tests.server.fakes import EchoResources, exits_as_told, fake_engine, verify_body
 
 KEY = {"Idempotency-Key": "rollout-7"}

@@ -14,7 +14,7 @@ from sandbox_gym.observe.runs import MOST
 from sandbox_gym.observe.tracing import open_tracing
 from sandbox_gym.sandbox.fake import Behaviour, FakeProvider
 from sandbox_gym.server.app import build_app
-from sandbox_gym.server.coding import CodingResources
+from sandbox_gym.server.coding.server import CodingResources
 from tests.observe.collector import Collector, Health
 from tests.observe.tracing import CALLER, CALLERS_SPAN, SERVER, TRACE_ID, UNSAMPLED, exporting_to, serving
 from tests.server.fakes import EchoResources, fake_engine, verify_body

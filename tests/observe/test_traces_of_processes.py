@@ -17,8 +17,8 @@ from sandbox_gym.config import Settings
 from sandbox_gym.engine import open_engine
 from sandbox_gym.observe.tracing import open_tracing
 from sandbox_gym.server.app import build_app
-from sandbox_gym.server.coding import CodingResources
-from sandbox_gym.server.math import MathResources
+from sandbox_gym.server.coding.server import CodingResources
+from sandbox_gym.server.math.server import MathResources
 from tests.cli.running import coding_row, command, rows_file
 from tests.e2b.servers import PoolServer
 from tests.load.servers import ServerProcess

@@ -13,7 +13,7 @@ from sandbox_gym.contract import Run
 from sandbox_gym.observe.tracing import open_tracing
 from sandbox_gym.sandbox.fake import Behaviour, FakeProvider
 from sandbox_gym.server.app import build_app
-from sandbox_gym.server.resources import ResourcesServer
+from sandbox_gym.server.protocol.resources import ResourcesServer
 from tests.observe.collector import Collector, Health, collecting
 from tests.server.fakes import EchoResources, fake_engine
 

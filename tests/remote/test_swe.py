@@ -12,9 +12,9 @@ import pytest
 from sandbox_gym.contract import Outcome, Program, Run, Status
 from sandbox_gym.errors import ProviderDown
 from sandbox_gym.limits import Limits
-from sandbox_gym.sandbox.e2b import E2bProvider
-from sandbox_gym.sandbox.e2b_sessions import E2bSessions
-from sandbox_gym.sandbox.snapshots import BUILDER_IMAGE, NoSuchSnapshot, SnapshotBox
+from sandbox_gym.sandbox.e2b.provider import E2bProvider
+from sandbox_gym.sandbox.e2b.sessions import E2bSessions
+from sandbox_gym.sandbox.session.snapshots import BUILDER_IMAGE, NoSuchSnapshot, SnapshotBox
 from tests.attacks.test_swe_attacks import FOLDERS, Judged, attacked, expected_signs, judged
 from tests.conftest import e2b_options, remote_environment
 from tests.e2b.servers import PoolServer

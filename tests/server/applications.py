@@ -19,17 +19,17 @@ from starlette.routing import BaseRoute, Mount, Route
 from starlette.types import ASGIApp, Message, Scope
 
 from sandbox_gym.config import Settings
+from sandbox_gym.e2b_server.control.handlers import Control
+from sandbox_gym.e2b_server.launch import pool_app
+from sandbox_gym.e2b_server.sandboxes.manager import Sandboxes
 from sandbox_gym.sandbox.fake import FakeProvider
-from sandbox_gym.server.accounts import load_accounts
+from sandbox_gym.server.access.accounts import load_accounts
 from sandbox_gym.server.app import build_app, guarded
 from sandbox_gym.server.dashboard.app import Dashboard
-from sandbox_gym.server.dashboard.door import Door
-from sandbox_gym.server.e2b_api.control import Control
-from sandbox_gym.server.e2b_api.launch import pool_app
-from sandbox_gym.server.e2b_api.sandboxes import Sandboxes
-from sandbox_gym.server.servers import SERVERS
-from sandbox_gym.server.worker_link import Peers
-from sandbox_gym.server.worker_routes import WorkerRoutes
+from sandbox_gym.server.dashboard.operator_auth import Door
+from sandbox_gym.server.registry import SERVERS
+from sandbox_gym.server.workers.routes import WorkerRoutes
+from sandbox_gym.server.workers.sockets import Peers
 from tests.server.fakes import fake_engine
 
 HOST: Final = "localhost:8080"

@@ -11,7 +11,7 @@ from fastapi.testclient import TestClient
 from sandbox_gym.config import Settings
 from sandbox_gym.engine import open_engine
 from sandbox_gym.server.app import build_app
-from sandbox_gym.server.math import MathResources
+from sandbox_gym.server.math.server import MathResources
 from tests.server.fakes import verify_body
 
 

@@ -16,8 +16,8 @@ from starlette.types import ASGIApp
 
 import sandbox_gym
 from sandbox_gym.config import Settings
-from sandbox_gym.server.request_guard import SETTING, AllowedHosts, host_of
-from sandbox_gym.server.servers import SERVERS
+from sandbox_gym.server.access.request_guard import SETTING, AllowedHosts, host_of
+from sandbox_gym.server.registry import SERVERS
 from tests.server.applications import HOST, Served, ask, pool, resources_server, served
 
 REFUSALS: Final = (421, 403, 415)
@@ -224,5 +224,5 @@ def test_every_listener_of_the_product_is_known_here() -> None:
     }  # fmt: skip
     # launch: a resources server; workers: their common port, and a Unix socket for each; e2b_api: the pool; serving:
     # what the first and the last call
-    known = {"server/launch.py": 1, "server/workers.py": 2, "server/e2b_api/launch.py": 1, "server/serving.py": 1}
+    known = {"server/launch.py": 1, "server/workers/parent.py": 2, "e2b_server/launch.py": 1, "server/serving.py": 1}
     assert found == known

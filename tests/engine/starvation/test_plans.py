@@ -16,8 +16,8 @@ from sandbox_gym.limits import MIB
 from sandbox_gym.sandbox.fake import FakeProvider
 from sandbox_gym.sandbox.local import LocalProvider
 from sandbox_gym.sandbox.local.provider import LocalBox
-from sandbox_gym.sandbox.pool import Pool
-from sandbox_gym.sandbox.services import serving
+from sandbox_gym.sandbox.pool.pool import Pool
+from sandbox_gym.sandbox.pool.services import serving
 from sandbox_gym.starvation import STARVED_SHARE, QuietSlot
 from sandbox_gym.steps import PlanRun
 from tests.engine.starvation.boxes import LIMITS, SHORT, SLEEP, Weight, open_box, python, share
@@ -84,7 +84,7 @@ async def test_a_sleeper_is_over_its_limit_at_once_on_the_same_machine(
 
 
 SERVICE = b"""
-import os, time, nursery
+import os, time, service_worker
 
 def handle(body, say):
     if body == b"sleep":
@@ -93,7 +93,7 @@ def handle(body, say):
     while time.process_time() < end: pass
     return b"well"
 
-nursery.serve(handle, int(os.environ["WORKERS"]), int(os.environ["WORKER_MEMORY_BYTES"]))
+service_worker.serve(handle, int(os.environ["WORKERS"]), int(os.environ["WORKER_MEMORY_BYTES"]))
 """
 
 
