@@ -232,7 +232,8 @@ def test_only_own_functions_with_a_name_count() -> None:
     assert own_function((lambda: 1).__code__) is None
     found = own_function(frames.pack.__code__)
     assert found == Function("sandbox_gym.guest.protocol.frames", "pack", frames.pack.__code__.co_firstlineno)
-    assert (ROOT / "sandbox_gym/guest/protocol/frames.py").read_text().splitlines()[found.line - 1].startswith("def pack(")
+    text = (ROOT / "sandbox_gym/guest/protocol/frames.py").read_text()
+    assert text.splitlines()[found.line - 1].startswith("def pack(")
 
 
 def followed(*names: str, modules: int = 1, **counts: int) -> Followed:
