@@ -73,7 +73,7 @@ def serve(
     from sandbox_gym.server.launch import (
         serve_built,  # FastAPI costs half a second that doctor needn't pay
     )
-    from sandbox_gym.server.servers import SERVERS
+    from sandbox_gym.server.registry import SERVERS
 
     settings = settings_with(
         {
@@ -92,7 +92,7 @@ def serve(
         }
     )
     if server is ServerName.POOL:
-        from sandbox_gym.server.e2b_api.launch import serve_pool
+        from sandbox_gym.e2b_server.launch import serve_pool
 
         if settings.workers > 1:
             raise ConfigurationError(f"workers is {settings.workers}: a pool is served by one process")

@@ -17,9 +17,9 @@ from sandbox_gym.contract import Outcome, Program, Run, Status
 from sandbox_gym.limits import MIB, Limits
 from sandbox_gym.sandbox.api import Box
 from sandbox_gym.sandbox.caps import Cap, CapRow
-from sandbox_gym.sandbox.docker import DockerProvider
-from sandbox_gym.sandbox.e2b import E2bProvider
-from sandbox_gym.sandbox.e2b_limits import E2bOptions
+from sandbox_gym.sandbox.docker.provider import DockerProvider
+from sandbox_gym.sandbox.e2b.limits import E2bOptions
+from sandbox_gym.sandbox.e2b.provider import E2bProvider
 from sandbox_gym.sandbox.local import LocalProvider
 from sandbox_gym.sandbox.local.provider import GUEST_BYTES, LocalBox
 

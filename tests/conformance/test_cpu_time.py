@@ -9,7 +9,7 @@ import pytest
 from sandbox_gym.contract import Outcome, Program, Run, Status
 from sandbox_gym.limits import MIB, Limits
 from sandbox_gym.sandbox.api import Box
-from sandbox_gym.sandbox.docker import DockerBox
+from sandbox_gym.sandbox.docker.provider import DockerBox
 from sandbox_gym.sandbox.local.provider import LocalBox
 
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(120)]

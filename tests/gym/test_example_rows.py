@@ -10,7 +10,7 @@ import re
 import httpx2 as httpx
 import pytest
 
-from sandbox_gym.server.wire import Document
+from sandbox_gym.server.protocol.wire import Document
 from tests.documented import page
 from tests.gym.hacks import HACKS
 from tests.gym.running import Gym, figure
