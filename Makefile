@@ -54,7 +54,7 @@ lint: venv
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/python -m tools.house
 
-house: test-deps ## the structure's figures, and what a coding, an SWE and a tool request pass (PyPI; a minute)
+house: venv tools ## the structure's figures, and what a coding, an SWE and a tool request pass (PyPI; a minute)
 	$(BIN)/python -m tools.house
 	$(BIN)/python -m tools.house follow --check
 
