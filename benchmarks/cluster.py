@@ -21,12 +21,12 @@ from rich.console import Console
 from rich.table import Table
 
 from sandbox_gym.cluster.engine import ClusterEngine, open_cluster
+from sandbox_gym.cluster.membership import Pace
 from sandbox_gym.cluster.ray_fleet import RayFleet, joined, pools
-from sandbox_gym.cluster.roster import Pace
 from sandbox_gym.config import Settings
 from sandbox_gym.contract import Answer
 from sandbox_gym.engine import open_engine
-from sandbox_gym.server.resources import JudgingEngine
+from sandbox_gym.server.protocol.resources import JudgingEngine
 from sandbox_gym.verifiers.coding import CodingVerifier, parse_task
 
 PROGRAM = "print(2 * int(input()))"

@@ -33,7 +33,7 @@ from sandbox_gym.contract import Answer
 from sandbox_gym.engine import Engine, open_engine
 from sandbox_gym.limits import Policy
 from sandbox_gym.sandbox.registry import make_provider, make_session_provider
-from sandbox_gym.sandbox.sessions import Sessions, holding
+from sandbox_gym.sandbox.session.manager import Sessions, holding
 from sandbox_gym.verifiers.coding import CodingVerifier, parse_task
 
 PROGRAM = "print(int(input()) * 2)"

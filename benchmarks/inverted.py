@@ -26,7 +26,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from sandbox_gym.config import Settings
 from sandbox_gym.contract import Answer
 from sandbox_gym.engine import Engine, open_engine
-from sandbox_gym.server.swe import SweResources
+from sandbox_gym.server.swe.server import SweResources
 from sandbox_gym.swe.judging import judge_patch
 from sandbox_gym.verifiers.swe import SweJob
 

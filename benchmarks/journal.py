@@ -27,9 +27,9 @@ from sandbox_gym.config import Settings
 from sandbox_gym.contract import Run
 from sandbox_gym.engine import Engine
 from sandbox_gym.sandbox.fake import Behaviour, FakeProvider
-from sandbox_gym.sandbox.pool import Pool
+from sandbox_gym.sandbox.pool.pool import Pool
 from sandbox_gym.server.app import build_app
-from sandbox_gym.server.coding import CodingResources
+from sandbox_gym.server.coding.server import CodingResources
 
 TESTS = 10
 ROW = {

@@ -27,7 +27,7 @@ import httpx2 as httpx
 import typer
 from rich.console import Console
 
-from sandbox_gym.server.envelope import response_of
+from sandbox_gym.server.protocol.envelope import response_of
 from tests.load.servers import ServerProcess
 
 SPIN = "while True: pass"

@@ -25,7 +25,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from sandbox_gym.limits import MIB, Limits, Policy
 from sandbox_gym.sandbox.local import LocalProvider
 from sandbox_gym.sandbox.local.sessions import LocalSession, LocalSessions
-from sandbox_gym.sandbox.sessions import Sessions, holding
+from sandbox_gym.sandbox.session.manager import Sessions, holding
 
 LIMITS = Limits(cpu_time_s=3600, wall_time_s=24 * 3600, memory_bytes=256 * MIB, processes=64)
 WORKERS = 4

@@ -21,11 +21,11 @@ from rich.table import Table
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from sandbox_gym.limits import MIB, Limits
-from sandbox_gym.sandbox.docker import DockerProvider
-from sandbox_gym.sandbox.docker_sessions import DockerSessions
+from sandbox_gym.sandbox.docker.provider import DockerProvider
+from sandbox_gym.sandbox.docker.sessions import DockerSessions
 from sandbox_gym.sandbox.local import LocalProvider
 from sandbox_gym.sandbox.local.sessions import LocalSessions
-from sandbox_gym.sandbox.snapshots import SessionBox, fork
+from sandbox_gym.sandbox.session.snapshots import SessionBox, fork
 
 FILES = 10_000
 LIMITS = Limits(cpu_time_s=3600, wall_time_s=24 * 3600, memory_bytes=256 * MIB, processes=64)

@@ -23,7 +23,7 @@ from benchmarks.side_by_side.systems.serving import free_port, serving
 from sandbox_gym.config import Settings
 from sandbox_gym.contract import Answer
 from sandbox_gym.engine import Engine, open_engine
-from sandbox_gym.server.envelope import response_of
+from sandbox_gym.server.protocol.envelope import response_of
 from sandbox_gym.verifiers.coding import CodingVerifier, parse_task
 
 ROW = {"unit_tests": {"inputs": ["1", "2", "3"], "outputs": ["2", "4", "6"]}}

@@ -27,9 +27,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from sandbox_gym.config import Settings
 from sandbox_gym.contract import Answer, Outcome, Plan, Program, Run
 from sandbox_gym.engine import Engine, open_engine
-from sandbox_gym.sandbox.snapshots import SNAPSHOT_IMAGE
-from sandbox_gym.server.swe import SweResources
-from sandbox_gym.server.wire import VerifyRequest
+from sandbox_gym.sandbox.session.snapshots import SNAPSHOT_IMAGE
+from sandbox_gym.server.protocol.wire import VerifyRequest
+from sandbox_gym.server.swe.server import SweResources
 from sandbox_gym.swe.instances import Instance
 from sandbox_gym.verifiers.swe import Place, SweJob, SweTask, SweVerifier, parse_task
 

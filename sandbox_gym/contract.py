@@ -30,10 +30,10 @@ class Program:
     """What to start in a box.
 
     `mode` "fork" runs `files[main]` as `__main__` in a fork of a clean interpreter; "exec" runs `argv`.
-    "call" loads `files[main]` as a module and serves calls of `entry_point` on fd 3 (see guest/calls.py); "ask" runs
-    `files[main]` (a test that defines `check`) against a proxy that makes those calls. "check" runs `files[main]` and
-    then `files["test.py"]` in its namespace, and says on fd 3 how `check` ended, behind the key that is its input (see
-    guest/together.py). "session" serves a session's tool calls on fd 3 (see guest/session.py).
+    "call" loads `files[main]` as a module and serves calls of `entry_point` on fd 3 (see guest/python/calls.py); "ask"
+    runs `files[main]` (a test that defines `check`) against a proxy that makes those calls. "check" runs `files[main]`
+    and then `files["test.py"]` in its namespace, and says on fd 3 how `check` ended, behind the key that is its input
+    (see guest/python/together.py). "session" serves a session's tool calls on fd 3 (see guest/session/driver.py).
     """
 
     mode: Literal["fork", "exec", "call", "ask", "check", "session"]
@@ -127,7 +127,7 @@ class Checked:
 class Service:
     """A program that stays: started once in a box of `image`, it answers requests in forked workers.
 
-    `files["main.py"]` ends in `nursery.serve(handle, ...)`; see guest/nursery.py.
+    `files["main.py"]` ends in `service_worker.serve(handle, ...)`; see guest/services/service_worker.py.
     """
 
     name: str

@@ -39,14 +39,14 @@ from sandbox_gym.observe.loop_lag import measure_loop
 from sandbox_gym.observe.metrics import Metrics
 from sandbox_gym.observe.verdicts import attributes_of
 from sandbox_gym.sandbox.api import Provider, SupportsCheck, SupportsCosts
-from sandbox_gym.sandbox.owner import held_lease
-from sandbox_gym.sandbox.pool import Pool
-from sandbox_gym.sandbox.pressure import machine_pressure
-from sandbox_gym.sandbox.reaper import Reaper, reaping
+from sandbox_gym.sandbox.cleanup.owner import held_lease
+from sandbox_gym.sandbox.cleanup.reaper import Reaper, reaping
+from sandbox_gym.sandbox.pool.pool import Pool
+from sandbox_gym.sandbox.pool.pressure import machine_pressure
+from sandbox_gym.sandbox.pool.services import Services, serving
 from sandbox_gym.sandbox.registry import make_provider, make_session_provider, reaping_sources
-from sandbox_gym.sandbox.services import Services, serving
-from sandbox_gym.sandbox.sessions import Sessions, holding
-from sandbox_gym.sandbox.snapshots import SNAPSHOT_IMAGE, SnapshotProvider, SupportsBuilding
+from sandbox_gym.sandbox.session.manager import Sessions, holding
+from sandbox_gym.sandbox.session.snapshots import SNAPSHOT_IMAGE, SnapshotProvider, SupportsBuilding
 from sandbox_gym.starvation import Doubt, Doubted, QuietSlot, is_starved, no_verdict
 from sandbox_gym.steps import PlanRun, boxes_for, runs_of
 

@@ -19,7 +19,7 @@ from sandbox_gym.config import Settings
 from sandbox_gym.contract import Answer, Run
 from sandbox_gym.contract import Outcome as Ended
 from sandbox_gym.engine import Engine, open_engine
-from sandbox_gym.server.swe import SweResources
+from sandbox_gym.server.swe.server import SweResources
 from sandbox_gym.swe.judging import judge_patch
 from sandbox_gym.verifiers.swe import SweJob, SweTask, SweVerifier, parse_task
 

@@ -12,8 +12,8 @@ from collections.abc import Callable, Collection, Iterator
 from contextlib import suppress
 from pathlib import Path
 
+from sandbox_gym.sandbox.cleanup.owner import owner_of
 from sandbox_gym.sandbox.local.cgroups import PARENT
-from sandbox_gym.sandbox.owner import owner_of
 
 EVERY_S = 0.05
 _ROOT = Path("/sys/fs/cgroup")

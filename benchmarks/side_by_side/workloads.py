@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from sandbox_gym.server.wire import Document
+from sandbox_gym.server.protocol.wire import Document
 from tests import humaneval
 
 REPOSITORY = Path(__file__).resolve().parents[2]

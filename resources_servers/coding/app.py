@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sandbox_gym.config import Settings
-from sandbox_gym.server.coding import CodingResources
+from sandbox_gym.server.coding.server import CodingResources
 from sandbox_gym.server.launch import serve_as_child
 
 

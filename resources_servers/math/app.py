@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sandbox_gym.config import Settings
 from sandbox_gym.server.launch import serve_as_child
-from sandbox_gym.server.math import MathResources
+from sandbox_gym.server.math.server import MathResources
 
 
 def build(settings: Settings, name: str) -> MathResources:

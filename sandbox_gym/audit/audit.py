@@ -9,8 +9,8 @@ from sandbox_gym.audit.probes import as_probed, probes
 from sandbox_gym.contract import Answer, TestStatus, Verdict
 from sandbox_gym.errors import RequestError, Unavailable
 from sandbox_gym.limits import Limits
-from sandbox_gym.server.resources import JudgingEngine
-from sandbox_gym.server.wire import Document
+from sandbox_gym.server.protocol.resources import JudgingEngine
+from sandbox_gym.server.protocol.wire import Document
 from sandbox_gym.verifiers.coding import CodingTask, CodingVerifier, fenced, parse_task
 from sandbox_gym.verifiers.coding.shapes import CheckTests
 

@@ -24,7 +24,7 @@ from sandbox_gym.cli.settings import settings_with
 from sandbox_gym.config import Settings
 from sandbox_gym.engine import Engine, open_engine
 from sandbox_gym.errors import RequestError
-from sandbox_gym.server.wire import Document, loads
+from sandbox_gym.server.protocol.wire import Document, loads
 
 SHOWN = 15
 

@@ -17,7 +17,7 @@ from rich.table import Table
 from sandbox_gym.cli.options import JsonOption
 from sandbox_gym.cli.screen import visible
 from sandbox_gym.cluster.fleet import NodeLink
-from sandbox_gym.cluster.parcels import NodeLost, Nothing, Pong, read_reply
+from sandbox_gym.cluster.messages import NodeLost, Nothing, Pong, read_reply
 from sandbox_gym.errors import ConfigurationError, SandboxGymError
 
 ASK_S = 10.0

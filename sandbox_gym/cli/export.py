@@ -26,7 +26,7 @@ from sandbox_gym.cli.screen import print_json, say, visible
 from sandbox_gym.errors import ConfigurationError
 from sandbox_gym.journal import Filter, Stored
 from sandbox_gym.journal.codec import CodecError
-from sandbox_gym.server.wire import Document
+from sandbox_gym.server.protocol.wire import Document
 
 if TYPE_CHECKING:
     from sandbox_gym.journal.store import Store
@@ -86,7 +86,7 @@ def _finish(what: str, count: int, wrong: str, errors: list[str], out: Path | No
 def _export_rows(rows: Path, out: Path | None, agent: str, *, overwrite: bool, as_json: bool) -> None:
     from sandbox_gym.cli.export_rows import exported_rows
     from sandbox_gym.config import Settings
-    from sandbox_gym.server.servers import SERVERS
+    from sandbox_gym.server.registry import SERVERS
 
     settings, errors = Settings.model_validate({}), list[str]()
     servers = {kind: make(settings, kind) for kind, make in SERVERS.items()}

@@ -11,11 +11,11 @@ from typing import Final
 
 from sandbox_gym.cli.rows import lines
 from sandbox_gym.errors import RequestError
-from sandbox_gym.server.envelope import messages_of, params_of
-from sandbox_gym.server.evaluator import ROW, TASK, task_digest
-from sandbox_gym.server.resources import ResourcesServer
-from sandbox_gym.server.servers import kind_of
-from sandbox_gym.server.wire import Document, loads
+from sandbox_gym.server.nemo_evaluator import ROW, TASK, task_digest
+from sandbox_gym.server.protocol.envelope import messages_of, params_of
+from sandbox_gym.server.protocol.resources import ResourcesServer
+from sandbox_gym.server.protocol.wire import Document, loads
+from sandbox_gym.server.registry import kind_of
 
 _ANSWERS: Final = ("response", "answer")
 _EVALUATORS: Final = ("expected", "sandbox")

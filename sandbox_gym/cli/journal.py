@@ -15,7 +15,7 @@ import typer
 from sandbox_gym.cli.settings import settings_with
 from sandbox_gym.errors import ConfigurationError
 from sandbox_gym.journal import Filter, Summary
-from sandbox_gym.server.wire import Document
+from sandbox_gym.server.protocol.wire import Document
 
 if TYPE_CHECKING:
     from sandbox_gym.journal.store import Store

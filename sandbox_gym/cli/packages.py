@@ -17,7 +17,7 @@ from sandbox_gym.cli.screen import print_json, say, visible
 from sandbox_gym.cli.settings import settings_with
 from sandbox_gym.config import Settings
 from sandbox_gym.engine import open_engine
-from sandbox_gym.observe.inert import spelled
+from sandbox_gym.observe.sanitize import spelled
 from sandbox_gym.packages.check import Finding, check, time_limit
 from sandbox_gym.packages.files import plain
 from sandbox_gym.packages.package import Package, PackageError, Submission

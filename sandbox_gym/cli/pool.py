@@ -16,7 +16,7 @@ from sandbox_gym.cli.settings import settings_with
 from sandbox_gym.config import Settings
 from sandbox_gym.errors import ConfigurationError
 from sandbox_gym.sandbox.api import Provider
-from sandbox_gym.sandbox.reaper import Failure, Reaper, Swept
+from sandbox_gym.sandbox.cleanup.reaper import Failure, Reaper, Swept
 from sandbox_gym.sandbox.registry import PROVIDERS, make_provider, reaping_sources
 
 pool = typer.Typer(name="pool", no_args_is_help=True, help="What sandboxes hold on this machine.")

@@ -72,8 +72,8 @@ def rejudge(
 
 def findings(store: Store, wanted: Filter) -> Iterator[Finding]:
     """One by one, earliest first. A damaged record disagrees with everything."""
+    from sandbox_gym.server.registry import SERVERS
     from sandbox_gym.server.rejudge import Agreement, Finding, rejudge_one
-    from sandbox_gym.server.servers import SERVERS
 
     with start_blocking_portal() as portal:
         for number in store.ids(wanted):

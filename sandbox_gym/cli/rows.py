@@ -12,8 +12,8 @@ from types import TracebackType
 from typing import Self
 
 from sandbox_gym.errors import ConfigurationError, RequestError
-from sandbox_gym.server.envelope import response_of
-from sandbox_gym.server.wire import Document, dumps, loads
+from sandbox_gym.server.protocol.envelope import response_of
+from sandbox_gym.server.protocol.wire import Document, dumps, loads
 
 
 def lines(path: Path) -> Iterator[tuple[int, bytes]]:

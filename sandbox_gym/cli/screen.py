@@ -14,8 +14,8 @@ from rich.console import Console
 from rich.markup import escape
 from structlog.typing import EventDict, Processor
 
-from sandbox_gym.observe.inert import spelled
-from sandbox_gym.server.wire import Document, dumps
+from sandbox_gym.observe.sanitize import spelled
+from sandbox_gym.server.protocol.wire import Document, dumps
 
 _IN_JSON: Final = re.compile(
     "[\x7f-\x9f\xad\u0600-\u0605\u061c\u06dd\u070f\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]"

@@ -46,15 +46,13 @@ def serve(
     journal: Annotated[
         str | None, typer.Option(help="Where verdicts go on record: a path, a URL, or off; its own file unless set.")
     ] = None,
-    cluster: Annotated[
-        str | None, typer.Option(help="Verify on a Ray cluster's nodes: auto, or its address (docs/cluster.md).")
-    ] = None,
+    cluster: Annotated[str | None, typer.Option(help="Verify on a Ray cluster's nodes: auto, or its address.")] = None,
     dataset: Annotated[
         Path | None,
         typer.Option(dir_okay=False, help="Rows that NeMo Evaluator may ask for by number; no agents' tools then."),
     ] = None,
     keys: Annotated[
-        Path | None, typer.Option(help="TOML file of tenants and their keys; quotas are the pool's (docs/access.md).")
+        Path | None, typer.Option(help="TOML file of tenants and their keys; quotas are the pool's.")
     ] = None,
     allowed_host: Annotated[
         list[str] | None,
@@ -75,7 +73,7 @@ def serve(
     from sandbox_gym.server.launch import (
         serve_built,  # FastAPI costs half a second that doctor needn't pay
     )
-    from sandbox_gym.server.servers import SERVERS
+    from sandbox_gym.server.registry import SERVERS
 
     settings = settings_with(
         {
@@ -94,7 +92,7 @@ def serve(
         }
     )
     if server is ServerName.POOL:
-        from sandbox_gym.server.e2b_api.launch import serve_pool
+        from sandbox_gym.e2b_server.launch import serve_pool
 
         if settings.workers > 1:
             raise ConfigurationError(f"workers is {settings.workers}: a pool is served by one process")

@@ -21,14 +21,14 @@ from sandbox_gym.cli.settings import settings_with
 from sandbox_gym.config import Settings
 from sandbox_gym.engine import Engine, open_engine
 from sandbox_gym.errors import ConfigurationError, ProviderDown, RequestError, Unavailable
-from sandbox_gym.server.wire import Document, loads
+from sandbox_gym.server.protocol.wire import Document, loads
 from sandbox_gym.swe.instances import FOLDER
 from sandbox_gym.swe.store_lock import take
 from sandbox_gym.swe.validate import Validation, validate
 from sandbox_gym.verifiers.swe import Reference
 
 if TYPE_CHECKING:
-    from sandbox_gym.server.swe import SweResources
+    from sandbox_gym.server.swe.server import SweResources
 
 swe = typer.Typer(name="swe", no_args_is_help=True, help="Rows of repositories.")
 images = typer.Typer(name="images", no_args_is_help=True, help="What repositories are begun from.")
@@ -66,7 +66,7 @@ def validate_rows(
 
     Exit: 0 every row is sound, 1 some are not, 2 wrong usage.
     """
-    from sandbox_gym.server.swe import SweResources  # a server's imports cost time that `--help` needn't pay
+    from sandbox_gym.server.swe.server import SweResources  # a server's imports cost time that `--help` needn't pay
 
     settings = settings_with({"provider": provider})
     found: list[Validation] = []
@@ -95,7 +95,7 @@ def prefetch(
 
     Exit: 0 every instance is there, 1 some could not be built, 2 wrong usage.
     """
-    from sandbox_gym.server.swe import SweResources
+    from sandbox_gym.server.swe.server import SweResources
 
     settings = settings_with({"provider": provider})
     failed, console, resources = 0, Console(), SweResources(settings)

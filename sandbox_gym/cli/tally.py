@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from rich.table import Table
 
 from sandbox_gym.cli.screen import visible
-from sandbox_gym.server.wire import Document, VerifyFields
+from sandbox_gym.server.protocol.wire import Document, VerifyFields
 
 _REASONS = 40
 """Distinct reasons kept; the rest is counted together, so that memory stays put."""

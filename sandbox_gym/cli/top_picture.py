@@ -14,7 +14,7 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from sandbox_gym.observe.inert import inert
+from sandbox_gym.observe.sanitize import inert
 
 Picture = Mapping[str, object]
 _STYLES: Final = {"passed": "green", "failed": "red", "no_verdict": "yellow"}

@@ -27,8 +27,8 @@ from sandbox_gym.engine import ANYONE, Caller
 from sandbox_gym.errors import ConfigurationError, RequestError, Unavailable
 from sandbox_gym.observe.traces import NOTHING, RootTracer, Span
 from sandbox_gym.observe.tracing import close_tracing, open_tracing
-from sandbox_gym.server.resources import JudgingEngine, no_verdict
-from sandbox_gym.server.wire import Document, VerifyFields, VerifyRequest, request_error_document
+from sandbox_gym.server.protocol.resources import JudgingEngine, no_verdict
+from sandbox_gym.server.protocol.wire import Document, VerifyFields, VerifyRequest, request_error_document
 
 
 def verify(
@@ -134,8 +134,8 @@ class Job:
 
 async def _run(job: Job, settings: Settings, console: Console) -> bool:
     from sandbox_gym.journal.journal import open_journal
-    from sandbox_gym.server.ledger import Ledger
-    from sandbox_gym.server.servers import SERVERS, kind_of
+    from sandbox_gym.server.nemo_gym.verify_recorder import Ledger
+    from sandbox_gym.server.registry import SERVERS, kind_of
 
     url = settings.journal_url()
     async with nullcontext() if url is None else open_journal(url, settings) as journal:

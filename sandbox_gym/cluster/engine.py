@@ -15,8 +15,8 @@ import anyio
 
 from sandbox_gym import judging
 from sandbox_gym.cluster.fleet import Fleet
+from sandbox_gym.cluster.membership import Pace, Roster
 from sandbox_gym.cluster.placement import Placement
-from sandbox_gym.cluster.roster import Pace, Roster
 from sandbox_gym.cluster.scheduler import Job, Ran, Scheduler
 from sandbox_gym.cluster.sessions import ClusterSessions
 from sandbox_gym.config import Settings

@@ -11,8 +11,8 @@ from contextlib import AbstractAsyncContextManager
 import anyio
 import anyio.abc
 
+from sandbox_gym.cluster.messages import NodeLost
 from sandbox_gym.cluster.node import Node
-from sandbox_gym.cluster.parcels import NodeLost
 
 OpenNode = Callable[[], AbstractAsyncContextManager[Node]]
 

@@ -19,8 +19,7 @@ import structlog
 
 from sandbox_gym import __version__, judging
 from sandbox_gym.cluster.claims import claimed_folder
-from sandbox_gym.cluster.node_sessions import NodeSessions
-from sandbox_gym.cluster.parcels import (
+from sandbox_gym.cluster.messages import (
     GoOn,
     NodeDraining,
     NodeRefused,
@@ -33,6 +32,7 @@ from sandbox_gym.cluster.parcels import (
     plan_of,
     reply,
 )
+from sandbox_gym.cluster.node_sessions import NodeSessions
 from sandbox_gym.cluster.runs import FollowedRun
 from sandbox_gym.config import Settings
 from sandbox_gym.contract import Answer

@@ -10,10 +10,10 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from sandbox_gym.cluster.parcels import NodeLost, Nothing
+from sandbox_gym.cluster.messages import NodeLost, Nothing
 from sandbox_gym.journal.codec import decode
-from sandbox_gym.sandbox.sessions import Sessions
-from sandbox_gym.sandbox.snapshots import NoSuchSnapshot
+from sandbox_gym.sandbox.session.manager import Sessions
+from sandbox_gym.sandbox.session.snapshots import NoSuchSnapshot
 from sandbox_gym.swe.instances import Instance, Instances
 from sandbox_gym.verifiers.swe import SweTask
 

@@ -8,8 +8,8 @@ import anyio
 import structlog
 from pydantic import ValidationError
 
+from sandbox_gym.cluster.messages import NodeLost, failure_reply
 from sandbox_gym.cluster.node import Node, open_node
-from sandbox_gym.cluster.parcels import NodeLost, failure_reply
 from sandbox_gym.config import Settings
 from sandbox_gym.errors import SandboxGymError, Unavailable
 

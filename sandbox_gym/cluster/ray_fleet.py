@@ -19,9 +19,9 @@ import anyio.to_thread
 import structlog
 
 from sandbox_gym.cluster.engine import ClusterEngine, open_cluster
-from sandbox_gym.cluster.parcels import NodeLost, NodeRefused
+from sandbox_gym.cluster.membership import Pace
+from sandbox_gym.cluster.messages import NodeLost, NodeRefused
 from sandbox_gym.cluster.pool_actor import PoolActor
-from sandbox_gym.cluster.roster import Pace
 from sandbox_gym.config import Settings
 from sandbox_gym.errors import ConfigurationError
 

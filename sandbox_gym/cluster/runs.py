@@ -11,7 +11,7 @@ from typing import Final
 
 import anyio
 
-from sandbox_gym.cluster.parcels import Finished, NodeLost, Progress, Seen
+from sandbox_gym.cluster.messages import Finished, NodeLost, Progress, Seen
 from sandbox_gym.contract import (
     Answer,
     Plan,

@@ -18,7 +18,8 @@ import anyio
 import structlog
 
 from sandbox_gym import judging
-from sandbox_gym.cluster.parcels import (
+from sandbox_gym.cluster.membership import Member, Roster
+from sandbox_gym.cluster.messages import (
     GoOn,
     NodeDraining,
     NodeLost,
@@ -30,13 +31,12 @@ from sandbox_gym.cluster.parcels import (
     read_reply,
 )
 from sandbox_gym.cluster.placement import Placement
-from sandbox_gym.cluster.roster import Member, Roster
 from sandbox_gym.cluster.runs import Assembly
 from sandbox_gym.contract import Plan, State, StepOutcome
 from sandbox_gym.errors import BoxLost, DeadlineExceeded, PoolFull, ProviderDown, SnapshotGone, Unavailable
 from sandbox_gym.journal.codec import encode
-from sandbox_gym.sandbox.admission import Admission
-from sandbox_gym.sandbox.snapshots import SNAPSHOT_IMAGE
+from sandbox_gym.sandbox.pool.admission import Admission
+from sandbox_gym.sandbox.session.snapshots import SNAPSHOT_IMAGE
 from sandbox_gym.steps import boxes_for
 
 NODE_WAIT_S: Final = 30.0

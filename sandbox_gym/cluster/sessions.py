@@ -17,15 +17,15 @@ from typing import Final
 import anyio
 import structlog
 
+from sandbox_gym.cluster.membership import Member, Roster
+from sandbox_gym.cluster.messages import NodeLost, NodeRefused, Nothing, read_reply
 from sandbox_gym.cluster.node_sessions import Held, Life, SessionCall, SessionReply
-from sandbox_gym.cluster.parcels import NodeLost, NodeRefused, Nothing, read_reply
 from sandbox_gym.cluster.placement import Placement
-from sandbox_gym.cluster.roster import Member, Roster
 from sandbox_gym.errors import DeadlineExceeded, PoolFull, ProviderDown, SessionClosed
 from sandbox_gym.journal.codec import encode
 from sandbox_gym.limits import Policy
-from sandbox_gym.sandbox.sessions import GRACE_S, MAX_CLOSED, SessionStats, ToolReply
-from sandbox_gym.sandbox.snapshots import BUILDER_IMAGE, SNAPSHOT_IMAGE
+from sandbox_gym.sandbox.session.manager import GRACE_S, MAX_CLOSED, SessionStats, ToolReply
+from sandbox_gym.sandbox.session.snapshots import BUILDER_IMAGE, SNAPSHOT_IMAGE
 from sandbox_gym.swe.instances import Instance, instance_key
 from sandbox_gym.verifiers.swe import SweTask
 

@@ -13,7 +13,7 @@ from sandbox_gym.limits import MIB, Limits
 from sandbox_gym.packages.agreement import Got, agrees, decided, got
 from sandbox_gym.packages.package import Package, PackageError, Submission
 from sandbox_gym.packages.rows import package_row
-from sandbox_gym.server.resources import JudgingEngine
+from sandbox_gym.server.protocol.resources import JudgingEngine
 from sandbox_gym.verifiers.coding import (
     CodingVerifier,
     Language,

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from sandbox_gym.packages.files import Files, listed, mapping
 from sandbox_gym.packages.package import PackageError
-from sandbox_gym.server.wire import Document
+from sandbox_gym.server.protocol.wire import Document
 
 _SWITCHES = {
     "case_sensitive": "case_sensitive",

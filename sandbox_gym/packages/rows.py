@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sandbox_gym.packages.flags import default_checker
 from sandbox_gym.packages.package import Package, PackageError, Validator
-from sandbox_gym.server.wire import Document
+from sandbox_gym.server.protocol.wire import Document
 from sandbox_gym.verifiers.coding import CHECKER_MAX_MEMORY_MB, CHECKER_MAX_TIME_S
 
 

@@ -12,8 +12,8 @@ from anyio.abc import ByteStream
 
 from sandbox_gym.contract import Outcome, Run
 from sandbox_gym.errors import BoxLost
-from sandbox_gym.sandbox.link import GuestConfig, GuestLink
-from sandbox_gym.sandbox.sending import Sending, check_paths
+from sandbox_gym.sandbox.channel.guest_channel import GuestConfig, GuestLink
+from sandbox_gym.sandbox.channel.run_encoder import Sending, check_paths
 
 
 class _Tape(ByteStream):

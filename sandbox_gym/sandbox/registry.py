@@ -10,9 +10,9 @@ from sandbox_gym.errors import ConfigurationError
 from sandbox_gym.network import Network
 from sandbox_gym.private import make_private
 from sandbox_gym.sandbox.api import Provider
-from sandbox_gym.sandbox.leftovers import StateLeftovers
-from sandbox_gym.sandbox.reaper import SupportsReaping
-from sandbox_gym.sandbox.snapshots import SessionProvider
+from sandbox_gym.sandbox.cleanup.reaper import SupportsReaping
+from sandbox_gym.sandbox.cleanup.state_dir_orphans import StateLeftovers
+from sandbox_gym.sandbox.session.snapshots import SessionProvider
 from sandbox_gym.sandbox.users import Users
 
 
@@ -24,7 +24,7 @@ def _local(settings: Settings) -> Provider:
 
 
 def _docker(settings: Settings) -> Provider:
-    from sandbox_gym.sandbox.docker import DockerProvider
+    from sandbox_gym.sandbox.docker.provider import DockerProvider
 
     return DockerProvider(
         image_prefix=settings.docker_image_prefix,
@@ -37,8 +37,8 @@ def _docker(settings: Settings) -> Provider:
 
 
 def _e2b(settings: Settings) -> Provider:
-    from sandbox_gym.sandbox.e2b import E2bProvider
-    from sandbox_gym.sandbox.e2b_limits import E2bOptions
+    from sandbox_gym.sandbox.e2b.limits import E2bOptions
+    from sandbox_gym.sandbox.e2b.provider import E2bProvider
 
     options = E2bOptions(
         api_key=settings.e2b_api_key,
@@ -78,14 +78,14 @@ def make_session_provider(settings: Settings, provider: Provider, folder: Path) 
         assert isinstance(provider, LocalProvider)
         return LocalSessions(provider, folder, settings.session_limits(), network=network)
     if provider.name == "docker":
-        from sandbox_gym.sandbox.docker import DockerProvider
-        from sandbox_gym.sandbox.docker_sessions import DockerSessions
+        from sandbox_gym.sandbox.docker.provider import DockerProvider
+        from sandbox_gym.sandbox.docker.sessions import DockerSessions
 
         assert isinstance(provider, DockerProvider)
         return DockerSessions(provider, folder / "globals", network=network)
     if provider.name == "e2b":
-        from sandbox_gym.sandbox.e2b import E2bProvider
-        from sandbox_gym.sandbox.e2b_sessions import E2bSessions
+        from sandbox_gym.sandbox.e2b.provider import E2bProvider
+        from sandbox_gym.sandbox.e2b.sessions import E2bSessions
 
         assert isinstance(provider, E2bProvider)
         return E2bSessions(provider, folder / "snapshots", network=network)

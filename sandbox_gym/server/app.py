@@ -23,21 +23,21 @@ from sandbox_gym.config import Settings
 from sandbox_gym.errors import ConfigurationError
 from sandbox_gym.journal.journal import open_journal
 from sandbox_gym.observe.traces import RootTracer
-from sandbox_gym.server.accounts import load_accounts
-from sandbox_gym.server.auth import OPEN, BearerAuth, key_tenant
+from sandbox_gym.server.access.accounts import load_accounts
+from sandbox_gym.server.access.auth import OPEN, BearerAuth, key_tenant
+from sandbox_gym.server.access.request_guard import AllowedHosts, RequestGuard
 from sandbox_gym.server.dashboard.app import BeforeAll, is_form, is_page
 from sandbox_gym.server.dashboard.routes import server_operations
 from sandbox_gym.server.dashboard.wiring import is_loopback, server_dashboard
-from sandbox_gym.server.dataset import Dataset
-from sandbox_gym.server.gym import SESSION_ID_KEY, GymHost
-from sandbox_gym.server.ledger import Answered, Ledger
-from sandbox_gym.server.once import Once
-from sandbox_gym.server.request_guard import AllowedHosts, RequestGuard
-from sandbox_gym.server.resources import JudgingEngine, ResourcesServer
+from sandbox_gym.server.nemo_gym.host import SESSION_ID_KEY, GymHost
+from sandbox_gym.server.nemo_gym.verify_recorder import Answered, Ledger
+from sandbox_gym.server.protocol.dataset import Dataset
+from sandbox_gym.server.protocol.resources import JudgingEngine, ResourcesServer
+from sandbox_gym.server.protocol.single_flight import Once
 from sandbox_gym.server.traced import TracedExchanges
 
 if TYPE_CHECKING:
-    from sandbox_gym.server.mcp_tools import ToolsOverMcp
+    from sandbox_gym.server.tools.mcp import ToolsOverMcp
 
 EngineFactory = Callable[[], AbstractAsyncContextManager[JudgingEngine]]
 REQUEST_ID_HEADER = "X-Request-Id"
@@ -124,7 +124,7 @@ def session_cookie(resources: ResourcesServer) -> str:
 
 def _tools_over_mcp(resources: ResourcesServer, host: GymHost, cookie: str, secret: str) -> ToolsOverMcp:
     try:
-        from sandbox_gym.server.mcp_tools import ToolsOverMcp  # its SDK is an extra, and takes a second to import
+        from sandbox_gym.server.tools.mcp import ToolsOverMcp  # its SDK is an extra, and takes a second to import
     except ImportError as error:
         remedy = "pip install 'sandbox-gym[mcp]', or unset expose_tools_over_mcp"
         raise ConfigurationError(f"tools over MCP need the MCP SDK ({error}): {remedy}") from error

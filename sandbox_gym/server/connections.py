@@ -16,7 +16,7 @@ import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
 
-from sandbox_gym.sandbox.door import have_descriptors
+from sandbox_gym.sandbox.egress.proxy import have_descriptors
 
 WRITE_STALL_S: Final = 600.0
 """How long a client may leave its answer unread; streams of sandboxes may be looked at late."""

@@ -14,12 +14,12 @@ from sandbox_gym.engine import open_engine
 from sandbox_gym.errors import ConfigurationError
 from sandbox_gym.journal.schema import open_database
 from sandbox_gym.observe.tracing import open_tracing
+from sandbox_gym.server.access.session_secret import session_secret
 from sandbox_gym.server.app import EngineFactory, build_app
-from sandbox_gym.server.dataset import Dataset
-from sandbox_gym.server.resources import ResourcesServer
+from sandbox_gym.server.protocol.dataset import Dataset
+from sandbox_gym.server.protocol.resources import ResourcesServer
 from sandbox_gym.server.serving import serve_app
-from sandbox_gym.server.session_secret import session_secret
-from sandbox_gym.server.workers import Build, WorkerApp, serve_workers
+from sandbox_gym.server.workers.parent import Build, WorkerApp, serve_workers
 
 KEEP_ALIVE_S = 30
 SWE_CHECKPOINT_S = 1.0

@@ -21,8 +21,8 @@ from sandbox_gym.journal import Stored, StoredJudgement
 from sandbox_gym.journal.codec import digest
 from sandbox_gym.journal.entry import Json, plan_as_run
 from sandbox_gym.observe.metrics import Metrics
-from sandbox_gym.server.servers import Make
-from sandbox_gym.server.wire import VerifyRequest
+from sandbox_gym.server.protocol.wire import VerifyRequest
+from sandbox_gym.server.registry import Make
 
 T = TypeVar("T")
 _SHOWN = 160

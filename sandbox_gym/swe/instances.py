@@ -18,8 +18,8 @@ import structlog
 
 from sandbox_gym.errors import BoxLost, InstanceFailed, ProviderDown
 from sandbox_gym.limits import MIB, Limits
-from sandbox_gym.sandbox.sessions import Sessions
-from sandbox_gym.sandbox.snapshots import BUILDER_IMAGE, SessionBox, SupportsBuilding
+from sandbox_gym.sandbox.session.manager import Sessions
+from sandbox_gym.sandbox.session.snapshots import BUILDER_IMAGE, SessionBox, SupportsBuilding
 from sandbox_gym.swe.causes import cause_of, last_words
 from sandbox_gym.swe.pip_settings import BUNDLE, certificates, pip_settings
 from sandbox_gym.swe.recipes import ENVIRONMENT, REPOSITORY, BuildStep, image_steps, recipe_steps

@@ -13,7 +13,7 @@ import structlog
 from rich.console import Console
 
 from sandbox_gym.cli.screen import log_to_stderr, print_json, visible
-from sandbox_gym.observe.inert import spelled
+from sandbox_gym.observe.sanitize import spelled
 from tests.cli.running import Terminal, coding_row, command, rows_file
 
 CLEAR = "\x1b[2J\x1b]0;owned\x07"

@@ -13,9 +13,9 @@ import anyio
 import pytest
 
 from sandbox_gym.cluster.engine import ClusterEngine, open_cluster
-from sandbox_gym.cluster.parcels import Nothing, Pong, read_reply
+from sandbox_gym.cluster.membership import Pace
+from sandbox_gym.cluster.messages import Nothing, Pong, read_reply
 from sandbox_gym.cluster.ray_fleet import RayFleet, RayLink, joined, pools
-from sandbox_gym.cluster.roster import Pace
 from sandbox_gym.config import Settings
 from sandbox_gym.contract import Answer, Verdict
 from sandbox_gym.engine import Caller

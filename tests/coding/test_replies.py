@@ -12,7 +12,7 @@ from sandbox_gym.config import Settings
 from sandbox_gym.contract import Answer, Run, Verdict
 from sandbox_gym.engine import Engine, open_engine
 from sandbox_gym.sandbox.fake import Behaviour, FakeProvider
-from sandbox_gym.sandbox.pool import Pool
+from sandbox_gym.sandbox.pool.pool import Pool
 from sandbox_gym.verifiers.coding import CodingVerifier, parse_task, result_metadata
 from sandbox_gym.verifiers.coding.wire import parse_reply
 

@@ -1,4 +1,4 @@
-"""Every cell of docs/caps.md as a program that runs into one cap. A cell that a provider calls unenforced must be so.
+"""Every cell of caps.md as a program that runs into one cap. A cell that a provider calls unenforced must be so.
 
 `python -m tests.conformance.caps PROVIDER` runs one column and prints it as JSON: it needs no pytest, so that it also
 runs as another user and in a container. PROVIDER: local, local-rlimits, local-auto, docker, or a pool's URL for e2b.
@@ -17,9 +17,9 @@ from sandbox_gym.contract import Outcome, Program, Run, Status
 from sandbox_gym.limits import MIB, Limits
 from sandbox_gym.sandbox.api import Box
 from sandbox_gym.sandbox.caps import Cap, CapRow
-from sandbox_gym.sandbox.docker import DockerProvider
-from sandbox_gym.sandbox.e2b import E2bProvider
-from sandbox_gym.sandbox.e2b_limits import E2bOptions
+from sandbox_gym.sandbox.docker.provider import DockerProvider
+from sandbox_gym.sandbox.e2b.limits import E2bOptions
+from sandbox_gym.sandbox.e2b.provider import E2bProvider
 from sandbox_gym.sandbox.local import LocalProvider
 from sandbox_gym.sandbox.local.provider import GUEST_BYTES, LocalBox
 

@@ -12,7 +12,7 @@ from sandbox_gym.contract import Program, Run, Status
 from sandbox_gym.errors import BoxLost
 from sandbox_gym.limits import MIB, Limits
 from sandbox_gym.sandbox.batch import read_batch, write_batch
-from sandbox_gym.sandbox.bundle import BOOTSTRAP
+from sandbox_gym.sandbox.channel.bundle import BOOTSTRAP
 
 pytestmark = pytest.mark.anyio
 

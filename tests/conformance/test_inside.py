@@ -1,7 +1,7 @@
-"""A guest started by guest/inside.py where root may do all, as in E2B's own sandboxes.
+"""A guest started by guest/nested_bootstrap.py where root may do all, as in E2B's own sandboxes.
 
 A small root file system with this machine's programs stands in for their virtual machine; its root is this machine's,
-without a user namespace. Pools, where root may do less, are what the e2b columns of test_runs.py are about.
+without a user namespace. Pools, where root may do less, are what the e2b columns of test_run_walls.py are about.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from anyio.streams.buffered import BufferedByteReceiveStream
 
 from sandbox_gym.contract import Outcome, Program, Run, Status
 from sandbox_gym.limits import MIB, Limits
-from sandbox_gym.sandbox.link import GuestConfig, GuestLink
+from sandbox_gym.sandbox.channel.guest_channel import GuestConfig, GuestLink
 
 pytestmark = pytest.mark.anyio
 LIMITS = Limits(cpu_time_s=20, wall_time_s=40, memory_bytes=128 * MIB, processes=16)
@@ -57,7 +57,7 @@ class Lines(ByteStream):
 
 @pytest.fixture
 async def link() -> AsyncIterator[GuestLink]:
-    source = files("sandbox_gym.guest").joinpath("inside.py").read_text()
+    source = files("sandbox_gym.guest").joinpath("nested_bootstrap.py").read_text()
     command = f"exec python3 -I -c {shlex.quote(source)}"
     async with await anyio.open_process([*MACHINE, "bash", "-c", command]) as process:
         stream = Lines(process)

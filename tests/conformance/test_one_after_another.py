@@ -9,10 +9,10 @@ import pytest
 
 from sandbox_gym.contract import Program, Run, Status
 from sandbox_gym.errors import BoxLost
-from sandbox_gym.guest import inits
+from sandbox_gym.guest.runs import init_client
 from sandbox_gym.limits import MIB, Limits
 from sandbox_gym.sandbox.api import Box
-from sandbox_gym.sandbox.docker import DockerBox, DockerProvider
+from sandbox_gym.sandbox.docker.provider import DockerBox, DockerProvider
 from sandbox_gym.sandbox.local.provider import LocalBox
 
 pytestmark = pytest.mark.anyio
@@ -121,9 +121,9 @@ async def test_every_ill_one_after_the_other(box: Box) -> None:
 async def test_an_init_serves_so_many_runs_and_no_more(box: Box) -> None:
     """Each run prints its init's start time: constant for a while, and then another's."""
     birth = "print(open('/proc/%d/stat' % __import__('os').getppid()).read().rpartition(')')[2].split()[19])"
-    found = await outcomes_of(box, *[birth] * (inits.MAX_RUNS + 2))
-    assert len(set(found[: inits.MAX_RUNS])) == 1
-    assert found[inits.MAX_RUNS] == found[-1] != found[0]
+    found = await outcomes_of(box, *[birth] * (init_client.MAX_RUNS + 2))
+    assert len(set(found[: init_client.MAX_RUNS])) == 1
+    assert found[init_client.MAX_RUNS] == found[-1] != found[0]
 
 
 async def test_a_new_init_gives_no_credit_of_cpu_time(box: Box) -> None:
@@ -133,12 +133,12 @@ async def test_a_new_init_gives_no_credit_of_cpu_time(box: Box) -> None:
     spread = "import os, signal, time\nsignal.signal(signal.SIGCHLD, signal.SIG_IGN)\n"
     spread += "if os.fork() and os.fork() and os.fork(): time.sleep(8)\n" + spin % 0.9
     capped = Limits(cpu_time_s=1, wall_time_s=20, memory_bytes=128 * MIB, processes=16)
-    sources = [spin % 3, *["pass"] * (inits.MAX_RUNS - 1), spread]
+    sources = [spin % 3, *["pass"] * (init_client.MAX_RUNS - 1), spread]
     runs = [Run("one", Program("fork", {"main.py": text.encode()}), limits=LIMITS) for text in sources[:-1]]
     runs.append(Run("one", Program("fork", {"main.py": spread.encode()}), limits=capped))
     async with box.run_all(runs) as outcomes:
         statuses = [outcome.status async for outcome in outcomes]
-    assert statuses == [Status.OK] * inits.MAX_RUNS + [Status.CPU_TIME_LIMIT]
+    assert statuses == [Status.OK] * init_client.MAX_RUNS + [Status.CPU_TIME_LIMIT]
 
 
 async def test_a_reset_ends_the_init(box: Box) -> None:

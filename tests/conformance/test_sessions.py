@@ -11,12 +11,12 @@ import pytest
 
 from sandbox_gym.errors import BoxLost
 from sandbox_gym.limits import MIB, Limits
-from sandbox_gym.sandbox.docker import DockerProvider
-from sandbox_gym.sandbox.docker_sessions import DockerSessions
-from sandbox_gym.sandbox.e2b import E2bProvider
-from sandbox_gym.sandbox.e2b_sessions import E2bSessions
+from sandbox_gym.sandbox.docker.provider import DockerProvider
+from sandbox_gym.sandbox.docker.sessions import DockerSessions
+from sandbox_gym.sandbox.e2b.provider import E2bProvider
+from sandbox_gym.sandbox.e2b.sessions import E2bSessions
 from sandbox_gym.sandbox.local import LocalProvider, sessions, trees
-from sandbox_gym.sandbox.snapshots import NoSuchSnapshot, SessionBox, SessionProvider, SnapshotFailed, fork
+from sandbox_gym.sandbox.session.snapshots import NoSuchSnapshot, SessionBox, SessionProvider, SnapshotFailed, fork
 from tests.conftest import e2b_options
 from tests.e2b.servers import PoolServer
 

@@ -23,10 +23,10 @@ from sandbox_gym.contract import Program, Run
 from sandbox_gym.engine import open_engine
 from sandbox_gym.limits import MIB, SESSION_PTYS, Limits
 from sandbox_gym.sandbox.api import Provider
-from sandbox_gym.sandbox.docker import DockerProvider
-from sandbox_gym.sandbox.docker_sessions import DockerSessions
+from sandbox_gym.sandbox.docker.provider import DockerProvider
+from sandbox_gym.sandbox.docker.sessions import DockerSessions
 from sandbox_gym.sandbox.local import LocalProvider, sessions
-from sandbox_gym.sandbox.snapshots import SessionBox, SessionProvider
+from sandbox_gym.sandbox.session.snapshots import SessionBox, SessionProvider
 from sandbox_gym.sandbox.users import RUN
 from tests.conformance.shares import HOG, PROBE
 

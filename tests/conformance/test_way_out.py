@@ -15,12 +15,12 @@ import pytest
 
 from sandbox_gym.errors import ProviderDown
 from sandbox_gym.network import Network
-from sandbox_gym.sandbox.docker import DockerProvider
-from sandbox_gym.sandbox.docker_sessions import DockerSessions
-from sandbox_gym.sandbox.e2b import E2bProvider
-from sandbox_gym.sandbox.e2b_limits import E2bOptions
-from sandbox_gym.sandbox.e2b_sessions import E2bSessions
-from sandbox_gym.sandbox.snapshots import SessionProvider
+from sandbox_gym.sandbox.docker.provider import DockerProvider
+from sandbox_gym.sandbox.docker.sessions import DockerSessions
+from sandbox_gym.sandbox.e2b.limits import E2bOptions
+from sandbox_gym.sandbox.e2b.provider import E2bProvider
+from sandbox_gym.sandbox.e2b.sessions import E2bSessions
+from sandbox_gym.sandbox.session.snapshots import SessionProvider
 from tests.conformance.test_caps import NOBODY
 from tests.conformance.way_out import (
     LIMITS,
@@ -115,8 +115,8 @@ def test_compose_says_that_it_has_none() -> None:
     """Containers beside a server in a container are not its to enter."""
     source = (
         "import anyio, sys; from pathlib import Path; from sandbox_gym.errors import ProviderDown; "
-        "from sandbox_gym.sandbox.docker import DockerProvider; from sandbox_gym.network import Network; "
-        "from sandbox_gym.sandbox.docker_sessions import DockerSessions; from sandbox_gym.limits import Limits\n"
+        "from sandbox_gym.sandbox.docker.provider import DockerProvider; from sandbox_gym.network import Network; "
+        "from sandbox_gym.sandbox.docker.sessions import DockerSessions; from sandbox_gym.limits import Limits\n"
         "async def main():\n"
         " keeper = DockerSessions(DockerProvider(), Path('/tmp/kept'), network=Network(allow=('127.0.0.2',)))\n"
         " try: await keeper.open_session(Limits())\n"

@@ -20,7 +20,7 @@ from sandbox_gym.limits import MIB, Limits
 from sandbox_gym.network import Network
 from sandbox_gym.sandbox.local import LocalProvider
 from sandbox_gym.sandbox.local.sessions import LocalSessions
-from sandbox_gym.sandbox.snapshots import SessionBox, SessionProvider
+from sandbox_gym.sandbox.session.snapshots import SessionBox, SessionProvider
 
 LISTED, UNLISTED = "127.0.0.2", "127.0.0.3"
 """Both are this machine, and neither is where programs go without their proxy."""

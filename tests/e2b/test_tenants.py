@@ -14,7 +14,7 @@ import pytest
 from e2b import RateLimitException, Sandbox
 from e2b.exceptions import AuthenticationException, SandboxException, SandboxNotFoundException
 
-from sandbox_gym.server.e2b_api.access import signature
+from sandbox_gym.e2b_server.access import signature
 from tests.e2b.servers import KEYS, PoolServer
 
 pytestmark = pytest.mark.timeout(120)

@@ -16,10 +16,10 @@ import structlog
 
 from sandbox_gym.config import Settings
 from sandbox_gym.engine import open_engine
-from sandbox_gym.sandbox import docker_orphans
-from sandbox_gym.sandbox.docker import DockerBox
+from sandbox_gym.sandbox.cleanup.owner import held_lease, this_owner
+from sandbox_gym.sandbox.docker import orphans
+from sandbox_gym.sandbox.docker.provider import DockerBox
 from sandbox_gym.sandbox.local.provider import LocalBox
-from sandbox_gym.sandbox.owner import held_lease, this_owner
 from sandbox_gym.sandbox.registry import make_provider
 
 
@@ -55,11 +55,11 @@ def in_engine() -> dict[str, str]:
     import docker
 
     api = docker.from_env().api
-    labels = docker_orphans.labels(60) | {docker_orphans.TEMPORARY: "1"}
+    labels = orphans.labels(60) | {orphans.TEMPORARY: "1"}
     volume = api.create_volume(labels=labels)["Name"]
     archive = io.BytesIO()
     with tarfile.open(fileobj=archive, mode="w") as tar:
-        tar.addfile(tarfile.TarInfo(labels[docker_orphans.OWNER]))
+        tar.addfile(tarfile.TarInfo(labels[orphans.OWNER]))
     changes = [f"LABEL {key}={value}" for key, value in labels.items()]
     answer = api.import_image_from_data(archive.getvalue(), changes=changes)
     return {"volume": volume, "image": json.loads(answer)["status"]}

@@ -18,11 +18,11 @@ from sandbox_gym.contract import Answer, Outcome, Program, Run, Status, TestStat
 from sandbox_gym.engine import Engine, open_engine
 from sandbox_gym.errors import BoxLost
 from sandbox_gym.limits import MIB, Limits
-from sandbox_gym.sandbox.docker import DockerBox, DockerProvider
+from sandbox_gym.sandbox.docker.provider import DockerBox, DockerProvider
 from sandbox_gym.sandbox.fake import Behaviour, FakeProvider
 from sandbox_gym.sandbox.local import LocalProvider
 from sandbox_gym.sandbox.local.provider import LocalBox
-from sandbox_gym.sandbox.pool import Pool
+from sandbox_gym.sandbox.pool.pool import Pool
 from sandbox_gym.verifiers.coding import CodingVerifier, parse_task
 
 pytestmark = pytest.mark.anyio

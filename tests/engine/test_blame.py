@@ -20,7 +20,7 @@ from sandbox_gym.sandbox.fake import Behaviour, FakeProvider
 from sandbox_gym.sandbox.local import LocalProvider
 from sandbox_gym.sandbox.local.cgroups import Cgroups
 from sandbox_gym.sandbox.local.provider import LocalBox
-from sandbox_gym.sandbox.pool import Pool
+from sandbox_gym.sandbox.pool.pool import Pool
 from sandbox_gym.verifiers.coding import CodingVerifier, parse_task
 
 pytestmark = pytest.mark.anyio

@@ -11,7 +11,7 @@ from sandbox_gym.engine import Engine
 from sandbox_gym.errors import Starved
 from sandbox_gym.limits import Limits
 from sandbox_gym.sandbox.fake import Behaviour, FakeProvider
-from sandbox_gym.sandbox.pool import Pool
+from sandbox_gym.sandbox.pool.pool import Pool
 from sandbox_gym.verifiers.coding import CodingVerifier, parse_task
 
 pytestmark = pytest.mark.anyio

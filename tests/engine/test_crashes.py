@@ -14,11 +14,11 @@ from sandbox_gym.contract import Answer, Run
 from sandbox_gym.engine import Engine
 from sandbox_gym.errors import BoxLost, DeadlineExceeded, PoolFull, ProviderDown
 from sandbox_gym.limits import Limits
-from sandbox_gym.sandbox.docker import DockerBox, DockerProvider
+from sandbox_gym.sandbox.docker.provider import DockerBox, DockerProvider
 from sandbox_gym.sandbox.fake import Behaviour, FakeProvider
 from sandbox_gym.sandbox.local import LocalProvider
 from sandbox_gym.sandbox.local.provider import LocalBox
-from sandbox_gym.sandbox.pool import Pool
+from sandbox_gym.sandbox.pool.pool import Pool
 from sandbox_gym.sandbox.users import User
 from sandbox_gym.verifiers.coding import CodingVerifier, parse_task
 

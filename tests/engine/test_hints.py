@@ -10,9 +10,9 @@ import anyio
 import pytest
 
 from sandbox_gym.errors import ProviderDown
-from sandbox_gym.sandbox import pool as pool_module
 from sandbox_gym.sandbox.fake import FakeBox, FakeProvider, silent
-from sandbox_gym.sandbox.pool import Pool
+from sandbox_gym.sandbox.pool import pool as pool_module
+from sandbox_gym.sandbox.pool.pool import Pool
 
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(60)]
 

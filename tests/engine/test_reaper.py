@@ -18,8 +18,8 @@ from typing import Any
 import pytest
 
 from sandbox_gym.limits import UID_BASE, UID_COUNT
+from sandbox_gym.sandbox.cleanup.owner import this_owner
 from sandbox_gym.sandbox.local.jail import OWNER_VARIABLE
-from sandbox_gym.sandbox.owner import this_owner
 
 REPOSITORY = Path(__file__).parents[2]
 Held = dict[str, Any]

@@ -16,14 +16,14 @@ from sandbox_gym.limits import MIB, Limits
 from sandbox_gym.sandbox.fake import FakeProvider
 from sandbox_gym.sandbox.local import LocalProvider
 from sandbox_gym.sandbox.local.provider import LocalBox
-from sandbox_gym.sandbox.services import Services, serving
+from sandbox_gym.sandbox.pool.services import Services, serving
 from tests.conftest import make_real
 from tests.e2b.servers import PoolServer
 
 pytestmark = pytest.mark.anyio
 SOURCE = b"""
 import os, sys, time
-import nursery
+import service_worker
 
 def handle(body, say):
     say("begun")
@@ -47,7 +47,7 @@ def handle(body, say):
         return str(os.getpid()).encode()
     return b"<" + body + b">"
 
-nursery.serve(handle, int(os.environ["WORKERS"]), int(os.environ["WORKER_MEMORY_BYTES"]))
+service_worker.serve(handle, int(os.environ["WORKERS"]), int(os.environ["WORKER_MEMORY_BYTES"]))
 """
 TOY = Service("toy", {"main.py": SOURCE}, worker_memory_bytes=128 * MIB)
 LIMITS = Limits(cpu_time_s=0.5, wall_time_s=60.0)

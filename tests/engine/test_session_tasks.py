@@ -13,11 +13,11 @@ import pytest
 from sandbox_gym.contract import Isolation
 from sandbox_gym.errors import ProviderDown
 from sandbox_gym.limits import Limits, Policy
-from sandbox_gym.sandbox import sessions as module
 from sandbox_gym.sandbox.local import LocalProvider, mounts
 from sandbox_gym.sandbox.local.sessions import LocalSessions
-from sandbox_gym.sandbox.sessions import holding
-from sandbox_gym.sandbox.snapshots import Snapshot, SnapshotFailed
+from sandbox_gym.sandbox.session import manager as module
+from sandbox_gym.sandbox.session.manager import holding
+from sandbox_gym.sandbox.session.snapshots import Snapshot, SnapshotFailed
 
 pytestmark = pytest.mark.anyio
 ERRORS = [

@@ -16,15 +16,15 @@ from e2b import AsyncSandbox
 
 from sandbox_gym.errors import DeadlineExceeded, PoolFull, SessionClosed
 from sandbox_gym.limits import MIB, Limits, Policy
-from sandbox_gym.sandbox.docker import DockerProvider
-from sandbox_gym.sandbox.docker_sessions import DockerSession, DockerSessions
-from sandbox_gym.sandbox.e2b import E2bProvider
-from sandbox_gym.sandbox.e2b_sessions import E2bSession, E2bSessions
+from sandbox_gym.sandbox.cleanup.reaper import Orphan
+from sandbox_gym.sandbox.docker.provider import DockerProvider
+from sandbox_gym.sandbox.docker.sessions import DockerSession, DockerSessions
+from sandbox_gym.sandbox.e2b.provider import E2bProvider
+from sandbox_gym.sandbox.e2b.sessions import E2bSession, E2bSessions
 from sandbox_gym.sandbox.local import LocalProvider
 from sandbox_gym.sandbox.local.sessions import LocalSession, LocalSessions
 from sandbox_gym.sandbox.local.slots import SlotOrphans
-from sandbox_gym.sandbox.reaper import Orphan
-from sandbox_gym.sandbox.sessions import Sessions, ToolReply, holding
+from sandbox_gym.sandbox.session.manager import Sessions, ToolReply, holding
 from tests.conftest import e2b_options
 from tests.e2b.servers import PoolServer
 

@@ -19,13 +19,13 @@ from sandbox_gym.contract import Answer, Outcome, Run
 from sandbox_gym.engine import Engine
 from sandbox_gym.errors import BoxLost, ProviderDown, Unavailable
 from sandbox_gym.faults import SHORTAGES, as_provider_down, is_shortage
-from sandbox_gym.sandbox import pool as pool_module
+from sandbox_gym.sandbox.channel.outcomes import quantity
 from sandbox_gym.sandbox.fake import FakeBox, FakeProvider
 from sandbox_gym.sandbox.local import LocalProvider
 from sandbox_gym.sandbox.local.cgroups import Cgroups
-from sandbox_gym.sandbox.outcomes import quantity
-from sandbox_gym.sandbox.pool import Pool
-from sandbox_gym.sandbox.services import _outcome
+from sandbox_gym.sandbox.pool import pool as pool_module
+from sandbox_gym.sandbox.pool.pool import Pool
+from sandbox_gym.sandbox.pool.services import _outcome
 from tests.server.fakes import EchoVerifier
 
 pytestmark = pytest.mark.anyio

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from sandbox_gym.sandbox.docker import DockerProvider
+from sandbox_gym.sandbox.docker.provider import DockerProvider
 from sandbox_gym.sandbox.fake import FakeBox, FakeProvider, silent
-from sandbox_gym.sandbox.pool import Pool
+from sandbox_gym.sandbox.pool.pool import Pool
 
 pytestmark = pytest.mark.anyio
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from sandbox_gym.server.wire import Document
+from sandbox_gym.server.protocol.wire import Document
 
 REPOSITORY: Final = Path(__file__).parents[2]
 EXAMPLES: Final = REPOSITORY / "resources_servers" / "coding" / "data" / "example.jsonl"

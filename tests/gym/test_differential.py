@@ -10,8 +10,8 @@ import httpx2 as httpx
 import pytest
 from pydantic import BaseModel
 
-from sandbox_gym.server.envelope import response_of
-from sandbox_gym.server.wire import Document
+from sandbox_gym.server.protocol.envelope import response_of
+from sandbox_gym.server.protocol.wire import Document
 from tests.gym.running import Gym, installed
 from tests.gym.tasks import EXAMPLES, REPOSITORY
 

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 import httpx2 as httpx
 import pytest
 
-from sandbox_gym.server.envelope import response_of
-from sandbox_gym.server.wire import Document
+from sandbox_gym.server.protocol.envelope import response_of
+from sandbox_gym.server.protocol.wire import Document
 from tests.gym import tasks
 from tests.gym.running import KEPT, Gym
 from tests.gym.serving import serving

@@ -9,7 +9,7 @@ from datetime import timedelta
 import httpx2 as httpx
 import pytest
 
-from sandbox_gym.server.wire import Document
+from sandbox_gym.server.protocol.wire import Document
 from tests.gym.running import WORKERS, Gym
 from tests.gym.tasks import SWE_EXAMPLES
 

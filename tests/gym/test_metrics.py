@@ -10,8 +10,8 @@ from types import SimpleNamespace
 import pytest
 
 from sandbox_gym.config import Settings
-from sandbox_gym.server.servers import SERVERS
-from sandbox_gym.server.wire import Document
+from sandbox_gym.server.protocol.wire import Document
+from sandbox_gym.server.registry import SERVERS
 from tests.gym.running import figure, installed
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # their imports warn

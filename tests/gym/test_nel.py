@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from sandbox_gym.server.wire import Document
+from sandbox_gym.server.protocol.wire import Document
 from tests.documented import command as documented
 from tests.gym import tasks
 from tests.gym.running import figure, playing

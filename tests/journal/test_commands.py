@@ -21,7 +21,7 @@ from sandbox_gym.journal.rows import prepare, task_digest
 from sandbox_gym.journal.schema import open_database, verdicts, writing
 from sandbox_gym.journal.store import Store
 from sandbox_gym.limits import MIB, Limits
-from sandbox_gym.server.wire import CodeFields, verdict_document
+from sandbox_gym.server.protocol.wire import CodeFields, verdict_document
 from sandbox_gym.verifiers.coding import extract_code, parse_task, result_codes, result_metadata
 from tests.journal.entries import ROW, entry, no_verdict
 

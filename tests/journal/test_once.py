@@ -7,7 +7,7 @@ import pytest
 
 from sandbox_gym.errors import BoxLost, RequestError, Unavailable
 from sandbox_gym.journal import Key
-from sandbox_gym.server.once import Once
+from sandbox_gym.server.protocol.single_flight import Once
 
 pytestmark = pytest.mark.anyio
 KEY = Key("k", "body")

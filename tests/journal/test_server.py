@@ -22,9 +22,9 @@ from sandbox_gym.journal.schema import open_database
 from sandbox_gym.journal.store import Store
 from sandbox_gym.sandbox.fake import FakeProvider
 from sandbox_gym.server.app import build_app
-from sandbox_gym.server.once import _Flight
-from sandbox_gym.server.resources import JudgingEngine
-from sandbox_gym.server.wire import Document, VerifyFields, VerifyRequest
+from sandbox_gym.server.protocol.resources import JudgingEngine
+from sandbox_gym.server.protocol.single_flight import _Flight
+from sandbox_gym.server.protocol.wire import Document, VerifyFields, VerifyRequest
 from tests.server.fakes import EchoResources, exits_as_told, fake_engine, verify_body
 
 KEY = {"Idempotency-Key": "rollout-7"}
@@ -228,7 +228,7 @@ def test_off_takes_no_notice_of_keys(url: str) -> None:
 async def joined(count: int) -> None:
     """Until so many wait for one run."""
     with anyio.fail_after(30):
-        while not any(isinstance(one, _Flight) and one.waiting >= count for one in gc.get_objects()):
+        while not any(type(one) is _Flight and one.waiting >= count for one in gc.get_objects()):
             await anyio.sleep(0.02)
 
 

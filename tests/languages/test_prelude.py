@@ -12,7 +12,7 @@ import pytest
 from sandbox_gym.config import Settings
 from sandbox_gym.contract import Answer, Program, Run, Status
 from sandbox_gym.engine import open_engine
-from sandbox_gym.guest import prelude
+from sandbox_gym.guest.python import prelude
 from sandbox_gym.limits import Limits
 from sandbox_gym.verifiers.coding import CodingVerifier, parse_task
 from tests.conftest import make_real

@@ -14,7 +14,7 @@ import httpx2 as httpx
 import pytest
 
 from sandbox_gym.limits import SESSION_PTYS
-from sandbox_gym.server.envelope import response_of
+from sandbox_gym.server.protocol.envelope import response_of
 from tests.conformance.shares import HOG, PROBE
 from tests.load.servers import ServerProcess
 

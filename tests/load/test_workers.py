@@ -17,8 +17,8 @@ import httpx2 as httpx
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from sandbox_gym.server.envelope import response_of
-from sandbox_gym.server.wire import Document
+from sandbox_gym.server.protocol.envelope import response_of
+from sandbox_gym.server.protocol.wire import Document
 from tests.load.servers import ServerProcess
 
 pytestmark = pytest.mark.timeout(240)

@@ -70,7 +70,8 @@ def suite() -> list[SuiteCase]:
 def _service() -> Callable[[bytes, Callable[[str], None]], bytes]:
     """The service's own `handle`, its worker pool left out."""
     root = Path(sandbox_gym.__file__).parent
-    sys.path.append(str(root / "guest"))
+    rooms = [str(root / "guest" / room) for room in ("services", "protocol", "", "runs")]
+    sys.path += rooms
     try:
         spec = importlib.util.spec_from_file_location("math_library", root / "verifiers/math/boxed/library.py")
         assert spec is not None
@@ -78,7 +79,8 @@ def _service() -> Callable[[bytes, Callable[[str], None]], bytes]:
         module = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)
     finally:
-        sys.path.remove(str(root / "guest"))
+        for room in rooms:
+            sys.path.remove(room)
     handle: Callable[[bytes, Callable[[str], None]], bytes] = module.handle
     return handle
 

@@ -15,16 +15,16 @@ from starlette.requests import Request
 from starlette.routing import Route
 
 from sandbox_gym.config import Settings
+from sandbox_gym.e2b_server.control.routes import CREATE, HEALTH, INFO, KILL
+from sandbox_gym.e2b_server.documents import PoolDocuments
+from sandbox_gym.e2b_server.faults import Fault
+from sandbox_gym.e2b_server.routing import Routes
 from sandbox_gym.sandbox.fake import FakeProvider
-from sandbox_gym.server.accounts import Accounts
+from sandbox_gym.server.access.accounts import Accounts
 from sandbox_gym.server.app import build_app
 from sandbox_gym.server.dashboard.routes import pool_operations, server_operations
-from sandbox_gym.server.e2b_api.control_routes import CREATE, HEALTH, INFO, KILL
-from sandbox_gym.server.e2b_api.documents import PoolDocuments
-from sandbox_gym.server.e2b_api.faults import Fault
-from sandbox_gym.server.e2b_api.routing import Routes
 from sandbox_gym.server.openapi import Content, Operation, Reply, make_document
-from sandbox_gym.server.servers import SERVERS
+from sandbox_gym.server.registry import SERVERS
 from tests.server.fakes import fake_engine
 
 LEFT_OUT = {"/mcp": "JSON-RPC, whose messages MCP itself describes to its clients"}
@@ -107,7 +107,7 @@ def test_no_tool_takes_or_gives_just_anything(shown: Shown) -> None:
 
 @pytest.fixture(scope="module")
 def documents() -> dict[str, dict[str, Any]]:
-    from sandbox_gym.server.e2b_api.control import Control
+    from sandbox_gym.e2b_server.control.handlers import Control
 
     control: Any = Control.__new__(Control)
     routes = [operation for operation, _ in Control.routes(control)]

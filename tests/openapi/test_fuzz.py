@@ -8,7 +8,7 @@ from pathlib import Path
 import httpx2 as httpx
 import pytest
 
-from sandbox_gym.server.e2b_api.access import ENVD_PORT, ID_HEADER, INTERPRETER_PORT, PORT_HEADER, TOKEN_HEADER
+from sandbox_gym.e2b_server.access import ENVD_PORT, ID_HEADER, INTERPRETER_PORT, PORT_HEADER, TOKEN_HEADER
 from sandbox_gym.server.openapi import examples
 from tests.e2b.servers import KEYS, PoolServer
 from tests.openapi.servers import Served, fuzz

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Callable
 
 import pytest
 
-from sandbox_gym.sandbox.e2b import E2bProvider
+from sandbox_gym.sandbox.e2b.provider import E2bProvider
 from tests.conftest import e2b_options
 from tests.e2b.servers import PoolServer
 from tests.remote.proxy import Proxy, proxied

@@ -16,10 +16,10 @@ from sandbox_gym.contract import Dialogue, Program, Run, Status
 from sandbox_gym.engine import open_engine
 from sandbox_gym.errors import BoxLost, ConfigurationError, ProviderDown
 from sandbox_gym.limits import Limits
-from sandbox_gym.sandbox.e2b import E2bProvider
-from sandbox_gym.sandbox.e2b_limits import E2bOptions, Gate, Meter
-from sandbox_gym.sandbox.e2b_orphans import marks
-from sandbox_gym.sandbox.owner import this_owner
+from sandbox_gym.sandbox.cleanup.owner import this_owner
+from sandbox_gym.sandbox.e2b.limits import E2bOptions, Gate, Meter
+from sandbox_gym.sandbox.e2b.orphans import marks
+from sandbox_gym.sandbox.e2b.provider import E2bProvider
 from tests.e2b.servers import KEYS, PoolServer
 
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(120)]
@@ -58,8 +58,8 @@ async def test_orphans_of_a_dead_process_are_killed_and_no_others(provider: E2bP
     mine = await provider.start("python")
     script = """
 import sys, anyio
-from sandbox_gym.sandbox.e2b import E2bProvider
-from sandbox_gym.sandbox.e2b_limits import E2bOptions
+from sandbox_gym.sandbox.e2b.provider import E2bProvider
+from sandbox_gym.sandbox.e2b.limits import E2bOptions
 async def main():
     box = await E2bProvider(E2bOptions(api_key="any", api_url=sys.argv[1], creates_per_s=100)).start("python")
     print(box.box_id, flush=True)

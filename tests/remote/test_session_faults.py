@@ -1,5 +1,5 @@
 """Faults between held sessions and their pool: a call is answered, or says that its sandbox was lost, or is refused for
-now; what was kept is there afterwards. docs/e2b.md has the table."""
+now; what was kept is there afterwards. docs/guides/operator/e2b.md has the table."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from e2b import AsyncSandbox
 
 from sandbox_gym.errors import DeadlineExceeded, ProviderDown
 from sandbox_gym.limits import Limits, Policy
-from sandbox_gym.sandbox import e2b_snapshots
-from sandbox_gym.sandbox.e2b import E2bProvider
-from sandbox_gym.sandbox.e2b_limits import E2bOptions
-from sandbox_gym.sandbox.e2b_sessions import E2bSessions
-from sandbox_gym.sandbox.sessions import Sessions, ToolReply, holding
+from sandbox_gym.sandbox.e2b import snapshots
+from sandbox_gym.sandbox.e2b.limits import E2bOptions
+from sandbox_gym.sandbox.e2b.provider import E2bProvider
+from sandbox_gym.sandbox.e2b.sessions import E2bSessions
+from sandbox_gym.sandbox.session.manager import Sessions, ToolReply, holding
 from tests.e2b.servers import PoolServer
 from tests.remote.proxy import CREATE, EXTEND, HANG, INPUT, KILL, NOT_FOUND, PORT, START, Harm, Proxy
 
@@ -172,7 +172,7 @@ async def test_a_sandbox_that_is_killed_in_mid_call(sessions: Sessions, pools: C
 async def test_a_session_that_can_not_be_kept_stays_awake_with_all_it_has(
     sessions: Sessions, proxy: Proxy, how: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(e2b_snapshots, "KEEP_S", 6.0)
+    monkeypatch.setattr(snapshots, "KEEP_S", 6.0)
     await begin(sessions)
     proxy.harm(Harm(KEEP, how, ALWAYS))
     await sessions.hibernate("s")

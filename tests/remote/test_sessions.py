@@ -14,11 +14,11 @@ from e2b import AsyncSandbox
 
 from sandbox_gym.config import Settings
 from sandbox_gym.limits import Limits
-from sandbox_gym.sandbox import e2b_snapshots
-from sandbox_gym.sandbox.e2b import E2bProvider
-from sandbox_gym.sandbox.e2b_limits import E2bOptions
-from sandbox_gym.sandbox.e2b_sessions import E2bSessions
-from sandbox_gym.sandbox.snapshots import NoSuchSnapshot
+from sandbox_gym.sandbox.e2b import snapshots
+from sandbox_gym.sandbox.e2b.limits import E2bOptions
+from sandbox_gym.sandbox.e2b.provider import E2bProvider
+from sandbox_gym.sandbox.e2b.sessions import E2bSessions
+from sandbox_gym.sandbox.session.snapshots import NoSuchSnapshot
 from tests.conftest import remote_environment
 from tests.e2b.servers import PoolServer
 from tests.load.servers import ServerProcess
@@ -40,7 +40,7 @@ async def names(provider: E2bProvider) -> set[str]:
 async def test_snapshots_that_one_side_forgot_go_and_those_of_others_stay(
     provider: E2bProvider, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(e2b_snapshots, "SETTLED_S", 0.0)
+    monkeypatch.setattr(snapshots, "SETTLED_S", 0.0)
     ours, theirs = E2bSessions(provider, tmp_path / "ours"), E2bSessions(provider, tmp_path / "theirs")
     kept = []
     for keeper in (ours, theirs):
@@ -116,9 +116,9 @@ async def test_a_dead_process_leaves_a_sandbox_that_is_found_and_a_snapshot_that
 import os, sys, anyio
 from pathlib import Path
 from sandbox_gym.limits import Limits
-from sandbox_gym.sandbox.e2b import E2bProvider
-from sandbox_gym.sandbox.e2b_limits import E2bOptions
-from sandbox_gym.sandbox.e2b_sessions import E2bSessions
+from sandbox_gym.sandbox.e2b.provider import E2bProvider
+from sandbox_gym.sandbox.e2b.limits import E2bOptions
+from sandbox_gym.sandbox.e2b.sessions import E2bSessions
 async def main():
     options = E2bOptions(api_key="any", api_url=sys.argv[1], creates_per_s=100)
     keeper = E2bSessions(E2bProvider(options), Path(sys.argv[2]))

@@ -11,7 +11,7 @@ from fastapi.testclient import TestClient
 from sandbox_gym.config import Settings
 from sandbox_gym.sandbox.fake import FakeProvider
 from sandbox_gym.server.app import build_app
-from sandbox_gym.server.coding import CodingResources
+from sandbox_gym.server.coding.server import CodingResources
 from tests.server.dashboards import Opening, doubled
 from tests.server.fakes import EchoResources, Server, exits_as_told, fake_engine
 

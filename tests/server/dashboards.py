@@ -10,7 +10,7 @@ from fastapi.testclient import TestClient
 
 from sandbox_gym.contract import Run
 from sandbox_gym.sandbox.fake import Behaviour
-from sandbox_gym.server.dashboard.door import ACTION_HEADER
+from sandbox_gym.server.dashboard.operator_auth import ACTION_HEADER
 from sandbox_gym.server.dashboard.recent import Recent
 from tests.server.fakes import verify_body
 

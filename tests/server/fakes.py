@@ -13,10 +13,10 @@ from sandbox_gym.contract import Answer, Outcome, Plan, Program, Run, State, Ste
 from sandbox_gym.engine import ANYONE, Caller, Engine
 from sandbox_gym.errors import RequestError
 from sandbox_gym.sandbox.fake import Behaviour, FakeProvider, silent
-from sandbox_gym.sandbox.pool import Pool
-from sandbox_gym.server.metrics_aggregate import aggregate_metrics
-from sandbox_gym.server.resources import JudgingEngine, Tool, ToolCall
-from sandbox_gym.server.wire import CodeFields, Document, VerifyFields, VerifyRequest, verdict_document
+from sandbox_gym.sandbox.pool.pool import Pool
+from sandbox_gym.server.metrics.aggregate import aggregate_metrics
+from sandbox_gym.server.protocol.resources import JudgingEngine, Tool, ToolCall
+from sandbox_gym.server.protocol.wire import CodeFields, Document, VerifyFields, VerifyRequest, verdict_document
 
 JSON = {"Content-Type": "application/json"}
 

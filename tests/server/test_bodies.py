@@ -10,7 +10,7 @@ import itsdangerous
 import pytest
 from fastapi.testclient import TestClient
 
-from sandbox_gym.server.wire import MAX_DEPTH
+from sandbox_gym.server.protocol.wire import MAX_DEPTH
 from tests.server.conftest import Serving
 from tests.server.dashboards import Opening
 from tests.server.fakes import verify_body

@@ -12,7 +12,7 @@ from pathlib import Path
 import httpx2 as httpx
 import pytest
 
-from sandbox_gym.server.wire import Document
+from sandbox_gym.server.protocol.wire import Document
 from tests.load.servers import free_port
 
 ROWS: list[Document] = [

@@ -18,8 +18,8 @@ from sandbox_gym.cli.verify import Job, prepare, verify_file
 from sandbox_gym.engine import ANYONE, Caller
 from sandbox_gym.errors import ConfigurationError, ProviderDown
 from sandbox_gym.sandbox.fake import FakeProvider
-from sandbox_gym.server.resources import JudgingEngine, ResourcesServer
-from sandbox_gym.server.wire import Document, VerifyFields, VerifyRequest
+from sandbox_gym.server.protocol.resources import JudgingEngine, ResourcesServer
+from sandbox_gym.server.protocol.wire import Document, VerifyFields, VerifyRequest
 from tests.server.fakes import EchoResources, exits_as_told, fake_engine, verify_body
 
 

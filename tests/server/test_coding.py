@@ -12,7 +12,7 @@ from sandbox_gym.config import Settings
 from sandbox_gym.contract import Run
 from sandbox_gym.sandbox.fake import Behaviour, FakeProvider
 from sandbox_gym.server.app import build_app
-from sandbox_gym.server.coding import CodingResources
+from sandbox_gym.server.coding.server import CodingResources
 from tests.server.fakes import JSON, fake_engine, verify_body
 
 DOUBLE = "print(int(input())*2)"

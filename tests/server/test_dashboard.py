@@ -13,7 +13,7 @@ from sandbox_gym.errors import ConfigurationError
 from sandbox_gym.sandbox.fake import FakeProvider
 from sandbox_gym.server.app import build_app
 from sandbox_gym.server.dashboard import events
-from sandbox_gym.server.dashboard.door import ACTION_HEADER, LIFE_S, Door
+from sandbox_gym.server.dashboard.operator_auth import ACTION_HEADER, LIFE_S, Door
 from sandbox_gym.server.dashboard.wiring import door_of
 from tests.server.dashboards import (
     TOKEN,

@@ -19,7 +19,7 @@ from sandbox_gym.server.dashboard.live import MAX_EVENTS, MAX_LISTED, MAX_TENANT
 from sandbox_gym.server.dashboard.pages import PAGE
 from sandbox_gym.server.dashboard.recent import Recent
 from sandbox_gym.server.dashboard.verdicts import MAX_FOUND, Verdicts
-from sandbox_gym.server.servers import SERVERS
+from sandbox_gym.server.registry import SERVERS
 from tests.server.dashboards import (
     ANSWER,
     HOSTILE,

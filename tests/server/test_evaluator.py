@@ -15,11 +15,11 @@ from sandbox_gym.contract import Run
 from sandbox_gym.errors import ConfigurationError
 from sandbox_gym.sandbox.fake import Behaviour, FakeProvider
 from sandbox_gym.server.app import build_app
-from sandbox_gym.server.coding import CodingResources
-from sandbox_gym.server.dataset import Dataset
-from sandbox_gym.server.math import MathResources
-from sandbox_gym.server.resources import ResourcesServer
-from sandbox_gym.server.wire import Document
+from sandbox_gym.server.coding.server import CodingResources
+from sandbox_gym.server.math.server import MathResources
+from sandbox_gym.server.protocol.dataset import Dataset
+from sandbox_gym.server.protocol.resources import ResourcesServer
+from sandbox_gym.server.protocol.wire import Document
 from tests.server.fakes import fake_engine, verify_body
 
 HIDDEN = "91827204"

@@ -7,8 +7,8 @@ import math
 import pytest
 
 from sandbox_gym.errors import RequestError
-from sandbox_gym.server.metrics_aggregate import aggregate_metrics
-from sandbox_gym.server.wire import Document
+from sandbox_gym.server.metrics.aggregate import aggregate_metrics
+from sandbox_gym.server.protocol.wire import Document
 
 
 def row(task: int, rollout: int, reward: float, code: str | None = "c", **more: object) -> Document:

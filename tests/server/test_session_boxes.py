@@ -12,8 +12,8 @@ from sandbox_gym.config import Settings
 from sandbox_gym.engine import open_engine
 from sandbox_gym.sandbox.fake import FakeProvider, silent
 from sandbox_gym.server.app import build_app
-from sandbox_gym.server.coding import CodingResources
-from sandbox_gym.server.wire import Document
+from sandbox_gym.server.coding.server import CodingResources
+from sandbox_gym.server.protocol.wire import Document
 from tests.server.fakes import fake_engine
 
 pytestmark = pytest.mark.timeout(180)

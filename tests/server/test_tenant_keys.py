@@ -16,9 +16,9 @@ from itsdangerous import TimestampSigner
 from sandbox_gym.config import Settings
 from sandbox_gym.errors import ConfigurationError
 from sandbox_gym.sandbox.fake import FakeProvider
+from sandbox_gym.server.access.session_secret import FILE, SessionTokens, session_secret
 from sandbox_gym.server.app import build_app, check_bind
 from sandbox_gym.server.dashboard.wiring import door_of
-from sandbox_gym.server.session_secret import FILE, SessionTokens, session_secret
 from tests.server.fakes import EchoResources, exits_as_told, fake_engine, verify_body
 
 ALICE, OTHER, BOB, OPERATOR = (

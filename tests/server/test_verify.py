@@ -8,8 +8,8 @@ import pytest
 
 from sandbox_gym.config import Settings
 from sandbox_gym.errors import BoxLost, DeadlineExceeded, PoolFull, ProviderDown, Unavailable
-from sandbox_gym.server import exchange
-from sandbox_gym.server.wire import VerifyRequest
+from sandbox_gym.server.protocol import exchange
+from sandbox_gym.server.protocol.wire import VerifyRequest
 from tests.server.conftest import Serving
 from tests.server.fakes import JSON, EchoResources, verify_body
 

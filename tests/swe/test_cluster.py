@@ -11,12 +11,12 @@ import pytest
 
 from sandbox_gym.cluster.engine import open_cluster
 from sandbox_gym.cluster.inprocess import InProcessFleet, OpenNode
+from sandbox_gym.cluster.membership import Pace
 from sandbox_gym.cluster.node import open_node
-from sandbox_gym.cluster.roster import Pace
 from sandbox_gym.config import Settings
-from sandbox_gym.server.resources import ToolCall
-from sandbox_gym.server.swe import SweResources
-from sandbox_gym.server.wire import Document, VerifyRequest
+from sandbox_gym.server.protocol.resources import ToolCall
+from sandbox_gym.server.protocol.wire import Document, VerifyRequest
+from sandbox_gym.server.swe.server import SweResources
 
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(600)]
 ROWS = Path(__file__).parents[2] / "resources_servers" / "swe" / "data" / "example.jsonl"

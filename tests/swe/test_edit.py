@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from sandbox_gym.errors import RequestError
-from sandbox_gym.server.swe_edit import SHOWN_CHARS, inserted, line_count, numbered, replaced
-from sandbox_gym.server.swe_patch import MAX_KEPT, Submissions
+from sandbox_gym.server.swe.edit import SHOWN_CHARS, inserted, line_count, numbered, replaced
+from sandbox_gym.server.swe.patch import MAX_KEPT, Submissions
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,8 @@ from pathlib import Path
 import httpx2 as httpx
 import pytest
 
-from sandbox_gym.server.envelope import response_of
-from sandbox_gym.server.worker_routes import fresh_session_id, worker_of
+from sandbox_gym.server.protocol.envelope import response_of
+from sandbox_gym.server.workers.routes import fresh_session_id, worker_of
 from tests.swe.instance import row, serving_swe
 
 WORKERS = 3

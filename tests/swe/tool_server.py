@@ -11,11 +11,11 @@ from sandbox_gym.config import Settings
 from sandbox_gym.engine import ANYONE, Caller
 from sandbox_gym.errors import RequestError
 from sandbox_gym.server.launch import serve
-from sandbox_gym.server.resources import JudgingEngine, Tool
-from sandbox_gym.server.session_tools import python
-from sandbox_gym.server.swe_arguments import ARGUMENTS
-from sandbox_gym.server.swe_tools import SweTools
-from sandbox_gym.server.wire import Document, VerifyFields, VerifyRequest
+from sandbox_gym.server.protocol.resources import JudgingEngine, Tool
+from sandbox_gym.server.protocol.wire import Document, VerifyFields, VerifyRequest
+from sandbox_gym.server.swe.arguments import ARGUMENTS
+from sandbox_gym.server.swe.tools import SweTools
+from sandbox_gym.server.tools.session_tools import python
 
 WORKDIR = "/workspace/repo"
 BASE = "refs/sandbox-gym/base"
@@ -28,7 +28,7 @@ class ToolsOnly:
     name = kind = "tools"
 
     def __init__(self) -> None:
-        self._tools = SweTools(WORKDIR, BASE, TEST_COMMAND, test_timeout_s=20)
+        self._tools = SweTools(WORKDIR, BASE, TEST_COMMAND, test_timeout_s=5)
 
     @property
     def tools(self) -> Mapping[str, Tool]:

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from sandbox_gym.config import Settings
 from sandbox_gym.contract import Answer, Outcome, Run
 from sandbox_gym.engine import Engine
-from sandbox_gym.sandbox.snapshots import SNAPSHOT_IMAGE
-from sandbox_gym.server.swe import SweResources
+from sandbox_gym.sandbox.session.snapshots import SNAPSHOT_IMAGE
+from sandbox_gym.server.swe.server import SweResources
 from sandbox_gym.verifiers.swe import CaseStatus, Grade, Place, SweJob, SweTask, SweVerifier, statuses
 
 PREPARE = ".verify/prepare.json"

@@ -19,9 +19,9 @@ from typing import Any
 import anyio
 from anyio.abc import UNIXSocketStream
 
-from sandbox_gym.guest.supervisor import Supervisor, main
-from sandbox_gym.sandbox import link as links
-from sandbox_gym.sandbox.link import GuestLink
+from sandbox_gym.guest.runs.supervisor import Supervisor, main
+from sandbox_gym.sandbox.channel import guest_channel as links
+from sandbox_gym.sandbox.channel.guest_channel import GuestLink
 
 ROOT = Path(__file__).parents[2]
 

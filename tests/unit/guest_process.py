@@ -13,20 +13,22 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from sandbox_gym.guest import frames
+from sandbox_gym.guest.protocol import frames
+from sandbox_gym.sandbox.pool.services import service_modules
 
 ROOT = Path(__file__).parents[2]
 _START = """
 import json, os, sys
 fd, mode, spec = int(sys.argv[1]), sys.argv[2], json.loads(sys.argv[3])
 os.dup2(fd, 3); os.set_inheritable(3, False); os.close(fd)
-from sandbox_gym.guest import session, envd
-{"session": session, "envd": envd}[mode].serve(spec)
+from sandbox_gym.guest.session import driver
+from sandbox_gym.guest.envd import daemon
+{"session": driver, "envd": daemon}[mode].serve(spec)
 """
-_NURSERY = """
+_SERVICE_WORKER = """
 import os, sys
 os.dup2(int(sys.argv[1]), 3); os.set_inheritable(3, False); os.close(int(sys.argv[1]))
-import nursery
+import service_worker
 
 def handle(body, say):
     say("begun")
@@ -34,7 +36,7 @@ def handle(body, say):
     exec(body, space)
     return b"%d" % space["answer"]
 
-nursery.serve(handle, 2, 512 << 20)
+service_worker.serve(handle, 2, 512 << 20)
 """
 PATIENCE_S = 60.0
 
@@ -69,12 +71,17 @@ class GuestProcess:
 
 @contextmanager
 def driver(mode: str, home: Path) -> Iterator[GuestProcess]:
-    """`session`, `envd` or `nursery`; at its end everything that it started is gone."""
+    """`session`, `envd` or `service_worker`; at its end everything that it started is gone."""
     env = {"PATH": os.environ["PATH"], "HOME": str(home), "LANG": "C.UTF-8", "MARKED": str(home)}
     spec = {"env": env, "workdir": str(home), "main": "main.py", "recursion_limit": 0, "mode": "session"}
     mine, its = socket.socketpair()
     mine.settimeout(PATIENCE_S)
-    code, path = (_NURSERY, ROOT / "sandbox_gym" / "guest") if mode == "nursery" else (_START, ROOT)
+    code, path = _START, ROOT
+    if mode == "service_worker":
+        code, path = _SERVICE_WORKER, home / "modules"
+        path.mkdir()
+        for name, content in service_modules().items():
+            (path / name).write_bytes(content)
     argv = [sys.executable, "-S", "-c", code, str(its.fileno()), mode, json.dumps(spec)]
     process = subprocess.Popen(
         argv, pass_fds=[its.fileno()], env={**env, "PYTHONPATH": str(path)}, cwd=home, start_new_session=True

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from sandbox_gym.sandbox.caps import Cap, CapRow, in_order
-from sandbox_gym.sandbox.docker_caps import docker_caps
+from sandbox_gym.sandbox.docker.caps import docker_caps
 from sandbox_gym.sandbox.local.caps import local_caps
 from sandbox_gym.sandbox.local.cgroups import Cgroups
 

@@ -113,7 +113,7 @@ def notebook(home: Path) -> Iterator[Ask]:
 @contextmanager
 def worker(home: Path) -> Iterator[Ask]:
     """Requests to a service's forked workers."""
-    with driver("nursery", home) as guest:
+    with driver("service_worker", home) as guest:
         assert guest.receive()[0]["op"] == "ready"
         asked = iter(range(1 << 20))
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import anyio
 import pytest
 
-from sandbox_gym.cluster.parcels import (
+from sandbox_gym.cluster.messages import (
     Failure,
     Finished,
     NodeLost,

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from sandbox_gym.errors import RequestError
-from sandbox_gym.guest import values as guest_values
+from sandbox_gym.guest.protocol import values as guest_values
 from sandbox_gym.limits import MIB, Limits
 from sandbox_gym.verifiers.bounded import MAX_DEPTH
 from sandbox_gym.verifiers.coding import extract_code, has_reasoning_format_violation, parse_task

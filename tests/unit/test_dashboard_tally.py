@@ -12,8 +12,8 @@ from sandbox_gym.contract import TestStatus as Ended
 from sandbox_gym.journal import Entry, Judgement, Source
 from sandbox_gym.observe.feed import MAX_CHARS, MAX_EVENTS, Feed
 from sandbox_gym.server.dashboard.events import EVERY_S, Pictures
-from sandbox_gym.server.dashboard.kept import label_of, weight_of
 from sandbox_gym.server.dashboard.recent import MAX_VERDICTS, Recent, wanted_by
+from sandbox_gym.server.dashboard.stored_verify import label_of, weight_of
 from sandbox_gym.server.dashboard.tally import BIN_S, MAX_REASONS, MAX_SAMPLES, OTHER, WINDOW_S, Kind, Tally
 
 

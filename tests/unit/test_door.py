@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from sandbox_gym.sandbox import door, proxy_http
-from sandbox_gym.sandbox.door import Door
+from sandbox_gym.sandbox.egress import http, proxy
+from sandbox_gym.sandbox.egress.proxy import Door
 
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(60)]
 
@@ -148,9 +148,9 @@ async def test_what_is_no_request_to_a_proxy_is_told_so(request_line: bytes) -> 
 
 
 async def test_a_head_without_end_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(door, "HEAD_S", 0.5)
+    monkeypatch.setattr(proxy, "HEAD_S", 0.5)
     async with opened("0.0.0.0/0") as (_, port):
-        assert (await say(port, b"GET http://a/ HTTP/1.1\r\nX: " + b"y" * (proxy_http.MAX_HEAD + 1))).startswith(
+        assert (await say(port, b"GET http://a/ HTTP/1.1\r\nX: " + b"y" * (http.MAX_HEAD + 1))).startswith(
             b"HTTP/1.1 400 "
         )
         assert await say(port, b"GET http://a") == b""  # slow: it is let go
@@ -202,7 +202,7 @@ async def test_what_can_not_be_reached_is_told(monkeypatch: pytest.MonkeyPatch) 
         async def never(*_: object) -> None:
             await asyncio.sleep(60)
 
-        monkeypatch.setattr(door, "DIAL_S", 0.2)
+        monkeypatch.setattr(proxy, "DIAL_S", 0.2)
         monkeypatch.setattr(asyncio, "open_connection", _for_others(never, port, asyncio.open_connection))
         found = await say(port, connect("127.0.0.1:9"))
         assert found.startswith(b"HTTP/1.1 504 Gateway Timeout\r\n")
@@ -217,7 +217,7 @@ def _for_others(instead: Callable[..., object], port: int, real: Callable[..., o
 
 async def test_connections_are_bounded_and_end_with_the_door(monkeypatch: pytest.MonkeyPatch) -> None:
     """More of them wait in the kernel, until there is a place."""
-    monkeypatch.setattr(door, "MAX_CONNECTIONS", 3)
+    monkeypatch.setattr(proxy, "MAX_CONNECTIONS", 3)
     async with far_side(answer=b"") as far:
         async with opened("127.0.0.1") as (one, port):
             held = []
@@ -248,7 +248,7 @@ async def test_connections_are_bounded_and_end_with_the_door(monkeypatch: pytest
 
 
 async def test_all_sandboxes_together_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(door, "most_connections", lambda: 1)
+    monkeypatch.setattr(proxy, "most_connections", lambda: 1)
     async with far_side(answer=b"") as far, opened("127.0.0.1") as (_, first), opened("127.0.0.1") as (_, second):
         reader, writer = await asyncio.open_connection("127.0.0.1", first)
         writer.write(connect(f"127.0.0.1:{far.port}"))
@@ -263,7 +263,7 @@ async def test_all_sandboxes_together_are_bounded(monkeypatch: pytest.MonkeyPatc
 
 
 async def test_one_way_alone_keeps_a_tunnel_open(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(door, "IDLE_S", 0.5)
+    monkeypatch.setattr(proxy, "IDLE_S", 0.5)
 
     async def drip(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         for _ in range(12):
@@ -286,7 +286,7 @@ async def test_a_peer_that_the_kernel_gives_up_on_ends_its_tunnel() -> None:
     reader.set_exception(TimeoutError(110, "Connection timed out"))
     one = Door(["127.0.0.1"], "test")
     with pytest.raises(TimeoutError):
-        await asyncio.wait_for(one._pump(door._Flow(), reader, writer), 5)  # type: ignore[arg-type]
+        await asyncio.wait_for(one._pump(proxy._Flow(), reader, writer), 5)  # type: ignore[arg-type]
 
 
 class _Nowhere:
@@ -309,12 +309,12 @@ async def test_lookups_that_hang_hold_their_places(monkeypatch: pytest.MonkeyPat
         raise socket.gaierror(-2, "Name or service not known")
 
     monkeypatch.setattr(socket, "getaddrinfo", look_up)
-    monkeypatch.setattr(door, "DIAL_S", 0.2)
+    monkeypatch.setattr(proxy, "DIAL_S", 0.2)
     async with opened("*.example.com") as (_, port):
-        for number in range(door.MAX_LOOKUPS + 3):
+        for number in range(proxy.MAX_LOOKUPS + 3):
             found = await say(port, connect(f"n{number}.example.com:443"))
             assert found.startswith(b"HTTP/1.1 504 "), found
-        assert len(begun) == door.MAX_LOOKUPS
+        assert len(begun) == proxy.MAX_LOOKUPS
         hanging.set()
 
 
@@ -333,7 +333,7 @@ async def test_closing_while_connections_come_leaves_nothing(caplog: pytest.LogC
 
 
 async def test_an_idle_tunnel_ends(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(door, "IDLE_S", 0.3)
+    monkeypatch.setattr(proxy, "IDLE_S", 0.3)
     async with opened("127.0.0.1") as (_, port), far_side(answer=b"") as far:
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         writer.write(connect(f"127.0.0.1:{far.port}"))

@@ -9,8 +9,8 @@ import e2b.exceptions as sdk
 import pytest
 
 from sandbox_gym.errors import BoxLost, ConfigurationError, ProviderDown
-from sandbox_gym.sandbox.e2b_errors import translated, watched
-from sandbox_gym.server.accounts import load_accounts
+from sandbox_gym.sandbox.e2b.errors import translated, watched
+from sandbox_gym.server.access.accounts import load_accounts
 
 pytestmark = pytest.mark.anyio
 TABLE = [

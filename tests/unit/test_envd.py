@@ -11,10 +11,10 @@ import pytest
 from anyio.abc import ByteStream
 
 from sandbox_gym.errors import BoxLost
-from sandbox_gym.guest import frames
+from sandbox_gym.guest.protocol import frames
 from sandbox_gym.limits import Limits
-from sandbox_gym.sandbox.envd import COST, STRAYS, WINDOW, Envd, Refused
-from sandbox_gym.sandbox.link import GuestLink
+from sandbox_gym.sandbox.channel.envd import COST, STRAYS, WINDOW, Envd, Refused
+from sandbox_gym.sandbox.channel.guest_channel import GuestLink
 
 pytestmark = pytest.mark.anyio
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from sandbox_gym.guest.evidence import Evidence, touchable
+from sandbox_gym.guest.runs.evidence import Evidence, touchable
 
 
 @pytest.mark.parametrize(

@@ -26,9 +26,9 @@ from typing import Any
 
 import pytest
 
-from sandbox_gym.guest.asking import Asking
-from sandbox_gym.guest.kinds import CannotCross
-from sandbox_gym.guest.peer import Peer
+from sandbox_gym.guest.objects.asking import Asking
+from sandbox_gym.guest.objects.kinds import CannotCross
+from sandbox_gym.guest.objects.peer import Peer
 
 Ends = tuple[Any, Any]
 ROW = {"classes": [], "attributes": [], "of_results": [], "operates": False, "words": []}

@@ -12,7 +12,7 @@ import pytest
 from anyio import create_task_group
 from anyio.abc import UNIXSocketStream
 
-from sandbox_gym.guest import frames
+from sandbox_gym.guest.protocol import frames
 from tools import figures
 from tools.follow import Followed, check_probes
 from tools.house import measured
@@ -190,7 +190,7 @@ async def test_a_recording_has_what_a_task_calls_and_no_more() -> None:
                     tasks.start_soon(ours.send, frames.pack({}))
             frames.FrameReader()
     assert [one.name for one in made.functions.values()] == ["pack", "head"]
-    assert {one.module for one in made.functions.values()} == {"sandbox_gym.guest.frames"}
+    assert {one.module for one in made.functions.values()} == {"sandbox_gym.guest.protocol.frames"}
     assert len(made.calls["packs"]) == 3
     assert (made.writes, made.round_trips(), made.round_trips(frozenset({id(ours)}))) == (4, 3, 2)
 
@@ -231,8 +231,9 @@ def test_only_own_functions_with_a_name_count() -> None:
     assert own_function(json.loads.__code__) is None
     assert own_function((lambda: 1).__code__) is None
     found = own_function(frames.pack.__code__)
-    assert found == Function("sandbox_gym.guest.frames", "pack", frames.pack.__code__.co_firstlineno)
-    assert (ROOT / "sandbox_gym/guest/frames.py").read_text().splitlines()[found.line - 1].startswith("def pack(")
+    assert found == Function("sandbox_gym.guest.protocol.frames", "pack", frames.pack.__code__.co_firstlineno)
+    text = (ROOT / "sandbox_gym/guest/protocol/frames.py").read_text()
+    assert text.splitlines()[found.line - 1].startswith("def pack(")
 
 
 def followed(*names: str, modules: int = 1, **counts: int) -> Followed:

@@ -7,7 +7,7 @@ import unicodedata
 
 import pytest
 
-from sandbox_gym.observe.inert import inert, inert_bytes, inert_text
+from sandbox_gym.observe.sanitize import inert, inert_bytes, inert_text
 
 NOT_SEEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 

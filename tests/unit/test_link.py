@@ -11,11 +11,11 @@ from anyio.abc import ByteStream
 
 from sandbox_gym.contract import Program, Run
 from sandbox_gym.errors import BoxLost
-from sandbox_gym.guest import frames
+from sandbox_gym.guest.protocol import frames
 from sandbox_gym.limits import Limits
-from sandbox_gym.sandbox import link as links
-from sandbox_gym.sandbox.link import GuestLink
-from sandbox_gym.sandbox.outcomes import parse_outcome
+from sandbox_gym.sandbox.channel import guest_channel as links
+from sandbox_gym.sandbox.channel.guest_channel import GuestLink
+from sandbox_gym.sandbox.channel.outcomes import parse_outcome
 
 RUN = Run("one", Program("fork", {"main.py": b"pass"}), limits=Limits())
 ENDING: dict[str, object] = {

@@ -15,11 +15,11 @@ from anyio.abc import UNIXSocketStream
 
 from sandbox_gym.contract import Dialogue, Outcome, Program, Run, Status
 from sandbox_gym.errors import BoxLost
-from sandbox_gym.guest import frames
+from sandbox_gym.guest.protocol import frames
 from sandbox_gym.limits import Limits
-from sandbox_gym.sandbox import link as links
-from sandbox_gym.sandbox.dialogue import converse
-from sandbox_gym.sandbox.link import GuestLink
+from sandbox_gym.sandbox.channel import guest_channel as links
+from sandbox_gym.sandbox.channel.dialogue import converse
+from sandbox_gym.sandbox.channel.guest_channel import GuestLink
 from tests.unit.bare_guest import bare_guest
 from tests.unit.test_link import RESULT
 

@@ -13,12 +13,12 @@ from pathlib import Path
 import pytest
 
 from sandbox_gym.errors import ConfigurationError
-from sandbox_gym.sandbox.owner import LEASE_S, Owner, Owners, held_lease, owner_of, parse_owner, this_owner
+from sandbox_gym.sandbox.cleanup.owner import LEASE_S, Owner, Owners, held_lease, owner_of, parse_owner, this_owner
 
 HOLD = """
 import sys, time
 from pathlib import Path
-from sandbox_gym.sandbox.owner import held_lease, this_owner
+from sandbox_gym.sandbox.cleanup.owner import held_lease, this_owner
 with held_lease(Path(sys.argv[1])):
     print(this_owner(), flush=True)
     time.sleep(300)
@@ -63,7 +63,7 @@ def test_another_start_or_pid_is_another_owner(pid: int, started: int) -> None:
 
 
 def test_a_zombie_is_dead() -> None:
-    child = subprocess.Popen([sys.executable, "-c", "print(__import__('sandbox_gym.sandbox.owner',"
+    child = subprocess.Popen([sys.executable, "-c", "print(__import__('sandbox_gym.sandbox.cleanup.owner',"
                               " fromlist=['x']).this_owner())"], stdout=subprocess.PIPE, text=True)  # fmt: skip
     assert child.stdout is not None
     owner = parse_owner(child.stdout.read().strip())

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from sandbox_gym.e2b_server.access import signature
 from sandbox_gym.errors import ConfigurationError
-from sandbox_gym.server.accounts import Accounts, Tenant, load_accounts, new_id, same
-from sandbox_gym.server.e2b_api.access import signature
+from sandbox_gym.server.access.accounts import Accounts, Tenant, load_accounts, new_id, same
 
 FILE = """
 [tenants.one]

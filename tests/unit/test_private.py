@@ -9,7 +9,7 @@ import pytest
 
 from sandbox_gym.errors import ConfigurationError
 from sandbox_gym.private import make_private, state_folder, write_whole
-from sandbox_gym.sandbox.owner import held_lease
+from sandbox_gym.sandbox.cleanup.owner import held_lease
 
 
 def mode(path: Path) -> int:

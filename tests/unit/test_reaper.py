@@ -9,9 +9,9 @@ import anyio
 import pytest
 
 from sandbox_gym.errors import ProviderDown
-from sandbox_gym.sandbox import reaper
+from sandbox_gym.sandbox.cleanup import reaper
+from sandbox_gym.sandbox.cleanup.reaper import Orphan, Reaper, reaping
 from sandbox_gym.sandbox.local.slots import SlotOrphans
-from sandbox_gym.sandbox.reaper import Orphan, Reaper, reaping
 
 pytestmark = pytest.mark.anyio
 

@@ -17,7 +17,7 @@ from benchmarks.side_by_side.boxes import BoxClock
 from benchmarks.side_by_side.measure import Cell, Slice, side_by_side
 from benchmarks.side_by_side.stats import cpu_ratio, figures, percentile, rate_ratio
 from benchmarks.side_by_side.systems.base import Failed, System
-from sandbox_gym.sandbox.owner import this_owner
+from sandbox_gym.sandbox.cleanup.owner import this_owner
 
 REPOSITORY = Path(__file__).parents[2]
 

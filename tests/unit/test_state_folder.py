@@ -8,7 +8,7 @@ import pytest
 
 from sandbox_gym.errors import ConfigurationError
 from sandbox_gym.private import state_folder
-from sandbox_gym.server.session_secret import session_secret
+from sandbox_gym.server.access.session_secret import session_secret
 
 
 def mode(folder: Path) -> int:

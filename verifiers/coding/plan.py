@@ -170,7 +170,7 @@ _STEPPERS = frozenset(
 
 
 def _asker(tests: CheckTests, parting: Parting, **more: object) -> Program:
-    """The hidden test's program, and what it is told of the row (guest/calls.py)."""
+    """The hidden test's program, and what it is told of the row (guest/python/calls.py)."""
     row: dict[str, object] = {
         "names": parting.names,
         "classes": parting.classes,

@@ -170,7 +170,7 @@ def _in_text(task: MathTask, text: str, equal: bool, state: State, outcome: Outc
 
 @cache
 def library_service(worker_memory_bytes: int) -> Service:
-    """math-verify behind a nursery of workers."""
+    """math-verify behind forked workers."""
     source = files("sandbox_gym.verifiers.math.boxed").joinpath("library.py").read_bytes()
     return Service("math-verify", {"main.py": source}, "math", worker_memory_bytes, _REMEDY)
 

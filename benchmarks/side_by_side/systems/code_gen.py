@@ -12,7 +12,7 @@ from benchmarks.side_by_side import cpu
 from benchmarks.side_by_side.systems.base import System
 from benchmarks.side_by_side.systems.serving import Server, free_port, serving
 from benchmarks.side_by_side.workloads import REPOSITORY, Job, Workload
-from sandbox_gym.server.envelope import response_of
+from sandbox_gym.server.protocol.envelope import response_of
 
 PYTHON = REPOSITORY / ".venv-gym" / "bin" / "python"
 _WHERE = "import nemo_gym, pathlib, importlib.metadata as m; print(pathlib.Path(nemo_gym.__file__).parents[1])"

@@ -12,7 +12,7 @@ import signal
 from dataclasses import dataclass
 from pathlib import Path
 
-from sandbox_gym.guest.evidence import NEAR_CAP
+from sandbox_gym.guest.runs.evidence import NEAR_CAP
 
 CONTROLLERS_V1 = ("memory", "pids", "cpuacct")
 OPTIONAL_V1 = ("cpu", "freezer")

@@ -10,8 +10,8 @@ from importlib.resources import files
 from pathlib import Path
 
 from sandbox_gym.limits import SESSION_PTYS
-from sandbox_gym.sandbox.bundle import BOOTSTRAP
-from sandbox_gym.sandbox.driver import WORK
+from sandbox_gym.sandbox.channel.bundle import BOOTSTRAP
+from sandbox_gym.sandbox.channel.driver import WORK
 from sandbox_gym.sandbox.local.pythons import PLACE
 
 SITE = "/opt/sandbox-gym/site"

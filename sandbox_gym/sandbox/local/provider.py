@@ -20,21 +20,21 @@ from anyio.abc import Process, UNIXSocketStream
 from sandbox_gym.contract import Dialogue, DialogueOutcome, Isolation, Outcome, Run
 from sandbox_gym.errors import BoxLost, ConfigurationError, LossEvidence, ProviderDown
 from sandbox_gym.faults import as_provider_down
-from sandbox_gym.guest import sudo
+from sandbox_gym.guest.runs import sudo
 from sandbox_gym.limits import MIB, Limits
 from sandbox_gym.sandbox.api import Box, Capability
 from sandbox_gym.sandbox.caps import CapRow
-from sandbox_gym.sandbox.dialogue import converse
-from sandbox_gym.sandbox.link import GuestConfig, GuestLink
+from sandbox_gym.sandbox.channel.attached_run import Relay
+from sandbox_gym.sandbox.channel.dialogue import converse
+from sandbox_gym.sandbox.channel.guest_channel import GuestConfig, GuestLink
+from sandbox_gym.sandbox.cleanup.owner import Owners, this_owner
+from sandbox_gym.sandbox.cleanup.reaper import Orphan
 from sandbox_gym.sandbox.local.caps import local_caps
 from sandbox_gym.sandbox.local.cgroups import Cgroups, Group, cgroups_or_reason
 from sandbox_gym.sandbox.local.jail import BIN, Jail
 from sandbox_gym.sandbox.local.orphans import LocalOrphans
 from sandbox_gym.sandbox.local.pythons import kept_folder
-from sandbox_gym.sandbox.local.sites import Sites
-from sandbox_gym.sandbox.owner import Owners, this_owner
-from sandbox_gym.sandbox.reaper import Orphan
-from sandbox_gym.sandbox.relay import Relay
+from sandbox_gym.sandbox.local.site_packages import Sites
 from sandbox_gym.sandbox.users import User, Users
 
 GUEST_BYTES = 48 * MIB

@@ -27,17 +27,17 @@ from sandbox_gym.faults import is_of_machine, provider_down
 from sandbox_gym.limits import Limits
 from sandbox_gym.network import NO_NETWORK, Network
 from sandbox_gym.private import make_private
-from sandbox_gym.sandbox.door import Door, open_door
-from sandbox_gym.sandbox.driver import NOTHING, WORK, Driver
-from sandbox_gym.sandbox.inner_listener import NoWayOut
-from sandbox_gym.sandbox.link import GuestLink
+from sandbox_gym.sandbox.channel.driver import NOTHING, WORK, Driver
+from sandbox_gym.sandbox.channel.guest_channel import GuestLink
+from sandbox_gym.sandbox.egress.inner_listener import NoWayOut
+from sandbox_gym.sandbox.egress.proxy import Door, open_door
 from sandbox_gym.sandbox.local import pythons
 from sandbox_gym.sandbox.local.holders import holders, work_mounts
 from sandbox_gym.sandbox.local.provider import LocalBox, LocalProvider
 from sandbox_gym.sandbox.local.slots import forget, live_folder, make_live, mark, own
 from sandbox_gym.sandbox.local.store import Layer, Record, Store
 from sandbox_gym.sandbox.local.trees import STORED_UID, CopyTrees, OverlayTrees, Space, Trees
-from sandbox_gym.sandbox.snapshots import BUILDER_IMAGE, Snapshot, SnapshotBox, SnapshotFailed
+from sandbox_gym.sandbox.session.snapshots import BUILDER_IMAGE, Snapshot, SnapshotBox, SnapshotFailed
 from sandbox_gym.sandbox.users import User
 
 MAX_IN_MEMORY = 3

@@ -18,13 +18,13 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from sandbox_gym.server.dashboard import routes as declared
-from sandbox_gym.server.dashboard.door import PREFIX, Door
 from sandbox_gym.server.dashboard.events import MAX_CLIENTS, Pictures, Stream
+from sandbox_gym.server.dashboard.operator_auth import PREFIX, Door
 from sandbox_gym.server.dashboard.shapes import FoundQuery
 from sandbox_gym.server.dashboard.verdicts import Verdicts
-from sandbox_gym.server.exchange import error_reply, reply
 from sandbox_gym.server.openapi import Operation
-from sandbox_gym.server.wire import check_shape
+from sandbox_gym.server.protocol.exchange import error_reply, reply
+from sandbox_gym.server.protocol.wire import check_shape
 
 _FILES: Final = files("sandbox_gym.server.dashboard") / "static"
 _MAX_FORM: Final = 8192

@@ -15,7 +15,7 @@ from sse_starlette.event import ServerSentEvent
 from sse_starlette.sse import EventSourceResponse, SendTimeoutError
 from starlette.types import Receive, Scope, Send
 
-from sandbox_gym.server.wire import dumps
+from sandbox_gym.server.protocol.wire import dumps
 
 EVERY_S: Final = 1.0
 SEND_S: Final = 10.0

@@ -10,15 +10,15 @@ from typing import Final, Protocol, runtime_checkable
 
 from sandbox_gym import __version__
 from sandbox_gym.observe.feed import Feed
-from sandbox_gym.observe.inert import inert
-from sandbox_gym.sandbox.sessions import SessionGlance, Sessions
-from sandbox_gym.server.dashboard.kept import Kept
+from sandbox_gym.observe.sanitize import inert
+from sandbox_gym.sandbox.session.manager import SessionGlance, Sessions
 from sandbox_gym.server.dashboard.radar import radar_document
 from sandbox_gym.server.dashboard.recent import Recent
 from sandbox_gym.server.dashboard.shapes import ListedVerdict, LivePicture, ServerShown
+from sandbox_gym.server.dashboard.stored_verify import Kept
 from sandbox_gym.server.dashboard.tally import BIN_S, WINDOW_S, Kind, Share
-from sandbox_gym.server.resources import HeldSessions, JudgingEngine
-from sandbox_gym.server.wire import Document
+from sandbox_gym.server.protocol.resources import HeldSessions, JudgingEngine
+from sandbox_gym.server.protocol.wire import Document
 
 MAX_TENANTS: Final = 12
 MAX_SESSIONS: Final = 12

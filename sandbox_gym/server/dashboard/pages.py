@@ -19,9 +19,9 @@ from sandbox_gym.contract import (
     earlier_passes,
 )
 from sandbox_gym.journal import Stored
-from sandbox_gym.observe.inert import Shown, inert, inert_bytes, inert_text
+from sandbox_gym.observe.sanitize import Shown, inert, inert_bytes, inert_text
 from sandbox_gym.server.dashboard.shapes import RunShown, ShownText, VerdictShown
-from sandbox_gym.server.wire import Document
+from sandbox_gym.server.protocol.wire import Document
 
 PAGE: Final = 200
 """Tests, and runs, of one answer."""

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Final
 
-from sandbox_gym.observe.inert import inert
 from sandbox_gym.observe.radar import Hour, Report, Rise, Sighting
-from sandbox_gym.server.wire import Document
+from sandbox_gym.observe.sanitize import inert
+from sandbox_gym.server.protocol.wire import Document
 
 MAX_RISES: Final = 12
 _NAME: Final = 80

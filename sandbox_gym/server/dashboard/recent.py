@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from sandbox_gym.journal import Entry
-from sandbox_gym.server.dashboard.kept import Kept, keep
+from sandbox_gym.server.dashboard.stored_verify import Kept, keep
 from sandbox_gym.server.dashboard.tally import Tally
 
 MAX_VERDICTS: Final = 2000

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final, Literal
 
-from sandbox_gym.server.dashboard.door import ACTION_HEADER, PREFIX
+from sandbox_gym.server.dashboard.operator_auth import ACTION_HEADER, PREFIX
 from sandbox_gym.server.dashboard.shapes import (
     FoundQuery,
     FoundVerdicts,

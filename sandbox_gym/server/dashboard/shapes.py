@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from typing_extensions import TypedDict
 
 from sandbox_gym.server.dashboard.tally import Kind
-from sandbox_gym.server.wire import Document
+from sandbox_gym.server.protocol.wire import Document
 
 Outcome = Literal["", "tamper", "passed", "failed", "no_verdict"]
 

@@ -9,13 +9,13 @@ import anyio.to_thread
 from sandbox_gym.errors import PoolFull, Unavailable
 from sandbox_gym.journal import Stored
 from sandbox_gym.journal.journal import Journal
-from sandbox_gym.observe.inert import inert
+from sandbox_gym.observe.sanitize import inert
 from sandbox_gym.server.dashboard.live import listed
 from sandbox_gym.server.dashboard.pages import run_page, verdict_page
 from sandbox_gym.server.dashboard.recent import Recent, wanted_by
 from sandbox_gym.server.dashboard.shapes import FoundVerdicts, Rejudged, RunShown, VerdictShown
+from sandbox_gym.server.registry import SERVERS
 from sandbox_gym.server.rejudge import rejudge_one
-from sandbox_gym.server.servers import SERVERS
 
 MAX_FOUND = 100
 REJUDGE_S = 60.0

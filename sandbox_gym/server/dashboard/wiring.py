@@ -7,8 +7,8 @@ import ipaddress
 from sandbox_gym.config import Settings
 from sandbox_gym.limits import MIB
 from sandbox_gym.server.dashboard.app import Dashboard, Picture
-from sandbox_gym.server.dashboard.door import Door
 from sandbox_gym.server.dashboard.live import ServerPicture
+from sandbox_gym.server.dashboard.operator_auth import Door
 from sandbox_gym.server.dashboard.recent import Recent
 from sandbox_gym.server.dashboard.verdicts import Verdicts
 

@@ -15,7 +15,7 @@ from starlette.responses import Response
 
 from sandbox_gym.server.openapi.errors import AT_THE_DOOR, WITHOUT_TOKEN, Problem
 from sandbox_gym.server.openapi.operations import HTML, Content, Operation, Parameter, Reply
-from sandbox_gym.server.wire import dumps
+from sandbox_gym.server.protocol.wire import dumps
 
 DOCUMENT: Final = "/openapi.json"
 PAGE: Final = "/docs"

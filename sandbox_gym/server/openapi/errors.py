@@ -12,7 +12,7 @@ from typing import Final
 from typing_extensions import TypedDict
 
 from sandbox_gym.server.openapi.operations import TEXT, Content, Header, Reply
-from sandbox_gym.server.wire import Unprocessable
+from sandbox_gym.server.protocol.wire import Unprocessable
 
 
 class Problem(TypedDict):

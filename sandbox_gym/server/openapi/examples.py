@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from sandbox_gym.server.envelope import response_of
-from sandbox_gym.server.wire import Document
+from sandbox_gym.server.protocol.envelope import response_of
+from sandbox_gym.server.protocol.wire import Document
 
 _GCD: Final = "```python\nimport math\na, b = map(int, input().split())\nprint(math.gcd(a, b))\n```"
 _MIN: Final = "```python\na, b = map(int, input().split())\nprint(min(a, b))\n```"

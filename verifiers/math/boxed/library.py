@@ -2,8 +2,8 @@
 
 A request is JSON `{gold, answer, precision, strict}` (LaTeX texts); the reply `{equal, gold, answer}` with what was
 read, as text. Where it has a `text`, the answer is searched for in that, as math_with_judge does; if what is found is
-the `candidate`, `answer` is its better spelling. Timeouts are the nursery's: the library's own count wall time, which
-makes a verdict depend on load. Its exceptions are its own "not equal", but for memory, which is nobody's verdict.
+the `candidate`, `answer` is its better spelling. Timeouts are the service worker's: the library's own count wall time,
+which makes a verdict depend on load. Its exceptions are its own "not equal", but for memory, which is nobody's verdict.
 Source of the comparison: math_verify.metric.math_metric, with the extraction targets of NeMo Gym's math_with_judge.
 """
 
@@ -17,7 +17,7 @@ from itertools import product
 
 sys.path.insert(0, "/opt/sandbox-gym/site")  # where a local box has packages that its interpreter lacks
 
-import nursery
+import service_worker
 import sympy
 from latex2sympy2_extended.math_normalization import normalize_latex
 from math_verify import ExprExtractionConfig, LatexExtractionConfig, parse, verify
@@ -144,4 +144,4 @@ if __name__ == "__main__":
     for gold, answer in WARM_UP:
         handle(json.dumps({"gold": gold, "answer": answer, "precision": 6, "strict": True}), lambda phase: None)
     _cached_gold.cache_clear()
-    nursery.serve(handle, int(os.environ["WORKERS"]), int(os.environ["WORKER_MEMORY_BYTES"]))
+    service_worker.serve(handle, int(os.environ["WORKERS"]), int(os.environ["WORKER_MEMORY_BYTES"]))

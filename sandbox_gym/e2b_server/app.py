@@ -1,0 +1,223 @@
+"""The application: which part answers a request, and the server's life around it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import Final
+
+import anyio
+import anyio.abc
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from sandbox_gym.e2b_server.access import (
+    ENVD_PORT,
+    INTERPRETER_PORT,
+    PoolHosts,
+    Target,
+    check_token,
+    check_traffic,
+    signed_for,
+    target_of,
+    user_of,
+)
+from sandbox_gym.e2b_server.code_interpreter import Interpreter
+from sandbox_gym.e2b_server.control.handlers import Control
+from sandbox_gym.e2b_server.control.routes import HEALTH
+from sandbox_gym.e2b_server.control.shapes import PoolHealth
+from sandbox_gym.e2b_server.documents import PoolDocuments
+from sandbox_gym.e2b_server.envd.connect_rpc import unary_error
+from sandbox_gym.e2b_server.envd.files import answer_files
+from sandbox_gym.e2b_server.envd.filesystem import Filesystem
+from sandbox_gym.e2b_server.envd.process import Processes, base_environment
+from sandbox_gym.e2b_server.envd.shapes import EnvdMetrics
+from sandbox_gym.e2b_server.faults import Fault, as_json, fault_of, gone, port_closed
+from sandbox_gym.e2b_server.proxy import Proxy
+from sandbox_gym.e2b_server.sandboxes.jobs import Work
+from sandbox_gym.e2b_server.sandboxes.manager import Sandboxes
+from sandbox_gym.e2b_server.sandboxes.sandbox import Sandbox
+from sandbox_gym.errors import SandboxGymError
+from sandbox_gym.sandbox.egress import proxy
+from sandbox_gym.server.dashboard.app import is_dashboards
+from sandbox_gym.server.dashboard.routes import pool_operations
+
+Open = Callable[[anyio.abc.TaskGroup], AbstractAsyncContextManager[Sandboxes]]
+Shown = Callable[[Sandboxes], ASGIApp]
+HEALTH_S: Final = 5.0
+
+
+def _leaves(group: BaseExceptionGroup[BaseException]) -> list[BaseException]:
+    found: list[BaseException] = []
+    for error in group.exceptions:
+        found += _leaves(error) if isinstance(error, BaseExceptionGroup) else [error]
+    return found
+
+
+class PoolApp:
+    """One port for all: the control plane, envd of every sandbox, the code interpreter, and what listens in boxes."""
+
+    def __init__(
+        self, open_sandboxes: Open, hosts: PoolHosts, domain: str = "", dashboard: Shown | None = None
+    ) -> None:
+        self._open, self._hosts, self._domain, self._dashboard = open_sandboxes, hosts, domain, dashboard
+        self._sandboxes: Sandboxes | None = None
+        self._control: Control | None = None
+        self._documents: PoolDocuments | None = None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await self._live(receive, send)
+        elif scope["type"] == "http":
+            request = Request(scope, receive)
+            try:
+                response = await self._answer(request)
+            except ClientDisconnect:
+                return  # nobody reads an answer
+            except Exception as error:  # what a part forgot is an answer, too, under an id
+                response = fault_of(error).response()
+            await response(scope, receive, send)
+        else:
+            await send({"type": "websocket.close", "code": 1003})
+
+    async def _live(self, receive: Receive, send: Send) -> None:
+        await receive()
+        started = False
+        try:
+            async with self._serving():
+                started = True
+                await send({"type": "lifespan.startup.complete"})
+                await receive()
+        except* SandboxGymError as group:
+            if started:
+                raise
+            why = "; ".join(str(error) for error in _leaves(group))
+            await send({"type": "lifespan.startup.failed", "message": why})
+        if started:
+            await send({"type": "lifespan.shutdown.complete"})
+
+    @asynccontextmanager
+    async def _serving(self) -> AsyncIterator[None]:
+        async with anyio.create_task_group() as tasks:
+            async with self._open(tasks) as sandboxes:
+                self._sandboxes, self._control = sandboxes, Control(sandboxes, self._domain)
+                self._documents = self._documented(sandboxes, self._control)
+                try:
+                    yield
+                finally:
+                    self._sandboxes = self._control = None
+            tasks.cancel_scope.cancel()
+
+    async def _answer(self, request: Request) -> ASGIApp:
+        if self._sandboxes is None or self._control is None:
+            return Fault(503, "the server is stopping", retry_after_s=5).response()
+        try:
+            target = target_of(request, self._hosts) or signed_for(request, self._sandboxes)
+        except Fault as fault:
+            return fault.response()
+        if target is None and self._dashboard is not None and is_dashboards(request.url.path):
+            return self._dashboard(self._sandboxes)
+        if target is not None:
+            return await self._to_sandbox(self._sandboxes, request, target)
+        if request.url.path == HEALTH.path:
+            return self._healthy(request, self._sandboxes)
+        if self._documents is not None and self._documents.owns(request.url.path):
+            return await self._documents.answer(request)
+        return await self._control.answer(request)
+
+    def _documented(self, sandboxes: Sandboxes, control: Control) -> PoolDocuments:
+        shown = pool_operations() if self._dashboard is not None else ()
+        return PoolDocuments(sandboxes.accounts, [HEALTH, *(one for one, _ in control.routes()), *shown])
+
+    @staticmethod
+    def _healthy(request: Request, sandboxes: Sandboxes) -> Response:
+        if request.method not in ("GET", "HEAD"):
+            return _asked_with(request, "GET, HEAD").response()
+        health: PoolHealth = {"status": "ok", "running": len(sandboxes.running())}
+        return as_json(health)
+
+    async def _to_sandbox(self, sandboxes: Sandboxes, request: Request, target: Target) -> Response:
+        sandbox = sandboxes.find(target.sandbox_id)
+        if sandbox is None:
+            return gone(target.sandbox_id)
+        try:
+            if not await sandboxes.wake(sandbox) or sandbox.work is None:
+                return gone(target.sandbox_id)
+        except (SandboxGymError, TimeoutError) as error:
+            return fault_of(error).response()
+        work = sandbox.work
+        if work.envd.ended.is_set():
+            return gone(target.sandbox_id)
+        if target.port == ENVD_PORT:
+            return await self._envd(sandboxes, request, sandbox, work)
+        if target.port == INTERPRETER_PORT:
+            return await Interpreter(sandbox, work).answer(request)
+        try:
+            # with the machine's network the sandbox's loopback is the machine's: what listens there is not for all
+            if not sandbox.kept.public_traffic or sandbox.kept.network:
+                check_traffic(request, sandbox)
+        except Fault as fault:
+            return fault.response()
+        if target.port == proxy.PORT and sandbox.has_door:  # the way out is for the sandbox's own programs
+            return port_closed(sandbox.sandbox_id, target.port)
+        return await Proxy(sandbox, work, target.port).answer(request)
+
+    async def _envd(self, sandboxes: Sandboxes, request: Request, sandbox: Sandbox, work: Work) -> Response:
+        path = request.url.path
+        if path == "/health":
+            asked = request.method in ("GET", "HEAD")
+            return await self._health(sandbox, work) if asked else unary_error(_asked_with(request, "GET, HEAD"))
+        if path == "/files":
+            return await answer_files(request, sandbox, work)
+        try:
+            check_token(request, sandbox)
+            user_of(request, sandbox)
+        except Fault as fault:
+            return unary_error(fault)
+        service, _, method = path.strip("/").partition("/")
+        methods: dict[str, Callable[[], Awaitable[Response]]] = {
+            "process.Process": lambda: Processes(sandbox, work, sandboxes.tasks).answer(request, method),
+            "filesystem.Filesystem": lambda: Filesystem(work).answer(request, method),
+            "metrics": lambda: self._metrics(sandboxes, sandbox),
+            "envs": lambda: self._envs(sandbox),
+        }
+        if service not in methods:
+            return unary_error(Fault(404, f"no route {request.method} {path[:200]}"))
+        allowed = "GET" if service in ("metrics", "envs") else "POST"
+        if request.method != allowed:
+            return unary_error(_asked_with(request, allowed))
+        return await methods[service]()
+
+    async def _health(self, sandbox: Sandbox, work: Work) -> Response:
+        try:
+            await work.envd.ask({"op": "ping"}, within_s=HEALTH_S)
+        except TimeoutError:  # a container stands still while it is committed
+            return port_closed(sandbox.sandbox_id, ENVD_PORT)
+        except SandboxGymError:
+            return gone(sandbox.sandbox_id)
+        return Response(status_code=204)
+
+    async def _envs(self, sandbox: Sandbox) -> Response:
+        return as_json(base_environment(sandbox))
+
+    async def _metrics(self, sandboxes: Sandboxes, sandbox: Sandbox) -> Response:
+        try:
+            await sandboxes.sample(sandbox)
+        except SandboxGymError as error:
+            return fault_of(error).response()
+        sample, limits = sandbox.samples[-1], sandboxes.machines.limits_of(sandbox.kept.image)
+        metrics: EnvdMetrics = {
+            "ts": int(sample.at),
+            "cpu_count": max(1, round(limits.cpus)),
+            "cpu_used_pct": sample.cpu_pct,
+            "mem_total": limits.memory_bytes,
+            "mem_used": sample.memory,
+            "disk_used": sample.disk,
+            "disk_total": limits.scratch_bytes,
+        }
+        return as_json(metrics)
+
+
+def _asked_with(request: Request, methods: str) -> Fault:
+    return Fault(405, f"{request.url.path[:200]} is asked with {methods}", headers={"Allow": methods})

@@ -1,0 +1,209 @@
+"""The code interpreter's API: cells in contexts, what they gave out as lines of JSON while they run."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from contextlib import aclosing
+from typing import Final
+
+import anyio
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import Message, Receive, Scope, Send
+
+from sandbox_gym.e2b_server.access import check_traffic
+from sandbox_gym.e2b_server.control.bodies import read_model
+from sandbox_gym.e2b_server.control.shapes import ContextView, Execute, MakeContext
+from sandbox_gym.e2b_server.envd import routes as declared
+from sandbox_gym.e2b_server.envd.connect_rpc import WRITE_S
+from sandbox_gym.e2b_server.envd.process import base_environment
+from sandbox_gym.e2b_server.faults import Fault, as_json, fault_of
+from sandbox_gym.e2b_server.routing import Routes
+from sandbox_gym.e2b_server.sandboxes.jobs import Notebook, Work, words
+from sandbox_gym.e2b_server.sandboxes.sandbox import Sandbox
+from sandbox_gym.errors import BoxLost
+from sandbox_gym.sandbox.channel.envd import HOME, Refused, Stream
+from sandbox_gym.server.access.accounts import new_id
+from sandbox_gym.server.openapi import Operation
+
+Parts = Mapping[str, str]
+Handler = Callable[[Request, Parts], Awaitable[Response]]
+CELL_S: Final = 24 * 3600.0
+INTERRUPT_S: Final = 5.0
+_TYPES: Final = frozenset({"result", "stdout", "stderr", "error", "number_of_executions"})
+
+
+class Interpreter:
+    """The API of one running sandbox, for one request."""
+
+    def __init__(self, sandbox: Sandbox, work: Work) -> None:
+        self._sandbox, self._work = sandbox, work
+
+    def routes(self) -> Sequence[tuple[Operation, Handler]]:
+        """Every route, as it is declared, with what answers it."""
+        return [
+            (declared.INTERPRETER_HEALTH, self._health),
+            (declared.EXECUTE, self._execute),
+            (declared.MAKE_CONTEXT, self._make),
+            (declared.CONTEXTS, self._list),
+            (declared.DELETE_CONTEXT, self._delete),
+            (declared.RESTART_CONTEXT, self._restart),
+        ]
+
+    async def answer(self, request: Request) -> Response:
+        try:
+            handler, parts = Routes(self.routes()).find(request)
+            if handler != self._health:
+                check_traffic(request, self._sandbox)
+            return await handler(request, parts)
+        except Exception as error:
+            return fault_of(error).response()
+
+    async def _health(self, request: Request, parts: Parts) -> Response:
+        return Response(b'"OK"', media_type="application/json")
+
+    async def _make(self, request: Request, parts: Parts) -> Response:
+        wanted = await read_model(request, MakeContext)
+        return as_json(_view(await self._open(_language(wanted.language), wanted.cwd or "")))
+
+    async def _list(self, request: Request, parts: Parts) -> Response:
+        return as_json([_view(one) for one in self._work.notebooks.values()])
+
+    async def _delete(self, request: Request, parts: Parts) -> Response:
+        context_id = self._find(parts["context_id"]).context_id
+        await self._work.envd.call({"op": "drop_context", "name": context_id})
+        self._work.notebooks.pop(context_id, None)  # another request may have been quicker
+        return Response(status_code=204)
+
+    async def _restart(self, request: Request, parts: Parts) -> Response:
+        await self._work.envd.call({"op": "restart", "name": self._find(parts["context_id"]).context_id})
+        return Response(status_code=204)
+
+    def _find(self, context_id: str) -> Notebook:
+        found = self._work.notebooks.get(context_id)
+        if found is None:
+            raise Fault(404, f"Context {context_id[:80]} not found")
+        return found
+
+    async def _open(self, language: str, cwd: str, context_id: str = "") -> Notebook:
+        name = context_id or new_id("c")
+        request = {"op": "context", "name": name, "cwd": cwd or HOME, "language": language}
+        try:
+            reply, _ = await self._work.envd.call({**request, "base": base_environment(self._sandbox)})
+        except Refused as error:
+            raise Fault(400, str(error)) from None
+        notebook = self._work.notebooks[name] = Notebook(name, language, words(reply, "cwd", 4096))
+        return notebook
+
+    async def _context(self, wanted: Execute) -> Notebook:
+        """The one that is named, or the language's own, opened when it is first used. Raises Fault 404."""
+        if wanted.context_id:
+            if wanted.language:
+                raise Fault(400, "Only one of context_id or language can be provided")
+            return self._find(wanted.context_id)
+        language = _language(wanted.language)
+        async with self._work.opening:
+            default = f"default-{language}"
+            return self._work.notebooks.get(default) or await self._open(language, "", default)
+
+    async def _execute(self, request: Request, parts: Parts) -> Response:
+        wanted = await read_model(request, Execute)
+        return _Cell(self._work, await self._context(wanted), wanted.code or "", wanted.env_vars or {})
+
+
+class _Cell(Response):
+    """A cell's words as they come; a client that leaves interrupts the cell."""
+
+    def __init__(self, work: Work, notebook: Notebook, code: str, environment: Mapping[str, str]) -> None:
+        super().__init__()
+        self._work, self._notebook = work, notebook
+        self._code, self._environment = code.encode("utf-8", "replace"), dict(environment)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async def leave(inner: anyio.CancelScope) -> None:
+            message: Message = {"type": ""}
+            while message["type"] != "http.disconnect":
+                message = await receive()
+            inner.cancel()
+
+        headers = [(b"content-type", b"application/x-ndjson")]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(leave, tasks.cancel_scope)
+            whole = True
+            try:
+                async with aclosing(self._lines()) as lines:
+                    async for line in lines:
+                        with anyio.fail_after(WRITE_S):
+                            await send({"type": "http.response.body", "body": line, "more_body": True})
+            except (BoxLost, TimeoutError):
+                whole = False  # the connection is cut: the SDK asks for the sandbox's health then
+            except Refused as error:
+                line = _line({"type": "error", "name": error.code, "value": str(error), "traceback": ""})
+                await send({"type": "http.response.body", "body": line, "more_body": True})
+            if whole:
+                await send({"type": "http.response.body", "body": b"", "more_body": False})
+            tasks.cancel_scope.cancel()
+
+    async def _lines(self) -> AsyncGenerator[bytes, None]:
+        name = self._notebook.context_id
+        async with self._notebook.lock:  # cells of a context run one after the other
+            request = {"op": "cell", "name": name, "env": self._environment}
+            _, stream = await self._work.envd.open(request, self._code)
+            ended = False
+            try:
+                while not ended:
+                    header, body = await stream.next(CELL_S)
+                    ended = header.get("event") == "end"
+                    word = _checked(body) if body else None
+                    if word is not None:
+                        yield _line(word)
+            finally:
+                if not ended:
+                    with anyio.CancelScope(shield=True):
+                        await self._interrupt(stream)
+
+    async def _interrupt(self, stream: Stream) -> None:
+        """End the cell; a kernel that does not heed an interrupt is restarted."""
+        name = self._notebook.context_id
+        try:
+            await self._work.envd.call({"op": "interrupt", "name": name})
+            with anyio.move_on_after(INTERRUPT_S):
+                while (await stream.next(INTERRUPT_S))[0].get("event") != "end":
+                    pass
+                return
+            await self._work.envd.call({"op": "restart", "name": name})
+        except (BoxLost, Refused, TimeoutError):
+            return
+        finally:
+            self._work.envd.forget(stream.number)
+
+
+def _checked(body: bytes) -> Mapping[str, object] | None:
+    """A word of a kernel, which the cell may have written itself: only what the SDK knows passes."""
+    try:
+        word = json.loads(body)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(word, dict) or word.get("type") not in _TYPES:
+        return None
+    needed = {
+        "stdout": ("text", "timestamp"),
+        "stderr": ("text", "timestamp"),
+        "error": ("name", "value", "traceback"),
+        "number_of_executions": ("execution_count",),
+    }
+    return word if all(name in word for name in needed.get(str(word["type"]), ())) else None
+
+
+def _line(word: Mapping[str, object]) -> bytes:
+    return json.dumps(word).encode("ascii") + b"\n"
+
+
+def _language(given: str | None) -> str:
+    return (given or "").lower() or "python"
+
+
+def _view(notebook: Notebook) -> ContextView:
+    return {"id": notebook.context_id, "language": notebook.language, "cwd": notebook.cwd}

@@ -1,0 +1,1 @@
+"""E2B's control routes: what they take, what they answer, what a tenant may."""

@@ -1,0 +1,62 @@
+"""Reading what a request says: bounded, and refused by name where it is wrong."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Final, TypeVar
+
+from pydantic import BaseModel
+from starlette.requests import Request
+
+from sandbox_gym.e2b_server.control.shapes import MAX_PAGE, PageQuery, checked
+from sandbox_gym.e2b_server.faults import Fault
+
+MAX_BODY: Final = 1 << 20
+T = TypeVar("T")
+M = TypeVar("M", bound=BaseModel)
+
+
+async def read_object(request: Request) -> Mapping[str, object]:
+    """The body as a JSON object, of at most MAX_BODY bytes; an empty one is {}. Raises Fault 400 or 413."""
+    raw = bytearray()
+    async for chunk in request.stream():
+        raw += chunk
+        if len(raw) > MAX_BODY:
+            raise Fault(413, f"the body has over {MAX_BODY} bytes")
+    if not raw.strip():
+        return {}
+    try:
+        document = json.loads(bytes(raw))
+    except (ValueError, RecursionError):
+        raise Fault(400, "the body is no JSON") from None
+    if not isinstance(document, dict):
+        raise Fault(400, "the body is no JSON object")
+    return document
+
+
+async def read_model(request: Request, model: type[M]) -> M:
+    """The body as `model`. Raises Fault 400 or 413."""
+    return checked(model, await read_object(request))
+
+
+def read_query(request: Request, model: type[M]) -> M:
+    """The query's parameters as `model`; an empty one is as good as absent. Raises Fault 400."""
+    return checked(model, {name: value for name, value in request.query_params.items() if value})
+
+
+def page(found: Sequence[T], query: PageQuery) -> tuple[Sequence[T], str]:
+    """One page, and the token of the next; empty after the last."""
+    start = query.start or 0
+    end = start + (query.limit or MAX_PAGE)
+    return found[start:end], str(end) if end < len(found) else ""
+
+
+def moment(text: str) -> float | None:
+    if not text:
+        return None
+    try:
+        return datetime.fromisoformat(text).timestamp()
+    except ValueError:
+        raise Fault(400, f"{text[:40]!r} is no time") from None

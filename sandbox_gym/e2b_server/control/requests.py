@@ -1,0 +1,56 @@
+"""How a sandbox is asked for, out of a checked request: what was left out has its default. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Final
+
+from sandbox_gym.e2b_server.control.network_rules import wanted
+from sandbox_gym.e2b_server.control.shapes import CreateSandbox, NetworkRules
+from sandbox_gym.e2b_server.faults import Fault
+from sandbox_gym.e2b_server.sandboxes.sandbox import Wish
+
+DEFAULT_TIMEOUT_S: Final = 300
+_HOST: Final = re.compile(r"[A-Za-z0-9._-]{1,253}(:\d{1,5})?")
+
+
+def given_or(value: int | None, default: int) -> int:
+    """The value, or the default where there is none."""
+    return default if value is None else value
+
+
+def rules_of(network: NetworkRules | None) -> Mapping[str, object]:
+    """As clients name them, and only what they gave."""
+    return {} if network is None else network.model_dump(by_alias=True, exclude_none=True)
+
+
+def wish_of(asked: CreateSandbox) -> Wish:
+    """Raises Fault 400 for what is not to be had here."""
+    network, resume = asked.network, asked.auto_resume
+    everything, allow_out = wanted(asked.allow_internet_access, rules_of(network))
+    if asked.mcp or asked.volume_mounts or asked.iam:
+        raise Fault(400, "mcp, volumeMounts and iam are not to be had here")
+    wakes = resume is not None and (resume.policy == "any" if resume.enabled is None else resume.enabled)
+    return Wish(
+        template=asked.template or "",
+        timeout_s=given_or(asked.timeout, DEFAULT_TIMEOUT_S),
+        metadata=asked.metadata or {},
+        env=asked.env or {},
+        auto_pause=asked.auto_pause is True,
+        auto_resume=wakes,
+        public_traffic=network is None or network.allow_public_traffic is not False,
+        network=everything,
+        allow_out=allow_out,
+        mask_host=_mask(network),
+    )
+
+
+def _mask(rules: NetworkRules | None) -> str:
+    """The Host that the sandbox's ports are told. Raises Fault 400 for what can be none."""
+    mask = None if rules is None else rules.mask_request_host
+    if mask is None:
+        return ""
+    if not _HOST.fullmatch(mask.replace("${PORT}", "1")):
+        raise Fault(400, "network.maskRequestHost is a host, with or without :${PORT}")
+    return mask

@@ -1,0 +1,1 @@
+"""envd's routes: processes, files, watches, and the Connect protocol that they speak."""

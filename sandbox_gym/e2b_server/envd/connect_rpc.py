@@ -1,0 +1,226 @@
+"""Connect's protocol with its JSON codec: unary calls, and streams of frames that end in a word of success or failure.
+
+A frame is one flag byte, a big-endian u32 length and JSON; flag 2 ends a stream. Knows no method.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import Final, Generic, TypeVar
+
+import anyio
+from pydantic import BaseModel
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import Message, Receive, Scope, Send
+
+from sandbox_gym.e2b_server.control.shapes import checked
+from sandbox_gym.e2b_server.faults import Fault, as_json, fault_of
+from sandbox_gym.errors import BoxLost
+
+MAX_MESSAGE: Final = 6 << 20
+DEFAULT_PING_S: Final = 90.0
+WRITE_S: Final = 60.0
+"""A client that takes nothing for so long is let go."""
+_HEAD: Final = struct.Struct("!BI")
+_END: Final = 2
+CODES: Final = {
+    400: "invalid_argument",
+    401: "unauthenticated",
+    403: "permission_denied",
+    404: "not_found",
+    409: "already_exists",
+    413: "resource_exhausted",
+    429: "resource_exhausted",
+    501: "unimplemented",
+    502: "unavailable",
+    503: "unavailable",
+    504: "deadline_exceeded",
+    507: "resource_exhausted",
+}
+Document = Mapping[str, object]
+M = TypeVar("M", bound=BaseModel)
+Events = AsyncGenerator[Document, None]
+
+
+def error_of(fault: Fault) -> dict[str, object]:
+    code = fault.code if fault.code in CODES.values() or fault.code == "failed_precondition" else ""
+    return {"code": code or CODES.get(fault.status, "internal"), "message": fault.message}
+
+
+def unary_error(fault: Fault) -> Response:
+    """502 keeps the proxy's own shape, by which the SDK tells a sandbox that is gone."""
+    if fault.status == 502:
+        return fault.response()
+    return as_json(error_of(fault), fault.status, fault.headers())
+
+
+def timeout_of(request: Request) -> float:
+    """Seconds that the client gives the call; 0 for no end. Raises Fault 400."""
+    text = request.headers.get("connect-timeout-ms", "")
+    if not text:
+        return 0.0
+    if not text.isascii() or not text.isdigit() or len(text) > 10:
+        raise Fault(400, "connect-timeout-ms is no number")
+    return int(text) / 1000
+
+
+def ping_of(request: Request) -> float:
+    """Seconds between signs of life that the client asks for."""
+    text = request.headers.get("keepalive-ping-interval", "")
+    return max(1.0, float(text)) if text.isascii() and text.isdigit() and len(text) < 5 else DEFAULT_PING_S
+
+
+async def read_messages(request: Request) -> AsyncIterator[Document]:
+    """The messages of a request's stream as they come, each bounded. Raises Fault 400."""
+    buffer = bytearray()
+    async for chunk in request.stream():
+        buffer += chunk
+        while len(buffer) >= _HEAD.size:
+            flags, size = _HEAD.unpack_from(buffer)
+            if size > MAX_MESSAGE:
+                raise Fault(413, f"a message has over {MAX_MESSAGE} bytes")
+            if len(buffer) < _HEAD.size + size:
+                break
+            body = bytes(buffer[_HEAD.size : _HEAD.size + size])
+            del buffer[: _HEAD.size + size]
+            if flags & 1:
+                raise Fault(501, "compressed messages are not taken here")
+            if not flags & _END:
+                yield _parsed(body)
+    if buffer:
+        raise Fault(400, "the stream ends inside a message")
+
+
+async def read_message(request: Request) -> Document:
+    """A unary call's message. Raises Fault 400 or 413."""
+    raw = bytearray()
+    async for chunk in request.stream():
+        raw += chunk
+        if len(raw) > MAX_MESSAGE:
+            raise Fault(413, f"the message has over {MAX_MESSAGE} bytes")
+    return _parsed(bytes(raw)) if raw.strip() else {}
+
+
+def _parsed(body: bytes) -> Document:
+    try:
+        document = json.loads(body)
+    except (ValueError, RecursionError):
+        raise Fault(400, "the message is no JSON") from None
+    if not isinstance(document, dict):
+        raise Fault(400, "the message is no JSON object")
+    return document
+
+
+def frame(document: Document, flags: int = 0) -> bytes:
+    body = json.dumps(document).encode("ascii")
+    return _HEAD.pack(flags, len(body)) + body
+
+
+class StreamReply(Response):
+    """Events as frames, with signs of life between them. When the sandbox goes meanwhile the connection is cut, which
+    every version of the SDK takes for what it is once it has asked for the sandbox's health."""
+
+    def __init__(self, events: Callable[[], Events], *, ping: Document | None, ping_s: float) -> None:
+        super().__init__()
+        self._events, self._ping, self._ping_s = events, ping, ping_s
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        headers = [(b"content-type", b"application/connect+json")]
+        started = anyio.Event()
+        cut = False
+
+        async def write(data: bytes, *, more: bool = True) -> None:
+            nonlocal cut
+            with anyio.move_on_after(WRITE_S) as patience:
+                await send({"type": "http.response.body", "body": data, "more_body": more})
+            if patience.cancelled_caught:
+                cut = True
+                tasks.cancel_scope.cancel()
+
+        async def leave(scope: anyio.CancelScope) -> None:
+            message: Message = {"type": ""}
+            while message["type"] != "http.disconnect":
+                message = await receive()
+            scope.cancel()
+
+        async def ping() -> None:
+            assert self._ping is not None
+            await started.wait()
+            while True:
+                await anyio.sleep(self._ping_s)
+                await write(frame(self._ping))
+
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(leave, tasks.cancel_scope)
+            if self._ping is not None:
+                tasks.start_soon(ping)
+            try:
+                async with aclosing(self._events()) as events:
+                    async for event in events:
+                        await write(frame(event))
+                        started.set()
+                last: Document = {}
+            except BoxLost:
+                cut, last = True, {}
+            except Exception as error:
+                last = {"error": error_of(fault_of(error))}
+            if not cut:
+                await write(frame(last, _END), more=False)
+            tasks.cancel_scope.cancel()
+
+
+Unary = Callable[[Request, Document], Awaitable[Mapping[str, object]]]
+Streaming = Callable[[Request], Awaitable[Response]]
+
+
+@dataclass(frozen=True, slots=True)
+class Call(Generic[M]):
+    """One method of a service as it is declared: what it takes, and what it gives."""
+
+    name: str
+    takes: type[M]
+    gives: object
+    summary: str
+    stream: bool = False
+
+    def by(self, method: Callable[[Request, M], Awaitable[Mapping[str, object]]]) -> tuple[str, Unary]:
+        """The method under its name, with its message checked."""
+
+        async def answer(request: Request, message: Document) -> Mapping[str, object]:
+            return await method(request, checked(self.takes, message))
+
+        return self.name, answer
+
+    def streamed_by(self, method: Streaming) -> tuple[str, Streaming]:
+        """The method under its name; it reads its own messages."""
+        return self.name, method
+
+
+async def answer_method(
+    request: Request, service: str, method: str, unary: Mapping[str, Unary], streams: Mapping[str, Streaming]
+) -> Response:
+    """By the method of that name; a 501 in the protocol's words where there is none."""
+    if method in unary:
+        return await answer_unary(request, unary[method])
+    if method in streams:
+        try:
+            return await streams[method](request)
+        except Exception as error:
+            return unary_error(fault_of(error))
+    return unary_error(Fault(501, f"no method {service}/{method[:40]}"))
+
+
+async def answer_unary(request: Request, method: Unary) -> Response:
+    try:
+        message = await read_message(request)
+        seconds = timeout_of(request)
+        with anyio.fail_after(seconds + 1 if seconds else 600):
+            return as_json(await method(request, message))
+    except Exception as error:
+        return unary_error(fault_of(error))

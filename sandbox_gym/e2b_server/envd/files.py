@@ -1,0 +1,315 @@
+"""envd's files over HTTP: downloads and uploads, piece by piece, never whole in memory."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
+from typing import Final
+
+import anyio
+from python_multipart.exceptions import FormParserError
+from python_multipart.multipart import MultipartParser, parse_options_header
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response, StreamingResponse
+
+from sandbox_gym.e2b_server.access import TOKEN_HEADER, check_signature, check_token, check_user, user_of
+from sandbox_gym.e2b_server.control.shapes import MAX_PATH
+from sandbox_gym.e2b_server.faults import Fault, as_json, fault_of
+from sandbox_gym.e2b_server.sandboxes.jobs import Work, number, words
+from sandbox_gym.e2b_server.sandboxes.sandbox import Sandbox
+from sandbox_gym.errors import BoxLost
+from sandbox_gym.sandbox.channel.envd import Envd
+
+PIECE: Final = 1 << 20
+MAX_UPLOAD: Final = 16 << 30
+MAX_FILES: Final = 1000
+MAX_NOTES: Final = 64
+TRANSFER_S: Final = 3600.0
+_NOTE: Final = "x-metadata-"
+
+
+async def answer_files(request: Request, sandbox: Sandbox, work: Work) -> Response:
+    """GET and POST /files, by token or by signature."""
+    try:
+        operation = "write" if request.method == "POST" else "read"
+        if "signature" in request.query_params and TOKEN_HEADER not in request.headers:
+            check_signature(request, sandbox, operation)
+        else:
+            check_token(request, sandbox)
+        user_of(request)
+        check_user(request.query_params.get("username", ""))
+        if request.method == "GET":
+            return await _download(request, work.envd)
+        if request.method == "POST":
+            with anyio.fail_after(TRANSFER_S):
+                return await _upload(request, work.envd)
+        raise Fault(405, "files are read by GET and written by POST", headers={"Allow": "GET, POST"})
+    except Exception as error:
+        return fault_of(error).response()
+
+
+def _path(request: Request) -> str:
+    path = request.query_params.get("path", "")
+    if len(path) > MAX_PATH or "\0" in path:
+        raise Fault(400, f"path is a text of at most {MAX_PATH} characters without NUL")
+    return path
+
+
+# -- down
+
+
+async def _download(request: Request, envd: Envd) -> Response:
+    reply, first = await envd.call({"op": "open", "path": _path(request)})
+    handle, size = number(reply, "handle"), number(reply, "size")
+    # only where it is asked for and nothing else: every HTTP client takes gzip, and few links need it
+    zipped = request.headers.get("accept-encoding", "").strip().lower() == "gzip"
+    headers = {"Content-Encoding": "gzip", "Vary": "Accept-Encoding"} if zipped else {}
+    if handle == 0:
+        body = _zip(first) if zipped else first
+        return Response(body, headers=headers, media_type="application/octet-stream")
+    pieces = _pieces(envd, handle, first, size)
+    return StreamingResponse(
+        _zipped(pieces) if zipped else pieces, headers=headers, media_type="application/octet-stream"
+    )
+
+
+async def _pieces(envd: Envd, handle: int, first: bytes, size: int) -> AsyncIterator[bytes]:
+    """A file's bytes up to the size that it had, or its end; a file may grow for ever."""
+    try:
+        left, piece = size, first
+        while piece and left > 0:
+            yield piece[:left]
+            left -= len(piece)
+            if left > 0:
+                _, piece = await envd.call({"op": "read", "handle": handle})
+    finally:
+        await _close(envd, handle)
+
+
+async def _zipped(pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    packer = zlib.compressobj(1, wbits=31)
+    async for piece in pieces:
+        if packed := packer.compress(piece):
+            yield packed
+    yield packer.flush()
+
+
+def _zip(body: bytes) -> bytes:
+    packer = zlib.compressobj(1, wbits=31)
+    return packer.compress(body) + packer.flush()
+
+
+async def _close(envd: Envd, handle: int) -> None:
+    with anyio.CancelScope(shield=True):
+        try:
+            await envd.call({"op": "close", "handle": handle})
+        except BoxLost:
+            return
+
+
+# -- up
+
+
+class _Upload:
+    """One file on its way into the sandbox, in pieces of at most PIECE."""
+
+    def __init__(self, envd: Envd, path: str, notes: Mapping[str, str]) -> None:
+        self._envd, self._path, self._notes = envd, path, notes
+        self._buffer = bytearray()
+        self._handle = 0
+        self._created = False
+        self.path = ""
+
+    async def feed(self, data: bytes) -> None:
+        self._buffer += data
+        while len(self._buffer) >= PIECE:
+            await self._send(more=True)
+
+    async def _send(self, *, more: bool) -> None:
+        piece = bytes(self._buffer[:PIECE])
+        del self._buffer[:PIECE]
+        if self._created:
+            await self._envd.call({"op": "write", "handle": self._handle}, piece)
+            return
+        request = {"op": "create", "path": self._path, "notes": dict(self._notes), "more": more}
+        reply, _ = await self._envd.call(request, piece)
+        self._created, self._handle, self.path = True, number(reply, "handle"), words(reply, "path", MAX_PATH)
+
+    async def finish(self) -> dict[str, object]:
+        if self._buffer or not self._created:
+            await self._send(more=False)
+        await self.aclose()
+        view: dict[str, object] = {"name": self.path.rpartition("/")[2], "path": self.path, "type": "file"}
+        return {**view, "metadata": dict(self._notes)} if self._notes else view
+
+    async def aclose(self) -> None:
+        handle, self._handle = self._handle, 0
+        if handle:
+            await _close(self._envd, handle)
+
+
+async def _upload(request: Request, envd: Envd) -> Response:
+    kind, options = parse_options_header(request.headers.get("content-type", ""))
+    notes = _notes(request)
+    try:
+        if kind == b"multipart/form-data":
+            done = await _from_form(request, envd, options.get(b"boundary", b""), notes)
+        else:
+            path = _path(request)
+            if not path:
+                raise Fault(400, "path is missing")
+            done = [await _from_body(request, envd, path, notes)]
+    except ClientDisconnect:
+        raise Fault(400, "the upload was cut short") from None
+    return as_json(done)
+
+
+def _notes(request: Request) -> dict[str, str]:
+    notes = {
+        name[len(_NOTE) :]: value
+        for name, value in request.headers.items()
+        if name.startswith(_NOTE) and len(name) > 11
+    }
+    if len(notes) > MAX_NOTES:
+        raise Fault(400, f"at most {MAX_NOTES} X-Metadata headers")
+    return notes
+
+
+async def _from_body(request: Request, envd: Envd, path: str, notes: Mapping[str, str]) -> dict[str, object]:
+    upload = _Upload(envd, path, notes)
+    try:
+        async for data in _body(request):
+            await upload.feed(data)
+        return await upload.finish()
+    finally:
+        await upload.aclose()
+
+
+async def _body(request: Request) -> AsyncIterator[bytes]:
+    """The body as it was before it was compressed, in bounds. Raises Fault."""
+    encoding = request.headers.get("content-encoding", "identity").strip().lower()
+    if encoding not in ("identity", "gzip"):
+        raise Fault(400, f"content encoding {encoding[:20]!r} is not taken; gzip is")
+    unpacker = zlib.decompressobj(wbits=31) if encoding == "gzip" else None
+    size = 0
+    async for chunk in request.stream():
+        pieces: Iterable[bytes] = _unzipped(unpacker, chunk) if unpacker is not None else [chunk]
+        for piece in pieces:
+            size += len(piece)
+            if size > MAX_UPLOAD:
+                raise Fault(413, f"a file has at most {MAX_UPLOAD} bytes")
+            if piece:
+                yield piece
+    if unpacker is not None and not unpacker.eof:
+        raise Fault(400, "the body is no whole gzip stream")
+
+
+def _unzipped(unpacker: zlib._Decompress, chunk: bytes) -> Iterator[bytes]:
+    """What a chunk unpacks to; no more than PIECE at a time is made of it, however well it was packed."""
+    try:
+        while chunk and not unpacker.eof:
+            yield unpacker.decompress(chunk, PIECE)
+            chunk = unpacker.unconsumed_tail
+    except zlib.error as error:
+        raise Fault(400, f"the body is no gzip ({error})") from None
+
+
+async def _from_form(
+    request: Request, envd: Envd, boundary: bytes, notes: Mapping[str, str]
+) -> list[dict[str, object]]:
+    """Every part called `file`; its name is its path, unless the query has one."""
+    if not boundary:
+        raise Fault(400, "the form has no boundary")
+    parts: list[tuple[str, bytes]] = []
+    parser = _Form(boundary, parts)
+    upload: _Upload | None = None
+    done: list[dict[str, object]] = []
+    try:
+        async for data in _body(request):
+            parser.feed(data)
+            for kind, content in parts:
+                if kind == "begin":
+                    if len(done) >= MAX_FILES:
+                        raise Fault(400, f"at most {MAX_FILES} files at once")
+                    path = _path(request) or content.decode("utf-8", "surrogateescape")
+                    if not path or "\0" in path or len(path) > MAX_PATH:
+                        raise Fault(400, "a file of the form has no usable path")
+                    upload = _Upload(envd, path, notes)
+                elif kind == "data" and upload is not None:
+                    await upload.feed(content)
+                elif kind == "end" and upload is not None:
+                    done.append(await upload.finish())
+                    upload = None
+            parts.clear()
+        if upload is not None or not done:
+            raise Fault(400, "the form is cut short" if upload is not None else "the form holds no file")
+        return done
+    finally:
+        if upload is not None:
+            await upload.aclose()
+
+
+class _Form:
+    """A multipart body as events: begin (a file's name), data, end."""
+
+    def __init__(self, boundary: bytes, parts: list[tuple[str, bytes]]) -> None:
+        self._parts = parts
+        self._name = self._value = b""
+        self._headers: dict[bytes, bytes] = {}
+        self._is_file = False
+        try:
+            self._parser = MultipartParser(
+                boundary,
+                {
+                    "on_part_begin": self._begin,
+                    "on_header_field": self._field,
+                    "on_header_value": self._content,
+                    "on_header_end": self._header,
+                    "on_headers_finished": self._ready,
+                    "on_part_data": self._data,
+                    "on_part_end": self._end,
+                },
+            )
+        except FormParserError as error:  # such as a boundary of over 256 bytes
+            raise Fault(400, f"the form can't be read: {error}") from None
+
+    def feed(self, data: bytes) -> None:
+        """Raises Fault 400."""
+        try:
+            self._parser.write(data)
+        except FormParserError as error:
+            raise Fault(400, f"the form can't be read: {error}") from None
+
+    def _begin(self) -> None:
+        self._headers, self._name, self._value = {}, b"", b""
+
+    def _field(self, data: bytes, start: int, end: int) -> None:
+        self._name += data[start:end]
+        self._bound(self._name)
+
+    def _content(self, data: bytes, start: int, end: int) -> None:
+        self._value += data[start:end]
+        self._bound(self._value)
+
+    def _bound(self, part: bytes) -> None:
+        if len(part) > 4 * MAX_PATH or len(self._headers) > 32:
+            raise Fault(400, "a header of the form is too long")
+
+    def _header(self) -> None:
+        self._headers[self._name.lower()] = self._value
+        self._name = self._value = b""
+
+    def _ready(self) -> None:
+        _, options = parse_options_header(self._headers.get(b"content-disposition", b""))
+        self._is_file = options.get(b"name") == b"file"
+        if self._is_file:
+            self._parts.append(("begin", options.get(b"filename", b"")))
+
+    def _data(self, data: bytes, start: int, end: int) -> None:
+        if self._is_file:
+            self._parts.append(("data", data[start:end]))
+
+    def _end(self) -> None:
+        if self._is_file:
+            self._parts.append(("end", b""))
+        self._is_file = False

@@ -1,0 +1,218 @@
+"""envd's filesystem service: entries, folders and watches. Paths are opened in the sandbox, by its own user."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import AsyncGenerator, Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+import anyio
+from starlette.requests import Request
+from starlette.responses import Response
+
+from sandbox_gym.e2b_server.control.shapes import MAX_PATH, checked
+from sandbox_gym.e2b_server.envd import routes as declared
+from sandbox_gym.e2b_server.envd.connect_rpc import (
+    Document,
+    StreamReply,
+    answer_method,
+    ping_of,
+    read_messages,
+    timeout_of,
+)
+from sandbox_gym.e2b_server.envd.shapes import (
+    AtPath,
+    Change,
+    Changes,
+    Entries,
+    Entry,
+    EntryReply,
+    ListFolder,
+    MoveEntry,
+    NamedWatcher,
+    Nothing,
+    WatcherMade,
+    WatchFolder,
+)
+from sandbox_gym.e2b_server.faults import Fault
+from sandbox_gym.e2b_server.sandboxes.jobs import Work, number, words
+from sandbox_gym.errors import BoxLost
+from sandbox_gym.sandbox.channel.envd import Stream
+from sandbox_gym.server.access.accounts import new_id
+
+WATCH_S: Final = 24 * 3600.0
+_PING: Final[Document] = {"keepalive": {}}
+_KINDS: Final = {
+    "create": "EVENT_TYPE_CREATE",
+    "write": "EVENT_TYPE_WRITE",
+    "remove": "EVENT_TYPE_REMOVE",
+    "rename": "EVENT_TYPE_RENAME",
+    "chmod": "EVENT_TYPE_CHMOD",
+}
+_TYPES: Final = {"file": "FILE_TYPE_FILE", "dir": "FILE_TYPE_DIRECTORY"}
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class Filesystem:
+    """The service of one sandbox, for one request."""
+
+    def __init__(self, work: Work) -> None:
+        self._work = work
+
+    async def answer(self, request: Request, method: str) -> Response:
+        unary = dict(
+            [
+                declared.STAT.by(self._stat),
+                declared.MAKE_DIR.by(self._make_dir),
+                declared.MOVE.by(self._move),
+                declared.LIST_DIR.by(self._list),
+                declared.REMOVE.by(self._remove),
+                declared.CREATE_WATCHER.by(self._create_watcher),
+                declared.WATCHER_EVENTS.by(self._watcher_events),
+                declared.REMOVE_WATCHER.by(self._remove_watcher),
+            ]
+        )
+        streams = dict([declared.WATCH_DIR.streamed_by(self._watch_dir)])
+        return await answer_method(request, declared.FILESYSTEM, method, unary, streams)
+
+    async def _stat(self, request: Request, asked: AtPath) -> EntryReply:
+        reply, _ = await self._work.envd.call({"op": "stat", "path": asked.path})
+        return {"entry": entry_of(reply.get("entry"))}
+
+    async def _make_dir(self, request: Request, asked: AtPath) -> EntryReply:
+        reply, _ = await self._work.envd.call({"op": "make_dir", "path": asked.path})
+        return {"entry": entry_of(reply.get("entry"))}
+
+    async def _move(self, request: Request, asked: MoveEntry) -> EntryReply:
+        reply, _ = await self._work.envd.call({"op": "move", "path": asked.source, "target": asked.destination})
+        return {"entry": entry_of(reply.get("entry"))}
+
+    async def _remove(self, request: Request, asked: AtPath) -> Nothing:
+        await self._work.envd.call({"op": "remove", "path": asked.path})
+        return {}
+
+    async def _list(self, request: Request, asked: ListFolder) -> Entries:
+        _, body = await self._work.envd.call({"op": "list", "path": asked.path, "depth": asked.depth or 1})
+        try:
+            found = json.loads(body)
+        except (ValueError, RecursionError):
+            raise BoxLost("the sandbox listed nonsense") from None
+        return {"entries": [entry_of(one) for one in found] if isinstance(found, list) else []}
+
+    # -- watches
+
+    async def _open(self, asked: WatchFolder) -> Stream:
+        _, stream = await self._work.envd.open(
+            {
+                "op": "watch",
+                "path": asked.path,
+                "recursive": asked.recursive is True,
+                "entries": asked.include_entry is True,
+            }
+        )
+        return stream
+
+    async def _close(self, stream: Stream) -> None:
+        """Shielded: a client that leaves must not leave its watch behind."""
+        with anyio.CancelScope(shield=True):
+            self._work.envd.forget(stream.number)
+            try:
+                await self._work.envd.call({"op": "unwatch", "stream": stream.number})
+            except BoxLost:
+                return
+
+    async def _watch_dir(self, request: Request) -> Response:
+        message: Document = {}
+        failure: Exception | None = None
+        seconds = 0.0
+        try:
+            async for one in read_messages(request):
+                message = one
+            seconds = timeout_of(request)
+        except Fault as error:
+            failure = error
+
+        async def events() -> AsyncGenerator[Document, None]:
+            if failure is not None:
+                raise failure
+            stream = await self._open(checked(WatchFolder, message))
+            try:
+                yield {"start": {}}
+                deadline = time.monotonic() + (seconds or WATCH_S)
+                while True:
+                    header, _ = await stream.next(max(0.0, deadline - time.monotonic()))
+                    yield {"filesystem": change_of(header)}
+            except TimeoutError:
+                raise Fault(504, "the watch ran out of its time", code="deadline_exceeded") from None
+            finally:
+                await self._close(stream)
+
+        return StreamReply(events, ping=_PING, ping_s=ping_of(request))
+
+    async def _create_watcher(self, request: Request, asked: WatchFolder) -> WatcherMade:
+        stream = await self._open(asked)
+        watcher_id = new_id("w")
+        self._work.watches[watcher_id] = stream
+        return {"watcherId": watcher_id}
+
+    def _watch(self, asked: NamedWatcher) -> Stream:
+        found = self._work.watches.get(asked.watcher_id)
+        if found is None:
+            raise Fault(404, f"watcher {asked.watcher_id[:40]} not found")
+        return found
+
+    async def _watcher_events(self, request: Request, asked: NamedWatcher) -> Changes:
+        stream = self._watch(asked)
+        await self._work.envd.call({"op": "ping"})  # what happened before now is told before the answer to this
+        return {"events": [change_of(header) for header in await stream.take()]}
+
+    async def _remove_watcher(self, request: Request, asked: NamedWatcher) -> Nothing:
+        stream = self._watch(asked)
+        del self._work.watches[asked.watcher_id]
+        await self._close(stream)
+        return {}
+
+
+def entry_of(entry: object) -> Entry:
+    """What a box says of an entry, as envd says it; every field checked. Raises BoxLost."""
+    if not isinstance(entry, dict):
+        raise BoxLost("the sandbox told of no entry")
+    view: Entry = {
+        "name": words(entry, "name"),
+        "path": words(entry, "path", MAX_PATH),
+        "size": str(max(0, number(entry, "size"))),
+        "mode": number(entry, "mode") & 0o7777,
+        "permissions": words(entry, "permissions", 20),
+        "owner": words(entry, "owner", 100),
+        "group": words(entry, "group", 100),
+        "modifiedTime": _moment(entry),
+    }
+    kind = _TYPES.get(words(entry, "type"))
+    if kind:
+        view["type"] = kind
+    if entry.get("link") is True:
+        view["isSymlink"], view["symlinkTarget"] = True, words(entry, "target", MAX_PATH)
+    notes = entry.get("metadata")
+    if isinstance(notes, dict) and notes:
+        view["metadata"] = {str(key)[:255]: words(notes, key) for key in list(notes)[:100] if isinstance(key, str)}
+    return view
+
+
+def _moment(entry: Mapping[str, object]) -> str:
+    nanoseconds = entry.get("modified_ns")
+    if type(nanoseconds) is not int or not 0 <= nanoseconds < 1 << 62:
+        nanoseconds = 0
+    moment = _EPOCH + timedelta(seconds=nanoseconds // 10**9)
+    return f"{moment:%Y-%m-%dT%H:%M:%S}.{nanoseconds % 10**9:09d}Z"
+
+
+def change_of(header: Mapping[str, object]) -> Change:
+    """One event of a watch."""
+    kind = _KINDS.get(words(header, "kind"), "EVENT_TYPE_UNSPECIFIED")
+    change: Change = {"name": words(header, "name", MAX_PATH), "type": kind}
+    entry = header.get("entry")
+    if isinstance(entry, dict):
+        change["entry"] = entry_of(entry)
+    return change

@@ -1,0 +1,290 @@
+"""envd's process service: start, connect, list, input, signals, terminals. One running sandbox at a time."""
+
+from __future__ import annotations
+
+import base64
+import signal
+import time
+from collections.abc import AsyncGenerator, Mapping
+from functools import partial
+from typing import Final
+
+import anyio
+import anyio.abc
+from anyio.streams.memory import MemoryObjectReceiveStream
+from starlette.requests import Request
+from starlette.responses import Response
+
+from sandbox_gym.e2b_server.control.shapes import checked
+from sandbox_gym.e2b_server.envd import routes as declared
+from sandbox_gym.e2b_server.envd.connect_rpc import (
+    Document,
+    StreamReply,
+    answer_method,
+    ping_of,
+    read_messages,
+    timeout_of,
+)
+from sandbox_gym.e2b_server.envd.shapes import (
+    Empty,
+    Input,
+    InputMessage,
+    Nothing,
+    OneProcess,
+    ProcessConfig,
+    ProcessView,
+    Selector,
+    SendInput,
+    SendSignal,
+    StartProcess,
+    Terminal,
+    UpdateProcess,
+)
+from sandbox_gym.e2b_server.envd.shapes import Processes as Listed
+from sandbox_gym.e2b_server.faults import Fault
+from sandbox_gym.e2b_server.sandboxes.jobs import Config, Event, Job, Work, number
+from sandbox_gym.e2b_server.sandboxes.sandbox import Sandbox
+from sandbox_gym.errors import BoxLost
+from sandbox_gym.faults import log_failure
+
+PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:/opt/sandbox-gym/bin"
+PIECE: Final = 1 << 20
+STREAM_S: Final = 24 * 3600.0
+INPUT_S: Final = 60.0
+_PING: Final[Document] = {"event": {"keepalive": {}}}
+_SIGNALS: Final = {"SIGNAL_SIGTERM": signal.SIGTERM, "SIGNAL_SIGKILL": signal.SIGKILL, 15: 15, 9: 9}
+
+
+def base_environment(sandbox: Sandbox) -> dict[str, str]:
+    """What every process of a sandbox starts with."""
+    return {
+        "PATH": PATH,
+        "E2B_SANDBOX": "true",
+        "E2B_SANDBOX_ID": sandbox.sandbox_id,
+        "E2B_TEMPLATE_ID": sandbox.kept.template,
+        **({"SANDBOX_GYM_ISOLATION": sandbox.box.isolation} if sandbox.box else {}),
+        **sandbox.kept.env,
+    }
+
+
+class Processes:
+    """The service of one sandbox, for one request."""
+
+    def __init__(self, sandbox: Sandbox, work: Work, tasks: anyio.abc.TaskGroup) -> None:
+        self._sandbox, self._work, self._tasks = sandbox, work, tasks
+
+    async def answer(self, request: Request, method: str) -> Response:
+        unary = dict(
+            [
+                declared.LIST_PROCESSES.by(self._list),
+                declared.UPDATE.by(self._update),
+                declared.SEND_INPUT.by(self._send_input),
+                declared.SEND_SIGNAL.by(self._send_signal),
+                declared.CLOSE_STDIN.by(self._close_stdin),
+            ]
+        )
+        streams = dict(
+            [
+                declared.STREAM_INPUT.streamed_by(self._stream_input),
+                declared.START.streamed_by(partial(self._stream, method=method)),
+                declared.CONNECT_PROCESS.streamed_by(partial(self._stream, method=method)),
+            ]
+        )
+        return await answer_method(request, declared.PROCESS, method, unary, streams)
+
+    # -- streams
+
+    async def _stream(self, request: Request, method: str) -> Response:
+        """What goes wrong before the first event is an end of the stream, as the protocol has it."""
+        message: Document = {}
+        failure: Exception | None = None
+        seconds = 0.0
+        try:
+            async for one in read_messages(request):
+                message = one
+            seconds = timeout_of(request)
+        except Fault as error:
+            failure = error
+
+        async def events() -> AsyncGenerator[Document, None]:
+            if failure is not None:
+                raise failure
+            if method == "Start":
+                job, heard = await self._start(checked(StartProcess, message), seconds)
+            else:
+                job = self._job(checked(OneProcess, message).process)
+                heard = job.listen()
+            # a process is killed at its time; the word of that comes from the sandbox, a little later
+            within_s = (seconds + (5.0 if method == "Start" else 0.0)) if seconds else STREAM_S
+            async for event in _events(job, heard, within_s):
+                yield event
+
+        return StreamReply(events, ping=_PING, ping_s=ping_of(request))
+
+    async def _start(self, asked: StartProcess, seconds: float) -> tuple[Job, MemoryObjectReceiveStream[Event]]:
+        size = _size(asked.pty)
+        config = _config(asked)
+        request = {
+            "op": "start",
+            "cmd": config.cmd,
+            "args": list(config.args),
+            "envs": dict(config.envs),
+            "cwd": config.cwd or "",
+            "stdin": asked.stdin is not False or size is not None,
+            "size": size,
+            "timeout_s": seconds,
+            "base": base_environment(self._sandbox),
+        }
+        reply, stream = await self._work.envd.open(request)
+        job = Job(number(reply, "pid"), config, stream)
+        heard = job.listen()
+        self._work.jobs[job.pid] = job
+        self._tasks.start_soon(self._run, job)
+        return job, heard
+
+    async def _run(self, job: Job) -> None:
+        try:
+            await job.run()
+        except Exception as error:  # this program's stream; the server's other tasks go on
+            log_failure("job_failed", error)
+        finally:
+            if self._work.jobs.get(job.pid) is job:
+                del self._work.jobs[job.pid]
+
+    async def _stream_input(self, request: Request) -> Response:
+        """Input as it comes; the reply is a stream of one empty message."""
+        failure: Exception | None = None
+        try:
+            seconds = timeout_of(request)
+            with anyio.fail_after(seconds + 1 if seconds else STREAM_S):
+                job: Job | None = None
+                async for message in read_messages(request):
+                    one = checked(InputMessage, message)
+                    event = one.event or one
+                    if event.start is not None:
+                        job = self._job(event.start.process)
+                    elif event.data is not None:
+                        if job is None:
+                            raise Fault(400, "the first message names the process")
+                        await self._put(job, event.data.input, STREAM_S)
+        except Exception as error:
+            failure = error
+
+        async def events() -> AsyncGenerator[Document, None]:
+            if failure is not None:
+                raise failure
+            yield {}
+
+        return StreamReply(events, ping=None, ping_s=0)
+
+    # -- calls
+
+    async def _list(self, request: Request, asked: Empty) -> Listed:
+        return {"processes": [_view(job) for job in self._work.jobs.values()]}
+
+    async def _update(self, request: Request, asked: UpdateProcess) -> Nothing:
+        size = _size(asked.pty)
+        if size is not None:
+            await self._work.envd.call({"op": "resize", "pid": self._job(asked.process).pid, "size": size})
+        return {}
+
+    async def _send_input(self, request: Request, asked: SendInput) -> Nothing:
+        await self._put(self._job(asked.process), asked.input, timeout_of(request) or INPUT_S)
+        return {}
+
+    async def _put(self, job: Job, given: Input, within_s: float) -> None:
+        text = given.pty if given.pty is not None else given.stdin
+        if text is None:
+            return
+        if (given.pty is not None) != job.config.pty:
+            raise Fault(400, "the process has a terminal" if given.pty is None else "the process has no terminal")
+        data = base64.b64decode(text)
+        for start in range(0, len(data), PIECE):
+            piece = data[start : start + PIECE]
+            await self._work.envd.ask({"op": "input", "pid": job.pid}, piece, within_s=within_s)
+
+    async def _send_signal(self, request: Request, asked: SendSignal) -> Nothing:
+        number = int(_SIGNALS[asked.signal])
+        await self._work.envd.call({"op": "signal", "pid": self._job(asked.process).pid, "number": number})
+        return {}
+
+    async def _close_stdin(self, request: Request, asked: OneProcess) -> Nothing:
+        await self._work.envd.call({"op": "end_input", "pid": self._job(asked.process).pid})
+        return {}
+
+    def _job(self, selector: Selector) -> Job:
+        """The process that a selector names. Raises Fault 404."""
+        pid, tag = selector.pid, selector.tag
+        if pid is not None and pid in self._work.jobs:
+            return self._work.jobs[pid]
+        if tag is not None:
+            found = [job for job in self._work.jobs.values() if job.config.tag == tag]
+            if found:
+                return found[0]
+        raise Fault(404, f"process with {'tag' if tag is not None else 'pid'} {str(tag or pid)[:40]} not found")
+
+
+async def _events(job: Job, heard: MemoryObjectReceiveStream[Event], within_s: float) -> AsyncGenerator[Document, None]:
+    """A process's events from the first word on. Raises Fault when its time is up, BoxLost when the sandbox went."""
+    deadline = time.monotonic() + within_s
+    with heard:
+        yield {"event": {"start": {"pid": job.pid}}}
+        while True:
+            try:
+                with anyio.fail_after(max(0.0, deadline - time.monotonic())):
+                    header, body = await heard.receive()
+            except TimeoutError:
+                raise Fault(504, "the operation timed out", code="deadline_exceeded") from None
+            except anyio.EndOfStream:
+                if job.lost:
+                    raise BoxLost("the sandbox went") from None
+                raise Fault(500, "the process was not listened to in time") from None
+            kind = header.get("event")
+            if kind in ("stdout", "stderr", "pty"):
+                yield {"event": {"data": {str(kind): base64.b64encode(body).decode("ascii")}}}
+            elif kind == "end":
+                if header.get("timed_out") is True:
+                    raise Fault(504, "the command ran out of its time", code="deadline_exceeded")
+                yield {"event": {"end": _end(header)}}
+                return
+
+
+def _end(header: Mapping[str, object]) -> dict[str, object]:
+    code, killed_by = number(header, "code"), number(header, "signal")
+    if killed_by:
+        name = signal.Signals(killed_by).name if killed_by in set(signal.Signals) else str(killed_by)
+        words = f"signal: {_SPOKEN.get(name, name)}"
+        return {"exited": False, "status": words, "error": words, "exitCode": code}
+    status = f"exit status {code}"
+    end: dict[str, object] = {"exited": True, "status": status}
+    return {**end, "exitCode": code, "error": status} if code else end
+
+
+_SPOKEN: Final = {"SIGKILL": "killed", "SIGTERM": "terminated", "SIGINT": "interrupt", "SIGSEGV": "segmentation fault"}
+
+
+def _config(asked: StartProcess) -> Config:
+    command = asked.process
+    return Config(
+        command.cmd,
+        tuple(command.args or ()),
+        command.envs or {},
+        cwd=command.cwd or None,
+        tag=asked.tag or None,
+        pty=asked.pty is not None,
+    )
+
+
+def _size(terminal: Terminal | None) -> tuple[int, int] | None:
+    return None if terminal is None else (terminal.size.rows, terminal.size.cols)
+
+
+def _view(job: Job) -> ProcessView:
+    config = job.config
+    shown: ProcessConfig = {"cmd": config.cmd, "args": list(config.args), "envs": dict(config.envs)}
+    if config.cwd is not None:
+        shown["cwd"] = config.cwd
+    view: ProcessView = {"pid": job.pid, "config": shown}
+    if config.tag is not None:
+        view["tag"] = config.tag
+    return view

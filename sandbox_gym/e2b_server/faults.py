@@ -1,0 +1,119 @@
+"""What goes wrong, as the SDK understands it: status, code and text of each error. Knows no route."""
+
+from __future__ import annotations
+
+import json
+import traceback
+import uuid
+from collections.abc import Mapping
+from typing import Final
+
+import structlog
+from starlette.requests import ClientDisconnect
+from starlette.responses import Response
+
+from sandbox_gym.errors import BoxLost, PoolFull, SandboxGymError, Unavailable
+from sandbox_gym.faults import is_shortage
+from sandbox_gym.sandbox.channel.envd import Refused
+from sandbox_gym.sandbox.session.snapshots import NoSuchSnapshot, SnapshotFailed
+
+_log = structlog.get_logger(__name__)
+
+STATUS: Final = {
+    "invalid_argument": 400,
+    "failed_precondition": 400,
+    "unauthenticated": 401,
+    "permission_denied": 403,
+    "not_found": 404,
+    "deadline_exceeded": 504,
+    "already_exists": 409,
+    "resource_exhausted": 429,
+    "no_space": 507,
+    "unavailable": 503,
+    "unimplemented": 501,
+    "internal": 500,
+}
+"""HTTP statuses by Connect's codes, and the two of our own: no_space, refused."""
+
+
+class Fault(SandboxGymError):
+    """An answer that is no success."""
+
+    def __init__(
+        self,
+        status: int,
+        message: str,
+        *,
+        retry_after_s: float = 0,
+        code: str = "",
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.status, self.message, self.retry_after_s, self.code = status, message, retry_after_s, code
+        self._headers = dict(headers or {})
+
+    def response(self) -> Response:
+        """`{"code", "message"}`: anything but JSON breaks the SDK."""
+        document: dict[str, object] = {"code": self.status, "message": self.message}
+        return as_json(document, self.status, self.headers())
+
+    def headers(self) -> dict[str, str]:
+        """Those of the answer, beside its body's."""
+        if self.status not in (429, 503):
+            return dict(self._headers)
+        return {**self._headers, "Retry-After": str(max(1, round(self.retry_after_s)))}
+
+
+def as_json(document: object, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+    """A JSON response that no content can turn into an encoding error."""
+    return Response(json.dumps(document).encode("ascii"), status, dict(headers or {}), media_type="application/json")
+
+
+def gone(sandbox_id: str) -> Response:
+    """What the proxy in front of a sandbox says of one that does not run; the SDK reads the words."""
+    document = {"sandboxId": sandbox_id, "message": "The sandbox was not found", "code": 502}
+    return as_json(document, 502)
+
+
+def port_closed(sandbox_id: str, port: int) -> Response:
+    document = {
+        "sandboxId": sandbox_id,
+        "message": "The sandbox is running but port is not open",
+        "port": port,
+        "code": 502,
+    }
+    return as_json(document, 502)
+
+
+def sandbox_not_found(sandbox_id: str) -> Fault:
+    """Of one that is not there, and of one that is somebody else's: the same words."""
+    return Fault(404, f"Sandbox {sandbox_id[:80]!r} not found")
+
+
+def fault_of(error: Exception) -> Fault:
+    """Any error as an answer; what is not in our tree is logged under an id and told as that id only."""
+    if isinstance(error, Fault):
+        return error
+    if isinstance(error, Refused):
+        return Fault(STATUS.get(error.code, 500), str(error), code=error.code)
+    if isinstance(error, PoolFull):
+        return Fault(429, str(error), retry_after_s=error.retry_after_s)
+    if isinstance(error, BoxLost):
+        return Fault(502, "The sandbox was not found")
+    if isinstance(error, NoSuchSnapshot):
+        return Fault(404, str(error))
+    if isinstance(error, SnapshotFailed):
+        return Fault(507, str(error))
+    if isinstance(error, Unavailable):
+        return Fault(503, str(error), retry_after_s=error.retry_after_s)
+    if isinstance(error, ClientDisconnect):
+        return Fault(499, "the client has left")
+    if is_shortage(error):
+        _log.warning("machine_short", why=f"{type(error).__name__}: {str(error)[:300]}")
+        return Fault(503, "the server's machine has no more of something", retry_after_s=5)
+    if isinstance(error, TimeoutError):
+        return Fault(504, "it took too long", code="deadline_exceeded")
+    error_id = uuid.uuid4().hex
+    frames = "".join(traceback.format_tb(error.__traceback__))  # no message, no locals: they may hold secrets
+    _log.error("unexpected_error", error_id=error_id, type=type(error).__name__, frames=frames)
+    return Fault(500, f"internal error {error_id}, logged by its id")

@@ -1,0 +1,104 @@
+"""Starts the pool's server: settings in, E2B's API out."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from functools import partial
+from typing import Final
+
+import anyio.abc
+from starlette.types import ASGIApp
+
+from sandbox_gym.config import Settings
+from sandbox_gym.e2b_server.access import PoolHosts, for_a_program
+from sandbox_gym.e2b_server.app import Open, PoolApp, Shown
+from sandbox_gym.e2b_server.envd.process import STREAM_S
+from sandbox_gym.e2b_server.faults import Fault
+from sandbox_gym.e2b_server.picture import PoolPicture
+from sandbox_gym.e2b_server.sandboxes.manager import Sandboxes, holding
+from sandbox_gym.e2b_server.sandboxes.templates import Machines
+from sandbox_gym.errors import ConfigurationError
+from sandbox_gym.observe.tracing import open_tracing
+from sandbox_gym.sandbox.cleanup.owner import held_lease
+from sandbox_gym.sandbox.cleanup.reaper import Reaper, reaping
+from sandbox_gym.sandbox.registry import make_provider, reaping_sources
+from sandbox_gym.server.access.accounts import Accounts, load_accounts
+from sandbox_gym.server.access.request_guard import RequestGuard
+from sandbox_gym.server.app import check_bind
+from sandbox_gym.server.dashboard.app import is_form, is_page
+from sandbox_gym.server.dashboard.wiring import pool_dashboard
+from sandbox_gym.server.serving import serve_app
+from sandbox_gym.server.traced import TracedExchanges
+
+KEEP_ALIVE_S: Final = 120
+SHUTDOWN_GRACE_S: Final = 2
+_CUT: Final = "ASGI callable returned without completing response."
+
+
+def serve_pool(settings: Settings, *, domain: str) -> None:
+    """Serve until a signal. Raises ConfigurationError before the bind."""
+    accounts = load_accounts(settings.keys, settings.token, network=settings.pool_network, allow_out=settings.allow_out)
+    if accounts.open:
+        check_bind(settings.model_copy(update={"allow_unauthenticated": False}))
+    if settings.provider == "fake":
+        raise ConfigurationError("provider fake holds no sandboxes; use local or docker")
+
+    @asynccontextmanager
+    async def open_sandboxes(tasks: anyio.abc.TaskGroup) -> AsyncIterator[Sandboxes]:
+        async with _open(settings, accounts, tasks) as sandboxes:
+            yield sandboxes
+
+    logging.getLogger("uvicorn.error").addFilter(
+        lambda record: record.getMessage() != _CUT
+    )  # streams are cut on purpose
+    picture = PoolPicture(settings.provider)
+    dashboard = pool_dashboard(settings, picture.document)
+
+    def shown(sandboxes: Sandboxes) -> ASGIApp:
+        assert dashboard is not None
+        picture.sandboxes = sandboxes
+        return dashboard
+
+    tracing = open_tracing(settings.traces, "sandbox-gym-pool")
+    app = pool_app(settings, accounts, domain, open_sandboxes, shown if dashboard is not None else None)
+    serve_app(
+        app if tracing is None else TracedExchanges(app, tracing),
+        settings,
+        body_s=max(settings.body_timeout_s, STREAM_S),  # input of programs comes when somebody types
+        timeout_keep_alive=KEEP_ALIVE_S,
+        timeout_graceful_shutdown=SHUTDOWN_GRACE_S,
+        h11_max_incomplete_event_size=1 << 18,
+    )
+
+
+def pool_app(settings: Settings, accounts: Accounts, domain: str, opened: Open, shown: Shown | None) -> ASGIApp:
+    """The application; without keys it is shut to pages of other sites. What programs in sandboxes serve is theirs to
+    guard."""
+    hosts = PoolHosts(settings.host, settings.allowed_hosts, domain=domain, keyed=not accounts.open)
+    app = PoolApp(opened, hosts, domain, shown)
+    if not accounts.open:
+        return app
+
+    def refuse(status: int, why: str) -> ASGIApp:
+        return Fault(status, why).response()
+
+    outside = partial(for_a_program, hosts=hosts)
+    return RequestGuard(app, hosts.admit, pages=is_page, forms=is_form, outside=outside, refuse=refuse)
+
+
+@asynccontextmanager
+async def _open(settings: Settings, accounts: Accounts, tasks: anyio.abc.TaskGroup) -> AsyncIterator[Sandboxes]:
+    folder = settings.state_dir / "e2b" / str(settings.port)
+    with held_lease(settings.state_dir) as lease:
+        provider = make_provider(settings)
+        reaper = Reaper(reaping_sources(settings, [provider]), lease.renew)
+        try:
+            async with reaping(reaper):
+                machines = Machines(settings, provider, folder / "boxes", tasks)
+                sandboxes = Sandboxes(machines, accounts, folder / "held", tasks, most=settings.sessions_live)
+                async with holding(sandboxes, tasks):
+                    yield sandboxes
+        finally:
+            await provider.aclose()

@@ -1,0 +1,151 @@
+"""What listens in a sandbox, reached from outside: one HTTP/1.1 exchange over a connection inside the box.
+
+Both ends are parsed by h11, so that neither can put a request or a reply into the other's mouth.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncGenerator
+from typing import Final
+
+import anyio
+import h11
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+
+from sandbox_gym.e2b_server.access import ID_HEADER, PORT_HEADER, TOKEN_HEADER, TRAFFIC_HEADER
+from sandbox_gym.e2b_server.faults import Fault, fault_of, port_closed
+from sandbox_gym.e2b_server.sandboxes.jobs import Work
+from sandbox_gym.e2b_server.sandboxes.sandbox import Sandbox
+from sandbox_gym.errors import BoxLost
+from sandbox_gym.sandbox.channel.envd import Envd, Refused, Stream
+
+ANSWER_S: Final = 600.0
+SEND_S: Final = 60.0
+PIECE: Final = 1 << 18
+MAX_BODY: Final = 1 << 30
+_HOP: Final = frozenset(
+    {
+        "connection", "keep-alive", "proxy-authenticate", "proxy-authorization", "te", "trailer", "transfer-encoding",
+        "upgrade", "proxy-connection",
+    }
+)  # fmt: skip
+_OURS: Final = frozenset(
+    {ID_HEADER, PORT_HEADER, TOKEN_HEADER, TRAFFIC_HEADER, "x-api-key", "content-length", "expect"}
+)
+
+
+class Proxy:
+    """One exchange with one port."""
+
+    def __init__(self, sandbox: Sandbox, work: Work, port: int) -> None:
+        self._sandbox, self._envd, self._port = sandbox, work.envd, port
+        self._host = sandbox.kept.mask_host.replace("${PORT}", str(port))
+
+    async def answer(self, request: Request) -> Response:
+        try:
+            _, stream = await self._envd.open({"op": "connect", "port": self._port})
+        except Refused as error:
+            if error.code == "refused":
+                return port_closed(self._sandbox.sandbox_id, self._port)
+            return fault_of(error).response()
+        except BoxLost as error:
+            return fault_of(error).response()
+        exchange = _Exchange(self._envd, stream, self._host)
+        try:
+            await exchange.send(request)
+            head = await exchange.head()
+        except BaseException as error:
+            await exchange.aclose()
+            if isinstance(error, h11.RemoteProtocolError | h11.LocalProtocolError):
+                return Fault(502, f"port {self._port} speaks no HTTP/1.1 that can be passed on").response()
+            if isinstance(error, Exception):
+                return fault_of(error).response()
+            raise
+        headers = [(name, value) for name, value in head.headers if name.decode("latin-1").lower() not in _HOP]
+        reply = StreamingResponse(exchange.body(), head.status_code)
+        reply.raw_headers = headers
+        return reply
+
+
+class _Exchange:
+    def __init__(self, envd: Envd, stream: Stream, host: str) -> None:
+        """`host`: told instead of what the client said, unless empty."""
+        self._envd, self._stream, self._host = envd, stream, host
+        self._http = h11.Connection(our_role=h11.CLIENT)
+        self._ended = False
+
+    async def send(self, request: Request) -> None:
+        headers = [
+            (name, value) for name, value in request.headers.raw if name.decode("latin-1").lower() not in _HOP | _OURS
+        ]
+        if self._host:
+            headers = [(name, value) for name, value in headers if name.lower() != b"host"]
+            headers.append((b"host", self._host.encode("ascii")))
+        length = request.headers.get("content-length")
+        if length is not None:
+            headers.append((b"content-length", length.encode("latin-1")))
+        elif "transfer-encoding" in request.headers:
+            headers.append((b"transfer-encoding", b"chunked"))
+        headers.append((b"connection", b"close"))
+        target = request.scope["raw_path"]
+        if request.scope["query_string"]:
+            target += b"?" + request.scope["query_string"]
+        await self._write(h11.Request(method=request.method, target=target, headers=headers))
+        size = 0
+        async for chunk in request.stream():
+            size += len(chunk)
+            if size > MAX_BODY:
+                raise Fault(413, f"a body has at most {MAX_BODY} bytes")
+            if chunk:
+                await self._write(h11.Data(data=chunk))
+        await self._write(h11.EndOfMessage())
+
+    async def _write(self, event: h11.Request | h11.Data | h11.EndOfMessage) -> None:
+        data = self._http.send(event) or b""
+        for start in range(0, len(data), PIECE):
+            request = {"op": "send", "stream": self._stream.number}
+            try:
+                await self._envd.ask(request, data[start : start + PIECE], within_s=SEND_S)
+            except Refused:
+                return  # it answers without having read all, as it may
+
+    async def _event(self, within_s: float) -> h11.Event | type[h11.NEED_DATA] | type[h11.PAUSED]:
+        deadline = time.monotonic() + within_s
+        while True:
+            event = self._http.next_event()
+            if event is not h11.NEED_DATA:
+                return event
+            header, body = await self._stream.next(max(0.0, deadline - time.monotonic()))
+            if header.get("event") == "end":
+                self._ended = True
+                self._http.receive_data(b"")
+            elif body:
+                self._http.receive_data(body)
+
+    async def head(self) -> h11.Response:
+        while True:
+            event = await self._event(ANSWER_S)
+            if isinstance(event, h11.Response):
+                return event
+            if not isinstance(event, h11.InformationalResponse):
+                raise Fault(502, "the port closed the connection without an answer")
+
+    async def body(self) -> AsyncGenerator[bytes, None]:
+        try:
+            while True:
+                event = await self._event(ANSWER_S)
+                if not isinstance(event, h11.Data):
+                    return
+                yield bytes(event.data)
+        finally:
+            await self.aclose()
+
+    async def aclose(self) -> None:
+        with anyio.CancelScope(shield=True):
+            self._envd.forget(self._stream.number)
+            try:
+                await self._envd.call({"op": "disconnect", "stream": self._stream.number})
+            except BoxLost:
+                return

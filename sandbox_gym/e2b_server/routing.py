@@ -1,0 +1,44 @@
+"""Which handler a request is for, by the declared paths: 404 for none, 405 with Allow where the method is wrong."""
+
+from __future__ import annotations
+
+import urllib.parse
+from collections.abc import Iterable, Mapping
+from typing import Generic, TypeVar
+
+from starlette.requests import Request
+
+from sandbox_gym.e2b_server.faults import Fault
+from sandbox_gym.server.openapi import Operation
+
+H = TypeVar("H")
+
+
+class Routes(Generic[H]):
+    """Operations, and what answers each."""
+
+    def __init__(self, handlers: Iterable[tuple[Operation, H]]) -> None:
+        self._routes = [(one.method, tuple(one.template.split("/")[1:]), handler) for one, handler in handlers]
+
+    def find(self, request: Request) -> tuple[H, Mapping[str, str]]:
+        """The handler, and the path's own parameters. A literal part goes before a place. Raises Fault 404 and 405."""
+        raw = request.scope.get("raw_path") or request.url.path.encode()
+        parts = [urllib.parse.unquote(part) for part in raw.decode("latin-1").split("/")[1:]]
+        found = [(method, shape, handler) for method, shape, handler in self._routes if _fits(shape, parts)]
+        found.sort(key=lambda one: sum(part.startswith("{") for part in one[1]))
+        if not found:
+            raise Fault(404, f"no route {request.method} {request.url.path[:200]}")
+        best = found[0][1]
+        for method, shape, handler in found:
+            if method == request.method and len(shape) == len(best):
+                return handler, {
+                    place[1:-1]: part for place, part in zip(shape, parts, strict=True) if place[:1] == "{"
+                }
+        methods = ", ".join(sorted({method for method, _, _ in found}))
+        raise Fault(405, f"{request.url.path[:200]} is asked with {methods}", headers={"Allow": methods})
+
+
+def _fits(shape: tuple[str, ...], parts: list[str]) -> bool:
+    return len(shape) == len(parts) and all(
+        part == wanted or (wanted.startswith("{") and part) for wanted, part in zip(shape, parts, strict=True)
+    )

@@ -1,0 +1,1 @@
+"""The sandboxes that the E2B server holds: made, paused, resumed, counted by tenant."""

@@ -1,0 +1,453 @@
+"""Sandboxes that tenants hold: made, paused, resumed, forked, kept as snapshots, and ended when their time is up.
+
+Owns who holds which box and until when. Knows neither HTTP nor how boxes are made.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+import anyio
+import anyio.abc
+import structlog
+
+from sandbox_gym.e2b_server.control.network_rules import granted, reachable
+from sandbox_gym.e2b_server.faults import Fault, sandbox_not_found
+from sandbox_gym.e2b_server.sandboxes.images import Images
+from sandbox_gym.e2b_server.sandboxes.jobs import Work
+from sandbox_gym.e2b_server.sandboxes.quotas import Places
+from sandbox_gym.e2b_server.sandboxes.records import Image, Kept, Records
+from sandbox_gym.e2b_server.sandboxes.sandbox import Sandbox, Wish, check_timeout, measure
+from sandbox_gym.e2b_server.sandboxes.templates import ROOT, Machines
+from sandbox_gym.errors import BoxLost, SandboxGymError
+from sandbox_gym.faults import Rounds, as_provider_down, log_failure
+from sandbox_gym.sandbox.session.snapshots import NoSuchSnapshot, SnapshotFailed
+from sandbox_gym.server.access.accounts import Accounts, Tenant, new_id
+
+SWEEP_S: Final = 0.2
+SAMPLE_S: Final = 5.0
+COLLECT_S: Final = 60.0
+OPEN_S: Final = 120.0
+MAX_FORKS: Final = 100
+MAX_FAILURES: Final = 60
+"""Times that a sandbox that should be paused is left running for another minute, because its files can't be kept."""
+_log = structlog.get_logger(__name__)
+
+
+class Sandboxes:
+    """Use `holding` to make one."""
+
+    def __init__(
+        self, machines: Machines, accounts: Accounts, folder: Path, tasks: anyio.abc.TaskGroup, *, most: int
+    ) -> None:
+        """`most`: boxes at once on this machine."""
+        self.machines, self.accounts, self.tasks = machines, accounts, tasks
+        self.most = most
+        self._records = Records(folder)
+        self._sandboxes: dict[str, Sandbox] = {}
+        self.images = Images(self._records)
+        self._places = Places(most)
+        self._taken = anyio.Event()
+        self._disk_bytes = 0
+        for kept in self._records.sandboxes():
+            self._sandboxes[kept.sandbox_id] = Sandbox(kept, end_at=time.time())
+
+    # -- who is there
+
+    def of(self, tenant: Tenant, sandbox_id: str) -> Sandbox:
+        """A tenant's own. Raises Fault 404, also for somebody else's."""
+        found = self._sandboxes.get(sandbox_id)
+        if found is None or found.kept.tenant != tenant.name:
+            raise sandbox_not_found(sandbox_id)
+        return found
+
+    def find(self, sandbox_id: str) -> Sandbox | None:
+        """Anybody's, for a caller that will ask for its token."""
+        return self._sandboxes.get(sandbox_id)
+
+    def all_of(self, tenant: Tenant) -> list[Sandbox]:
+        return [one for one in self._sandboxes.values() if one.kept.tenant == tenant.name]
+
+    def everyone(self) -> list[Sandbox]:
+        """Running and paused, of all tenants, the oldest first."""
+        return list(self._sandboxes.values())
+
+    def running(self) -> list[Sandbox]:
+        return [one for one in self._sandboxes.values() if one.running]
+
+    # -- making
+
+    async def create(self, tenant: Tenant, wish: Wish) -> Sandbox:
+        """Raises Fault, PoolFull, ProviderDown."""
+        check_timeout(tenant, wish.timeout_s)
+        image, snapshot_id = await self.source(tenant, wish.template)
+        if image.endswith(ROOT) and not tenant.root:
+            raise Fault(403, "templates that end in :root are for tenants with `root = true` in the pool's keys")
+        self._count_create(tenant)
+        sandbox = self._new(tenant, wish, image)
+        with self._places.taken(tenant, self._sandboxes.values(), new=True):
+            await self._open(sandbox, snapshot_id)
+        self._sandboxes[sandbox.sandbox_id] = sandbox
+        _log.info("sandbox_created", sandbox=sandbox.sandbox_id, tenant=tenant.name, image=image)
+        return sandbox
+
+    async def source(self, tenant: Tenant, template: str) -> tuple[str, str | None]:
+        """(image, snapshot of it) that a template's name stands for: a tenant's own snapshots before images. Raises
+        Fault 404."""
+        source = self.images.find(tenant, template)
+        if source is not None:
+            return source.image, source.snapshot_id
+        source = self.images.find(tenant, template.removesuffix(ROOT)) if template.endswith(ROOT) else None
+        if source is not None:
+            return f"{source.image}{ROOT}", source.snapshot_id
+        image = await self.machines.image(template)
+        if image is None:
+            raise Fault(404, f"template {template[:80]!r} not found")
+        return image, None
+
+    def restrict(self, tenant: Tenant, sandbox: Sandbox, allow_out: Sequence[str]) -> None:
+        """What a running sandbox may reach from now on, where it has a way out. Raises Fault."""
+        if sandbox.box is None:
+            raise Fault(409, f"Sandbox {sandbox.sandbox_id} is paused")
+        if sandbox.box.door is None:
+            raise Fault(400, "a sandbox has the network it was made with; this one was made without a way out")
+        entries = granted(tenant, False, allow_out).allow or ()
+        sandbox.box.door.restrict(entries)
+        sandbox.kept = replace(sandbox.kept, allow_out=entries)
+
+    def _new(self, tenant: Tenant, wish: Wish, image: str) -> Sandbox:
+        now = time.time()
+        network = granted(tenant, wish.network, wish.allow_out)
+        kept = Kept(
+            sandbox_id=new_id("i"),
+            tenant=tenant.name,
+            template=wish.template or "base",
+            image=image,
+            token=new_id("", 40),
+            traffic_token=new_id("", 40),
+            public_traffic=wish.public_traffic,
+            started_at=now,
+            mask_host=wish.mask_host,
+            network=network.machine,
+            allow_out=network.allow,
+            metadata=wish.metadata,
+            env=wish.env,
+            auto_pause=wish.auto_pause,
+            auto_resume=wish.auto_resume,
+            timeout_s=wish.timeout_s,
+        )
+        return Sandbox(kept, end_at=now + wish.timeout_s)
+
+    async def _open(self, sandbox: Sandbox, snapshot_id: str | None) -> None:
+        with anyio.fail_after(OPEN_S), as_provider_down("a sandbox can't be opened"):
+            box, envd = await self.machines.open(sandbox.kind, snapshot_id)
+        sandbox.box, sandbox.work = box, Work(envd)
+        sandbox.cpu_s = 0.0
+        sandbox.opened_at = time.monotonic()
+        self._taken.set()
+
+    # -- ending
+
+    async def kill(self, sandbox: Sandbox) -> None:
+        """For good: box, paused state and all. Idempotent."""
+        with anyio.CancelScope(shield=True):
+            sandbox.dead = True
+            self._sandboxes.pop(sandbox.sandbox_id, None)
+            await self._stop(sandbox)
+            async with sandbox.lock:
+                await self._stop(sandbox)  # what a resume that was under way has opened
+                await self._forget(sandbox)
+
+    async def _stop(self, sandbox: Sandbox) -> None:
+        box, sandbox.box, sandbox.work = sandbox.box, None, None
+        if box is not None:
+            try:
+                await box.aclose()
+            except Exception as error:
+                log_failure("box_not_closed", error, sandbox=sandbox.sandbox_id)
+
+    async def _forget(self, sandbox: Sandbox) -> None:
+        """A paused state that is needed no more."""
+        snapshot_id = sandbox.kept.snapshot_id
+        self._records.remove(sandbox.kept)
+        sandbox.kept = replace(sandbox.kept, snapshot_id="")
+        if snapshot_id:
+            await self._delete(snapshot_id)
+
+    async def _delete(self, snapshot_id: str) -> None:
+        try:
+            await self.machines.delete(snapshot_id)
+        except Exception as error:
+            log_failure("snapshot_not_deleted", error, snapshot=snapshot_id)
+
+    # -- pausing
+
+    async def pause(self, sandbox: Sandbox) -> None:
+        """Keep the files, end the processes. Raises Fault 409 when it is paused already, SnapshotFailed, BoxLost."""
+        async with sandbox.lock:
+            if sandbox.dead:
+                raise sandbox_not_found(sandbox.sandbox_id)
+            if sandbox.box is None or sandbox.work is None:
+                raise Fault(409, f"Sandbox {sandbox.sandbox_id} is already paused")
+            _may_be_kept(sandbox)
+            await self._have_disk()
+            with anyio.CancelScope(shield=True):
+                await sandbox.work.envd.call({"op": "quit_all"})
+                sandbox.box.busy = False
+                snapshot = await sandbox.box.snapshot()
+                self._disk_bytes += snapshot.size_bytes
+                sandbox.kept = replace(sandbox.kept, snapshot_id=snapshot.snapshot_id)
+                self._records.write(sandbox.kept)
+                await self._stop(sandbox)
+
+    async def resume(self, tenant: Tenant, sandbox: Sandbox, timeout_s: int) -> bool:
+        """Have it run for so long from now; a running one lives at least as long as it did. Whether it was paused."""
+        check_timeout(tenant, timeout_s)
+        async with sandbox.lock:
+            if sandbox.dead:
+                raise sandbox_not_found(sandbox.sandbox_id)
+            now = time.time()
+            if sandbox.running:
+                sandbox.end_at = max(sandbox.end_at, now + timeout_s)
+                return False
+            kept_out = sandbox.kept.allow_out
+            sandbox.kept = replace(
+                sandbox.kept,
+                network=sandbox.kept.network and tenant.network,
+                allow_out=None if kept_out is None else reachable(tenant, kept_out),
+            )
+            with self._places.taken(tenant, self._sandboxes.values(), new=False):
+                try:
+                    await self._open(sandbox, sandbox.kept.snapshot_id)
+                except NoSuchSnapshot:
+                    self._sandboxes.pop(sandbox.sandbox_id, None)
+                    self._records.remove(sandbox.kept)
+                    raise sandbox_not_found(sandbox.sandbox_id) from None
+            sandbox.end_at = time.time() + timeout_s
+            sandbox.kept = replace(sandbox.kept, timeout_s=timeout_s)
+            with anyio.CancelScope(shield=True):
+                await self._forget(sandbox)
+            return True
+
+    async def wake(self, sandbox: Sandbox) -> bool:
+        """Resume one that asked to be woken by a request. Whether it runs. Raises Fault, Unavailable."""
+        if sandbox.running:
+            return True
+        if not sandbox.kept.auto_resume or sandbox.dead:
+            return False
+        tenant = self.accounts_tenant(sandbox.kept.tenant)
+        await self.resume(tenant, sandbox, min(sandbox.kept.timeout_s, tenant.max_timeout_s))
+        return True
+
+    def accounts_tenant(self, name: str) -> Tenant:
+        """A tenant by its name; one with the usual quotas where it is no longer in the file."""
+        return self.accounts.named(name) or Tenant(name)
+
+    # -- snapshots
+
+    async def snapshot(self, tenant: Tenant, sandbox: Sandbox, name: str) -> Image:
+        """Keep the files as they are; what runs goes on. Raises Fault, SnapshotFailed, BoxLost."""
+        self.images.check_quota(tenant)
+        async with sandbox.lock:
+            if not sandbox.running:
+                raise Fault(409, f"Sandbox {sandbox.sandbox_id} is paused")
+            snapshot_id = await self._keep(sandbox, durable=True)
+        image = Image(snapshot_id, tenant.name, sandbox.kept.image, sandbox.sandbox_id, time.time(), name)
+        self.images.add(image)
+        return image
+
+    async def _keep(self, sandbox: Sandbox, *, durable: bool) -> str:
+        """A snapshot of a running sandbox, whose processes stand still meanwhile."""
+        assert sandbox.work is not None
+        assert sandbox.box is not None
+        _may_be_kept(sandbox)
+        await self._have_disk()
+        with anyio.CancelScope(shield=True):
+            held, _ = await sandbox.work.envd.call({"op": "hold", "on": True})
+            try:
+                sandbox.box.busy = bool(held.get("running"))
+                snapshot = await sandbox.box.snapshot(durable=durable)
+            finally:
+                if sandbox.work is not None:
+                    await sandbox.work.envd.call({"op": "hold", "on": False})
+        self._disk_bytes += snapshot.size_bytes
+        return snapshot.snapshot_id
+
+    async def _have_disk(self) -> None:
+        """Raises SnapshotFailed when snapshots take all that they may."""
+        if self._disk_bytes > self.machines.budget_bytes:
+            await self._collect()
+            if self._disk_bytes > self.machines.budget_bytes:
+                raise SnapshotFailed(f"snapshots take {self._disk_bytes} bytes, as many as they may; delete some")
+
+    async def delete_image(self, tenant: Tenant, template: str) -> None:
+        """Raises Fault 404."""
+        image = self.images.find(tenant, template)
+        if image is None:
+            raise Fault(404, f"template {template[:80]!r} not found")
+        self.images.remove(image)
+        await self._delete(image.snapshot_id)
+
+    async def fork(self, tenant: Tenant, sandbox: Sandbox, count: int, timeout_s: int) -> list[Sandbox | Exception]:
+        """`count` sandboxes that go on from where this one is now, or why not, each."""
+        check_timeout(tenant, timeout_s)
+        if not 1 <= count <= MAX_FORKS:
+            raise Fault(400, f"count is between 1 and {MAX_FORKS}")
+        async with sandbox.lock:
+            if not sandbox.running:
+                raise Fault(409, f"Sandbox {sandbox.sandbox_id} is paused")
+            snapshot_id = await self._keep(sandbox, durable=False)
+        forks: list[Sandbox | Exception] = []
+        try:
+            for _ in range(count):
+                try:
+                    forks.append(await self._fork(tenant, sandbox, snapshot_id, timeout_s))
+                except SandboxGymError as error:
+                    forks.append(error)
+        finally:
+            with anyio.CancelScope(shield=True):
+                await self._delete(snapshot_id)
+        return forks
+
+    async def _fork(self, tenant: Tenant, parent: Sandbox, snapshot_id: str, timeout_s: int) -> Sandbox:
+        kept = parent.kept
+        wish = Wish(
+            kept.template,
+            timeout_s,
+            kept.metadata,
+            kept.env,
+            kept.auto_pause,
+            kept.auto_resume,
+            kept.public_traffic,
+            kept.network,
+            kept.allow_out or (),
+            kept.mask_host,
+        )
+        self._count_create(tenant)
+        sandbox = self._new(tenant, wish, kept.image)
+        if kept.allow_out is not None:  # a list that is empty now may be another later, a fork's too
+            sandbox.kept = replace(sandbox.kept, allow_out=kept.allow_out)
+        with self._places.taken(tenant, self._sandboxes.values(), new=True):
+            await self._open(sandbox, snapshot_id)
+        self._sandboxes[sandbox.sandbox_id] = sandbox
+        return sandbox
+
+    def _count_create(self, tenant: Tenant) -> None:
+        """Raises Fault 429."""
+        wait_s = self.accounts.may_create(tenant)
+        if wait_s > 0:
+            raise Fault(429, f"more than {tenant.creates_per_s:g} sandboxes per second", retry_after_s=wait_s)
+
+    # -- time
+
+    async def run(self) -> None:
+        """End what is over, measure, and collect, until cancelled, whatever a round meets."""
+        rounds, wait_s = Rounds("sandboxes_sweep_failed"), SWEEP_S
+        collected = sampled = time.monotonic()
+        while True:
+            await anyio.sleep(wait_s)
+            try:
+                self._end_those_over()
+                if time.monotonic() - sampled > SAMPLE_S:
+                    sampled = time.monotonic()
+                    for sandbox in self.running():
+                        self.tasks.start_soon(self._try_sample, sandbox)
+                if time.monotonic() - collected > COLLECT_S:
+                    collected = time.monotonic()
+                    await self._collect()
+                rounds.done()
+                wait_s = SWEEP_S
+            except Exception as error:
+                wait_s = rounds.failed(error)
+
+    def _end_those_over(self) -> None:
+        now = time.time()
+        for sandbox in self.running():
+            over = sandbox.end_at <= now or (sandbox.box is not None and getattr(sandbox.box, "worn", False))
+            lost = sandbox.work is not None and sandbox.work.envd.ended.is_set()
+            if lost or (over and not sandbox.lock.locked()):
+                self.tasks.start_soon(self._try_expire, sandbox, lost)
+                sandbox.end_at = now + 60  # it is seen to
+
+    async def _try_expire(self, sandbox: Sandbox, lost: bool) -> None:
+        try:
+            await self._expire(sandbox, lost)
+        except Exception as error:  # this one's; the others go on
+            log_failure("sandbox_not_ended", error, sandbox=sandbox.sandbox_id)
+
+    async def _expire(self, sandbox: Sandbox, lost: bool) -> None:
+        """Its time is up, or its box is lost."""
+        if not lost and sandbox.kept.auto_pause:
+            try:
+                await self.pause(sandbox)
+                return
+            except (SandboxGymError, OSError) as error:
+                _log.warning("sandbox_not_paused", sandbox=sandbox.sandbox_id, why=str(error))
+                sandbox.pause_failures += 1
+                if sandbox.running and not isinstance(error, BoxLost) and sandbox.pause_failures < MAX_FAILURES:
+                    return  # it is tried again in a minute: what it holds can't be had again
+        _log.info("sandbox_over", sandbox=sandbox.sandbox_id, lost=lost)
+        await self.kill(sandbox)
+
+    async def _try_sample(self, sandbox: Sandbox) -> None:
+        try:
+            await self.sample(sandbox)
+        except SandboxGymError:
+            return  # it ended meanwhile
+        except Exception as error:
+            log_failure("sandbox_not_measured", error, sandbox=sandbox.sandbox_id)
+
+    async def sample(self, sandbox: Sandbox) -> None:
+        """Measure now. Raises BoxLost."""
+        await measure(sandbox, self.machines.limits_of(sandbox.kept.image))
+
+    async def _collect(self) -> None:
+        pinned = {one.kept.snapshot_id for one in self._sandboxes.values() if one.kept.snapshot_id}
+        try:
+            self._disk_bytes = await self.machines.collect(pinned | self.images.ids())
+        except Exception as error:
+            log_failure("collection_failed", error)
+
+    async def keep_prepared(self) -> None:
+        """Have boxes ready before they are asked for, until cancelled."""
+        rounds = Rounds("boxes_not_prepared", first_s=5)
+        while True:
+            try:
+                await self.machines.prepare()
+                rounds.done()
+            except Exception as error:
+                await anyio.sleep(rounds.failed(error))
+                continue
+            await self._taken.wait()
+            self._taken = anyio.Event()
+
+    async def aclose(self) -> None:
+        """End what runs; what is paused stays on disk."""
+        with anyio.CancelScope(shield=True):
+            async with anyio.create_task_group() as tasks:
+                for sandbox in self.running():
+                    self._sandboxes.pop(sandbox.sandbox_id, None)
+                    tasks.start_soon(self._stop, sandbox)
+            await self.machines.aclose()
+
+
+def _may_be_kept(sandbox: Sandbox) -> None:
+    """Raises Fault 400 for one whose files may be its root's work: nobody goes on from those."""
+    if sandbox.root:
+        raise Fault(400, f"Sandbox {sandbox.sandbox_id} is of a template that ends in :root; those are not kept")
+
+
+@asynccontextmanager
+async def holding(sandboxes: Sandboxes, tasks: anyio.abc.TaskGroup) -> AsyncIterator[Sandboxes]:
+    """Sandboxes, with their housekeeping under way; at the end none runs."""
+    tasks.start_soon(sandboxes.run)
+    tasks.start_soon(sandboxes.keep_prepared)
+    try:
+        yield sandboxes
+    finally:
+        await sandboxes.aclose()

@@ -1,0 +1,1 @@
+"""The driver of an E2B sandbox: processes, files, watches, notebooks."""

@@ -1,0 +1,266 @@
+"""A notebook's Python: cells in, what they gave out as JSON lines. Runs in a process of its own, as the user.
+
+Cells come as u32 length and JSON on one pipe, words go the same way on another; standard output and error are pipes
+that the driver reads. Top-level `await`, `!command`, `display` and figures of matplotlib work as in a notebook. A fork
+that a cell makes runs the rest of the cell and ends (forks.py).
+"""
+
+import _thread
+import ast
+import base64
+import builtins
+import gc
+import json
+import linecache
+import os
+import re
+import signal
+import sys
+import types
+
+from ..forks import CELL, Claim, described, tell
+from ..session import interrupts
+
+MAX_VALUE = 8 << 20
+_COROUTINE = 0x80
+_MIMES = (
+    ("text/html", "html", "_repr_html_"), ("text/markdown", "markdown", "_repr_markdown_"),
+    ("image/svg+xml", "svg", "_repr_svg_"), ("image/png", "png", "_repr_png_"), ("image/jpeg", "jpeg", "_repr_jpeg_"),
+    ("application/pdf", "pdf", "_repr_pdf_"), ("text/latex", "latex", "_repr_latex_"),
+    ("application/json", "json", "_repr_json_"), ("application/javascript", "javascript", "_repr_javascript_"),
+)  # fmt: skip
+_BY_MIME = {mime: name for mime, name, _method in _MIMES}
+# a cell may replace what the module holds
+_read, _write, _exit = os.read, os.write, os._exit
+_loads, _dumps = json.loads, json.dumps
+_SHELL = re.compile(r"^(\s*)!(.+)$", re.MULTILINE)
+
+
+def bundle(value):
+    """A value's representations by name, at least `text`."""
+    found = {"text": _repr(value)}
+    made = _call(value, "_repr_mimebundle_")
+    if isinstance(made, tuple):
+        made = made[0]
+    for mime, name in _BY_MIME.items():
+        if isinstance(made, dict) and mime in made:
+            found[name] = made[mime]
+    for _mime, name, method in _MIMES:
+        if name not in found:
+            one = _call(value, method)
+            one = one[0] if isinstance(one, tuple) and one else one
+            if one is not None:
+                found[name] = one
+    return {name: _plain(one) for name, one in found.items()}
+
+
+def _repr(value):
+    try:
+        return repr(value)[:MAX_VALUE]
+    except Exception as error:
+        return "<repr failed: %s>" % type(error).__name__
+
+
+def _call(value, method):
+    if isinstance(value, type):
+        return None
+    try:
+        return getattr(value, method)()
+    except Exception:
+        return None
+
+
+def _plain(value):
+    if isinstance(value, bytes):
+        return base64.b64encode(value).decode("ascii")
+    if isinstance(value, str):
+        return value[:MAX_VALUE]
+    try:
+        json.dumps(value)
+    except (TypeError, ValueError, RecursionError):
+        return _repr(value)
+    return value
+
+
+class Notebook:
+    """One namespace. `serve` never returns."""
+
+    def __init__(self, cells, words):
+        self._cells, self._words = cells, words
+        self._count = 0
+        self._lock = _thread.allocate_lock()
+        interrupts.hold()
+        sys.stdin = sys.__stdin__ = open(0, "r", encoding="utf-8", closefd=False)
+        sys.stdout = sys.__stdout__ = open(1, "w", encoding="utf-8", errors="backslashreplace", closefd=False)
+        sys.stderr = sys.__stderr__ = open(2, "w", encoding="utf-8", errors="backslashreplace", closefd=False)
+        self._claim = Claim(cells, words)
+        module = sys.modules["__main__"] = types.ModuleType("__main__")
+        module.__builtins__ = builtins
+        self._namespace = module.__dict__
+        self._namespace["display"] = self._display
+        self._loop = None
+
+    def serve(self):
+        gc.freeze()
+        gc.enable()
+        sys.path.insert(0, "")
+        while True:
+            request = self.next_request()
+            self._cell(request["code"], request["env"])
+
+    def next_request(self):
+        return _loads(self._read(int.from_bytes(self._read(4), "big")).decode("utf-8"))
+
+    def _read(self, size):
+        data = b""
+        while len(data) < size:
+            piece = _read(self._cells, min(size - len(data), 1 << 20))
+            if not piece:
+                _exit(0)
+            data += piece
+        return data
+
+    def say(self, word):
+        """Write a word whole, whoever else writes one and whoever interrupts it. A fork writes none."""
+        if not self._claim.mine():
+            return
+        for stream in (sys.stdout, sys.stderr):
+            try:
+                stream.flush()
+            except Exception:
+                pass  # the cell closed or replaced it
+        body = _dumps(word).encode("utf-8")
+        if len(body) > MAX_VALUE + (1 << 20):
+            body = _dumps({"type": "result", "text": "<a result of over %d bytes>" % MAX_VALUE}).encode("utf-8")
+        with interrupts.Whole(), self._lock:
+            view = memoryview(len(body).to_bytes(4, "big") + body)
+            while view:
+                view = view[_write(self._words, view) :]
+
+    def _display(self, *values, **_options):
+        for value in values:
+            if self._claim.mine():
+                self.say(dict(bundle(value), type="result", is_main_result=False))
+            else:
+                sys.stdout.write("%s\n" % _repr(value))  # a fork is a script, and has no notebook
+
+    def _cell(self, code, environment):
+        """Run a cell. A fork that it made never comes back from here."""
+        self._count += 1
+        self.say({"type": "number_of_executions", "execution_count": self._count})
+        before = dict(os.environ)
+        os.environ.update(environment)
+        failure = None
+        interrupts.let_in(tell)
+        try:
+            self._execute(code, "%s %d>" % (CELL, self._count))
+            if self._claim.mine():
+                self._figures()
+        except BaseException as error:
+            failure = error
+        self._claim.leave_if_forked(failure)
+        interrupts.hold()
+        if failure is not None:
+            self._report(failure)
+            failure = None  # its traceback has this frame, which has it
+        for name in environment:
+            os.environ.pop(name, None)
+            if name in before:
+                os.environ[name] = before[name]
+        self._claim.leave_if_forked()
+        self.say({"type": "done"})
+
+    def _execute(self, code, name):
+        tree = _parse(code, name)
+        linecache.cache[name] = (len(code), None, code.splitlines(True), name)
+        last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
+        flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+        self._run(compile(tree, name, "exec", flags))
+        if last is None or code.rstrip().endswith(";"):
+            if last is not None:
+                self._run(compile(ast.Expression(last.value), name, "eval", flags))
+            return
+        value = self._run(compile(ast.Expression(last.value), name, "eval", flags))
+        if value is not None and self._claim.mine():
+            self._namespace["_"] = value
+            self.say(dict(bundle(value), type="result", is_main_result=True))
+
+    def _run(self, code):
+        value = eval(code, self._namespace)
+        if code.co_flags & _COROUTINE:
+            import asyncio
+
+            if self._loop is None:
+                self._loop = asyncio.new_event_loop()
+                asyncio.set_event_loop(self._loop)
+            value = self._loop.run_until_complete(value)
+        return value
+
+    def _figures(self):
+        plots = sys.modules.get("matplotlib.pyplot")
+        if plots is None:
+            return
+        import io
+
+        for number in plots.get_fignums():
+            figure, buffer = plots.figure(number), io.BytesIO()
+            figure.savefig(buffer, format="png", bbox_inches="tight")
+            image = base64.b64encode(buffer.getvalue()).decode("ascii")
+            self.say({"type": "result", "text": _repr(figure), "png": image, "is_main_result": False})
+        plots.close("all")
+
+    def _report(self, failure):
+        try:
+            value, lines = str(failure), described(failure)
+        except BaseException:
+            value = lines = ""
+        name = type(failure).__name__
+        self.say({"type": "error", "name": name, "value": value[:65536], "traceback": lines[:MAX_VALUE]})
+
+
+def _parse(code, name):
+    """A cell's tree; lines that start with `!` are commands for the shell."""
+    try:
+        return ast.parse(code, name)
+    except SyntaxError:
+        changed = _SHELL.sub(lambda match: "%s__sandbox_shell(%r)" % match.groups(), code)
+        if changed == code:
+            raise
+        return ast.parse(changed, name)
+
+
+def shell(command):
+    """What `!command` does: its output is the cell's."""
+    import subprocess
+
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()
+    subprocess.call(["/bin/bash", "-c", command])
+
+
+builtins.__sandbox_shell = shell
+
+
+def serve_bash(cells, words):
+    """The other language: each cell a bash of its own in the context's folder, until the pipe closes."""
+    import subprocess
+
+    notebook = Notebook(cells, words)
+    while True:
+        request = notebook.next_request()
+        notebook._count += 1
+        notebook.say({"type": "number_of_executions", "execution_count": notebook._count})
+        process = subprocess.Popen(
+            ["/bin/bash", "-c", request["code"]], env=dict(os.environ, **request["env"]), preexec_fn=_as_started
+        )
+        code = process.wait()
+        if code:
+            value = "exit status %d" % code
+            notebook.say({"type": "error", "name": "CalledProcessError", "value": value, "traceback": value})
+        notebook.say({"type": "done"})
+
+
+def _as_started():
+    """In a cell's bash: signals as a program expects them."""
+    interrupts.let_in(tell)
+    signal.signal(signal.SIGINT, signal.SIG_DFL)

@@ -1,0 +1,311 @@
+"""The driver of a sandbox that is used as a small machine: many processes, files, watches and connections at once.
+
+Runs as the sandbox's own user, like all that it starts; the host believes nothing of it. Requests are frames on fd 3,
+`{"op", "id", ...}`; each is answered by `{"id", "ok", ...}`, some later. A request that opens a stream is also the
+stream's number: its events are `{"stream": id, "event", ...}`, as many bytes of them as the host has granted.
+"""
+
+import errno
+import os
+import selectors
+import signal
+import socket
+import time
+
+from ..protocol import frames
+from ..runs import program
+from . import entries
+from .fileops import FileOps
+from .jobs import MAX_JOBS, Job
+from .links import Links
+from .notebooks import Notebooks
+
+MAX_REQUEST = 2 << 20
+HOLD_S = 2.0  # for all processes together to stand still
+_CODES = {
+    errno.ENOENT: "not_found", errno.EEXIST: "already_exists", errno.EACCES: "permission_denied",
+    errno.EPERM: "permission_denied", errno.EROFS: "permission_denied", errno.ENOSPC: "no_space",
+    errno.EDQUOT: "no_space", errno.EFBIG: "no_space", errno.ESRCH: "not_found", errno.ECHILD: "not_found",
+    errno.EAGAIN: "resource_exhausted", errno.EMFILE: "resource_exhausted", errno.E2BIG: "resource_exhausted",
+    errno.ENOMEM: "resource_exhausted", errno.ECONNREFUSED: "refused", errno.EPIPE: "failed_precondition",
+}  # fmt: skip
+
+
+def serve(spec):
+    """Answer requests until the host closes the channel. `spec` is the run's; its `env` is what programs get."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGPIPE, signal.SIG_IGN)
+    channel = socket.socket(fileno=os.dup(program.CHANNEL_FD))
+    os.set_inheritable(channel.fileno(), False)
+    os.close(program.CHANNEL_FD)
+    os.environ.clear()
+    os.environ.update(spec["env"])
+    Envd(channel, spec).serve()
+
+
+class Envd:
+    def __init__(self, channel, spec):
+        self._channel = channel
+        channel.setblocking(False)
+        self._reader = frames.FrameReader(max_body=MAX_REQUEST)
+        self._out = bytearray()
+        self._home, self._environment = spec["workdir"], dict(spec["env"])
+        self.selector = selectors.DefaultSelector()
+        self.selector.register(channel, selectors.EVENT_READ, self._on_channel)
+        wake, self._wake = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+        signal.set_wakeup_fd(self._wake, warn_on_full_buffer=False)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        self.selector.register(wake, selectors.EVENT_READ, lambda _events: self._drain(wake))
+        self._jobs, self._streams = {}, {}
+        self._files = FileOps(self, self._home)
+        self._links = Links(self)
+        self._notebooks = Notebooks(self, self._home, self._environment)
+        self._ended = False
+
+    # -- the loop
+
+    def serve(self):
+        while not self._ended:
+            for key, events in self.selector.select(self._pause()):
+                if self.selector.get_map().get(key.fd) is key or self._still(key):
+                    key.data(events)
+            self._reap()
+            now = time.monotonic()
+            for job in list(self._jobs.values()):
+                job.expire(now)
+            self._files.sweep()
+            self._flush()
+
+    def _still(self, key):
+        """Whether a callback is still the one for its descriptor: an earlier one may have closed or changed it."""
+        found = self.selector.get_map().get(key.fd)
+        return found is not None and found.data == key.data
+
+    def _pause(self):
+        due = [job.deadline for job in self._jobs.values() if job.deadline]
+        return min(max(0.0, min(due) - time.monotonic()), 30.0) if due else 30.0
+
+    def _drain(self, fd):
+        try:
+            while os.read(fd, 4096):
+                pass
+        except BlockingIOError:
+            pass
+
+    def _on_channel(self, events):
+        if events & selectors.EVENT_READ:
+            try:
+                data = self._channel.recv(1 << 18)
+            except BlockingIOError:
+                data = None
+            if data == b"":
+                self._ended = True
+            elif data:
+                self._reader.feed(data)
+                frame = self._reader.next()
+                while frame is not None:
+                    self._answer(*frame)
+                    frame = self._reader.next()
+        self._flush()
+
+    def _flush(self):
+        while self._out:
+            try:
+                sent = self._channel.send(memoryview(self._out)[: 1 << 18])
+            except BlockingIOError:
+                break
+            except OSError:
+                self._ended = True
+                return
+            del self._out[:sent]
+        wanted = selectors.EVENT_READ | (selectors.EVENT_WRITE if self._out else 0)
+        if self.selector.get_key(self._channel).events != wanted:
+            self.selector.modify(self._channel, wanted, self._on_channel)
+
+    def say(self, header, body=b""):
+        self._out += frames.pack(header, body)
+
+    def _reap(self):
+        while True:
+            try:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                return
+            if pid == 0:
+                return
+            job = self._jobs.get(pid)
+            if job is not None:
+                job.reaped(status)
+
+    # -- requests
+
+    def _answer(self, request, body):
+        number = request.get("id", 0)
+        try:
+            reply = self._operation(str(request.get("op")))(request, body)
+        except OSError as error:
+            self._refuse(number, _CODES.get(error.errno, "invalid_argument"), error.strerror or str(error))
+            return
+        except (KeyError, TypeError, ValueError) as error:
+            self._refuse(number, "invalid_argument", "%s: %s" % (type(error).__name__, error))
+            return
+        if reply is not None:
+            header, content = reply
+            self.say(dict(header, id=number, ok=True), content)
+
+    def _refuse(self, number, code, why):
+        self.say({"id": number, "ok": False, "code": code, "why": str(why)[:1000]})
+
+    def _operation(self, name):
+        for part in (self, self._files, self._links, self._notebooks):
+            found = getattr(part, "op_" + name, None)
+            if found is not None:
+                return found
+        raise ValueError("no such operation: %r" % name)
+
+    def op_ping(self, request, body):
+        """Answered after what watches have seen until now."""
+        self._files.look()
+        return {}, b""
+
+    def later(self, number):
+        """What an outlet calls once a request's bytes are written."""
+
+        def done(why):
+            if why:
+                self._refuse(number, "failed_precondition", why)
+            else:
+                self.say({"id": number, "ok": True})
+
+        return done
+
+    # -- processes
+
+    def op_start(self, request, body):
+        if len(self._jobs) >= MAX_JOBS:
+            raise OSError(errno.EAGAIN, "%d processes run already" % len(self._jobs))
+        number = request["id"]
+        tell = lambda event, content: self._told(job, number, event, content)  # noqa: E731
+        environment = dict(self._environment, **request["base"])
+        job = Job(self.selector, request, self._home, environment, tell)
+        self._jobs[job.pid] = self._streams[number] = job
+        return {"pid": job.pid}, b""
+
+    def _told(self, job, number, event, body):
+        self.say(dict(event, stream=number), body)
+        if event["event"] == "end":
+            self._jobs.pop(job.pid, None)
+            self._streams.pop(number, None)
+
+    def _job(self, request):
+        if request["pid"] not in self._jobs:
+            raise OSError(errno.ESRCH, "process with pid %s not found" % request["pid"])
+        return self._jobs[request["pid"]]
+
+    def op_input(self, request, body):
+        job = self._job(request)
+        if job.input is None:
+            raise OSError(errno.EPIPE, "stdin not enabled or closed")
+        job.input.put(body, self.later(request["id"]))
+
+    def op_end_input(self, request, body):
+        job = self._job(request)
+        if job.input is None or job.size:
+            raise OSError(errno.EPIPE, "the process has no stdin of its own to close")
+        job.input.end()
+        return {}, b""
+
+    def op_signal(self, request, body):
+        job = self._job(request)
+        if request["number"] == signal.SIGKILL:
+            job.kill()
+        else:
+            job.signal(request["number"])
+        return {}, b""
+
+    def op_resize(self, request, body):
+        self._job(request).resize(request["size"])
+        return {}, b""
+
+    def op_hold(self, request, body):
+        """Stop what runs while the files are kept, `on`; let it go on, not `on`. How many there are."""
+        running = 0
+        # a shell must stand still before its children, and not go on before them: it would take them for stopped by
+        # the user
+        deadline = time.monotonic() + HOLD_S
+        for pid in sorted(self._others(), reverse=not request["on"]):
+            try:
+                os.kill(pid, signal.SIGSTOP if request["on"] else signal.SIGCONT)
+                running += 1
+            except OSError:
+                continue  # it ended
+            while request["on"] and not _stands(pid) and time.monotonic() < deadline:
+                time.sleep(0.001)
+        return {"running": running}, b""
+
+    def _others(self):
+        """Every process of this user but init and this one."""
+        for name in os.listdir("/proc"):
+            try:
+                if name.isdigit() and os.stat("/proc/" + name).st_uid == os.getuid():
+                    if int(name) not in (1, os.getpid()):
+                        yield int(name)
+            except OSError:
+                continue  # it ended
+
+    def op_quit_all(self, request, body):
+        """End every process, before the sandbox is put away."""
+        for job in list(self._jobs.values()):
+            job.kill()
+        self._notebooks.stop()
+        return {}, b""
+
+    # -- the rest
+
+    def op_grant(self, request, body):
+        """The host took in so many bytes of a stream."""
+        number, size = request["stream"], request["bytes"]
+        if number in self._streams:
+            self._streams[number].granted(size)
+        else:
+            any(part.granted(number, size) for part in (self._files, self._links, self._notebooks))
+
+    def op_usage(self, request, body):
+        """What the sandbox uses, as its own processes can see it."""
+        ticks, pages = 0, 0
+        for name in os.listdir("/proc"):
+            if name.isdigit():
+                try:
+                    with open("/proc/%s/stat" % name, "rb") as file:
+                        fields = file.read().rpartition(b")")[2].split()
+                except OSError:
+                    continue
+                ticks += sum(int(field) for field in fields[11:15])  # its own, and of those it has waited for
+                pages += int(fields[21])
+        disk = os.statvfs(self._home)
+        used = (disk.f_blocks - disk.f_bfree) * disk.f_frsize
+        if disk.f_blocks * disk.f_frsize > request["disk_bytes"]:  # it is not the sandbox's alone
+            used = entries.weigh(self._home)
+        memory = pages * os.sysconf("SC_PAGE_SIZE")
+        return {"cpu_s": ticks / os.sysconf("SC_CLK_TCK"), "memory": memory, "disk_used": used}, b""
+
+    def op_settle(self, request, body):
+        """The home folder was mounted anew under us: step into it, and watch what is there now."""
+        os.chdir(self._home)
+        self._files.settle()
+        return {}, b""
+
+    def op_save(self, request, body):
+        return {"cwd": "", "env": {}}, b""
+
+    def op_restore(self, request, body):
+        return {}, b""
+
+
+def _stands(pid):
+    """Whether a process has stopped, or is no more; a signal that was sent may not have arrived yet."""
+    try:
+        with open("/proc/%d/stat" % pid, "rb") as file:
+            return file.read().rpartition(b")")[2].split()[0] in (b"T", b"t", b"Z", b"X")
+    except OSError:
+        return True

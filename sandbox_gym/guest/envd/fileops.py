@@ -1,0 +1,111 @@
+"""What the driver does with files: entries, pieces of open files, watches. See daemon.py for requests and replies."""
+
+import errno
+import json
+import os
+
+from . import entries, inotify
+from .inlet import Credit
+
+
+class FileOps:
+    def __init__(self, envd, home):
+        self._envd, self._home = envd, home
+        self._handles = entries.Handles()
+        self._watchers = {}
+
+    def _path(self, request, name="path"):
+        return entries.resolve(request[name], self._home)
+
+    def sweep(self):
+        """Close what the host forgot."""
+        self._handles.sweep()
+
+    def look(self):
+        """Take in what watches have seen until now."""
+        for watcher, _kept in self._watchers.values():
+            watcher.read()
+
+    def settle(self):
+        """The home folder was mounted anew: watch what is there now."""
+        for watcher, _kept in self._watchers.values():
+            try:
+                watcher.start()
+            except OSError:
+                continue  # what was watched is gone
+
+    def granted(self, number, size):
+        """Whether it is a watch that the host has room for again."""
+        if number in self._watchers:
+            self._watchers[number][1].granted(size)
+        return number in self._watchers
+
+    def op_stat(self, request, body):
+        return {"entry": entries.info(self._path(request))}, b""
+
+    def op_list(self, request, body):
+        found = entries.listing(self._path(request), request["depth"])
+        return {}, json.dumps(found).encode("utf-8")
+
+    def op_make_dir(self, request, body):
+        path = self._path(request)
+        entries.make_folder(path)
+        return {"entry": entries.info(path)}, b""
+
+    def op_move(self, request, body):
+        target = self._path(request, "target")
+        entries.move(self._path(request), target)
+        return {"entry": entries.info(target)}, b""
+
+    def op_remove(self, request, body):
+        entries.remove(self._path(request))
+        return {}, b""
+
+    def op_open(self, request, body):
+        handle, size, piece = self._handles.open(self._path(request))
+        return {"handle": handle, "size": size}, piece
+
+    def op_read(self, request, body):
+        return {}, self._handles.read(request["handle"])
+
+    def op_create(self, request, body):
+        path = self._path(request)
+        handle = self._handles.create(path, body, request["notes"])
+        if not request["more"]:
+            self._handles.close(handle)
+            handle = 0
+        return {"handle": handle, "path": entries.text(path)}, b""
+
+    def op_write(self, request, body):
+        self._handles.write(request["handle"], body)
+        return {}, b""
+
+    def op_close(self, request, body):
+        self._handles.close(request["handle"])
+        return {}, b""
+
+    def op_watch(self, request, body):
+        if len(self._watchers) >= inotify.MAX_WATCHERS:
+            raise OSError(errno.EMFILE, "too many watchers")
+        number, path = request["id"], self._path(request)
+        kept = inotify.Kept(
+            Credit(request["window"]), lambda event, content: self._envd.say(dict(event, stream=number), content)
+        )
+
+        def tell(kind, name):
+            kept(kind, entries.text(name), self._entry(path, name) if request["entries"] else None)
+
+        self._watchers[number] = (inotify.Watcher(self._envd.selector, path, request["recursive"], tell), kept)
+        return {}, b""
+
+    def _entry(self, path, name):
+        try:
+            return entries.info(os.path.join(path, name))
+        except OSError:
+            return None
+
+    def op_unwatch(self, request, body):
+        watcher, _kept = self._watchers.pop(request["stream"], (None, None))
+        if watcher is not None:
+            watcher.close()
+        return {}, b""

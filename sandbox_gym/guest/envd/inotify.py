@@ -1,0 +1,138 @@
+"""What happens in a folder, by inotify(7): events with the entry's path relative to it."""
+
+import ctypes
+import os
+import selectors
+import struct
+
+from .. import kernel
+from .inlet import COST
+
+CREATE, WRITE, REMOVE, RENAME, CHMOD = "create", "write", "remove", "rename", "chmod"
+_KINDS = ((0x100, CREATE), (0x80, CREATE), (0x2, WRITE), (0x200, REMOVE), (0x400, REMOVE), (0x40, RENAME), (0x4, CHMOD))
+_MASK = 0x100 | 0x80 | 0x2 | 0x200 | 0x400 | 0x40 | 0x4 | 0x800 | 0x01000000  # IN_ONLYDIR, IN_MOVE_SELF
+_IGNORED, _IS_DIR = 0x8000, 0x40000000
+_HEAD = struct.Struct("iIII")
+MAX_FOLDERS = 8192
+MAX_WATCHERS = 64
+MAX_KEPT = 10000
+
+
+class Watcher:
+    """Watches `path`, and what is below it where `recursive`. `tell(kind, name)` for each event."""
+
+    def __init__(self, selector, path, recursive, tell):
+        self._selector, self._path, self._recursive, self._tell = selector, path, recursive, tell
+        self._folders = {}
+        self._fd = -1
+        self._registered = False
+        self.start()
+
+    def start(self):
+        """Anew, too, after the folder was mounted anew. Raises OSError."""
+        self.close()
+        fd = kernel.libc.inotify_init1(0o2004000)  # IN_CLOEXEC, IN_NONBLOCK
+        if fd < 0:
+            raise OSError(ctypes.get_errno(), "inotify: " + os.strerror(ctypes.get_errno()))
+        self._fd = fd
+        try:
+            self._add("")
+        except OSError:
+            os.close(fd)
+            self._fd = -1
+            raise
+        self._selector.register(fd, selectors.EVENT_READ, self.read)
+        self._registered = True
+
+    def _add(self, name, told=False):
+        """Watch a folder; what is in a new one already is told of, for it came before the watch."""
+        if len(self._folders) >= MAX_FOLDERS:
+            raise OSError(28, "more than %d folders to watch" % MAX_FOLDERS)
+        folder = os.path.join(self._path, name) if name else self._path
+        number = kernel.libc.inotify_add_watch(self._fd, os.fsencode(folder), ctypes.c_uint32(_MASK))
+        if number < 0:
+            code = ctypes.get_errno()
+            raise OSError(code, os.strerror(code))
+        self._folders[number] = name
+        if not self._recursive:
+            return
+        try:
+            entries = list(os.scandir(folder))
+        except OSError:
+            return
+        for entry in entries:
+            child = os.path.join(name, entry.name)
+            if told:
+                self._tell(CREATE, child)
+            if entry.is_dir(follow_symlinks=False):
+                self._add_below(child, told)
+
+    def _add_below(self, name, told):
+        try:
+            self._add(name, told)
+        except OSError:
+            pass  # it went meanwhile, or can't be entered
+
+    def read(self, _events=0):
+        try:
+            data = os.read(self._fd, 1 << 16)
+        except OSError:
+            return  # nothing now, or the watch could not be made anew
+        offset = 0
+        while offset < len(data):
+            number, mask, _cookie, size = _HEAD.unpack_from(data, offset)
+            offset += _HEAD.size
+            name = os.fsdecode(data[offset : offset + size].rstrip(b"\0"))
+            offset += size
+            self._heed(number, mask, name)
+
+    def _heed(self, number, mask, name):
+        folder = self._folders.get(number)
+        if folder is None:
+            return
+        if mask & _IGNORED:
+            del self._folders[number]
+            return
+        path = os.path.join(folder, name) if name else folder
+        for bit, kind in _KINDS:
+            if mask & bit:
+                if name or not folder:
+                    self._tell(kind, path)
+                if kind is CREATE and mask & _IS_DIR and self._recursive:
+                    self._add_below(path, told=True)
+                break
+
+    def close(self):
+        if self._fd >= 0:
+            if self._registered:
+                self._selector.unregister(self._fd)
+            self._registered = False
+            os.close(self._fd)
+            self._fd = -1
+            self._folders = {}
+
+
+class Kept:
+    """A watcher's events as a stream with credit: beyond it they are counted out, oldest first kept."""
+
+    def __init__(self, credit, tell):
+        self._credit, self._tell = credit, tell
+        self._waiting = []
+        self.lost = 0
+
+    def __call__(self, kind, name, entry):
+        if len(self._waiting) >= MAX_KEPT:
+            self.lost += 1
+            return
+        self._waiting.append((kind, name, entry))
+        self.flush()
+
+    def granted(self, size):
+        self._credit.grant(size)
+        self.flush()
+
+    def flush(self):
+        while self._waiting and self._credit.left > 0:
+            kind, name, entry = self._waiting.pop(0)
+            self._credit.spend(COST + 2 * len(name) + (512 if entry else 0))
+            self._tell({"event": "change", "kind": kind, "name": name, "entry": entry}, b"")

@@ -1,0 +1,65 @@
+"""Notebook contexts by name, and which cell is whose. Requests and replies as in guest/envd/daemon.py."""
+
+import errno
+
+from . import entries
+from .contexts import MAX_CONTEXTS, Context
+
+
+class Notebooks:
+    def __init__(self, envd, home, environment):
+        self._envd, self._home, self._environment = envd, home, environment
+        self._contexts, self._cells = {}, {}
+
+    def granted(self, number, size):
+        """Whether it is a cell that the host has room for again."""
+        if number in self._cells:
+            self._cells[number].granted(size)
+            return True
+        return False
+
+    def stop(self):
+        """End every kernel."""
+        for context in self._contexts.values():
+            context.stop()
+
+    def op_context(self, request, body):
+        if len(self._contexts) >= MAX_CONTEXTS:
+            raise OSError(errno.EAGAIN, "%d contexts are open already" % len(self._contexts))
+        folder = entries.resolve(request["cwd"] or self._home, self._home)
+        environment = dict(self._environment, **request["base"])
+        self._contexts[request["name"]] = Context(self._envd.selector, request["language"], folder, environment)
+        return {"cwd": folder}, b""
+
+    def _context(self, request):
+        if request["name"] not in self._contexts:
+            raise OSError(errno.ENOENT, "context %s not found" % request["name"])
+        return self._contexts[request["name"]]
+
+    def op_cell(self, request, body):
+        context, number = self._context(request), request["id"]
+        if context.busy:
+            raise OSError(errno.EAGAIN, "a cell runs already")
+        self._cells[number] = context
+
+        def tell(event, content):
+            self._envd.say(dict(event, stream=number), content)
+            if event["event"] == "end":
+                self._cells.pop(number, None)
+
+        context.run(body.decode("utf-8"), request["env"], request["window"], tell)
+        return {}, b""
+
+    def op_interrupt(self, request, body):
+        self._context(request).interrupt()
+        return {}, b""
+
+    def op_restart(self, request, body):
+        context = self._context(request)
+        context.stop()
+        return {}, b""
+
+    def op_drop_context(self, request, body):
+        self._context(request).stop()
+        del self._contexts[request["name"]]
+        return {}, b""

@@ -1,0 +1,1 @@
+"""Python values between two boxes: kinds, object graphs, classes, proxies."""

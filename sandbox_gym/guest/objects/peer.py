@@ -1,0 +1,216 @@
+"""One end of a dialogue: requests to the other end, and its requests served while this end waits for a reply.
+
+A message is a u32 length and strict JSON. Requests: {"op": "do", "h", "do"} (one of exports.DO with a handle), {"op":
+"method", "h", "do"} (a method of a class), and what an end adds as `services`, each with "args" and "kwargs" as forms
+(graph.py). Replies: {"value"}, {"error"} or {"cannot": why}. Every message may carry "told" (new handles and classes),
+"contents" (new and changed shared objects) and "drop" (shared objects that the sender needs no more).
+"""
+
+import json
+import os
+import struct
+
+from ..runs import program
+from . import classes, exports, graph
+from .kinds import CannotCross, TooMuch
+
+_LENGTH = struct.Struct("!I")
+MAX_MESSAGE = 16 << 20
+_getpid, _leave = os.getpid, os._exit
+
+
+class CandidateError(Exception):
+    """The answer broke the protocol, gave what can't cross, or is gone."""
+
+
+class Ended(Exception):
+    """The other end has closed the channel."""
+
+
+def send(message):
+    data = json.dumps(message, separators=(",", ":")).encode("ascii")
+    if len(data) > MAX_MESSAGE:
+        raise CannotCross("a message of %d bytes is over the bound" % len(data))
+    view = memoryview(_LENGTH.pack(len(data)) + data)
+    while view:
+        view = view[os.write(program.CHANNEL_FD, view) :]
+
+
+def _read(size):
+    pieces = []
+    while size:
+        piece = os.read(program.CHANNEL_FD, min(size, 1 << 20))
+        if not piece:
+            return None
+        pieces.append(piece)
+        size -= len(piece)
+    return b"".join(pieces)
+
+
+def receive():
+    """The next message, None at the end. Raises CandidateError for what is none."""
+    head = _read(_LENGTH.size)
+    if head is None:
+        return None
+    size = _LENGTH.unpack(head)[0]
+    if size > MAX_MESSAGE:
+        raise CandidateError("a message of %d bytes is over the bound" % size)
+    data = _read(size)
+    if data is None:
+        return None
+    try:
+        message = json.loads(data.decode("utf-8"))
+    except (ValueError, RecursionError):
+        raise CandidateError("a message is no JSON") from None
+    if type(message) is not dict:
+        raise CandidateError("a message is no object")
+    return message
+
+
+class Peer:
+    """`module`: the name of this end's module of the row. `asking`: on the test's end, what it may ask; else None.
+
+    `services`: requests that this end serves beyond handles, by their name.
+    """
+
+    def __init__(self, module, asking=None):
+        self.asking, self.wary = asking, asking is not None
+        self.exports = exports.Exports(module, asking, self.request)
+        self.classes = self.exports.classes = classes.Classes(self.exports, module, self.wary)
+        self.graph = graph.Graph(self.classes, self.exports, 0 if self.wary else 1, self.wary)
+        self.services = {}
+        self._loop = None
+        self._broken = ""
+        self._pid = os.getpid()
+
+    # -- asking
+
+    def request(self, op, fields, args, kwargs, rank):
+        """What the other end gives. Raises what it raises."""
+        if self._broken:
+            raise CandidateError(self._broken)
+        message = {"op": op, **fields}
+        if self.wary:
+            self.asking.asked += 1
+        try:
+            self.graph.pack(message, {"args": tuple(args), "kwargs": tuple(kwargs.items())})
+        except CannotCross as error:
+            if self.wary and not isinstance(error, TooMuch):
+                self.asking.need("the test passes what can't cross: %s" % error)
+            raise TypeError("this can't cross to the test's process: %s" % error) from None
+        return self._answer(message, rank)
+
+    def _answer(self, message, rank):
+        reply = self._exchange(message)
+        self.exports.rank = rank
+        if "cannot" in reply:
+            raise CandidateError("bad value: %s" % str(reply["cannot"])[:2000])
+        name = "error" if "error" in reply else "value"
+        if name not in reply:
+            raise self._break("malformed reply")
+        try:
+            (value,) = self.graph.unpack(reply, [name])
+        except CannotCross as error:
+            raise self._break("malformed reply: %s" % error) from None
+        finally:
+            self.exports.rank = 0
+        if name == "value":
+            return value
+        if not isinstance(value, BaseException):
+            raise self._break("an error that is none")
+        raise self.asking.raised(value, message) if self.wary else value
+
+    def _break(self, why):
+        self._broken = why
+        return CandidateError(why)
+
+    def _exchange(self, message):
+        """Send a request and serve what comes until its reply."""
+        try:
+            message["drop"] = self.graph.drops()
+            send(message)
+            while True:
+                reply = receive()
+                if reply is None:
+                    raise self._break("the candidate ended before it answered") if self.wary else Ended()
+                if "op" not in reply:
+                    return reply
+                self.serve(reply)
+        except OSError as error:
+            raise self._break("the candidate is gone: %s" % error) from None
+        except CandidateError as error:
+            self._broken = self._broken or str(error)
+            raise
+
+    # -- serving
+
+    def serve(self, message):
+        """Do what the other end asks, and reply."""
+        reply = {}
+        try:
+            try:
+                args, kwargs = self.graph.unpack(message, ["args", "kwargs"])
+                value = self._served(message, args, dict(kwargs))
+                del args, kwargs
+            except Ended:
+                raise
+            except BaseException as error:
+                if self._ends(error):
+                    raise
+                if self.wary:
+                    self.asking.failed_inside(error)
+                self._pack_error(reply, error)
+            else:
+                self.graph.pack(reply, {"value": value})
+                del value
+        except CannotCross as error:
+            reply = {"cannot": str(error)[:2000]}
+        self._reply(reply)
+
+    def _reply(self, reply):
+        if _getpid() != self._pid:
+            _leave(0)  # a child that the call forked: its parent answers
+        reply["drop"] = self.graph.drops()
+        try:
+            send(reply)
+        except CannotCross as error:  # too long: what it would have told is lost, so no more can be said
+            if self.wary:
+                raise
+            send({"cannot": str(error)[:2000]})
+
+    def _ends(self, error):
+        """On the test's end: what is to end the test passes through the answer's frames."""
+        return self.wary and bool(self.asking.needs)
+
+    def _pack_error(self, reply, error):
+        while error.__traceback__ is not None and error.__traceback__.tb_frame.f_code.co_filename == __file_here__:
+            error.__traceback__ = error.__traceback__.tb_next
+        error.__traceback__ = None if not self.wary else error.__traceback__
+        error.__context__ = None if not self.wary else error.__context__
+        self.graph.pack(reply, {"error": error})
+
+    def _served(self, message, args, kwargs):
+        op = message["op"]
+        if op in self.services:
+            return self.services[op](*args, **kwargs)
+        if op not in ("do", "method"):
+            raise CannotCross("no such request")
+        if op == "do" and message["do"] in ("await", "anext") and not self.wary:
+            return self._driven(self.exports.mine(message["h"]), message["do"])
+        return self.exports.served(message, args, kwargs)
+
+    def _driven(self, held, what):
+        """Run a coroutine, or an asynchronous generator's next step, to its end on this end's own loop."""
+        import asyncio
+
+        if self._loop is None:
+            self._loop = asyncio.new_event_loop()
+        asyncio.set_event_loop(self._loop)
+
+        async def whole():
+            return await (held if what == "await" else held.__anext__())
+
+        return self._loop.run_until_complete(whole())
+
+
+__file_here__ = Peer.serve.__code__.co_filename

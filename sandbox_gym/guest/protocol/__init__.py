@@ -1,0 +1,1 @@
+"""Frames and values between the host and what runs in a box."""

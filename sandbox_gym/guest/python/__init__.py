@@ -1,0 +1,1 @@
+"""Python programs: function calls, tests beside an answer, the prelude."""

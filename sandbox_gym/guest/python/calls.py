@@ -1,0 +1,238 @@
+"""Function tests. `serve` holds the answer; `ask` holds the hidden test, for which the answer's names are stand-ins.
+
+Two ways to be asked. A run of its own ("call" on standard input, read from fd 3): one request {"args": [V], "kwargs":
+{name: V}} after the other, V as in values.py; reply {"value": V} (and "args" when a call changed its arguments in
+place), {"error": {"type", "message"}} or {"bad_value": reason}. A dialogue: the messages of peer.py, of which
+the test's end sends {"op": "start"} first.
+"""
+
+import fcntl
+import json
+import os
+import socket
+import sys
+
+from ..objects import asking, peer
+from ..protocol import values
+from ..runs import program
+from . import pyrun, together
+
+_ROW = "row.json"
+"""What `ask` is told of the row, beside the test: coding/plan.py writes it."""
+
+
+_getpid, _leave = os.getpid, os._exit
+
+
+def serve(spec):
+    """Load the answer, then answer until the channel ends."""
+    module = pyrun.load(spec, "candidate")
+    entry = _entry_point(module, spec["entry_point"])
+    pid = os.getpid()
+    request = peer.receive()
+    if request is not None and request.get("op") == "start":
+        return _converse(module, spec["entry_point"], entry, request)
+    while request is not None:
+        reply = _answer(entry, request)
+        if _getpid() != pid:
+            _leave(0)  # a child that the call forked: its parent answers
+        peer.send(reply)
+        request = peer.receive()
+    return None
+
+
+def _entry_point(module, name):
+    solution = getattr(module, "Solution", None)
+    if isinstance(solution, type) and hasattr(solution, name):
+        return getattr(solution(), name)
+    function = getattr(module, name, None)
+    if function is None:
+        raise NameError("the answer defines no %r" % name)
+    return function
+
+
+def _answer(function, request):
+    args = [values.decode(wire) for wire in request["args"]]
+    kwargs = {key: values.decode(wire) for key, wire in request["kwargs"].items()}
+    try:
+        value = function(*args, **kwargs)
+    except BaseException as error:
+        return {"error": {"type": type(error).__name__[:200], "message": _text(error)[:2000]}}
+    try:
+        reply = {"value": values.encode(value)}
+        changed = [values.encode(arg) for arg in args]
+        if changed != request["args"]:
+            reply["args"] = changed
+    except Exception as error:
+        return {"bad_value": _text(error)[:2000]}
+    return reply
+
+
+def _text(error):
+    try:
+        return str(error).encode("utf-8", "replace").decode("utf-8")
+    except Exception:
+        return "(an exception whose text can't be made)"
+
+
+# -- a dialogue, the answer's end
+
+
+def _converse(module, name, entry, request):
+    """Serve a test at the channel's other end until it has ended."""
+    end = peer.Peer("candidate")
+
+    def start(names, shared):
+        end.classes.share(vars(module), shared)
+        return tuple(_named(module, one, name, entry) for one in names)
+
+    def define(classes):
+        vars(module).update(classes)
+
+    end.services = {"start": start, "define": define}
+    while request is not None:
+        try:
+            end.serve(request)
+            request = peer.receive()
+        except peer.Ended:
+            return
+
+
+def _named(module, name, entry_name, entry):
+    """(whether the answer has that name, what it is)."""
+    if name == entry_name:
+        return (True, entry)
+    return (hasattr(module, name), getattr(module, name, None))
+
+
+# -- a dialogue, the test's end
+
+
+def ask(spec):
+    """Run the hidden test's `check` against the answer at the channel's other end; one JSON line of report."""
+    report_fd = fcntl.fcntl(1, fcntl.F_DUPFD_CLOEXEC, program.CHANNEL_FD + 1)
+    os.dup2(2, 1)  # what the test prints is no report
+    with open(os.path.join(spec["workdir"], _ROW), encoding="utf-8") as file:
+        row = json.load(file)
+    if row.get("rehearsal"):
+        report = _rehearse(spec, row)
+    else:
+        report = _report(spec, row)
+    os.write(report_fd, (json.dumps(report) + "\n").encode("ascii"))
+
+
+def _report(spec, row):
+    """What became of the test: whether it passed, where it failed, and whether it wants to be in one process."""
+    policy = asking.Asking(row)
+    error = None
+    try:
+        _run_test(spec, row, policy)
+    except BaseException as failure:
+        error = _describe(failure, spec)
+    if error is None and policy.failures:
+        error = _describe(policy.failures[0], spec)
+    return {"passed": error is None, "error": error, "needs": policy.needs[:500]}
+
+
+def _run_test(spec, row, policy):
+    end = peer.Peer("hidden_test", policy)
+    module = pyrun.new_module("hidden_test", os.path.join(spec["workdir"], spec["main"]))
+    if row["prompt"]:
+        pyrun.execute(spec, os.path.join(spec["workdir"], row["prompt"]), module)
+    space = vars(module)
+    end.classes.share(space, row["shared"])
+    given = end.request("start", {}, (row["names"], row["shared"]), {}, asking.RESULT)
+    found = {name: value for name, (has, value) in zip(row["names"], given) if has}
+    space.update(found)
+    before = dict(space)
+    pyrun.execute(spec, os.path.join(spec["workdir"], spec["main"]), module)
+    _define(end, row, space, before)
+    if spec["entry_point"] not in found:
+        raise NameError("the answer defines no %r" % spec["entry_point"])
+    space.update((name, value) for name, value in found.items() if name not in space)
+    space["check"](found[spec["entry_point"]])
+
+
+def _define(end, row, space, before):
+    """Classes of a test that shares the answer's module stand in the answer's module too, as they would in one file."""
+    unittest = sys.modules.get("unittest")
+    fresh = {
+        name: value
+        for name, value in space.items()
+        if isinstance(value, type)
+        and value.__module__ == "hidden_test"
+        and before.get(name) is not value
+        and _does_something(value)
+        and not (unittest is not None and issubclass(value, unittest.TestCase))
+    }
+    if fresh and row["style"] != "pytest":
+        end.request("define", {}, (fresh,), {}, 0)
+
+
+def _does_something(cls):
+    """A class that is no mere list of constants: those are the test's, and may be what it expects."""
+    own = [item for base in cls.__mro__[:-1] for item in vars(base).values()]
+    return issubclass(cls, BaseException) or any(callable(one) or isinstance(one, property) for one in own)
+
+
+def _rehearse(spec, row):
+    """How the row's own solution does: apart, in a process of its own here, and if it fails so, in one process, with
+    the test as it is and with each that was changed so that it must fail."""
+    report = _rehearsed_apart(spec, row) if row["apart"] else {"passed": False, "error": None}
+    report["together"], report["inverted"] = False, []
+    if not report["passed"]:
+        end, *inverted = [_ended_together(spec, row, test) for test in row["together"]]
+        report.update(together=end == "returned", inverted=inverted)
+    return report
+
+
+def _rehearsed_apart(spec, row):
+    mine, its = (_above(end) for end in socket.socketpair())
+    pid = os.fork()
+    os.dup2(mine if pid else its, program.CHANNEL_FD)
+    os.close(mine)
+    os.close(its)
+    if pid == 0:
+        sys.exit(_served_apart(dict(spec, main=row["rehearsal"])))
+    report = _report(spec, row)
+    os.close(program.CHANNEL_FD)
+    os.waitpid(pid, 0)
+    return report
+
+
+def _above(end):
+    """A socket's descriptor, moved out of the channel's place."""
+    number = fcntl.fcntl(end.fileno(), fcntl.F_DUPFD_CLOEXEC, program.CHANNEL_FD + 1)
+    end.close()
+    return number
+
+
+def _served_apart(spec):
+    try:
+        serve(spec)
+    except BaseException:
+        return 1
+    return 0
+
+
+def _ended_together(spec, row, test):
+    """How `check` ended in one process with the row's own solution: "returned", what it raised, or nothing."""
+    word, status = together.run(spec, row["rehearsal"], test, row["options"])
+    if word["end"] == "raised":
+        return "AssertionError" if word["assertion"] else word["type"]
+    return word["end"] if status == 0 else ""
+
+
+def _describe(failure, spec):
+    path = os.path.join(spec["workdir"], spec["main"])
+    line, trace = 0, failure.__traceback__
+    while trace is not None:
+        if trace.tb_frame.f_code.co_filename == path:
+            line = trace.tb_lineno
+        trace = trace.tb_next
+    source = ""
+    if line:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            lines = file.read().split("\n")
+        source = lines[line - 1].strip()[:500] if line <= len(lines) else ""
+    return {"type": type(failure).__name__, "message": _text(failure)[:2000], "line": line, "source": source}

@@ -1,0 +1,153 @@
+"""Python programs in a fork of the zygote: `__main__` semantics, and the end of an interpreter."""
+
+import atexit
+import builtins
+import gc
+import os
+import signal
+import sys
+import types
+
+from ..runs import program
+from . import prelude
+
+
+def run(spec):
+    """Run `main` of `spec` in this process and return its exit code. Standard streams are fds 0 to 2."""
+    _open_streams()
+    program.clean_interpreter(spec)
+    if spec["mode"] in ("call", "ask"):
+        from . import calls
+
+        return _finish(calls.serve if spec["mode"] == "call" else calls.ask, spec)
+    if spec["mode"] == "check":
+        from . import together
+
+        return together.serve(spec)
+    return _finish(_main, spec)
+
+
+def _open_streams():
+    sys.stdin = sys.__stdin__ = open(0, "r", encoding="utf-8", errors="surrogateescape", closefd=False)
+    sys.stdout = sys.__stdout__ = open(1, "w", encoding="utf-8", errors="surrogateescape", closefd=False)
+    sys.stderr = sys.__stderr__ = open(2, "w", encoding="utf-8", errors="backslashreplace", buffering=1, closefd=False)
+
+
+def load(spec, name):
+    """Compile and run the program's main file as module `name`; the module."""
+    path = os.path.join(spec["workdir"], spec["main"])
+    module = new_module(name, path)
+    execute(spec, path, module)
+    return module
+
+
+def new_module(name, path):
+    """An empty module under that name."""
+    module = types.ModuleType(name)
+    module.__file__ = path
+    module.__builtins__ = builtins
+    sys.modules[name] = module
+    return module
+
+
+def execute(spec, path, module):
+    """Compile and run a file in a module's namespace, behind the import prelude where the program has one."""
+    with open(path, "rb") as file:
+        source = file.read()
+    code = compile(source, path, "exec", dont_inherit=True)
+    if spec["implicit_imports"]:
+        prelude.bind(source, path, code, module.__dict__)
+    exec(code, module.__dict__)
+
+
+def ended(body, spec):
+    """Run `body(spec)` as a program is run, to its end; its exit code. For a fork of a program."""
+    return _finish(body, spec)
+
+
+def _main(spec):
+    load(spec, "__main__")
+
+
+_INTERRUPTED = object()
+
+
+def _finish(body, spec):
+    """Run `body(spec)` and do what the interpreter does at its end: report, join threads, atexit, flush, tear down."""
+    code = 0
+    try:
+        body(spec)
+    except SystemExit as leaving:
+        code = _exit_code(leaving)
+    except KeyboardInterrupt:
+        code = _INTERRUPTED
+        _report()
+    except BaseException:
+        code = 1
+        _report()
+    try:
+        threading = sys.modules.get("threading")
+        if threading is not None:
+            threading._shutdown()
+        atexit._run_exitfuncs()
+    except SystemExit as leaving:
+        code = _exit_code(leaving)
+    except BaseException:
+        _report()
+    if _flush() and code == 0:
+        code = 120
+    _tear_down()
+    _flush()
+    if code is _INTERRUPTED:  # as the interpreter does, so that a parent sees the signal
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        os.kill(os.getpid(), signal.SIGINT)
+        code = 130
+    return code
+
+
+def _tear_down():
+    """Let the program's globals go one by one, imports last, so that files flush and finalizers still find modules."""
+    main = sys.modules.pop("__main__", None)
+    names = vars(main) if main is not None else {}
+    for name in [name for name, value in names.items() if not isinstance(value, types.ModuleType)]:
+        if name != "__builtins__":
+            names[name] = None
+    gc.collect()
+
+
+def _exit_code(leaving):
+    value = leaving.code
+    if value is None:
+        return 0
+    if isinstance(value, int):
+        return value & 0xFF
+    try:
+        sys.stderr.write("%s\n" % (value,))
+    except BaseException:
+        pass  # the program broke its own stderr; the code stands
+    return 1
+
+
+def _report():
+    kind, error, trace = sys.exc_info()
+    here = os.path.dirname(__file__) if "__file__" in globals() else "<guest"
+    while trace is not None and trace.tb_frame.f_code.co_filename.startswith(here):
+        trace = trace.tb_next
+    try:
+        if sys.excepthook is sys.__excepthook__:
+            sys.__excepthook__(kind, error.with_traceback(trace), trace)
+        else:
+            sys.excepthook(kind, error, trace)
+    except BaseException:
+        pass  # a hook that fails changes nothing: the exit code is 1 already
+
+
+def _flush():
+    failed = False
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            if not stream.closed:
+                stream.flush()
+        except BaseException:
+            failed = True
+    return failed

@@ -1,0 +1,153 @@
+"""A hidden test and the answer that it checks, in one process; how it ended is told by another.
+
+The parent reads the run's key from the channel after the fork, so the process of the answer never had it, and can't be
+looked into from there. The child runs the answer's module, then the test in its namespace, and tells the parent how
+`check` ended. The answer shares the child: it can forge that word, which is why a pass is believed only where the same
+test, changed so that it must fail, does fail.
+"""
+
+import functools
+import importlib.util
+import inspect
+import json
+import os
+import signal
+import sys
+import types
+
+from .. import kernel
+from ..runs import program
+from . import guards, pyrun
+
+_TEST = "test.py"
+_KEY_MAX = 4096
+_WORD_MAX = 8192
+_ASSERTION = AssertionError
+
+
+def serve(spec):
+    """Run the test, tell its end over the channel behind the run's key, and end as the child did."""
+    if spec["argv"][0] == "pytest" and importlib.util.find_spec("pytest") is None:
+        word, status = {"end": "no_pytest"}, 256
+    else:
+        word, status = run(spec, spec["main"], _TEST, spec["argv"], alone=True)
+    with os.fdopen(program.CHANNEL_FD, "r+b", buffering=0, closefd=False) as channel:
+        key = b""
+        while len(key) < _KEY_MAX:
+            piece = channel.read(_KEY_MAX - len(key))
+            if not piece:
+                break
+            key += piece
+        channel.write(key + b" " + json.dumps(word).encode("ascii") + b"\n")
+    if os.WIFSIGNALED(status):
+        number = os.WTERMSIG(status)
+        if number not in (signal.SIGKILL, signal.SIGSTOP):
+            signal.signal(number, signal.SIG_DFL)
+        os.kill(os.getpid(), number)
+    return os.WEXITSTATUS(status)
+
+
+def run(spec, main, test, options, alone=False):
+    """(what the child said, its wait status). `options`: the test's style, and "guarded" where a StopIteration of the
+    answer's would end what the test goes through. `alone`: the channel is this process's."""
+    token = os.urandom(16).hex()
+    reader, writer = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        os.close(reader)
+        if alone:
+            os.close(program.CHANNEL_FD)
+        say = _teller(writer, token)
+        token = ""
+        os._exit(pyrun.ended(lambda spec: _check(spec, main, test, options, say), spec))
+    os.close(writer)
+    if alone:
+        kernel.prctl(kernel.PR_SET_DUMPABLE, 0)
+    _pid, status = os.waitpid(pid, 0)
+    os.set_blocking(reader, False)
+    try:
+        data = os.read(reader, _WORD_MAX)
+    except BlockingIOError:
+        data = b""
+    os.close(reader)
+    return _understood(data, token), status
+
+
+def _understood(data, token):
+    """The child's word; {"end": "forged"} for what is not that of the runner in it, or was said twice."""
+    if not data:
+        return {"end": ""}
+    head, _space, text = data.partition(b" ")
+    try:
+        word = json.loads(text.decode("ascii"))
+    except ValueError:
+        word = None
+    if head != token.encode("ascii") or not isinstance(word, dict) or text.count(b"\n") != 1:
+        return {"end": "forged"}
+    return word
+
+
+def _teller(writer, token):
+    write, getpid, dumps = os.write, os.getpid, json.dumps
+    pid = getpid()
+
+    def say(**word):
+        if getpid() == pid:  # and not a fork of the answer's
+            write(writer, (token + " " + dumps(word) + "\n").encode("ascii"))
+
+    return say
+
+
+def _check(spec, main, test, options, say):
+    """The answer's module, then the test in its namespace, then `check`."""
+    if options[0] != "check":  # before the answer's first statement, which may replace what it finds
+        __import__(options[0])
+    place, test = (os.path.join(spec["workdir"], name) for name in (main, test))
+    before = guards.taken()
+    space = vars(pyrun.new_module("__main__", place))
+    pyrun.execute(spec, place, sys.modules["__main__"])
+    changed = guards.changed(before)
+    pyrun.execute(spec, test, _Named(space))
+    if spec["entry_point"] not in space:
+        raise NameError("name %r is not defined" % spec["entry_point"])
+    candidate = space[spec["entry_point"]]
+    if "guarded" in options[1:]:
+        candidate = space[spec["entry_point"]] = _never_stops(candidate)
+    try:
+        space["check"](candidate)
+    except BaseException as error:
+        say(end="raised", changed=changed or guards.changed(before), **_about(error))
+        raise
+    say(end="returned", changed=changed or guards.changed(before))
+
+
+class _Named:
+    """Stands for a module that already has its name: whose namespace a further file is run in."""
+
+    def __init__(self, space):
+        self.__dict__ = space
+
+
+def _about(error):
+    """An exception's class; and the last line of a file of the run's that it went through."""
+    line, trace = 0, error.__traceback__
+    while trace is not None:
+        if os.path.basename(trace.tb_frame.f_code.co_filename) == _TEST:
+            line = trace.tb_lineno
+        trace = trace.tb_next
+    return {"assertion": issubclass(type(error), _ASSERTION), "type": ascii(type(error).__name__)[:100], "line": line}
+
+
+def _never_stops(function):
+    """The function, whose StopIteration is an error wherever it is called from, as in a generator (PEP 479)."""
+    if not isinstance(function, types.FunctionType) or inspect.isgeneratorfunction(function):
+        return function
+
+    @functools.wraps(function)
+    def called(*args, **kwargs):
+        try:
+            return function(*args, **kwargs)
+        except (StopIteration, StopAsyncIteration) as error:
+            raise RuntimeError("the answer raised %s" % type(error).__name__) from error
+
+    return called

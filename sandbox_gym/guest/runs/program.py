@@ -1,0 +1,143 @@
+"""The last steps of a run's child: give everything up, then become the program. Runs after fork; never returns."""
+
+import errno
+import fcntl
+import gc
+import os
+import resource
+import signal
+import sys
+
+from .. import kernel
+from . import seccomp, watch
+
+CHANNEL_FD = 3
+
+
+def become(spec, stdio, channel, filter_program, watch_fd):
+    """Turn this process into the program of `spec`. `stdio` are the three fds, `channel` is fd 3's source or -1.
+    `watch_fd` takes the filter's listener to init."""
+    code = 127
+    try:
+        watch_fd = fcntl.fcntl(watch_fd, fcntl.F_DUPFD_CLOEXEC, 64)
+        try:
+            _give_up(spec, stdio, channel, filter_program, watch_fd)
+            _require(spec["requires"])
+            if spec["mode"] == "exec":
+                _exec(spec)
+        except BaseException:
+            watch.tell_unstarted(watch_fd)
+            raise
+        os.close(watch_fd)  # from here on this process is the program, and has no say in whether it started
+        if spec["mode"] == "session":
+            from ..envd import daemon
+            from ..session import driver
+
+            (daemon if spec["argv"][:1] == ["envd"] else driver).serve(spec)
+            code = 0
+        else:
+            from ..python import pyrun
+
+            code = pyrun.run(spec)
+    except BaseException as error:
+        _say("sandbox: can't start: %s: %s\n" % (type(error).__name__, error))
+    finally:
+        os._exit(code)
+
+
+def _say(text):
+    try:
+        os.write(2, text.encode("utf-8", "replace"))
+    except OSError:
+        pass  # nobody listens any more
+
+
+def _give_up(spec, stdio, channel, filter_program, watch_fd):
+    """Keep nothing but what the program is to have, and `watch_fd`, which closes when another program is executed."""
+    kernel.prctl(kernel.PR_SET_DUMPABLE, 1)  # its own /proc files must open; nothing of the guest's is in this copy
+    os.setsid()
+    for target, fd in enumerate(stdio):
+        os.dup2(fd, target)
+    if channel >= 0:
+        os.dup2(channel, CHANNEL_FD)
+    os.closerange(CHANNEL_FD + (channel >= 0), watch_fd)
+    kernel.close_from(watch_fd + 1)
+    os.chdir(spec["workdir"])
+    os.umask(0o022)
+    _set_limits(spec)
+    if spec["mode"] == "session" and spec["argv"] == ["envd", "root"]:
+        return  # a sandbox for a guest inside: that one needs what this one has, and gives it up
+    uid = spec["uid"]
+    kernel.drop_bounding_set()
+    if uid:
+        os.setgroups([])
+        os.setresgid(uid, uid, uid)
+        os.setresuid(uid, uid, uid)
+    kernel.prctl(kernel.PR_SET_NO_NEW_PRIVS, 1)
+    kernel.drop_capabilities()
+    kernel.prctl(kernel.PR_SET_DUMPABLE, 1)
+    watch.hand_over(watch_fd, seccomp.install(filter_program))
+
+
+def _set_limits(spec):
+    limits = spec["limits"]
+    whole = int(limits["cpu_time_s"]) + 1
+    wanted = [
+        (resource.RLIMIT_CPU, whole, whole + 1),
+        (resource.RLIMIT_FSIZE, limits["file_bytes"], limits["file_bytes"]),
+        (resource.RLIMIT_NOFILE, limits["open_files"], limits["open_files"]),
+        (resource.RLIMIT_NPROC, limits["processes"], limits["processes"]),
+        (resource.RLIMIT_CORE, 0, 0),
+        (resource.RLIMIT_MEMLOCK, 0, 0),
+        (resource.RLIMIT_MSGQUEUE, 0, 0),
+    ]
+    if spec["data_bytes"]:
+        wanted.append((resource.RLIMIT_DATA, spec["data_bytes"], spec["data_bytes"]))
+    for which, soft, hard in wanted:
+        ceiling = resource.getrlimit(which)[1]
+        if ceiling != resource.RLIM_INFINITY:
+            soft, hard = min(soft, ceiling), min(hard, ceiling)
+        resource.setrlimit(which, (soft, hard))
+    stack = resource.getrlimit(resource.RLIMIT_STACK)[1]
+    # a thread's stack is as large as this, and counts as data from its start where data are capped: a few must fit
+    want = 64 << 20 if spec["data_bytes"] and spec["mode"] == "exec" else 256 << 20
+    if stack == resource.RLIM_INFINITY or stack >= want:
+        resource.setrlimit(resource.RLIMIT_STACK, (want, want))
+    with open("/proc/self/oom_score_adj", "w") as file:
+        file.write("1000")  # the kernel must choose the program before its supervisor
+
+
+def _require(names):
+    """Raises FileNotFoundError for what a program can't do without."""
+    for name in names:
+        if name.startswith("/"):
+            found = os.access(name, os.X_OK)
+        else:
+            import importlib.util  # the program's own folder is not on the path yet
+
+            found = importlib.util.find_spec(name) is not None
+        if not found:
+            raise FileNotFoundError(errno.ENOENT, "not installed", name)
+
+
+def _exec(spec):
+    """Raises OSError when there is no program to become."""
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # Python's start-up ignores it; a program expects the default
+    gc.enable()
+    argv = spec["argv"]
+    try:
+        os.execvpe(argv[0], argv, spec["env"])
+    except OSError as error:
+        raise OSError(error.errno, "can't execute", argv[0])
+
+
+def clean_interpreter(spec):
+    """Make this fork of the zygote look like an interpreter that has just started `python main.py`."""
+    os.environ.clear()
+    os.environ.update(spec["env"])
+    sys.argv[:] = [spec["main"]]
+    sys.path.insert(0, spec["workdir"])
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    if spec["recursion_limit"]:
+        sys.setrecursionlimit(spec["recursion_limit"])
+    gc.enable()

@@ -1,0 +1,83 @@
+"""The zygote: a clean interpreter that forks inits. Reads only fds, so it never holds a task's data."""
+
+import array
+import gc
+import os
+import signal
+import socket
+
+from .. import kernel
+from . import init, seccomp
+
+_MAX_FDS = 4
+
+
+def start(tier, own_network):
+    """Fork the zygote; returns (its pid, the supervisor's end of its socket). `own_network`: each init has one.
+
+    In the namespace tier it is PID 1 of a PID namespace that this box's user namespace owns, so that it can make one
+    PID namespace per init and step back.
+    """
+    mine, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    if tier == "namespaces":
+        kernel.unshare(kernel.CLONE_NEWPID)
+    gc.collect()
+    gc.freeze()
+    pid = os.fork()
+    if pid:
+        its.close()
+        return pid, mine
+    try:
+        mine.close()
+        kernel.close_from(its.fileno() + 1)
+        _serve(its, tier, own_network)
+    finally:
+        os._exit(1)
+
+
+def _serve(sock, tier, own_network):
+    gc.disable()
+    kernel.prctl(kernel.PR_SET_DUMPABLE, 0)
+    filter_program = seccomp.prepare()
+    own = -1
+    if tier == "namespaces":
+        kernel.unshare(kernel.CLONE_NEWNS)
+        flags = kernel.MS_NOSUID | kernel.MS_NODEV | kernel.MS_NOEXEC
+        kernel.mount(b"proc", b"/proc", b"proc", flags)
+        own = os.open("/proc/self/ns/pid", os.O_RDONLY | os.O_CLOEXEC)
+        # evidence of the kernel's is for the supervisor; programs see an empty folder there
+        if os.path.isdir("/cgroup"):
+            kernel.mount(b"tmpfs", b"/cgroup", b"tmpfs", flags | kernel.MS_RDONLY, b"size=4k,nr_inodes=2")
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    while True:
+        fds = _receive_fds(sock)
+        if not fds:
+            os._exit(0)
+        if own >= 0:
+            kernel.unshare(kernel.CLONE_NEWPID)
+        pid = os.fork()
+        if pid == 0:
+            sock.close()
+            if own >= 0:
+                os.close(own)
+            init.main(fds[0], tier, filter_program, own_network)
+        if own >= 0:
+            kernel.setns(own, kernel.CLONE_NEWPID)
+        for fd in fds:
+            os.close(fd)
+        _pid, status = os.waitpid(pid, 0)
+        sock.send(b"%d" % status)
+
+
+def _receive_fds(sock):
+    data, ancillary, _flags, _address = sock.recvmsg(16, socket.CMSG_SPACE(4 * _MAX_FDS))
+    fds = array.array("i")
+    for level, kind, payload in ancillary:
+        if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
+            fds.frombytes(payload[: len(payload) - len(payload) % 4])
+    return list(fds) if data else []
+
+
+def send_init(sock, fd):
+    """Have an init forked that is spoken with over `fd`."""
+    sock.sendmsg([b"init"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [fd]))])

@@ -1,0 +1,1 @@
+"""Programs that the host keeps for many requests, forked from one that has everything imported."""

@@ -1,0 +1,1 @@
+"""The driver of a session: a shell and a Python REPL whose state stays."""

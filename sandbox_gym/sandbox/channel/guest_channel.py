@@ -1,0 +1,330 @@
+"""The host's end of a guest's channel: frames out, checked frames in. What comes from a box is distrusted.
+
+Owns the protocol's order and deadlines; knows nothing of how boxes are made. Every failure of the channel is a BoxLost.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import asdict, dataclass
+from typing import Final, Literal
+
+import anyio
+import structlog
+from anyio.abc import ByteStream
+
+from sandbox_gym.contract import Outcome, Run, Status
+from sandbox_gym.errors import BoxLost
+from sandbox_gym.guest.protocol.frames import CHUNK
+from sandbox_gym.limits import Limits
+from sandbox_gym.observe.traces import span
+from sandbox_gym.sandbox.blame import NotTheProgram
+from sandbox_gym.sandbox.channel.bundle import guest_bundle
+from sandbox_gym.sandbox.channel.frame_stream import SMALL, FrameStream, Header
+from sandbox_gym.sandbox.channel.outcomes import parse_outcome
+from sandbox_gym.sandbox.channel.run_encoder import Sending, check_paths
+from sandbox_gym.sandbox.pool.pressure import machine_pressure
+
+SILENCE_S: Final = 1.5
+"""Without a heartbeat for so long a box is frozen, unless the machine is too busy to tell."""
+BUSY_SILENCE_S: Final = 8.0
+LAG_S: Final = 0.25
+BUSY: Final = 0.5
+BEAT_S: Final = 0.4
+WINDOW: Final = 8
+"""Runs sent ahead of their results: hides the round trip, and few writes carry many runs. The guest starts one at a
+time, so that an early stop wastes what it has begun and no more."""
+GRACE_S: Final = 20.0
+"""Beyond a run's wall limit before a silent guest counts as frozen."""
+HANDSHAKE_S: Final = 30.0
+
+_log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GuestConfig:
+    """What each folder and cap is in a box, as its guest is told."""
+
+    tier: str
+    """`namespaces`, or `uid` where they are not to be had."""
+    cgroup: str
+    dirs: Sequence[str]
+    """What programs can write to, emptied after each run."""
+    uid_base: int
+    limit_data: bool
+    """Memory is capped for each process, since no cgroup caps it."""
+    sessions: bool = False
+    """The box will hold one, and needs its driver."""
+    own_network: bool = False
+    """Each init makes a network namespace of its own, so that no counter, port or route outlives a task."""
+    shared_uid: bool = False
+    """Other boxes run programs as the same users, so that the kernel's count of them says nothing."""
+    guests: bool = False
+    """What runs in the box already belongs there, and is no run's."""
+    beat_s: float = BEAT_S
+    """Between heartbeats; 0 for none."""
+
+
+class GuestLink(FrameStream):
+    """One guest. Not for concurrent use, but for the two pumps of a dialogue."""
+
+    def __init__(
+        self,
+        stream: ByteStream,
+        describe: Callable[[], str],
+        *,
+        silence_s: float = SILENCE_S,
+        window: int = WINDOW,
+    ) -> None:
+        super().__init__(stream, describe)
+        self._silence_s, self._window = silence_s, window
+        self._sending = Sending()
+        self._next_id = 0
+        self._beats = False
+        self.memory_limits = 0
+        """Runs that ended at their memory cap."""
+        self.ooms_told = 0
+        """Processes that the kernel killed for memory since the box was made, as the last reset told."""
+        self._busy = False
+
+    # -- the protocol
+
+    async def handshake(self, config: GuestConfig) -> Header:
+        """Send the guest and its configuration; its hello."""
+        await self.introduce(config)
+        self._beats = True
+        return await self.hello()
+
+    async def introduce(self, config: GuestConfig) -> None:
+        """Send the guest and its configuration."""
+        try:
+            with anyio.fail_after(HANDSHAKE_S):
+                await self._stream.send(guest_bundle())
+        except (OSError, anyio.BrokenResourceError, anyio.ClosedResourceError, TimeoutError) as error:
+            raise self.lost(f"did not take its guest ({type(error).__name__})") from error
+        await self.send({"op": "config", **asdict(config)})
+
+    async def hello(self) -> Header:
+        """The guest's first frame. Raises BoxLost when it is anything else."""
+        header, _ = await self.receive(HANDSHAKE_S)
+        if header.get("op") != "hello":
+            raise self.lost("did not say hello")
+        return header
+
+    async def receive_live(self, within_s: float) -> tuple[Header, bytes]:
+        """The next frame that is no heartbeat. Raises BoxLost, too, when heartbeats stop: the box froze."""
+        deadline = time.monotonic() + within_s
+        while True:
+            left = deadline - time.monotonic()
+            patience = self._silence_s if self._beats else left
+            started = time.monotonic()
+            with anyio.move_on_after(min(max(left, 0.1), patience)) as silence:
+                header, body = await self._next()
+                if header.get("op") != "beat":
+                    return header, body
+                if left > 0:
+                    continue
+            if not silence.cancelled_caught or time.monotonic() >= deadline:
+                raise self.lost(f"was silent for {within_s:.0f} s")
+            await self._give_another_chance(time.monotonic() - started - patience)
+
+    async def receive_patiently(self, within_s: float) -> tuple[Header, bytes]:
+        """The next frame that is no heartbeat, from a box that has nothing to run and so need not send one."""
+        deadline = time.monotonic() + within_s
+        while True:
+            header, body = await self.receive(max(0.0, deadline - time.monotonic()))
+            if header.get("op") != "beat":
+                return header, body
+
+    async def _give_another_chance(self, late_s: float) -> None:
+        """Silence may be our own: a host that is short of CPU hears late and lets its boxes speak late."""
+        busy = late_s > LAG_S or machine_pressure() > BUSY
+        try:
+            with anyio.fail_after(BUSY_SILENCE_S if busy else LAG_S):
+                await self._hear()
+        except TimeoutError:
+            raise self.lost(f"sent no heartbeat for {self._silence_s:g} s") from None
+
+    # -- runs
+
+    async def send_run(self, run: Run, run_id: int, channel: Literal["", "relay", "stdio"] = "") -> None:
+        """One run and its input. `channel`: its fd 3 ("relay") or its standard input and output ("stdio") are carried
+        as `chan` frames instead of being kept."""
+        async with self._turn:
+            await self._put(self._sending.files_of(run.program))
+        self._flow.begin(run_id)
+        for frame, size in self._sending.frames_of(run, run_id, channel):
+            await self._room(size, run.limits.wall_time_s + GRACE_S)
+            self._flow.sent(run_id, size)
+            async with self._turn:
+                await self._write([frame])
+
+    async def _put(self, packed: Sequence[bytes]) -> None:
+        if packed:
+            with span("put", {"bytes": sum(map(len, packed))}):
+                await self._write(packed)
+
+    @asynccontextmanager
+    async def run_all(self, runs: Sequence[Run]) -> AsyncIterator[AsyncIterator[Outcome]]:
+        """See `sandbox.api.Box.run_all`."""
+        for run in runs:
+            check_paths(run.program)
+        try:
+            async with self._running(runs) as iterator:
+                yield iterator
+        except BaseExceptionGroup as group:
+            raise _only_cause(group) from None
+
+    @asynccontextmanager
+    async def _running(self, runs: Sequence[Run]) -> AsyncIterator[AsyncIterator[Outcome]]:
+        first = self._next_id
+        self._next_id += len(runs)
+        self._flow.clear()
+        stopping = False
+        received = 0
+
+        async def sender() -> None:
+            await self._send_ahead(runs, first, lambda: received, lambda: stopping)
+
+        async def results() -> AsyncIterator[Outcome]:
+            nonlocal received
+            for offset, run in enumerate(runs):
+                outcome = await self.result(first + offset, run.limits)
+                received += 1
+                self._flow.changed()
+                yield outcome
+
+        self._busy = True
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(sender)
+            iterator = results()
+            try:
+                yield iterator
+            finally:
+                stopping = True
+                await iterator.aclose()  # type: ignore[attr-defined]
+                if received < len(runs) and not self.broken:
+                    with anyio.CancelScope(shield=True):
+                        await self._cancel()
+                tasks.cancel_scope.cancel()
+        self._busy = False
+
+    async def _send_ahead(
+        self, runs: Sequence[Run], first: int, received: Callable[[], int], stopping: Callable[[], bool]
+    ) -> None:
+        """Send runs ahead of their results, small ones together; between two writes the turn is anybody's."""
+        sent = 0
+        rest: deque[tuple[bytes, int]] = deque()  # of the run sent last
+
+        def may_send() -> bool:
+            if rest:
+                return self._flow.fits(rest[0][1])
+            ahead = sent - received()
+            return sent < len(runs) and ahead < self._window and self._flow.fits(min(CHUNK, len(runs[sent].stdin)))
+
+        while rest or sent < len(runs):
+            while not may_send():
+                await self._flow.wait()
+            async with self._turn:
+                packed: list[bytes] = []
+                while may_send() and sum(map(len, packed)) < SMALL and not stopping():
+                    if not rest:
+                        run = runs[sent]
+                        if files := self._sending.files_of(run.program):
+                            await self._write(packed)  # runs whose files may have to make room
+                            packed = []
+                            await self._put(files)
+                        rest += self._sending.frames_of(run, first + sent)
+                        self._flow.begin(first + sent)
+                        sent += 1
+                    frame, size = rest.popleft()
+                    packed.append(frame)
+                    self._flow.sent(first + sent - 1, size)
+                    if not self._flow.live(first + sent - 1):
+                        rest.clear()  # it has ended without
+                await self._write(packed)
+            if stopping():
+                return
+
+    async def _cancel(self) -> None:
+        """End what was sent. The turn may be another's, whose write waits until the guest is heard: listen at once."""
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self.send, {"op": "cancel"})
+            with anyio.move_on_after(GRACE_S):
+                while (await self.receive_live(GRACE_S))[0].get("op") != "cancelled":
+                    continue
+                self._flow.clear()
+                return
+            raise self.lost("did not cancel")
+
+    async def result(self, run_id: int, limits: Limits) -> Outcome:
+        """The next frame as the outcome of `run_id`. Raises BoxLost when it is not, or does not come in time."""
+        header, body = await self.receive_live(limits.wall_time_s + GRACE_S)
+        return self.outcome(header, body, run_id, limits)
+
+    def begin(self) -> int:
+        """The id of a run that is about to be sent outside `run_all`; `done` says that it is over."""
+        self._busy = True
+        self._next_id += 1
+        return self._next_id - 1
+
+    def done(self) -> None:
+        self._busy = False
+
+    def outcome(self, header: Header, body: bytes, run_id: int, limits: Limits) -> Outcome:
+        """A frame as the outcome of a run, every field checked. Raises BoxLost."""
+        try:
+            outcome = parse_outcome(header, body, run_id, limits)
+            self.memory_limits += outcome.status is Status.MEMORY_LIMIT
+            return outcome
+        except NotTheProgram as error:
+            lost = self.lost(str(error))
+            lost.evidence = error.evidence
+            raise lost from None
+        except (KeyError, TypeError, ValueError) as error:
+            raise self.lost(f"sent a malformed result ({error})") from error
+
+    async def reset(self) -> bool:
+        """The guest's own proof that nothing of earlier runs is left; False also when the link is no longer in step."""
+        if self.broken or self._busy:
+            return False
+        self._sending.forget()
+        try:
+            await self.send({"op": "reset"})
+            header, _ = await self.receive_patiently(HANDSHAKE_S)
+        except BoxLost as error:
+            _log.warning("box_lost_at_reset", why=str(error))
+            return False
+        ooms = header.get("oom_kills")
+        self.ooms_told = ooms if type(ooms) is int else 0
+        if header.get("op") == "reset" and header.get("ok") is True:
+            return True
+        _log.warning("box_not_clean", box=self._describe(), why=str(header.get("why"))[:300])
+        return False
+
+    async def ping(self, within_s: float) -> None:
+        """Raises BoxLost unless the guest answers in time. Only between runs."""
+        await self.send({"op": "ping"})
+        header, _ = await self.receive_patiently(within_s)
+        if header.get("op") != "pong":
+            raise self.lost("answered a ping with something else")
+
+    async def aclose(self) -> None:
+        with anyio.CancelScope(shield=True), anyio.move_on_after(5):
+            await anyio.aclose_forcefully(self._stream)
+
+
+def _only_cause(group: BaseExceptionGroup[BaseException]) -> BaseException:
+    """What a caller was promised: the one exception inside, a lost box before anything that followed from it."""
+    leaves: list[BaseException] = []
+    rest: list[BaseException] = [group]
+    while rest:
+        error = rest.pop()
+        if isinstance(error, BaseExceptionGroup):
+            rest.extend(error.exceptions)
+        else:
+            leaves.append(error)
+    return next((leaf for leaf in leaves if isinstance(leaf, BoxLost)), leaves[0])

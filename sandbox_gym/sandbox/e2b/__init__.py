@@ -1,0 +1,1 @@
+"""Sandboxes of E2B's cloud, or of any server that speaks its API."""

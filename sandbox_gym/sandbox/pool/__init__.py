@@ -1,0 +1,1 @@
+"""Warm boxes, admission of work, and services that stay."""

@@ -1,0 +1,1 @@
+"""Sessions and snapshots over any provider: names, records, waking and resting."""

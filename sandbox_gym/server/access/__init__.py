@@ -1,0 +1,1 @@
+"""Who may ask: tokens, tenants, browser defences and the key of session cookies."""

@@ -1,0 +1,1 @@
+"""The coding resources server: verification, its tools, SandboxFusion's routes."""

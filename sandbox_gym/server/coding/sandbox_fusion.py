@@ -1,0 +1,255 @@
+"""SandboxFusion's wire: /run_code and /submit with its fields and its words, over our sandboxes.
+
+A run's own end is HTTP 200, as there; what is our fault is 504, which its clients try again, never a run that failed.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import PurePosixPath
+from typing import Final, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+from typing_extensions import TypedDict
+
+from sandbox_gym.contract import Outcome, State, Status
+from sandbox_gym.engine import Caller
+from sandbox_gym.errors import RequestError, ToolchainMissing, Unavailable
+from sandbox_gym.limits import MIB, Limits, mebibytes
+from sandbox_gym.server.protocol.exchange import ToolFailed
+from sandbox_gym.server.protocol.resources import JudgingEngine, ToolCall
+from sandbox_gym.server.protocol.wire import Document
+from sandbox_gym.server.tools.shapes import tool_method
+from sandbox_gym.verifiers.coding import (
+    LANGUAGES,
+    STARTER,
+    Language,
+    language_named,
+    program_outcome,
+    program_plan,
+    told_apart,
+)
+
+OWN_FIELDS: Final = frozenset({"compile_timeout", "run_timeout", "memory_limit_MB", "files", "fetch_files"})
+DEFAULT_S: Final = 10.0
+WALL_GRACE_S: Final = 1.0
+"""Wall seconds beyond `run_timeout`, which is CPU time here. A run that they end on a busy machine is tried again."""
+ANSWER_GRACE_S: Final = 8.0
+"""Its best-known client sends one timeout as both, and waits for both and ten seconds: time for that second try."""
+MAX_FILES: Final = 1000
+MAX_FILE_BYTES: Final = 64 * MIB
+_OVER_TIME: Final = (Status.CPU_TIME_LIMIT, Status.WALL_TIME_LIMIT)
+_ENDS: Final = {Status.MEMORY_LIMIT: "out of memory", Status.OUTPUT_LIMIT: "too much output"}
+
+
+class Timeouts(BaseModel):
+    """What every request may say of its time."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    compile_timeout: float = Field(DEFAULT_S, gt=0)
+    run_timeout: float = Field(DEFAULT_S, gt=0)
+
+    def caller(self, caller: Caller) -> Caller:
+        """Who asks, and until when its client waits."""
+        if caller.deadline_s is not None:
+            return caller
+        longest_s = max(self.compile_timeout, self.run_timeout)
+        return Caller(caller.tenant, longest_s + self.run_timeout + ANSWER_GRACE_S)
+
+
+class FusionRunCode(Timeouts):
+    """SandboxFusion's RunCodeRequest; files in base64. Known by a field that only it has."""
+
+    code: str
+    language: str
+    stdin: str | None = None
+    memory_limit_MB: float = -1
+    files: dict[str, str | None] = Field(default_factory=dict)
+    fetch_files: list[str] = Field(default_factory=list)
+
+
+class CommandRun(TypedDict):
+    """SandboxFusion's CommandRunResult."""
+
+    status: Literal["Finished", "TimeLimitExceeded"]
+    execution_time: float
+    return_code: int | None
+    stdout: str
+    stderr: str
+
+
+class FusionRan(TypedDict):
+    """SandboxFusion's RunCodeResponse."""
+
+    status: Literal["Success", "Failed", "SandboxError"]
+    message: str
+    compile_result: CommandRun | None
+    run_result: CommandRun | None
+    executor_pod_name: None
+    files: dict[str, str]
+
+
+class FusionFailed(TypedDict):
+    """No run, for a reason of the server's own."""
+
+    status: Literal["SandboxError"]
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """One run in SandboxFusion's words."""
+
+    status: Literal["Success", "Failed"]
+    compile_result: CommandRun | None
+    run_result: CommandRun | None
+
+    def document(self, files: Mapping[str, bytes]) -> FusionRan:
+        """RunCodeResponse."""
+        return {
+            "status": self.status,
+            "message": "",
+            "compile_result": self.compile_result,
+            "run_result": self.run_result,
+            "executor_pod_name": None,
+            "files": {path: base64.b64encode(content).decode() for path, content in files.items()},
+        }
+
+
+def is_fusion(body: Document) -> bool:
+    """Whether a body of /run_code is SandboxFusion's: it has a field that only that has."""
+    return not OWN_FIELDS.isdisjoint(body)
+
+
+class FusionTools:
+    """The tools, under the server's caps; a request may only tighten them."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+
+    @tool_method(FusionRunCode, FusionRan)
+    async def run_code(self, engine: JudgingEngine, call: ToolCall, wanted: FusionRunCode) -> FusionRan:
+        """Run a program, as SandboxFusion does."""
+        language = named(wanted.language)
+        language = language.asserting or language  # there a run's assertions are its test
+        fetch = [safe_path(path, f"fetch_files[{index}]") for index, path in enumerate(wanted.fetch_files)]
+        mark = f"\n-- {secrets.token_hex(16)} --\n"
+        plan = program_plan(
+            language,
+            wanted.code.encode("utf-8", "replace").decode(),
+            (wanted.stdin or "").encode("utf-8", "replace").decode(),
+            tightened(self._limits, wanted, wanted.memory_limit_MB),
+            files=decoded(wanted.files, {language.source_of(wanted.code), STARTER} | language.own_files),
+            fetch=fetch,
+            mark=mark,
+            compile_time_s=wanted.compile_timeout,
+        )
+        try:
+            state = await engine.run(plan, caller=wanted.caller(call.caller))
+            outcome, compiled = program_outcome(language, state)
+        except Unavailable as error:
+            raise sandbox_error(error) from error
+        stdout, files = told_apart(outcome.stdout, mark, fetch)
+        return ran(state, replace(outcome, stdout=stdout), compiled=compiled).document(files)
+
+
+def ran(state: State, outcome: Outcome, *, compiled: bool) -> Ran:
+    """What a run did, and its compiler before it where there is one."""
+    built = state.builds[0] if state.builds else None
+    compile_result: CommandRun | None = None
+    if built is not None:  # what a compiler printed last is the program, and not for reading
+        compile_result = command_result(replace(built, stdout=b""))
+    elif not compiled:
+        compile_result = command_result(replace(outcome, stdout=b""))
+    if not compiled:
+        return Ran("Failed", compile_result, None)
+    succeeded = outcome.status is Status.OK
+    return Ran("Success" if succeeded else "Failed", compile_result, command_result(outcome))
+
+
+def command_result(outcome: Outcome) -> CommandRun:
+    """CommandRunResult. `Error` is that wire's word for its own fault, so a program's is `Finished` with a code."""
+    over_time = outcome.status in _OVER_TIME
+    code = outcome.exit_code if outcome.signal is None else -outcome.signal
+    stderr = outcome.stderr.decode("utf-8", "replace")
+    if outcome.status in _ENDS:
+        code, stderr = code or -9, f"{stderr}\n[sandbox: killed, {_ENDS[outcome.status]}]\n"
+    elif outcome.status is not Status.OK:
+        code = code or 1
+    return {
+        "status": "TimeLimitExceeded" if over_time else "Finished",
+        "execution_time": outcome.wall_time_s,
+        "return_code": None if over_time else code,
+        "stdout": outcome.stdout.decode("utf-8", "replace"),
+        "stderr": stderr,
+    }
+
+
+def sandbox_error(error: Unavailable) -> ToolFailed:
+    """No run: 504, which clients of this wire try again; 503 where another try would find the same."""
+    status = 503 if isinstance(error, ToolchainMissing) else 504
+    document: FusionRan = {
+        "status": "SandboxError",
+        "message": str(error) or error.failure_kind,
+        "compile_result": None,
+        "run_result": None,
+        "executor_pod_name": None,
+        "files": {},
+    }
+    return ToolFailed(document, status, error.retry_after_s)
+
+
+def tightened(limits: Limits, wanted: Timeouts, memory_mb: float = -1) -> Limits:
+    """The server's caps, lowered to what the request asks for."""
+    memory_bytes = mebibytes(memory_mb) if memory_mb > 0 else None
+    if memory_bytes is not None and memory_bytes < 16 * MIB:
+        raise RequestError("memory_limit_MB", f"is {memory_mb:g}", "give at least 16, or -1 for the server's own")
+    wall_time_s = wanted.run_timeout + WALL_GRACE_S
+    return limits.tightened(cpu_time_s=wanted.run_timeout, wall_time_s=wall_time_s, memory_bytes=memory_bytes)
+
+
+def named(name: str) -> Language:
+    """The language. Raises RequestError."""
+    language = language_named(name)
+    if language is None:
+        known = ", ".join(one.name for one in LANGUAGES)
+        raise RequestError("language", f"is {name[:40]!r}, which this server doesn't run", f"send one of {known}")
+    return language
+
+
+def safe_path(path: str, field: str) -> str:
+    """The path, plainly spelled. Raises RequestError for one that is not below the working folder."""
+    parts = PurePosixPath(path).parts
+    plain = "/".join(parts)
+    too_long = len(plain) > 1000 or any(len(part.encode("utf-8", "replace")) > 255 for part in parts)
+    if not parts or path.startswith("/") or ".." in parts or not plain.isprintable() or too_long:
+        raise RequestError(field, f"is {path[:80]!r}", "give a path below the working folder")
+    return plain
+
+
+def decoded(files: Mapping[str, str | None], taken: set[str]) -> dict[str, bytes]:
+    """Paths and contents, none of them in another's way or in that of the program. Raises RequestError."""
+    if len(files) > MAX_FILES:
+        raise RequestError("files", f"has {len(files)} files", f"send at most {MAX_FILES}")
+    found: dict[str, bytes] = {}
+    for given, content in files.items():
+        field = f"files[{given[:80]!r}]"
+        path = safe_path(given, field)
+        if path in found or path in taken:
+            raise RequestError(field, "is there already", "send each file once, and none in the program's place")
+        try:
+            found[path] = base64.b64decode(content or "", validate=True)
+        except (binascii.Error, ValueError):
+            raise RequestError(field, "is not base64", "encode each file's content in base64") from None
+    folders = {str(parent) for path in found for parent in PurePosixPath(path).parents} - {"."}
+    in_the_way = folders & {*found, *taken}
+    if in_the_way:
+        raise RequestError("files", f"has {min(in_the_way)[:80]!r} as a file and as a folder", "rename one")
+    if sum(map(len, found.values())) > MAX_FILE_BYTES:
+        raise RequestError("files", "is too much", f"send at most {MAX_FILE_BYTES} bytes")
+    return found

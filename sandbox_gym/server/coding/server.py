@@ -1,0 +1,144 @@
+"""The coding resources server: from a request's body to a task, through the engine, to the response's fields.
+
+A composition point: the server and the command verify through the same lines here.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from sandbox_gym.config import Settings
+from sandbox_gym.contract import Answer, TestStatus
+from sandbox_gym.engine import ANYONE, Caller
+from sandbox_gym.errors import RequestError
+from sandbox_gym.server.coding.sandbox_fusion import FusionRan, FusionRunCode, FusionTools, is_fusion
+from sandbox_gym.server.coding.sandbox_fusion_submit import FusionSubmit
+from sandbox_gym.server.coding.tools import CodeRan, CodingTools, RunCode
+from sandbox_gym.server.metrics.aggregate import aggregate_metrics
+from sandbox_gym.server.openapi import examples
+from sandbox_gym.server.protocol.resources import JudgingEngine, Tool, ToolCall
+from sandbox_gym.server.protocol.wire import CodeFields, Document, VerifyFields, VerifyRequest, verdict_document
+from sandbox_gym.server.tools import plain_sandboxes
+from sandbox_gym.server.tools.files import FILE_TOOLS
+from sandbox_gym.server.tools.session_tools import bash, python
+from sandbox_gym.server.tools.shapes import ToolShape, shaped
+from sandbox_gym.verifiers.coding import (
+    IN_PROCESS,
+    CodingVerifier,
+    extract_code,
+    has_reasoning_format_violation,
+    parse_task,
+    result_codes,
+    result_metadata,
+)
+
+_RUN_CODE: Final = ToolShape(RunCode | FusionRunCode, CodeRan | FusionRan)
+
+
+class CodingResources:
+    """NeMo Gym's `code_gen` on the wire, sandboxes behind it."""
+
+    def __init__(self, settings: Settings, *, name: str = "coding") -> None:
+        self.name = name
+        self.kind = "coding"
+        self._limits = settings.limits()
+        self._early_stop = settings.early_stop
+        self._comparison = settings.comparison
+        self._penalty = settings.reasoning_format_penalty
+        self._fail_on_tamper = frozenset(settings.fail_on_tamper)
+        self._in_process = settings.in_process
+        self._secret = secrets.token_hex(16)
+        self._tools = CodingTools(self._limits)
+        self._fusion = FusionTools(self._limits)
+        self._submit = FusionSubmit(self._limits)
+
+    @property
+    def tools(self) -> Mapping[str, Tool]:
+        return {
+            "run_code": self._run_code,
+            "run_tests": self._tools.run_tests,
+            "bash": bash,
+            "python": python,
+            **FILE_TOOLS,
+            "sandbox/create": plain_sandboxes.create,
+            "sandbox/status": plain_sandboxes.status,
+            "sandbox/exec": plain_sandboxes.run,
+            "sandbox/read": plain_sandboxes.read,
+            "sandbox/write": plain_sandboxes.write,
+            "sandbox/close": plain_sandboxes.close,
+            "submit": self._submit.submit,
+            "sandbox_fusion/run_code": self._fusion.run_code,
+            "sandbox_fusion/submit": self._submit.submit,
+        }
+
+    async def _run_code(self, engine: JudgingEngine, call: ToolCall) -> FusionRan | CodeRan:
+        """Run a program {language, code, stdin?}; as SandboxFusion does where a field says so."""
+        if is_fusion(call.arguments):
+            return await self._fusion.run_code(engine, call)
+        return await self._tools.run_code(engine, call)
+
+    shaped(_run_code, _RUN_CODE)
+
+    @property
+    def verify_fields(self) -> Sequence[type[VerifyFields]]:
+        return (CodeFields,)
+
+    @property
+    def verify_examples(self) -> Mapping[str, Document]:
+        return examples.CODING
+
+    def row(self, body: Document) -> Document:
+        """`verifier_metadata`: the tests and how they count."""
+        metadata = body.get("verifier_metadata")
+        return metadata if isinstance(metadata, dict) else {}
+
+    async def seed(self, engine: JudgingEngine, session_id: str, row: Document) -> None:
+        """A session begins empty."""
+
+    def public_tests(self, row: Document) -> Document | None:
+        """`public_tests` of a row or its `verifier_metadata`; the hidden `unit_tests` are never looked at."""
+        metadata = row.get("verifier_metadata")
+        holders = (row, metadata) if isinstance(metadata, dict) else (row,)
+        for holder in holders:
+            tests = holder.get("public_tests")
+            if isinstance(tests, dict):
+                return tests
+            if tests is not None:
+                raise RequestError("public_tests", f"is a {type(tests).__name__}", "send {inputs, outputs}")
+        return None
+
+    async def verify(self, engine: JudgingEngine, request: VerifyRequest, caller: Caller = ANYONE) -> VerifyFields:
+        task = parse_task(
+            request.verifier_metadata,
+            limits=self._limits,
+            early_stop=self._early_stop,
+            fail_on_tamper=self._fail_on_tamper,
+            in_process=self._in_process,
+            comparison=self._comparison,
+            secret=self._secret,
+        )
+        difficulty = request.verifier_metadata.get("difficulty")
+        answer = Answer(request.output_text)
+        verdict, _plan, state = await engine.judged(CodingVerifier(), task, answer, caller=caller)
+        masked = verdict.failure_reason == TestStatus.CHECKER_FAILED
+        masked |= verdict.failure_reason == IN_PROCESS and self._in_process == "mask"
+        violation = not masked and has_reasoning_format_violation(request.output_text, request.reasoning_texts)
+        return CodeFields(
+            reward=self._penalty if violation else verdict.reward,
+            extracted_model_output=request.output_text or None,
+            extracted_model_code=extract_code(request.output_text, task.language) or None,
+            result=None if state is None else list(result_codes(verdict)),
+            metadata=None if state is None else dict(result_metadata(task, verdict, state)),
+            unit_tests_time_taken=verdict.timings_s.get("run"),
+            reasoning_format_violation_rate=float(violation),
+            difficulty=difficulty if isinstance(difficulty, str) else None,
+            verdict=verdict_document(verdict),
+            mask_sample=masked,
+            failure_kind=f"{self.name}:{verdict.failure_reason}" if masked else None,
+            failure_reason="reasoning_format_violation" if violation else verdict.failure_reason or None,
+        )
+
+    def aggregate(self, verify_responses: list[Document]) -> Document:
+        return aggregate_metrics(verify_responses, answer_key="extracted_model_code", subset_key="difficulty")

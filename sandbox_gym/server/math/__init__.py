@@ -1,0 +1,1 @@
+"""The math resources server: verification, its judge model and its tools."""

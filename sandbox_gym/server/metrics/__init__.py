@@ -1,0 +1,1 @@
+"""Aggregate metrics over verdicts, as NeMo Gym asks for them."""

@@ -1,0 +1,135 @@
+"""What many verify responses come to: NeMo Gym's `/aggregate_metrics`, number for number, without pandas.
+
+Masked rows have no verdict: they are left out of every statistic and counted as `masked`.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+
+from sandbox_gym.errors import RequestError
+from sandbox_gym.server.metrics.pass_at_k import Score, accuracy, headline, pass_metrics
+from sandbox_gym.server.protocol.wire import Document
+
+TASK = "_ng_task_index"
+ROLLOUT = "_ng_rollout_index"
+_NO_STATISTIC = frozenset({TASK, ROLLOUT, "mask_sample"})
+_AGENT = {"agent_ref": {"name": "agent"}}
+
+
+def aggregate_metrics(
+    rows: Sequence[Document],
+    *,
+    answer_key: str,
+    subset_key: str,
+    score: Score = accuracy,
+    key_names: Collection[str] | None = ("accuracy",),
+) -> Document:
+    """`{group_level_metrics, agent_metrics, key_metrics}`; `answer_key` is voted on, `subset_key` splits.
+
+    `score`: a row's scores by name; `key_names`: those among the key metrics, None for all.
+
+    Raises RequestError: a reward that is no number, an index that is no integer, a rollout that comes twice.
+    """
+    if not rows:
+        return {"group_level_metrics": [], "agent_metrics": {}, "key_metrics": {}}
+    tasks = _by_task(rows)
+    agent: Document = _describe([row for row in rows if not _masked(row)])
+    scored = [live for _, rollouts in tasks if (live := [row for row in rollouts if not _masked(row)])]
+    agent.update(pass_metrics(scored, answer_key=answer_key, score=score))
+    subsets: dict[str, list[list[Document]]] = defaultdict(list)
+    for rollouts in scored:
+        subset = rollouts[0].get(subset_key)
+        if isinstance(subset, str) and subset:
+            subsets[subset].append(rollouts)
+    for subset, members in subsets.items():
+        numbers = pass_metrics(members, answer_key=answer_key, score=score)
+        agent.update({f"{subset}/{k}": v for k, v in numbers.items() if _belongs_to_subset(k)})
+    agent["masked"] = sum(map(_masked, rows))
+    groups = [_group(index, rollouts) for index, rollouts in tasks]
+    return {"group_level_metrics": groups, "agent_metrics": agent, "key_metrics": headline(agent, key_names)}
+
+
+def _belongs_to_subset(key: str) -> bool:
+    return key != "per_sample_aggregate" and not key.endswith("/avg_sample_std_dev")
+
+
+def _masked(row: Mapping[str, object]) -> bool:
+    return row.get("mask_sample") is True
+
+
+def _by_task(rows: Sequence[Document]) -> list[tuple[int, list[Document]]]:
+    """Rows by task index, in order; a row without a rollout index gets the next free one."""
+    tasks: dict[int, dict[int, Document]] = defaultdict(dict)
+    for position, row in enumerate(rows):
+        field = f"verify_responses[{position}]"
+        reward = row.get("reward")
+        if isinstance(reward, bool) or not isinstance(reward, int | float) or not math.isfinite(reward):
+            raise RequestError(f"{field}.reward", "is no finite number", "send verify responses as they came")
+        rollouts = tasks[_index(row, TASK, field, 0)]
+        rollout = _index(row, ROLLOUT, field, len(rollouts))
+        if rollout in rollouts:
+            raise RequestError(f"{field}.{ROLLOUT}", f"repeats rollout {rollout}", "send each rollout once")
+        rollouts[rollout] = row
+    return [(task, list(tasks[task].values())) for task in sorted(tasks)]
+
+
+def _index(row: Document, key: str, field: str, default: int) -> int:
+    value = row.get(key, default)
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise RequestError(f"{field}.{key}", f"is a {type(value).__name__}", "send an integer")
+    return value
+
+
+def _numbers(row: Document) -> dict[str, int | float]:
+    """A row's numeric columns, and those of its response's usage."""
+    response = row.get("response")
+    usage = response.get("usage") if isinstance(response, dict) else None
+    columns = {**row, **usage} if isinstance(usage, dict) else row
+    return {
+        key: int(value) if isinstance(value, bool) else value
+        for key, value in columns.items()
+        if key not in _NO_STATISTIC and isinstance(value, int | float) and math.isfinite(value)
+    }
+
+
+def _describe(rows: Sequence[Document]) -> Document:
+    """`mean/x`, `max/x`, `min/x`, `median/x` and `std/x` of every numeric column.
+
+    As NeMo Gym has it: sample deviation; 0 where no column has two values, else a lone value has none.
+    """
+    columns: dict[str, list[int | float]] = defaultdict(list)
+    for row in rows:
+        for key, value in _numbers(row).items():
+            columns[key].append(value)
+    described: Document = {f"mean/{key}": statistics.fmean(values) for key, values in columns.items()}
+    described.update({f"max/{key}": max(values) for key, values in columns.items()})
+    described.update({f"min/{key}": min(values) for key, values in columns.items()})
+    described.update({f"median/{key}": statistics.median(values) for key, values in columns.items()})
+    no_spread = all(len(values) < 2 for values in columns.values())
+    for key, values in columns.items():
+        if len(values) > 1:
+            described[f"std/{key}"] = statistics.stdev(map(float, values))
+        elif no_spread and len(values) == len(rows):
+            described[f"std/{key}"] = 0
+    return described
+
+
+def _group(task: int, rollouts: Sequence[Document]) -> Document:
+    group: Document = {TASK: task, **_describe([row for row in rollouts if not _masked(row)])}
+    infos: list[tuple[int, Document]] = []
+    for position, row in enumerate(rollouts):
+        rollout = _index(row, ROLLOUT, "verify_responses", position)
+        info: Document = {"rollout_id": f"{task}:{rollout}", TASK: task, ROLLOUT: rollout, **_numbers(row)}
+        infos.append((rollout, info))
+    group["sample"] = _AGENT
+    group["num_rollouts"] = len(rollouts)
+    group["expected_num_rollouts"] = len(rollouts)
+    group["missing_num_rollouts"] = 0
+    group["reward_profile_completion_pct"] = 100.0
+    group["masked"] = sum(map(_masked, rollouts))
+    group["rollout_infos"] = [info for _, info in sorted(infos, key=lambda pair: pair[0])]
+    return group

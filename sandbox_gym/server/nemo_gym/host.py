@@ -1,0 +1,299 @@
+"""The host of NeMo Gym's resources-server protocol: its routes, over any resources server and any engine.
+
+Owns what each route answers; settings, auth and cookies are app.py's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import cast
+
+import anyio
+from fastapi import FastAPI, Request, Response
+
+from sandbox_gym.engine import Caller
+from sandbox_gym.errors import Unavailable
+from sandbox_gym.observe.metrics import CONTENT_TYPE
+from sandbox_gym.observe.traces import note
+from sandbox_gym.server.access.accounts import owned
+from sandbox_gym.server.access.auth import key_tenant
+from sandbox_gym.server.nemo_evaluator import EvaluatorProtocol
+from sandbox_gym.server.nemo_gym.health import Health
+from sandbox_gym.server.nemo_gym.routes import (
+    REPLAYED_HEADER,
+    TOKEN,
+    VERDICT_ID_HEADER,
+    host_operations,
+    tool_operation,
+)
+from sandbox_gym.server.nemo_gym.seeds import Seeds
+from sandbox_gym.server.nemo_gym.verify_recorder import Answered, Ledger
+from sandbox_gym.server.openapi import Operation, make_document
+from sandbox_gym.server.openapi.docs import Documentation, asset, docs_operations
+from sandbox_gym.server.protocol.dataset import Dataset
+from sandbox_gym.server.protocol.exchange import error_reply, plain, read_document, reply, unavailable, while_connected
+from sandbox_gym.server.protocol.resources import (
+    JudgingEngine,
+    ResourcesServer,
+    SupportsNodes,
+    Tool,
+    ToolCall,
+    no_verdict,
+)
+from sandbox_gym.server.protocol.shapes import (
+    DEADLINE_HEADER,
+    NO_VERDICT_HEADER,
+    TENANT_HEADER,
+    Aggregate,
+    CallerHeaders,
+    Close,
+    HealthDocument,
+    Seed,
+)
+from sandbox_gym.server.protocol.single_flight import KEY_HEADER, Once
+from sandbox_gym.server.protocol.wire import Document, VerifyRequest, check_shape, set_aside
+
+SESSION_ID_KEY = "session_id"
+
+Handler = Callable[[Request], Awaitable[Response]]
+_ABOUT = "Verifies what models answered, in sandboxes. NeMo Gym's protocol, tools for agents, and what is counted."
+
+
+class GymHost:
+    """One resources server's routes. `engine` and `once` are set while the application runs."""
+
+    def __init__(
+        self, resources: ResourcesServer, dataset: Dataset | None = None, *, rows_without_verdict: bool = False
+    ) -> None:
+        self._resources = resources
+        self._rows_without_verdict = rows_without_verdict
+        self._evaluator = EvaluatorProtocol(resources, dataset)
+        # an agent that could ask for any row's answer, or try answers to it, would: it is not for agents then
+        self._tools = resources.tools if dataset is None else {}
+        self._seeds = Seeds()
+        self._records: tuple[Ledger, Once[Answered]] | None = None
+        self._engine: JudgingEngine | None = None
+        self._health: Health | None = None
+        self._grant: Callable[[str, str], Document] | None = None
+
+    def attach(self, engine: JudgingEngine | None) -> None:
+        """The engine at start, None at the end."""
+        self._engine = engine
+        self._health = None if engine is None else Health(engine)
+        if engine is not None and self._records is not None:
+            engine.metrics.watch_all("journal", self._records[0].stats)
+
+    def keep_records(self, ledger: Ledger, once: Once[Answered]) -> None:
+        """Where verdicts go on record, and where those with a key meet; before the first request."""
+        self._records = (ledger, once)
+
+    def grant_with(self, grant: Callable[[str, str], Document]) -> None:
+        """What a seed answers beyond its id: how this session's tools are reached in other ways, by session id and
+        tenant."""
+        self._grant = grant
+
+    def routes(self) -> Sequence[tuple[Operation, Handler]]:
+        """Every route, as it is declared, with what answers it; those of the document last."""
+        declared = host_operations(self._resources)
+        handlers: dict[str, Handler] = {
+            "liveness": self.liveness,
+            "health": self.health,
+            "reverify_mode": self.reverify_mode,
+            "metrics": self.metrics,
+            "dataset_size": self.dataset_size,
+            "seed_session": self.seed_session,
+            "verify": self.verify,
+            "aggregate_metrics": self.aggregate_metrics,
+            "close_session": self.close_session,
+        }
+        own = [(declared[name], handler) for name, handler in handlers.items()]
+        tools = [(tool_operation(name, tool), partial(self.call_tool, tool)) for name, tool in self._tools.items()]
+        return [*own, *tools]
+
+    def add_routes(self, app: FastAPI, more: Sequence[Operation] = ()) -> None:
+        """The routes, and the document of them and of `more`, which others answer."""
+        routes = list(self.routes())
+        listed = docs_operations(TOKEN)
+        operations = [*(operation for operation, _ in routes), *more, *listed]
+        title = f"sandbox_gym {self._resources.name}"
+        shown = Documentation(lambda: make_document(title, _ABOUT, operations), title)
+
+        async def document(request: Request) -> Response:
+            return shown.document()
+
+        async def page(request: Request) -> Response:
+            return shown.page()
+
+        async def file(request: Request) -> Response:
+            return asset(str(request.path_params["name"]))
+
+        for operation, handler in [*routes, *zip(listed, (document, page, file), strict=True)]:
+            app.add_api_route(
+                operation.path, _answering(handler), methods=[operation.method], name=operation.operation_id,
+                response_model=None,
+            )  # fmt: skip
+
+    async def liveness(self, request: Request) -> Response:
+        """200 while the server serves; 503 when it is stopping, of itself or not."""
+        self._running()
+        return reply({"status": "ok"})
+
+    async def reverify_mode(self, request: Request) -> Response:
+        """A verify needs nothing but its body, so an answer can be verified again at any time."""
+        return reply({"reverify_mode": "stateless"})
+
+    async def health(self, request: Request) -> Response:
+        """200 while verdicts can be had, 503 when not."""
+        engine, health = self._running()
+        finding = await health.check()
+        document: HealthDocument = {
+            "status": "ok" if finding.up else "down",
+            "provider": engine.provider_name,
+            "isolation": health.isolation,
+            "reason": finding.reason,
+            "sessions": engine.sessions.stats_dict() if engine.sessions is not None else {},
+            "stats": dict(engine.stats()),
+            "journal": self._recording()[0].stats(),
+        }
+        if isinstance(engine, SupportsNodes):
+            document["nodes"] = engine.nodes()
+        if (held := self._evaluator.health()) is not None:
+            document["benchmark"], document["protocol"] = held["benchmark"], held["protocol"]
+            document["dataset_size"] = held["dataset_size"]
+        return reply(document, 200) if finding.up else reply(document, 503, {"Retry-After": "5"})
+
+    async def dataset_size(self, request: Request) -> Response:
+        """How many rows an evaluator may ask for."""
+        return reply({"size": self._evaluator.size()})
+
+    async def metrics(self, request: Request) -> Response:
+        """Everything counted, for Prometheus."""
+        engine, _ = self._running()
+        return Response(engine.metrics.text(), media_type=CONTENT_TYPE)
+
+    async def seed_session(self, request: Request) -> Response:
+        """NeMo Gym's two bodies, the legacy one (empty, or the row itself) and the one with an id; an evaluator's."""
+        body = await read_document(request, empty_is_object=True)
+        if self._evaluator.wants_seed(body):
+            return reply(await self._evaluator.seed(body))
+        cookie_id = str(request.session[SESSION_ID_KEY])
+        engine, _ = self._running()
+        if "resources_session_id" not in body:
+            self._seeds.seed(cookie_id, self._resources.public_tests(body))
+            _start_anew(engine, cookie_id)
+            await while_connected(request, lambda: self._resources.seed(engine, cookie_id, body))
+            return reply(self._granted(request, cookie_id))
+        seed = check_shape(Seed, body)
+        tests = self._resources.public_tests(seed.task_data or {})
+        self._seeds.seed(cookie_id, tests, session_id=owned(key_tenant(request.scope), seed.resources_session_id))
+        _start_anew(engine, cookie_id)
+        await while_connected(request, lambda: self._resources.seed(engine, cookie_id, seed.task_data or {}))
+        return reply({"resources_session_id": seed.resources_session_id, **self._granted(request, cookie_id)})
+
+    def _granted(self, request: Request, cookie_id: str) -> Document:
+        return {} if self._grant is None else self._grant(cookie_id, key_tenant(request.scope))
+
+    async def close_session(self, request: Request) -> Response:
+        closing = check_shape(Close, await read_document(request))
+        cookie_id = self._seeds.close(owned(key_tenant(request.scope), closing.resources_session_id))
+        engine, _ = self._running()
+        if cookie_id is not None and engine.sessions is not None:
+            await engine.sessions.close(cookie_id)
+        return reply({"resources_session_id": closing.resources_session_id})
+
+    async def verify(self, request: Request) -> Response:
+        """A verdict; or 503 (200 for a client that asks so) with a masked body, never a plain reward 0."""
+        cookie_id = str(request.session[SESSION_ID_KEY])
+        body = await read_document(request)
+        evaluates = self._evaluator.wants_verify(body)
+        parsed = VerifyRequest.parse(await self._evaluator.verify_body(body) if evaluates else body)
+        wanted = replace(parsed, session_id=cookie_id)
+        engine, health = self._running()
+        ledger, once = self._recording()
+        tenant = key_tenant(request.scope)
+        key = ledger.key(request.headers.getlist(KEY_HEADER), wanted, engine.provider_name, tenant)
+        try:
+            caller = _caller(request)
+            answered = await while_connected(request, lambda: ledger.answer(engine, wanted, key, once, caller))
+        except Unavailable as error:
+            none = no_verdict(self._resources.name, error)
+            if evaluates:  # the row is not its own to see
+                return unavailable(error, none.document())
+            document = set_aside(none.answer(wanted))
+            wants_row = self._rows_without_verdict or _wants_body(request)
+            return reply(document) if wants_row else unavailable(error, document)
+        note({"replayed": answered.replayed})
+        verdict = answered.fields.get("verdict")
+        isolation = verdict.get("isolation") if isinstance(verdict, dict) else None
+        if isolation and isolation != "none" and not answered.replayed:
+            health.saw_verdict(str(isolation))
+        _start_anew(engine, cookie_id)
+        if evaluates and answered.fields.get("mask_sample"):  # it knows no mask, and would count the reward
+            return reply(answered.fields, 503)
+        headers = {VERDICT_ID_HEADER: answered.request_id, **({REPLAYED_HEADER: "true"} if answered.replayed else {})}
+        fields = answered.fields
+        document = self._evaluator.answer(body, fields) if evaluates else set_aside({**body, **fields})
+        return reply(document, 200, headers)
+
+    async def aggregate_metrics(self, request: Request) -> Response:
+        body = await read_document(request)
+        await anyio.to_thread.run_sync(check_shape, Aggregate, body)
+        rows = cast("list[Document]", body["verify_responses"])  # as they came, not as the model reads them
+        return reply(await anyio.to_thread.run_sync(self._resources.aggregate, rows))
+
+    async def call_tool(self, tool: Tool, request: Request) -> Response:
+        body = await read_document(request)
+        cookie_id = str(request.session[SESSION_ID_KEY])
+        answer = await while_connected(request, lambda: self.answer_tool(tool, body, cookie_id, request))
+        return plain(answer) if isinstance(answer, str) else reply(answer)
+
+    async def answer_tool(
+        self, tool: Tool, arguments: Document, session_id: str, request: Request
+    ) -> Mapping[str, object] | str:
+        """One call in a session, whichever way it came. Raises what the tool raises."""
+        engine, _ = self._running()
+        call = ToolCall(arguments, self._seeds.public_tests(session_id), session_id, _caller(request))
+        return await tool(engine, call)
+
+    def _recording(self) -> tuple[Ledger, Once[Answered]]:
+        if self._records is None:
+            raise Unavailable("the server is starting or stopping")
+        return self._records
+
+    def _running(self) -> tuple[JudgingEngine, Health]:
+        if self._engine is None or self._health is None:
+            raise Unavailable("the server is starting or stopping")
+        return self._engine, self._health
+
+
+def _start_anew(engine: JudgingEngine, cookie_id: str) -> None:
+    """A seed begins a rollout and a verify ends one: either way the sandbox of an earlier one is not to be seen."""
+    if engine.sessions is not None:
+        engine.sessions.discard(cookie_id)
+
+
+def _caller(request: Request) -> Caller:
+    """Whose share of the sandboxes a request takes, and how long its answer is wanted. Raises RequestError."""
+    given = {name: request.headers[name] for name in (TENANT_HEADER, DEADLINE_HEADER) if name in request.headers}
+    wanted = check_shape(CallerHeaders, dict(given))
+    return Caller(key_tenant(request.scope) or wanted.tenant, wanted.deadline_s)
+
+
+def _wants_body(request: Request) -> bool:
+    """Whether this client can't retry, and wants "no verdict" as a 200."""
+    wish = request.headers.get(NO_VERDICT_HEADER) or request.query_params.get("no_verdict") or ""
+    return wish.strip().lower() == "body"
+
+
+def _answering(handler: Handler) -> Handler:
+    """The handler with every error as an answer."""
+
+    async def answer(request: Request) -> Response:
+        try:
+            return await handler(request)
+        except Exception as error:
+            return error_reply(error)
+
+    return answer

@@ -1,0 +1,189 @@
+"""The host's routes as OpenAPI operations, made of the shapes that its handlers and tools are made with."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import operator
+from collections.abc import Mapping, Sequence
+from typing import Final, cast
+
+from sandbox_gym.server.coding.sandbox_fusion import FusionFailed, FusionRan
+from sandbox_gym.server.nemo_evaluator import EvaluatorSeed, EvaluatorTask, EvaluatorVerdict, EvaluatorVerify
+from sandbox_gym.server.openapi import Content, Header, Operation, Parameter, Reply, examples, parameters_of
+from sandbox_gym.server.openapi.errors import (
+    AT_THE_DOOR,
+    BUSY,
+    REQUEST_ID,
+    RETRY_AFTER,
+    SESSION_CLOSED,
+    WITH_BODY,
+    WITHOUT_TOKEN,
+    NotNow,
+    json_reply,
+)
+from sandbox_gym.server.openapi.operations import TEXT
+from sandbox_gym.server.protocol.resources import DescribesVerify, ResourcesServer, Tool
+from sandbox_gym.server.protocol.shapes import (
+    Aggregate,
+    Aggregated,
+    CallerHeaders,
+    Close,
+    Closed,
+    DatasetSize,
+    HealthDocument,
+    KeyHeaders,
+    Liveness,
+    NoVerdictQuery,
+    RequestHeaders,
+    ReverifyMode,
+    Seed,
+    Seeded,
+)
+from sandbox_gym.server.protocol.wire import Document, VerifyBody, VerifyFields
+from sandbox_gym.server.tools.shapes import shape_of
+
+VERDICT_ID_HEADER: Final = "X-Sandbox-Gym-Verdict-Id"
+REPLAYED_HEADER: Final = "X-Sandbox-Gym-Replayed"
+TOKEN: Final = ("token",)
+_VERDICT_ID: Final = Header(VERDICT_ID_HEADER, "Of the verdict, as the journal has it.", {"type": "string"})
+_REPLAYED: Final = Header(REPLAYED_HEADER, "It was not run for this request.", {"type": "string", "enum": ["true"]})
+_ALWAYS: Final = parameters_of(RequestHeaders, "header")
+_CALLER: Final = (*_ALWAYS, *parameters_of(CallerHeaders, "header"))
+_FUSION: Final = (FusionRan, FusionFailed)
+
+
+def host_operations(resources: ResourcesServer) -> Mapping[str, Operation]:
+    """The protocol's own routes, by the name of the host's handler."""
+    listed = [
+        _get("liveness", "/", "The process answers.", {200: json_reply(Liveness, "It does.")}, security=()),
+        _health(),
+        _get("reverify_mode", "/reverify_mode", "Whether a verify needs anything but its body.",
+             {200: json_reply(ReverifyMode, "It does not.")}),
+        _metrics(),
+        _get("dataset_size", "/dataset_size", "How many rows an evaluator may ask for.",
+             {200: json_reply(DatasetSize, "So many."), 422: WITH_BODY[422]}),
+        _seed(resources),
+        _verify(resources),
+        _post("aggregate_metrics", "/aggregate_metrics", "What many verify responses come to.",
+              Content(Aggregate, examples={"two rollouts": examples.AGGREGATED}),
+              {200: json_reply(Aggregated, "NeMo Gym's AggregateMetrics.")}),
+        _post("close_session", "/close_session", "Close a session for good; again is fine.",
+              Content(Close), {200: json_reply(Closed, "It is closed."), **BUSY}),
+    ]  # fmt: skip
+    return {one.name: one for one in listed}
+
+
+def tool_operation(name: str, tool: Tool, given: Mapping[str, Document] | None = None) -> Operation:
+    """An agent's tool: POST of its arguments, in the session of the cookie."""
+    shape = shape_of(tool)
+    members = getattr(shape.gives, "__args__", (shape.gives,)) if shape.gives != Document else (shape.gives,)
+    documents = [one for one in members if one is not str]
+    contents = (Content(str, TEXT),) if str in members else ()
+    if documents:
+        contents = (Content(_any_of(documents)), *contents)
+    replies = {200: Reply("What the tool gives.", contents, (REQUEST_ID,)), **SESSION_CLOSED, **BUSY}
+    if not {FusionRan, *_results(documents)}.isdisjoint(documents):
+        replies |= _fusion_failures()
+    return Operation(
+        method="POST",
+        path=f"/{name}",
+        summary=(inspect.getdoc(tool) or name).partition("\n")[0],
+        tag="tools",
+        security=TOKEN,
+        bodies=(Content(shape.takes, examples=given or {}),),
+        parameters=_CALLER,
+        replies={**AT_THE_DOOR, **WITHOUT_TOKEN, **WITH_BODY, **replies},
+    )
+
+
+def _results(documents: Sequence[object]) -> set[object]:
+    return {one for one in documents if getattr(one, "__name__", "") == "FusionResult"}
+
+
+def _fusion_failures() -> dict[int, Reply]:
+    """No run: 504, which clients of SandboxFusion try again; 503 where another try would find the same."""
+    failed = (Content(_any_of([*_FUSION, NotNow])),)
+    return {
+        503: Reply("The server's fault; a compiler is not installed, or a checker is broken.", failed, (RETRY_AFTER,)),
+        504: Reply("No run now: send the request again.", failed, (RETRY_AFTER,)),
+    }
+
+
+def _any_of(shapes: Sequence[object]) -> object:
+    return functools.reduce(operator.or_, cast("Sequence[type]", shapes))
+
+
+def _get(
+    name: str, path: str, summary: str, replies: Mapping[int, Reply], security: tuple[str, ...] = TOKEN
+) -> Operation:
+    refusals = {**AT_THE_DOOR, **(WITHOUT_TOKEN if security else {})}
+    return Operation(
+        method="GET", path=path, name=name, summary=summary, tag="protocol", security=security, parameters=_ALWAYS,
+        replies={**refusals, **replies},
+    )  # fmt: skip
+
+
+def _post(
+    name: str,
+    path: str,
+    summary: str,
+    body: Content,
+    replies: Mapping[int, Reply],
+    *,
+    required: bool = True,
+    parameters: tuple[Parameter, ...] = _ALWAYS,
+) -> Operation:
+    return Operation(
+        method="POST", path=path, name=name, summary=summary, tag="protocol", security=TOKEN, bodies=(body,),
+        body_required=required, parameters=parameters,
+        replies={**AT_THE_DOOR, **WITHOUT_TOKEN, **WITH_BODY, **replies},
+    )  # fmt: skip
+
+
+def _health() -> Operation:
+    down = Reply("None can, and why.", (Content(_any_of([HealthDocument, NotNow])),), (REQUEST_ID, RETRY_AFTER))
+    up = json_reply(HealthDocument, "Verdicts can be had.")
+    return _get("health", "/health", "Whether verdicts can be had.", {200: up, 503: down}, security=())
+
+
+def _metrics() -> Operation:
+    shown = Reply("Prometheus' text format.", (Content(str, TEXT),), (REQUEST_ID,))
+    return _get("metrics", "/metrics", "Everything counted, for Prometheus.", {200: shown, 503: BUSY[503]})
+
+
+def _seed(resources: ResourcesServer) -> Operation:
+    rows = {name: {key: value for key, value in body.items() if key not in ("response", "model_patch")}
+            for name, body in _examples(resources).items()}  # fmt: skip
+    return _post(
+        "seed_session", "/seed_session",
+        "Begin a session: with a row, with an id and a row, or with nothing; an evaluator's asks for a row.",
+        Content(_any_of([Seed, EvaluatorSeed, Document]), examples={"nothing": {}, **rows}),
+        {200: json_reply(_any_of([Seeded, EvaluatorTask]), "It is ready, or the row."), **SESSION_CLOSED, **BUSY},
+        required=False,
+    )  # fmt: skip
+
+
+def _verify(resources: ResourcesServer) -> Operation:
+    fields = list(resources.verify_fields) if isinstance(resources, DescribesVerify) else []
+    given = {**_examples(resources), "an evaluator's": examples.EVALUATOR} if resources.kind == "math" else (
+        _examples(resources)
+    )  # fmt: skip
+    masked = Content(_any_of([VerifyFields, NotNow]))
+    return _post(
+        "verify", "/verify", "What an answer is worth.",
+        Content(_any_of([VerifyBody, EvaluatorVerify]), examples=given),
+        {
+            200: json_reply(
+                _any_of([*fields, VerifyFields, EvaluatorVerdict]),
+                "A verdict: the request as it came, and these fields over it.", _VERDICT_ID, _REPLAYED,
+            ),
+            429: Reply("Too many requests wait; masked.", (masked,), (REQUEST_ID, RETRY_AFTER)),
+            503: Reply("No verdict, for a reason of the server's own; masked.", (masked,), (REQUEST_ID, RETRY_AFTER)),
+        },
+        parameters=(*_CALLER, *parameters_of(KeyHeaders, "header"), *parameters_of(NoVerdictQuery, "query")),
+    )  # fmt: skip
+
+
+def _examples(resources: ResourcesServer) -> Mapping[str, Document]:
+    return resources.verify_examples if isinstance(resources, DescribesVerify) else {}

@@ -1,0 +1,26 @@
+"""A finished verify as the radar takes it. Owns which of an entry's fields count as what."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from sandbox_gym.journal import Entry
+from sandbox_gym.observe.radar import Verified, inverted_of
+from sandbox_gym.server.dashboard.stored_verify import label_of
+
+
+def verified_of(entry: Entry, body: Mapping[str, object]) -> Verified:
+    """Signs of all of its judgements, such as a rerun's, and where tests were inverted how that went."""
+    verdicts = [judgement.verdict for judgement in entry.judgements]
+    signs = {name: verdict.evidence.get(name, "") for verdict in verdicts for name in verdict.tamper}
+    inverted = [verdict.inverted for verdict in verdicts if verdict.inverted is not None]
+    variants = sum(one.variants for one in inverted)
+    return Verified(
+        request_id=entry.request_id,
+        tenant=entry.tenant,
+        task=label_of(entry.source.row, body),
+        signs=signs,
+        in_process=any(verdict.integrity == "in_process" for verdict in verdicts),
+        masked=entry.reward is None,
+        inverted=inverted_of(variants, signs) if inverted else "",
+    )

@@ -1,0 +1,81 @@
+"""What wraps a text as NeMo Gym's rows and answers have it, and gets it out again. Pure."""
+
+from __future__ import annotations
+
+from sandbox_gym.errors import RequestError
+from sandbox_gym.server.protocol.wire import Document
+
+_PROMPTS = ("question", "prompt", "problem", "problem_statement")
+
+
+def response_of(text: str, name: str = "0", *, model: str = "answer") -> Document:
+    """The least that is an OpenAI response with this output text."""
+    part = {"type": "output_text", "text": text, "annotations": []}
+    message = {
+        "id": f"msg_{name}",
+        "type": "message",
+        "role": "assistant",
+        "status": "completed",
+        "content": [part],
+    }
+    return {
+        "id": f"resp_{name}",
+        "created_at": 0,
+        "model": model,
+        "object": "response",
+        "output": [message],
+        "parallel_tool_calls": False,
+        "tool_choice": "auto",
+        "tools": [],
+    }
+
+
+def text_of_completion(response: Document) -> str | None:
+    """The text of a chat completion; None for what is none."""
+    choices = response.get("choices")
+    first = choices[0] if isinstance(choices, list) and choices else None
+    message = first.get("message") if isinstance(first, dict) else None
+    content = message.get("content") if isinstance(message, dict) else None
+    return content if isinstance(content, str) else None
+
+
+def params_of(row: Document) -> Document:
+    """A row's `responses_create_params`, or those that its question or prompt makes. Raises RequestError."""
+    params = row.get("responses_create_params")
+    if isinstance(params, dict) and isinstance(params.get("input"), str | list) and params["input"]:
+        return params
+    metadata = row.get("verifier_metadata")
+    holders = (row, metadata) if isinstance(metadata, dict) else (row,)
+    for holder in holders:
+        for name in _PROMPTS:
+            text = holder.get(name)
+            if isinstance(text, str) and text.strip():
+                kept = params if isinstance(params, dict) else {}
+                return {**kept, "input": [{"role": "user", "content": text}]}
+    wanted = ", ".join(_PROMPTS)
+    raise RequestError("responses_create_params.input", "is missing", f"give it, or one of {wanted}")
+
+
+def messages_of(params: Document) -> list[dict[str, str]]:
+    """The input as messages of plain text, `instructions` before them. Raises RequestError for what is no text."""
+    instructions, given = params.get("instructions"), params.get("input")
+    messages = [{"role": "system", "content": instructions}] if isinstance(instructions, str) and instructions else []
+    if isinstance(given, str):
+        return [*messages, {"role": "user", "content": given}]
+    for index, item in enumerate(given if isinstance(given, list) else []):
+        field = f"responses_create_params.input[{index}]"
+        role = item.get("role") if isinstance(item, dict) else None
+        if not isinstance(item, dict) or not isinstance(role, str):
+            raise RequestError(field, "is no message", "an evaluator's prompt holds messages only")
+        messages.append({"role": role, "content": _plain(item.get("content"), f"{field}.content")})
+    return messages
+
+
+def _plain(content: object, field: str) -> str:
+    if isinstance(content, str):
+        return content
+    parts = content if isinstance(content, list) else [content]
+    texts = [part.get("text") if isinstance(part, dict) else None for part in parts]
+    if not all(isinstance(text, str) for text in texts):
+        raise RequestError(field, "is not text alone", "an evaluator's messages hold text only")
+    return "".join(str(text) for text in texts)

@@ -1,0 +1,128 @@
+"""One HTTP exchange: a bounded body in, one JSON document out, work that ends when the client leaves.
+
+Owns the table from the error tree to HTTP; knows no route.
+"""
+
+from __future__ import annotations
+
+import traceback
+import uuid
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TypeVar
+
+import anyio
+import structlog
+from fastapi import Request, Response
+from starlette.requests import ClientDisconnect
+
+from sandbox_gym.errors import PoolFull, RequestError, SandboxGymError, SessionClosed, Unavailable
+from sandbox_gym.faults import is_shortage, provider_down
+from sandbox_gym.server.protocol.wire import Document, dumps, loads, request_error_document
+
+MAX_BODY_BYTES = 256 * 1024 * 1024
+CLIENT_CLOSED = 499
+
+T = TypeVar("T")
+
+
+class ToolFailed(SandboxGymError):
+    """A tool's own wire has its own answer to a failure of ours."""
+
+    def __init__(self, document: Mapping[str, object], status: int, retry_after_s: int) -> None:
+        super().__init__(f"{status}")
+        self.document, self.status, self.retry_after_s = document, status, retry_after_s
+
+
+_log = structlog.get_logger("sandbox_gym.server")
+
+
+class BodyTooLarge(SandboxGymError):
+    """The request's body is over the cap."""
+
+
+class ClientGone(SandboxGymError):
+    """The client closed the connection; nobody reads the answer."""
+
+
+def reply(document: Mapping[str, object], status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+    """A JSON response that no content can turn into an encoding error."""
+    return Response(dumps(document), status, dict(headers or {}), media_type="application/json")
+
+
+def plain(text: str) -> Response:
+    """Text for a model, as it is but for lone surrogates."""
+    return Response(text.encode("utf-8", "replace"), media_type="text/plain; charset=utf-8")
+
+
+async def read_document(request: Request, *, empty_is_object: bool = False) -> Document:
+    """The request's JSON object, read up to the cap. Raises BodyTooLarge, RequestError, ClientGone."""
+    declared = request.headers.get("content-length", "")
+    if declared.isdigit() and int(declared) > MAX_BODY_BYTES:
+        raise BodyTooLarge(f"the body has {declared} bytes; the most is {MAX_BODY_BYTES}")
+    raw = bytearray()
+    try:
+        async for chunk in request.stream():
+            raw += chunk
+            if len(raw) > MAX_BODY_BYTES:
+                raise BodyTooLarge(f"the body has over {MAX_BODY_BYTES} bytes")
+    except ClientDisconnect:
+        raise ClientGone from None
+    if empty_is_object and not raw.strip():
+        return {}
+    return loads(bytes(raw))
+
+
+async def while_connected(request: Request, work: Callable[[], Awaitable[T]]) -> T:
+    """The work's result; the work is cancelled when the client leaves. Call after the body was read.
+
+    Raises ClientGone, and what the work raises.
+    """
+    done: list[T] = []
+    raised: list[Exception] = []
+
+    async def watch(scope: anyio.CancelScope) -> None:
+        while (await request.receive())["type"] != "http.disconnect":
+            pass
+        scope.cancel()
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(watch, group.cancel_scope)
+        try:
+            done.append(await work())
+        except Exception as error:  # kept whole for the caller: a task group would wrap it
+            raised.append(error)
+        group.cancel_scope.cancel()
+    if raised:
+        raise raised[0]
+    if not done:
+        raise ClientGone
+    return done[0]
+
+
+def error_reply(error: Exception) -> Response:
+    """An error's status and body; what is not in our tree is logged under an id and told as that id only."""
+    if isinstance(error, RequestError):
+        return reply(request_error_document(error), 422)
+    if isinstance(error, Unavailable):
+        return unavailable(error, {"failure_kind": error.failure_kind, "detail": str(error) or error.failure_kind})
+    if isinstance(error, ToolFailed):
+        return reply(error.document, error.status, {"Retry-After": str(error.retry_after_s)})
+    if isinstance(error, BodyTooLarge):
+        return reply({"detail": str(error)}, 413)
+    if isinstance(error, SessionClosed):
+        return reply({"detail": str(error)}, 409)
+    if isinstance(error, ClientGone | ClientDisconnect):
+        return Response(status_code=CLIENT_CLOSED)
+    if is_shortage(error):
+        _log.warning("machine_short", why=f"{type(error).__name__}: {str(error)[:300]}")
+        return error_reply(provider_down("the server's machine has no more of something", error))
+    error_id = uuid.uuid4().hex
+    frames = "".join(traceback.format_tb(error.__traceback__))  # no message, no locals: they may hold answers
+    _log.error("unexpected_error", error_id=error_id, type=type(error).__name__, frames=frames)
+    return reply({"error": {"kind": "internal", "id": error_id}, "detail": "internal error, logged by its id"}, 500)
+
+
+def unavailable(error: Unavailable, document: Mapping[str, object]) -> Response:
+    """503 with Retry-After; 429 where it is not us who are down but others who are before."""
+    status = 429 if isinstance(error, PoolFull) else 503
+    return reply(document, status, {"Retry-After": str(max(1, round(error.retry_after_s)))})

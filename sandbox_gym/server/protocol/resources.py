@@ -1,0 +1,171 @@
+"""What the host asks of its partners: an engine that judges, and a resources server that knows its rows."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol, TypeVar, runtime_checkable
+
+from pydantic import BaseModel
+
+from sandbox_gym.contract import Answer, Plan, State, Verdict, Verifier
+from sandbox_gym.engine import ANYONE, Caller
+from sandbox_gym.errors import Unavailable
+from sandbox_gym.observe.metrics import Metrics
+from sandbox_gym.sandbox.session.manager import ToolReply
+from sandbox_gym.server.protocol.wire import Document, VerifyFields, VerifyRequest
+
+T = TypeVar("T")
+
+
+class HeldSessions(Protocol):
+    """Stateful sandboxes by session: `sandbox.sessions.Sessions`, or those of a cluster."""
+
+    def __contains__(self, session_id: str) -> bool: ...
+
+    async def call(
+        self,
+        session_id: str,
+        request: Mapping[str, object],
+        body: bytes = b"",
+        *,
+        timeout_s: float,
+        deadline_s: float = 600.0,
+    ) -> ToolReply: ...
+
+    def begin(self, session_id: str, snapshot_id: str) -> None: ...
+
+    def base_of(self, session_id: str) -> str | None: ...
+
+    def discard(self, session_id: str) -> None: ...
+
+    async def close(self, session_id: str) -> None: ...
+
+    def stats_dict(self) -> dict[str, int]: ...
+
+
+class JudgingEngine(Protocol):
+    """The engine as servers and commands use it. `judged` and `run` raise RequestError and Unavailable."""
+
+    @property
+    def provider_name(self) -> str: ...
+
+    async def judged(
+        self, verifier: Verifier[T], task: T, answer: Answer, *, caller: Caller = ANYONE
+    ) -> tuple[Verdict, Plan, State | None]: ...
+
+    async def run(self, plan: Plan, *, caller: Caller = ANYONE) -> State: ...
+
+    def stats(self) -> dict[str, int]: ...
+
+    @property
+    def metrics(self) -> Metrics: ...
+
+    @property
+    def sessions(self) -> HeldSessions | None:
+        """Stateful sandboxes, where the provider has them."""
+        ...
+
+
+@runtime_checkable
+class SupportsNodes(Protocol):
+    """An engine over many machines."""
+
+    def nodes(self) -> dict[str, dict[str, str | int]]:
+        """Each node by name: its status, why it is in it, its slots and leases."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """A tool's arguments, whose session calls, and the public tests that it was seeded with, if it was."""
+
+    arguments: Document
+    public_tests: Document | None
+    session_id: str = ""
+    caller: Caller = ANYONE
+
+
+Tool = Callable[[JudgingEngine, ToolCall], Awaitable[Mapping[str, object] | str]]
+"""A string is answered as plain text."""
+
+
+class ResourcesServer(Protocol):
+    """One kind of task. `verify` raises RequestError and Unavailable; the host turns them into HTTP."""
+
+    @property
+    def name(self) -> str:
+        """The instance name, part of the session cookie's name."""
+        ...
+
+    @property
+    def kind(self) -> str:
+        """Which server this is, whatever its instance is called: `coding`."""
+        ...
+
+    @property
+    def tools(self) -> Mapping[str, Tool]:
+        """Tool routes by name: POST /{name}."""
+        ...
+
+    def row(self, body: Document) -> Document:
+        """What of a request describes its task, not its answer: goes on record, and names the task there."""
+        ...
+
+    async def seed(self, engine: JudgingEngine, session_id: str, row: Document) -> None:
+        """Make ready what a session begins with, of the row that seeds it. Raises RequestError and Unavailable."""
+        ...
+
+    def public_tests(self, row: Document) -> Document | None:
+        """The tests that an agent may see, out of the row that seeds a session. Raises RequestError."""
+        ...
+
+    async def verify(self, engine: JudgingEngine, request: VerifyRequest, caller: Caller = ANYONE) -> VerifyFields: ...
+
+    def aggregate(self, verify_responses: list[Document]) -> Document:
+        """NeMo Gym's AggregateMetrics. Raises RequestError."""
+        ...
+
+
+@runtime_checkable
+class KnowsPlaces(Protocol):
+    """A resources server whose tasks are costly to make ready: those of one place go to one worker."""
+
+    def place_of(self, body: Document) -> str | None:
+        """The place of a request that has no session yet, by its row; None where it has none."""
+        ...
+
+
+@runtime_checkable
+class DescribesVerify(Protocol):
+    """A resources server that says what its verify responses hold."""
+
+    @property
+    def verify_fields(self) -> Sequence[type[VerifyFields]]:
+        """Every form of response that it gives, as it gives them."""
+        ...
+
+    @property
+    def verify_examples(self) -> Mapping[str, Document]:
+        """Whole requests by name, each with a verdict."""
+        ...
+
+
+@runtime_checkable
+class DescribesTools(Protocol):
+    """A resources server that can tell models what its tools take."""
+
+    @property
+    def tool_arguments(self) -> Mapping[str, type[BaseModel]]:
+        """The tools that are for models, by name; a model's docstring says what the tool does."""
+        ...
+
+
+def no_verdict(server_name: str, error: Unavailable) -> VerifyFields:
+    """The answer when there is none: masked, and it says why. The reward fills a field that wants one."""
+    return VerifyFields(
+        reward=0.0,
+        mask_sample=True,
+        failure_kind=f"{server_name}:{error.failure_kind}",
+        failure_reason=str(error) or error.failure_kind,
+    )

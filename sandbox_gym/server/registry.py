@@ -1,0 +1,38 @@
+"""The resources servers there are, by kind: what makes one from settings and an instance's name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from sandbox_gym.config import Settings
+from sandbox_gym.server.coding.server import CodingResources
+from sandbox_gym.server.math.server import MathResources
+from sandbox_gym.server.protocol.resources import ResourcesServer
+from sandbox_gym.server.swe.server import SweResources
+
+Make = Callable[[Settings, str], ResourcesServer]
+
+
+def _coding(settings: Settings, name: str) -> ResourcesServer:
+    return CodingResources(settings, name=name)
+
+
+def _math(settings: Settings, name: str) -> ResourcesServer:
+    return MathResources(settings, name=name)
+
+
+def _swe(settings: Settings, name: str) -> ResourcesServer:
+    return SweResources(settings, name=name)
+
+
+SERVERS: Mapping[str, Make] = {"coding": _coding, "math": _math, "swe": _swe}
+
+
+def kind_of(row: Mapping[str, object]) -> str:
+    """Which server a row is for, by its fields."""
+    if "FAIL_TO_PASS" in row or "expected_output_json" in row or isinstance(row.get("instance"), dict):
+        return "swe"
+    metadata = row.get("verifier_metadata")
+    holder = metadata if isinstance(metadata, Mapping) else row
+    math = holder.get("expected_answer") is not None or holder.get("expected_result") is not None
+    return "math" if math else "coding"

@@ -1,0 +1,295 @@
+"""The SWE resources server: instances for agents, patches judged in fresh boxes, NeMo Gym's swebench fields.
+
+A composition point: the server and the command verify through the same lines here.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from pydantic import BaseModel
+
+from sandbox_gym.config import Settings
+from sandbox_gym.contract import Answer, State
+from sandbox_gym.engine import ANYONE, Caller
+from sandbox_gym.errors import BoxLost, ProviderDown, RequestError, SnapshotGone
+from sandbox_gym.limits import MIB
+from sandbox_gym.sandbox.channel.driver import WORK
+from sandbox_gym.sandbox.session.manager import Sessions
+from sandbox_gym.sandbox.session.snapshots import SNAPSHOT_IMAGE
+from sandbox_gym.server.metrics.aggregate import aggregate_metrics
+from sandbox_gym.server.openapi import examples
+from sandbox_gym.server.protocol.resources import JudgingEngine, Tool, ToolCall
+from sandbox_gym.server.protocol.wire import Document, VerifyFields, VerifyRequest, verdict_document
+from sandbox_gym.server.swe.arguments import ARGUMENTS
+from sandbox_gym.server.swe.tools import SweTools
+from sandbox_gym.server.tools.session_tools import python
+from sandbox_gym.server.tools.shapes import shape_of, shaped
+from sandbox_gym.swe.instances import FOLDER, BuildsInstances, Instance, Instances
+from sandbox_gym.swe.judging import judge_patch
+from sandbox_gym.swe.logs import log_parsers, parser_of
+from sandbox_gym.swe.recipes import REPOSITORY
+from sandbox_gym.swe.references import References
+from sandbox_gym.verifiers.swe import (
+    COSTLY,
+    R2E_PARSER,
+    Place,
+    SweJob,
+    SweLimits,
+    SweTask,
+    extract_patch,
+    log_command,
+    normalised,
+    parse_task,
+    tests_outcome,
+)
+
+SHOWN_OUTPUT: Final = 20_000
+_NOT_THE_TASK: Final = frozenset({"response", "responses_create_params", "agent_ref", "answer", "model_patch"})
+_HIDDEN: Final = re.compile(r"\s(?:\S*::\S+|\S+\.py)(?=\s|$)")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SweFields(VerifyFields):
+    """NeMo Gym's swebench, and the report in swebench's form."""
+
+    instance_id: str
+    evaluation_completed: bool = False
+    resolved: bool = False
+    model_patch: str | None = None
+    tests_status: dict[str, dict[str, list[str]]] | None = None
+    fail_to_pass_score: float = 0.0
+    pass_to_pass_score: float = 0.0
+    flaky_tests: list[str] | None = None
+    """PASS_TO_PASS that failed, and passed when run again."""
+    test_output: str | None = None
+    """The end of what the tests printed: for people, judged by nobody."""
+    patch_verification_time_taken: float | None = None
+
+
+class SweResources:
+    """Repositories at a base commit; what a patch is worth."""
+
+    def __init__(self, settings: Settings, *, name: str = "swe") -> None:
+        self.name = name
+        self.kind = "swe"
+        self._disk_bytes = settings.swe_disk_mb * MIB
+        self._limits = SweLimits(
+            test_time_s=settings.swe_test_timeout_s,
+            run_time_s=settings.swe_run_timeout_s,
+            memory_bytes=settings.swe_memory_limit_mb * MIB,
+        )
+        self._restore_config = settings.swe_restore_test_config
+        self._fail_on_tamper = frozenset(settings.fail_on_tamper) | COSTLY
+        self._instances: tuple[object, Instances] | None = None
+        self._references: tuple[object, References] | None = None
+        self._tools: dict[str, SweTools] = {}
+
+    # -- sessions
+
+    @property
+    def tools(self) -> Mapping[str, Tool]:
+        names = tuple(SweTools(REPOSITORY, "HEAD").tools)
+        return {**{name: self._tool(name) for name in names}, "python": python}
+
+    @property
+    def tool_arguments(self) -> Mapping[str, type[BaseModel]]:
+        """What models are shown of the tools, over MCP."""
+        return ARGUMENTS
+
+    def _tool(self, name: str) -> Tool:
+        async def call_it(engine: JudgingEngine, call: ToolCall) -> Mapping[str, object] | str:
+            return await self._tools_of(engine, call.session_id).tools[name](engine, call)
+
+        like = SweTools(REPOSITORY, "HEAD").tools[name]
+        call_it.__doc__ = like.__doc__
+        return shaped(call_it, shape_of(like))
+
+    def _tools_of(self, engine: JudgingEngine, session_id: str) -> SweTools:
+        """The session's: of its seed, or, after a restart, of the instance that it began from."""
+        kept = self._tools.get(session_id)
+        if kept is not None:
+            return kept
+        instance = self._instance_of(engine, session_id)
+        if instance is None:
+            raise RequestError(
+                "session", "has no repository", "POST the row to /seed_session first, with the same cookie"
+            )
+        return self._tools.setdefault(session_id, SweTools(instance.workdir, instance.commit))
+
+    def _instance_of(self, engine: JudgingEngine, session_id: str) -> Instance | None:
+        base = engine.sessions.base_of(session_id) if engine.sessions is not None else None
+        return self.instances(engine).of_snapshot(base) if base is not None else None
+
+    async def seed(self, engine: JudgingEngine, session_id: str, row: Document) -> None:
+        """A session at the row's base commit: one commit, no network. Raises RequestError and Unavailable."""
+        if not row:
+            return
+        task = self.task(row)
+        instance = await self.instances(engine).ensure(task)
+        assert engine.sessions is not None
+        engine.sessions.begin(session_id, instance.snapshot_id)
+        self._tools[session_id] = SweTools(instance.workdir, instance.commit, _visible_tests(task))
+        while len(self._tools) > 100_000:
+            del self._tools[next(iter(self._tools))]
+
+    def instances(self, engine: JudgingEngine) -> BuildsInstances:
+        """What is built here. Raises ProviderDown where nothing can be."""
+        if engine.sessions is None:
+            raise ProviderDown(f"provider {engine.provider_name} holds no repositories; use local, docker or e2b")
+        if isinstance(engine.sessions, BuildsInstances):  # a cluster's: its nodes build
+            return engine.sessions
+        if self._instances is None or self._instances[0] is not engine.sessions:
+            assert isinstance(engine.sessions, Sessions)
+            made = Instances(engine.sessions, disk_bytes=self._disk_bytes)
+            engine.metrics.watch_all("instances", made.stats_dict)
+            self._instances = (engine.sessions, made)
+        return self._instances[1]
+
+    def references(self, engine: JudgingEngine) -> References:
+        """What the rows' own fixes did; kept beside the instances, where those are this process's own."""
+        sessions = engine.sessions
+        if self._references is None or self._references[0] is not sessions:
+            folder = sessions.folder.parent / FOLDER / "references" if isinstance(sessions, Sessions) else None
+            made = References(folder)
+            engine.metrics.watch_all("references", made.stats_dict)
+            self._references = (sessions, made)
+        return self._references[1]
+
+    def place_of(self, body: Document) -> str | None:
+        """Where there are several workers, one builds an instance and holds its sessions."""
+        data = body.get("task_data")
+        row = data if isinstance(data, dict) else body
+        inner = row.get("instance")
+        found = row.get("instance_id") or (inner.get("instance_id") if isinstance(inner, dict) else None)
+        return str(found) if found else None
+
+    # -- verdicts
+
+    @property
+    def verify_fields(self) -> Sequence[type[VerifyFields]]:
+        return (SweFields,)
+
+    @property
+    def verify_examples(self) -> Mapping[str, Document]:
+        return examples.SWE
+
+    def row(self, body: Document) -> Document:
+        """Everything but the answer."""
+        return {name: value for name, value in body.items() if name not in _NOT_THE_TASK}
+
+    def public_tests(self, row: Document) -> Document | None:
+        """An agent runs the repository's own tests."""
+        return None
+
+    async def verify(self, engine: JudgingEngine, request: VerifyRequest, caller: Caller = ANYONE) -> VerifyFields:
+        task = self.task(request.body)
+        patch = await self._patch(engine, request)
+        if patch is None:
+            return SweFields(reward=0.0, instance_id=task.instance_id, failure_reason="no_patch")
+        started = time.monotonic()
+        try:
+            return await self._judged(engine, await self.job(engine, request.body), Answer(patch), caller)
+        except SnapshotGone:  # a node was lost with its instance: another builds it, in what is left of the time
+            if caller.deadline_s is not None:
+                caller = replace(caller, deadline_s=max(0.001, caller.deadline_s - (time.monotonic() - started)))
+            return await self._judged(engine, await self.job(engine, request.body), Answer(patch), caller)
+
+    def task(self, row: Document) -> SweTask:
+        """Raises RequestError, and ToolchainMissing for a row whose log nothing here can read."""
+        task = parse_task(row, limits=self._limits)
+        if task.runner == "log":
+            log_command(task)
+            parser_of(task)
+        return task
+
+    async def job(self, engine: JudgingEngine, row: Document) -> SweJob:
+        """A row at its place, which is built unless it is there. Raises RequestError and Unavailable."""
+        task = self.task(row)
+        parser = parser_of(task) if task.runner == "log" else ""
+        job = SweJob(
+            task,
+            await self._place(engine, task),
+            restore_config=self._restore_config,
+            fail_on_tamper=self._fail_on_tamper,
+            log_parser=parser,
+            log_parser_sources=log_parsers().sources if parser and parser != R2E_PARSER else {},
+        )
+        if engine.sessions is None:  # judged from its record, which says what the reference was
+            return job
+        return replace(job, reference=await self.references(engine).ensure(engine, job))
+
+    async def _judged(self, engine: JudgingEngine, job: SweJob, answer: Answer, caller: Caller) -> SweFields:
+        judged = await judge_patch(engine, job, answer, caller)
+        verdict, grade = judged.verdict, judged.grade
+        groups = {group.name: group.points / group.of if group.of else 1.0 for group in verdict.groups}
+        return SweFields(
+            reward=verdict.reward,
+            instance_id=job.task.instance_id,
+            evaluation_completed=judged.report is not None,
+            resolved=verdict.reward == 1.0,
+            model_patch=answer.text,
+            tests_status=grade.tests_status() if grade is not None else None,
+            fail_to_pass_score=groups.get("FAIL_TO_PASS", 0.0),
+            pass_to_pass_score=groups.get("PASS_TO_PASS", 0.0),
+            flaky_tests=list(judged.flaky),
+            test_output=_tail(judged.state),
+            patch_verification_time_taken=judged.run_s,
+            verdict=verdict_document(verdict),
+            failure_reason=verdict.failure_reason or None,
+        )
+
+    async def _patch(self, engine: JudgingEngine, request: VerifyRequest) -> str | None:
+        """What the row brings, else what the session's box holds, else what the text shows; None where there is none.
+
+        Raises Unavailable where a session's work can't be had: an empty patch would be a verdict on nothing.
+        """
+        given = request.body.get("model_patch")
+        if isinstance(given, str):
+            return normalised(given)
+        if given is not None:
+            raise RequestError("model_patch", f"is a {type(given).__name__}", "give a diff as a string")
+        if self._instance_of_session(engine, request.session_id):
+            return await self._session_patch(engine, request.session_id)
+        found = extract_patch(request.output_text)
+        return found.text if found is not None else None
+
+    def _instance_of_session(self, engine: JudgingEngine, session_id: str) -> bool:
+        return bool(session_id) and engine.sessions is not None and engine.sessions.base_of(session_id) is not None
+
+    async def _session_patch(self, engine: JudgingEngine, session_id: str) -> str:
+        tools = self._tools_of(engine, session_id)
+        submitted = tools.submissions.take(session_id)
+        if submitted is None:
+            try:
+                submitted = await tools.patch(engine, ToolCall({}, None, session_id))
+            except RequestError as error:
+                raise BoxLost(f"the session's work can't be made a patch: {error}") from error
+        self._tools.pop(session_id, None)
+        return submitted.decode("utf-8", "surrogateescape")
+
+    async def _place(self, engine: JudgingEngine, task: SweTask) -> Place:
+        """Where the task's tests run. What is judged from its record needs no box, and no instance."""
+        if engine.sessions is None:
+            return Place("", WORK, REPOSITORY if task.recipe is not None else task.workdir, "", "/usr/bin/python3")
+        built = await self.instances(engine).ensure(task)
+        python = built.python or "/opt/miniconda3/envs/testbed/bin/python"
+        return Place(SNAPSHOT_IMAGE + built.snapshot_id, WORK, built.workdir, built.commit, python)
+
+    def aggregate(self, verify_responses: list[Document]) -> Document:
+        return aggregate_metrics(verify_responses, answer_key="model_patch", subset_key="subset")
+
+
+def _visible_tests(task: SweTask) -> str:
+    """The row's command without the hidden tests' files: what an agent may run names its own."""
+    command = task.test_command or "python -m pytest -q"
+    return _HIDDEN.sub("", command) if task.runner == "pytest" else command
+
+
+def _tail(state: State | None) -> str | None:
+    outcome = tests_outcome(state)
+    return outcome.stdout[-SHOWN_OUTPUT:].decode("utf-8", "replace") if outcome is not None else None

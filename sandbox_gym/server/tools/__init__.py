@@ -1,0 +1,1 @@
+"""Tools that the resources servers share: sessions, files, plain sandboxes, MCP."""

@@ -1,0 +1,1 @@
+"""Several processes behind one port: their start, their routes, their sums."""

@@ -1,0 +1,224 @@
+"""Several processes behind one port: NeMo Gym's `num_workers`, `serve --workers`.
+
+Each worker is a whole server with its share of the sandboxes; uvicorn keeps them alive. Whose request it is, is
+worker_routes.py's. Sessions survive the death of their worker: the next one in its place holds the same records.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import signal
+import socket
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, nullcontext
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+import anyio
+import structlog
+import uvicorn
+from fastapi import FastAPI
+from starlette.routing import Router
+from starlette.types import ASGIApp
+from uvicorn.config import STARTUP_FAILURE
+from uvicorn.supervisors.multiprocess import Multiprocess, Process
+
+from sandbox_gym.config import Settings
+from sandbox_gym.engine import open_engine
+from sandbox_gym.errors import ConfigurationError
+from sandbox_gym.observe.tracing import open_tracing
+from sandbox_gym.private import make_private
+from sandbox_gym.sandbox.cleanup.owner import held_lease
+from sandbox_gym.server.app import build_app, check_bind, guarded, session_cookie
+from sandbox_gym.server.connections import BoundedConfig
+from sandbox_gym.server.protocol.dataset import Dataset
+from sandbox_gym.server.protocol.resources import ResourcesServer
+from sandbox_gym.server.serving import bound_logs, server_bounds
+from sandbox_gym.server.workers.routes import WorkerRoutes, fresh_session_id
+from sandbox_gym.server.workers.sockets import Peers
+
+Build = Callable[[Settings, str], ResourcesServer]
+PLACE_S: Final = 30.0
+"""How long a new worker waits for the place of one that is ending."""
+PARENT_S: Final = 1.0
+HEALTHCHECK_S: Final = 30
+"""As NeMo Gym has it: a worker that answers no ping for so long is replaced."""
+_SHARED: Final = (
+    *("boxes", "queue_size", "sessions_live", "sessions_held", "snapshot_disk_mb", "swe_disk_mb"),
+    *("judge_max_concurrency", "e2b_max_sandboxes", "e2b_creates_per_s"),
+)
+_log = structlog.get_logger("sandbox_gym.server")
+_LEAST: Final = {"boxes": 2, "e2b_max_sandboxes": 2, "swe_disk_mb": 100}
+
+
+def share(settings: Settings, number: int, count: int) -> Settings:
+    """One worker's part of what the settings allow the server as a whole. Raises ConfigurationError for too little."""
+    parts: dict[str, int | float] = {}
+    for name in _SHARED:
+        whole = getattr(settings, name)
+        part = whole / count if isinstance(whole, float) else whole // count + (number < whole % count)
+        least = _LEAST.get(name, 1 if isinstance(whole, int) else 0)
+        if part < least and name in settings.model_fields_set:
+            raise ConfigurationError(f"{name} is {whole}: {count} workers need at least {least} each")
+        parts[name] = max(part, least)
+    return settings.model_copy(update=parts)
+
+
+@dataclass(frozen=True)
+class WorkerApp:
+    """Makes one worker's application in its own process; is sent there by pickle."""
+
+    build: Build
+    name: str
+    settings: Settings
+    sessions: str
+    """Under which name sessions are kept; each worker adds its number."""
+    folder: Path
+    """Of the sockets by which workers reach each other."""
+    count: int
+    parent_pid: int
+    journal_url: str | None = None
+    dataset: Path | None = None
+    session_secret: str = field(default="", repr=False)
+
+    def __call__(self) -> ASGIApp:
+        bound_logs()
+        own = take_place(self.folder, self.count)
+        settings = share(self.settings, own, self.count)
+        resources = self.build(settings, self.name)
+        app = build_app(
+            resources,
+            partial(open_engine, settings, sessions=f"{self.sessions}-{own}"),
+            settings,
+            journal_url=self.journal_url,
+            dataset=None if self.dataset is None else Dataset.opened(self.dataset),
+            new_session_id=partial(fresh_session_id, own, self.count),
+            tracing=open_tracing(settings.traces, f"sandbox-gym-{resources.name}"),
+            session_secret=self.session_secret,
+        )
+        peers = Peers(self.folder, self.count)
+        routes = WorkerRoutes(app, resources, session_cookie(resources), self.session_secret, own, peers)
+        needs_key = settings.token or settings.keys
+
+        @asynccontextmanager
+        async def lifespan(_: Router) -> AsyncIterator[None]:
+            serving = _answering_peers(app, peers.listen(own))
+            with _replaced_if_broken():
+                async with app.router.lifespan_context(app), serving, anyio.create_task_group() as group:
+                    group.start_soon(end_with, self.parent_pid)
+                    yield
+                    group.cancel_scope.cancel()
+
+        return Router(default=routes if needs_key else guarded(routes, settings), lifespan=lifespan)
+
+
+def take_place(folder: Path, count: int) -> int:
+    """The first worker's number that no living process has; held until this process ends. Raises ConfigurationError."""
+    ends_at = time.monotonic() + PLACE_S
+    while time.monotonic() < ends_at:
+        for number in range(count):
+            fd = os.open(folder / f"{number}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            try:
+                fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                os.close(fd)
+            else:
+                return number
+        time.sleep(0.1)
+    raise ConfigurationError(f"all {count} workers' places are taken")
+
+
+class _Quiet(uvicorn.Server):
+    """A second server in one process: signals are the first one's."""
+
+    def capture_signals(self) -> AbstractAsyncContextManager[None]:  # type: ignore[override]
+        return nullcontext()
+
+
+@asynccontextmanager
+async def _answering_peers(app: FastAPI, listener: socket.socket) -> AsyncIterator[None]:
+    """The application for other workers, at this worker's own socket, until left."""
+    config = uvicorn.Config(app, lifespan="off", access_log=False, log_config=None, timeout_graceful_shutdown=1)
+    server = _Quiet(config)
+    async with anyio.create_task_group() as group:
+        group.start_soon(partial(server.serve, sockets=[listener]))
+        try:
+            yield
+        finally:
+            server.should_exit = True
+
+
+@contextmanager
+def _replaced_if_broken() -> Iterator[None]:
+    """What breaks a worker's inside ends it: uvicorn alone would go on answering that it is stopping."""
+    try:
+        yield
+    except BaseException as error:
+        _log.error("worker_broke", exc_info=error)
+        os.kill(os.getpid(), signal.SIGTERM)
+        raise
+
+
+async def end_with(parent_pid: int) -> None:
+    """A worker whose parent was killed ends too, until cancelled."""
+    while os.getppid() == parent_pid:  # noqa: ASYNC110 - no event tells that a parent died
+        await anyio.sleep(PARENT_S)
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+class _Supervisor(Multiprocess):
+    """As many workers as there are places, no more and no fewer."""
+
+    def restart_all(self) -> None:
+        """One after the other: a new one takes the old one's place, and its sessions."""
+        for index, old in enumerate(self.processes):
+            old.terminate()
+            old.join()
+            self.processes[index] = Process(self.config, self.sockets)
+            self.processes[index].start()
+            self.processes[index].wait_until_ready(HEALTHCHECK_S, self.should_exit)
+
+    def handle_ttin(self) -> None:
+        _log.warning("workers_are_fixed", remedy="start with another number of workers")
+
+    handle_ttou = handle_ttin
+
+
+def serve_workers(make: Callable[[Path], WorkerApp], settings: Settings, *, keep_alive_s: int, grace_s: int) -> None:
+    """Serve until a signal. `make`: the application, given the folder for its sockets. Raises ConfigurationError."""
+    check_bind(settings)
+    with held_lease(settings.state_dir) as lease:
+        folder = lease.scratch() / "workers"
+        make_private(folder)
+        app = make(folder)
+        for number in range(app.count):
+            share(settings, number, app.count)
+        config = BoundedConfig(
+            app,
+            server_bounds(settings),
+            factory=True,
+            lifespan="on",
+            host=settings.host,
+            port=settings.port,
+            workers=app.count,
+            access_log=False,
+            timeout_keep_alive=keep_alive_s,
+            timeout_graceful_shutdown=grace_s,
+            timeout_worker_healthcheck=HEALTHCHECK_S,
+        )
+        listener = config.bind_socket()
+        listener.listen(config.backlog)  # who connects before the first worker is ready waits
+        supervisor = _Supervisor(config, sockets=[listener])
+        try:
+            supervisor.run()
+        finally:
+            listener.close()
+            for path in folder.iterdir():
+                path.unlink(missing_ok=True)
+            folder.rmdir()
+    if any(process.exitcode == STARTUP_FAILURE for process in supervisor.processes):
+        raise SystemExit(STARTUP_FAILURE)
