@@ -1,4 +1,4 @@
-"""Exit codes as docs/cli.md and --help have them, and errors of one form."""
+"""Exit codes as docs/reference/cli.md and --help have them, and errors of one form."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ from typing import Any
 import pytest
 from typer.main import get_command
 
+from docs.generate.parts import filled
 from sandbox_gym.cli import _app
 from tests.cli.running import PROGRAM, coding_row, command, rows_file, said_by
 
-DOC = (Path(__file__).parents[2] / "docs" / "cli.md").read_text()
+DOC = filled((Path(__file__).parents[2] / "docs" / "reference" / "cli.md").read_text())
 
 
 def _names(command: Any, above: str = "") -> Iterator[str]:
