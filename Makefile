@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PYTHON ?= python3
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 export DOCKER := $(shell [ -x /usr/bin/docker ] && echo /usr/bin/docker || echo docker)
-APT := $(SUDO) env DEBIAN_FRONTEND=noninteractive apt-get
+APT := $(SUDO) flock /var/lock/sandbox-gym-apt env DEBIAN_FRONTEND=noninteractive apt-get
 
 .PHONY: help venv demo docs docs-serve tools test-deps images-without-python ready lint house test test-all test-browser test-agents test-gym test-cluster test-swe images smoke bench bench-more bench-cluster profile clean
 
@@ -15,7 +15,7 @@ help: ## this list
 $(BIN)/sandbox-gym: pyproject.toml
 	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { $(APT) update -q && $(APT) install -qy python3-venv; }
 	$(PYTHON) -m venv $(VENV)
-	tests/install.sh $(BIN)/python -e '.[dev]'
+	tests/install.sh $(BIN)/python -e '.[dev,docs]'
 	@touch $@
 
 venv: $(BIN)/sandbox-gym ## the development environment
@@ -31,7 +31,6 @@ demo: venv ## eight answers and hacks, judged in local sandboxes and by a naive 
 
 docs: venv ## the book of docs/ in site/, its reference generated from the code
 	@command -v bwrap >/dev/null || { $(APT) update -q && $(APT) install -qy bubblewrap; } # a pool that is asked for its routes
-	@$(BIN)/python -c 'import material' 2>/dev/null || $(BIN)/pip install -q --disable-pip-version-check -e '.[dev,docs]'
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
 
 docs-serve: docs ## the same at http://127.0.0.1:8000, built anew when a page changes
