@@ -26,11 +26,16 @@ OTHERS_SHARE: Final = 4
 OTHERS: Final = {
     "tests/conformance/": 3,
     "tests/attacks/test_attacks.py": 12,
-    "tests/journal/": 1,
 }
 """The same for a folder or file. Conformance is about each provider; of an attack the row is the same on each."""
-BY_FILE: Final = ("tests/swe/test_server.py", "tests/swe/test_tools.py", "tests/server/test_math.py")
-"""A server for each provider is most of the cost of these: all of a file's cases on a provider are run, or none."""
+BY_FILE: Final = (
+    "tests/conformance/test_caps.py",
+    "tests/swe/test_server.py",
+    "tests/swe/test_tools.py",
+    "tests/server/test_math.py",
+)
+"""A server, or a run, for each provider is most of the cost of these: all of a file's cases on a provider are run, or
+none."""
 
 EXTENDED: Final = (
     "tests/attacks/test_swe_attacks.py",
@@ -65,7 +70,13 @@ SAMPLED: Final[dict[tuple[str, ...], int]] = {
     ("tests/attacks/test_in_process_attacks.py",): 3,
     ("tests/attacks/channels/",): 3,
     ("tests/openapi/test_fuzz.py::test_a_resources_server",): 3,
+    ("tests/coding/test_packages.py",): 2,
     ("tests/coding/test_row_programs.py",): 2,
+    ("tests/browser/test_other_sites.py",): 2,
+    ("tests/chaos/",): 2,
+    ("tests/engine/test_shortages.py::test_one_fault",): 3,
+    ("tests/engine/test_shortages.py::test_a_fault",): 3,
+    ("tests/journal/test_kill.py",): 2,
     ("tests/languages/test_java.py",): 3,
     ("tests/e2b/test_tenants.py",): 3,
     ("tests/remote/test_faults.py",): 3,
@@ -76,6 +87,7 @@ SAMPLED: Final[dict[tuple[str, ...], int]] = {
         "tests/swe/test_commands.py::test_what_prefetch_built_validate_uses",
         "tests/swe/test_spellings.py::test_the_fix_resolves_unsigned",
         "tests/swe/test_workers.py::test_an_instance_is_built_once",
+        "tests/swe/test_server.py::test_a_row_that_its_log_tells_of",
     ): 3,
 }
 """Long suites of many alike, of which the daily run has one in so many; the last builds a repository in each file."""
