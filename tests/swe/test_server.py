@@ -74,7 +74,7 @@ def test_a_whole_episode_outlives_its_sandbox(
     }
     assert client.post("/str_replace", json=edit).status_code == 200
     bash("git -c user.name=a -c user.email=b commit -qam work; echo new > notes.txt; printf '\\x00\\xff' > blob.bin")
-    before = server.health()["sessions"]["checkpoints"]  # all of it may be in one already: then only a call makes another
+    before = server.health()["sessions"]["checkpoints"]  # all may be in one already: a call makes another
     bash("true")
     server.wait_for(lambda health: health["sessions"]["checkpoints"] > before)
     kill_the_sandboxes(provider, server.process.pid)
