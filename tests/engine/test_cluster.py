@@ -62,7 +62,7 @@ async def cluster(
 ) -> AsyncIterator[Running]:
     folders = {f"n{number}": tmp_path / f"n{number}" for number in range(count)}
     made: dict[str, OpenNode] = {}
-    base = Settings.model_validate({"provider": provider, "boxes": boxes, "session_checkpoint_s": 0.2})
+    base = Settings.from_flat({"provider": provider, "boxes": boxes, "session_checkpoint_s": 0.2})
     for name, folder in folders.items():
         folder.mkdir()
         made[name] = node_of(base.model_copy(update={"state_dir": folder}), sessions)
@@ -277,7 +277,7 @@ async def test_a_client_that_leaves_frees_the_nodes_slot(tmp_path: Path) -> None
 
 
 async def test_no_node_that_works_is_an_error_at_the_start(tmp_path: Path) -> None:
-    broken = Settings(state_dir=tmp_path, local_python=Path("/nowhere/python3"))
+    broken = Settings.from_flat({"state_dir": tmp_path, "local_python": "/nowhere/python3"})
 
     async def start() -> None:
         async with anyio.create_task_group() as tasks:
@@ -387,7 +387,7 @@ async def test_a_session_whose_folder_is_gone_says_so_until_it_begins_anew(tmp_p
 async def test_a_new_server_finds_the_sessions_of_the_old_one(tmp_path: Path) -> None:
     for name in ("n0", "n1"):
         (tmp_path / name).mkdir()
-    base = Settings(boxes=2, session_checkpoint_s=0.2)
+    base = Settings.from_flat({"boxes": 2, "session_checkpoint_s": 0.2})
     made = {n: node_of(base.model_copy(update={"state_dir": tmp_path / n}), "coding-1") for n in ("n0", "n1")}
     for word, seen in (("first", ""), ("second", "first\n")):
         async with anyio.create_task_group() as tasks:
@@ -402,7 +402,9 @@ async def test_a_new_server_finds_the_sessions_of_the_old_one(tmp_path: Path) ->
 async def test_a_session_that_nobody_calls_is_forgotten(tmp_path: Path) -> None:
     made = {"n0": node_of(Settings(boxes=2, state_dir=tmp_path), "coding-1")}
     async with anyio.create_task_group() as tasks:
-        async with open_cluster(InProcessFleet(tasks, made), Settings(session_ttl_s=1.0), pace=FAST) as engine:
+        async with open_cluster(
+            InProcessFleet(tasks, made), Settings.from_flat({"session_ttl_s": 1.0}), pace=FAST
+        ) as engine:
             await bash(engine, "a", "true")
             await bash(engine, "b", "true")
             assert engine.sessions is not None

@@ -57,7 +57,7 @@ def serving(
     behave: Callable[[Run], Behaviour], resources: ResourcesServer | None = None, **fields: object
 ) -> Iterator[TestClient]:
     """A server over fake boxes, its traces sent when it ends, if not before."""
-    settings = Settings.model_validate({"traces": True, **fields})
+    settings = Settings.from_flat({"traces": True, **fields})
     chosen = resources or EchoResources()
     tracing = open_tracing(settings.traces, "tested")
     app = build_app(chosen, lambda: fake_engine(FakeProvider(behave)), settings, tracing=tracing)
@@ -181,7 +181,7 @@ def _coding_body() -> dict[str, object]:
 
 
 def test_real_boxes_and_nothing_of_tasks_and_answers(collector: Collector, tmp_path: Path) -> None:
-    settings = Settings.model_validate({"traces": True, "state_dir": tmp_path, "boxes": 2, "early_stop": False})
+    settings = Settings.from_flat({"traces": True, "state_dir": tmp_path, "boxes": 2, "early_stop": False})
     tracing = open_tracing(True, "tested")
     app = build_app(CodingResources(settings), lambda: open_engine(settings), settings, tracing=tracing)
     with TestClient(app, base_url="http://localhost") as client:
@@ -201,7 +201,7 @@ def test_real_boxes_and_nothing_of_tasks_and_answers(collector: Collector, tmp_p
 
 
 def test_thousands_of_runs_are_a_hundred_spans(collector: Collector, tmp_path: Path) -> None:
-    settings = Settings.model_validate({"traces": True, "provider": "fake", "early_stop": False, "boxes": 2})
+    settings = Settings.from_flat({"traces": True, "provider": "fake", "early_stop": False, "boxes": 2})
     resources = CodingResources(settings)
     body = {**verify_body("```python\nprint(1)\n```"), "verifier_metadata": {"unit_tests": _tests(3 * MOST)}}
     with serving(lambda _run: Behaviour(stdout=b"1\n"), resources) as client:
@@ -266,7 +266,7 @@ def test_a_pool_goes_on_with_the_trace(collector: Collector, tmp_path: Path, mon
     monkeypatch.setenv("SANDBOX_GYM_TRACES", "true")
     pool = PoolServer("local", tmp_path, keys="")
     fields = {"provider": "e2b", "e2b_api_url": pool.url, "e2b_api_key": "any", "e2b_creates_per_s": 100, "boxes": 2}
-    settings = Settings.model_validate({**fields, "traces": True, "state_dir": tmp_path / "mine"})
+    settings = Settings.from_flat({**fields, "traces": True, "state_dir": tmp_path / "mine"})
     tracing = open_tracing(True, "tested")
     app = build_app(CodingResources(settings), lambda: open_engine(settings), settings, tracing=tracing)
     try:
@@ -288,7 +288,7 @@ def _of_pool(collector: Collector) -> list[Seen]:
 
 
 def test_a_replay_says_so_and_has_no_more(collector: Collector, tmp_path: Path) -> None:
-    settings = Settings.model_validate({"traces": True})
+    settings = Settings.from_flat({"traces": True})
     tracing = open_tracing(True, "tested")
     provider = FakeProvider(lambda _run: Behaviour())
     journal = str(tmp_path / "journal.sqlite")
@@ -351,8 +351,8 @@ def model() -> Iterator[Model]:
 def test_the_judge_model_is_told_the_trace(collector: Collector, tmp_path: Path) -> None:
     with model() as server:
         url = f"http://127.0.0.1:{server.server_port}/v1"
-        fields = {"should_use_judge": True, "judge_base_url": url, "judge_model": "m", "state_dir": tmp_path}
-        settings = Settings.model_validate({"traces": True, "boxes": 2, "math_wall_time_s": 60, **fields})
+        fields = {"judge_enabled": True, "judge_base_url": url, "judge_model": "m", "state_dir": tmp_path}
+        settings = Settings.from_flat({"traces": True, "boxes": 2, "math_wall_time_s": 60, **fields})
         tracing = open_tracing(True, "tested")
         app = build_app(MathResources(settings), lambda: open_engine(settings), settings, tracing=tracing)
         with TestClient(app, base_url="http://localhost") as client:

@@ -26,7 +26,7 @@ pytestmark = pytest.mark.timeout(180)
 @contextmanager
 def served(tmp_path: Path, provider: str = "local", **fields: object) -> Iterator[TestClient]:
     patient = {"math_wall_time_s": 60}  # a busy machine must not make this no verdict
-    settings = Settings.model_validate({"provider": provider, "state_dir": tmp_path, "boxes": 2, **patient, **fields})
+    settings = Settings.from_flat({"provider": provider, "state_dir": tmp_path, "boxes": 2, **patient, **fields})
     resources = MathResources(settings)
     app = build_app(resources, lambda: open_engine(settings, sessions="math"), settings)
     with TestClient(app, base_url="http://localhost") as client:
@@ -256,7 +256,7 @@ def model(say: Callable[[dict[str, object]], object]) -> Iterator[Model]:
 
 def judge_of(server: Model) -> dict[str, object]:
     """The settings that ask this model."""
-    return {"should_use_judge": True, "judge_base_url": server.url}
+    return {"judge_enabled": True, "judge_base_url": server.url}
 
 
 def message(text: str) -> list[object]:
@@ -280,7 +280,7 @@ def test_a_model_judges_what_the_rules_call_different(
 ) -> None:
     with model(lambda _request: items) as server:
         where = {"judge_model": "m", "judge_api_key": "k"}
-        with served(tmp_path, "local", should_use_judge=True, judge_base_url=server.url, **where) as client:
+        with served(tmp_path, "local", judge_enabled=True, judge_base_url=server.url, **where) as client:
             document = judged(client, "the blue one", "\\boxed{azure}")
             assert (document["reward"], document["library_reward"]) == (reward, 0.0)
             evaluations = document["judge_evaluations"]
@@ -348,14 +348,14 @@ def test_the_second_question_has_the_answers_swapped(tmp_path: Path) -> None:
         text = json.dumps(request["input"])
         return message("[[A=B]]" if text.index("blue") < text.index("azure") else "[[A!=B]]")
 
-    with model(first_is_gold) as server, served(tmp_path, should_use_judge=True, judge_base_url=server.url) as client:
+    with model(first_is_gold) as server, served(tmp_path, judge_enabled=True, judge_base_url=server.url) as client:
         document = judged(client, "the blue one", "\\boxed{azure}")
         assert (document["reward"], len(server.asked)) == (0.0, 2)
 
 
 def test_a_model_that_does_not_answer_is_no_verdict(tmp_path: Path) -> None:
     yes = model(lambda _request: message("[[A=B]]"))
-    with yes as server, served(tmp_path, should_use_judge=True, judge_base_url=server.url) as client:
+    with yes as server, served(tmp_path, judge_enabled=True, judge_base_url=server.url) as client:
         server.failures = 1
         assert judged(client, "the blue one", "\\boxed{azure}")["reward"] == 1.0
         server.failures = 100

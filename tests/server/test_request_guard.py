@@ -26,6 +26,7 @@ from sandbox_gym.config import Settings
 from sandbox_gym.e2b_server.control.handlers import Control
 from sandbox_gym.e2b_server.launch import pool_app
 from sandbox_gym.e2b_server.sandboxes.manager import Sandboxes
+from sandbox_gym.errors import ConfigurationError
 from sandbox_gym.sandbox.fake import FakeProvider
 from sandbox_gym.server.access.accounts import load_accounts
 from sandbox_gym.server.access.request_guard import SETTING, AllowedHosts, host_of
@@ -95,7 +96,7 @@ def _dashboard() -> Dashboard:
 
 
 def _resources_server(kind: str, **fields: object) -> Served:
-    settings = Settings.model_validate({"provider": "fake", "expose_tools_over_mcp": True, **fields})
+    settings = Settings.from_flat({"provider": "fake", "expose_tools_over_mcp": True, **fields})
     resources = SERVERS[kind](settings, kind)
     app = build_app(resources, lambda: fake_engine(FakeProvider()), settings)
     routes = (*_walk(app.routes), *_walk(_dashboard()._router.routes))
@@ -105,14 +106,14 @@ def _resources_server(kind: str, **fields: object) -> Served:
 def _front(folder: Path) -> Served:
     """Of several workers; a request that got past would wait for one."""
     served = _resources_server("coding")
-    settings = Settings.model_validate({"provider": "fake"})
+    settings = Settings.from_flat({"provider": "fake"})
     resources = SERVERS["coding"](settings, "coding")
     routes = WorkerRoutes(served.app, resources, "cookie", "secret", 0, Peers(folder, 1))
     return Served(guarded(routes, settings), served.routes)
 
 
 def _pool(domain: str = "", **fields: object) -> Served:
-    settings = Settings.model_validate({"pool_network": True, **fields})
+    settings = Settings.from_flat({"pool_network": True, **fields})
 
     @asynccontextmanager
     async def never(_: TaskGroup) -> AsyncIterator[Sandboxes]:
@@ -290,8 +291,8 @@ def test_a_server_beyond_loopback_without_a_token_checks_too() -> None:
 
 @pytest.mark.parametrize("name", ["http://gpu-7", "gpu-7:8080", "a b", "", "*"])
 def test_what_is_no_host_is_told_at_the_start(name: str) -> None:
-    with pytest.raises(ValueError, match="allowed_hosts"):
-        Settings.model_validate({"allowed_hosts": [name]})
+    with pytest.raises(ConfigurationError, match="allowed_hosts"):
+        Settings.from_flat({"allowed_hosts": [name]})
 
 
 def test_with_a_token_whatever_leads_here_is_its_name() -> None:
