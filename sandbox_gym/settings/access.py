@@ -25,7 +25,7 @@ class AccessSettings(Group):
     )
     keys: Path | None = Field(
         None,
-        description="TOML file of tenants, each with keys of its own, checked as `token` is; docs/access.md.",
+        description="TOML file of tenants, each with keys of its own, checked as `token` is.",
     )
     allow_unauthenticated: bool = Field(False, description="Permit a bind beyond loopback without a token.")
     allowed_hosts: list[str] = Field(

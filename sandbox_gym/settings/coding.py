@@ -24,7 +24,7 @@ class CodingSettings(Group):
     fail_on_tamper: list[str] = Field(
         default_factory=list,
         description='Signs of tampering that cost the reward, by name, or "any" for all that are more than a hint in'
-        " the source; docs/coding.md lists them.",
+        " the source; docs/rows/coding.md lists them.",
     )
     in_process: Literal["allow", "mask", "deny"] = Field(
         "allow",
