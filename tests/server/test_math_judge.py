@@ -71,7 +71,7 @@ class Model(HTTPServer):
     def settings(self) -> dict[str, object]:
         """Of a math server that asks this model."""
         url = f"http://127.0.0.1:{self.server_port}/v1"
-        return {"should_use_judge": True, "judge_base_url": url, "judge_model": "m", "judge_api_key": "k"}
+        return {"judge_enabled": True, "judge_base_url": url, "judge_model": "m", "judge_api_key": "k"}
 
 
 @pytest.fixture(scope="module")
