@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PYTHON ?= python3
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 export DOCKER := $(shell [ -x /usr/bin/docker ] && echo /usr/bin/docker || echo docker)
-APT := $(SUDO) env DEBIAN_FRONTEND=noninteractive apt-get
+APT := $(SUDO) flock /var/lock/sandbox-gym-apt env DEBIAN_FRONTEND=noninteractive apt-get
 
 .PHONY: help venv demo docs docs-serve tools test-deps images-without-python ready lint house test test-all test-browser test-agents test-gym test-cluster test-swe images smoke bench bench-more bench-cluster profile clean
 
@@ -64,7 +64,7 @@ lint: venv
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/python -m tools.house
 
-house: test-deps ## the structure's figures, and what a coding, an SWE and a tool request pass (PyPI; a minute)
+house: venv tools ## the structure's figures, and what a coding, an SWE and a tool request pass (PyPI; a minute)
 	$(BIN)/python -m tools.house
 	$(BIN)/python -m tools.house follow --check
 
@@ -93,7 +93,7 @@ test-agents: test-deps ## mini-swe-agent and inspect_ai on our sandboxes, agains
 GYM_PYTHON ?= python3.12
 test-gym: tools ## the real NeMo Gym, NeMo Evaluator and verl's reward against this tree (Python 3.12, PyPI; minutes)
 	$(GYM_PYTHON) -m venv .venv-gym
-	.venv-gym/bin/pip install -q --disable-pip-version-check -e '.[gym,math]' nemo-gym==0.4.0 uv httpx2 pytest pytest-timeout pytest-rerunfailures
+	.venv-gym/bin/pip install -q --disable-pip-version-check -e '.[gym,math]' nemo-gym==0.4.0 uv httpx2 pytest pytest-timeout
 	.venv-gym/bin/pip install -q --disable-pip-version-check --no-deps verl==0.9.1
 	$(GYM_PYTHON) -m venv .venv-nel
 	.venv-nel/bin/pip install -q --disable-pip-version-check 'nemo-evaluator[stats]==0.3.0'
@@ -102,7 +102,7 @@ test-gym: tools ## the real NeMo Gym, NeMo Evaluator and verl's reward against t
 CLUSTER := .venv-cluster/bin/python
 $(CLUSTER): pyproject.toml
 	$(PYTHON) -m venv .venv-cluster
-	.venv-cluster/bin/pip install -q --disable-pip-version-check -e '.[ray]' 'ray[default]' httpx2 pytest pytest-timeout pytest-rerunfailures
+	.venv-cluster/bin/pip install -q --disable-pip-version-check -e '.[ray]' 'ray[default]' httpx2 pytest pytest-timeout
 	@touch $@
 
 test-cluster: tools $(CLUSTER) ## real Ray clusters of several raylets, which are killed, stopped and drained (PyPI; minutes)
