@@ -19,7 +19,7 @@ from typing import Any
 import anyio
 from anyio.abc import UNIXSocketStream
 
-from sandbox_gym.guest.runs.supervisor import Supervisor, main
+from sandbox_gym.guest.runs.supervisor import Supervisor, run
 from sandbox_gym.sandbox.channel import guest_channel as links
 from sandbox_gym.sandbox.channel.guest_channel import GuestLink
 
@@ -136,5 +136,4 @@ async def bare_guest() -> AsyncIterator[GuestLink]:
 
 if __name__ == "__main__":
     descriptor = int(sys.argv[1])
-    main.__globals__["Supervisor"] = BareSupervisor
-    main(descriptor, descriptor)
+    run(BareSupervisor(descriptor, descriptor, programs=None))

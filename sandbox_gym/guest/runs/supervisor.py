@@ -11,7 +11,6 @@ import selectors
 import signal
 import sys
 import time
-import types
 
 from ..protocol import frames
 from ..protocol.channel import Channel
@@ -42,7 +41,11 @@ class Blob:
 
 
 class Supervisor:
-    def __init__(self, read_fd, write_fd):
+    """`programs`: `run(spec)` is a program in a process that executes no command, `load_sessions()` has a box hold
+    sessions."""
+
+    def __init__(self, read_fd, write_fd, programs):
+        self._programs = programs
         self.selector = selectors.DefaultSelector()
         self.programs = selectors.DefaultSelector()
         """What is read of programs and written to them: not while the host has to take what there is already."""
@@ -130,8 +133,8 @@ class Supervisor:
         self.shared_uid = header.get("shared_uid", False)
         self._beat_s = header.get("beat_s", 0)
         if header.get("sessions"):
-            _load_session_modules()
-        self._zygote_pid, sock = zygote.start(self.tier, header.get("own_network", False))
+            self._programs.load_sessions()
+        self._zygote_pid, sock = zygote.start(self.tier, header.get("own_network", False), self._programs.run)
         self.inits = init_client.Inits(sock, self.selector)
         trusted = [1, os.getpid(), self._zygote_pid]
         if header.get("guests"):  # where it shares its PID namespace with what was there before
@@ -305,23 +308,9 @@ def _remove_small(entry):
     return True
 
 
-def _load_session_modules():
-    """The zygote must hold them: a session's program has nothing but what it was forked with."""
-    package = sys.modules[__package__.partition(".")[0]]
-    lazy, package.lazy = package.lazy, {}
-    for name, source in lazy.items():
-        room, leaf = name.rpartition(".")[::2]
-        parent = getattr(package, room) if room else package
-        module = types.ModuleType("%s.%s" % (parent.__name__, leaf))
-        module.__package__ = parent.__name__
-        sys.modules[module.__name__] = module
-        setattr(parent, leaf, module)
-        exec(compile(source, "<guest/%s>" % name, "exec"), module.__dict__)
-
-
-def main(read_fd, write_fd):
+def run(supervisor):
+    """Serve until the host's end closes, then end this process; an error is the last frame."""
     signal.signal(signal.SIGPIPE, signal.SIG_IGN)
-    supervisor = Supervisor(read_fd, write_fd)
     try:
         supervisor.serve()
     except Exception as error:
