@@ -104,7 +104,7 @@ class BareSupervisor(Supervisor):
         self.tier, self.shared_uid, self._dirs, self._uid_base = "namespaces", False, [], 0
         self._limit_data, self._beat_s, self._touchable = False, header["beat_s"], []
         self.starvation = NoWaits()  # type: ignore[assignment]
-        self.evidence, self.inits = NoEvidence(), Processes(self.selector)  # type: ignore[assignment]
+        self.evidence, self.init_client = NoEvidence(), Processes(self.selector)  # type: ignore[assignment]
         self.send({"op": "hello"})
 
     def _op_reset(self, header: dict[str, Any], body: bytes) -> None:

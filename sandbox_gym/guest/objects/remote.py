@@ -1,4 +1,4 @@
-"""What every proxy of the other end's things has: its number, its description, its class, and the way to ask for more."""
+"""What every proxy of the other end's things has: its number, its description, its class, and the way to ask for it."""
 
 
 class Remote:
