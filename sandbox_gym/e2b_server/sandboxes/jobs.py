@@ -22,10 +22,6 @@ BUFFERED: Final = 8
 Event = tuple[Mapping[str, object], bytes]
 
 
-class Lost(Exception):
-    """The sandbox went while somebody listened."""
-
-
 @dataclass(frozen=True, slots=True)
 class Config:
     """What a process was started as."""

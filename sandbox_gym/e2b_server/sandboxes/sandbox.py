@@ -12,12 +12,13 @@ import anyio
 
 from sandbox_gym.e2b_server.faults import Fault
 from sandbox_gym.e2b_server.sandboxes.jobs import Work, real
+from sandbox_gym.e2b_server.sandboxes.network import granted
 from sandbox_gym.e2b_server.sandboxes.records import Kept
 from sandbox_gym.e2b_server.sandboxes.templates import ROOT, Kind, Machine
 from sandbox_gym.errors import BoxLost
 from sandbox_gym.limits import Limits
 from sandbox_gym.network import Network
-from sandbox_gym.server.access.accounts import Tenant
+from sandbox_gym.server.access.accounts import Tenant, new_id
 
 MAX_SAMPLES: Final = 720
 
@@ -89,6 +90,47 @@ class Wish:
     """No more than this of it, where it says anything."""
     mask_host: str = ""
 
+    @classmethod
+    def like(cls, kept: Kept, timeout_s: int) -> Wish:
+        """For a fork: as its parent was asked for."""
+        return cls(
+            template=kept.template,
+            timeout_s=timeout_s,
+            metadata=kept.metadata,
+            env=kept.env,
+            auto_pause=kept.auto_pause,
+            auto_resume=kept.auto_resume,
+            public_traffic=kept.public_traffic,
+            network=kept.network,
+            allow_out=kept.allow_out or (),
+            mask_host=kept.mask_host,
+        )
+
+
+def new_sandbox(tenant: Tenant, wish: Wish, image: str) -> Sandbox:
+    """One that is not opened yet. Raises Fault 403."""
+    now = time.time()
+    network = granted(tenant, wish.network, wish.allow_out)
+    kept = Kept(
+        sandbox_id=new_id("i"),
+        tenant=tenant.name,
+        template=wish.template or "base",
+        image=image,
+        token=new_id("", 40),
+        traffic_token=new_id("", 40),
+        public_traffic=wish.public_traffic,
+        started_at=now,
+        mask_host=wish.mask_host,
+        network=network.machine,
+        allow_out=network.allow,
+        metadata=wish.metadata,
+        env=wish.env,
+        auto_pause=wish.auto_pause,
+        auto_resume=wish.auto_resume,
+        timeout_s=wish.timeout_s,
+    )
+    return Sandbox(kept, end_at=now + wish.timeout_s)
+
 
 async def measure(sandbox: Sandbox, limits: Limits) -> None:
     """Ask a running sandbox what it uses now. Raises BoxLost."""
@@ -111,3 +153,9 @@ def check_timeout(tenant: Tenant, timeout_s: int) -> None:
     """Raises Fault 400."""
     if not 0 <= timeout_s <= tenant.max_timeout_s:
         raise Fault(400, f"Timeout cannot be greater than {tenant.max_timeout_s / 3600:g} hours, or negative")
+
+
+def check_keepable(sandbox: Sandbox) -> None:
+    """Raises Fault 400 for one whose files may be its root's work: nobody goes on from those."""
+    if sandbox.root:
+        raise Fault(400, f"Sandbox {sandbox.sandbox_id} is of a template that ends in :root; those are not kept")
