@@ -11,7 +11,7 @@ import os
 import signal
 import socket
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
@@ -172,8 +172,23 @@ async def end_with(parent_pid: int) -> None:
     os.kill(os.getpid(), signal.SIGTERM)
 
 
+def close_worker_ends(workers: Iterable[Process]) -> None:
+    """Leave a worker's end of its pipe to the worker alone, once it has started: its death then ends the parent's wait
+    for an answer, which would last as long as for a worker that hangs. Idempotent."""
+    for worker in workers:
+        worker.child_conn.close()
+
+
 class _Supervisor(Multiprocess):
     """As many workers as there are places, no more and no fewer."""
+
+    def init_processes(self) -> None:
+        super().init_processes()
+        close_worker_ends(self.processes)
+
+    def keep_subprocess_alive(self) -> None:
+        super().keep_subprocess_alive()
+        close_worker_ends(self.processes)
 
     def restart_all(self) -> None:
         """One after the other: a new one takes the old one's place, and its sessions."""
@@ -182,6 +197,7 @@ class _Supervisor(Multiprocess):
             old.join()
             self.processes[index] = Process(self.config, self.sockets)
             self.processes[index].start()
+            close_worker_ends(self.processes)
             self.processes[index].wait_until_ready(HEALTHCHECK_S, self.should_exit)
 
     def handle_ttin(self) -> None:
