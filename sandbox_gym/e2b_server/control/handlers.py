@@ -16,7 +16,7 @@ from sandbox_gym.e2b_server.control import routes as declared
 from sandbox_gym.e2b_server.control.bodies import moment, page, read_model, read_object, read_query
 from sandbox_gym.e2b_server.control.network_rules import wanted
 from sandbox_gym.e2b_server.control.repeats import Repeats
-from sandbox_gym.e2b_server.control.requests import DEFAULT_TIMEOUT_S, given_or, rules_of, wish_of
+from sandbox_gym.e2b_server.control.requests import DEFAULT_TIMEOUT_S, given_or, rules_of, sandbox_request
 from sandbox_gym.e2b_server.control.shapes import (
     Alias,
     ChangeNetwork,
@@ -97,15 +97,15 @@ class Control:
 
     async def _create(self, tenant: Tenant, request: Request, _: Parts) -> Response:
         document = await read_object(request)
-        wish = wish_of(checked(CreateSandbox, document))
+        asked = sandbox_request(checked(CreateSandbox, document))
         key = request.headers.get("idempotency-key", "")
         if not key:
-            return as_json(self._views.brief(await self._sandboxes.create(tenant, wish)), 201)
+            return as_json(self._views.brief(await self._sandboxes.create(tenant, asked)), 201)
         repeat = self._repeats.of(tenant, key, document)
         async with repeat.lock:
             known = self._sandboxes.find(repeat.sandbox_id)
             if known is None:
-                known = await self._sandboxes.create(tenant, wish)
+                known = await self._sandboxes.create(tenant, asked)
                 repeat.sandbox_id = known.sandbox_id
             return as_json(self._views.brief(known), 201)
 
@@ -161,7 +161,7 @@ class Control:
         query = read_query(request, SandboxQuery)
         states = {state for text in request.query_params.getlist("state") for state in text.split(",") if state}
         found = [one for one in self._filtered(tenant, query, states) if paused or one.running]
-        found.sort(key=lambda one: (one.kept.started_at, one.sandbox_id), reverse=query.order != "asc")
+        found.sort(key=lambda one: (one.record.started_at, one.sandbox_id), reverse=query.order != "asc")
         shown, token = page(found, query)
         headers = {"X-Next-Token": token} if token else {}
         return as_json([self._views.listed(one) for one in shown], 200, headers)
@@ -176,9 +176,9 @@ class Control:
             one
             for one in self._sandboxes.all_of(tenant)
             if (not states or state_of(one) in states)
-            and all(one.kept.metadata.get(key) == value for key, value in metadata.items())
-            and (after is None or one.kept.started_at > after)
-            and (not template or template in (one.kept.template, one.kept.image))
+            and all(one.record.metadata.get(key) == value for key, value in metadata.items())
+            and (after is None or one.record.started_at > after)
+            and (not template or template in (one.record.template, one.record.image))
         ]
 
     async def _metrics(self, tenant: Tenant, request: Request, parts: Parts) -> Response:
@@ -226,9 +226,9 @@ class Control:
         sandbox = self._sandboxes.of(tenant, parts["sandboxID"])
         change = await read_model(request, ChangeNetwork)
         everything, allow_out = wanted(change.allow_internet_access, rules_of(change), strict=True)
-        if sandbox.kept.network or (everything and tenant.network):
+        if sandbox.record.network or (everything and tenant.network):
             raise Fault(400, "a sandbox has the network it was made with, all of this machine's or a list of it")
-        if everything or allow_out or sandbox.kept.allow_out is not None:
+        if everything or allow_out or sandbox.record.allow_out is not None:
             self._sandboxes.restrict(tenant, sandbox, tenant.allow_out if everything else allow_out)
         return Response(status_code=204)
 

@@ -24,13 +24,13 @@ class Views:
     def brief(self, sandbox: Sandbox) -> SandboxView:
         """What its maker is told."""
         view: SandboxView = {
-            "templateID": sandbox.kept.template,
+            "templateID": sandbox.record.template,
             "sandboxID": sandbox.sandbox_id,
             "clientID": CLIENT_ID,
             "envdVersion": ENVD_VERSION,
-            "alias": sandbox.kept.template,
-            "envdAccessToken": sandbox.kept.token,
-            "trafficAccessToken": sandbox.kept.traffic_token,
+            "alias": sandbox.record.template,
+            "envdAccessToken": sandbox.record.token,
+            "trafficAccessToken": sandbox.record.traffic_token,
         }
         if self._domain:
             view["domain"] = self._domain
@@ -38,35 +38,35 @@ class Views:
 
     def listed(self, sandbox: Sandbox) -> SandboxDetails:
         """As in a list of sandboxes."""
-        kept = sandbox.kept
-        limits = self._sandboxes.machines.limits_of(kept.image)
+        record = sandbox.record
+        limits = self._sandboxes.machines.limits_of(record.image)
         return {
-            "templateID": kept.template,
+            "templateID": record.template,
             "sandboxID": sandbox.sandbox_id,
             "clientID": CLIENT_ID,
-            "startedAt": _iso(kept.started_at),
+            "startedAt": _iso(record.started_at),
             "endAt": _iso(sandbox.end_at),
             "envdVersion": ENVD_VERSION,
-            "alias": kept.template,
+            "alias": record.template,
             "cpuCount": max(1, round(limits.cpus)),
             "memoryMB": limits.memory_bytes >> 20,
             "diskSizeMB": limits.scratch_bytes >> 20,
             "state": state_of(sandbox),
-            "metadata": dict(kept.metadata),
+            "metadata": dict(record.metadata),
         }
 
     def whole(self, sandbox: Sandbox) -> SandboxDetails:
         """With what only the sandbox's own page tells: its token, its network, what becomes of it."""
-        kept, details = sandbox.kept, self.listed(sandbox)
-        network: NetworkView = {"allowPublicTraffic": kept.public_traffic and not kept.network}
-        if kept.allow_out:
-            network["allowOut"], network["denyOut"] = list(kept.allow_out), [ALL]
-        if kept.mask_host:
-            network["maskRequestHost"] = kept.mask_host
-        details["envdAccessToken"] = kept.token
-        details["allowInternetAccess"] = kept.network or bool(kept.allow_out)
+        record, details = sandbox.record, self.listed(sandbox)
+        network: NetworkView = {"allowPublicTraffic": record.public_traffic and not record.network}
+        if record.allow_out:
+            network["allowOut"], network["denyOut"] = list(record.allow_out), [ALL]
+        if record.mask_host:
+            network["maskRequestHost"] = record.mask_host
+        details["envdAccessToken"] = record.token
+        details["allowInternetAccess"] = record.network or bool(record.allow_out)
         details["network"] = network
-        details["lifecycle"] = {"onTimeout": "pause" if kept.auto_pause else "kill", "autoResume": kept.auto_resume}
+        details["lifecycle"] = {"onTimeout": "pause" if record.auto_pause else "kill", "autoResume": record.auto_resume}
         if self._domain:
             details["domain"] = self._domain
         if not sandbox.running:
@@ -75,7 +75,7 @@ class Views:
 
     def metrics(self, sandbox: Sandbox, samples: Sequence[Sample]) -> list[SandboxMetric]:
         """What it used, beside what it may use."""
-        limits = self._sandboxes.machines.limits_of(sandbox.kept.image)
+        limits = self._sandboxes.machines.limits_of(sandbox.record.image)
         return [
             {
                 "timestamp": _iso(one.at),

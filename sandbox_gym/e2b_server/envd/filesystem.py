@@ -37,7 +37,7 @@ from sandbox_gym.e2b_server.envd.shapes import (
     WatchFolder,
 )
 from sandbox_gym.e2b_server.faults import Fault
-from sandbox_gym.e2b_server.sandboxes.jobs import Work, number, words
+from sandbox_gym.e2b_server.sandboxes.processes import Work, number, words
 from sandbox_gym.errors import BoxLost
 from sandbox_gym.sandbox.channel.envd import Stream
 from sandbox_gym.server.access.accounts import new_id

@@ -84,7 +84,7 @@ class Housekeeping:
 
     async def _expire(self, sandbox: Sandbox, lost: bool) -> None:
         """Pause or kill a sandbox whose time is up; kill one whose box is lost."""
-        if not lost and sandbox.kept.auto_pause:
+        if not lost and sandbox.record.auto_pause:
             try:
                 await self._sandboxes.pause(sandbox)
                 return
@@ -93,7 +93,7 @@ class Housekeeping:
                 sandbox.pause_failures += 1
                 if sandbox.running and not isinstance(error, BoxLost) and sandbox.pause_failures < MAX_FAILURES:
                     return  # tried again after EXPIRE_AGAIN_S: its files exist nowhere else
-        _log.info("sandbox_over", sandbox=sandbox.sandbox_id, lost=lost)
+        _log.info("sandbox_ended", sandbox=sandbox.sandbox_id, lost=lost)
         await self._sandboxes.kill(sandbox)
 
     async def _try_sample(self, sandbox: Sandbox) -> None:

@@ -17,11 +17,18 @@ import structlog
 
 from sandbox_gym.e2b_server.faults import Fault, sandbox_not_found
 from sandbox_gym.e2b_server.sandboxes.images import Images
-from sandbox_gym.e2b_server.sandboxes.jobs import Work
 from sandbox_gym.e2b_server.sandboxes.network import granted, reachable
-from sandbox_gym.e2b_server.sandboxes.quotas import Places
+from sandbox_gym.e2b_server.sandboxes.processes import Work
+from sandbox_gym.e2b_server.sandboxes.quotas import Quotas
 from sandbox_gym.e2b_server.sandboxes.records import Image, Records
-from sandbox_gym.e2b_server.sandboxes.sandbox import Sandbox, Wish, check_keepable, check_timeout, measure, new_sandbox
+from sandbox_gym.e2b_server.sandboxes.sandbox import (
+    Sandbox,
+    SandboxRequest,
+    check_keepable,
+    check_timeout,
+    measure,
+    new_sandbox,
+)
 from sandbox_gym.e2b_server.sandboxes.templates import ROOT, Machines
 from sandbox_gym.errors import SandboxGymError
 from sandbox_gym.faults import as_provider_down, log_failure
@@ -45,18 +52,18 @@ class Sandboxes:
         self._records = Records(folder)
         self._sandboxes: dict[str, Sandbox] = {}
         self.images = Images(self._records)
-        self._places = Places(most)
-        self._taken = anyio.Event()
+        self._quotas = Quotas(most)
+        self._box_taken = anyio.Event()
         self._disk_bytes = 0
-        for kept in self._records.sandboxes():
-            self._sandboxes[kept.sandbox_id] = Sandbox(kept, end_at=time.time())
+        for record in self._records.sandboxes():
+            self._sandboxes[record.sandbox_id] = Sandbox(record, end_at=time.time())
 
     # -- who is there
 
     def of(self, tenant: Tenant, sandbox_id: str) -> Sandbox:
         """A tenant's own. Raises Fault 404, also for somebody else's."""
         found = self._sandboxes.get(sandbox_id)
-        if found is None or found.kept.tenant != tenant.name:
+        if found is None or found.record.tenant != tenant.name:
             raise sandbox_not_found(sandbox_id)
         return found
 
@@ -65,7 +72,7 @@ class Sandboxes:
         return self._sandboxes.get(sandbox_id)
 
     def all_of(self, tenant: Tenant) -> list[Sandbox]:
-        return [one for one in self._sandboxes.values() if one.kept.tenant == tenant.name]
+        return [one for one in self._sandboxes.values() if one.record.tenant == tenant.name]
 
     def everyone(self) -> list[Sandbox]:
         """Running and paused, of all tenants, the oldest first."""
@@ -76,15 +83,15 @@ class Sandboxes:
 
     # -- making
 
-    async def create(self, tenant: Tenant, wish: Wish) -> Sandbox:
+    async def create(self, tenant: Tenant, asked: SandboxRequest) -> Sandbox:
         """Raises Fault, PoolFull, ProviderDown."""
-        check_timeout(tenant, wish.timeout_s)
-        image, snapshot_id = await self.source(tenant, wish.template)
+        check_timeout(tenant, asked.timeout_s)
+        image, snapshot_id = await self.source(tenant, asked.template)
         if image.endswith(ROOT) and not tenant.root:
             raise Fault(403, "templates that end in :root are for tenants with `root = true` in the pool's keys")
         self._count_create(tenant)
-        sandbox = new_sandbox(tenant, wish, image)
-        with self._places.taken(tenant, self._sandboxes.values(), new=True):
+        sandbox = new_sandbox(tenant, asked, image)
+        with self._quotas.reserved(tenant, self._sandboxes.values(), new=True):
             await self._open(sandbox, snapshot_id)
         self._sandboxes[sandbox.sandbox_id] = sandbox
         _log.info("sandbox_created", sandbox=sandbox.sandbox_id, tenant=tenant.name, image=image)
@@ -112,7 +119,7 @@ class Sandboxes:
             raise Fault(400, "a sandbox has the network it was made with; this one was made without a way out")
         entries = granted(tenant, False, allow_out).allow or ()
         sandbox.box.door.restrict(entries)
-        sandbox.kept = replace(sandbox.kept, allow_out=entries)
+        sandbox.record = replace(sandbox.record, allow_out=entries)
 
     async def _open(self, sandbox: Sandbox, snapshot_id: str | None) -> None:
         with anyio.fail_after(OPEN_S), as_provider_down("a sandbox can't be opened"):
@@ -120,7 +127,7 @@ class Sandboxes:
         sandbox.box, sandbox.work = box, Work(envd)
         sandbox.cpu_s = 0.0
         sandbox.opened_at = time.monotonic()
-        self._taken.set()
+        self._box_taken.set()
 
     # -- ending
 
@@ -144,9 +151,9 @@ class Sandboxes:
 
     async def _forget(self, sandbox: Sandbox) -> None:
         """A paused state that is needed no more."""
-        snapshot_id = sandbox.kept.snapshot_id
-        self._records.remove(sandbox.kept)
-        sandbox.kept = replace(sandbox.kept, snapshot_id="")
+        snapshot_id = sandbox.record.snapshot_id
+        self._records.remove(sandbox.record)
+        sandbox.record = replace(sandbox.record, snapshot_id="")
         if snapshot_id:
             await self._delete(snapshot_id)
 
@@ -172,8 +179,8 @@ class Sandboxes:
                 sandbox.box.busy = False
                 snapshot = await sandbox.box.snapshot()
                 self._disk_bytes += snapshot.size_bytes
-                sandbox.kept = replace(sandbox.kept, snapshot_id=snapshot.snapshot_id)
-                self._records.write(sandbox.kept)
+                sandbox.record = replace(sandbox.record, snapshot_id=snapshot.snapshot_id)
+                self._records.write(sandbox.record)
                 await self._stop(sandbox)
 
     async def resume(self, tenant: Tenant, sandbox: Sandbox, timeout_s: int) -> bool:
@@ -186,21 +193,21 @@ class Sandboxes:
             if sandbox.running:
                 sandbox.end_at = max(sandbox.end_at, now + timeout_s)
                 return False
-            kept_out = sandbox.kept.allow_out
-            sandbox.kept = replace(
-                sandbox.kept,
-                network=sandbox.kept.network and tenant.network,
-                allow_out=None if kept_out is None else reachable(tenant, kept_out),
+            had_out = sandbox.record.allow_out
+            sandbox.record = replace(
+                sandbox.record,
+                network=sandbox.record.network and tenant.network,
+                allow_out=None if had_out is None else reachable(tenant, had_out),
             )
-            with self._places.taken(tenant, self._sandboxes.values(), new=False):
+            with self._quotas.reserved(tenant, self._sandboxes.values(), new=False):
                 try:
-                    await self._open(sandbox, sandbox.kept.snapshot_id)
+                    await self._open(sandbox, sandbox.record.snapshot_id)
                 except NoSuchSnapshot:
                     self._sandboxes.pop(sandbox.sandbox_id, None)
-                    self._records.remove(sandbox.kept)
+                    self._records.remove(sandbox.record)
                     raise sandbox_not_found(sandbox.sandbox_id) from None
             sandbox.end_at = time.time() + timeout_s
-            sandbox.kept = replace(sandbox.kept, timeout_s=timeout_s)
+            sandbox.record = replace(sandbox.record, timeout_s=timeout_s)
             with anyio.CancelScope(shield=True):
                 await self._forget(sandbox)
             return True
@@ -209,10 +216,10 @@ class Sandboxes:
         """Resume one that asked to be woken by a request. Whether it runs. Raises Fault, Unavailable."""
         if sandbox.running:
             return True
-        if not sandbox.kept.auto_resume or sandbox.dead:
+        if not sandbox.record.auto_resume or sandbox.dead:
             return False
-        tenant = self.accounts_tenant(sandbox.kept.tenant)
-        await self.resume(tenant, sandbox, min(sandbox.kept.timeout_s, tenant.max_timeout_s))
+        tenant = self.accounts_tenant(sandbox.record.tenant)
+        await self.resume(tenant, sandbox, min(sandbox.record.timeout_s, tenant.max_timeout_s))
         return True
 
     def accounts_tenant(self, name: str) -> Tenant:
@@ -228,7 +235,7 @@ class Sandboxes:
             if not sandbox.running:
                 raise Fault(409, f"Sandbox {sandbox.sandbox_id} is paused")
             snapshot_id = await self._keep(sandbox, durable=True)
-        image = Image(snapshot_id, tenant.name, sandbox.kept.image, sandbox.sandbox_id, time.time(), name)
+        image = Image(snapshot_id, tenant.name, sandbox.record.image, sandbox.sandbox_id, time.time(), name)
         self.images.add(image)
         return image
 
@@ -286,13 +293,13 @@ class Sandboxes:
         return forks
 
     async def _fork(self, tenant: Tenant, parent: Sandbox, snapshot_id: str, timeout_s: int) -> Sandbox:
-        kept = parent.kept
-        wish = Wish.like(kept, timeout_s)
+        record = parent.record
+        asked = SandboxRequest.like(record, timeout_s)
         self._count_create(tenant)
-        sandbox = new_sandbox(tenant, wish, kept.image)
-        if kept.allow_out is not None:  # a list that is empty now may be another later, a fork's too
-            sandbox.kept = replace(sandbox.kept, allow_out=kept.allow_out)
-        with self._places.taken(tenant, self._sandboxes.values(), new=True):
+        sandbox = new_sandbox(tenant, asked, record.image)
+        if record.allow_out is not None:  # a list that is empty now may be another later, a fork's too
+            sandbox.record = replace(sandbox.record, allow_out=record.allow_out)
+        with self._quotas.reserved(tenant, self._sandboxes.values(), new=True):
             await self._open(sandbox, snapshot_id)
         self._sandboxes[sandbox.sandbox_id] = sandbox
         return sandbox
@@ -307,10 +314,10 @@ class Sandboxes:
 
     async def sample(self, sandbox: Sandbox) -> None:
         """Measure now. Raises BoxLost."""
-        await measure(sandbox, self.machines.limits_of(sandbox.kept.image))
+        await measure(sandbox, self.machines.limits_of(sandbox.record.image))
 
     async def collect(self) -> None:
-        pinned = {one.kept.snapshot_id for one in self._sandboxes.values() if one.kept.snapshot_id}
+        pinned = {one.record.snapshot_id for one in self._sandboxes.values() if one.record.snapshot_id}
         try:
             self._disk_bytes = await self.machines.collect(pinned | self.images.ids())
         except Exception as error:
@@ -318,8 +325,8 @@ class Sandboxes:
 
     async def box_taken(self) -> None:
         """Wait until a box is taken, so that another can be prepared."""
-        await self._taken.wait()
-        self._taken = anyio.Event()
+        await self._box_taken.wait()
+        self._box_taken = anyio.Event()
 
     async def aclose(self) -> None:
         """End what runs; what is paused stays on disk."""

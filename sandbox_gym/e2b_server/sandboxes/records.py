@@ -15,7 +15,7 @@ _log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class SandboxRecord:
     """What a sandbox is beside its box: how it was asked for. Times in seconds since the epoch."""
 
     sandbox_id: str
@@ -62,22 +62,22 @@ class Records:
         self._folder = folder
         make_private(folder)
 
-    def write(self, record: Kept | Image) -> None:
+    def write(self, record: SandboxRecord | Image) -> None:
         """Whole or not at all."""
         write_whole(self._path(record), json.dumps(asdict(record)).encode())
 
-    def remove(self, record: Kept | Image) -> None:
+    def remove(self, record: SandboxRecord | Image) -> None:
         self._path(record).unlink(missing_ok=True)
 
-    def _path(self, record: Kept | Image) -> Path:
-        if isinstance(record, Kept):
+    def _path(self, record: SandboxRecord | Image) -> Path:
+        if isinstance(record, SandboxRecord):
             return self._folder / f"sandbox-{record.sandbox_id}.json"
         return self._folder / f"snapshot-{record.snapshot_id}.json"
 
-    def sandboxes(self) -> Iterator[Kept]:
+    def sandboxes(self) -> Iterator[SandboxRecord]:
         for path in self._folder.glob("sandbox-*.json"):
             try:
-                yield Kept(**json.loads(path.read_text()))
+                yield SandboxRecord(**json.loads(path.read_text()))
             except (ValueError, TypeError, OSError) as error:
                 _log.warning("record_unreadable", path=str(path), why=str(error))
 
