@@ -23,6 +23,7 @@ from sandbox_gym.e2b_server.envd.connect_rpc import (
     answer_method,
     ping_of,
     read_messages,
+    read_opening,
     timeout_of,
 )
 from sandbox_gym.e2b_server.envd.shapes import (
@@ -95,20 +96,10 @@ class Processes:
     # -- streams
 
     async def _stream(self, request: Request, method: str) -> Response:
-        """What goes wrong before the first event is an end of the stream, as the protocol has it."""
-        message: Document = {}
-        failure: Exception | None = None
-        seconds = 0.0
-        try:
-            async for one in read_messages(request):
-                message = one
-            seconds = timeout_of(request)
-        except Fault as error:
-            failure = error
+        opening = await read_opening(request)
 
         async def events() -> AsyncGenerator[Document, None]:
-            if failure is not None:
-                raise failure
+            message, seconds = opening.read(), opening.timeout_s
             if method == "Start":
                 process, heard = await self._start(checked(StartProcess, message), seconds)
             else:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import TypeVar
 
 import structlog
 
 from sandbox_gym.private import make_private, write_whole
 
 _log = structlog.get_logger(__name__)
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,15 +77,15 @@ class Records:
         return self._folder / f"snapshot-{record.snapshot_id}.json"
 
     def sandboxes(self) -> Iterator[SandboxRecord]:
-        for path in self._folder.glob("sandbox-*.json"):
-            try:
-                yield SandboxRecord(**json.loads(path.read_text()))
-            except (ValueError, TypeError, OSError) as error:
-                _log.warning("record_unreadable", path=str(path), why=str(error))
+        return self._read("sandbox-*.json", SandboxRecord)
 
     def images(self) -> Iterator[Image]:
-        for path in self._folder.glob("snapshot-*.json"):
+        return self._read("snapshot-*.json", Image)
+
+    def _read(self, names: str, kind: Callable[..., T]) -> Iterator[T]:
+        """Those that can be read; the others are logged."""
+        for path in self._folder.glob(names):
             try:
-                yield Image(**json.loads(path.read_text()))
+                yield kind(**json.loads(path.read_text()))
             except (ValueError, TypeError, OSError) as error:
                 _log.warning("record_unreadable", path=str(path), why=str(error))
