@@ -65,7 +65,7 @@ lint: venv
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/python -m tools.house
 
-house: test-deps ## the structure's figures, and what a coding, an SWE and a tool request pass (PyPI; a minute)
+house: venv tools ## the structure's figures, and what a coding, an SWE and a tool request pass (PyPI; a minute)
 	$(BIN)/python -m tools.house
 	$(BIN)/python -m tools.house follow --check
 
@@ -122,12 +122,12 @@ test-swe: test-deps ## every row of swe_instances.jsonl on local, docker and a p
 smoke: test-deps ## docker compose up, one right and one wrong answer, down again
 	tests/with-docker.sh bash -c "images/build.sh server && images/compose-smoke.sh && images/compose-smoke.sh remote"
 
-bench: test-deps ## ours beside its peers on the same work, in one run: benchmarks/results, the README's table; 20 minutes
+bench: test-deps ## ours beside its peers on the same work, in one run: benchmarks/results, the table of docs/design/performance.md; 20 minutes
 	$(BIN)/pip install -q --disable-pip-version-check -e '.[dev,bench]'
 	[ -x .venv-gym/bin/python ] || $(GYM_PYTHON) -m venv .venv-gym
 	.venv-gym/bin/python -c 'import nemo_gym, numpy' 2>/dev/null || \
 	  .venv-gym/bin/pip install -q --disable-pip-version-check nemo-gym==0.4.0 numpy==2.2.6
-	tests/with-docker.sh $(BIN)/python -m benchmarks.side_by_side --readme README.md
+	tests/with-docker.sh $(BIN)/python -m benchmarks.side_by_side --readme docs/design/performance.md
 
 profile: test-deps ## flame graphs of a server, a supervisor and its programs under load
 	$(BIN)/pip install -q --disable-pip-version-check -e '.[dev,bench]'

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+from typing import Any
 
 import pytest
 from fastapi.testclient import TestClient
@@ -68,10 +69,10 @@ class Model(HTTPServer):
         self.say = lambda _request: message("[[A=B]]")
 
     @property
-    def settings(self) -> dict[str, object]:
+    def settings(self) -> dict[str, Any]:
         """Of a math server that asks this model."""
         url = f"http://127.0.0.1:{self.server_port}/v1"
-        return {"should_use_judge": True, "judge_base_url": url, "judge_model": "m", "judge_api_key": "k"}
+        return {"judge_enabled": True, "judge_base_url": url, "judge_model": "m", "judge_api_key": "k"}
 
 
 @pytest.fixture(scope="module")

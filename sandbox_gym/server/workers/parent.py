@@ -40,6 +40,7 @@ from sandbox_gym.server.protocol.resources import ResourcesServer
 from sandbox_gym.server.serving import bound_logs, server_bounds
 from sandbox_gym.server.workers.routes import WorkerRoutes, fresh_session_id
 from sandbox_gym.server.workers.sockets import Peers
+from sandbox_gym.settings.names import is_set, value_of
 
 Build = Callable[[Settings, str], ResourcesServer]
 PLACE_S: Final = 30.0
@@ -48,7 +49,7 @@ PARENT_S: Final = 1.0
 HEALTHCHECK_S: Final = 30
 """As NeMo Gym has it: a worker that answers no ping for so long is replaced."""
 _SHARED: Final = (
-    *("boxes", "queue_size", "sessions_live", "sessions_held", "snapshot_disk_mb", "swe_disk_mb"),
+    *("boxes", "queue_size", "session_max_live", "session_max_count", "session_snapshot_disk_mb", "swe_disk_mb"),
     *("judge_max_concurrency", "e2b_max_sandboxes", "e2b_creates_per_s"),
 )
 _log = structlog.get_logger("sandbox_gym.server")
@@ -59,13 +60,14 @@ def share(settings: Settings, number: int, count: int) -> Settings:
     """One worker's part of what the settings allow the server as a whole. Raises ConfigurationError for too little."""
     parts: dict[str, int | float] = {}
     for name in _SHARED:
-        whole = getattr(settings, name)
+        whole = value_of(settings, name)
+        assert isinstance(whole, int | float)
         part = whole / count if isinstance(whole, float) else whole // count + (number < whole % count)
         least = _LEAST.get(name, 1 if isinstance(whole, int) else 0)
-        if part < least and name in settings.model_fields_set:
+        if part < least and is_set(settings, name):
             raise ConfigurationError(f"{name} is {whole}: {count} workers need at least {least} each")
         parts[name] = max(part, least)
-    return settings.model_copy(update=parts)
+    return settings.replaced(parts)
 
 
 @dataclass(frozen=True)
