@@ -95,9 +95,9 @@ class Context:
             if len(self._pending) < 4 + size:
                 return
             word, self._pending = self._pending[4 : 4 + size], self._pending[4 + size :]
-            self._heed(word)
+            self._on_word(word)
 
-    def _heed(self, word):
+    def _on_word(self, word):
         try:
             kind = json.loads(word.decode("utf-8"))["type"]
         except (ValueError, KeyError, TypeError):

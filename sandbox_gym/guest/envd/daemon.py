@@ -16,9 +16,9 @@ from ..interpreter import CHANNEL_FD
 from ..protocol import frames
 from . import entries
 from .fileops import FileOps
-from .jobs import MAX_JOBS, Job
 from .links import Links
 from .notebooks import Notebooks
+from .processes import MAX_PROCESSES, Process
 
 MAX_REQUEST = 2 << 20
 HOLD_S = 2.0  # for all processes together to stand still
@@ -56,7 +56,7 @@ class Envd:
         signal.set_wakeup_fd(self._wake, warn_on_full_buffer=False)
         signal.signal(signal.SIGCHLD, lambda *_: None)
         self.selector.register(wake, selectors.EVENT_READ, lambda _events: self._drain(wake))
-        self._jobs, self._streams = {}, {}
+        self._processes, self._streams = {}, {}
         self._files = FileOps(self, self._home)
         self._links = Links(self)
         self._notebooks = Notebooks(self, self._home, self._environment)
@@ -71,8 +71,8 @@ class Envd:
                     key.data(events)
             self._reap()
             now = time.monotonic()
-            for job in list(self._jobs.values()):
-                job.expire(now)
+            for process in list(self._processes.values()):
+                process.expire(now)
             self._files.sweep()
             self._flush()
 
@@ -82,7 +82,7 @@ class Envd:
         return found is not None and found.data == key.data
 
     def _pause(self):
-        due = [job.deadline for job in self._jobs.values() if job.deadline]
+        due = [process.deadline for process in self._processes.values() if process.deadline]
         return min(max(0.0, min(due) - time.monotonic()), 30.0) if due else 30.0
 
     def _drain(self, fd):
@@ -133,9 +133,9 @@ class Envd:
                 return
             if pid == 0:
                 return
-            job = self._jobs.get(pid)
-            if job is not None:
-                job.reaped(status)
+            process = self._processes.get(pid)
+            if process is not None:
+                process.reaped(status)
 
     # -- requests
 
@@ -182,49 +182,49 @@ class Envd:
     # -- processes
 
     def op_start(self, request, body):
-        if len(self._jobs) >= MAX_JOBS:
-            raise OSError(errno.EAGAIN, "%d processes run already" % len(self._jobs))
+        if len(self._processes) >= MAX_PROCESSES:
+            raise OSError(errno.EAGAIN, "%d processes run already" % len(self._processes))
         number = request["id"]
-        tell = lambda event, content: self._told(job, number, event, content)  # noqa: E731
+        tell = lambda event, content: self._on_event(process, number, event, content)  # noqa: E731
         environment = dict(self._environment, **request["base"])
-        job = Job(self.selector, request, self._home, environment, tell)
-        self._jobs[job.pid] = self._streams[number] = job
-        return {"pid": job.pid}, b""
+        process = Process(self.selector, request, self._home, environment, tell)
+        self._processes[process.pid] = self._streams[number] = process
+        return {"pid": process.pid}, b""
 
-    def _told(self, job, number, event, body):
+    def _on_event(self, process, number, event, body):
         self.say(dict(event, stream=number), body)
         if event["event"] == "end":
-            self._jobs.pop(job.pid, None)
+            self._processes.pop(process.pid, None)
             self._streams.pop(number, None)
 
-    def _job(self, request):
-        if request["pid"] not in self._jobs:
+    def _process(self, request):
+        if request["pid"] not in self._processes:
             raise OSError(errno.ESRCH, "process with pid %s not found" % request["pid"])
-        return self._jobs[request["pid"]]
+        return self._processes[request["pid"]]
 
     def op_input(self, request, body):
-        job = self._job(request)
-        if job.input is None:
+        process = self._process(request)
+        if process.input is None:
             raise OSError(errno.EPIPE, "stdin not enabled or closed")
-        job.input.put(body, self.later(request["id"]))
+        process.input.put(body, self.later(request["id"]))
 
     def op_end_input(self, request, body):
-        job = self._job(request)
-        if job.input is None or job.size:
+        process = self._process(request)
+        if process.input is None or process.size:
             raise OSError(errno.EPIPE, "the process has no stdin of its own to close")
-        job.input.end()
+        process.input.end()
         return {}, b""
 
     def op_signal(self, request, body):
-        job = self._job(request)
+        process = self._process(request)
         if request["number"] == signal.SIGKILL:
-            job.kill()
+            process.kill()
         else:
-            job.signal(request["number"])
+            process.signal(request["number"])
         return {}, b""
 
     def op_resize(self, request, body):
-        self._job(request).resize(request["size"])
+        self._process(request).resize(request["size"])
         return {}, b""
 
     def op_hold(self, request, body):
@@ -255,8 +255,8 @@ class Envd:
 
     def op_quit_all(self, request, body):
         """End every process, before the sandbox is put away."""
-        for job in list(self._jobs.values()):
-            job.kill()
+        for process in list(self._processes.values()):
+            process.kill()
         self._notebooks.stop()
         return {}, b""
 

@@ -23,12 +23,12 @@ class FileOps:
 
     def look(self):
         """Take in what watches have seen until now."""
-        for watcher, _kept in self._watchers.values():
+        for watcher, _queue in self._watchers.values():
             watcher.read()
 
     def settle(self):
         """The home folder was mounted anew: watch what is there now."""
-        for watcher, _kept in self._watchers.values():
+        for watcher, _queue in self._watchers.values():
             try:
                 watcher.start()
             except OSError:
@@ -88,14 +88,14 @@ class FileOps:
         if len(self._watchers) >= inotify.MAX_WATCHERS:
             raise OSError(errno.EMFILE, "too many watchers")
         number, path = request["id"], self._path(request)
-        kept = inotify.Kept(
+        queue = inotify.EventQueue(
             Credit(request["window"]), lambda event, content: self._envd.say(dict(event, stream=number), content)
         )
 
         def tell(kind, name):
-            kept(kind, entries.text(name), self._entry(path, name) if request["entries"] else None)
+            queue(kind, entries.text(name), self._entry(path, name) if request["entries"] else None)
 
-        self._watchers[number] = (inotify.Watcher(self._envd.selector, path, request["recursive"], tell), kept)
+        self._watchers[number] = (inotify.Watcher(self._envd.selector, path, request["recursive"], tell), queue)
         return {}, b""
 
     def _entry(self, path, name):
@@ -105,7 +105,7 @@ class FileOps:
             return None
 
     def op_unwatch(self, request, body):
-        watcher, _kept = self._watchers.pop(request["stream"], (None, None))
+        watcher, _queue = self._watchers.pop(request["stream"], (None, None))
         if watcher is not None:
             watcher.close()
         return {}, b""

@@ -15,7 +15,7 @@ _IGNORED, _IS_DIR = 0x8000, 0x40000000
 _HEAD = struct.Struct("iIII")
 MAX_FOLDERS = 8192
 MAX_WATCHERS = 64
-MAX_KEPT = 10000
+MAX_QUEUED = 10000
 
 
 class Watcher:
@@ -44,7 +44,7 @@ class Watcher:
         self._selector.register(fd, selectors.EVENT_READ, self.read)
         self._registered = True
 
-    def _add(self, name, told=False):
+    def _add(self, name, report=False):
         """Watch a folder; what is in a new one already is told of, for it came before the watch."""
         if len(self._folders) >= MAX_FOLDERS:
             raise OSError(28, "more than %d folders to watch" % MAX_FOLDERS)
@@ -62,14 +62,14 @@ class Watcher:
             return
         for entry in entries:
             child = os.path.join(name, entry.name)
-            if told:
+            if report:
                 self._tell(CREATE, child)
             if entry.is_dir(follow_symlinks=False):
-                self._add_below(child, told)
+                self._add_below(child, report)
 
-    def _add_below(self, name, told):
+    def _add_below(self, name, report):
         try:
-            self._add(name, told)
+            self._add(name, report)
         except OSError:
             pass  # it went meanwhile, or can't be entered
 
@@ -84,9 +84,9 @@ class Watcher:
             offset += _HEAD.size
             name = os.fsdecode(data[offset : offset + size].rstrip(b"\0"))
             offset += size
-            self._heed(number, mask, name)
+            self._on_event(number, mask, name)
 
-    def _heed(self, number, mask, name):
+    def _on_event(self, number, mask, name):
         folder = self._folders.get(number)
         if folder is None:
             return
@@ -99,7 +99,7 @@ class Watcher:
                 if name or not folder:
                     self._tell(kind, path)
                 if kind is CREATE and mask & _IS_DIR and self._recursive:
-                    self._add_below(path, told=True)
+                    self._add_below(path, report=True)
                 break
 
     def close(self):
@@ -112,7 +112,7 @@ class Watcher:
             self._folders = {}
 
 
-class Kept:
+class EventQueue:
     """A watcher's events as a stream with credit: beyond it they are counted out, oldest first kept."""
 
     def __init__(self, credit, tell):
@@ -121,7 +121,7 @@ class Kept:
         self.lost = 0
 
     def __call__(self, kind, name, entry):
-        if len(self._waiting) >= MAX_KEPT:
+        if len(self._waiting) >= MAX_QUEUED:
             self.lost += 1
             return
         self._waiting.append((kind, name, entry))

@@ -13,7 +13,7 @@ _FREE = frozenset(
 _RUNNERS = ("unittest", "_pytest", "pytest", "pluggy")
 
 
-def taken():
+def snapshot():
     """Each function, class and method by its place, with its code."""
     found = {}
     for name, value in list(vars(builtins).items()):
@@ -22,11 +22,11 @@ def taken():
     for name, module in list(sys.modules.items()):
         if module is not None and name.partition(".")[0] in _RUNNERS:
             for key, value in list(vars(module).items()):
-                _take(found, name + "." + key, value, name)
+                _add(found, name + "." + key, value, name)
     return found
 
 
-def _take(found, place, value, module):
+def _add(found, place, value, module):
     if not callable(value):
         return
     found[place] = (value, getattr(value, "__code__", None))
@@ -39,7 +39,7 @@ def _take(found, place, value, module):
 
 def changed(before):
     """The first place that is no longer what it was; empty where all are."""
-    now = taken()
+    now = snapshot()
     for place, (value, code) in before.items():
         got, its_code = now.get(place, (None, None))
         if got is not value or its_code is not code:

@@ -103,7 +103,7 @@ def _check(spec, main, test, options, say):
     if options[0] != "check":  # before the answer's first statement, which may replace what it finds
         __import__(options[0])
     place, test = (os.path.join(spec["workdir"], name) for name in (main, test))
-    before = guards.taken()
+    before = guards.snapshot()
     space = vars(pyrun.new_module("__main__", place))
     pyrun.execute(spec, place, sys.modules["__main__"])
     changed = guards.changed(before)

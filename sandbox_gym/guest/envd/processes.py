@@ -10,10 +10,10 @@ import time
 
 from .flow import Credit, Inlet, Outlet
 
-MAX_JOBS = 128
+MAX_PROCESSES = 128
 
 
-class Job:
+class Process:
     """One process and its session. `tell(event, body)` carries its output and its end."""
 
     def __init__(self, selector, request, home, environment, tell):
@@ -78,7 +78,8 @@ class Job:
         self._inlets = {}
         for name, fd in names:
             self._streams.add(name)
-            self._inlets[name] = Inlet(self._selector, fd, self.credit, lambda data, name=name: self._got(name, data))
+            got = lambda data, name=name: self._got(name, data)  # noqa: E731
+            self._inlets[name] = Inlet(self._selector, fd, self.credit, got)
 
     def resize(self, size, fd=-1):
         """(rows, columns) of the terminal."""
@@ -104,8 +105,8 @@ class Job:
         self.settle()
 
     def _finish_reading(self):
-        """A terminal stays open while any background job has it, and so does a killed process's output: what is there
-        now is all that counts."""
+        """A terminal stays open while any background process has it, and so does a killed process's output: what is
+        there now is all that counts."""
         if self.status is not None and (self.size or self._killed):
             for name in list(self._streams):
                 self._empty(name)
@@ -163,8 +164,8 @@ def _become(argv, folder, environment, stdio, failure, terminal):
         for number in (signal.SIGPIPE, signal.SIGINT, signal.SIGCHLD):
             signal.signal(number, signal.SIG_DFL)
         failure = fcntl.fcntl(failure, fcntl.F_DUPFD_CLOEXEC, 10)
-        held = [fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 10) for fd in stdio]
-        for target, fd in enumerate(held):
+        copies = [fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 10) for fd in stdio]
+        for target, fd in enumerate(copies):
             os.dup2(fd, target)
         if terminal:
             fcntl.ioctl(0, termios.TIOCSCTTY, 0)
