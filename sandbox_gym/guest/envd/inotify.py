@@ -1,4 +1,4 @@
-"""What happens in a folder, by inotify(7): events with the entry's path relative to it."""
+"""Events in a folder by inotify(7), with the entry's path relative to it."""
 
 import ctypes
 import os
@@ -19,7 +19,7 @@ MAX_QUEUED = 10000
 
 
 class Watcher:
-    """Watches `path`, and what is below it where `recursive`. `tell(kind, name)` for each event."""
+    """Watches `path`, and folders below it where `recursive`; calls `tell(kind, name)` for each event."""
 
     def __init__(self, selector, path, recursive, tell):
         self._selector, self._path, self._recursive, self._tell = selector, path, recursive, tell
@@ -29,7 +29,7 @@ class Watcher:
         self.start()
 
     def start(self):
-        """Anew, too, after the folder was mounted anew. Raises OSError."""
+        """Start, or start again after the folder was mounted anew. Raises OSError."""
         self.close()
         fd = kernel.libc.inotify_init1(0o2004000)  # IN_CLOEXEC, IN_NONBLOCK
         if fd < 0:
@@ -45,7 +45,7 @@ class Watcher:
         self._registered = True
 
     def _add(self, name, report=False):
-        """Watch a folder; what is in a new one already is told of, for it came before the watch."""
+        """Watch a folder. `report`: report the entries that a new folder has already, which came before the watch."""
         if len(self._folders) >= MAX_FOLDERS:
             raise OSError(28, "more than %d folders to watch" % MAX_FOLDERS)
         folder = os.path.join(self._path, name) if name else self._path
@@ -71,13 +71,13 @@ class Watcher:
         try:
             self._add(name, report)
         except OSError:
-            pass  # it went meanwhile, or can't be entered
+            pass  # it was removed meanwhile, or can't be entered
 
     def read(self, _events=0):
         try:
             data = os.read(self._fd, 1 << 16)
         except OSError:
-            return  # nothing now, or the watch could not be made anew
+            return  # no event now, or no watch
         offset = 0
         while offset < len(data):
             number, mask, _cookie, size = _HEAD.unpack_from(data, offset)
@@ -113,7 +113,7 @@ class Watcher:
 
 
 class EventQueue:
-    """A watcher's events as a stream with credit: beyond it they are counted out, oldest first kept."""
+    """A watcher's events as a stream: beyond its credit they are queued, beyond MAX_QUEUED they are counted as lost."""
 
     def __init__(self, credit, tell):
         self._credit, self._tell = credit, tell

@@ -18,7 +18,7 @@ _PAUSE_S = (0.1, 60.0)
 _FIRST_S = 0.05
 """Runs shorter than this are not measured, at no cost."""
 _COST = 50
-"""A reading takes at most this fraction (1/50) of the supervisor's time."""
+"""A reading's CPU time is at most 1/50 of the time until the next."""
 _CPUS = os.cpu_count() or 1
 _TICK = os.sysconf("SC_CLK_TCK")
 _QUOTAS = ("cpu.stat", "cpu/cpu.stat", "cpu,cpuacct/cpu.stat")

@@ -1,7 +1,7 @@
-"""A service's program: answers requests in forked workers, each request under a CPU budget, a wall and a memory cap.
+"""A service's program: answers requests in forked workers, each under a CPU limit, a wall time limit and a memory cap.
 
 `serve(handle)` forks workers from a process that has everything imported. A worker takes one request at a time; one
-that dies or is killed is replaced by another fork, in milliseconds. Runs in a box, as an ordinary program of it.
+that ends or is killed is replaced by another fork in milliseconds. Runs in a box, as an ordinary program.
 Frames on fd 3: from the host `ask` and `drop`, to the host `ready` and `answer`.
 """
 
@@ -20,12 +20,12 @@ import starvation
 CHANNEL_FD = 3
 RECYCLE_REQUESTS = 5000
 RECYCLE_GROWTH = 256 << 20
-"""Resident bytes above its start at which a worker makes room for a fresh one."""
+"""Growth of resident bytes at which a worker is replaced by a new one."""
 MAX_ANSWER = 1 << 19
 
 
 def serve(handle, workers, memory_bytes):
-    """Until the host goes. `handle(body, say)` gives bytes; `say(phase)` tells how far it got."""
+    """Serve until the host closes the channel. `handle(body, say)` returns bytes; `say(phase)` reports its progress."""
     gc.collect()
     gc.freeze()
     _ForkServer(handle, workers, memory_bytes).run()
@@ -40,12 +40,12 @@ class _Worker:
         self.waits = None
 
     def begin(self, request):
-        """It is given a request, for which it waits."""
+        """A request is given to this worker."""
         self.request, request.started = request, time.monotonic()
         self.waits = starvation.Waits(*self._threads())
 
     def starved_s(self):
-        """For how long others kept it from the CPU since then; None where that can't be threads."""
+        """Seconds since `begin` for which others kept it from a CPU; None where the kernel does not count them."""
         threads = self._threads()
         return self.waits.look(*threads) if threads[0] else None
 
@@ -108,7 +108,7 @@ class _ForkServer:
                 self._drop(header["id"])
 
     def _drop(self, request_id):
-        """Nobody waits for this answer any more."""
+        """The caller waits for this answer no longer: drop the request."""
         self._queue = [request for request in self._queue if request.id != request_id]
         for worker in list(self._workers):
             if worker.request is not None and worker.request.id == request_id:
@@ -147,7 +147,7 @@ class _ForkServer:
         try:
             os.kill(worker.pid, signal.SIGKILL)
         except ProcessLookupError:
-            pass  # not reaped yet, so this can't be; it costs nothing to be sure
+            pass  # it is not reaped yet, so this is not expected
         _pid, status, usage = os.wait4(worker.pid, 0)
         self._fork()
         return status, max(0.0, usage.ru_utime + usage.ru_stime - worker.cpu_s)
@@ -179,7 +179,7 @@ class _ForkServer:
                 return
 
     def _reap(self, worker):
-        """A worker ended by itself, or by the kernel: say why."""
+        """A worker ended by itself or by a signal: answer its request with the cause."""
         request, worker.request = worker.request, None
         _pid, status, usage = os.wait4(worker.pid, 0)
         self._selector.unregister(worker.sock)
@@ -192,7 +192,7 @@ class _ForkServer:
         number = os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0
         if number == signal.SIGPROF:
             self._answer(request, "cpu_time_limit", cpu_s)
-        elif number:  # whose doing that is, the host says
+        elif number:  # the host decides whose fault it was
             self._answer(request, "killed", cpu_s, detail=str(number))
         else:
             self._answer(request, "runtime_error", cpu_s, detail="exit code %d" % os.WEXITSTATUS(status))
@@ -227,7 +227,7 @@ class _ForkServer:
 
 
 def _answer_requests(sock, handle, memory_bytes):
-    """One worker's life."""
+    """The loop of one worker."""
     with open("/proc/self/statm") as file:
         space, resident = (int(number) * os.sysconf("SC_PAGE_SIZE") for number in file.read().split()[:2])
     ceiling = resource.getrlimit(resource.RLIMIT_AS)[1]
