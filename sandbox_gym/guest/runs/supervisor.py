@@ -97,6 +97,7 @@ class Supervisor:
         if self._beat_s and now - self._beaten >= self._beat_s and not self._channel.waiting:
             self.send({"op": "beat"})
             self._beaten = now
+            zygote.resume(self._zygote_pid)
 
     def _backlog(self):
         runs = self._queue + ([self._current] if self._current else [])

@@ -66,8 +66,28 @@ def _serve(sock, tier, own_network, run_program):
             kernel.setns(own, kernel.CLONE_NEWPID)
         for fd in fds:
             os.close(fd)
-        _pid, status = os.waitpid(pid, 0)
+        status = _wait(pid)
         sock.send(b"%d" % status)
+
+
+def resume(pid):
+    """Have a zygote that was stopped go on, as it has its inits."""
+    try:
+        stopped, status = os.waitpid(pid, os.WNOHANG | os.WUNTRACED)
+    except ChildProcessError:
+        return  # it has ended, and its socket says so
+    if stopped and os.WIFSTOPPED(status):
+        os.kill(pid, signal.SIGCONT)
+
+
+def _wait(pid):
+    """Until the init has ended: its wait status. An init that was stopped goes on: only the machine can stop it, and a
+    run whose init is stopped could not be ended."""
+    while True:
+        _pid, status = os.waitpid(pid, os.WUNTRACED)
+        if not os.WIFSTOPPED(status):
+            return status
+        os.kill(pid, signal.SIGCONT)
 
 
 def _receive_fds(sock):
