@@ -135,7 +135,7 @@ def test_what_stays_of_a_command_may_go_on_printing(guest: GuestProcess, tmp_pat
 def test_neither_shell_nor_python_feel_a_command(guest: GuestProcess) -> None:
     bash(guest, "cd /; set -x; x=1; export Y=2 'Z=a\nb'; trap 'echo trapped' DEBUG; f() { echo f; }; sleep 50 & false")
     ask(guest, {"op": "python", "timeout_s": 20, "output_bytes": 100}, b"n = 5")
-    _, out, err = execute(guest, "bash", "-c", "echo \"[$x$Y$Z]\"; type f; cd /usr; export Y=3; umask 0; kill $PPID 2>&-")
+    _, out, err = execute(guest, "bash", "-c", 'echo "[$x$Y$Z]"; type f; cd /usr; export Y=3; umask 0; kill $PPID 2>&-')
     assert out.startswith(b"[2a\nb]\n")
     assert b"f: not found" in err
     shown = bash(guest, "echo $?:$x$Y:$PWD; set +x; trap - DEBUG; jobs | grep -c sleep; umask")
