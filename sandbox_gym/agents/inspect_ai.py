@@ -136,13 +136,7 @@ class SandboxGymSandbox(SandboxEnvironment):
     async def _write(self, path: str, data: bytes) -> None:
         await self._session.write(path, data[:PART_BYTES])
         for start in range(PART_BYTES, len(data), PART_BYTES):
-            part = data[start : start + PART_BYTES]
-            append = ["bash", "-c", 'cat >>"$1"', "bash", path]
-            done = await self._run(append, "/", None, 120, part)
-            if done.exit_code != 0:
-                raise OSError(
-                    errno.EIO, done.stderr.decode("utf-8", "replace").strip() or "a part was not written", path
-                )
+            await self._session.write(path, data[start : start + PART_BYTES], append=True)
 
     @overload
     async def read_file(self, file: str, text: Literal[True] = True) -> str: ...
@@ -171,20 +165,9 @@ class SandboxGymSandbox(SandboxEnvironment):
         """A file that is too large for one answer, up to one part over the limit."""
         data = bytearray()
         while len(data) <= limit:
-            part = [
-                "bash",
-                "-c",
-                'tail -c "+$2" -- "$1" | head -c "$3"',
-                "bash",
-                path,
-                str(len(data) + 1),
-                str(PART_BYTES),
-            ]
-            done = await self._run(part, "/", None, 120)
-            if done.exit_code is None or done.stderr:
-                raise OSError(errno.EIO, done.stderr.decode("utf-8", "replace").strip() or "a part was not read", path)
-            data += done.stdout
-            if len(done.stdout) < PART_BYTES:
+            part = await self._session.read_part(path, len(data), PART_BYTES)
+            data += part
+            if len(part) < PART_BYTES:
                 break
         return bytes(data)
 

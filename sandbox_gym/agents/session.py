@@ -126,10 +126,16 @@ class Session:
         """A file of at most 16 MiB. Raises NoSandbox, Refused."""
         return _decoded(await self._post("read_file", {"path": path, "encoding": "base64"}, 0), "content")
 
-    async def write(self, path: str, data: bytes) -> None:
-        """Write a file whole, at most 16 MiB. Raises NoSandbox, Refused."""
+    async def read_part(self, path: str, offset: int, max_bytes: int) -> bytes:
+        """At most so many bytes of a file, from `offset` on; fewer where it ends. Raises NoSandbox, Refused."""
+        wanted = {"path": path, "encoding": "base64", "offset": offset, "max_bytes": max_bytes}
+        return _decoded(await self._post("read_file", wanted, 0), "content")
+
+    async def write(self, path: str, data: bytes, *, append: bool = False) -> None:
+        """Write a file whole, or add to its end, at most 16 MiB. Raises NoSandbox, Refused."""
         content = base64.b64encode(data).decode()
-        await self._post("write_file", {"path": path, "content": content, "encoding": "base64"}, 0)
+        wanted = {"path": path, "content": content, "encoding": "base64", "append": append}
+        await self._post("write_file", wanted, 0)
 
     async def _post(self, route: str, body: Mapping[str, object], timeout_s: float) -> Mapping[str, object]:
         content = json.dumps(body)
