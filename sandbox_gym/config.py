@@ -65,7 +65,7 @@ class Settings(BaseSettings):
     say otherwise."""
     fail_on_tamper: list[str] = Field(default_factory=list)
     """Signs of tampering that cost the reward, by name, or "any" for all that are no mere hint in the
-    source; docs/coding.md lists them."""
+    source; docs/rows/coding.md lists them."""
     in_process: Literal["allow", "mask", "deny"] = "allow"
     """Function tests that must share the answer's process: judged there, given no verdict, or refused."""
     reasoning_format_penalty: float = 0.0
@@ -163,7 +163,7 @@ class Settings(BaseSettings):
     """Bearer token every request but GET / and /health must carry, the operator's; a bind beyond loopback needs it, or
     `keys`."""
     keys: Path | None = None
-    """TOML file of tenants, each with keys of its own that are asked for as `token` is; docs/access.md."""
+    """TOML file of tenants, each with keys of its own that are asked for as `token` is."""
     allow_unauthenticated: bool = False
     """Permit a bind beyond loopback without a token, by name."""
     allowed_hosts: list[str] = Field(default_factory=list)

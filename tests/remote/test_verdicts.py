@@ -20,7 +20,7 @@ from tests.e2b.servers import PoolServer
 
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(400)]
 SOLUTIONS = Path(__file__).parents[1] / "golden" / "code_gen_example"
-ROWS = 20
+ROWS = 8
 
 Told = tuple[float, str, str, tuple[str, ...], list[tuple[int, str]]]
 Case = tuple[str, dict[str, object], str]

@@ -28,7 +28,7 @@ class ToolsOnly:
     name = kind = "tools"
 
     def __init__(self) -> None:
-        self._tools = SweTools(WORKDIR, BASE, TEST_COMMAND, test_timeout_s=20)
+        self._tools = SweTools(WORKDIR, BASE, TEST_COMMAND, test_timeout_s=5)
 
     @property
     def tools(self) -> Mapping[str, Tool]:
