@@ -14,6 +14,7 @@ import time
 
 from ..protocol import frames
 from ..runs import program
+from ..session import files, processes
 from . import entries
 from .fileops import FileOps
 from .jobs import MAX_JOBS, Job
@@ -276,8 +277,7 @@ class Envd:
         for name in os.listdir("/proc"):
             if name.isdigit():
                 try:
-                    with open("/proc/%s/stat" % name, "rb") as file:
-                        fields = file.read().rpartition(b")")[2].split()
+                    fields = processes.stat_fields(name)
                 except OSError:
                     continue
                 ticks += sum(int(field) for field in fields[11:15])  # its own, and of those it has waited for
@@ -285,7 +285,7 @@ class Envd:
         disk = os.statvfs(self._home)
         used = (disk.f_blocks - disk.f_bfree) * disk.f_frsize
         if disk.f_blocks * disk.f_frsize > request["disk_bytes"]:  # it is not the sandbox's alone
-            used = entries.weigh(self._home)
+            used, _count = files.weigh(self._home, entries.MAX_WEIGHED)
         memory = pages * os.sysconf("SC_PAGE_SIZE")
         return {"cpu_s": ticks / os.sysconf("SC_CLK_TCK"), "memory": memory, "disk_used": used}, b""
 
@@ -305,7 +305,6 @@ class Envd:
 def _stands(pid):
     """Whether a process has stopped, or is no more; a signal that was sent may not have arrived yet."""
     try:
-        with open("/proc/%d/stat" % pid, "rb") as file:
-            return file.read().rpartition(b")")[2].split()[0] in (b"T", b"t", b"Z", b"X")
+        return processes.stat_fields(pid)[0] in (b"T", b"t", b"Z", b"X")
     except OSError:
         return True

@@ -4,6 +4,7 @@ import errno
 import os
 import stat
 import time
+from itertools import islice
 
 MAX_FILE = 16 << 20
 WEIGH_S = 10.0
@@ -44,27 +45,36 @@ def write(path, data, append):
         _must_be_regular(fd)
         if not append:
             os.ftruncate(fd, 0)
-        view = memoryview(data)
-        while view:
-            view = view[os.write(fd, view) :]
+        write_all(fd, data)
     finally:
         os.close(fd)
 
 
-def weigh(folder):
-    """(bytes on disk, entries) of what is below a folder, as far as it can be read within a few seconds."""
+def write_all(fd, data):
+    """However many writes it takes. Raises OSError as the kernel says."""
+    view = memoryview(data)
+    while view:
+        view = view[os.write(fd, view) :]
+
+
+def weigh(folder, most=1 << 40):
+    """(bytes on disk, entries) of what is below a folder: of `most` entries, as far as a few seconds go."""
     weight = count = 0
     waiting, deadline = [folder], time.monotonic() + WEIGH_S
-    while waiting and time.monotonic() < deadline:
+    while waiting and count < most and time.monotonic() < deadline:
         try:
             with os.scandir(waiting.pop()) as entries:
-                for entry in entries:
-                    weight += entry.stat(follow_symlinks=False).st_blocks * 512
-                    count += 1
-                    if entry.is_dir(follow_symlinks=False):
-                        waiting.append(entry.path)
+                found = list(islice(entries, most - count))
         except OSError:
             continue  # it went meanwhile, or is closed to its own owner
+        count += len(found)
+        for entry in found:
+            try:
+                weight += entry.stat(follow_symlinks=False).st_blocks * 512
+                if entry.is_dir(follow_symlinks=False):
+                    waiting.append(entry.path)
+            except OSError:
+                continue  # it went meanwhile
     return weight, count
 
 

@@ -19,7 +19,7 @@ _ORDER: Final = (
     "protocol.channel", "runs.run", "runs.supervisor",
 )  # fmt: skip
 _LAZY: Final = (
-    "session.interrupts", "session.clip", "session.processes", "session.child", "session.shell",
+    "session.interrupts", "session.interpreter", "session.clip", "session.processes", "session.child", "session.shell",
     "session.repl_worker", "session.repl", "session.files", "session.command", "session.driver",
     "envd.outlet", "envd.inlet", "envd.jobs", "envd.entries", "envd.inotify", "envd.fileops", "envd.links",
     "envd.cells", "envd.contexts", "envd.notebooks", "envd.daemon",
@@ -43,7 +43,7 @@ BOOTSTRAP = (
 
 _DRIVER: Final = (
     "kernel", "forks", "protocol.frames", "runs.watch", "runs.seccomp", "runs.program",
-    "session.interrupts", "session.clip", "session.processes", "session.child", "session.shell",
+    "session.interrupts", "session.interpreter", "session.clip", "session.processes", "session.child", "session.shell",
     "session.repl_worker", "session.repl", "session.files", "session.command", "session.driver",
 )  # fmt: skip
 """A session's driver alone, where no supervisor starts it."""
