@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PYTHON ?= python3
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 export DOCKER := $(shell [ -x /usr/bin/docker ] && echo /usr/bin/docker || echo docker)
-APT := $(SUDO) env DEBIAN_FRONTEND=noninteractive apt-get
+APT := $(SUDO) flock /var/lock/sandbox-gym-apt env DEBIAN_FRONTEND=noninteractive apt-get
 
 .PHONY: help venv demo docs docs-serve tools test-deps images-without-python ready lint house test test-all test-browser test-agents test-gym test-cluster test-swe images smoke bench bench-more bench-cluster profile clean
 
@@ -15,7 +15,7 @@ help: ## this list
 $(BIN)/sandbox-gym: pyproject.toml
 	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { $(APT) update -q && $(APT) install -qy python3-venv; }
 	$(PYTHON) -m venv $(VENV)
-	tests/install.sh $(BIN)/python -e '.[dev]'
+	tests/install.sh $(BIN)/python -e '.[dev,docs]'
 	@touch $@
 
 venv: $(BIN)/sandbox-gym ## the development environment
@@ -31,7 +31,6 @@ demo: venv ## eight answers and hacks, judged in local sandboxes and by a naive 
 
 docs: venv ## the book of docs/ in site/, its reference generated from the code
 	@command -v bwrap >/dev/null || { $(APT) update -q && $(APT) install -qy bubblewrap; } # a pool that is asked for its routes
-	@$(BIN)/python -c 'import material' 2>/dev/null || $(BIN)/pip install -q --disable-pip-version-check -e '.[dev,docs]'
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
 
 docs-serve: docs ## the same at http://127.0.0.1:8000, built anew when a page changes
@@ -66,7 +65,7 @@ lint: venv
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/python -m tools.house
 
-house: test-deps ## the structure's figures, and what a coding, an SWE and a tool request pass (PyPI; a minute)
+house: venv tools ## the structure's figures, and what a coding, an SWE and a tool request pass (PyPI; a minute)
 	$(BIN)/python -m tools.house
 	$(BIN)/python -m tools.house follow --check
 
@@ -95,7 +94,7 @@ test-agents: test-deps ## mini-swe-agent and inspect_ai on our sandboxes, agains
 GYM_PYTHON ?= python3.12
 test-gym: tools ## the real NeMo Gym, NeMo Evaluator and verl's reward against this tree (Python 3.12, PyPI; minutes)
 	$(GYM_PYTHON) -m venv .venv-gym
-	.venv-gym/bin/pip install -q --disable-pip-version-check -e '.[gym,math]' nemo-gym==0.4.0 uv httpx2 pytest pytest-timeout pytest-rerunfailures
+	.venv-gym/bin/pip install -q --disable-pip-version-check -e '.[gym,math]' nemo-gym==0.4.0 uv httpx2 pytest pytest-timeout
 	.venv-gym/bin/pip install -q --disable-pip-version-check --no-deps verl==0.9.1
 	$(GYM_PYTHON) -m venv .venv-nel
 	.venv-nel/bin/pip install -q --disable-pip-version-check 'nemo-evaluator[stats]==0.3.0'
@@ -104,7 +103,7 @@ test-gym: tools ## the real NeMo Gym, NeMo Evaluator and verl's reward against t
 CLUSTER := .venv-cluster/bin/python
 $(CLUSTER): pyproject.toml
 	$(PYTHON) -m venv .venv-cluster
-	.venv-cluster/bin/pip install -q --disable-pip-version-check -e '.[ray]' 'ray[default]' httpx2 pytest pytest-timeout pytest-rerunfailures
+	.venv-cluster/bin/pip install -q --disable-pip-version-check -e '.[ray]' 'ray[default]' httpx2 pytest pytest-timeout
 	@touch $@
 
 test-cluster: tools $(CLUSTER) ## real Ray clusters of several raylets, which are killed, stopped and drained (PyPI; minutes)
@@ -123,12 +122,12 @@ test-swe: test-deps ## every row of swe_instances.jsonl on local, docker and a p
 smoke: test-deps ## docker compose up, one right and one wrong answer, down again
 	tests/with-docker.sh bash -c "images/build.sh server && images/compose-smoke.sh && images/compose-smoke.sh remote"
 
-bench: test-deps ## ours beside its peers on the same work, in one run: benchmarks/results, the README's table; 20 minutes
+bench: test-deps ## ours beside its peers on the same work, in one run: benchmarks/results, the table of docs/design/performance.md; 20 minutes
 	$(BIN)/pip install -q --disable-pip-version-check -e '.[dev,bench]'
 	[ -x .venv-gym/bin/python ] || $(GYM_PYTHON) -m venv .venv-gym
 	.venv-gym/bin/python -c 'import nemo_gym, numpy' 2>/dev/null || \
 	  .venv-gym/bin/pip install -q --disable-pip-version-check nemo-gym==0.4.0 numpy==2.2.6
-	tests/with-docker.sh $(BIN)/python -m benchmarks.side_by_side --readme README.md
+	tests/with-docker.sh $(BIN)/python -m benchmarks.side_by_side --readme docs/design/performance.md
 
 profile: test-deps ## flame graphs of a server, a supervisor and its programs under load
 	$(BIN)/pip install -q --disable-pip-version-check -e '.[dev,bench]'

@@ -25,7 +25,11 @@ REAL_PROVIDERS = ("local", "local-rlimits", "docker", "e2b-on-local", "e2b-on-do
 
 
 ALONE = (
-    "tests/load/",
+    "tests/load/test_http.py",
+    "tests/load/test_math_http.py",
+    "tests/load/test_sessions_http.py",
+    "tests/load/test_shares.py",
+    "tests/load/test_starved.py",
     "tests/engine/test_reaper",
     "tests/engine/test_attribution.py",
     "tests/engine/starvation/",
@@ -45,7 +49,6 @@ OWN_TEMPROOT = pytest.StashKey[str]()
 def pytest_configure(config: pytest.Config) -> None:
     """A temporary folder of this run's own: pytest would also clear away earlier runs', and fail on a mount or a tree
     that a killed one left."""
-    config.addinivalue_line("markers", "extended: long, and a cheaper test of the daily run proves the same")
     if TEMPROOT not in os.environ:
         config.stash[OWN_TEMPROOT] = os.environ[TEMPROOT] = tempfile.mkdtemp(prefix="sg-")  # short: sockets lie in it
 
@@ -66,6 +69,14 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     if lines:
         terminalreporter.section("fault matrix")
         terminalreporter.write("\n".join([HEAD, *lines, ""]))
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """`-m alone` looks only where such tests are: all files together take ten seconds to read."""
+    inside = collection_path.relative_to(config.rootpath).as_posix()
+    if config.getoption("markexpr") != "alone" or not collection_path.is_file():
+        return None
+    return True if not inside.startswith(ALONE) else None
 
 
 @pytest.hookimpl(tryfirst=True)  # before -m is looked at

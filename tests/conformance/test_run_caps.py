@@ -60,7 +60,7 @@ for _ in range(8):
             time.sleep(30)
 time.sleep(30)
 """
-    await run(box, source, limits=dataclasses.replace(LIMITS, wall_time_s=6))
+    await run(box, source, limits=dataclasses.replace(LIMITS, wall_time_s=3))
     assert (await run(box, "print(1)")).stdout == b"1\n"
 
 

@@ -50,7 +50,7 @@ async def cluster(
 ) -> AsyncIterator[Running]:
     folders = {f"n{number}": tmp_path / f"n{number}" for number in range(count)}
     made: dict[str, OpenNode] = {}
-    base = Settings.model_validate({"provider": provider, "boxes": boxes, "session_checkpoint_s": 0.2})
+    base = Settings.from_flat({"provider": provider, "boxes": boxes, "session_checkpoint_s": 0.2})
     for name, folder in folders.items():
         folder.mkdir()
         made[name] = node_of(base.model_copy(update={"state_dir": folder}), sessions)

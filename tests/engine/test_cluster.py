@@ -91,7 +91,7 @@ async def test_a_client_that_leaves_frees_the_nodes_slot(tmp_path: Path) -> None
 
 
 async def test_no_node_that_works_is_an_error_at_the_start(tmp_path: Path) -> None:
-    broken = Settings(state_dir=tmp_path, local_python=Path("/nowhere/python3"))
+    broken = Settings.from_flat({"state_dir": tmp_path, "local_python": "/nowhere/python3"})
 
     async def start() -> None:
         async with anyio.create_task_group() as tasks:

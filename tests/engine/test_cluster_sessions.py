@@ -85,7 +85,7 @@ async def test_a_session_whose_folder_is_gone_says_so_until_it_begins_anew(tmp_p
 async def test_a_new_server_finds_the_sessions_of_the_old_one(tmp_path: Path) -> None:
     for name in ("n0", "n1"):
         (tmp_path / name).mkdir()
-    base = Settings(boxes=2, session_checkpoint_s=0.2)
+    base = Settings.from_flat({"boxes": 2, "session_checkpoint_s": 0.2})
     made = {n: node_of(base.model_copy(update={"state_dir": tmp_path / n}), "coding-1") for n in ("n0", "n1")}
     for word, seen in (("first", ""), ("second", "first\n")):
         async with anyio.create_task_group() as tasks:
@@ -100,7 +100,9 @@ async def test_a_new_server_finds_the_sessions_of_the_old_one(tmp_path: Path) ->
 async def test_a_session_that_nobody_calls_is_forgotten(tmp_path: Path) -> None:
     made = {"n0": node_of(Settings(boxes=2, state_dir=tmp_path), "coding-1")}
     async with anyio.create_task_group() as tasks:
-        async with open_cluster(InProcessFleet(tasks, made), Settings(session_ttl_s=1.0), pace=FAST) as engine:
+        async with open_cluster(
+            InProcessFleet(tasks, made), Settings.from_flat({"session_ttl_s": 1.0}), pace=FAST
+        ) as engine:
             await bash(engine, "a", "true")
             await bash(engine, "b", "true")
             assert engine.sessions is not None

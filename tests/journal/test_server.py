@@ -49,7 +49,7 @@ class Counting(EchoResources):
 
 def make_app(resources: EchoResources, url: str | None, **fields: object) -> FastAPI:
     provider = FakeProvider(exits_as_told)
-    return build_app(resources, lambda: fake_engine(provider), Settings.model_validate(fields), journal_url=url)
+    return build_app(resources, lambda: fake_engine(provider), Settings.from_flat(fields), journal_url=url)
 
 
 @contextmanager

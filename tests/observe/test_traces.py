@@ -126,7 +126,7 @@ def test_what_can_not_be_had_is_told_at_the_start(name: str, value: str, monkeyp
 
 
 def test_thousands_of_runs_are_a_hundred_spans(collector: Collector, tmp_path: Path) -> None:
-    settings = Settings.model_validate({"traces": True, "provider": "fake", "early_stop": False, "boxes": 2})
+    settings = Settings.from_flat({"traces": True, "provider": "fake", "early_stop": False, "boxes": 2})
     resources = CodingResources(settings)
     body = {**verify_body("```python\nprint(1)\n```"), "verifier_metadata": {"unit_tests": _tests(3 * MOST)}}
     with serving(lambda _run: Behaviour(stdout=b"1\n"), resources) as client:
@@ -171,7 +171,7 @@ def test_what_is_not_traced_makes_nothing() -> None:
 
 
 def test_a_replay_says_so_and_has_no_more(collector: Collector, tmp_path: Path) -> None:
-    settings = Settings.model_validate({"traces": True})
+    settings = Settings.from_flat({"traces": True})
     tracing = open_tracing(True, "tested")
     provider = FakeProvider(lambda _run: Behaviour())
     journal = str(tmp_path / "journal.sqlite")

@@ -37,7 +37,7 @@ def _coding_body() -> dict[str, object]:
 
 
 def test_real_boxes_and_nothing_of_tasks_and_answers(collector: Collector, tmp_path: Path) -> None:
-    settings = Settings.model_validate({"traces": True, "state_dir": tmp_path, "boxes": 2, "early_stop": False})
+    settings = Settings.from_flat({"traces": True, "state_dir": tmp_path, "boxes": 2, "early_stop": False})
     tracing = open_tracing(True, "tested")
     app = build_app(CodingResources(settings), lambda: open_engine(settings), settings, tracing=tracing)
     with TestClient(app, base_url="http://localhost") as client:
@@ -77,7 +77,7 @@ def test_a_pool_goes_on_with_the_trace(collector: Collector, tmp_path: Path, mon
     monkeypatch.setenv("SANDBOX_GYM_TRACES", "true")
     pool = PoolServer("local", tmp_path, keys="")
     fields = {"provider": "e2b", "e2b_api_url": pool.url, "e2b_api_key": "any", "e2b_creates_per_s": 100, "boxes": 2}
-    settings = Settings.model_validate({**fields, "traces": True, "state_dir": tmp_path / "mine"})
+    settings = Settings.from_flat({**fields, "traces": True, "state_dir": tmp_path / "mine"})
     tracing = open_tracing(True, "tested")
     app = build_app(CodingResources(settings), lambda: open_engine(settings), settings, tracing=tracing)
     try:
@@ -148,8 +148,8 @@ def model() -> Iterator[Model]:
 def test_the_judge_model_is_told_the_trace(collector: Collector, tmp_path: Path) -> None:
     with model() as server:
         url = f"http://127.0.0.1:{server.server_port}/v1"
-        fields = {"should_use_judge": True, "judge_base_url": url, "judge_model": "m", "state_dir": tmp_path}
-        settings = Settings.model_validate({"traces": True, "boxes": 2, "math_wall_time_s": 60, **fields})
+        fields = {"judge_enabled": True, "judge_base_url": url, "judge_model": "m", "state_dir": tmp_path}
+        settings = Settings.from_flat({"traces": True, "boxes": 2, "math_wall_time_s": 60, **fields})
         tracing = open_tracing(True, "tested")
         app = build_app(MathResources(settings), lambda: open_engine(settings), settings, tracing=tracing)
         with TestClient(app, base_url="http://localhost") as client:

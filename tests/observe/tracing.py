@@ -37,7 +37,7 @@ def serving(
     behave: Callable[[Run], Behaviour], resources: ResourcesServer | None = None, **fields: object
 ) -> Iterator[TestClient]:
     """A server over fake boxes, its traces sent when it ends, if not before."""
-    settings = Settings.model_validate({"traces": True, **fields})
+    settings = Settings.from_flat({"traces": True, **fields})
     chosen = resources or EchoResources()
     tracing = open_tracing(settings.traces, "tested")
     app = build_app(chosen, lambda: fake_engine(FakeProvider(behave)), settings, tracing=tracing)

@@ -31,7 +31,7 @@ def settings_of(provider: str, pools: Callable[[str], PoolServer], folder: Path)
     if provider.startswith("e2b"):
         url = pools(provider.removeprefix("e2b-on-")).url
         given |= {"provider": "e2b", "e2b_api_url": url, "e2b_api_key": "any", "e2b_creates_per_s": 100}
-    return Settings.model_validate(given)
+    return Settings.from_flat(given)
 
 
 def told(verdict: Verdict) -> Told:

@@ -58,7 +58,7 @@ def _dashboard() -> Dashboard:
 
 
 def resources_server(kind: str, **fields: object) -> Served:
-    settings = Settings.model_validate({"provider": "fake", "expose_tools_over_mcp": True, **fields})
+    settings = Settings.from_flat({"provider": "fake", "expose_tools_over_mcp": True, **fields})
     resources = SERVERS[kind](settings, kind)
     app = build_app(resources, lambda: fake_engine(FakeProvider()), settings)
     routes = (*_walk(app.routes), *_walk(_dashboard()._router.routes))
@@ -68,14 +68,14 @@ def resources_server(kind: str, **fields: object) -> Served:
 def _front(folder: Path) -> Served:
     """Of several workers; a request that got past would wait for one."""
     served = resources_server("coding")
-    settings = Settings.model_validate({"provider": "fake"})
+    settings = Settings.from_flat({"provider": "fake"})
     resources = SERVERS["coding"](settings, "coding")
     routes = WorkerRoutes(served.app, resources, "cookie", "secret", 0, Peers(folder, 1))
     return Served(guarded(routes, settings), served.routes)
 
 
 def pool(domain: str = "", **fields: object) -> Served:
-    settings = Settings.model_validate({"pool_network": True, **fields})
+    settings = Settings.from_flat({"pool_network": True, **fields})
 
     @asynccontextmanager
     async def never(_: TaskGroup) -> AsyncIterator[Sandboxes]:

@@ -18,7 +18,7 @@ from tests.server.fakes import verify_body
 @contextmanager
 def served(tmp_path: Path, provider: str = "local", **fields: object) -> Iterator[TestClient]:
     patient = {"math_wall_time_s": 60}  # a busy machine must not make this no verdict
-    settings = Settings.model_validate({"provider": provider, "state_dir": tmp_path, "boxes": 2, **patient, **fields})
+    settings = Settings.from_flat({"provider": provider, "state_dir": tmp_path, "boxes": 2, **patient, **fields})
     resources = MathResources(settings)
     app = build_app(resources, lambda: open_engine(settings, sessions="math"), settings)
     with TestClient(app, base_url="http://localhost") as client:

@@ -7,11 +7,12 @@ import json
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+from typing import Any
 
 import pytest
+from fastapi.testclient import TestClient
 
 from tests.server.fakes import verify_body
 from tests.server.math_serving import judged, served
@@ -22,10 +23,13 @@ pytestmark = pytest.mark.timeout(180)
 class Model(HTTPServer):
     """A model server: `say` makes the output items of a request's answer, or its whole body. It may drip."""
 
-    def __init__(self, say: Callable[[dict[str, object]], object]) -> None:
-        self.asked: list[dict[str, object]] = []
-        self.failures = 0
-        self.seconds_per_byte = 0.0
+    say: Callable[[dict[str, object]], object]
+    asked: list[dict[str, object]]
+    failures: int
+    seconds_per_byte: float
+
+    def __init__(self) -> None:
+        self.forget()
         model = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -36,7 +40,7 @@ class Model(HTTPServer):
                     model.failures -= 1
                     self.send_error(503)
                     return
-                said = say(body)
+                said = model.say(body)
                 whole = said if isinstance(said, dict) else {"output": said}
                 raw = json.dumps({"id": "r", "object": "response", **whole}).encode()
                 self.send_response(200)
@@ -59,14 +63,21 @@ class Model(HTTPServer):
 
         super().__init__(("127.0.0.1", 0), Handler)
 
+    def forget(self) -> None:
+        """What was asked, and what it was told to do."""
+        self.asked, self.failures, self.seconds_per_byte = [], 0, 0.0
+        self.say = lambda _request: message("[[A=B]]")
+
     @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.server_port}/v1"
+    def settings(self) -> dict[str, Any]:
+        """Of a math server that asks this model."""
+        url = f"http://127.0.0.1:{self.server_port}/v1"
+        return {"judge_enabled": True, "judge_base_url": url, "judge_model": "m", "judge_api_key": "k"}
 
 
-@contextmanager
-def model(say: Callable[[dict[str, object]], object]) -> Iterator[Model]:
-    server = Model(say)
+@pytest.fixture(scope="module")
+def listening() -> Iterator[Model]:
+    server = Model()
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
     try:
@@ -77,9 +88,17 @@ def model(say: Callable[[dict[str, object]], object]) -> Iterator[Model]:
         server.server_close()
 
 
-def judge_of(server: Model) -> dict[str, object]:
-    """The settings that ask this model."""
-    return {"should_use_judge": True, "judge_base_url": server.url}
+@pytest.fixture(scope="module")
+def client(listening: Model, tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
+    with served(tmp_path_factory.mktemp("state"), **listening.settings) as client:
+        yield client
+
+
+@pytest.fixture
+def model(listening: Model) -> Model:
+    """As if it had just been started."""
+    listening.forget()
+    return listening
 
 
 def message(text: str) -> list[object]:
@@ -99,23 +118,21 @@ def message(text: str) -> list[object]:
     ],
 )
 def test_a_model_judges_what_the_rules_call_different(
-    tmp_path: Path, items: list[object], reward: float, asked: int
+    client: TestClient, model: Model, items: list[object], reward: float, asked: int
 ) -> None:
-    with model(lambda _request: items) as server:
-        where = {"judge_model": "m", "judge_api_key": "k"}
-        with served(tmp_path, "local", should_use_judge=True, judge_base_url=server.url, **where) as client:
-            document = judged(client, "the blue one", "\\boxed{azure}")
-            assert (document["reward"], document["library_reward"]) == (reward, 0.0)
-            evaluations = document["judge_evaluations"]
-            assert isinstance(evaluations, list)
-            assert len(evaluations) == len(server.asked) == asked
-            assert set(evaluations[0]) == {"responses_create_params", "response"}
-            assert (server.asked[0]["path"], server.asked[0]["key"]) == ("/v1/responses", "Bearer k")
-            assert judged(client, "5", "\\boxed{5}")["judge_evaluations"] is None
-            assert judged(client, "5", "  ")["judge_evaluations"] is None
-            unfinished = judged(client, "5", "<think>five", math_options={"drop_thinking": True})
-            assert unfinished["judge_evaluations"] is None
-            assert len(server.asked) == asked
+    model.say = lambda _request: items
+    document = judged(client, "the blue one", "\\boxed{azure}")
+    assert (document["reward"], document["library_reward"]) == (reward, 0.0)
+    evaluations = document["judge_evaluations"]
+    assert isinstance(evaluations, list)
+    assert len(evaluations) == len(model.asked) == asked
+    assert set(evaluations[0]) == {"responses_create_params", "response"}
+    assert (model.asked[0]["path"], model.asked[0]["key"]) == ("/v1/responses", "Bearer k")
+    assert judged(client, "5", "\\boxed{5}")["judge_evaluations"] is None
+    assert judged(client, "5", "  ")["judge_evaluations"] is None
+    unfinished = judged(client, "5", "<think>five", math_options={"drop_thinking": True})
+    assert unfinished["judge_evaluations"] is None
+    assert len(model.asked) == asked
 
 
 @pytest.mark.parametrize(
@@ -130,58 +147,56 @@ def test_a_model_judges_what_the_rules_call_different(
         {"status": "failed", "output": message("[[A!=B]]")},
     ],
 )
-def test_a_reply_that_decides_nothing_is_no_verdict(tmp_path: Path, reply: object) -> None:
-    with model(lambda _request: reply) as server, served(tmp_path, "local", **judge_of(server)) as client:
+def test_a_reply_that_decides_nothing_is_no_verdict(client: TestClient, model: Model, reply: object) -> None:
+    model.say = lambda _request: reply
+    answer = client.post("/verify", json=verify_body("\\boxed{azure}", expected_answer="the blue one"))
+    assert (answer.status_code, answer.json()["failure_kind"]) == (503, "math:model_down")
+    assert answer.json()["mask_sample"] is True
+
+
+def test_a_reply_that_drips_ends_at_the_deadline(tmp_path: Path, model: Model) -> None:
+    model.say = lambda _request: message("same " * 50 + "[[A=B]]")
+    model.seconds_per_byte = 0.5  # minutes for the whole reply, and no single read is slow
+    with served(tmp_path, "local", judge_timeout_s=1.5, **model.settings) as client:
         answer = client.post("/verify", json=verify_body("\\boxed{azure}", expected_answer="the blue one"))
         assert (answer.status_code, answer.json()["failure_kind"]) == (503, "math:model_down")
-        assert answer.json()["mask_sample"] is True
+        assert "within 1.5 s" in answer.json()["failure_reason"]
+    model.seconds_per_byte = 0.0
 
 
-def test_a_reply_that_drips_ends_at_the_deadline(tmp_path: Path) -> None:
-    with model(lambda _request: message("same " * 50 + "[[A=B]]")) as server:
-        server.seconds_per_byte = 0.5  # minutes for the whole reply, and no single read is slow
-        with served(tmp_path, "local", judge_timeout_s=1.5, **judge_of(server)) as client:
-            answer = client.post("/verify", json=verify_body("\\boxed{azure}", expected_answer="the blue one"))
-            assert (answer.status_code, answer.json()["failure_kind"]) == (503, "math:model_down")
-            assert "within 1.5 s" in answer.json()["failure_reason"]
-        server.seconds_per_byte = 0.0
+def test_the_model_gets_what_was_extracted_or_the_whole_text(client: TestClient, model: Model) -> None:
+    model.say = lambda _request: message("[[A!=B]]")
+
+    def answer_given(text: str, **row: object) -> str | None:
+        before = len(model.asked)
+        judged(client, "the blue one", text, **row)
+        if len(model.asked) == before:
+            return None
+        messages = model.asked[-1]["input"]
+        assert isinstance(messages, list)
+        return str(messages[1]["content"].partition("<answer_b>")[2].partition("</answer_b>")[0].strip())
+
+    assert answer_given("long way, \\boxed{azure}") == "azure"
+    assert answer_given("I would say the azure one") == "I would say the azure one"
+    assert answer_given("The answer is $\\frac{1}{2}$.") == "1/2"
+    assert answer_given("<think>red?</think> azure", math_options={"drop_thinking": True}) == "azure"
+    assert answer_given("I would say the azure one", math_options={"boxed_only": True}) is None
 
 
-def test_the_model_gets_what_was_extracted_or_the_whole_text(tmp_path: Path) -> None:
-    with model(lambda _request: message("[[A!=B]]")) as server, served(tmp_path, "local", **judge_of(server)) as client:
-
-        def answer_given(text: str, **row: object) -> str | None:
-            before = len(server.asked)
-            judged(client, "the blue one", text, **row)
-            if len(server.asked) == before:
-                return None
-            messages = server.asked[-1]["input"]
-            assert isinstance(messages, list)
-            return str(messages[1]["content"].partition("<answer_b>")[2].partition("</answer_b>")[0].strip())
-
-        assert answer_given("long way, \\boxed{azure}") == "azure"
-        assert answer_given("I would say the azure one") == "I would say the azure one"
-        assert answer_given("The answer is $\\frac{1}{2}$.") == "1/2"
-        assert answer_given("<think>red?</think> azure", math_options={"drop_thinking": True}) == "azure"
-        assert answer_given("I would say the azure one", math_options={"boxed_only": True}) is None
-
-
-def test_the_second_question_has_the_answers_swapped(tmp_path: Path) -> None:
+def test_the_second_question_has_the_answers_swapped(client: TestClient, model: Model) -> None:
     def first_is_gold(request: dict[str, object]) -> list[object]:
         text = json.dumps(request["input"])
         return message("[[A=B]]" if text.index("blue") < text.index("azure") else "[[A!=B]]")
 
-    with model(first_is_gold) as server, served(tmp_path, should_use_judge=True, judge_base_url=server.url) as client:
-        document = judged(client, "the blue one", "\\boxed{azure}")
-        assert (document["reward"], len(server.asked)) == (0.0, 2)
+    model.say = first_is_gold
+    document = judged(client, "the blue one", "\\boxed{azure}")
+    assert (document["reward"], len(model.asked)) == (0.0, 2)
 
 
-def test_a_model_that_does_not_answer_is_no_verdict(tmp_path: Path) -> None:
-    yes = model(lambda _request: message("[[A=B]]"))
-    with yes as server, served(tmp_path, should_use_judge=True, judge_base_url=server.url) as client:
-        server.failures = 1
-        assert judged(client, "the blue one", "\\boxed{azure}")["reward"] == 1.0
-        server.failures = 100
-        answer = client.post("/verify", json=verify_body("\\boxed{azure}", expected_answer="the blue one"))
-        assert (answer.status_code, answer.json()["failure_kind"]) == (503, "math:model_down")
-        assert answer.json()["mask_sample"] is True
+def test_a_model_that_does_not_answer_is_no_verdict(client: TestClient, model: Model) -> None:
+    model.failures = 1
+    assert judged(client, "the blue one", "\\boxed{azure}")["reward"] == 1.0
+    model.failures = 100
+    answer = client.post("/verify", json=verify_body("\\boxed{azure}", expected_answer="the blue one"))
+    assert (answer.status_code, answer.json()["failure_kind"]) == (503, "math:model_down")
+    assert answer.json()["mask_sample"] is True

@@ -55,4 +55,4 @@ class ToolsOnly:
 
 
 if __name__ == "__main__":
-    serve(ToolsOnly(), Settings.model_validate({"provider": sys.argv[1], "port": int(sys.argv[2]), "journal": "off"}))
+    serve(ToolsOnly(), Settings.from_flat({"provider": sys.argv[1], "port": int(sys.argv[2]), "journal_url": "off"}))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import subprocess
 from pathlib import Path
@@ -106,13 +107,13 @@ def interpreters() -> list[str]:
 
 def test_the_script_compiles_with_every_python_here(scripts: Path) -> None:
     ran = 0
+    code = "import ast,json,sys; [ast.parse(one) for one in json.load(sys.stdin)]"
+    sources = json.dumps([source.decode() for source in script_sources().values()])
     for python in interpreters():
-        for source in script_sources().values():
-            code = "import ast,sys; ast.parse(sys.stdin.buffer.read())"
-            found = subprocess.run([python, "-c", code], input=source, capture_output=True)
-            assert b"SyntaxError" not in found.stderr, (python, found.stderr)
-            ran += found.returncode == 0
-    assert ran >= 2
+        found = subprocess.run([python, "-c", code], input=sources, capture_output=True, text=True)
+        assert "SyntaxError" not in found.stderr, (python, found.stderr)
+        ran += found.returncode == 0
+    assert ran >= 1
 
 
 def test_only_the_wanted_run_and_a_missing_one_hurts_no_other(repo: Path, scripts: Path) -> None:
