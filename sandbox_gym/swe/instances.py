@@ -62,7 +62,7 @@ class Instance:
 
 @runtime_checkable
 class BuildsInstances(Protocol):
-    """Who builds instances, and knows those that are built: `Instances` here, or a cluster's nodes."""
+    """Builds instances and knows those that are built: `Instances` here, or a cluster's nodes."""
 
     async def ensure(self, task: SweTask) -> Instance: ...
 
@@ -98,7 +98,7 @@ class Instances:
         return list(self._known.values())
 
     async def ensure(self, task: SweTask) -> Instance:
-        """The task's instance, built unless it is kept; asked for by many at once, it is built once.
+        """The task's instance, built unless it is kept; of many callers at once the first has it built.
 
         Raises InstanceFailed, ProviderDown, ToolchainMissing.
         """

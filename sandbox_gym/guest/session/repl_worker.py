@@ -68,7 +68,8 @@ class Worker(Interpreter):
     def _stand_by(self):
         """Fork a copy that waits: its pid, -1 where none could be made; 0 in the copy, once it is to go on.
 
-        By way of a process that ends at once, so that the copy is nobody's child: a cell may wait for all of its own.
+        An intermediate process forks it and ends at once, so that the copy is no child of this one: a cell may wait for
+        all children.
         """
         read, write = _pipe(os.O_CLOEXEC)
         _mask(signal.SIG_BLOCK, (GO_ON,))

@@ -1,4 +1,4 @@
-"""Looking around in a session's files: a folder's listing, files by name, lines by content. Bounded, and says so.
+"""Listing and searching a session's files: a folder, files by name, lines by content. Bounded, and says so.
 
 Makes commands for the sandbox and reads what they printed; the names in it are the sandbox's word.
 """
@@ -87,7 +87,8 @@ class FoundInFiles:
             hits = [f"{_relative(name, path)}:{rest}" for name, rest in sorted(pairs, key=lambda pair: pair[0])]
         return cls(kind, tuple(hits[:MAX_HITS]), _left_out(len(hits), MAX_HITS, ran))
 
-    def told(self) -> str:
+    def text(self) -> str:
+        """The answer for a model."""
         return "".join(f"{hit[:SHOWN_CHARS]}\n" for hit in self.hits) + self.note or "[nothing found]\n"
 
 

@@ -44,7 +44,7 @@ class TestsRan(TypedDict):
 
 
 class Submitted(TypedDict):
-    """The work as a patch."""
+    """The session's work as a patch."""
 
     submitted: bool
     size_bytes: int
@@ -90,12 +90,12 @@ class SweTools:
         except FileProblem as error:
             if error.code != "EISDIR":
                 raise
-            return _told(client, await self._folder(client, path, wanted))
+            return _with_notice(client, await self._folder(client, path, wanted))
         if b"\0" in data[:65536]:
             remedy = "look at it with bash, for example file or xxd"
             raise RequestError("path", f"{wanted.path[:200]!r} is a binary file of {len(data)} bytes", remedy)
         first, last = _range(wanted.view_range, line_count(data))
-        return _told(client, numbered(data, first, last) or "[the file is empty]\n")
+        return _with_notice(client, numbered(data, first, last) or "[the file is empty]\n")
 
     async def _folder(self, client: ToolClient, path: str, wanted: View) -> str:
         if wanted.view_range is not None:
@@ -110,7 +110,7 @@ class SweTools:
         before = await client.read_file(path, max_bytes=EDITED_BYTES)
         after, line = replaced(before, old, new)
         await _rewrite(client, path, before, after)
-        return _told(client, f"edited {wanted.path}:\n{around(after, line, wanted.new_str.count(chr(10)) + 1)}")
+        return _with_notice(client, f"edited {wanted.path}:\n{around(after, line, wanted.new_str.count(chr(10)) + 1)}")
 
     @tool_method(Create, str)
     async def create(self, engine: JudgingEngine, call: ToolCall, wanted: Create) -> str:
@@ -123,7 +123,7 @@ class SweTools:
             raise RequestError("path", f"{wanted.path[:200]!r} exists, with {len(before)} bytes", remedy)
         await _rewrite(client, path, before or b"", data)
         verb = "created" if before is None else "replaced"
-        return _told(client, f"{verb} {wanted.path}: {line_count(data)} lines, {len(data)} bytes\n")
+        return _with_notice(client, f"{verb} {wanted.path}: {line_count(data)} lines, {len(data)} bytes\n")
 
     @tool_method(Insert, str)
     async def insert(self, engine: JudgingEngine, call: ToolCall, wanted: Insert) -> str:
@@ -133,7 +133,7 @@ class SweTools:
         before = await client.read_file(path, max_bytes=EDITED_BYTES)
         after, count = inserted(before, wanted.insert_line, text)
         await _rewrite(client, path, before, after)
-        return _told(client, f"edited {wanted.path}:\n{around(after, wanted.insert_line + 1, count)}")
+        return _with_notice(client, f"edited {wanted.path}:\n{around(after, wanted.insert_line + 1, count)}")
 
     @tool_method(Find, str)
     async def find(self, engine: JudgingEngine, call: ToolCall, wanted: Find) -> str:
@@ -143,7 +143,7 @@ class SweTools:
         if "\0" in wanted.pattern or "\n" in wanted.pattern:
             raise RequestError("pattern", "holds NUL or a line end", "give one line")
         ran = await client.exec(find_command(wanted.pattern, path, wanted.kind))
-        return _told(client, FoundInFiles.read(ran, path, wanted.kind).told())
+        return _with_notice(client, FoundInFiles.read(ran, path, wanted.kind).text())
 
     @tool_method(RunTests, TestsRan)
     async def run_tests(self, engine: JudgingEngine, call: ToolCall, wanted: RunTests) -> TestsRan:
@@ -220,7 +220,8 @@ async def _rewrite(client: ToolClient, path: str, before: bytes, after: bytes) -
         raise
 
 
-def _told(client: ToolClient, text: str) -> str:
+def _with_notice(client: ToolClient, text: str) -> str:
+    """The answer, after a line that says so where the sandbox was lost before the call."""
     return RESTORED + text if client.restored else text
 
 
