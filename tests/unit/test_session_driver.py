@@ -121,11 +121,10 @@ def test_what_stays_of_a_command_may_go_on_printing(guest: GuestProcess, tmp_pat
     flood, _, _ = execute(guest, "bash", "-c", "yes & sleep 0.1; jobs -p > pid", keep=True, stdout_bytes=100)
     assert flood["exit_code"] == 0
     left, flooder = tmp_path / "home" / "left", int((tmp_path / "home" / "pid").read_text())
-    for _ in range(2):
-        time.sleep(0.4)
+    for _ in range(3):
+        while not left.exists():
+            time.sleep(0.05)
         left.unlink()
-    time.sleep(0.4)
-    assert left.exists()
     state = Path(f"/proc/{flooder}/stat").read_text().rpartition(")")[2].split()[0]
     assert state in "RS"
     os.kill(flooder, 9)

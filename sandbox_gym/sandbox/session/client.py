@@ -53,6 +53,10 @@ class Command:
     keep_background: bool = False
     """Processes that the command leaves behind stay; else they are killed with it."""
 
+    def __post_init__(self) -> None:
+        if self.stdout_bytes + self.stderr_bytes > MAX_FILE_BYTES:
+            raise ValueError(f"a command's streams are given back up to {MAX_FILE_BYTES} bytes together")
+
 
 @dataclass(frozen=True, slots=True)
 class CommandResult:
