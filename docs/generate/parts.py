@@ -19,7 +19,7 @@ def filled(text: str) -> str:
 
 
 def part(name: str) -> str:
-    """One part: `settings`, `metrics`, `command verify`, `routes coding`. Raises KeyError for another name."""
+    """One part: `settings`, `metrics`, `command verify`, `routes envd`. Raises KeyError for another name."""
     kind, _, which = name.partition(" ")
     match kind:
         case "settings":
@@ -29,5 +29,5 @@ def part(name: str) -> str:
         case "command":
             return command_page(which)
         case "routes":
-            return routes_page(*which.split())
+            return routes_page(which)
     raise KeyError(name)

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from typing import cast
 
+from docs.generate.pool import API, pool_document
 from docs.generate.served import document
 from docs.generate.tables import code, table
 
 Node = dict[str, "Node | str | list[str]"]
 
 
-def routes_page(server: str, path: str = "/openapi.json") -> str:
-    """A document's operations by tag: method, path, what it does, the statuses that it answers."""
+def routes_page(name: str) -> str:
+    """The operations of a server, or of an interface of the pool, by tag: method, path, what it does, its statuses."""
     by_tag: dict[str, list[tuple[str, str, str, str]]] = {}
-    paths = cast("dict[str, dict[str, Node]]", document(server, path)["paths"])
+    paths = cast("dict[str, dict[str, Node]]", (pool_document(name) if name in API else document(name))["paths"])
     for route, methods in paths.items():
         for method, one in methods.items():
             tag = cast("list[str]", one.get("tags") or ["other"])[0]

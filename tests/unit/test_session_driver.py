@@ -146,7 +146,10 @@ def test_neither_shell_nor_python_feel_a_command(guest: GuestProcess) -> None:
 
 
 def test_a_command_without_a_shell_starts_none(guest: GuestProcess) -> None:
-    assert execute(guest, "sh", "-c", "echo $TERM; ps ax | grep -c [n]oprofile")[1] == b"dumb\n0\n"
+    beside = "pgrep -c -x bash -P $(cut -d' ' -f4 /proc/$PPID/stat)"
+    assert execute(guest, "sh", "-c", f"echo $TERM; {beside}")[1] == b"dumb\n0\n"
+    bash(guest, "true")
+    assert execute(guest, "sh", "-c", beside)[1] == b"1\n"
     bash(guest, "export A=1; exit 3")
     assert execute(guest, "sh", "-c", "echo [$A]")[1] == b"[]\n"
     reply, _ = ask(guest, {"op": "bash", "timeout_s": 20, "output_bytes": 100}, b"true")

@@ -18,7 +18,7 @@ import sys
 
 from ..forks import CELL, described, tell
 from ..session import interrupts
-from ..session.interpreter import Interpreter, flush, statements_and_value
+from ..session.cell_runner import CellRunner, flush, statements_and_value
 
 MAX_VALUE = 8 << 20
 _COROUTINE = 0x80
@@ -80,11 +80,11 @@ def _plain(value):
     return value
 
 
-class Notebook(Interpreter):
+class Notebook(CellRunner):
     """One namespace. `serve` never returns."""
 
     def __init__(self, cells, words):
-        Interpreter.__init__(self, cells, words)
+        CellRunner.__init__(self, cells, words)
         self._lock = _thread.allocate_lock()
         self._namespace["display"] = self._display
         self._loop = None

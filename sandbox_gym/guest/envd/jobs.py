@@ -9,8 +9,7 @@ import termios
 import time
 
 from ..session import processes
-from .inlet import Credit, Inlet
-from .outlet import Outlet
+from .flow import Credit, Inlet, Outlet
 
 MAX_JOBS = 128
 

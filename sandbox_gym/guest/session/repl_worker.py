@@ -16,7 +16,7 @@ import types
 
 from ..forks import CELL, tell
 from . import interrupts
-from .interpreter import Interpreter, flush, statements_and_value
+from .cell_runner import CellRunner, flush, statements_and_value
 
 MAX_GLOBALS = 16 << 20
 MAX_VALUE = 64 << 10
@@ -26,7 +26,7 @@ _read, _write, _kill, _waitpid, _close = os.read, os.write, os.kill, os.waitpid,
 _exit, _pipe, _setpgid, _mask, _dumps = os._exit, os.pipe2, os.setpgid, signal.pthread_sigmask, json.dumps
 
 
-class Worker(Interpreter):
+class Worker(CellRunner):
     """The Python itself: reads cells, answers each with a word."""
 
     def serve(self, preload):

@@ -24,7 +24,8 @@ from sandbox_gym.sandbox.session.snapshots import SNAPSHOT_IMAGE
 from sandbox_gym.server.metrics.aggregate import aggregate_metrics
 from sandbox_gym.server.openapi import examples
 from sandbox_gym.server.protocol.resources import JudgingEngine, Tool, ToolCall
-from sandbox_gym.server.protocol.wire import Document, VerifyFields, VerifyRequest, verdict_document
+from sandbox_gym.server.protocol.verdicts import verdict_document
+from sandbox_gym.server.protocol.wire import Document, VerifyFields, VerifyRequest
 from sandbox_gym.server.swe.arguments import ARGUMENTS
 from sandbox_gym.server.swe.tools import SweTools
 from sandbox_gym.server.tools.session_tools import python

@@ -18,7 +18,7 @@ from . import interrupts
 _read, _write, _exit = os.read, os.write, os._exit
 
 
-class Interpreter:
+class CellRunner:
     """A new process becomes one: what an interpreter has at its start, and a namespace that is `__main__`'s."""
 
     def __init__(self, cells, words):
