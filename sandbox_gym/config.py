@@ -33,7 +33,7 @@ class Settings(BaseSettings):
 
     model_config = SettingsConfigDict(env_prefix="SANDBOX_GYM_", toml_file="sandbox_gym.toml", extra="forbid")
 
-    provider: Literal["local", "docker", "e2b", "fake"] = "local"
+    provider: str = "local"
     boxes: int = Field(default_factory=lambda: 2 * (os.cpu_count() or 1), ge=2)
     """Sandboxes alive at once; a dialogue needs two."""
     box_max_tasks: int = Field(64, ge=1)
@@ -265,17 +265,11 @@ class Settings(BaseSettings):
             ttl_s=self.session_ttl_s,
             idle_s=self.session_idle_s,
             checkpoint_s=self.session_checkpoint_s,
-            live=self._sessions_live(),
+            live=self.sessions_live,
             held=self.sessions_held,
             disk_bytes=self.snapshot_disk_mb * MIB,
             keep_globals=self.session_keep_globals,
         )
-
-    def _sessions_live(self) -> int:
-        """Where an account bounds the sandboxes, sessions leave those that verifies need."""
-        if self.provider != "e2b":
-            return self.sessions_live
-        return max(1, min(self.sessions_live, self.e2b_max_sandboxes - self.boxes))
 
     def journal_url(self) -> str | None:
         """The journal's path or URL; None when it is off."""

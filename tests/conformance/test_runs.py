@@ -11,7 +11,8 @@ import pytest
 from sandbox_gym.contract import Outcome, Program, Run, Status
 from sandbox_gym.guest.protocol import frames
 from sandbox_gym.limits import MIB, Limits
-from sandbox_gym.sandbox.api import Box
+from sandbox_gym.sandbox.channel.guest_channel import GuestChannel
+from sandbox_gym.sandbox.sandbox import Sandbox
 
 pytestmark = pytest.mark.anyio
 
@@ -20,14 +21,16 @@ LIMITS = Limits(
 )
 
 
-async def run(box: Box, source: str | bytes, stdin: bytes = b"", limits: Limits = LIMITS, **program: object) -> Outcome:
+async def run(
+    box: Sandbox, source: str | bytes, stdin: bytes = b"", limits: Limits = LIMITS, **program: object
+) -> Outcome:
     text = source if isinstance(source, bytes) else source.encode()
     made = dataclasses.replace(Program("fork", {"main.py": text}), **program)  # type: ignore[arg-type]
     async with box.run_all([Run("one", made, stdin, limits)]) as outcomes:
         return await anext(outcomes)
 
 
-async def test_output_and_exit_code(box: Box) -> None:
+async def test_output_and_exit_code(box: Sandbox) -> None:
     outcome = await run(box, "import sys; print('out'); print('err', file=sys.stderr)")
     assert (outcome.status, outcome.exit_code, outcome.stdout, outcome.stderr) == (Status.OK, 0, b"out\n", b"err\n")
     assert outcome.tamper == ()
@@ -37,12 +40,12 @@ async def test_output_and_exit_code(box: Box) -> None:
     ("source", "code"),
     [("exit(3)", 3), ("import os; os._exit(7)", 7), ("raise SystemExit", 0), ("raise SystemExit('no')", 1), ("1/0", 1)],
 )
-async def test_exit_codes_are_exact(box: Box, source: str, code: int) -> None:
+async def test_exit_codes_are_exact(box: Sandbox, source: str, code: int) -> None:
     assert (await run(box, source)).exit_code == code
 
 
 @pytest.mark.parametrize("signal", [6, 9, 11, 15])
-async def test_signals_are_exact(box: Box, signal: int) -> None:
+async def test_signals_are_exact(box: Sandbox, signal: int) -> None:
     outcome = await run(box, f"import os; os.kill(os.getpid(), {signal}); import time; time.sleep(9)")
     assert (outcome.status, outcome.signal, outcome.exit_code) == (Status.RUNTIME_ERROR, signal, None)
 
@@ -59,12 +62,12 @@ async def test_signals_are_exact(box: Box, signal: int) -> None:
         "''.join(sys.stdin)",
     ],
 )
-async def test_every_way_to_read_stdin(box: Box, read: str) -> None:
+async def test_every_way_to_read_stdin(box: Sandbox, read: str) -> None:
     outcome = await run(box, f"import sys, os\nprint(repr({read}))", b"a b\nc\n")
     assert outcome.stdout == b"'a b\\nc\\n'\n", outcome.stderr
 
 
-async def test_main_is_as_in_a_fresh_interpreter(box: Box) -> None:
+async def test_main_is_as_in_a_fresh_interpreter(box: Sandbox) -> None:
     source = """
 import sys, os, atexit, threading, time
 class Late:
@@ -81,7 +84,7 @@ print(__name__, sys.argv, os.path.basename(__file__), sys.modules['__main__'].__
     assert sorted(lines[3:]) == ["", "del", "unflushed"]
 
 
-async def test_a_traceback_shows_the_program_alone(box: Box) -> None:
+async def test_a_traceback_shows_the_program_alone(box: Sandbox) -> None:
     outcome = await run(box, "def f():\n    return 1/0\nf()\n")
     text = outcome.stderr.decode()
     assert "ZeroDivisionError" in text
@@ -89,7 +92,7 @@ async def test_a_traceback_shows_the_program_alone(box: Box) -> None:
     assert text.count("File ") == 2
 
 
-async def test_exec_mode_runs_any_argv(box: Box) -> None:
+async def test_exec_mode_runs_any_argv(box: Sandbox) -> None:
     outcome = await run(box, "", b"x\ny\n", mode="exec", argv=("/usr/bin/wc", "-l"))
     assert (outcome.status, outcome.stdout) == (Status.OK, b"2\n")
     outcome = await run(box, "import sys; print(sys.flags.isolated)", mode="exec", argv=("python3", "-I", "main.py"))
@@ -100,7 +103,7 @@ async def test_exec_mode_runs_any_argv(box: Box) -> None:
 
 @pytest.mark.parametrize("name", ["/no/such/compiler", "no_such_module"])
 @pytest.mark.parametrize("mode", ["fork", "exec"])
-async def test_what_a_program_requires_is_looked_for_before_it_starts(box: Box, mode: str, name: str) -> None:
+async def test_what_a_program_requires_is_looked_for_before_it_starts(box: Sandbox, mode: str, name: str) -> None:
     argv = ("python3", "main.py")
     whole = await run(box, "print('ran')", mode=mode, argv=argv, requires=("/bin/sh", "json"))
     assert (whole.status, whole.stdout) == (Status.OK, b"ran\n")
@@ -110,7 +113,7 @@ async def test_what_a_program_requires_is_looked_for_before_it_starts(box: Box, 
 
 
 @pytest.mark.parametrize("code", [126, 127])
-async def test_no_program_says_that_it_was_not_started(box: Box, code: int) -> None:
+async def test_no_program_says_that_it_was_not_started(box: Sandbox, code: int) -> None:
     words = "sandbox: can't start: no /usr/bin/python3"
     forked = await run(box, f"import os, sys\nsys.stderr.write({words!r})\nsys.stderr.flush()\nos._exit({code})")
     shell = ("/bin/sh", "-c", f'echo "{words}" >&2; exit {code}')
@@ -118,7 +121,7 @@ async def test_no_program_says_that_it_was_not_started(box: Box, code: int) -> N
         assert (outcome.status, outcome.exit_code) == (Status.RUNTIME_ERROR, code)
 
 
-async def test_bytes_stay_bytes(box: Box) -> None:
+async def test_bytes_stay_bytes(box: Sandbox) -> None:
     every = bytes(range(256)) * 8
     outcome = await run(box, "import sys; sys.stdout.buffer.write(sys.stdin.buffer.read())", every)
     assert outcome.stdout == every
@@ -126,7 +129,7 @@ async def test_bytes_stay_bytes(box: Box) -> None:
     assert outcome.status is Status.RUNTIME_ERROR or b"\x00" in outcome.stdout
 
 
-async def test_large_stdin_streams(box: Box) -> None:
+async def test_large_stdin_streams(box: Sandbox) -> None:
     size = 50 * MIB
     source = (
         "import sys, zlib\nn=c=0\nwhile True:\n b=sys.stdin.buffer.read(1<<20)\n if not b: break\n n+=len(b)\nprint(n)"
@@ -134,13 +137,13 @@ async def test_large_stdin_streams(box: Box) -> None:
     assert (await run(box, source, b"x" * size)).stdout == f"{size}\n".encode()
 
 
-async def test_unread_stdin_harms_nobody(box: Box) -> None:
+async def test_unread_stdin_harms_nobody(box: Sandbox) -> None:
     runs = [Run(str(i), Program("fork", {"main.py": b"print(1)"}), b"y" * (3 * MIB), LIMITS) for i in range(4)]
     async with box.run_all(runs) as outcomes:
         assert [o.stdout async for o in outcomes] == [b"1\n"] * 4
 
 
-async def test_a_flood_costs_no_more_than_its_cap(box: Box) -> None:
+async def test_a_flood_costs_no_more_than_its_cap(box: Sandbox) -> None:
     outcome = await run(box, "import sys\nfor _ in range(100): sys.stdout.write('x' * 1000000)")
     assert outcome.status is Status.OUTPUT_LIMIT
     assert len(outcome.stdout) == LIMITS.stdout_bytes
@@ -149,32 +152,32 @@ async def test_a_flood_costs_no_more_than_its_cap(box: Box) -> None:
     assert len(outcome.stderr) == LIMITS.stderr_bytes
 
 
-async def test_cpu_time_limit(box: Box) -> None:
+async def test_cpu_time_limit(box: Sandbox) -> None:
     limits = dataclasses.replace(LIMITS, cpu_time_s=0.5)
     outcome = await run(box, "import signal; signal.alarm(0)\nwhile True: pass", limits=limits)
     assert outcome.status is Status.CPU_TIME_LIMIT
     assert 0.4 < outcome.cpu_time_s < 3
 
 
-async def test_cpu_time_counts_the_whole_tree(box: Box) -> None:
+async def test_cpu_time_counts_the_whole_tree(box: Sandbox) -> None:
     source = "import os\nos.fork()\nwhile True: pass"
     outcome = await run(box, source, limits=dataclasses.replace(LIMITS, cpu_time_s=0.6, wall_time_s=30))
     assert outcome.status is Status.CPU_TIME_LIMIT
 
 
-async def test_wall_time_limit(box: Box) -> None:
+async def test_wall_time_limit(box: Sandbox) -> None:
     limits = dataclasses.replace(LIMITS, wall_time_s=0.5)
     assert (await run(box, "import time; time.sleep(60)", limits=limits)).status is Status.WALL_TIME_LIMIT
 
 
-async def test_memory_bomb(box: Box) -> None:
+async def test_memory_bomb(box: Sandbox) -> None:
     source = "kept = []\nwhile True: kept.append(b'x' * 1_000_000 + bytes([len(kept) % 256]))"
     outcome = await run(box, source)
     assert outcome.status is Status.MEMORY_LIMIT, outcome
     assert (await run(box, "print(1)")).stdout == b"1\n", "the box outlives the bomb"
 
 
-async def test_memory_bomb_of_many_processes_leaves_the_box_alive(box: Box) -> None:
+async def test_memory_bomb_of_many_processes_leaves_the_box_alive(box: Sandbox) -> None:
     source = """
 import os, time
 for _ in range(8):
@@ -190,7 +193,7 @@ time.sleep(30)
     assert (await run(box, "print(1)")).stdout == b"1\n"
 
 
-async def test_fork_bomb(box: Box) -> None:
+async def test_fork_bomb(box: Sandbox) -> None:
     source = "import os\nwhile True:\n    try: os.fork()\n    except OSError: pass"
     outcome = await run(box, source, limits=dataclasses.replace(LIMITS, cpu_time_s=1, wall_time_s=4))
     assert outcome.status in (Status.CPU_TIME_LIMIT, Status.WALL_TIME_LIMIT, Status.MEMORY_LIMIT)
@@ -198,7 +201,7 @@ async def test_fork_bomb(box: Box) -> None:
     assert await box.reset()
 
 
-async def test_thread_bomb(box: Box) -> None:
+async def test_thread_bomb(box: Sandbox) -> None:
     source = """
 import threading, time
 n = 0
@@ -209,7 +212,7 @@ except RuntimeError: print(n < 64)
     assert (await run(box, source)).stdout == b"True\n"
 
 
-async def test_a_daemon_does_not_survive(box: Box) -> None:
+async def test_a_daemon_does_not_survive(box: Sandbox) -> None:
     source = """
 import os, time, signal
 if os.fork() == 0:
@@ -229,7 +232,7 @@ print('done')
     assert await box.reset(), "nothing is left"
 
 
-async def test_disk_fill(box: Box) -> None:
+async def test_disk_fill(box: Sandbox) -> None:
     limits = dataclasses.replace(LIMITS, memory_bytes=512 * MIB, scratch_bytes=32 * MIB, file_bytes=8 * MIB)
     source = """
 import os, signal
@@ -247,7 +250,7 @@ print(total < 300 * 2**20)
     assert (await run(box, "import os; print(os.listdir('.'), os.listdir('/tmp'))")).stdout == b"['main.py'] []\n"
 
 
-async def test_inodes_are_capped(box: Box) -> None:
+async def test_inodes_are_capped(box: Sandbox) -> None:
     source = """
 n = 0
 try:
@@ -257,7 +260,7 @@ except OSError: print('capped')
     assert (await run(box, source, limits=dataclasses.replace(LIMITS, scratch_inodes=2000))).stdout == b"capped\n"
 
 
-async def test_runs_share_nothing(box: Box) -> None:
+async def test_runs_share_nothing(box: Sandbox) -> None:
     write = """
 import ctypes, os
 for path in ('x', '/tmp/x', '/dev/shm/x'):
@@ -271,7 +274,7 @@ print(libc.shmget(77, 4096, 0o1666))
     assert (await run(box, read)).stdout == b"[]\n"
 
 
-async def test_no_network(box: Box) -> None:
+async def test_no_network(box: Sandbox) -> None:
     source = """
 import socket
 open_ = []
@@ -285,7 +288,7 @@ print(open_, [n for _, n in socket.if_nameindex() if n not in ('lo', 'sit0', 'tu
     assert (await run(box, source)).stdout.startswith(b"[] []")
 
 
-async def test_no_host_environment(box: Box, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_no_host_environment(box: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
     outcome = await run(box, "import os, json; print(json.dumps(dict(os.environ)))")
     seen = json.loads(outcome.stdout)
     assert set(seen) <= {
@@ -293,7 +296,7 @@ async def test_no_host_environment(box: Box, monkeypatch: pytest.MonkeyPatch) ->
     }  # fmt: skip
 
 
-async def test_no_privileges(box: Box) -> None:
+async def test_no_privileges(box: Sandbox) -> None:
     source = """
 import os
 s = dict(l.split(':', 1) for l in open('/proc/self/status').read().strip().split('\\n'))
@@ -302,7 +305,7 @@ print(os.getuid() != 0, int(s['CapEff'], 16), int(s['CapBnd'], 16), s['NoNewPriv
     assert (await run(box, source)).stdout == b"True 0 0 1 2\n"
 
 
-async def test_denied_system_calls(box: Box) -> None:
+async def test_denied_system_calls(box: Sandbox) -> None:
     source = """
 import ctypes, os
 libc = ctypes.CDLL(None, use_errno=True)
@@ -318,7 +321,7 @@ except OSError: print('denied')
     assert (await run(box, source)).stdout == b"[-1, -1, -1, -1, -1, -1, -1, -1]\ndenied\n"
 
 
-async def test_the_supervisor_is_out_of_reach(box: Box) -> None:
+async def test_the_supervisor_is_out_of_reach(box: Sandbox) -> None:
     source = """
 import os, signal
 reached = []
@@ -345,7 +348,7 @@ print(reached, fds)
     assert (await run(box, "print(1)")).stdout == b"1\n"
 
 
-async def test_the_system_is_read_only(box: Box) -> None:
+async def test_the_system_is_read_only(box: Sandbox) -> None:
     source = """
 import os
 written = []
@@ -359,7 +362,7 @@ print(written)
 
 
 @pytest.mark.parametrize("path", ["../escape", "/escape", "a/../../escape", "sub/ok.txt"])
-async def test_paths_of_files(box: Box, path: str) -> None:
+async def test_paths_of_files(box: Sandbox, path: str) -> None:
     files = {"main.py": b"import os; print(sorted(os.listdir('.')))", path: b"x"}
     program = Program("fork", files)
     if path == "sub/ok.txt":
@@ -371,7 +374,7 @@ async def test_paths_of_files(box: Box, path: str) -> None:
                 [o async for o in outcomes]
 
 
-async def test_call_mode_answers_deep_values_with_a_reason(box: Box) -> None:
+async def test_call_mode_answers_deep_values_with_a_reason(box: Sandbox) -> None:
     source = b"def f(n):\n    x = []\n    for _ in range(n): x = [x]\n    return x\n"
     program = Program("call", {"main.py": source}, entry_point="f")
     request = json.dumps({"args": [5000], "kwargs": {}}).encode()
@@ -381,7 +384,7 @@ async def test_call_mode_answers_deep_values_with_a_reason(box: Box) -> None:
     assert b"bad_value" in outcome.channel
 
 
-async def test_leaving_early_skips_the_rest(box: Box) -> None:
+async def test_leaving_early_skips_the_rest(box: Sandbox) -> None:
     slow = Program("fork", {"main.py": b"import time; time.sleep(5)"})
     fast = Program("fork", {"main.py": b"print(1)"})
     runs = [Run("fast", fast, b"", LIMITS)] + [Run("slow", slow, b"", LIMITS)] * 50
@@ -394,7 +397,7 @@ async def test_leaving_early_skips_the_rest(box: Box) -> None:
 
 
 @pytest.mark.parametrize("first", [b"", b"x" * (30 * MIB)], ids=["small", "large"])
-async def test_leaving_early_while_a_large_input_is_on_its_way(box: Box, first: bytes) -> None:
+async def test_leaving_early_while_a_large_input_is_on_its_way(box: Sandbox, first: bytes) -> None:
     """Neither program takes its input: one is over at once, one would wait for longer than an early stop may take.
     Who looks at an outcome takes time for it."""
     fast = Program("fork", {"main.py": b"print(1)"})
@@ -408,16 +411,17 @@ async def test_leaving_early_while_a_large_input_is_on_its_way(box: Box, first: 
     assert await box.reset()
 
 
-async def test_a_thousand_runs_are_answered_in_order(box: Box) -> None:
+async def test_a_thousand_runs_are_answered_in_order(box: Sandbox) -> None:
     program = Program("exec", {}, argv=("/bin/cat",))
     runs = [Run(str(i), program, str(i).encode(), LIMITS) for i in range(1000)]
     async with box.run_all(runs) as outcomes:
         assert [int(o.stdout) async for o in outcomes] == list(range(1000))
 
 
-async def test_messages_that_come_before_their_program_has_started_are_kept(box: Box) -> None:
+async def test_messages_that_come_before_their_program_has_started_are_kept(box: Sandbox) -> None:
     """A dialogue's first words may share a packet with the run they are for."""
-    link = box.link  # type: ignore[attr-defined]
+    link = box._channel
+    assert isinstance(link, GuestChannel)
     source = b"import os\nos.write(3, os.read(3, 5)); os.read(3, 1)"
     run_ = Run("one", Program("fork", {"main.py": source}), b"", LIMITS)
     packed = link._sending.files_of(run_.program) + [frame for frame, _ in link._sending.frames_of(run_, 77, "relay")]
@@ -430,4 +434,6 @@ async def test_messages_that_come_before_their_program_has_started_are_kept(box:
         if header["op"] == "result":
             break
         seen += body
-    assert (seen, header["ending"]["exit_code"]) == (b"hello", 0)
+    ending = header["ending"]
+    assert isinstance(ending, dict)
+    assert (seen, ending["exit_code"]) == (b"hello", 0)

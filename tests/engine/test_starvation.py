@@ -21,12 +21,12 @@ from sandbox_gym.contract import Build, Outcome, Plan, Program, Query, Run, Serv
 from sandbox_gym.engine import Engine
 from sandbox_gym.errors import Starved
 from sandbox_gym.limits import MIB, Limits
-from sandbox_gym.sandbox.api import Box
+from sandbox_gym.sandbox.api import SandboxSpec
 from sandbox_gym.sandbox.fake import FakeProvider
 from sandbox_gym.sandbox.local import LocalProvider, cgroups
-from sandbox_gym.sandbox.local.provider import LocalBox
 from sandbox_gym.sandbox.pool.pool import Pool
 from sandbox_gym.sandbox.pool.services import serving
+from sandbox_gym.sandbox.sandbox import Sandbox
 from sandbox_gym.starvation import STARVED_SHARE, QuietSlot
 from sandbox_gym.steps import PlanRun
 from tests.conftest import make_real
@@ -87,8 +87,8 @@ def crowd() -> Iterator[None]:
 
 
 @asynccontextmanager
-async def open_box(provider: LocalProvider) -> AsyncIterator[LocalBox]:
-    box = await provider.start("python")
+async def open_box(provider: LocalProvider) -> AsyncIterator[Sandbox]:
+    box = await provider.create(SandboxSpec())
     try:
         yield box
     finally:
@@ -99,7 +99,7 @@ def python(source: str, limits: Limits = LIMITS, name: str = "one") -> Run:
     return Run(name, Program("fork", {"main.py": source.encode()}), limits=limits)
 
 
-async def outcome_of(box: Box, source: str, limits: Limits = LIMITS) -> Outcome:
+async def outcome_of(box: Sandbox, source: str, limits: Limits = LIMITS) -> Outcome:
     async with box.run_all([python(source, limits)]) as outcomes:
         return await anext(outcomes)
 
@@ -234,7 +234,7 @@ async def test_starved_is_told_from_asleep(provider: LocalProvider, weight: Weig
 async def test_starved_is_told_in_every_box(name: str, pools: Callable[[str], PoolServer], crowd: None) -> None:
     """Without a weight of its own a box gets most of a CPU's time taken, but not all of it."""
     provider = make_real(name, pools)
-    box = await provider.start("python")
+    box = await provider.create(SandboxSpec())
     try:
         starved = await outcome_of(box, SPIN)
         asleep = await outcome_of(box, SLEEP)
@@ -247,7 +247,7 @@ async def test_starved_is_told_in_every_box(name: str, pools: Callable[[str], Po
 
 async def test_without_a_cgroup_neither_forks_nor_sessions_fake_it(crowd: None) -> None:
     """What nobody reaps has no CPU time there, and a session of processes has a niceness of its own."""
-    box = await LocalProvider(cgroup="never").start("python")
+    box = await LocalProvider(cgroup="never").create(SandboxSpec())
     try:
         lowered = await outcome_of(box, "open('/proc/self/autogroup', 'w').write('19')\n" + SPIN, SHORT)
         forks = await outcome_of(box, FAKED["forks that nobody reaps"], SHORT)
@@ -289,7 +289,7 @@ async def _go_on(index: int, outcome: StepOutcome) -> bool:
     return True
 
 
-async def run_plan(box: LocalBox, weight: Weight, plan: Plan, *, slot_is_quiet: bool) -> State:
+async def run_plan(box: Sandbox, weight: Weight, plan: Plan, *, slot_is_quiet: bool) -> State:
     """On a machine that starves the plan's first try; `slot_is_quiet`: the quiet slot ends that."""
 
     @asynccontextmanager

@@ -114,10 +114,10 @@ class Sandboxes:
         """What a running sandbox may reach from now on, where it has a way out. Raises Fault."""
         if sandbox.box is None:
             raise Fault(409, f"Sandbox {sandbox.sandbox_id} is paused")
-        if sandbox.box.door is None:
+        if sandbox.egress is None:
             raise Fault(400, "a sandbox has the network it was made with; this one was made without a way out")
         entries = granted(tenant, False, allow_out).allow or ()
-        sandbox.box.door.restrict(entries)
+        sandbox.egress.restrict(entries)
         sandbox.kept = replace(sandbox.kept, allow_out=entries)
 
     def _new(self, tenant: Tenant, wish: Wish, image: str) -> Sandbox:
@@ -198,7 +198,6 @@ class Sandboxes:
             await self._have_disk()
             with anyio.CancelScope(shield=True):
                 await sandbox.work.envd.call({"op": "quit_all"})
-                sandbox.box.busy = False
                 snapshot = await sandbox.box.snapshot()
                 self._disk_bytes += snapshot.size_bytes
                 sandbox.kept = replace(sandbox.kept, snapshot_id=snapshot.snapshot_id)
@@ -270,8 +269,7 @@ class Sandboxes:
         with anyio.CancelScope(shield=True):
             held, _ = await sandbox.work.envd.call({"op": "hold", "on": True})
             try:
-                sandbox.box.busy = bool(held.get("running"))
-                snapshot = await sandbox.box.snapshot(durable=durable)
+                snapshot = await sandbox.box.snapshot(durable=durable, busy=bool(held.get("running")))
             finally:
                 if sandbox.work is not None:
                     await sandbox.work.envd.call({"op": "hold", "on": False})
@@ -368,7 +366,7 @@ class Sandboxes:
     def _end_those_over(self) -> None:
         now = time.time()
         for sandbox in self.running():
-            over = sandbox.end_at <= now or (sandbox.box is not None and getattr(sandbox.box, "worn", False))
+            over = sandbox.end_at <= now or (sandbox.box is not None and sandbox.box.expired)
             lost = sandbox.work is not None and sandbox.work.envd.ended.is_set()
             if lost or (over and not sandbox.lock.locked()):
                 self.tasks.start_soon(self._try_expire, sandbox, lost)
