@@ -11,9 +11,9 @@ from rich.console import Console
 from rich.table import Table
 
 from sandbox_gym.cli.languages import LanguageRow, languages, with_newer
-from sandbox_gym.cli.options import JsonOption, ProviderOption
-from sandbox_gym.cli.screen import print_json, visible
-from sandbox_gym.cli.settings import settings_with
+from sandbox_gym.cli.terminal.options import JsonOption, ProviderOption
+from sandbox_gym.cli.terminal.screen import print_json, visible
+from sandbox_gym.cli.terminal.settings import settings_with
 from sandbox_gym.config import Settings
 from sandbox_gym.errors import ProviderDown, SandboxGymError
 from sandbox_gym.sandbox.api import Capability, Provider, SandboxSpec
@@ -135,7 +135,7 @@ def languages_table(name: str, rows: Sequence[LanguageRow]) -> Table:
 
 
 def caps_table(name: str, caps: Sequence[CapRow]) -> Table:
-    """This machine's row of docs/caps.md, upright."""
+    """This machine's row of docs/guides/operator/caps.md, upright."""
     shown = Table(title=f"{name}: caps on this machine", title_justify="left")
     for column in ("cap", "holds for each", "enforced by"):
         shown.add_column(column, overflow="fold")

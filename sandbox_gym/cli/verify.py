@@ -15,13 +15,13 @@ import typer
 from anyio.abc import ObjectReceiveStream, TaskStatus
 from rich.console import Console
 
-from sandbox_gym.cli.options import JsonOption, ProviderOption
-from sandbox_gym.cli.progress import progress
 from sandbox_gym.cli.rows import Lines, as_request, lines, take_up
-from sandbox_gym.cli.screen import print_json, say, visible
-from sandbox_gym.cli.settings import settings_with
-from sandbox_gym.cli.signals import interrupted_code, note_signal
 from sandbox_gym.cli.tally import Tally
+from sandbox_gym.cli.terminal.options import JsonOption, ProviderOption
+from sandbox_gym.cli.terminal.progress import progress
+from sandbox_gym.cli.terminal.screen import print_json, say, visible
+from sandbox_gym.cli.terminal.settings import settings_with
+from sandbox_gym.cli.terminal.signals import interrupted_code, note_signal
 from sandbox_gym.config import Settings
 from sandbox_gym.engine import ANYONE, Caller
 from sandbox_gym.errors import ConfigurationError, RequestError, Unavailable
@@ -61,7 +61,7 @@ def verify(
     valid as it is; --resume goes on).
     """
     early_stop = False if all_tests else None
-    settings = settings_with({"provider": provider, "early_stop": early_stop, "journal": journal or "off"})
+    settings = settings_with({"provider": provider, "early_stop": early_stop, "journal_url": journal or "off"})
     done = prepare(out, resume=resume, overwrite=overwrite, retry=retry)
     job = Job(file, out, done, concurrency or settings.boxes, limit)
     if not job.todo and done:
@@ -138,7 +138,7 @@ async def _run(job: Job, settings: Settings, console: Console) -> bool:
     from sandbox_gym.server.registry import SERVERS, kind_of
 
     url = settings.journal_url()
-    async with nullcontext() if url is None else open_journal(url, settings) as journal:
+    async with nullcontext() if url is None else open_journal(url, settings.journal) as journal:
         ledgers = {kind: Ledger(make(settings, kind), journal, settings) for kind, make in SERVERS.items()}
         sessions = "verify" if job.needs_sessions() else ""
         tracing = open_tracing(settings.traces, "sandbox-gym-verify")

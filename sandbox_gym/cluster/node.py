@@ -179,7 +179,7 @@ async def open_node(settings: Settings, *, sessions: str = "") -> AsyncIterator[
         folder = settings.state_dir / "sessions" / name if name else None
         held = None
         if engine.sessions is not None and folder is not None:
-            held = NodeSessions(engine.sessions, folder, disk_bytes=settings.swe_disk_mb << 20)
+            held = NodeSessions(engine.sessions, folder, disk_bytes=settings.swe.disk_mb << 20)
         try:
             yield Node(engine, settings.boxes, tasks, held)
         finally:

@@ -17,7 +17,8 @@ from sandbox_gym.e2b_server.app import Open, PoolApp, Shown
 from sandbox_gym.e2b_server.envd.process import STREAM_S
 from sandbox_gym.e2b_server.faults import Fault
 from sandbox_gym.e2b_server.picture import PoolPicture
-from sandbox_gym.e2b_server.sandboxes.manager import Sandboxes, holding
+from sandbox_gym.e2b_server.sandboxes.housekeeping import holding
+from sandbox_gym.e2b_server.sandboxes.manager import Sandboxes
 from sandbox_gym.e2b_server.sandboxes.templates import Machines, session_folder
 from sandbox_gym.errors import ConfigurationError
 from sandbox_gym.observe.tracing import open_tracing
@@ -39,7 +40,7 @@ _CUT: Final = "ASGI callable returned without completing response."
 
 def serve_pool(settings: Settings, *, domain: str) -> None:
     """Serve until a signal. Raises ConfigurationError before the bind."""
-    accounts = load_accounts(settings.keys, settings.token, network=settings.pool_network, allow_out=settings.allow_out)
+    accounts = load_accounts(settings.keys, settings.token, network=settings.pool.network, allow_out=settings.allow_out)
     if accounts.open:
         check_bind(settings.model_copy(update={"allow_unauthenticated": False}))
     if not capabilities_of(settings).computers:
@@ -97,7 +98,7 @@ async def _open(settings: Settings, accounts: Accounts, tasks: anyio.abc.TaskGro
         try:
             async with reaping(reaper):
                 machines = Machines(settings, provider, tasks)
-                sandboxes = Sandboxes(machines, accounts, folder / "held", tasks, most=settings.sessions_live)
+                sandboxes = Sandboxes(machines, accounts, folder / "held", tasks, most=settings.session.max_live)
                 async with holding(sandboxes, tasks):
                     yield sandboxes
         finally:

@@ -63,4 +63,4 @@ def make_provider(settings: Settings, sessions: SessionFolder | None = None) -> 
 def orphan_sources(settings: Settings, providers: Sequence[Provider]) -> dict[str, OrphanSource]:
     """Where orphans may be: the state folder, and what `providers` leave outside of this process."""
     sources = {name: source for provider in providers for name, source in provider.orphan_sources.items()}
-    return {**sources, "state folder": StateDirOrphans(settings.state_dir, lifetime_s=settings.box_lifetime_s)}
+    return {**sources, "state folder": StateDirOrphans(settings.state_dir, lifetime_s=settings.box.lifetime_s)}

@@ -11,12 +11,10 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TypeVar
 
-from pydantic import ValidationError
-
 from sandbox_gym.config import Settings
 from sandbox_gym.contract import Answer, Plan, State, Verdict, Verifier
 from sandbox_gym.engine import ANYONE, Caller
-from sandbox_gym.errors import RequestError, SandboxGymError
+from sandbox_gym.errors import ConfigurationError, RequestError, SandboxGymError
 from sandbox_gym.journal import Stored, StoredJudgement
 from sandbox_gym.journal.codec import digest
 from sandbox_gym.journal.entry import Json, plan_as_run
@@ -106,10 +104,10 @@ async def rejudge_one(stored: Stored, servers: Mapping[str, Make]) -> Finding:
         row["inversion_seed"] = inverted.seed
     request = VerifyRequest(row, source.answer, source.reasoning, row)
     try:
-        settings = Settings.model_validate(dict(source.settings))
+        settings = Settings.from_flat(dict(source.settings))
         resources = servers[source.verifier](settings, stored.summary.server)
         fields = await resources.verify(engine, request)
-    except (RequestError, NotOnRecord, ValidationError) as error:
+    except (RequestError, NotOnRecord, ConfigurationError) as error:
         return Finding(request_id, Agreement.DISAGREES, _short(str(error)), engine.planned_otherwise)
     what = _short("; ".join(differences(stored.reply, fields.document())))
     agreement = Agreement.DISAGREES if what else Agreement.AGREES

@@ -39,7 +39,7 @@ def server_bounds(settings: Settings, *, body_s: float | None = None) -> Bounds:
         settings.connections,
         settings.head_timeout_s,
         settings.body_timeout_s if body_s is None else body_s,
-        sandboxes=settings.boxes + settings.sessions_live,
+        sandboxes=settings.boxes + settings.session.max_live,
     )
 
 
@@ -69,7 +69,7 @@ class Server(uvicorn.Server):
         # set when the lifespan's task has ended, which nobody has asked it to
         self.broke = isinstance(self.lifespan, LifespanOn) and self.lifespan.shutdown_event.is_set()
         if self.broke:
-            _log.error("server_broke", why="a background task died; its error is above", exit_code=BROKE)
+            _log.error("server_failed", why="a background task died; its error is above", exit_code=BROKE)
         return self.broke
 
     @contextmanager

@@ -1,6 +1,7 @@
 """The fault matrix: under each fault a request ends in the right verdict or in none that says so; the server goes on.
 
-The short form has each kind of fault once; `--extended` is the whole. `python -m tests.chaos` prints the table.
+The short form has each kind of fault once, and a daily run half of it; `--extended` is the whole.
+`python -m tests.chaos` prints the table.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ SHORT = {
     Cell("bwrap SIGKILL", "coding"),
     Cell("supervisor SIGSTOP", "coding"),
     Cell("init SIGKILL", "coding"),
+    Cell("init SIGSTOP", "coding"),
     Cell("ancestor OOM", "coding"),
     Cell("ancestor pids", "coding"),
     Cell("EMFILE", "coding"),

@@ -31,7 +31,7 @@ ROW = {"unit_tests": {"inputs": ["1", "2"], "outputs": ["2", "4"]}}
 async def cluster(machines: Machines, folder: Path, name: str, *, lost_s: float = 30.0) -> AsyncIterator[ClusterEngine]:
     """An engine over three nodes, all of which are up."""
     machines.ensure(3)
-    settings = Settings.model_validate(
+    settings = Settings.from_flat(
         {"state_dir": folder / name, "boxes": 4, "session_checkpoint_s": 0.3, "queue_size": 5000}
     )
     fleet, pace = RayFleet(settings, name), Pace(lost_s=lost_s)

@@ -157,9 +157,9 @@ anyio.run(main)
 
 def test_sessions_leave_verifies_their_sandboxes() -> None:
     given = {"provider": "e2b", "boxes": 4, "e2b_max_sandboxes": 20}
-    assert session_policy(Settings.model_validate(given)).live == 16
-    assert session_policy(Settings.model_validate({**given, "e2b_max_sandboxes": 3})).live == 1
-    assert session_policy(Settings.model_validate({**given, "provider": "local"})).live == 64
+    assert session_policy(Settings.from_flat(given)).live == 16
+    assert session_policy(Settings.from_flat({**given, "e2b_max_sandboxes": 3})).live == 1
+    assert session_policy(Settings.from_flat({**given, "provider": "local"})).live == 64
 
 
 def test_math_keeps_a_python(pool: PoolServer, tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from typing import Any
 import anyio
 from anyio.abc import UNIXSocketStream
 
-from sandbox_gym.guest.runs.supervisor import Supervisor, main
+from sandbox_gym.guest.runs.supervisor import Supervisor, run
 from sandbox_gym.sandbox.channel import guest_config
 from sandbox_gym.sandbox.channel.guest_channel import GuestChannel
 
@@ -104,7 +104,7 @@ class BareSupervisor(Supervisor):
         self.tier, self.shared_uid, self._dirs, self._uid_base = "namespaces", False, [], 0
         self._limit_data, self._beat_s, self._touchable = False, header["beat_s"], []
         self.starvation = NoWaits()  # type: ignore[assignment]
-        self.evidence, self.inits = NoEvidence(), Processes(self.selector)  # type: ignore[assignment]
+        self.evidence, self.init_client = NoEvidence(), Processes(self.selector)  # type: ignore[assignment]
         self.send({"op": "hello"})
 
     def _op_reset(self, header: dict[str, Any], body: bytes) -> None:
@@ -136,5 +136,4 @@ async def bare_guest() -> AsyncIterator[GuestChannel]:
 
 if __name__ == "__main__":
     descriptor = int(sys.argv[1])
-    main.__globals__["Supervisor"] = BareSupervisor
-    main(descriptor, descriptor)
+    run(BareSupervisor(descriptor, descriptor, programs=None))

@@ -56,7 +56,7 @@ class Machines:
             raise ConfigurationError(f"provider {provider.name!r} holds no sandboxes; use local or docker")
         self._settings, self._provider, self._tasks = settings, provider, tasks
         self._store = provider.snapshots
-        self.budget_bytes = settings.snapshot_disk_mb * MIB
+        self.budget_bytes = settings.session.snapshot_disk_mb * MIB
         self._warm = warm
         self._ready: dict[Kind, list[Opened]] = {USUAL: []}
 
@@ -127,7 +127,7 @@ def pool_limits(settings: Settings, image: str) -> Limits:
     built and tested in more."""
     memory, processes, inodes = settings.memory_limit_mb * MIB, 256, 65_536
     if image == BUILDER_IMAGE:
-        memory, processes, inodes = max(memory, settings.swe_memory_limit_mb * MIB), 512, 600_000
+        memory, processes, inodes = max(memory, settings.swe.memory_limit_mb * MIB), 512, 600_000
     return Limits(
         cpu_time_s=30 * 24 * 3600,
         wall_time_s=30 * 24 * 3600,

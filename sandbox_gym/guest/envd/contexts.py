@@ -10,8 +10,7 @@ import signal
 import time
 
 from . import cells
-from .inlet import Credit, Inlet
-from .outlet import Outlet
+from .flow import Credit, Inlet, Outlet
 
 MAX_CONTEXTS = 32
 MAX_WORD = 10 << 20

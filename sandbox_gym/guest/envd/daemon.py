@@ -12,8 +12,8 @@ import signal
 import socket
 import time
 
+from ..interpreter import CHANNEL_FD
 from ..protocol import frames
-from ..runs import program
 from . import entries
 from .fileops import FileOps
 from .jobs import MAX_JOBS, Job
@@ -35,9 +35,9 @@ def serve(spec):
     """Answer requests until the host closes the channel. `spec` is the run's; its `env` is what programs get."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGPIPE, signal.SIG_IGN)
-    channel = socket.socket(fileno=os.dup(program.CHANNEL_FD))
+    channel = socket.socket(fileno=os.dup(CHANNEL_FD))
     os.set_inheritable(channel.fileno(), False)
-    os.close(program.CHANNEL_FD)
+    os.close(CHANNEL_FD)
     os.environ.clear()
     os.environ.update(spec["env"])
     Envd(channel, spec).serve()

@@ -5,7 +5,7 @@ import json
 import os
 
 from . import entries, inotify
-from .inlet import Credit
+from .flow import Credit
 
 
 class FileOps:

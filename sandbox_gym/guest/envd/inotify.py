@@ -6,7 +6,7 @@ import selectors
 import struct
 
 from .. import kernel
-from .inlet import COST
+from .flow import COST
 
 CREATE, WRITE, REMOVE, RENAME, CHMOD = "create", "write", "remove", "rename", "chmod"
 _KINDS = ((0x100, CREATE), (0x80, CREATE), (0x2, WRITE), (0x200, REMOVE), (0x400, REMOVE), (0x40, RENAME), (0x4, CHMOD))

@@ -8,8 +8,7 @@ import struct
 import termios
 import time
 
-from .inlet import Credit, Inlet
-from .outlet import Outlet
+from .flow import Credit, Inlet, Outlet
 
 MAX_JOBS = 128
 

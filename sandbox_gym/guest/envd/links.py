@@ -4,8 +4,7 @@ import errno
 import os
 import socket
 
-from .inlet import Credit, Inlet
-from .outlet import Outlet
+from .flow import Credit, Inlet, Outlet
 
 MAX_LINKS = 256
 

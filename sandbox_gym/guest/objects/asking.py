@@ -14,6 +14,7 @@ for there the test expects a value of its own, and would tell the object which o
 
 from . import class_making, proxies
 from .kinds import CannotCross
+from .remote import Facts, facts_of
 
 CONSTRUCTED, OPERATED, RESULT, DERIVED = 3, 2, 1, 0
 _ARRAY = "all any argmax argmin astype cumsum dot fill flatten item max mean min nonzero prod ravel repeat"
@@ -127,7 +128,7 @@ class Asking:
             return True
         if not isinstance(other, proxies.RemoteObject):
             return NotImplemented
-        facts, others = proxies.facts_of(mine), proxies.facts_of(other)
+        facts, others = facts_of(mine), facts_of(other)
         decides = _defines(facts, "__eq__") or _defines(others, "__eq__")
         if decides and (self._objects or max(facts.rank, others.rank) >= OPERATED):
             whose = "row" if max(facts.rank, others.rank) >= OPERATED else "answer"
@@ -135,13 +136,13 @@ class Asking:
         return False
 
     def hashed(self, remote):
-        facts = proxies.facts_of(remote)
+        facts = facts_of(remote)
         if facts.rank >= OPERATED and (_defines(facts, "__hash__") or _defines(facts, "__eq__")):
             self.need("the test hashes objects of the answer's class %s" % _class_name(facts))
         return object.__hash__(remote)
 
     def true(self, remote):
-        facts = proxies.facts_of(remote)
+        facts = facts_of(remote)
         if facts.rank >= OPERATED and (_defines(facts, "__bool__") or _defines(facts, "__len__")):
             self.need("the test asks whether an object of the answer's class %s is true" % _class_name(facts))
         return True
@@ -180,7 +181,7 @@ class Asking:
         """What stands here for a class of the answer's: a class of names and fields, or a RemoteClass."""
         exports, number, what = view.exports, told["n"], told["what"]
         if what == "plain":
-            facts = proxies.new_facts(exports, number, told)
+            facts = Facts(exports, number, told, None)
             bases = view.bases(told, reader)
             above = {number}.union(*(base.above for base in bases if isinstance(base, proxies.RemoteClass)))
             made = proxies.RemoteClass(facts, above)
@@ -245,7 +246,7 @@ def _least(bases):
 
 def _defines(facts, name):
     cls = facts.cls
-    return isinstance(cls, proxies.RemoteClass) and name in proxies.facts_of(cls).told["custom"]
+    return isinstance(cls, proxies.RemoteClass) and name in facts_of(cls).told["custom"]
 
 
 def _class_name(facts):

@@ -12,7 +12,7 @@ The wary end (the test's) runs no code that a message names: classes are made he
 import dataclasses
 import enum
 
-from . import instances, kinds
+from . import builtin_names, instances
 from .class_making import (
     MAX_NAMES,
     PLAIN_BASES,
@@ -59,7 +59,9 @@ class Classes:
     # -- out
 
     def form_of_class(self, cls, writer):
-        name = kinds.type_name(cls) or (cls.__name__ if builtin_error(getattr(cls, "__name__", "")) is cls else None)
+        name = builtin_names.type_name(cls) or (
+            cls.__name__ if builtin_error(getattr(cls, "__name__", "")) is cls else None
+        )
         if name is not None:
             return ["ty", name]
         reference = self._known(cls)
@@ -211,9 +213,9 @@ class Classes:
     def class_of(self, form, reader):
         """The class that a form names. Raises CannotCross where this end may not have it."""
         if form[0] == "ty":
-            found = kinds.named_type(form[1]) or builtin_error(form[1])
+            found = builtin_names.named_type(form[1]) or builtin_error(form[1])
         elif form[0] == "g":
-            found = kinds.named_function(form[1], form[2]) or stdlib_error(form[1], form[2])
+            found = builtin_names.named_function(form[1], form[2]) or stdlib_error(form[1], form[2])
             if found is None and not self._wary:
                 found = self._exports.imported(form[1], form[2])
         elif len(form) == 2:

@@ -10,8 +10,9 @@ import operator
 import sys
 import types
 
-from . import kinds, proxies
+from . import builtin_names, proxies
 from .kinds import CannotCross, TooMuch
+from .remote import Remote, facts_of, number_of
 
 MAX_HANDLES = 200_000
 
@@ -89,10 +90,10 @@ class Exports:
 
     def own(self, value):
         """The form of what has a number already, on either end; None for what has none."""
-        if isinstance(value, proxies.Remote):
+        if isinstance(value, Remote):
             if isinstance(value, proxies.RemoteClass):
-                return ["k", 1, proxies.number_of(value)]
-            return ["h", 1, proxies.number_of(value)]
+                return ["k", 1, number_of(value)]
+            return ["h", 1, number_of(value)]
         number = self._stand_ins.get(id(value))
         if number is not None:
             return ["h", 1, number]
@@ -101,7 +102,7 @@ class Exports:
 
     def export(self, value, writer):
         """A handle of a value that does not cross by content. Raises CannotCross for what no handle may be of."""
-        named = kinds.function_name(value)
+        named = builtin_names.function_name(value)
         if named is not None:
             return ["g", *named]
         if self.wary:
@@ -163,7 +164,7 @@ class Exports:
         cls = reader.value(told["class"]) if told["kind"] == "object" else None
         made = proxies.make(self, number, told, cls)
         self.place(number, made)
-        if not isinstance(made, proxies.Remote):
+        if not isinstance(made, Remote):
             self._stand_ins[id(made)] = number
         return None
 
@@ -186,7 +187,7 @@ class Exports:
     def _again(self, stand_in):
         """What the test constructed, when it comes back as what something gave, is no more than that from then on."""
         if self.wary and self.rank < 3 and isinstance(stand_in, proxies.RemoteObject):
-            facts = proxies.facts_of(stand_in)
+            facts = facts_of(stand_in)
             facts.rank = min(facts.rank, 2)
         return stand_in
 

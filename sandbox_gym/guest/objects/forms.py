@@ -8,8 +8,6 @@ scalar; ["@", n] the shared object n; ["h", owner, n] a handle, owner 0 the send
 ["ov", class, form, fields] an instance of a class derived from an immutable builtin.
 """
 
-from .kinds import CannotCross
-
 MAX_DEPTH = 1000
 """Of immutable values within each other; mutable ones nest without limit."""
 MAX_ONCE = 4096
@@ -27,17 +25,3 @@ SMALL = 1 << 53
 BASES = (list, dict, set, bytearray)
 NO_FIELDS = ("__weakref__", "__dict__", "said_there")
 FIXED_BASES = (int, float, str, tuple, bytes, frozenset, complex)
-
-
-def float_text(x):
-    if x != x:
-        return "nan"
-    if x in (float("inf"), float("-inf")):
-        return "inf" if x > 0 else "-inf"
-    return float.hex(x)
-
-
-def float_of(text):
-    if type(text) is not str:
-        raise CannotCross("malformed float")
-    return float(text) if text in ("nan", "inf", "-inf") else float.fromhex(text)

@@ -2,8 +2,9 @@
 
 import base64
 
+from ..protocol.values import float_of
 from . import arrays, kinds
-from .forms import FIXED, IMMUTABLE, INSTANCE, MAX_DEPTH, SCALARS, float_of
+from .forms import FIXED, IMMUTABLE, INSTANCE, MAX_DEPTH, SCALARS
 from .instances import set_base, set_fields
 from .kinds import CannotCross
 

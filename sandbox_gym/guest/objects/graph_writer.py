@@ -2,8 +2,9 @@
 
 import base64
 
+from ..protocol.values import float_text
 from . import arrays, kinds
-from .forms import BASES, FIXED, FIXED_BASES, MAX_DEPTH, MAX_SHARED, SMALL, TUPLES, float_text
+from .forms import BASES, FIXED, FIXED_BASES, MAX_DEPTH, MAX_SHARED, SMALL, TUPLES
 from .instances import arguments_of, as_base, base_parts, builtin_of, fields_of, text_of
 from .kinds import CannotCross, TooMuch
 

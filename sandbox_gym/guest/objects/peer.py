@@ -10,7 +10,7 @@ import json
 import os
 import struct
 
-from ..runs import program
+from ..interpreter import CHANNEL_FD
 from . import classes, exports, graph
 from .kinds import CannotCross, TooMuch
 
@@ -33,13 +33,13 @@ def send(message):
         raise CannotCross("a message of %d bytes is over the bound" % len(data))
     view = memoryview(_LENGTH.pack(len(data)) + data)
     while view:
-        view = view[os.write(program.CHANNEL_FD, view) :]
+        view = view[os.write(CHANNEL_FD, view) :]
 
 
 def _read(size):
     pieces = []
     while size:
-        piece = os.read(program.CHANNEL_FD, min(size, 1 << 20))
+        piece = os.read(CHANNEL_FD, min(size, 1 << 20))
         if not piece:
             return None
         pieces.append(piece)

@@ -12,9 +12,9 @@ import os
 import socket
 import sys
 
+from ..interpreter import CHANNEL_FD
 from ..objects import asking, peer
 from ..protocol import values
-from ..runs import program
 from . import pyrun, together
 
 _ROW = "row.json"
@@ -110,7 +110,7 @@ def _named(module, name, entry_name, entry):
 
 def ask(spec):
     """Run the hidden test's `check` against the answer at the channel's other end; one JSON line of report."""
-    report_fd = fcntl.fcntl(1, fcntl.F_DUPFD_CLOEXEC, program.CHANNEL_FD + 1)
+    report_fd = fcntl.fcntl(1, fcntl.F_DUPFD_CLOEXEC, CHANNEL_FD + 1)
     os.dup2(2, 1)  # what the test prints is no report
     with open(os.path.join(spec["workdir"], _ROW), encoding="utf-8") as file:
         row = json.load(file)
@@ -189,20 +189,20 @@ def _rehearse(spec, row):
 def _rehearsed_apart(spec, row):
     mine, its = (_above(end) for end in socket.socketpair())
     pid = os.fork()
-    os.dup2(mine if pid else its, program.CHANNEL_FD)
+    os.dup2(mine if pid else its, CHANNEL_FD)
     os.close(mine)
     os.close(its)
     if pid == 0:
         sys.exit(_served_apart(dict(spec, main=row["rehearsal"])))
     report = _report(spec, row)
-    os.close(program.CHANNEL_FD)
+    os.close(CHANNEL_FD)
     os.waitpid(pid, 0)
     return report
 
 
 def _above(end):
     """A socket's descriptor, moved out of the channel's place."""
-    number = fcntl.fcntl(end.fileno(), fcntl.F_DUPFD_CLOEXEC, program.CHANNEL_FD + 1)
+    number = fcntl.fcntl(end.fileno(), fcntl.F_DUPFD_CLOEXEC, CHANNEL_FD + 1)
     end.close()
     return number
 

@@ -8,29 +8,7 @@ import signal
 import sys
 import types
 
-from ..runs import program
 from . import prelude
-
-
-def run(spec):
-    """Run `main` of `spec` in this process and return its exit code. Standard streams are fds 0 to 2."""
-    _open_streams()
-    program.clean_interpreter(spec)
-    if spec["mode"] in ("call", "ask"):
-        from . import calls
-
-        return _finish(calls.serve if spec["mode"] == "call" else calls.ask, spec)
-    if spec["mode"] == "check":
-        from . import together
-
-        return together.serve(spec)
-    return _finish(_main, spec)
-
-
-def _open_streams():
-    sys.stdin = sys.__stdin__ = open(0, "r", encoding="utf-8", errors="surrogateescape", closefd=False)
-    sys.stdout = sys.__stdout__ = open(1, "w", encoding="utf-8", errors="surrogateescape", closefd=False)
-    sys.stderr = sys.__stderr__ = open(2, "w", encoding="utf-8", errors="backslashreplace", buffering=1, closefd=False)
 
 
 def load(spec, name):
@@ -60,20 +38,12 @@ def execute(spec, path, module):
     exec(code, module.__dict__)
 
 
-def ended(body, spec):
-    """Run `body(spec)` as a program is run, to its end; its exit code. For a fork of a program."""
-    return _finish(body, spec)
-
-
-def _main(spec):
-    load(spec, "__main__")
-
-
 _INTERRUPTED = object()
 
 
-def _finish(body, spec):
-    """Run `body(spec)` and do what the interpreter does at its end: report, join threads, atexit, flush, tear down."""
+def finish(body, spec):
+    """Run `body(spec)` and do what the interpreter does at its end: report, join threads, atexit, flush, tear
+    down; the exit code."""
     code = 0
     try:
         body(spec)

@@ -16,7 +16,7 @@ import sys
 import types
 
 from .. import kernel
-from ..runs import program
+from ..interpreter import CHANNEL_FD
 from . import guards, pyrun
 
 _TEST = "test.py"
@@ -31,7 +31,7 @@ def serve(spec):
         word, status = {"end": "no_pytest"}, 256
     else:
         word, status = run(spec, spec["main"], _TEST, spec["argv"], alone=True)
-    with os.fdopen(program.CHANNEL_FD, "r+b", buffering=0, closefd=False) as channel:
+    with os.fdopen(CHANNEL_FD, "r+b", buffering=0, closefd=False) as channel:
         key = b""
         while len(key) < _KEY_MAX:
             piece = channel.read(_KEY_MAX - len(key))
@@ -56,10 +56,10 @@ def run(spec, main, test, options, alone=False):
     if pid == 0:
         os.close(reader)
         if alone:
-            os.close(program.CHANNEL_FD)
+            os.close(CHANNEL_FD)
         say = _teller(writer, token)
         token = ""
-        os._exit(pyrun.ended(lambda spec: _check(spec, main, test, options, say), spec))
+        os._exit(pyrun.finish(lambda spec: _check(spec, main, test, options, say), spec))
     os.close(writer)
     if alone:
         kernel.prctl(kernel.PR_SET_DUMPABLE, 0)

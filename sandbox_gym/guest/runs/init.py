@@ -25,12 +25,12 @@ MAX_FDS = 64
 _SPEC_MAX = 1 << 16
 
 
-def main(control_fd, tier, filter_program, own_network):
+def main(control_fd, tier, filter_program, own_network, run_program):
     """Serve runs until the supervisor's end closes. Never returns."""
     code = 1
     control = socket.socket(fileno=control_fd)
     try:
-        _serve(control, tier, filter_program, own_network)
+        _serve(control, tier, filter_program, own_network, run_program)
         code = 0
     except BaseException as error:
         try:
@@ -41,7 +41,7 @@ def main(control_fd, tier, filter_program, own_network):
         os._exit(code)
 
 
-def _serve(control, tier, filter_program, own_network):
+def _serve(control, tier, filter_program, own_network, run_program):
     wake_read, wake_write = os.pipe()
     os.set_blocking(wake_write, False)
     os.set_blocking(wake_read, False)
@@ -63,7 +63,7 @@ def _serve(control, tier, filter_program, own_network):
         if ahead:
             continue  # one message does not carry them all
         spec = _read_spec(fds.pop(0)) if message[:1] == b"f" else json.loads(message[1:].decode("utf-8"))
-        _run(spec, fds, tier, filter_program, control, wake_read)
+        _run(spec, fds, tier, filter_program, control, wake_read, run_program)
 
 
 def _receive(control):
@@ -82,7 +82,7 @@ def _read_spec(fd):
     return json.loads(text)
 
 
-def _run(spec, fds, tier, filter_program, control, wake_read):
+def _run(spec, fds, tier, filter_program, control, wake_read, run_program):
     """`fds`: stdin, stdout, stderr, then files, then the channel if any; all are closed at the end."""
     if tier == "namespaces":
         places.mount_scratch(spec)
@@ -98,7 +98,7 @@ def _run(spec, fds, tier, filter_program, control, wake_read):
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         control.detach()  # closed with all the rest that is not the program's
-        program.become(spec, fds[:3], channel, filter_program, watching.child_end.fileno())
+        program.become(spec, fds[:3], channel, filter_program, watching.child_end.fileno(), run_program)
     for fd in fds:
         os.close(fd)
     watching.started()

@@ -20,7 +20,7 @@ _SMALL = 60000
 _END_S = 10.0
 
 
-class Inits:
+class InitClient:
     """One init at a time, started when a run wants one. A run that is given to it hears `reported(data)` when it is
     over, or `unreported()` when the init's end closed; and `all_dead()` when nothing of it lives."""
 

@@ -6,17 +6,16 @@ import gc
 import os
 import resource
 import signal
-import sys
 
 from .. import kernel
+from ..interpreter import CHANNEL_FD
 from . import seccomp, watch
 
-CHANNEL_FD = 3
 
-
-def become(spec, stdio, channel, filter_program, watch_fd):
+def become(spec, stdio, channel, filter_program, watch_fd, run_program):
     """Turn this process into the program of `spec`. `stdio` are the three fds, `channel` is fd 3's source or -1.
-    `watch_fd` takes the filter's listener to init."""
+    `watch_fd` carries the filter's listener to the init. `run_program(spec)` is the program where none is executed, and
+    gives its exit code."""
     code = 127
     try:
         watch_fd = fcntl.fcntl(watch_fd, fcntl.F_DUPFD_CLOEXEC, 64)
@@ -29,16 +28,7 @@ def become(spec, stdio, channel, filter_program, watch_fd):
             watch.tell_unstarted(watch_fd)
             raise
         os.close(watch_fd)  # from here on this process is the program, and has no say in whether it started
-        if spec["mode"] == "session":
-            from ..envd import daemon
-            from ..session import driver
-
-            (daemon if spec["argv"][:1] == ["envd"] else driver).serve(spec)
-            code = 0
-        else:
-            from ..python import pyrun
-
-            code = pyrun.run(spec)
+        code = run_program(spec)
     except BaseException as error:
         _say("sandbox: can't start: %s: %s\n" % (type(error).__name__, error))
     finally:
@@ -129,15 +119,3 @@ def _exec(spec):
         os.execvpe(argv[0], argv, spec["env"])
     except OSError as error:
         raise OSError(error.errno, "can't execute", argv[0])
-
-
-def clean_interpreter(spec):
-    """Make this fork of the zygote look like an interpreter that has just started `python main.py`."""
-    os.environ.clear()
-    os.environ.update(spec["env"])
-    sys.argv[:] = [spec["main"]]
-    sys.path.insert(0, spec["workdir"])
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-    if spec["recursion_limit"]:
-        sys.setrecursionlimit(spec["recursion_limit"])
-    gc.enable()

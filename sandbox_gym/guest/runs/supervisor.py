@@ -1,7 +1,7 @@
 """The supervisor: one channel to the host, one program at a time. Owns clocks, pipes and caps of runs.
 
 Frames from the host: config, put, data, drop, run, chan, cancel, reset, ping. To the host: hello, result, chan, took,
-beat, cancelled, reset, pong, broken. docs/architecture.md has the table. The host is always heard: what programs have
+beat, cancelled, reset, pong, broken. docs/design/ has the table. The host is always heard: what programs have
 yet to take is bounded by what `took` grants, and what the host has yet to take makes programs wait, not the supervisor.
 """
 
@@ -11,7 +11,6 @@ import selectors
 import signal
 import sys
 import time
-import types
 
 from ..protocol import frames
 from ..protocol.channel import Channel
@@ -42,7 +41,11 @@ class Blob:
 
 
 class Supervisor:
-    def __init__(self, read_fd, write_fd):
+    """`programs`: `run(spec)` is a program in a process that executes no command, `load_sessions()` has a box hold
+    sessions."""
+
+    def __init__(self, read_fd, write_fd, programs):
+        self._programs = programs
         self.selector = selectors.DefaultSelector()
         self.programs = selectors.DefaultSelector()
         """What is read of programs and written to them: not while the host has to take what there is already."""
@@ -84,19 +87,20 @@ class Supervisor:
             return None if self._channel.selectable or self._channel.ended else 0
         pause = self._current.tick()
         self._beat()
-        return min(pause, self._beat_s) if self._beat_s and not self._current.quiet else pause
+        return min(pause, self._beat_s) if self._beat_s and not self._current.is_session else pause
 
     def _beat(self):
         now = time.monotonic()
-        if self._current is not None and self._current.quiet:
+        if self._current is not None and self._current.is_session:
             return
         if self._beat_s and now - self._beaten >= self._beat_s and not self._channel.waiting:
             self.send({"op": "beat"})
             self._beaten = now
+            zygote.resume(self._zygote_pid)
 
     def _backlog(self):
         runs = self._queue + ([self._current] if self._current else [])
-        return sum(len(run.backlog) for run in runs)
+        return sum(len(run.streams.backlog) for run in runs)
 
     def _listen(self):
         """Hear programs only while the host takes what they say; tell it what they took of its own words."""
@@ -108,8 +112,8 @@ class Supervisor:
             else:
                 self.selector.unregister(self.programs)
         run = self._current
-        if run is not None and run.taken() >= TAKEN:
-            self.send({"op": "took", "id": run.id, "bytes": run.take_note()})
+        if run is not None and run.streams.taken() >= TAKEN:
+            self.send({"op": "took", "id": run.id, "bytes": run.streams.note_taken()})
 
     def _on_programs(self):
         _call_back(self.programs, 0)
@@ -130,9 +134,9 @@ class Supervisor:
         self.shared_uid = header.get("shared_uid", False)
         self._beat_s = header.get("beat_s", 0)
         if header.get("sessions"):
-            _load_session_modules()
-        self._zygote_pid, sock = zygote.start(self.tier, header.get("own_network", False))
-        self.inits = init_client.Inits(sock, self.selector)
+            self._programs.load_sessions()
+        self._zygote_pid, sock = zygote.start(self.tier, header.get("own_network", False), self._programs.run)
+        self.init_client = init_client.InitClient(sock, self.selector)
         trusted = [1, os.getpid(), self._zygote_pid]
         if header.get("guests"):  # where it shares its PID namespace with what was there before
             trusted += [int(name) for name in os.listdir("/proc") if name.isdigit()]
@@ -170,7 +174,7 @@ class Supervisor:
             self._to_blob(body)
             return
         for run in self._wanting(header):
-            run.more_input(body)
+            run.streams.add_input(body)
 
     def _wanting(self, header):
         """The run that a frame speaks of, started or not; none when it has ended."""
@@ -182,7 +186,7 @@ class Supervisor:
 
     def _op_chan(self, header, body):
         for run in self._wanting(header):
-            run.relay_in(body, header.get("eof", False))
+            run.streams.add_relayed(body, header.get("eof", False))
 
     def _op_cancel(self, header, body):
         self._queue = []
@@ -208,7 +212,7 @@ class Supervisor:
 
     def _canary(self):
         """Why this box is not as it was before its first run; empty when it is."""
-        self.inits.end()
+        self.init_client.end()
         strangers = self.evidence.strangers()
         if strangers:
             return "%d processes are left" % len(strangers)
@@ -305,23 +309,9 @@ def _remove_small(entry):
     return True
 
 
-def _load_session_modules():
-    """The zygote must hold them: a session's program has nothing but what it was forked with."""
-    package = sys.modules[__package__.partition(".")[0]]
-    lazy, package.lazy = package.lazy, {}
-    for name, source in lazy.items():
-        room, leaf = name.rpartition(".")[::2]
-        parent = getattr(package, room) if room else package
-        module = types.ModuleType("%s.%s" % (parent.__name__, leaf))
-        module.__package__ = parent.__name__
-        sys.modules[module.__name__] = module
-        setattr(parent, leaf, module)
-        exec(compile(source, "<guest/%s>" % name, "exec"), module.__dict__)
-
-
-def main(read_fd, write_fd):
+def run(supervisor):
+    """Serve until the host's end closes, then end this process; an error is the last frame."""
     signal.signal(signal.SIGPIPE, signal.SIG_IGN)
-    supervisor = Supervisor(read_fd, write_fd)
     try:
         supervisor.serve()
     except Exception as error:

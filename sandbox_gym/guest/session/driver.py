@@ -12,8 +12,8 @@ import socket
 import stat
 import time
 
+from ..interpreter import CHANNEL_FD, clean_interpreter
 from ..protocol import frames
-from ..runs import program
 from .repl import Repl
 from .shell import Shell
 
@@ -23,11 +23,11 @@ WEIGH_S = 10.0
 
 def serve(spec):
     """Answer requests until the host closes the channel. `spec` is the run's; its `env` is where the session starts."""
-    program.clean_interpreter(spec)
+    clean_interpreter(spec)
     gc.disable()  # it writes to pages that are shared with the zygote, and there is nothing for it to find
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGPIPE, signal.SIG_IGN)
-    Driver(socket.socket(fileno=os.dup(program.CHANNEL_FD)), spec).serve()
+    Driver(socket.socket(fileno=os.dup(CHANNEL_FD)), spec).serve()
 
 
 def weigh(folder):
@@ -50,7 +50,7 @@ def weigh(folder):
 class Driver:
     def __init__(self, channel, spec):
         os.set_inheritable(channel.fileno(), False)
-        os.close(program.CHANNEL_FD)
+        os.close(CHANNEL_FD)
         self._channel = channel
         self._reader = frames.FrameReader(max_body=MAX_FILE + 4096)
         home = self._work = spec["workdir"]

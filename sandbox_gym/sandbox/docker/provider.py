@@ -38,14 +38,14 @@ def capabilities(settings: Settings) -> Capabilities:
 def from_settings(settings: Settings, sessions: SessionFolder | None = None) -> DockerProvider:
     """Raises ConfigurationError."""
     return DockerProvider(
-        image_prefix=settings.docker_image_prefix,
+        image_prefix=settings.docker.image_prefix,
         options=ContainerOptions(
-            runtime=settings.docker_runtime,
+            runtime=settings.docker.runtime,
             memory_bytes=settings.limits().memory_bytes,
-            lifetime_s=settings.box_lifetime_s,
+            lifetime_s=settings.box.lifetime_s,
         ),
         state_dir=settings.state_dir,
-        users=Users(settings.uid_base, settings.uid_count),
+        users=Users(settings.uid.base, settings.uid.count),
         sessions=sessions,
     )
 

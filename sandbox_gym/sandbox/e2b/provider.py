@@ -37,21 +37,21 @@ CAPABILITIES: Final = Capabilities(computers=False)
 
 
 def capabilities(settings: Settings) -> Capabilities:
-    return replace(CAPABILITIES, max_sandboxes=settings.e2b_max_sandboxes)
+    return replace(CAPABILITIES, max_sandboxes=settings.e2b.max_sandboxes)
 
 
 def from_settings(settings: Settings, sessions: SessionFolder | None = None) -> E2bProvider:
     """Raises ConfigurationError."""
     options = E2bOptions(
-        api_key=settings.e2b_api_key,
-        domain=settings.e2b_domain,
-        api_url=settings.e2b_api_url,
-        templates=settings.e2b_templates,
-        max_sandboxes=settings.e2b_max_sandboxes,
-        creates_per_s=settings.e2b_creates_per_s,
-        timeout_s=settings.e2b_timeout_s,
-        lifetime_s=min(settings.e2b_lifetime_s, settings.box_lifetime_s),
-        isolation=settings.e2b_isolation,
+        api_key=settings.e2b.api_key,
+        domain=settings.e2b.domain,
+        api_url=settings.e2b.api_url,
+        templates=settings.e2b.templates,
+        max_sandboxes=settings.e2b.max_sandboxes,
+        creates_per_s=settings.e2b.creates_per_s,
+        timeout_s=settings.e2b.timeout_s,
+        lifetime_s=min(settings.e2b.lifetime_s, settings.box.lifetime_s),
+        isolation=settings.e2b.isolation,
     )
     return E2bProvider(options, state_dir=settings.state_dir, sessions=sessions)
 

@@ -52,10 +52,10 @@ def capabilities(settings: Settings) -> Capabilities:
 
 def from_settings(settings: Settings, sessions: SessionFolder | None = None) -> LocalProvider:
     """Raises ConfigurationError."""
-    users = Users(settings.uid_base, settings.uid_count)
+    users = Users(settings.uid.base, settings.uid.count)
     return LocalProvider(
-        settings.local_python,
-        cgroup=settings.local_cgroup,
+        settings.local.python,
+        cgroup=settings.local.cgroup,
         state_dir=settings.state_dir,
         users=users,
         sessions=sessions,

@@ -1,0 +1,150 @@
+"""`sandbox-gym export`: verdicts on record as JSON lines, with all that is known of each; or rows for NeMo's tools."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from sandbox_gym.cli.records.journal import (
+    JournalOption,
+    ReasonOption,
+    RequestOption,
+    RewardOption,
+    ServerOption,
+    SinceOption,
+    TaskOption,
+    filter_of,
+    opened,
+    summary_document,
+)
+from sandbox_gym.cli.rows import Lines
+from sandbox_gym.cli.terminal.options import JsonOption
+from sandbox_gym.cli.terminal.screen import print_json, say, visible
+from sandbox_gym.errors import ConfigurationError
+from sandbox_gym.journal import Filter, Stored
+from sandbox_gym.journal.codec import CodecError
+from sandbox_gym.server.protocol.wire import Document
+
+if TYPE_CHECKING:
+    from sandbox_gym.journal.store import Store
+
+
+def export(
+    out: Annotated[Path | None, typer.Option("--out", "-o", dir_okay=False, help="A file; else to the screen.")] = None,
+    states: Annotated[bool, typer.Option("--states/--no-states", help="With what each program did.")] = True,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace OUT.")] = False,
+    reward: RewardOption = None,
+    reason: ReasonOption = "",
+    task: TaskOption = "",
+    since: SinceOption = "",
+    server: ServerOption = "",
+    request_id: RequestOption = "",
+    journal: JournalOption = None,
+    rows: Annotated[
+        Path | None,
+        typer.Option(exists=True, dir_okay=False, help="Not verdicts but this file's rows, for ng_collect_rollouts."),
+    ] = None,
+    agent: Annotated[
+        str, typer.Option(help="With --rows: the agent; coding_simple_agent and the like unless set.")
+    ] = "",
+    as_json: JsonOption = False,
+) -> None:
+    """Write verdicts as JSON lines, the earliest first; with --rows, tasks for NeMo Gym and NeMo Evaluator.
+
+    --json, with --out: how many were written and what is damaged.
+
+    Exit: 0; 1 a record or row is damaged; 2 wrong usage or no journal.
+    """
+    if as_json and out is None:
+        raise ConfigurationError("--json says what --out got; without --out the verdicts themselves are JSON on stdout")
+    if rows is not None:
+        if any((reward is not None, reason, task, since, server, request_id, journal)):
+            raise ConfigurationError("--rows exports a file's rows: options that choose verdicts are not for it")
+        return _export_rows(rows, out, agent, overwrite=overwrite, as_json=as_json)
+    wanted = filter_of(reward, reason, task, since, server, request_id)
+    errors: list[str] = []
+    with opened(journal) as store:
+        documents = _documents(store, wanted, errors, states=states)
+        count = _to_screen(documents) if out is None else _to_file(out, documents, overwrite=overwrite)
+    _finish("verdicts", count, "damaged", errors, out, as_json=as_json)
+
+
+def _finish(what: str, count: int, wrong: str, errors: list[str], out: Path | None, *, as_json: bool) -> None:
+    """Says what was written. Exit: 1 where something was not."""
+    if as_json:
+        print_json({"out": str(out), what: count, wrong: errors})
+    else:
+        for error in errors:
+            say(f"[red]{wrong}:[/] {visible(error)}")
+        say(f"{count} {what}")
+    raise typer.Exit(1 if errors else 0)
+
+
+def _export_rows(rows: Path, out: Path | None, agent: str, *, overwrite: bool, as_json: bool) -> None:
+    from sandbox_gym.cli.records.export_rows import exported_rows
+    from sandbox_gym.config import Settings
+    from sandbox_gym.server.registry import SERVERS
+
+    settings, errors = Settings.model_validate({}), list[str]()
+    servers = {kind: make(settings, kind) for kind, make in SERVERS.items()}
+    documents = exported_rows(rows, servers, agent, errors)
+    count = _to_screen(documents) if out is None else _to_file(out, documents, overwrite=overwrite)
+    _finish("rows", count, "left out", errors, out, as_json=as_json)
+
+
+def _documents(store: Store, wanted: Filter, errors: list[str], *, states: bool) -> Iterator[Document]:
+    for number in store.ids(wanted):
+        try:
+            stored = store.get(number)
+        except CodecError as error:
+            errors.append(f"row {number}: {error}")
+            continue
+        if stored is not None:
+            yield document(stored, states=states)
+
+
+def document(stored: Stored, *, states: bool) -> Document:
+    """A verify on record, whole. Bytes are {"utf8": text} or {"b64": text}."""
+    source = stored.source
+    shown: Document = {
+        **summary_document(stored.summary),
+        "settings": source.settings,
+        **({"verifier_metadata": source.row} if source.verifier == "coding" else source.row),
+        "answer": source.answer,
+        "reasoning": source.reasoning,
+        "reply": stored.reply,
+    }
+    if states:
+        from sandbox_gym.journal.rows import state_document
+
+        kept = stored.judgements
+        shown["states"] = None if kept is None else [state_document(each.state) for each in kept]
+    return shown
+
+
+def _to_screen(documents: Iterator[Document]) -> int:
+    count = 0
+    for each in documents:
+        print_json(each)
+        count += 1
+    return count
+
+
+def _to_file(out: Path, documents: Iterator[Document], *, overwrite: bool) -> int:
+    """Raises ConfigurationError when OUT can't be, or should not be, written."""
+    count = 0
+    try:
+        if overwrite:
+            out.unlink(missing_ok=True)
+        elif out.exists() and out.stat().st_size:
+            raise ConfigurationError(f"{out} is there already: --overwrite replaces it")
+        with Lines(out) as lines:
+            for each in documents:
+                lines.write(each)
+                count += 1
+    except OSError as error:
+        raise ConfigurationError(f"--out {out}: {error.strerror}") from None
+    return count
