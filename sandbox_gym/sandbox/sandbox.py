@@ -8,8 +8,10 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
+from typing import Final
 
 import anyio
+import structlog
 
 from sandbox_gym.contract import Dialogue, DialogueOutcome, Isolation, Outcome, Run
 from sandbox_gym.errors import BoxLost, LossEvidence
@@ -19,6 +21,9 @@ from sandbox_gym.sandbox.channel.driver import DriverLink
 from sandbox_gym.sandbox.egress.proxy import EgressProxy
 from sandbox_gym.sandbox.machine import Channel, Machine
 from sandbox_gym.sandbox.session.snapshots import SavedState, Saving, Snapshot
+
+DESTROY_S: Final = 120.0
+_log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,13 +95,16 @@ class Sandbox:
         return await self.machine.evidence()
 
     async def aclose(self) -> None:
-        """Destroy the sandbox and everything in it. Idempotent."""
-        with anyio.CancelScope(shield=True):
+        """Destroy the sandbox and everything in it. Idempotent. What takes longer than DESTROY_S is left to the
+        reaper."""
+        with anyio.move_on_after(DESTROY_S, shield=True) as scope:
             try:
                 if self.egress is not None:
                     await self.egress.aclose()
             finally:
                 await self.machine.destroy()
+        if scope.cancelled_caught:
+            _log.warning("sandbox_not_destroyed", box=self.box_id, why=f"not within {DESTROY_S:g} s")
 
     def _programs(self) -> Channel:
         if self._channel is None:

@@ -17,6 +17,7 @@ from sandbox_gym.contract import Run
 from sandbox_gym.errors import BoxLost, ProviderDown
 from sandbox_gym.guest.protocol import frames
 from sandbox_gym.limits import Limits, Policy
+from sandbox_gym.sandbox import sandbox
 from sandbox_gym.sandbox.api import SandboxSpec, SessionFolder
 from sandbox_gym.sandbox.fake import FakeMachine, FakeProvider, silent
 from sandbox_gym.sandbox.local import LocalProvider, mounts
@@ -166,6 +167,7 @@ async def test_a_discarded_session_that_hangs_holds_up_no_other(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(discarded, "END_S", 0.5)
+    monkeypatch.setattr(sandbox, "DESTROY_S", 0.5)
     keeper = Keeper()
     async with holding(keeper, tmp_path, Limits(), Policy(live=50)) as sessions:
         keeper.may_close = anyio.Event()
