@@ -18,7 +18,7 @@ from sandbox_gym.errors import Unavailable
 from sandbox_gym.observe.feed import Feed
 from sandbox_gym.observe.radar import Radar, Totals
 from sandbox_gym.observe.verdicts import REASONS, reason_of
-from sandbox_gym.starvation import Doubt
+from sandbox_gym.plans.starvation import Doubt
 
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 CAUSES: Final = ("program_memory", "unexplained")

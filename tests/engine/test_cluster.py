@@ -14,16 +14,18 @@ import anyio
 import pytest
 from fastapi.testclient import TestClient
 
-from sandbox_gym.cluster.engine import ClusterEngine, open_cluster
+from sandbox_gym.cluster.engine import open_cluster
 from sandbox_gym.cluster.fleet import NodeLink
 from sandbox_gym.cluster.inprocess import InProcessFleet, OpenNode
 from sandbox_gym.cluster.membership import Pace
 from sandbox_gym.cluster.messages import NodeLost, Pong, read_reply
 from sandbox_gym.cluster.node import Node, open_node
+from sandbox_gym.cluster.plan_runner import ClusterPlanRunner
 from sandbox_gym.config import Settings
 from sandbox_gym.contract import Answer, Query, Verdict
-from sandbox_gym.engine import Caller, Engine, open_engine
+from sandbox_gym.engine import Engine, local_engine, open_engine
 from sandbox_gym.errors import ConfigurationError, DeadlineExceeded, SessionClosed, Unavailable
+from sandbox_gym.plans.runner import Caller
 from sandbox_gym.sandbox.fake import FakeProvider
 from sandbox_gym.sandbox.pool.pool import Pool
 from sandbox_gym.server.app import build_app
@@ -41,14 +43,19 @@ def node_of(settings: Settings, sessions: str = "") -> OpenNode:
     return lambda: open_node(settings, sessions=sessions)
 
 
+def nodes_of(engine: Engine) -> dict[str, dict[str, str | int]]:
+    assert isinstance(engine.runner, ClusterPlanRunner)
+    return engine.runner.nodes()
+
+
 @dataclass
 class Running:
-    engine: ClusterEngine
+    engine: Engine
     fleet: InProcessFleet
     folders: dict[str, Path]
 
     def status(self, node: str) -> str:
-        return str(self.engine.nodes().get(node, {}).get("status"))
+        return str(nodes_of(self.engine).get(node, {}).get("status"))
 
     async def until(self, true: Callable[[], bool]) -> None:
         with anyio.fail_after(20):
@@ -83,7 +90,7 @@ def row(tests: int = 2, **more: object) -> dict[str, object]:
 async def verdict(engine: JudgingEngine, code: str, metadata: object = None, **caller: float) -> Verdict:
     task = parse_task(metadata or row(), limits=Settings().limits(), early_stop=True)
     asks = Caller(deadline_s=caller.get("deadline_s"))
-    return (await engine.judged(CodingVerifier(), task, Answer(code), caller=asks))[0]
+    return (await engine.verify(CodingVerifier(), task, Answer(code), caller=asks)).verdict
 
 
 def shape(one: Verdict) -> tuple[object, ...]:
@@ -227,7 +234,7 @@ async def test_a_node_that_makes_no_sandboxes_is_left_alone_for_a_while(tmp_path
     async def node(provider: FakeProvider, boxes: int) -> AsyncIterator[Node]:
         pool = Pool(provider, boxes=boxes, box_max_tasks=8, queue_size=100)
         async with anyio.create_task_group() as tasks:
-            yield Node(Engine(pool, attempts=1), boxes, tasks, None)
+            yield Node(local_engine(pool, attempts=1).runner, boxes, tasks, None)
             tasks.cancel_scope.cancel()
         await pool.aclose()
 
@@ -239,10 +246,10 @@ async def test_a_node_that_makes_no_sandboxes_is_left_alone_for_a_while(tmp_path
                 while engine.stats()["nodes_up"] < 2:
                     await anyio.sleep(0.01)
             for _ in range(20):
-                assert (await engine.judged(EchoVerifier(), "", Answer("pass")))[0].reward == 1.0
+                assert (await engine.verify(EchoVerifier(), "", Answer("pass"))).verdict.reward == 1.0
             assert engine.stats()["rescheduled"] == 1
-            assert engine.nodes()["big"]["status"] == "sick"
-            assert "down" in str(engine.nodes()["big"]["why"])
+            assert nodes_of(engine)["big"]["status"] == "sick"
+            assert "down" in str(nodes_of(engine)["big"]["why"])
         tasks.cancel_scope.cancel()
 
 
@@ -294,10 +301,11 @@ async def test_math_is_judged_by_services_on_the_nodes(tmp_path: Path) -> None:
     async with cluster(tmp_path, count=2) as running:
         for answer, reward in (("\\boxed{2\\sin(x)\\cos(x)}", 1.0), ("\\boxed{3\\sin(x)\\cos(x)}", 0.0)):
             task = MathTask("$\\sin(2x)$")
-            found, plan, state = await running.engine.judged(MathVerifier(), task, Answer(answer))
-            assert (found.reward, found.isolation) == (reward, "namespace")
-            assert isinstance(plan.steps[0], Query)
-            assert state is not None
+            found = await running.engine.verify(MathVerifier(), task, Answer(answer))
+            (judgement,) = found.judgements
+            assert (found.verdict.reward, found.verdict.isolation) == (reward, "namespace")
+            assert isinstance(judgement.plan.steps[0], Query)
+            assert judgement.state is not None
 
 
 def test_the_server_shows_its_nodes(tmp_path: Path) -> None:
@@ -322,7 +330,7 @@ def test_the_server_shows_its_nodes(tmp_path: Path) -> None:
 # -- sessions
 
 
-async def bash(engine: ClusterEngine, session: str, command: str) -> tuple[str, bool, bool]:
+async def bash(engine: Engine, session: str, command: str) -> tuple[str, bool, bool]:
     """What it printed; whether the session was restored before it, or lost in it."""
     assert engine.sessions is not None
     request = {"op": "bash", "timeout_s": 20, "output_bytes": 4096}

@@ -16,19 +16,19 @@ from pathlib import Path
 
 import pytest
 
-from sandbox_gym.builds import Builds
 from sandbox_gym.contract import Build, Outcome, Plan, Program, Query, Run, Service, State, Status, StepOutcome
-from sandbox_gym.engine import Engine
+from sandbox_gym.engine import local_engine
 from sandbox_gym.errors import Starved
 from sandbox_gym.limits import MIB, Limits
+from sandbox_gym.plans.builds import Builds
+from sandbox_gym.plans.starvation import STARVED_SHARE, QuietSlot
+from sandbox_gym.plans.steps import PlanRun
 from sandbox_gym.sandbox.api import Box
 from sandbox_gym.sandbox.fake import FakeProvider
 from sandbox_gym.sandbox.local import LocalProvider, cgroups
 from sandbox_gym.sandbox.local.provider import LocalBox
 from sandbox_gym.sandbox.pool.pool import Pool
 from sandbox_gym.sandbox.pool.services import serving
-from sandbox_gym.starvation import STARVED_SHARE, QuietSlot
-from sandbox_gym.steps import PlanRun
 from tests.conftest import make_real
 from tests.e2b.servers import PoolServer
 
@@ -358,7 +358,7 @@ async def test_a_services_worker_that_starves_twice_is_no_verdict(
 ) -> None:
     service = Service("toy", {"main.py": SERVICE}, worker_memory_bytes=128 * MIB)
     async with serving(provider, workers=2, queue_size=5) as services:
-        engine = Engine(Pool(FakeProvider(), boxes=1, box_max_tasks=8, queue_size=8), services=services)
+        engine = local_engine(Pool(FakeProvider(), boxes=1, box_max_tasks=8, queue_size=8), services=services)
 
         async def ask(word: bytes) -> Outcome:
             state = await engine.run(Plan((Query("q", service, word, LIMITS),)))

@@ -15,10 +15,11 @@ from typing import Final
 from pydantic import BaseModel, ConfigDict, Field
 from typing_extensions import TypedDict
 
+from sandbox_gym.engine import HeldSessions
 from sandbox_gym.errors import RequestError
 from sandbox_gym.limits import MIB
 from sandbox_gym.sandbox.session.manager import ToolReply
-from sandbox_gym.server.protocol.resources import HeldSessions, JudgingEngine, ToolCall
+from sandbox_gym.server.protocol.resources import JudgingEngine, ToolCall
 from sandbox_gym.server.tools.session_tools import refused
 from sandbox_gym.server.tools.shapes import tool
 

@@ -11,7 +11,6 @@ from dataclasses import replace
 
 import structlog
 
-from sandbox_gym.builds import Builds, build_key
 from sandbox_gym.contract import (
     Build,
     Checked,
@@ -33,9 +32,9 @@ from sandbox_gym.contract import (
 )
 from sandbox_gym.errors import BoxLost, ProviderDown
 from sandbox_gym.observe.runs import RunSpans
-from sandbox_gym.passes import next_checked, next_dialogue, next_pass, past
-from sandbox_gym.sandbox.api import Box, SupportsDialogue
-from sandbox_gym.starvation import (
+from sandbox_gym.plans.builds import Builds, build_key
+from sandbox_gym.plans.passes import next_checked, next_dialogue, next_pass, past
+from sandbox_gym.plans.starvation import (
     Doubt,
     Doubted,
     QuietSlot,
@@ -46,6 +45,7 @@ from sandbox_gym.starvation import (
     patient,
     spun,
 )
+from sandbox_gym.sandbox.api import Box, SupportsDialogue
 
 _log = structlog.get_logger(__name__)
 
