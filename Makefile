@@ -5,9 +5,9 @@ BIN := $(VENV)/bin
 PYTHON ?= python3
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 export DOCKER := $(shell [ -x /usr/bin/docker ] && echo /usr/bin/docker || echo docker)
-APT := $(SUDO) env DEBIAN_FRONTEND=noninteractive apt-get
+APT := $(SUDO) flock /var/lock/sandbox-gym-apt env DEBIAN_FRONTEND=noninteractive apt-get
 
-.PHONY: help venv demo tools test-deps lint test test-all test-browser test-agents test-gym test-cluster test-swe images smoke bench bench-more bench-cluster profile clean
+.PHONY: help venv demo docs docs-serve tools test-deps images-without-python ready lint house test test-all test-browser test-agents test-gym test-cluster test-swe images smoke bench bench-more bench-cluster profile clean
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 14
@@ -15,18 +15,26 @@ help: ## this list
 $(BIN)/sandbox-gym: pyproject.toml
 	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { $(APT) update -q && $(APT) install -qy python3-venv; }
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install -q --disable-pip-version-check -e '.[dev]'
+	tests/install.sh $(BIN)/python -e '.[dev,docs]'
 	@touch $@
 
 venv: $(BIN)/sandbox-gym ## the development environment
 
-demo: venv ## verify the example rows in local sandboxes
+demo: venv ## eight answers and hacks, judged in local sandboxes and by a naive grader, side by side
 	@command -v bwrap >/dev/null || { $(APT) update -q && $(APT) install -qy bubblewrap; }
-	$(BIN)/sandbox-gym verify resources_servers/coding/data/example.jsonl --provider local --out demo-verdicts.jsonl --overwrite
+	@$(BIN)/python examples/demo/run.py
 	@echo
-	@echo "Each line of demo-verdicts.jsonl is a whole verdict. Next:"
+	@echo "Next:"
 	@echo "  $(BIN)/sandbox-gym serve coding          # the same behind POST /verify on 127.0.0.1:8080"
 	@echo "  $(BIN)/sandbox-gym doctor                # what else works on this machine"
+	@echo "  make docs                                # the book, in site/"
+
+docs: venv ## the book of docs/ in site/, its reference generated from the code
+	@command -v bwrap >/dev/null || { $(APT) update -q && $(APT) install -qy bubblewrap; } # a pool that is asked for its routes
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
+
+docs-serve: docs ## the same at http://127.0.0.1:8000, built anew when a page changes
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs serve --dev-addr 127.0.0.1:8000
 
 tools: # what boxes and images are made with
 	@missing=; for t in bwrap:bubblewrap dockerd:docker.io mmdebstrap:mmdebstrap docker-compose:docker-compose npm:npm zsh:zsh fish:fish chromium:chromium; do \
@@ -39,10 +47,13 @@ tools: # what boxes and images are made with
 	@command -v promtool >/dev/null || [ -x .run/prometheus/usr/bin/promtool ] || { mkdir -p .run && cd .run && \
 	  apt-get download -qq prometheus && dpkg-deb -x prometheus_*.deb prometheus && rm prometheus_*.deb; } # its tools, not its daemon
 
-test-deps: venv tools
+test-deps: venv tools images-without-python
 	@$(BIN)/python -c 'from importlib.metadata import version; version("swebench")' 2>/dev/null || \
-	  $(BIN)/pip install -q --disable-pip-version-check --no-deps swebench==5.0.2
-	@PYTHON=$(BIN)/python tests/with-docker.sh images/build.sh base python polyglot math swe
+	  tests/install.sh $(BIN)/python --no-deps swebench==5.0.2
+	@PYTHON=$(BIN)/python tests/with-docker.sh images/build.sh swe
+
+images-without-python: tools # those whose build does not ask for the environment, which can be made beside it
+	@tests/with-docker.sh images/build.sh base python polyglot math
 
 images: tools ## build sandbox-gym/base, /python, /polyglot, /math, /swe and /server
 	@PYTHON=$(BIN)/python tests/with-docker.sh images/build.sh base python polyglot math swe server
@@ -52,12 +63,22 @@ lint: venv
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
+	$(BIN)/python -m tools.house
 
-test: test-deps lint ## install what tests need, then run everything
-	tests/with-docker.sh bash -c "images/build.sh server && images/compose-smoke.sh && tests/with-postgres.sh tests/in-parallel.sh $(BIN)/python -m pytest"
+house: venv tools ## the structure's figures, and what a coding, an SWE and a tool request pass (PyPI; a minute)
+	$(BIN)/python -m tools.house
+	$(BIN)/python -m tools.house follow --check
 
-test-all: test-deps lint ## the same, long suites on every provider
-	tests/with-docker.sh bash -c "images/build.sh server && images/compose-smoke.sh && tests/with-postgres.sh tests/in-parallel.sh $(BIN)/python -m pytest --extended"
+test: ready ## install what tests need, lint, run the daily part of every suite
+	tests/with-docker.sh bash -c "images/build.sh server && $(SUITE)"
+
+test-all: ready ## the same, every suite whole and on every provider
+	tests/with-docker.sh bash -c "images/build.sh server && $(SUITE) --extended"
+
+SUITE := BESIDE=images/compose-smoke.sh tests/with-postgres.sh tests/in-parallel.sh $(BIN)/python -m pytest
+
+ready: # images, the environment and the linters wait for the network as often as for a core
+	$(MAKE) --no-print-directory --jobs=3 --output-sync=target test-deps lint docs
 
 test-browser: venv ## the dashboard in a real Chromium, with axe from npm
 	@missing=; for t in bwrap:bubblewrap npm:npm chromium:chromium; do \
@@ -73,7 +94,7 @@ test-agents: test-deps ## mini-swe-agent and inspect_ai on our sandboxes, agains
 GYM_PYTHON ?= python3.12
 test-gym: tools ## the real NeMo Gym, NeMo Evaluator and verl's reward against this tree (Python 3.12, PyPI; minutes)
 	$(GYM_PYTHON) -m venv .venv-gym
-	.venv-gym/bin/pip install -q --disable-pip-version-check -e '.[gym,math]' nemo-gym==0.4.0 uv httpx2 pytest pytest-timeout pytest-rerunfailures
+	.venv-gym/bin/pip install -q --disable-pip-version-check -e '.[gym,math]' nemo-gym==0.4.0 uv httpx2 pytest pytest-timeout
 	.venv-gym/bin/pip install -q --disable-pip-version-check --no-deps verl==0.9.1
 	$(GYM_PYTHON) -m venv .venv-nel
 	.venv-nel/bin/pip install -q --disable-pip-version-check 'nemo-evaluator[stats]==0.3.0'
@@ -82,7 +103,7 @@ test-gym: tools ## the real NeMo Gym, NeMo Evaluator and verl's reward against t
 CLUSTER := .venv-cluster/bin/python
 $(CLUSTER): pyproject.toml
 	$(PYTHON) -m venv .venv-cluster
-	.venv-cluster/bin/pip install -q --disable-pip-version-check -e '.[ray]' 'ray[default]' httpx2 pytest pytest-timeout pytest-rerunfailures
+	.venv-cluster/bin/pip install -q --disable-pip-version-check -e '.[ray]' 'ray[default]' httpx2 pytest pytest-timeout
 	@touch $@
 
 test-cluster: tools $(CLUSTER) ## real Ray clusters of several raylets, which are killed, stopped and drained (PyPI; minutes)
@@ -101,12 +122,12 @@ test-swe: test-deps ## every row of swe_instances.jsonl on local, docker and a p
 smoke: test-deps ## docker compose up, one right and one wrong answer, down again
 	tests/with-docker.sh bash -c "images/build.sh server && images/compose-smoke.sh && images/compose-smoke.sh remote"
 
-bench: test-deps ## ours beside its peers on the same work, in one run: benchmarks/results, the README's table; 20 minutes
+bench: test-deps ## ours beside its peers on the same work, in one run: benchmarks/results, the table of docs/design/performance.md; 20 minutes
 	$(BIN)/pip install -q --disable-pip-version-check -e '.[dev,bench]'
 	[ -x .venv-gym/bin/python ] || $(GYM_PYTHON) -m venv .venv-gym
 	.venv-gym/bin/python -c 'import nemo_gym, numpy' 2>/dev/null || \
 	  .venv-gym/bin/pip install -q --disable-pip-version-check nemo-gym==0.4.0 numpy==2.2.6
-	tests/with-docker.sh $(BIN)/python -m benchmarks.side_by_side --readme README.md
+	tests/with-docker.sh $(BIN)/python -m benchmarks.side_by_side --readme docs/design/performance.md
 
 profile: test-deps ## flame graphs of a server, a supervisor and its programs under load
 	$(BIN)/pip install -q --disable-pip-version-check -e '.[dev,bench]'
@@ -120,4 +141,4 @@ bench-more: test-deps ## each part by itself: providers, math, SWE, pools, the j
 	tests/with-postgres.sh $(BIN)/python benchmarks/journal.py
 
 clean:
-	rm -rf $(VENV) .venv-gym .venv-nel .venv-cluster .run demo-verdicts.jsonl
+	rm -rf $(VENV) .venv-gym .venv-nel .venv-cluster .run site demo-verdicts.jsonl

@@ -76,11 +76,11 @@ async def verify_s(engine: Engine) -> float:
 async def verifies(beneath: str, url: str, count: int) -> tuple[list[float], list[float]]:
     """Seconds of `count` verifies, straight and through the pool, in turns."""
     given = {"provider": "e2b", "e2b_api_url": url, "e2b_api_key": "any", "e2b_creates_per_s": 100}
-    remote_settings = Settings.model_validate(given)
+    remote_settings = Settings.from_flat(given)
     straight: list[float] = []
     remote: list[float] = []
     async with (
-        open_engine(Settings.model_validate({"provider": beneath})) as here,
+        open_engine(Settings.from_flat({"provider": beneath})) as here,
         open_engine(remote_settings) as there,
     ):
         for _ in range(5):
@@ -113,8 +113,8 @@ async def calls(beneath: str, url: str, folder: Path, count: int) -> dict[str, t
     given = {"provider": "e2b", "e2b_api_url": url, "e2b_api_key": "any", "e2b_creates_per_s": 100}
     found: dict[str, tuple[list[float], list[float]]] = {"call": ([], []), "wake": ([], [])}
     async with (
-        _holding(Settings.model_validate({"provider": beneath}), folder / "here") as here,
-        _holding(Settings.model_validate(given), folder / "there") as there,
+        _holding(Settings.from_flat({"provider": beneath}), folder / "here") as here,
+        _holding(Settings.from_flat(given), folder / "there") as there,
     ):
         for held in (here, there):
             for _ in range(3):

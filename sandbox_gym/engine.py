@@ -206,7 +206,7 @@ async def open_engine(settings: Settings, *, sessions: str = "") -> AsyncIterato
             pool = Pool(
                 _snapshots_too(provider, held),
                 boxes=settings.boxes,
-                box_max_tasks=settings.box_max_tasks,
+                box_max_tasks=settings.box.max_tasks,
                 queue_size=settings.queue_size,
                 weights=settings.tenant_weights,
             )

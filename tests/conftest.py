@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import tempfile
-import zlib
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from sandbox_gym.sandbox.docker.provider import DockerProvider
 from sandbox_gym.sandbox.e2b.limits import E2bOptions
 from sandbox_gym.sandbox.e2b.provider import E2bProvider
 from sandbox_gym.sandbox.local import LocalProvider
+from tests import daily
 from tests.chaos.outcomes import HEAD
 from tests.e2b.servers import PoolServer
 
@@ -24,53 +24,15 @@ REAL_PROVIDERS = ("local", "local-rlimits", "docker", "e2b-on-local", "e2b-on-do
 `local-rlimits` is what an unprivileged user gets; tests run as root, where cgroups must work."""
 
 
-EXTENDED = (
-    "tests/attacks/test_swe_attacks.py",
-    "tests/attacks/test_in_process_attacks.py",
-    "tests/attacks/channels/",
-    "tests/coding/test_early_ends.py",
-    "tests/coding/test_one_process.py",
-    "tests/coding/test_packages.py",
-    "tests/coding/test_row_programs.py",
-    "tests/e2b/",
-    "tests/golden/test_corpus.py",
-    "tests/golden/test_humaneval.py",
-    "tests/honest/",
-)
-"""Long suites whose second provider, docker, is for `make test-all`; in the daily run the first one carries them."""
-DAILY = (
-    "tests/e2b/test_life.py",
-    "tests/attacks/channels/test_channels.py::test_what_is_left_and_nothing_else_carries[docker-task-t",
-)
-BOTH_WAYS = ("tests/conformance/", "tests/engine/")
-"""Through a pool on docker these are what they are on docker and through a pool on local."""
-
-ONE_IS_ENOUGH = (
-    "tests/load/test_http.py::test_a_row_of_ten_thousand_tests[docker",
-    "tests/remote/test_swe.py::test_the_fix_resolves_test_by_test_and_nothing_does_not[e2b-on-local-mako",
-)
-"""Each takes a minute, and its neighbour shows the same."""
-
-SAMPLED = {
-    "tests/attacks/test_attacks.py::test_the_attack_earns_nothing_and_the_honest_answer_everything[docker": 6,
-    "tests/attacks/test_attacks.py::test_the_attack_earns_nothing_and_the_honest_answer_everything[local": 3,
-    "tests/attacks/test_swe_attacks.py": 3,
-    "tests/attacks/test_in_process_attacks.py": 3,
-    "tests/attacks/channels/": 3,
-    "tests/swe/test_spellings.py": 3,
-    "tests/coding/test_row_programs.py": 2,
-    "tests/languages/test_java.py": 3,
-    "tests/e2b/test_tenants.py": 3,
-    "tests/remote/test_faults.py": 2,
-}
-"""Long suites of many alike, of which the daily run has one in so many; `make test-all` has them whole. Which ones:
-by the name's checksum, moved on by SANDBOX_GYM_TEST_SAMPLE."""
-
 ALONE = (
-    "tests/load/",
+    "tests/load/test_http.py",
+    "tests/load/test_math_http.py",
+    "tests/load/test_sessions_http.py",
+    "tests/load/test_shares.py",
+    "tests/load/test_starved.py",
     "tests/engine/test_reaper",
     "tests/engine/test_attribution.py",
-    "tests/engine/test_starvation.py",
+    "tests/engine/starvation/",
 )
 """These load the machine, measure how busy it is, or sweep up what a killed owner left, as any other server would."""
 
@@ -87,7 +49,6 @@ OWN_TEMPROOT = pytest.StashKey[str]()
 def pytest_configure(config: pytest.Config) -> None:
     """A temporary folder of this run's own: pytest would also clear away earlier runs', and fail on a mount or a tree
     that a killed one left."""
-    config.addinivalue_line("markers", "extended: long, and a cheaper test of the daily run proves the same")
     if TEMPROOT not in os.environ:
         config.stash[OWN_TEMPROOT] = os.environ[TEMPROOT] = tempfile.mkdtemp(prefix="sg-")  # short: sockets lie in it
 
@@ -110,35 +71,30 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         terminalreporter.write("\n".join([HEAD, *lines, ""]))
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """`-m alone` looks only where such tests are: all files together take ten seconds to read."""
+    inside = collection_path.relative_to(config.rootpath).as_posix()
+    if config.getoption("markexpr") != "alone" or not collection_path.is_file():
+        return None
+    return True if not inside.startswith(ALONE) else None
+
+
 @pytest.hookimpl(tryfirst=True)  # before -m is looked at
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     for item in items:
         if item.nodeid.startswith(ALONE):
             item.add_marker("alone")
-    if config.getoption("--extended"):
-        return
-    left_out = [item for item in items if _is_extended(item)]
-    config.hook.pytest_deselected(items=left_out)
-    items[:] = [item for item in items if not _is_extended(item)]
+    if config.getoption("--extended") or any("::" in argument for argument in config.args):
+        return  # a test that is asked for by its name is run
+    left_out = set(daily.left_out(items))
+    config.hook.pytest_deselected(items=list(left_out))
+    items[:] = [item for item in items if item not in left_out]
 
 
-def _sampled(node: str, share: int) -> bool:
-    return (zlib.crc32(node.encode()) + int(os.environ.get("SANDBOX_GYM_TEST_SAMPLE", "0"))) % share == 0
-
-
-def _is_extended(item: pytest.Item) -> bool:
-    node = item.nodeid
-    if (
-        item.get_closest_marker("extended")
-        or node.startswith(ONE_IS_ENOUGH)
-        or ("e2b-on-docker" in node and node.startswith(BOTH_WAYS))
-    ):
-        return True
-    if "e2b-on-" in node and node.startswith("tests/attacks/test_attacks.py"):
-        return True
-    if any(node.startswith(prefix) and not _sampled(node, share) for prefix, share in SAMPLED.items()):
-        return True
-    return node.startswith(EXTENDED) and not node.startswith(DAILY) and "[docker" in node
+@pytest.fixture(scope="session")
+def whole(request: pytest.FixtureRequest) -> bool:
+    """Whether a test that takes a part of its cases daily takes them all."""
+    return bool(request.config.getoption("--extended"))
 
 
 @pytest.fixture

@@ -122,7 +122,7 @@ def markdown(title: str, results: Sequence[Result]) -> str:
         [
             f"# {title}",
             "",
-            f"Python {platform.python_version()}. Made by `python -m benchmarks.integrity`; see docs/testing.md.",
+            f"Python {platform.python_version()}. By `python -m benchmarks.integrity`; see docs/design/testing.md.",
             "",
             *_rows([COLUMNS, *(each.cells for each in counted)]),
             "",

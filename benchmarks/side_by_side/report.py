@@ -125,7 +125,7 @@ def _preface(report: Report) -> str:
             f"{settings['seed']}. CPU is the system's own, all its processes, user and system, without the client's.",
             "Ratios are ours on local over the row's system, with the interval of 95 % of resampled rounds.",
             "One answer in eight is wrong: *wrong* counts verdicts that are not what the answer is worth.",
-            "docs/performance.md says how to read it.",
+            "docs/design/performance.md says how to read it.",
         ]
     )
 

@@ -35,7 +35,7 @@ from sandbox_gym.errors import SandboxGymError, Unavailable
 INTERRUPTED = 130
 _EXIT_CODES = (
     "Exit codes: 0 all is well; 1 not all is well: a row without a verdict, a weak row, a verdict that differs;"
-    " 2 wrong usage or settings; 130 interrupted by SIGINT, 143 by SIGTERM. docs/cli.md has each command's."
+    " 2 wrong usage or settings; 130 interrupted by SIGINT, 143 by SIGTERM. docs/reference/cli.md has each command's."
 )
 _app = typer.Typer(name="sandbox-gym", no_args_is_help=True, pretty_exceptions_enable=False, epilog=_EXIT_CODES)
 _app.command()(_verify)

@@ -126,7 +126,7 @@ def languages_table(name: str, rows: Sequence[LanguageRow]) -> Table:
 
 
 def caps_table(name: str, caps: Sequence[CapRow]) -> Table:
-    """This machine's row of docs/caps.md, upright."""
+    """This machine's row of docs/guides/operator/caps.md, upright."""
     shown = Table(title=f"{name}: caps on this machine", title_justify="left")
     for column in ("cap", "holds for each", "enforced by"):
         shown.add_column(column, overflow="fold")

@@ -63,7 +63,7 @@ def opened(journal: str | None) -> Iterator[Store]:
     from sandbox_gym.journal.schema import cause, open_database
     from sandbox_gym.journal.store import Store
 
-    url = settings_with({"journal": journal}).journal_url()
+    url = settings_with({"journal_url": journal}).journal_url()
     if url is None:
         raise ConfigurationError("the journal is off; name one with --journal")
     store = Store(open_database(url, create=False))

@@ -46,15 +46,13 @@ def serve(
     journal: Annotated[
         str | None, typer.Option(help="Where verdicts go on record: a path, a URL, or off; its own file unless set.")
     ] = None,
-    cluster: Annotated[
-        str | None, typer.Option(help="Verify on a Ray cluster's nodes: auto, or its address (docs/cluster.md).")
-    ] = None,
+    cluster: Annotated[str | None, typer.Option(help="Verify on a Ray cluster's nodes: auto, or its address.")] = None,
     dataset: Annotated[
         Path | None,
         typer.Option(dir_okay=False, help="Rows that NeMo Evaluator may ask for by number; no agents' tools then."),
     ] = None,
     keys: Annotated[
-        Path | None, typer.Option(help="TOML file of tenants and their keys; quotas are the pool's (docs/access.md).")
+        Path | None, typer.Option(help="TOML file of tenants and their keys; quotas are the pool's.")
     ] = None,
     allowed_host: Annotated[
         list[str] | None,
@@ -86,8 +84,8 @@ def serve(
             "allow_unauthenticated": allow_unauthenticated,
             "boxes": boxes,
             "workers": workers,
-            "journal": journal,
-            "cluster": cluster,
+            "journal_url": journal,
+            "cluster_address": cluster,
             "keys": keys,
             "allowed_hosts": allowed_host or None,
             "pool_network": network,

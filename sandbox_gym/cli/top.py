@@ -59,7 +59,7 @@ def top(
     """
     settings = settings_with({})
     address = (url or f"http://{settings.host}:{settings.port}").rstrip("/")
-    given = token if token is not None else settings.dashboard_token or settings.token
+    given = token if token is not None else settings.dashboard.token or settings.token
     try:
         if svg is not None:
             _draw(svg, fetch(address, given))
@@ -95,7 +95,7 @@ def _refused(address: str, status: int) -> str:
     words = {
         401: "wants the operator's token: --token, SANDBOX_GYM_DASHBOARD_TOKEN or SANDBOX_GYM_TOKEN",
         403: "keeps its dashboard shut: set SANDBOX_GYM_DASHBOARD_TOKEN where it runs",
-        404: "has no dashboard: it is another program, an older version, or one with SANDBOX_GYM_DASHBOARD=false",
+        404: "has no dashboard: another program, an older version, or one with SANDBOX_GYM_DASHBOARD_ENABLED=false",
         421: "has no token, and does not answer at that name: set SANDBOX_GYM_ALLOWED_HOSTS or a token where it runs",
     }
     return f"{address} {words.get(status, f'answered {status}')}"

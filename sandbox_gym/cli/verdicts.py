@@ -72,7 +72,7 @@ def verdicts(
 
 def _prune(store: Store) -> Pruned:
     settings = settings_with({})
-    return store.prune(max_bytes=settings.journal_max_mb * MIB, max_age_s=settings.journal_age_s)
+    return store.prune(max_bytes=settings.journal.max_mb * MIB, max_age_s=settings.journal.age_s)
 
 
 def _say(pruned: Pruned) -> None:

@@ -61,7 +61,7 @@ def verify(
     valid as it is; --resume goes on).
     """
     early_stop = False if all_tests else None
-    settings = settings_with({"provider": provider, "early_stop": early_stop, "journal": journal or "off"})
+    settings = settings_with({"provider": provider, "early_stop": early_stop, "journal_url": journal or "off"})
     done = prepare(out, resume=resume, overwrite=overwrite, retry=retry)
     job = VerifyRun(file, out, done, concurrency or settings.boxes, limit)
     if not job.todo and done:
@@ -138,7 +138,7 @@ async def _run(job: VerifyRun, settings: Settings, console: Console) -> bool:
     from sandbox_gym.server.registry import SERVERS, kind_of
 
     url = settings.journal_url()
-    async with nullcontext() if url is None else open_journal(url, settings) as journal:
+    async with nullcontext() if url is None else open_journal(url, settings.journal) as journal:
         recorders = {kind: VerifyRecorder(make(settings, kind), journal, settings) for kind, make in SERVERS.items()}
         sessions = "verify" if job.needs_sessions() else ""
         tracing = open_tracing(settings.traces, "sandbox-gym-verify")

@@ -182,7 +182,7 @@ async def open_node(settings: Settings, *, sessions: str = "") -> AsyncIterator[
         folder = settings.state_dir / "sessions" / name if name else None
         held = None
         if isinstance(engine.sessions, Sessions) and folder is not None:
-            held = NodeSessions(engine.sessions, folder, disk_bytes=settings.swe_disk_mb << 20)
+            held = NodeSessions(engine.sessions, folder, disk_bytes=settings.swe.disk_mb << 20)
         try:
             yield Node(engine.runner, settings.boxes, tasks, held)
         finally:

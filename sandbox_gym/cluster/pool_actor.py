@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import sys
 
 import anyio
 import structlog
-from pydantic import ValidationError
 
 from sandbox_gym.cluster.messages import NodeLost, failure_reply
 from sandbox_gym.cluster.node import Node, open_node
 from sandbox_gym.config import Settings
-from sandbox_gym.errors import SandboxGymError, Unavailable
+from sandbox_gym.errors import ConfigurationError, SandboxGymError, Unavailable
 
 _log = structlog.get_logger(__name__)
 
@@ -29,15 +29,12 @@ class PoolActor:
     async def run(self) -> None:
         """Hold the node until `stop`."""
         try:
-            settings = Settings.model_validate_json(self._settings_json)
-            async with open_node(settings, sessions=self._server) as self._node:
+            async with open_node(self._settings(), sessions=self._server) as self._node:
                 self._begun.set()
                 await self._ending.wait()
                 self._node = None  # what is asked from now on is for others
         except* SandboxGymError as group:
             self._failure = failure_reply(_first(group))
-        except* ValidationError as group:
-            self._failure = failure_reply(Unavailable(f"the node's own settings: {_first(group)}"))
         except* Exception as group:  # a background task died: the server hears it, and opens another pool here
             why = _first(group)
             _log.error("pool_broke", exc_info=group)
@@ -46,6 +43,13 @@ class PoolActor:
             self._node = None
             self._begun.set()
             self._ended.set()
+
+    def _settings(self) -> Settings:
+        """Those that the server sent, on top of the node's own. Raises Unavailable: another node may have better."""
+        try:
+            return Settings.from_flat(json.loads(self._settings_json))
+        except ConfigurationError as error:
+            raise Unavailable(f"the node's own settings: {error}") from None
 
     async def answer(self, operation: str, message: bytes) -> bytes:
         """The reply to a message."""

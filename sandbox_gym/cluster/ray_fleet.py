@@ -31,12 +31,10 @@ RESOURCE: Final = "sandbox_gym"
 """Where any node has this resource (`ray start --resources '{"sandbox_gym": 1}'`), only those that have it are used."""
 CALLS_AT_ONCE: Final = 10_000
 ASK_FLEET_S: Final = 10.0
-_NOT_FOR_NODES: Final = frozenset(
-    {
-        *("token", "keys", "dashboard_token", "judge_api_key", "journal", "host", "port", "cluster"),
-        *("allow_unauthenticated", "allowed_hosts", "tenant_weights"),
-    }
-)
+_NOT_FOR_NODES: Final = {
+    *("token", "keys", "dashboard", "judge", "journal", "host", "port", "cluster"),
+    *("allow_unauthenticated", "allowed_hosts", "tenant_weights"),
+}
 _log = structlog.get_logger(__name__)
 
 
@@ -124,7 +122,7 @@ class RayLink:
 
 def node_settings(settings: Settings) -> bytes:
     """What was set here and concerns sandboxes, as JSON; the rest is each node's own. Secrets of the server stay."""
-    return settings.model_dump_json(include=settings.model_fields_set - _NOT_FOR_NODES).encode()
+    return settings.model_dump_json(exclude_unset=True, exclude=_NOT_FOR_NODES).encode()
 
 
 def check_ray() -> None:
@@ -147,8 +145,8 @@ def _use_token() -> None:
 async def open_on_ray(settings: Settings, *, sessions: str) -> AsyncIterator[Engine]:
     """An engine over the settings' cluster; its pools end with it. Raises ConfigurationError."""
     fleet = RayFleet(settings, sessions)
-    pace = Pace(lost_s=settings.cluster_lost_s)
-    async with joined(settings.cluster), open_cluster(fleet, settings, pace=pace) as engine:
+    pace = Pace(lost_s=settings.cluster.lost_s)
+    async with joined(settings.cluster.address), open_cluster(fleet, settings, pace=pace) as engine:
         yield engine
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from sandbox_gym.contract.outcome import (
     CheckedOutcome,
     DialogueOutcome,
+    Doubt,
     Isolation,
     Outcome,
     PassOutcome,
@@ -59,6 +60,7 @@ __all__ = [
     "CheckedOutcome",
     "Dialogue",
     "DialogueOutcome",
+    "Doubt",
     "FollowUp",
     "GroupResult",
     "Integrity",

@@ -27,6 +27,20 @@ class Status(StrEnum):
     exit code and nothing that a program prints can stand for."""
 
 
+class Doubt(StrEnum):
+    """Why an end may not be the program's own doing."""
+
+    KILLED = "killed"
+    """A signal that somebody sent ended it, or a part of a compiler, and nothing tells who."""
+
+    STARVED = "starved"
+    """It wanted CPU that others had."""
+    UNMEASURED = "unmeasured"
+    """It met its wall time limit on a busy machine, in a box that can't tell why."""
+    NEAR = "near"
+    """It was over its CPU time limit by little, on a busy machine, where everything costs more CPU time."""
+
+
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """What one run did, as the supervisor saw it. Byte strings are at most as long as their limits."""

@@ -39,7 +39,7 @@ _CUT: Final = "ASGI callable returned without completing response."
 
 def serve_pool(settings: Settings, *, domain: str) -> None:
     """Serve until a signal. Raises ConfigurationError before the bind."""
-    accounts = load_accounts(settings.keys, settings.token, network=settings.pool_network, allow_out=settings.allow_out)
+    accounts = load_accounts(settings.keys, settings.token, network=settings.pool.network, allow_out=settings.allow_out)
     if accounts.open:
         check_bind(settings.model_copy(update={"allow_unauthenticated": False}))
     if settings.provider == "fake":
@@ -97,7 +97,7 @@ async def _open(settings: Settings, accounts: Accounts, tasks: anyio.abc.TaskGro
         try:
             async with reaping(reaper):
                 machines = Machines(settings, provider, folder / "boxes", tasks)
-                sandboxes = Sandboxes(machines, accounts, folder / "held", tasks, most=settings.sessions_live)
+                sandboxes = Sandboxes(machines, accounts, folder / "held", tasks, most=settings.session.max_live)
                 async with holding(sandboxes, tasks):
                     yield sandboxes
         finally:

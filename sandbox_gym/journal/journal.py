@@ -17,7 +17,6 @@ from sqlalchemy.exc import InterfaceError, OperationalError, SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from sandbox_gym.codec import CodecError
-from sandbox_gym.config import Settings
 from sandbox_gym.errors import JournalDown
 from sandbox_gym.faults import is_of_machine
 from sandbox_gym.journal.backlog import Backlog, Item
@@ -26,6 +25,7 @@ from sandbox_gym.journal.rows import prepare
 from sandbox_gym.journal.schema import cause, open_database
 from sandbox_gym.journal.store import Store
 from sandbox_gym.limits import MIB
+from sandbox_gym.settings.journal import JournalSettings
 
 WAIT_S = 30.0
 """Longest that a verify waits for a place in the backlog, for its commit, or for a lookup."""
@@ -185,16 +185,16 @@ class Journal:
 
 
 @asynccontextmanager
-async def open_journal(url: str, settings: Settings) -> AsyncIterator[Journal]:
+async def open_journal(url: str, settings: JournalSettings) -> AsyncIterator[Journal]:
     """A journal that writes while the context lasts, and at its end writes all that waits: for at most CLOSE_S, and
     what is left then is counted in the log. Raises ConfigurationError."""
     engine = await anyio.to_thread.run_sync(partial(open_database, url, create=True))
     store = Store(engine)
     journal = Journal(
         store,
-        state_max_bytes=settings.journal_state_mb * MIB,
-        max_bytes=settings.journal_max_mb * MIB,
-        max_age_s=settings.journal_age_s,
+        state_max_bytes=settings.state_mb * MIB,
+        max_bytes=settings.max_mb * MIB,
+        max_age_s=settings.age_s,
     )
     try:
         async with anyio.create_task_group() as group:

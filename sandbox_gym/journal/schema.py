@@ -159,7 +159,7 @@ def _prepare_file(path: Path, *, create: bool) -> None:
         elif path.stat().st_mode & 0o077 and path.stat().st_uid == os.geteuid():
             path.chmod(0o600)
     except OSError as error:
-        remedy = "set SANDBOX_GYM_STATE_DIR to a folder that can be written, or SANDBOX_GYM_JOURNAL=off"
+        remedy = "set SANDBOX_GYM_STATE_DIR to a folder that can be written, or SANDBOX_GYM_JOURNAL_URL=off"
         raise ConfigurationError(f"journal {path}: {error.strerror}; {remedy}") from None
 
 

@@ -14,7 +14,7 @@ from typing import Final
 import anyio
 import structlog
 
-from sandbox_gym.contract import Isolation, Plan, Query, State, Status, StepOutcome
+from sandbox_gym.contract import Doubt, Isolation, Plan, Query, State, Status, StepOutcome
 from sandbox_gym.errors import BoxLost, DeadlineExceeded, LossEvidence, ProviderDown, Unavailable
 from sandbox_gym.faults import as_provider_down
 from sandbox_gym.observe import traces
@@ -22,7 +22,7 @@ from sandbox_gym.observe.metrics import Metrics
 from sandbox_gym.plans.builds import Builds
 from sandbox_gym.plans.quarantine import Quarantine
 from sandbox_gym.plans.runner import ANYONE, Caller, Passed, PlanResult, all_pass
-from sandbox_gym.plans.starvation import Doubt, Doubted, QuietSlot, is_starved, no_verdict
+from sandbox_gym.plans.starvation import Doubted, QuietSlot, is_starved, no_verdict
 from sandbox_gym.plans.steps import PlanRun, boxes_for
 from sandbox_gym.sandbox.api import SupportsCosts
 from sandbox_gym.sandbox.pool.pool import Pool
@@ -88,6 +88,10 @@ class LocalPlanRunner:
         waiting = Counter(self._pool.admission.by_tenant())
         waiting.update(self._services.by_tenant() if self._services is not None else {})
         return dict(waiting)
+
+    def nodes(self) -> dict[str, dict[str, str | int]]:
+        """There is this machine only."""
+        return {}
 
     async def run(self, plan: Plan, passed: Passed = all_pass, caller: Caller = ANYONE) -> PlanResult:
         """What the plan did in the first sandboxes that lived through it. Raises Unavailable."""

@@ -56,3 +56,7 @@ class PlanRunner(Protocol):
     def queues(self) -> dict[str, int]:
         """Requests that wait, by tenant."""
         ...
+
+    def nodes(self) -> dict[str, dict[str, str | int]]:
+        """Each node of a cluster by name: its status, why it is in it, its slots and leases; none without one."""
+        ...

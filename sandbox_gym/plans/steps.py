@@ -17,6 +17,7 @@ from sandbox_gym.contract import (
     CheckedOutcome,
     Dialogue,
     DialogueOutcome,
+    Doubt,
     Outcome,
     PassOutcome,
     Plan,
@@ -35,7 +36,6 @@ from sandbox_gym.observe.runs import RunSpans
 from sandbox_gym.plans.builds import Builds, build_key
 from sandbox_gym.plans.passes import next_checked, next_dialogue, next_pass, past
 from sandbox_gym.plans.starvation import (
-    Doubt,
     Doubted,
     QuietSlot,
     doubt_of_compiler,

@@ -1,6 +1,6 @@
 """Whose an event is, the program's or ours: the one place that says so, for every tier, provider and server.
 
-Owns the table that docs/caps.md prints; knows neither boxes nor how counters are read. The rule: the program is to
+Owns the table of docs/design/blame.md; knows neither boxes nor how counters are read. The rule: the program is to
 blame where a counter that it can't move says so; without such evidence the event is ours, and is tried again elsewhere.
 """
 

@@ -1,6 +1,6 @@
 """The caps matrix: what every cap is called, and who enforces it in one provider on this machine.
 
-docs/caps.md is the whole table; `sandbox-gym doctor` prints this machine's row of it.
+docs/guides/operator/caps.md is the whole table; `sandbox-gym doctor` prints this machine's row of it.
 """
 
 from __future__ import annotations

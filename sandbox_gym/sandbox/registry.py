@@ -19,20 +19,20 @@ from sandbox_gym.sandbox.users import Users
 def _local(settings: Settings) -> Provider:
     from sandbox_gym.sandbox.local import LocalProvider
 
-    users = Users(settings.uid_base, settings.uid_count)
-    return LocalProvider(settings.local_python, cgroup=settings.local_cgroup, state_dir=settings.state_dir, users=users)
+    users = Users(settings.uid.base, settings.uid.count)
+    return LocalProvider(settings.local.python, cgroup=settings.local.cgroup, state_dir=settings.state_dir, users=users)
 
 
 def _docker(settings: Settings) -> Provider:
     from sandbox_gym.sandbox.docker.provider import DockerProvider
 
     return DockerProvider(
-        image_prefix=settings.docker_image_prefix,
-        runtime=settings.docker_runtime,
+        image_prefix=settings.docker.image_prefix,
+        runtime=settings.docker.runtime,
         memory_bytes=settings.limits().memory_bytes,
-        lifetime_s=settings.box_lifetime_s,
+        lifetime_s=settings.box.lifetime_s,
         state_dir=settings.state_dir,
-        users=Users(settings.uid_base, settings.uid_count),
+        users=Users(settings.uid.base, settings.uid.count),
     )
 
 
@@ -41,15 +41,15 @@ def _e2b(settings: Settings) -> Provider:
     from sandbox_gym.sandbox.e2b.provider import E2bProvider
 
     options = E2bOptions(
-        api_key=settings.e2b_api_key,
-        domain=settings.e2b_domain,
-        api_url=settings.e2b_api_url,
-        templates=settings.e2b_templates,
-        max_sandboxes=settings.e2b_max_sandboxes,
-        creates_per_s=settings.e2b_creates_per_s,
-        timeout_s=settings.e2b_timeout_s,
-        lifetime_s=min(settings.e2b_lifetime_s, settings.box_lifetime_s),
-        isolation=settings.e2b_isolation,
+        api_key=settings.e2b.api_key,
+        domain=settings.e2b.domain,
+        api_url=settings.e2b.api_url,
+        templates=settings.e2b.templates,
+        max_sandboxes=settings.e2b.max_sandboxes,
+        creates_per_s=settings.e2b.creates_per_s,
+        timeout_s=settings.e2b.timeout_s,
+        lifetime_s=min(settings.e2b.lifetime_s, settings.box.lifetime_s),
+        isolation=settings.e2b.isolation,
     )
     return E2bProvider(options, state_dir=settings.state_dir)
 
@@ -107,4 +107,4 @@ def reaping_sources(settings: Settings, providers: Sequence[Provider]) -> dict[s
         from sandbox_gym.sandbox.local.slots import SlotOrphans
 
         sources["local sessions"] = SlotOrphans()
-    return {**sources, "state folder": StateLeftovers(settings.state_dir, lifetime_s=settings.box_lifetime_s)}
+    return {**sources, "state folder": StateLeftovers(settings.state_dir, lifetime_s=settings.box.lifetime_s)}

@@ -74,7 +74,7 @@ def build_app(
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        recording = nullcontext() if journal_url is None else open_journal(journal_url, settings)
+        recording = nullcontext() if journal_url is None else open_journal(journal_url, settings.journal)
         serving_mcp = nullcontext() if tools_over_mcp is None else tools_over_mcp.running()
         async with recording as journal, engine_factory() as engine, anyio.create_task_group() as group, serving_mcp:
             recent = None

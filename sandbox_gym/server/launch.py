@@ -6,6 +6,7 @@ import os
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
+from typing import Final
 
 import yaml
 
@@ -20,7 +21,10 @@ from sandbox_gym.server.protocol.dataset import Dataset
 from sandbox_gym.server.protocol.resources import ResourcesServer
 from sandbox_gym.server.serving import serve_app
 from sandbox_gym.server.workers.parent import Build, WorkerApp, serve_workers
+from sandbox_gym.settings.names import is_set, nested, paths
 
+_NEMO_GYM_NAMES: Final = {"num_workers": "workers", "should_use_judge": "judge_enabled"}
+"""Flat names of our settings, by what NeMo Gym calls them."""
 KEEP_ALIVE_S = 30
 SWE_CHECKPOINT_S = 1.0
 SHUTDOWN_GRACE_S = 10
@@ -32,7 +36,7 @@ def serve_built(build: Build, name: str, settings: Settings, *, dataset: Path | 
     rows = None if dataset is None else Dataset.opened(dataset)
     if settings.workers == 1:
         return serve(resources, settings, dataset=rows)
-    if settings.cluster:
+    if settings.cluster.address:
         raise ConfigurationError(
             f"workers is {settings.workers}: a server on a cluster is one process; unset one of them"
         )
@@ -51,7 +55,7 @@ def serve(resources: ResourcesServer, settings: Settings, *, dataset: Dataset | 
     settings, journal_url = _made_ready(resources, settings)
     sessions = f"{resources.name}-{settings.port or os.getpid()}"
     engine: EngineFactory = partial(open_engine, settings, sessions=sessions)
-    if settings.cluster:
+    if settings.cluster.address:
         engine = _on_cluster(settings, sessions)
     tracing = open_tracing(settings.traces, f"sandbox-gym-{resources.name}")
     app = build_app(
@@ -68,9 +72,9 @@ def serve(resources: ResourcesServer, settings: Settings, *, dataset: Dataset | 
 
 def _made_ready(resources: ResourcesServer, settings: Settings) -> tuple[Settings, str | None]:
     """The settings as this server needs them, and its journal's URL. Raises ConfigurationError."""
-    if resources.kind == "swe" and "session_checkpoint_s" not in settings.model_fields_set:
+    if resources.kind == "swe" and not is_set(settings, "session_checkpoint_s"):
         # an agent's edits are its work: a lost sandbox should cost a moment of it, not half a minute
-        settings = settings.model_copy(update={"session_checkpoint_s": SWE_CHECKPOINT_S})
+        settings = settings.replaced({"session_checkpoint_s": SWE_CHECKPOINT_S})
     journal_url = settings.journal_url()
     if journal_url is not None:
         open_database(journal_url, create=True).dispose()  # what is wrong with it is told before the bind
@@ -80,24 +84,24 @@ def _made_ready(resources: ResourcesServer, settings: Settings) -> tuple[Setting
 def serve_as_child(build: Build, name: str) -> None:
     """Serve under NeMo Gym when it started this process, else under plain settings.
 
-    Fields of the instance's YAML that are settings override file and environment, host and port included;
-    `num_workers` is NeMo Gym's name of `workers`.
+    Fields of the instance's YAML that are settings, by table or by flat name, override file and environment, host and
+    port included. Other fields are NeMo Gym's.
     """
     config_name = os.environ.get("NEMO_GYM_CONFIG_PATH", "")
     if not config_name:
-        settings = Settings.model_validate({})
-        return serve_built(build, name, settings)
+        return serve_built(build, name, Settings.from_flat({}))
     config = _merged(os.environ.get("NEMO_GYM_CONFIG_DICT", ""))
-    fields = dict(_instance_fields(config, config_name))
-    if fields.get("judge_model_server") and not fields.get("judge_base_url"):
-        fields["judge_base_url"] = _model_server_url(config, fields["judge_model_server"])
-    if fields.get("num_workers"):
-        fields["workers"] = fields["num_workers"]
-    known = {key: value for key, value in fields.items() if key in Settings.model_fields and value is not None}
+    fields = _instance_fields(config, config_name)
+    named = {_NEMO_GYM_NAMES.get(name, name): value for name, value in fields.items() if value is not None}
+    known = {*Settings.model_fields, *paths(Settings)}
+    given = nested(Settings, {name: value for name, value in named.items() if name in known})
+    judge = given.get("judge", {})
+    if fields.get("judge_model_server") and isinstance(judge, dict) and not judge.get("base_url"):
+        given["judge"] = {**judge, "base_url": _model_server_url(config, fields["judge_model_server"])}
+    settings = Settings.from_flat(given)
     head = config.get("ray_head_node_address") if isinstance(config, dict) else None
-    if known.get("cluster") == "auto" and head:
-        known["cluster"] = head  # the cluster that ng_run started, or was given
-    settings = Settings.model_validate(known)
+    if settings.cluster.address == "auto" and head:
+        settings = settings.replaced({"cluster_address": head})  # the cluster that ng_run started, or was given
     return serve_built(build, config_name, settings)
 
 

@@ -10,13 +10,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from pydantic import ValidationError
-
 from sandbox_gym.codec import digest
 from sandbox_gym.config import Settings
 from sandbox_gym.contract import Plan
 from sandbox_gym.engine import Engine
-from sandbox_gym.errors import RequestError, SandboxGymError
+from sandbox_gym.errors import ConfigurationError, RequestError, SandboxGymError
 from sandbox_gym.journal import Stored, StoredJudgement
 from sandbox_gym.journal.entry import Json, plan_as_run
 from sandbox_gym.observe.metrics import Metrics
@@ -78,6 +76,9 @@ class RecordedRuns:
     def queues(self) -> dict[str, int]:
         return {}
 
+    def nodes(self) -> dict[str, dict[str, str | int]]:
+        return {}
+
 
 async def rejudge_one(stored: Stored, servers: Mapping[str, Make]) -> Rejudgement:
     """Judge one verify again, under the settings that it was judged under."""
@@ -95,10 +96,10 @@ async def rejudge_one(stored: Stored, servers: Mapping[str, Make]) -> Rejudgemen
         row["inversion_seed"] = inverted.seed
     request = VerifyRequest(row, source.answer, source.reasoning, row)
     try:
-        settings = Settings.model_validate(dict(source.settings))
+        settings = Settings.from_flat(dict(source.settings))
         resources = servers[source.verifier](settings, stored.summary.server)
         result = await resources.verify(Engine(runs, Metrics()), request)
-    except (RequestError, NotOnRecord, ValidationError) as error:
+    except (RequestError, NotOnRecord, ConfigurationError) as error:
         return Rejudgement(request_id, Agreement.DISAGREES, _short(str(error)), runs.planned_otherwise)
     what = _short("; ".join(differences(stored.reply, result.fields.document())))
     agreement = Agreement.DISAGREES if what else Agreement.AGREES

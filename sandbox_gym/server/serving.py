@@ -39,7 +39,7 @@ def server_bounds(settings: Settings, *, body_s: float | None = None) -> Bounds:
         settings.connections,
         settings.head_timeout_s,
         settings.body_timeout_s if body_s is None else body_s,
-        sandboxes=settings.boxes + settings.sessions_live,
+        sandboxes=settings.boxes + settings.session.max_live,
     )
 
 

@@ -24,7 +24,7 @@ async def engine(request: pytest.FixtureRequest, pools: Callable[[str], PoolServ
     if request.param == "e2b-on-local":
         url = pools("local").url
         given |= {"provider": "e2b", "e2b_api_url": url, "e2b_api_key": "any", "e2b_creates_per_s": 100}
-    async with open_engine(Settings.model_validate(given)) as opened:
+    async with open_engine(Settings.from_flat(given)) as opened:
         yield opened
 
 

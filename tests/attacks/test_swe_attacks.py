@@ -2,7 +2,7 @@
 
 `patch.diff` is judged as it is; `commands.sh` an agent runs in its session, whose work is then judged. README.md says
 what it does and what stops it; its line `Row:` names the instance, where that is another than tests.swe.instance's, and
-`Signs:` what it must leave in the verdict, `Passes:` why it still earns the reward, as docs/threat-model.md says.
+`Signs:` what it must leave in the verdict, `Passes:` why it still earns the reward, as the threat model says.
 """
 
 from __future__ import annotations

@@ -57,7 +57,7 @@ class Server:
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    settings = {"SANDBOX_GYM_TOKEN": TOKEN, "SANDBOX_GYM_JOURNAL": "off"}
+    settings = {"SANDBOX_GYM_TOKEN": TOKEN, "SANDBOX_GYM_JOURNAL_URL": "off"}
     with ServerProcess("local", tmp_path_factory.mktemp("browser"), settings=settings) as process:
         made = Server(process)
         made.verify(RIGHT)
@@ -69,7 +69,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 @pytest.fixture(scope="module")
 def short_lived(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """A server over fake boxes whose programs say nothing; it asks for no token, and the last test stops it."""
-    with ServerProcess("fake", tmp_path_factory.mktemp("fake"), settings={"SANDBOX_GYM_JOURNAL": "off"}) as process:
+    with ServerProcess("fake", tmp_path_factory.mktemp("fake"), settings={"SANDBOX_GYM_JOURNAL_URL": "off"}) as process:
         made = Server(process)
         yield made
         made.close()

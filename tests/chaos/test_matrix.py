@@ -1,6 +1,7 @@
 """The fault matrix: under each fault a request ends in the right verdict or in none that says so; the server goes on.
 
-The short form has each kind of fault once; `--extended` is the whole. `python -m tests.chaos` prints the table.
+The short form has each kind of fault once, and a daily run half of it; `--extended` is the whole.
+`python -m tests.chaos` prints the table.
 """
 
 from __future__ import annotations

@@ -266,7 +266,10 @@ class Session:
     name: str = "session"
     server: str = "coding"
     settings: Mapping[str, str] = field(
-        default_factory=lambda: {"SANDBOX_GYM_SESSION_CHECKPOINT_S": "0.5", "SANDBOX_GYM_SNAPSHOT_DISK_MB": "16"}
+        default_factory=lambda: {
+            "SANDBOX_GYM_SESSION_CHECKPOINT_S": "0.5",
+            "SANDBOX_GYM_SESSION_SNAPSHOT_DISK_MB": "16",
+        }
     )
     requests: int = 32
     at_once: int = 3

@@ -1,4 +1,4 @@
-"""Exit codes as docs/cli.md and --help have them, and errors of one form."""
+"""Exit codes as docs/reference/cli.md and --help have them, and errors of one form."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ from typing import Any
 import pytest
 from typer.main import get_command
 
+from docs.generate.parts import filled
 from sandbox_gym.cli import _app
-from tests.cli.running import PROGRAM, coding_row, command, help_of, rows_file
+from tests.cli.running import PROGRAM, coding_row, command, rows_file, said_by
 
-DOC = (Path(__file__).parents[2] / "docs" / "cli.md").read_text()
+DOC = filled((Path(__file__).parents[2] / "docs" / "reference" / "cli.md").read_text())
 
 
 def _names(command: Any, above: str = "") -> Iterator[str]:
@@ -28,7 +29,7 @@ def _names(command: Any, above: str = "") -> Iterator[str]:
             yield above + name
 
 
-COMMANDS = sorted(_names(get_command(_app)))
+COMMANDS = tuple(sorted(_names(get_command(_app))))
 
 
 def test_help_tells_the_codes() -> None:
@@ -38,7 +39,7 @@ def test_help_tells_the_codes() -> None:
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_each_has_its_codes_in_help_and_in_the_page(name: str) -> None:
-    done = help_of(name)
+    done = said_by(COMMANDS, "--help")[name]
     assert done.returncode == 0
     assert "Exit: 0" in done.stdout
     assert f"\n### {name}\n" in DOC
@@ -52,12 +53,17 @@ PRINTS_RESULTS = set(COMMANDS) - {"serve", "completion", "top"}  # a server, a s
 
 @pytest.mark.parametrize("name", sorted(PRINTS_RESULTS))
 def test_all_that_prints_results_has_json(name: str) -> None:
-    assert "--json" in help_of(name).stdout
+    assert "--json" in said_by(COMMANDS, "--help")[name].stdout
 
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_an_unknown_option_is_wrong_usage(name: str) -> None:
-    done = command(*name.split(), "--no-such-option")
+    done = said_by(COMMANDS, "--no-such-option")[name]
+    assert (done.returncode, done.stdout, "--no-such-option" in done.stderr) == (2, "", True)
+
+
+def test_a_process_ends_with_the_code() -> None:
+    done = command("verify", "--no-such-option")
     assert (done.returncode, done.stdout, "--no-such-option" in done.stderr) == (2, "", True)
 
 

@@ -15,7 +15,6 @@ import pytest
 from sandbox_gym.cluster.engine import open_cluster
 from sandbox_gym.cluster.membership import Pace
 from sandbox_gym.cluster.messages import Nothing, Pong, read_reply
-from sandbox_gym.cluster.plan_runner import ClusterPlanRunner
 from sandbox_gym.cluster.ray_fleet import RayFleet, RayLink, joined, pools
 from sandbox_gym.config import Settings
 from sandbox_gym.contract import Answer, Verdict
@@ -33,7 +32,7 @@ ROW = {"unit_tests": {"inputs": ["1", "2"], "outputs": ["2", "4"]}}
 async def cluster(machines: Machines, folder: Path, name: str, *, lost_s: float = 30.0) -> AsyncIterator[Engine]:
     """An engine over three nodes, all of which are up."""
     machines.ensure(3)
-    settings = Settings.model_validate(
+    settings = Settings.from_flat(
         {"state_dir": folder / name, "boxes": 4, "session_checkpoint_s": 0.3, "queue_size": 5000}
     )
     fleet, pace = RayFleet(settings, name), Pace(lost_s=lost_s)
@@ -67,13 +66,8 @@ def wrong_ones(verdicts: list[Verdict]) -> list[int]:
     return [number for number, one in enumerate(verdicts) if one.reward != float(number % 3 != 0)]
 
 
-def nodes_of(engine: Engine) -> dict[str, dict[str, str | int]]:
-    assert isinstance(engine.runner, ClusterPlanRunner)
-    return engine.runner.nodes()
-
-
 def status_of(engine: Engine, node: str) -> str:
-    return next((str(one["status"]) for name, one in nodes_of(engine).items() if name.endswith(node)), "gone")
+    return next((str(one["status"]) for name, one in engine.runner.nodes().items() if name.endswith(node)), "gone")
 
 
 @pytest.mark.timeout(900)
@@ -163,7 +157,7 @@ async def test_a_session_goes_on_after_its_node_was_killed(machines: Machines, f
         with anyio.fail_after(60):
             while not list(held.rglob("held/*.json")):
                 await anyio.sleep(0.1)
-        before = {name: one["leased"] for name, one in nodes_of(engine).items()}
+        before = {name: one["leased"] for name, one in engine.runner.nodes().items()}
         assert len(before) == 3
         machines.kill(_home(machines, next(held.rglob("held/*.json")).parent.parent))
         with anyio.fail_after(120):

@@ -126,7 +126,7 @@ def test_the_documented_commands(folder: Path) -> None:
 @pytest.mark.timeout(600)
 def test_a_server_shows_a_killed_node_and_goes_on(machines: Machines, folder: Path) -> None:
     machines.ensure(3)
-    with ServerProcess("local", folder, settings={"SANDBOX_GYM_CLUSTER": machines.address}) as server:
+    with ServerProcess("local", folder, settings={"SANDBOX_GYM_CLUSTER_ADDRESS": machines.address}) as server:
         server.wait_for(lambda health: health["stats"]["nodes_up"] == 3)
         assert rewards(server.url) == [0.0, 1.0, 1.0, 1.0]
         gone = machines.kill(0)
@@ -141,7 +141,7 @@ def test_a_server_shows_a_killed_node_and_goes_on(machines: Machines, folder: Pa
 @pytest.mark.timeout(600)
 def test_pools_end_with_a_killed_server(machines: Machines, folder: Path) -> None:
     machines.ensure(3)
-    with ServerProcess("local", folder, settings={"SANDBOX_GYM_CLUSTER": machines.address}) as server:
+    with ServerProcess("local", folder, settings={"SANDBOX_GYM_CLUSTER_ADDRESS": machines.address}) as server:
         server.wait_for(lambda health: health["stats"]["nodes_up"] == 3)
         until(lambda: {str(row["status"]) for row in listed(machines.address)} == {"up"})  # an earlier one's are gone
         server.stop(signal.SIGKILL)
@@ -153,7 +153,7 @@ def test_a_child_of_ng_run_joins_its_cluster(machines: Machines, folder: Path) -
     """As NeMo Gym starts it: its own folder, its environment, and Ray workers with this server's interpreter."""
     machines.ensure(3)
     port, log = free_port(), folder / "child.log"
-    fields = {"entrypoint": "app.py", "host": "127.0.0.1", "port": port, "cluster": "auto", "boxes": 2}
+    fields = {"entrypoint": "app.py", "host": "127.0.0.1", "port": port, "cluster_address": "auto", "boxes": 2}
     config = {
         "ray_head_node_address": machines.address,
         "coding": {"resources_servers": {"coding": {**fields, "domain": "coding"}}},

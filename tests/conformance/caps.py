@@ -1,4 +1,4 @@
-"""Every cell of docs/caps.md as a program that runs into one cap. A cell that a provider calls unenforced must be so.
+"""Every cell of caps.md as a program that runs into one cap. A cell that a provider calls unenforced must be so.
 
 `python -m tests.conformance.caps PROVIDER` runs one column and prints it as JSON: it needs no pytest, so that it also
 runs as another user and in a container. PROVIDER: local, local-rlimits, local-auto, docker, or a pool's URL for e2b.

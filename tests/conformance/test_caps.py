@@ -1,4 +1,4 @@
-"""docs/caps.md, cell by cell: `test_cap[COLUMN-CAP]` is the cell's proof. Each column is run once, in its own process.
+"""caps.md, cell by cell: `test_cap[COLUMN-CAP]` is the cell's proof. Each column is run once, in its own process.
 
 The cgroup v2 columns have no kernel here to run on: tests/unit/test_cgroups.py checks what is written into v2's files.
 """

@@ -45,7 +45,7 @@ async def test_a_child_that_nobody_reaps_counts(box: Box) -> None:
 
 
 async def test_children_as_short_as_one_likes_count_where_there_is_a_cgroup(box: Box) -> None:
-    """Elsewhere docs/caps.md says that looks at /proc miss them."""
+    """Elsewhere docs/guides/operator/caps.md says that looks at /proc miss them."""
     limits = dataclasses.replace(LIMITS, cpu_time_s=0.7)
     (outcome,) = await outcomes_of(box, UNREAPED.format(times=40, each_s=0.02), limits=limits)
     counted = isinstance(box, DockerBox) or (isinstance(box, LocalBox) and bool(box.pids()))

@@ -1,6 +1,7 @@
 """The fake provider keeps the part of the contract that needs no program: caps, order, loss, closing.
 
-Kills, namespaces, files and networks have no fake counterpart: nothing runs there. test_runs.py holds those.
+Kills, namespaces, files and networks have no fake counterpart: nothing runs there. test_run_caps.py and
+test_run_walls.py hold those.
 """
 
 from __future__ import annotations

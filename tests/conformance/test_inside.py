@@ -1,7 +1,7 @@
 """A guest started by guest/nested_bootstrap.py where root may do all, as in E2B's own sandboxes.
 
 A small root file system with this machine's programs stands in for their virtual machine; its root is this machine's,
-without a user namespace. Pools, where root may do less, are what the e2b columns of test_runs.py are about.
+without a user namespace. Pools, where root may do less, are what the e2b columns of test_run_walls.py are about.
 """
 
 from __future__ import annotations

@@ -178,7 +178,7 @@ async def test_nobody_else_can_read_or_list_what_a_server_keeps() -> None:
     base = Path(tempfile.mkdtemp(dir="/var/tmp"))
     base.chmod(0o755)
     try:
-        settings = Settings(provider="local", state_dir=base / "state", boxes=2, session_checkpoint_s=0.1)
+        settings = Settings.from_flat({"state_dir": base / "state", "boxes": 2, "session_checkpoint_s": 0.1})
         async with open_engine(settings, sessions="coding") as engine:
             held = engine.sessions
             assert isinstance(held, Sessions)

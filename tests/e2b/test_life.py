@@ -216,8 +216,8 @@ def test_paused_ones_outlive_the_server(tmp_path: Path) -> None:
 
 
 def test_a_full_machine_says_so_and_a_full_disk_of_snapshots(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SANDBOX_GYM_SESSIONS_LIVE", "1")
-    monkeypatch.setenv("SANDBOX_GYM_SNAPSHOT_DISK_MB", "10")
+    monkeypatch.setenv("SANDBOX_GYM_SESSION_MAX_LIVE", "1")
+    monkeypatch.setenv("SANDBOX_GYM_SESSION_SNAPSHOT_DISK_MB", "10")
     server = PoolServer("local", tmp_path)
     try:
         sandbox = Sandbox.create(timeout=60, **server.where())

@@ -114,7 +114,7 @@ async def test_a_fault_that_stays_is_explicit_and_ours_and_then_it_serves_again(
 
 async def test_housekeeping_outlives_what_no_provider_should_raise(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pool_module, "HOUSEKEEPING_S", 0.01)
-    provider = FaultyProvider("start", *ERRORS[:2], ValueError("a bug"))
+    provider = FaultyProvider("start", ERRORS[0], ValueError("a bug"))
     pool = Pool(provider, boxes=2, box_max_tasks=2, queue_size=10)
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(pool.run)

@@ -1,4 +1,7 @@
-"""All of HumanEval: every canonical solution earns 1.0 and every broken variant 0.0, on each real provider."""
+"""All of HumanEval: every canonical solution earns 1.0 and every broken variant 0.0, on each real provider.
+
+A third of the rows in the daily run.
+"""
 
 from __future__ import annotations
 
@@ -12,13 +15,15 @@ from sandbox_gym.contract import Answer
 from sandbox_gym.engine import open_engine
 from sandbox_gym.verifiers.coding import CodingVerifier, parse_task
 from tests import humaneval
+from tests.daily import part
 
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(600)]
 
 
 @pytest.mark.parametrize("provider", ["local", "docker"])
-async def test_humaneval(provider: str, data_folder: Path) -> None:
-    rows = humaneval.load(data_folder)
+async def test_humaneval(provider: str, data_folder: Path, whole: bool) -> None:
+    every = list(enumerate(humaneval.load(data_folder)))
+    rows = part(every, 3, whole=whole)
     settings = Settings(provider=provider, boxes=4)
     wrong: list[str] = []
     isolated = 0
@@ -34,9 +39,9 @@ async def test_humaneval(provider: str, data_folder: Path) -> None:
 
     async with open_engine(settings) as engine, anyio.create_task_group() as tasks:
         slots = anyio.Semaphore(4)
-        for index, row in enumerate(rows):
+        for index, row in rows:
             kind = humaneval.KINDS[index % len(humaneval.KINDS)]
             tasks.start_soon(one, row, "right", humaneval.right_answer(row), slots)
             tasks.start_soon(one, row, kind, humaneval.broken_answer(row, kind), slots)
     assert wrong == []
-    assert (len(rows), isolated) == (164, 164)
+    assert (len(every), isolated) == (164, len(rows))

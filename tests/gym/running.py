@@ -38,7 +38,7 @@ OVERRIDES: Final = (
     *(f"++{name}.resources_servers.{name}.num_workers={count}" for name, count in WORKERS.items()),
     *(f"++{name}.resources_servers.{name}.expose_tools_over_mcp=true" for name in WORKERS),
     "++swe.resources_servers.swe.provider=local",
-    "++math.resources_servers.math.math_wire=auto",
+    "++math.resources_servers.math.math.wire=auto",
 )
 KEPT: Final = REPOSITORY / ".run" / "gym"
 """The servers' environments: making them takes longer than the tests."""

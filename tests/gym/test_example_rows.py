@@ -11,6 +11,7 @@ import httpx2 as httpx
 import pytest
 
 from sandbox_gym.server.protocol.wire import Document
+from tests.documented import page
 from tests.gym.hacks import HACKS
 from tests.gym.running import Gym, figure
 from tests.gym.tasks import REPOSITORY
@@ -18,7 +19,7 @@ from tests.gym.test_differential import example_rows, ours, posted, request, the
 
 __all__ = ["ours", "theirs"]
 pytestmark = [pytest.mark.timeout(1500), pytest.mark.filterwarnings("ignore")]
-PAGE = REPOSITORY / "docs" / "from-nemo-gym.md"
+PAGE = page("from-nemo-gym.md")
 
 
 def answers() -> list[tuple[str, Document, bool]]:

@@ -1,7 +1,7 @@
 """An honest answer's verdict is what the test says in plain CPython: rows written by hand and rows by rule.
 
-A regular run takes all hand-written rows and some generated ones, and of their answers a part; with --extended it takes
-all. `python -m tests.honest.report` names the rows that differ, and counts how they ran.
+A regular run takes a third of the hand-written rows and of some generated ones, and of their answers a part; with
+--extended it takes all. `python -m tests.honest.report` names the rows that differ, and counts how they ran.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections.abc import Sequence
 import pytest
 
 from sandbox_gym.engine import Engine
+from tests.daily import part
 from tests.honest import oracle
 from tests.honest.generate import generated_rows
 from tests.honest.judging import differing, judge_all
@@ -26,7 +27,7 @@ def _cases(rows: Sequence[Row]) -> list[Case]:
     return [case for row in rows for case in row.cases()]
 
 
-def _daily(rows: Sequence[Row], on_docker: bool) -> list[Case]:
+def _some(rows: Sequence[Row], on_docker: bool) -> list[Case]:
     """On local a right answer of each row and a wrong one of every fourth; on docker both, of every sixth row."""
     found: list[Case] = []
     for number, row in enumerate(rows):
@@ -52,14 +53,14 @@ def test_the_same_seed_gives_the_same_rows() -> None:
     assert generated_rows(50, seed=3) == generated_rows(50, seed=3) != generated_rows(50, seed=4)
 
 
-def test_plain_cpython_passes_right_answers_and_fails_wrong_ones() -> None:
-    assert _disagreeing(_cases([*WRITTEN, *generated_rows(SAMPLE)])) == []
+def test_plain_cpython_passes_right_answers_and_fails_wrong_ones(whole: bool) -> None:
+    assert _disagreeing(_cases(part([*WRITTEN, *generated_rows(SAMPLE)], 3, whole=whole))) == []
 
 
 @pytest.mark.anyio
-async def test_verdicts_are_plain_cpythons(engine: Engine, request: pytest.FixtureRequest) -> None:
-    rows = [*WRITTEN, *generated_rows(SAMPLE)]
-    cases = _daily(rows, on_docker="docker" in request.node.name)
+async def test_verdicts_are_plain_cpythons(engine: Engine, request: pytest.FixtureRequest, whole: bool) -> None:
+    rows = part([*WRITTEN, *generated_rows(SAMPLE)], 3, whole=whole)
+    cases = _some(rows, on_docker="docker" in request.node.name)
     assert differing(await judge_all(engine, cases)) == []
 
 

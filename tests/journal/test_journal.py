@@ -27,7 +27,7 @@ pytestmark = pytest.mark.anyio
 
 
 def settings(**fields: object) -> Settings:
-    return Settings.model_validate(fields)
+    return Settings.from_flat(fields)
 
 
 def on_record(url: str) -> list[Summary]:
@@ -48,7 +48,7 @@ def whole(url: str) -> list[Stored]:
 
 async def test_a_clean_stop_writes_all_that_waits(url: str) -> None:
     entries = [entry() for _ in range(300)]
-    async with open_journal(url, settings()) as journal:
+    async with open_journal(url, settings().journal) as journal:
         for each in entries:
             await journal.add(each)
     assert {each.request_id for each in on_record(url)} == {each.request_id for each in entries}
@@ -56,7 +56,7 @@ async def test_a_clean_stop_writes_all_that_waits(url: str) -> None:
 
 async def test_a_cancelled_server_writes_them_too(url: str) -> None:
     with anyio.CancelScope() as scope:
-        async with open_journal(url, settings()) as journal:
+        async with open_journal(url, settings().journal) as journal:
             for _ in range(200):
                 await journal.add(entry())
             scope.cancel()
@@ -77,7 +77,7 @@ async def test_what_the_machine_refuses_passes(url: str, error: Exception, monke
         return await anyio.to_thread.run_sync(call, limiter=limiter)
 
     monkeypatch.setattr(journal_module.Journal, "_in_thread", staticmethod(refused))
-    async with open_journal(url, settings()) as journal:
+    async with open_journal(url, settings().journal) as journal:
         await anyio.sleep(0.1)  # the pruner's
         left[:] = [error] * 2
         await journal.write(entry())
@@ -90,7 +90,7 @@ async def test_what_the_machine_refuses_passes(url: str, error: Exception, monke
 
 
 async def test_writes_are_batched(url: str) -> None:
-    async with open_journal(url, settings()) as journal:
+    async with open_journal(url, settings().journal) as journal:
         async with anyio.create_task_group() as group:
             for number in range(200):
                 group.start_soon(journal.write, entry(key=Key(str(number), "d")))
@@ -100,7 +100,7 @@ async def test_writes_are_batched(url: str) -> None:
 
 
 async def test_write_returns_after_the_commit(url: str) -> None:
-    async with open_journal(url, settings()) as journal:
+    async with open_journal(url, settings().journal) as journal:
         mine = entry(key=Key("k", "d"))
         kept = await journal.write(mine)
         assert kept is not None
@@ -111,7 +111,7 @@ async def test_write_returns_after_the_commit(url: str) -> None:
 
 
 async def test_two_servers_on_one_journal_give_one_verdict(url: str) -> None:
-    async with open_journal(url, settings()) as one, open_journal(url, settings()) as two:
+    async with open_journal(url, settings().journal) as one, open_journal(url, settings().journal) as two:
         winners = []
 
         async def write(server: journal_module.Journal, mine: Entry) -> None:
@@ -166,7 +166,7 @@ async def test_a_value_that_no_json_holds_spoils_no_other(url: str) -> None:
         deep = [deep]
     bad = entry(key=Key("bad", "d"))
     bad = replace(bad, reply={"reward": 0.0, "deep": deep})
-    async with open_journal(url, settings()) as journal:
+    async with open_journal(url, settings().journal) as journal:
         async with anyio.create_task_group() as group:
             for _ in range(5):
                 group.start_soon(journal.write, entry())
@@ -186,7 +186,7 @@ async def test_a_database_that_is_locked_delays_and_loses_nothing(
 ) -> None:
     monkeypatch.setattr("sandbox_gym.journal.schema.BUSY_TIMEOUT_S", 0.05)
     path = tmp_path / "journal.sqlite"
-    async with open_journal(str(path), settings()) as journal:
+    async with open_journal(str(path), settings().journal) as journal:
         await journal.write(entry())
         other = sqlite3.connect(path, isolation_level=None)
         other.execute("BEGIN IMMEDIATE")
@@ -208,7 +208,7 @@ async def test_a_database_that_is_locked_delays_and_loses_nothing(
 @pytest.mark.postgres
 @pytest.mark.parametrize("url", ["postgres"], indirect=True)
 async def test_a_database_that_drops_its_connections_loses_nothing(url: str) -> None:
-    async with open_journal(url, settings()) as journal:
+    async with open_journal(url, settings().journal) as journal:
         with psycopg.connect(url, autocommit=True) as other:
             for number in range(5):
                 for _ in range(20):
@@ -225,7 +225,7 @@ async def test_a_commit_that_never_comes_is_no_verdict(tmp_path: Path, monkeypat
     monkeypatch.setattr("sandbox_gym.journal.schema.BUSY_TIMEOUT_S", 0.05)
     monkeypatch.setattr(journal_module, "WAIT_S", 0.3)
     path = tmp_path / "journal.sqlite"
-    async with open_journal(str(path), settings()) as journal:
+    async with open_journal(str(path), settings().journal) as journal:
         other = sqlite3.connect(path, isolation_level=None)
         other.execute("BEGIN IMMEDIATE")
         with pytest.raises(JournalDown, match="commit"):
@@ -237,7 +237,7 @@ async def test_a_commit_that_never_comes_is_no_verdict(tmp_path: Path, monkeypat
 
 
 async def test_size_is_kept_while_the_server_runs(url: str) -> None:
-    async with open_journal(url, settings(journal_max_mb=0.05, journal_days=1)) as journal:
+    async with open_journal(url, settings(journal_max_mb=0.05, journal_days=1).journal) as journal:
         await journal.write(entry(age_s=3 * 86_400))
         for _ in range(60):
             await journal.write(entry())
@@ -250,9 +250,9 @@ async def test_size_is_kept_while_the_server_runs(url: str) -> None:
 
 def test_where_the_journal_is(tmp_path: Path) -> None:
     assert settings(state_dir=tmp_path).journal_url() == str(tmp_path / "journal.sqlite")
-    assert settings(journal="off").journal_url() is None
-    assert settings(journal="").journal_url() is None
-    assert settings(journal="postgresql://h/d").journal_url() == "postgresql://h/d"
+    assert settings(journal_url="off").journal_url() is None
+    assert settings(journal_url="").journal_url() is None
+    assert settings(journal_url="postgresql://h/d").journal_url() == "postgresql://h/d"
 
 
 def test_the_state_directory_follows_xdg(monkeypatch: pytest.MonkeyPatch) -> None:

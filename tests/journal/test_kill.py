@@ -36,7 +36,7 @@ def serving(url: str, port: int, folder: Path, **environment: str) -> Iterator[s
     """`sandbox-gym serve coding` on local boxes, ready; killed at the end if it lives."""
     log = (folder / "server.log").open("ab")
     command = [sys.executable, "-m", "sandbox_gym", "serve", "coding", "--port", str(port), "--boxes", "2"]
-    env = {**os.environ, "SANDBOX_GYM_JOURNAL": url, "SANDBOX_GYM_PROVIDER": "local", **environment}
+    env = {**os.environ, "SANDBOX_GYM_JOURNAL_URL": url, "SANDBOX_GYM_PROVIDER": "local", **environment}
     server = subprocess.Popen(command, env=env, stdout=log, stderr=log, cwd=folder)
     try:
         deadline = time.monotonic() + 30

@@ -49,7 +49,7 @@ class Counting(EchoResources):
 
 def make_app(resources: EchoResources, url: str | None, **fields: object) -> FastAPI:
     provider = FakeProvider(exits_as_told)
-    return build_app(resources, lambda: fake_engine(provider), Settings.model_validate(fields), journal_url=url)
+    return build_app(resources, lambda: fake_engine(provider), Settings.from_flat(fields), journal_url=url)
 
 
 @contextmanager
@@ -228,7 +228,7 @@ def test_off_takes_no_notice_of_keys(url: str) -> None:
 async def joined(count: int) -> None:
     """Until so many wait for one run."""
     with anyio.fail_after(30):
-        while not any(isinstance(one, _Flight) and one.waiting >= count for one in gc.get_objects()):
+        while not any(type(one) is _Flight and one.waiting >= count for one in gc.get_objects()):
             await anyio.sleep(0.02)
 
 

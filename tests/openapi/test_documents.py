@@ -44,7 +44,7 @@ class Shown:
 
 @pytest.fixture(params=list(SERVERS))
 def shown(request: pytest.FixtureRequest) -> Iterator[Shown]:
-    settings = Settings.model_validate({"expose_tools_over_mcp": True, "dashboard": True})
+    settings = Settings.from_flat({"expose_tools_over_mcp": True, "dashboard_enabled": True})
     app = build_app(SERVERS[request.param](settings, request.param), lambda: fake_engine(FakeProvider()), settings)
     routes = {
         (method, re.sub(r":\w+\}", "}", route.path))
@@ -139,7 +139,7 @@ def test_docs_load_nothing_from_elsewhere(shown: Shown) -> None:
 
 
 def test_documents_are_behind_the_token() -> None:
-    settings = Settings.model_validate({"token": TOKEN})
+    settings = Settings.from_flat({"token": TOKEN})
     app = build_app(SERVERS["math"](settings, "math"), lambda: fake_engine(FakeProvider()), settings)
     with TestClient(app, base_url="http://localhost") as client:
         for path in ("/openapi.json", "/docs", "/docs/assets/swagger-ui.css"):

@@ -13,7 +13,7 @@ from sandbox_gym.server.openapi import examples
 from tests.e2b.servers import KEYS, PoolServer
 from tests.openapi.servers import Served, fuzz
 
-FEW = 2
+FEW = 1
 MANY = 300
 ALICE = {"X-API-KEY": KEYS["alice"]}
 KILLS = ("kill_sandbox", "kill_sandbox_v2")

@@ -34,7 +34,7 @@ def settings_of(url: str, folder: Path, **more: object) -> Settings:
         "provider": "e2b", "e2b_api_url": url, "e2b_api_key": "any", "e2b_creates_per_s": 100, "state_dir": folder,
         "boxes": 2, "deadline_s": DEADLINE_S, **more,
     }  # fmt: skip
-    return Settings.model_validate(given)
+    return Settings.from_flat(given)
 
 
 @pytest.fixture

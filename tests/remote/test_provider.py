@@ -45,7 +45,7 @@ async def test_a_closed_box_is_killed_and_paid_for(provider: E2bProvider, pool: 
 
 
 async def test_costs_are_metrics(pool: PoolServer, tmp_path: Path) -> None:
-    settings = Settings.model_validate(
+    settings = Settings.from_flat(
         {"provider": "e2b", "e2b_api_url": pool.url, "e2b_api_key": "any", "state_dir": tmp_path}
     )
     async with open_engine(settings) as engine:

@@ -1,5 +1,5 @@
 """Faults between held sessions and their pool: a call is answered, or says that its sandbox was lost, or is refused for
-now; what was kept is there afterwards. docs/e2b.md has the table."""
+now; what was kept is there afterwards. docs/guides/operator/e2b.md has the table."""
 
 from __future__ import annotations
 

@@ -144,9 +144,9 @@ anyio.run(main)
 
 def test_sessions_leave_verifies_their_sandboxes() -> None:
     given = {"provider": "e2b", "boxes": 4, "e2b_max_sandboxes": 20}
-    assert Settings.model_validate(given).session_policy().live == 16
-    assert Settings.model_validate({**given, "e2b_max_sandboxes": 3}).session_policy().live == 1
-    assert Settings.model_validate({**given, "provider": "local"}).session_policy().live == 64
+    assert Settings.from_flat(given).session_policy().live == 16
+    assert Settings.from_flat({**given, "e2b_max_sandboxes": 3}).session_policy().live == 1
+    assert Settings.from_flat({**given, "provider": "local"}).session_policy().live == 64
 
 
 def test_math_keeps_a_python(pool: PoolServer, tmp_path: Path) -> None:

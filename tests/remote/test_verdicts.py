@@ -20,7 +20,7 @@ from tests.e2b.servers import PoolServer
 
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(400)]
 SOLUTIONS = Path(__file__).parents[1] / "golden" / "code_gen_example"
-ROWS = 20
+ROWS = 8
 
 Told = tuple[float, str, str, tuple[str, ...], list[tuple[int, str]]]
 Case = tuple[str, dict[str, object], str]
@@ -31,7 +31,7 @@ def settings_of(provider: str, pools: Callable[[str], PoolServer], folder: Path)
     if provider.startswith("e2b"):
         url = pools(provider.removeprefix("e2b-on-")).url
         given |= {"provider": "e2b", "e2b_api_url": url, "e2b_api_key": "any", "e2b_creates_per_s": 100}
-    return Settings.model_validate(given)
+    return Settings.from_flat(given)
 
 
 def told(verdict: Verdict) -> Told:

@@ -26,7 +26,7 @@ def serving() -> Iterator[Serving]:
     def make(resources: EchoResources | None = None, settings: Settings | None = None, *, down: bool = False) -> Server:
         provider = FakeProvider(exits_as_told, down=down)
         chosen = resources or EchoResources()
-        app = build_app(chosen, lambda: fake_engine(provider), settings or Settings.model_validate({}))
+        app = build_app(chosen, lambda: fake_engine(provider), settings or Settings.from_flat({}))
         client = TestClient(app, base_url="http://localhost")
         client.__enter__()
         opened.append(client)
@@ -43,7 +43,7 @@ def opening() -> Iterator[Opening]:
     opened: list[TestClient] = []
 
     def make(journal: Path | None = None, **fields: object) -> TestClient:
-        settings = Settings.model_validate({"early_stop": False, **fields})
+        settings = Settings.from_flat({"early_stop": False, **fields})
         provider = FakeProvider(doubled)
         url = None if journal is None else str(journal)
         app = build_app(CodingResources(settings), lambda: fake_engine(provider), settings, journal_url=url)

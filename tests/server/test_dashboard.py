@@ -130,7 +130,7 @@ def test_without_a_token_it_is_open_to_addresses_and_shut_to_names_of_sites(open
     ],
 )
 def test_a_server_that_asks_nobody_shows_nobody(opening: Opening, fields: dict[str, object], shut: bool) -> None:
-    assert bool(door_of(Settings.model_validate(fields)).closed) is shut
+    assert bool(door_of(Settings.from_flat(fields)).closed) is shut
     client = opening(**fields)
     answer = client.get("/dashboard", headers={"Authorization": "Bearer "})
     assert (answer.status_code == 403) is shut
@@ -140,13 +140,13 @@ def test_a_server_that_asks_nobody_shows_nobody(opening: Opening, fields: dict[s
 
 
 def test_it_can_be_left_out(opening: Opening) -> None:
-    client = opening(dashboard=False)
+    client = opening(dashboard_enabled=False)
     assert client.get("/dashboard").status_code == 404
     verify(client, 1)
 
 
 def test_an_open_bind_still_needs_its_flag() -> None:
-    settings = Settings.model_validate({"host": "0.0.0.0", "dashboard_token": "d"})
+    settings = Settings.from_flat({"host": "0.0.0.0", "dashboard_token": "d"})
     with pytest.raises(ConfigurationError):
         build_app(EchoResources(), lambda: fake_engine(FakeProvider(exits_as_told)), settings)
 

@@ -64,7 +64,7 @@ def test_the_picture_says_what_the_server_does(opening: Opening) -> None:
 
 def test_lost_boxes_are_told_with_their_retries_and_end_as_no_verdict() -> None:
     provider = FakeProvider(lambda run: Behaviour(lose_box=True))
-    app = build_app(EchoResources(), lambda: fake_engine(provider), Settings.model_validate({}))
+    app = build_app(EchoResources(), lambda: fake_engine(provider), Settings.from_flat({}))
     with TestClient(app, base_url="http://localhost") as client:
         assert client.post("/verify", json=verify_body("x")).status_code == 503
         picture = get(client, "live")
@@ -234,7 +234,7 @@ async def test_one_verdict_is_judged_again_at_a_time(opening: Opening) -> None:
 
 @pytest.mark.parametrize("kind", sorted(SERVERS))
 def test_every_server_has_one(kind: str) -> None:
-    settings = Settings.model_validate({})
+    settings = Settings.from_flat({})
     app = build_app(SERVERS[kind](settings, kind), lambda: fake_engine(FakeProvider(doubled)), settings)
     with TestClient(app, base_url="http://localhost") as client:
         assert client.get("/dashboard").status_code == 200
@@ -243,7 +243,7 @@ def test_every_server_has_one(kind: str) -> None:
 
 @pytest.mark.parametrize(("answer", "kind"), [(r"\boxed{4}", "passed"), (r"\boxed{5}", "failed")])
 def test_an_answer_that_rules_decide_has_a_page_without_runs(answer: str, kind: str) -> None:
-    settings = Settings.model_validate({})
+    settings = Settings.from_flat({})
     app = build_app(SERVERS["math"](settings, "math"), lambda: fake_engine(FakeProvider(doubled)), settings)
     body = verify_body(answer, question="2 + 2?", expected_answer="4", uuid="m1")
     with TestClient(app, base_url="http://localhost") as client:

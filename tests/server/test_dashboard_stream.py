@@ -76,7 +76,9 @@ async def test_a_slow_client_gets_the_latest_picture_not_a_backlog(monkeypatch: 
 
 @pytest.fixture(scope="module")
 def process(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
-    with ServerProcess("fake", tmp_path_factory.mktemp("dashboard"), settings={"SANDBOX_GYM_JOURNAL": "off"}) as server:
+    with ServerProcess(
+        "fake", tmp_path_factory.mktemp("dashboard"), settings={"SANDBOX_GYM_JOURNAL_URL": "off"}
+    ) as server:
         yield server
 
 
@@ -131,7 +133,7 @@ def test_only_so_many_look_on(process: ServerProcess) -> None:
 
 
 def test_a_server_stops_while_somebody_looks_on(tmp_path: Path) -> None:
-    with ServerProcess("fake", tmp_path, settings={"SANDBOX_GYM_JOURNAL": "off"}) as server:
+    with ServerProcess("fake", tmp_path, settings={"SANDBOX_GYM_JOURNAL_URL": "off"}) as server:
         with httpx.stream("GET", f"{server.url}/dashboard/api/events", timeout=30) as answer:
             pictures = _pictures(answer, -1)
             next(pictures)

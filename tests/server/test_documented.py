@@ -1,4 +1,4 @@
-"""The commands of docs/from-sandboxfusion.md, run as they stand but for the port."""
+"""The commands of docs/guides/trainer/from-sandboxfusion.md, run as they stand but for the port."""
 
 from __future__ import annotations
 

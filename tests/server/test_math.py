@@ -1,49 +1,23 @@
-"""The math server on the wire, real sandboxes behind it: NeMo Gym's three protocols, the tools, the model judge."""
+"""The math server on the wire, real sandboxes behind it: NeMo Gym's three protocols and the tools."""
 
 from __future__ import annotations
 
-import contextlib
 import json
-import threading
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, HTTPServer
-from pathlib import Path
+from collections.abc import Iterator
 
 import pytest
 from fastapi.testclient import TestClient
 
-from sandbox_gym.config import Settings
-from sandbox_gym.engine import open_engine
-from sandbox_gym.server.app import build_app
-from sandbox_gym.server.math.server import MathResources
 from tests.server.fakes import verify_body
+from tests.server.math_serving import judged, served
 
 pytestmark = pytest.mark.timeout(180)
-
-
-@contextmanager
-def served(tmp_path: Path, provider: str = "local", **fields: object) -> Iterator[TestClient]:
-    patient = {"math_wall_time_s": 60}  # a busy machine must not make this no verdict
-    settings = Settings.model_validate({"provider": provider, "state_dir": tmp_path, "boxes": 2, **patient, **fields})
-    resources = MathResources(settings)
-    app = build_app(resources, lambda: open_engine(settings, sessions="math"), settings)
-    with TestClient(app, base_url="http://localhost") as client:
-        yield client
 
 
 @pytest.fixture(scope="module", params=["local", "docker"])
 def client(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
     with served(tmp_path_factory.mktemp("state"), request.param, math_tool_timeout_s=4.0) as client:
         yield client
-
-
-def judged(client: TestClient, gold: object, text: str, **row: object) -> dict[str, object]:
-    answer = client.post("/verify", json=verify_body(text, question="q", expected_answer=gold, **row))
-    assert answer.status_code == 200, answer.text
-    document: dict[str, object] = answer.json()
-    return document
 
 
 @pytest.mark.parametrize(
@@ -194,171 +168,3 @@ def test_ns_tools_delegates_and_counts(client: TestClient) -> None:
     assert isinstance(average, float)
     assert total == pytest.approx(3 * average)
     assert total > 1.0
-
-
-class Model(HTTPServer):
-    """A model server: `say` makes the output items of a request's answer, or its whole body. It may drip."""
-
-    def __init__(self, say: Callable[[dict[str, object]], object]) -> None:
-        self.asked: list[dict[str, object]] = []
-        self.failures = 0
-        self.seconds_per_byte = 0.0
-        model = self
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_POST(self) -> None:
-                body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-                model.asked.append({"path": self.path, "key": self.headers.get("Authorization"), **body})
-                if model.failures:
-                    model.failures -= 1
-                    self.send_error(503)
-                    return
-                said = say(body)
-                whole = said if isinstance(said, dict) else {"output": said}
-                raw = json.dumps({"id": "r", "object": "response", **whole}).encode()
-                self.send_response(200)
-                self.send_header("Content-Length", str(len(raw)))
-                self.end_headers()
-                self._write(raw)
-
-            def _write(self, raw: bytes) -> None:
-                if not model.seconds_per_byte:
-                    self.wfile.write(raw)
-                    return
-                with contextlib.suppress(OSError):
-                    for byte in raw:
-                        self.wfile.write(bytes([byte]))
-                        self.wfile.flush()
-                        time.sleep(model.seconds_per_byte)
-
-            def log_message(self, format: str, *args: object) -> None:
-                """Quiet."""
-
-        super().__init__(("127.0.0.1", 0), Handler)
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.server_port}/v1"
-
-
-@contextmanager
-def model(say: Callable[[dict[str, object]], object]) -> Iterator[Model]:
-    server = Model(say)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    try:
-        yield server
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
-
-
-def judge_of(server: Model) -> dict[str, object]:
-    """The settings that ask this model."""
-    return {"should_use_judge": True, "judge_base_url": server.url}
-
-
-def message(text: str) -> list[object]:
-    return [
-        {"type": "reasoning", "summary": []},
-        {"type": "message", "content": [{"type": "output_text", "text": text}]},
-    ]
-
-
-@pytest.mark.parametrize(
-    ("items", "reward", "asked"),
-    [
-        (message("same. [[A=B]]"), 1.0, 2),
-        (message("[[A!=B]] not [[A=B]]"), 0.0, 1),
-        (message("[[A=B]] wait [[A!=B]]"), 0.0, 1),
-        (message("[[A=B]], I say [[A=B]]"), 1.0, 2),
-    ],
-)
-def test_a_model_judges_what_the_rules_call_different(
-    tmp_path: Path, items: list[object], reward: float, asked: int
-) -> None:
-    with model(lambda _request: items) as server:
-        where = {"judge_model": "m", "judge_api_key": "k"}
-        with served(tmp_path, "local", should_use_judge=True, judge_base_url=server.url, **where) as client:
-            document = judged(client, "the blue one", "\\boxed{azure}")
-            assert (document["reward"], document["library_reward"]) == (reward, 0.0)
-            evaluations = document["judge_evaluations"]
-            assert isinstance(evaluations, list)
-            assert len(evaluations) == len(server.asked) == asked
-            assert set(evaluations[0]) == {"responses_create_params", "response"}
-            assert (server.asked[0]["path"], server.asked[0]["key"]) == ("/v1/responses", "Bearer k")
-            assert judged(client, "5", "\\boxed{5}")["judge_evaluations"] is None
-            assert judged(client, "5", "  ")["judge_evaluations"] is None
-            unfinished = judged(client, "5", "<think>five", math_options={"drop_thinking": True})
-            assert unfinished["judge_evaluations"] is None
-            assert len(server.asked) == asked
-
-
-@pytest.mark.parametrize(
-    "reply",
-    [
-        message("no label"),
-        [],
-        [{"type": "function_call", "name": "f"}],
-        [{"type": "message", "content": []}],
-        [{"type": "message", "content": [{"type": "refusal", "refusal": "[[A=B]]"}]}],
-        {"status": "incomplete", "output": message("so far [[A=B]]")},
-        {"status": "failed", "output": message("[[A!=B]]")},
-    ],
-)
-def test_a_reply_that_decides_nothing_is_no_verdict(tmp_path: Path, reply: object) -> None:
-    with model(lambda _request: reply) as server, served(tmp_path, "local", **judge_of(server)) as client:
-        answer = client.post("/verify", json=verify_body("\\boxed{azure}", expected_answer="the blue one"))
-        assert (answer.status_code, answer.json()["failure_kind"]) == (503, "math:model_down")
-        assert answer.json()["mask_sample"] is True
-
-
-def test_a_reply_that_drips_ends_at_the_deadline(tmp_path: Path) -> None:
-    with model(lambda _request: message("same " * 50 + "[[A=B]]")) as server:
-        server.seconds_per_byte = 0.5  # minutes for the whole reply, and no single read is slow
-        with served(tmp_path, "local", judge_timeout_s=1.5, **judge_of(server)) as client:
-            answer = client.post("/verify", json=verify_body("\\boxed{azure}", expected_answer="the blue one"))
-            assert (answer.status_code, answer.json()["failure_kind"]) == (503, "math:model_down")
-            assert "within 1.5 s" in answer.json()["failure_reason"]
-        server.seconds_per_byte = 0.0
-
-
-def test_the_model_gets_what_was_extracted_or_the_whole_text(tmp_path: Path) -> None:
-    with model(lambda _request: message("[[A!=B]]")) as server, served(tmp_path, "local", **judge_of(server)) as client:
-
-        def answer_given(text: str, **row: object) -> str | None:
-            before = len(server.asked)
-            judged(client, "the blue one", text, **row)
-            if len(server.asked) == before:
-                return None
-            messages = server.asked[-1]["input"]
-            assert isinstance(messages, list)
-            return str(messages[1]["content"].partition("<answer_b>")[2].partition("</answer_b>")[0].strip())
-
-        assert answer_given("long way, \\boxed{azure}") == "azure"
-        assert answer_given("I would say the azure one") == "I would say the azure one"
-        assert answer_given("The answer is $\\frac{1}{2}$.") == "1/2"
-        assert answer_given("<think>red?</think> azure", math_options={"drop_thinking": True}) == "azure"
-        assert answer_given("I would say the azure one", math_options={"boxed_only": True}) is None
-
-
-def test_the_second_question_has_the_answers_swapped(tmp_path: Path) -> None:
-    def first_is_gold(request: dict[str, object]) -> list[object]:
-        text = json.dumps(request["input"])
-        return message("[[A=B]]" if text.index("blue") < text.index("azure") else "[[A!=B]]")
-
-    with model(first_is_gold) as server, served(tmp_path, should_use_judge=True, judge_base_url=server.url) as client:
-        document = judged(client, "the blue one", "\\boxed{azure}")
-        assert (document["reward"], len(server.asked)) == (0.0, 2)
-
-
-def test_a_model_that_does_not_answer_is_no_verdict(tmp_path: Path) -> None:
-    yes = model(lambda _request: message("[[A=B]]"))
-    with yes as server, served(tmp_path, should_use_judge=True, judge_base_url=server.url) as client:
-        server.failures = 1
-        assert judged(client, "the blue one", "\\boxed{azure}")["reward"] == 1.0
-        server.failures = 100
-        answer = client.post("/verify", json=verify_body("\\boxed{azure}", expected_answer="the blue one"))
-        assert (answer.status_code, answer.json()["failure_kind"]) == (503, "math:model_down")
-        assert answer.json()["mask_sample"] is True

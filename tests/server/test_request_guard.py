@@ -7,37 +7,20 @@ answered 503, 404 or 422, and never 421, 403 or 415.
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
-from functools import cache
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final, cast
 
-import anyio
 import pytest
-from anyio.abc import TaskGroup
-from fastapi.routing import APIRoute
-from starlette.routing import BaseRoute, Mount, Route
-from starlette.types import ASGIApp, Message, Scope
+from starlette.types import ASGIApp
 
 import sandbox_gym
 from sandbox_gym.config import Settings
-from sandbox_gym.e2b_server.control.handlers import Control
-from sandbox_gym.e2b_server.launch import pool_app
-from sandbox_gym.e2b_server.sandboxes.manager import Sandboxes
-from sandbox_gym.sandbox.fake import FakeProvider
-from sandbox_gym.server.access.accounts import load_accounts
+from sandbox_gym.errors import ConfigurationError
 from sandbox_gym.server.access.request_guard import SETTING, AllowedHosts, host_of
-from sandbox_gym.server.app import build_app, guarded
-from sandbox_gym.server.dashboard.app import Dashboard
-from sandbox_gym.server.dashboard.operator_auth import Door
 from sandbox_gym.server.registry import SERVERS
-from sandbox_gym.server.workers.routes import WorkerRoutes
-from sandbox_gym.server.workers.sockets import Peers
-from tests.server.fakes import fake_engine
+from tests.server.applications import HOST, Served, ask, pool, resources_server, served
 
-HOST: Final = "localhost:8080"
 REFUSALS: Final = (421, 403, 415)
 FOREIGN_HOSTS: Final = (
     *("evil.example", "evil.example:8080", "sandbox.evil.example", "localhost.evil.example", "127.0.0.1.evil.example"),
@@ -72,117 +55,9 @@ FORM_TYPES: Final = (
 )
 
 
-@dataclass(frozen=True)
-class Served:
-    """An application and its routes: (method, path)."""
-
-    app: ASGIApp
-    routes: tuple[tuple[str, str], ...]
-
-
-def _walk(routes: Sequence[BaseRoute]) -> Iterator[tuple[str, str]]:
-    for route in routes:
-        if isinstance(route, Mount):
-            yield "GET", f"{route.path}/anything"
-        else:
-            assert isinstance(route, Route | APIRoute), route
-            for method in route.methods or {"GET", "POST", "DELETE"}:
-                yield method, re.sub(r"{\w+(:\w+)?}", "1", route.path)
-
-
-def _dashboard() -> Dashboard:
-    return Dashboard(Door("", 8080), dict)
-
-
-def _resources_server(kind: str, **fields: object) -> Served:
-    settings = Settings.model_validate({"provider": "fake", "expose_tools_over_mcp": True, **fields})
-    resources = SERVERS[kind](settings, kind)
-    app = build_app(resources, lambda: fake_engine(FakeProvider()), settings)
-    routes = (*_walk(app.routes), *_walk(_dashboard()._router.routes))
-    return Served(app, routes)
-
-
-def _front(folder: Path) -> Served:
-    """Of several workers; a request that got past would wait for one."""
-    served = _resources_server("coding")
-    settings = Settings.model_validate({"provider": "fake"})
-    resources = SERVERS["coding"](settings, "coding")
-    routes = WorkerRoutes(served.app, resources, "cookie", "secret", 0, Peers(folder, 1))
-    return Served(guarded(routes, settings), served.routes)
-
-
-def _pool(domain: str = "", **fields: object) -> Served:
-    settings = Settings.model_validate({"pool_network": True, **fields})
-
-    @asynccontextmanager
-    async def never(_: TaskGroup) -> AsyncIterator[Sandboxes]:
-        raise AssertionError("it does not run")
-        yield
-
-    app = pool_app(settings, load_accounts(settings.keys, settings.token), domain, never, lambda _: _dashboard())
-    control = Control(cast(Sandboxes, None), domain)
-    paths = [(one.method, re.sub(r"\{[^}]*\}", "i1", one.template)) for one, _ in control.routes()]
-    envd = [
-        ("POST", "/files"),
-        ("GET", "/files"),
-        ("POST", "/process.Process/Start"),
-        ("POST", "/execute"),
-        ("GET", "/"),
-    ]
-    return Served(app, (*paths, *envd, ("GET", "/health"), *_walk(_dashboard()._router.routes)))
-
-
-@cache
-def served(name: str, folder: Path) -> Served:
-    if name == "pool":
-        return _pool()
-    return _front(folder) if name == "workers" else _resources_server(name)
-
-
 @pytest.fixture(params=[*SERVERS, "workers", "pool"])
 def one(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Served:
     return served(request.param, tmp_path_factory.getbasetemp())
-
-
-@dataclass
-class Asked:
-    """What came back."""
-
-    status: int = 0
-    headers: dict[str, str] = field(default_factory=dict)
-    body: bytes = b""
-
-
-async def _ask(app: ASGIApp, method: str, path: str, headers: dict[str, str], body: bytes) -> Asked:
-    query = path.partition("?")
-    scope: Scope = {
-        "type": "http", "method": method, "path": query[0], "raw_path": query[0].encode(), "scheme": "http",
-        "query_string": query[2].encode(), "http_version": "1.1", "server": ("127.0.0.1", 8080), "root_path": "",
-        "headers": [(name.encode(), value.encode("latin-1")) for name, value in headers.items()],
-        "client": ("127.0.0.1", 1),
-    }  # fmt: skip
-    incoming: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
-    asked = Asked()
-
-    async def receive() -> Message:
-        return incoming.pop() if incoming else {"type": "http.disconnect"}
-
-    async def send(message: Message) -> None:
-        if message["type"] == "http.response.start":
-            asked.status = message["status"]
-            asked.headers = {name.decode().lower(): value.decode("latin-1") for name, value in message["headers"]}
-        asked.body += message.get("body", b"")
-
-    with anyio.fail_after(10):
-        await app(scope, receive, send)
-    return asked
-
-
-def ask(app: ASGIApp, requests: Sequence[tuple[str, str, dict[str, str]]], body: bytes = b"") -> list[Asked]:
-    async def all_of_them() -> list[Asked]:
-        return [await _ask(app, *request, body) for request in requests]
-
-    return anyio.run(all_of_them)
 
 
 def wrong(
@@ -252,7 +127,7 @@ def test_a_refusal_names_the_setting(one: Served) -> None:
 
 def test_links_open_pages_of_the_dashboard_and_nothing_else() -> None:
     link = {"host": HOST, "sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate", "sec-fetch-dest": "document"}
-    coding = _resources_server("coding")
+    coding = resources_server("coding")
     for path, status in (
         ("/dashboard", 200), ("/dashboard/verdicts/" + 32 * "0", 200), ("/dashboard/api/live", 403), ("/health", 403),
         ("/metrics", 403), ("/openapi.json", 403), ("/mcp", 403),
@@ -262,7 +137,7 @@ def test_links_open_pages_of_the_dashboard_and_nothing_else() -> None:
 
 
 def test_configured_names_and_the_bound_address_are_its_own() -> None:
-    named = _resources_server("coding", allowed_hosts=["gpu-7", "Coding.Internal", "10.0.0.2"])
+    named = resources_server("coding", allowed_hosts=["gpu-7", "Coding.Internal", "10.0.0.2"])
     for host in ("gpu-7:8080", "coding.internal", "10.0.0.2:1", "localhost"):
         assert ask(named.app, [("GET", "/nothing", {"host": host})])[0].status == 404, host
     for host in ("gpu-8", "internal", "x.gpu-7", "10.0.0.3"):
@@ -283,19 +158,19 @@ def test_configured_names_and_the_bound_address_are_its_own() -> None:
 
 
 def test_a_server_beyond_loopback_without_a_token_checks_too() -> None:
-    opened = _resources_server("coding", host="0.0.0.0", allow_unauthenticated=True)
+    opened = resources_server("coding", host="0.0.0.0", allow_unauthenticated=True)
     assert ask(opened.app, [("GET", "/nothing", {"host": "172.17.0.2:8080"})])[0].status == 404
     assert ask(opened.app, [("GET", "/nothing", {"host": "evil.example:8080"})])[0].status == 421
 
 
 @pytest.mark.parametrize("name", ["http://gpu-7", "gpu-7:8080", "a b", "", "*"])
 def test_what_is_no_host_is_told_at_the_start(name: str) -> None:
-    with pytest.raises(ValueError, match="allowed_hosts"):
-        Settings.model_validate({"allowed_hosts": [name]})
+    with pytest.raises(ConfigurationError, match="allowed_hosts"):
+        Settings.from_flat({"allowed_hosts": [name]})
 
 
 def test_with_a_token_whatever_leads_here_is_its_name() -> None:
-    coding = _resources_server("coding", token="t")
+    coding = resources_server("coding", token="t")
     bearer = {"host": "coding.default.svc", "authorization": "Bearer t", "content-type": "text/plain"}
     assert ask(coding.app, [("POST", "/nothing", bearer)])[0].status == 404
     for sender in ({"origin": "https://evil.example"}, {"sec-fetch-site": "cross-site"}):
@@ -303,7 +178,7 @@ def test_with_a_token_whatever_leads_here_is_its_name() -> None:
 
 
 def test_a_pools_sandboxes_are_at_its_domain_and_at_localhost() -> None:
-    pool = _pool("boxes.example")
+    named = pool("boxes.example")
     sandbox = "i0123456789abcdefghij"
     for host in (
         f"8000-{sandbox}.boxes.example",
@@ -311,21 +186,21 @@ def test_a_pools_sandboxes_are_at_its_domain_and_at_localhost() -> None:
         "api.boxes.example",
         "boxes.example",
     ):
-        assert ask(pool.app, [("GET", "/", {"host": host})])[0].status == 503, host
+        assert ask(named.app, [("GET", "/", {"host": host})])[0].status == 503, host
     for host in ("sandbox.evil.example", f"8000-{sandbox}.evil.example", f"99999-{sandbox}.localhost", "x.localhost"):
-        assert ask(pool.app, [("GET", "/", {"host": host})])[0].status == 421, host
+        assert ask(named.app, [("GET", "/", {"host": host})])[0].status == 421, host
     foreign = {"origin": "https://evil.example", "sec-fetch-site": "cross-site"}
     ports = {f"8000-{sandbox}.boxes.example": 503, f"49983-{sandbox}.boxes.example": 403, "api.boxes.example": 403}
     for host, status in ports.items():  # a program in a sandbox takes other sites' pages as it likes
-        assert ask(pool.app, [("POST", "/", {"host": host, **foreign})])[0].status == status, host
+        assert ask(named.app, [("POST", "/", {"host": host, **foreign})])[0].status == status, host
     signed = ("POST", "/files?path=a&signature=v1_x", {"host": f"49983-{sandbox}.localhost", **foreign})
-    assert ask(pool.app, [signed])[0].status == 503
+    assert ask(named.app, [signed])[0].status == 503
 
 
 def test_a_pool_with_keys_answers_at_any_name() -> None:
-    pool = _pool(token="a-key-of-the-pool")
+    named = pool(token="a-key-of-the-pool")
     for host in ("sandbox.pool:8090", "pool:8090", "8000-i0123456789abcdefghij.example"):
-        assert ask(pool.app, [("GET", "/", {"host": host})])[0].status == 503, host
+        assert ask(named.app, [("GET", "/", {"host": host})])[0].status == 503, host
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.timeout(180)
 @pytest.fixture(scope="module", params=["local", "docker"])
 def client(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
     fields = {"provider": request.param, "state_dir": tmp_path_factory.mktemp("state"), "boxes": 2}
-    settings = Settings.model_validate({**fields, "session_idle_s": 1})
+    settings = Settings.from_flat({**fields, "session_idle_s": 1})
     app = build_app(CodingResources(settings), lambda: open_engine(settings, sessions="boxes"), settings)
     with TestClient(app, base_url="http://localhost") as client:
         yield client
@@ -117,7 +117,7 @@ def test_closed_is_closed(client: TestClient) -> None:
 
 
 def test_a_provider_without_sessions() -> None:
-    settings = Settings.model_validate({"provider": "fake"})
+    settings = Settings.from_flat({"provider": "fake"})
     app = build_app(CodingResources(settings), lambda: fake_engine(FakeProvider(silent)), settings)
     with TestClient(app, base_url="http://localhost") as client:
         for what in ("create", "status", "close"):

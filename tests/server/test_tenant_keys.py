@@ -55,7 +55,7 @@ def serving(keys: Path) -> Iterator[Serving]:
     opened: list[TestClient] = []
 
     def make(resources: Any = None, journal: Path | None = None, **fields: object) -> TestClient:
-        settings = Settings.model_validate({"keys": keys, **fields})
+        settings = Settings.from_flat({"keys": keys, **fields})
         provider = FakeProvider(exits_as_told)
         url = None if journal is None else str(journal)
         app = build_app(resources or EchoResources(), lambda: fake_engine(provider), settings, journal_url=url)
@@ -205,15 +205,15 @@ def test_the_token_is_no_tenants_key(keys: Path) -> None:
         build_app(
             EchoResources(),
             lambda: fake_engine(FakeProvider()),
-            Settings.model_validate({"keys": keys, "token": ALICE}),
+            Settings.from_flat({"keys": keys, "token": ALICE}),
         )
 
 
 def test_keys_permit_a_bind_beyond_loopback_and_shut_the_dashboard(keys: Path) -> None:
-    settings = Settings.model_validate({"host": "0.0.0.0", "keys": keys})
+    settings = Settings.from_flat({"host": "0.0.0.0", "keys": keys})
     check_bind(settings)
     assert door_of(settings).closed
-    assert not door_of(settings.model_copy(update={"dashboard_token": "d"})).closed
+    assert not door_of(settings.replaced({"dashboard_token": "d"})).closed
 
 
 # -- the secret of the cookies
@@ -246,7 +246,7 @@ def test_a_secret_that_others_may_know_is_refused(tmp_path: Path, spoil: str) ->
 
 def test_a_cookie_that_is_signed_with_what_is_public_names_no_session() -> None:
     resources = EchoResources()
-    app = build_app(resources, lambda: fake_engine(FakeProvider()), Settings.model_validate({}))
+    app = build_app(resources, lambda: fake_engine(FakeProvider()), Settings.from_flat({}))
     name = "EchoResources___echo"
     with TestClient(app, base_url="http://localhost") as client:
         client.post("/note", json={})

@@ -49,7 +49,7 @@ def hostile(value: object) -> object:
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
-    settings = {"SANDBOX_GYM_JOURNAL": "off", "SANDBOX_GYM_TOKEN": TOKEN}
+    settings = {"SANDBOX_GYM_JOURNAL_URL": "off", "SANDBOX_GYM_TOKEN": TOKEN}
     with ServerProcess("fake", tmp_path_factory.mktemp("top"), settings=settings) as process:
         row = {"task_id": "doubling/1", "unit_tests": {"inputs": ["1"], "outputs": ["2"]}}
         headers = {"Authorization": f"Bearer {TOKEN}", "X-Sandbox-Gym-Tenant": HOSTILE.encode().hex()}

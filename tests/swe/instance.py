@@ -32,7 +32,7 @@ def row(data_folder: Path, instance_id: str = INSTANCE) -> Document:
 
 def serving_swe(provider: str, folder: Path, **settings: str) -> ServerProcess:
     """`sandbox-gym serve swe` without a journal."""
-    given = {"SANDBOX_GYM_JOURNAL": "off", "SANDBOX_GYM_BOXES": "4", **settings}
+    given = {"SANDBOX_GYM_JOURNAL_URL": "off", "SANDBOX_GYM_BOXES": "4", **settings}
     return ServerProcess(provider, folder, settings=given, server="swe")
 
 

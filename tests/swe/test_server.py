@@ -6,7 +6,6 @@ import json
 import os
 import signal
 import subprocess
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -75,7 +74,9 @@ def test_a_whole_episode_outlives_its_sandbox(
     }
     assert client.post("/str_replace", json=edit).status_code == 200
     bash("git -c user.name=a -c user.email=b commit -qam work; echo new > notes.txt; printf '\\x00\\xff' > blob.bin")
-    time.sleep(4)  # a checkpoint
+    before = server.health()["sessions"]["checkpoints"]  # all may be in one already: a call makes another
+    bash("true")
+    server.wait_for(lambda health: health["sessions"]["checkpoints"] > before)
     kill_the_sandboxes(provider, server.process.pid)
     assert "sandbox was lost" in bash("true") + bash("true")
     assert bash("cd /workspace/testbed; ls notes.txt blob.bin | wc -l") == "2\n"

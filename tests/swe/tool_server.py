@@ -28,7 +28,7 @@ class ToolsOnly:
     name = kind = "tools"
 
     def __init__(self) -> None:
-        self._tools = SweTools(WORKDIR, BASE, TEST_COMMAND, test_timeout_s=20)
+        self._tools = SweTools(WORKDIR, BASE, TEST_COMMAND, test_timeout_s=5)
 
     @property
     def tools(self) -> Mapping[str, Tool]:
@@ -55,4 +55,4 @@ class ToolsOnly:
 
 
 if __name__ == "__main__":
-    serve(ToolsOnly(), Settings.model_validate({"provider": sys.argv[1], "port": int(sys.argv[2]), "journal": "off"}))
+    serve(ToolsOnly(), Settings.from_flat({"provider": sys.argv[1], "port": int(sys.argv[2]), "journal_url": "off"}))

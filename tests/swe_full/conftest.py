@@ -68,7 +68,7 @@ async def judging(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempP
     pool = PoolServer(beneath, folder, "--network", keys="") if beneath else None
     if pool is not None:
         given |= {"e2b_api_url": pool.url, "e2b_api_key": "any", "e2b_creates_per_s": 100}
-    settings = Settings.model_validate(given)
+    settings = Settings.from_flat(given)
     try:
         async with open_engine(settings, sessions="swe") as engine:
             yield Judging(engine, settings)

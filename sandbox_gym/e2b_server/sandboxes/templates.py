@@ -83,7 +83,7 @@ class Machines:
     ) -> None:
         """`warm`: boxes of the usual image that are kept ready before anybody asks."""
         self._settings, self._provider, self._tasks = settings, provider, tasks
-        self.budget_bytes = settings.snapshot_disk_mb * MIB
+        self.budget_bytes = settings.session.snapshot_disk_mb * MIB
         self._warm = warm
         self._ready: dict[Kind, list[Opened]] = {USUAL: []}
         make_private(folder)
@@ -196,7 +196,7 @@ def pool_limits(settings: Settings, image: str) -> Limits:
     built and tested in more."""
     memory, processes, inodes = settings.memory_limit_mb * MIB, 256, 65_536
     if image == BUILDER_IMAGE:
-        memory, processes, inodes = max(memory, settings.swe_memory_limit_mb * MIB), 512, 600_000
+        memory, processes, inodes = max(memory, settings.swe.memory_limit_mb * MIB), 512, 600_000
     return Limits(
         cpu_time_s=30 * 24 * 3600,
         wall_time_s=30 * 24 * 3600,

@@ -1,7 +1,7 @@
 """The supervisor: one channel to the host, one program at a time. Owns clocks, pipes and caps of runs.
 
 Frames from the host: config, put, data, drop, run, chan, cancel, reset, ping. To the host: hello, result, chan, took,
-beat, cancelled, reset, pong, broken. docs/architecture.md has the table. The host is always heard: what programs have
+beat, cancelled, reset, pong, broken. docs/design/ has the table. The host is always heard: what programs have
 yet to take is bounded by what `took` grants, and what the host has yet to take makes programs wait, not the supervisor.
 """
 

@@ -288,7 +288,7 @@ class E2bProvider:
         try:
             await self.check()
         except ConfigurationError as error:
-            return [*rows, Capability("e2b account", False, str(error), "docs/e2b.md, Provider e2b")]
+            return [*rows, Capability("e2b account", False, str(error), "docs/guides/operator/e2b.md, Provider e2b")]
         except ProviderDown as error:
             return [*rows, Capability("e2b sandbox", False, str(error), "try again; is the server up?")]
         took = f"template {self.options.template('python')}, made and ended in {time.monotonic() - started:.2f} s"

@@ -17,16 +17,16 @@ _REMEDY = "set SANDBOX_GYM_DASHBOARD_TOKEN (or SANDBOX_GYM_TOKEN) and log in wit
 
 def server_dashboard(name: str, kind: str, settings: Settings) -> tuple[Dashboard, ServerPicture, Verdicts] | None:
     """Of a resources server; None where the settings want none."""
-    if not settings.dashboard:
+    if not settings.dashboard.enabled:
         return None
-    recent = Recent(settings.dashboard_memory_mb * MIB)
+    recent = Recent(settings.dashboard.memory_mb * MIB)
     picture, verdicts = ServerPicture(name, kind, recent), Verdicts(recent)
     return Dashboard(door_of(settings), picture.document, verdicts), picture, verdicts
 
 
 def pool_dashboard(settings: Settings, picture: Picture) -> Dashboard | None:
     """Of the pool's server."""
-    if not settings.dashboard:
+    if not settings.dashboard.enabled:
         return None
     return Dashboard(door_of(settings), picture)
 
@@ -34,7 +34,7 @@ def pool_dashboard(settings: Settings, picture: Picture) -> Dashboard | None:
 def door_of(settings: Settings) -> Door:
     """Without any token the dashboard is for this machine's own users: a server that others reach keeps it shut, and
     one whose tenants have keys: they are not the operator."""
-    token = settings.dashboard_token or settings.token
+    token = settings.dashboard.token or settings.token
     shut = not token and (settings.keys is not None or not is_loopback(settings.host))
     closed = f"the dashboard shows hidden tests, and this server has no operator's token: {_REMEDY}" if shut else ""
     return Door(token, settings.port, closed=closed)

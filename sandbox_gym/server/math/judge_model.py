@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Final
 
 import anyio
 
-from sandbox_gym.config import Settings
 from sandbox_gym.errors import ConfigurationError, ModelDown
 from sandbox_gym.observe.traces import carried, event, span
 from sandbox_gym.server.protocol.wire import Document
+from sandbox_gym.settings.math import JudgeSettings
 
 if TYPE_CHECKING:
     import httpx2
@@ -55,7 +55,7 @@ class EquivalenceJudge:
         try:
             self._http = importlib.import_module("httpx2")
         except ImportError:
-            raise ConfigurationError("should_use_judge needs httpx2: pip install 'sandbox-gym[math]'") from None
+            raise ConfigurationError("judge_enabled needs httpx2: pip install 'sandbox-gym[math]'") from None
 
     async def equal(self, question: str, expected: str, generated: str) -> tuple[bool, list[Evaluation]]:
         """Whether both orders say so; the second is asked only where the first does. Raises ModelDown."""
@@ -133,20 +133,20 @@ def _cut(text: str) -> str:
     return text[:MAX_ANSWER_CHARS].replace("</answer_", "< /answer_").replace("</problem", "< /problem")
 
 
-def judge_from(settings: Settings) -> EquivalenceJudge | None:
-    """The judge that the settings name; none where `should_use_judge` is off. Raises ConfigurationError."""
-    if not settings.should_use_judge:
+def judge_from(settings: JudgeSettings) -> EquivalenceJudge | None:
+    """The judge that the settings name; none where it is not `enabled`. Raises ConfigurationError."""
+    if not settings.enabled:
         return None
-    if not settings.judge_base_url:
+    if not settings.base_url:
         raise ConfigurationError(
-            "should_use_judge is on and no model server is named: set SANDBOX_GYM_JUDGE_BASE_URL (such as"
+            "judge_enabled is on and no model server is named: set SANDBOX_GYM_JUDGE_BASE_URL (such as"
             " http://127.0.0.1:8000/v1), or judge_model_server under NeMo Gym"
         )
     return EquivalenceJudge(
-        settings.judge_base_url,
-        settings.judge_model,
-        api_key=settings.judge_api_key,
-        params=dict(settings.judge_responses_create_params),
-        timeout_s=settings.judge_timeout_s,
-        concurrency=settings.judge_max_concurrency,
+        settings.base_url,
+        settings.model,
+        api_key=settings.api_key,
+        params=dict(settings.responses_create_params),
+        timeout_s=settings.timeout_s,
+        concurrency=settings.max_concurrency,
     )

@@ -84,20 +84,20 @@ class MathResources:
         self._base = MathTask(
             "",
             options=MathOptions(
-                last_box=settings.math_last_box,
-                boxed_only=settings.math_boxed_only,
-                plain_answer=settings.math_plain_answer,
-                drop_thinking=settings.math_drop_thinking,
-                multiple_choice=settings.math_multiple_choice,
-                strict_units=settings.math_strict_units,
+                last_box=settings.math.last_box,
+                boxed_only=settings.math.boxed_only,
+                plain_answer=settings.math.plain_answer,
+                drop_thinking=settings.math.drop_thinking,
+                multiple_choice=settings.math.multiple_choice,
+                strict_units=settings.math.strict_units,
             ),
-            limits=Limits(cpu_time_s=settings.math_cpu_time_s, wall_time_s=settings.math_wall_time_s),
-            worker_memory_bytes=settings.math_worker_memory_mb * MIB,
+            limits=Limits(cpu_time_s=settings.math.cpu_time_s, wall_time_s=settings.math.wall_time_s),
+            worker_memory_bytes=settings.math.worker_memory_mb * MIB,
         )
-        self._wire = settings.math_wire
-        self._mask_undecided = settings.math_mask_undecided
-        self._judge: EquivalenceJudge | None = judge_from(settings)
-        self._tools = MathTools(settings.math_tool_timeout_s, settings.math_tool_output_chars)
+        self._wire = settings.math.wire
+        self._mask_undecided = settings.math.mask_undecided
+        self._judge: EquivalenceJudge | None = judge_from(settings.judge)
+        self._tools = MathTools(settings.math.tool_timeout_s, settings.math.tool_output_chars)
 
     @property
     def tools(self) -> Mapping[str, Tool]:

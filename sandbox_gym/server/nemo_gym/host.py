@@ -38,7 +38,6 @@ from sandbox_gym.server.protocol.exchange import error_reply, plain, read_docume
 from sandbox_gym.server.protocol.resources import (
     JudgingEngine,
     ResourcesServer,
-    SupportsNodes,
     Tool,
     ToolCall,
     no_verdict,
@@ -157,8 +156,8 @@ class GymHost:
             "stats": dict(engine.stats()),
             "journal": self._recording()[0].stats(),
         }
-        if isinstance(engine.runner, SupportsNodes):
-            document["nodes"] = engine.runner.nodes()
+        if nodes := engine.runner.nodes():
+            document["nodes"] = nodes
         if (held := self._evaluator.health()) is not None:
             document["benchmark"], document["protocol"] = held["benchmark"], held["protocol"]
             document["dataset_size"] = held["dataset_size"]

@@ -44,15 +44,6 @@ class JudgingEngine(Protocol):
         ...
 
 
-@runtime_checkable
-class SupportsNodes(Protocol):
-    """A runner of plans on many machines."""
-
-    def nodes(self) -> dict[str, dict[str, str | int]]:
-        """Each node by name: its status, why it is in it, its slots and leases."""
-        ...
-
-
 @dataclass(frozen=True, slots=True)
 class ToolCall:
     """A tool's arguments, whose session calls, and the public tests that it was seeded with, if it was."""

@@ -77,13 +77,13 @@ class SweResources:
     def __init__(self, settings: Settings, *, name: str = "swe") -> None:
         self.name = name
         self.kind = "swe"
-        self._disk_bytes = settings.swe_disk_mb * MIB
+        self._disk_bytes = settings.swe.disk_mb * MIB
         self._limits = SweLimits(
-            test_time_s=settings.swe_test_timeout_s,
-            run_time_s=settings.swe_run_timeout_s,
-            memory_bytes=settings.swe_memory_limit_mb * MIB,
+            test_time_s=settings.swe.test_timeout_s,
+            run_time_s=settings.swe.run_timeout_s,
+            memory_bytes=settings.swe.memory_limit_mb * MIB,
         )
-        self._restore_config = settings.swe_restore_test_config
+        self._restore_config = settings.swe.restore_test_config
         self._fail_on_tamper = frozenset(settings.fail_on_tamper) | COSTLY
         self._instances: tuple[object, Instances] | None = None
         self._references: tuple[object, References] | None = None

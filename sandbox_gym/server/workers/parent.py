@@ -11,7 +11,7 @@ import os
 import signal
 import socket
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
@@ -40,6 +40,7 @@ from sandbox_gym.server.protocol.resources import ResourcesServer
 from sandbox_gym.server.serving import bound_logs, server_bounds
 from sandbox_gym.server.workers.routes import WorkerRoutes, fresh_session_id
 from sandbox_gym.server.workers.sockets import Peers
+from sandbox_gym.settings.names import is_set, value_of
 
 Build = Callable[[Settings, str], ResourcesServer]
 PLACE_S: Final = 30.0
@@ -48,7 +49,7 @@ PARENT_S: Final = 1.0
 HEALTHCHECK_S: Final = 30
 """As NeMo Gym has it: a worker that answers no ping for so long is replaced."""
 _SHARED: Final = (
-    *("boxes", "queue_size", "sessions_live", "sessions_held", "snapshot_disk_mb", "swe_disk_mb"),
+    *("boxes", "queue_size", "session_max_live", "session_max_count", "session_snapshot_disk_mb", "swe_disk_mb"),
     *("judge_max_concurrency", "e2b_max_sandboxes", "e2b_creates_per_s"),
 )
 _log = structlog.get_logger("sandbox_gym.server")
@@ -59,13 +60,14 @@ def share(settings: Settings, number: int, count: int) -> Settings:
     """One worker's part of what the settings allow the server as a whole. Raises ConfigurationError for too little."""
     parts: dict[str, int | float] = {}
     for name in _SHARED:
-        whole = getattr(settings, name)
+        whole = value_of(settings, name)
+        assert isinstance(whole, int | float)
         part = whole / count if isinstance(whole, float) else whole // count + (number < whole % count)
         least = _LEAST.get(name, 1 if isinstance(whole, int) else 0)
-        if part < least and name in settings.model_fields_set:
+        if part < least and is_set(settings, name):
             raise ConfigurationError(f"{name} is {whole}: {count} workers need at least {least} each")
         parts[name] = max(part, least)
-    return settings.model_copy(update=parts)
+    return settings.replaced(parts)
 
 
 @dataclass(frozen=True)
@@ -170,8 +172,23 @@ async def end_with(parent_pid: int) -> None:
     os.kill(os.getpid(), signal.SIGTERM)
 
 
+def close_worker_ends(workers: Iterable[Process]) -> None:
+    """Leave a worker's end of its pipe to the worker alone, once it has started: its death then ends the parent's wait
+    for an answer, which would last as long as for a worker that hangs. Idempotent."""
+    for worker in workers:
+        worker.child_conn.close()
+
+
 class _Supervisor(Multiprocess):
     """As many workers as there are places, no more and no fewer."""
+
+    def init_processes(self) -> None:
+        super().init_processes()
+        close_worker_ends(self.processes)
+
+    def keep_subprocess_alive(self) -> None:
+        super().keep_subprocess_alive()
+        close_worker_ends(self.processes)
 
     def restart_all(self) -> None:
         """One after the other: a new one takes the old one's place, and its sessions."""
@@ -180,6 +197,7 @@ class _Supervisor(Multiprocess):
             old.join()
             self.processes[index] = Process(self.config, self.sockets)
             self.processes[index].start()
+            close_worker_ends(self.processes)
             self.processes[index].wait_until_ready(HEALTHCHECK_S, self.should_exit)
 
     def handle_ttin(self) -> None:

@@ -1,4 +1,4 @@
-"""Nothing passes from one candidate to another but by what docs/threat-model.md lists: in the same box within a task
+"""Nothing passes from one candidate to another but by what the threat model lists: in the same box within a task
 and from task to task, and between boxes side by side."""
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ LEFT = {
     ("docker", "task"): MACHINE | MACHINE_SEEN | CONTAINER,
     ("docker", "beside"): MACHINE | MACHINE_SEEN | MACHINE_HELD,
 }
-"""(provider, how): the channels that carry, as docs/threat-model.md has them."""
+"""(provider, how): the channels that carry, as docs/design/threat-model.md has them."""
 DAILY = {("local", "task"), ("docker", "task")}
 """What each daily run tries; `--extended` tries every way, two programs at the same moment too, and that what is listed
 does carry."""

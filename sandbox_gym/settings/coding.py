@@ -1,0 +1,38 @@
+"""Settings of the coding verifier. `fail_on_tamper` holds for SWE too."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from sandbox_gym.settings.group import Group
+
+
+class CodingSettings(Group):
+    """How programs and functions are judged."""
+
+    early_stop: bool = Field(
+        True,
+        description="Stop at a row's first failing test, as NeMo Gym's code_gen does; a row may say otherwise.",
+    )
+    comparison: Literal["exact", "code_gen"] = Field(
+        "exact",
+        description="How the values of function tests are compared: integers and text exactly, or as loosely as"
+        " code_gen; a row may say otherwise.",
+    )
+    fail_on_tamper: list[str] = Field(
+        default_factory=list,
+        description='Signs of tampering that cost the reward, by name, or "any" for all that are more than a hint in'
+        " the source; docs/rows/coding.md lists them.",
+    )
+    in_process: Literal["allow", "mask", "deny"] = Field(
+        "allow",
+        description="Function tests that must share the answer's process: judged there (`allow`), given no verdict"
+        " (`mask`), or refused (`deny`).",
+    )
+    reasoning_format_penalty: float = Field(
+        0.0,
+        description="The reward of an answer that leaves think tags in its final text, as code_gen's setting of that"
+        " name.",
+    )

@@ -1,0 +1,51 @@
+"""Every link of the documentation to a file or a heading of this repository leads there, offline."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from tests.documented import ROOT, pages
+
+_FENCE: Final = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
+_CODE: Final = re.compile(r"`[^`\n]*`")
+_LINK: Final = re.compile(r"\]\(([^)\s]+)\)")
+_HEADING: Final = re.compile(r"^#{1,6} +(.+?)\s*$", re.MULTILINE)
+
+
+def test_headings_are_named_as_github_names_them() -> None:
+    assert _anchor("Where a verify's time goes") == "where-a-verifys-time-goes"
+    assert _anchor("`serve pool`, and more: [this](x.md)") == "serve-pool-and-more-this"
+
+
+@pytest.mark.parametrize("page", pages(), ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_links_lead_somewhere(page: Path) -> None:
+    text = _CODE.sub("", _FENCE.sub("", page.read_text()))
+    for target in _LINK.findall(text):
+        if re.match(r"[a-z]+:", target):
+            continue
+        path, _, anchor = target.partition("#")
+        found = (page.parent / path).resolve() if path else page
+        assert found.exists(), f"{target}: no such file"
+        assert found.is_relative_to(ROOT), f"{target} leaves the repository"
+        assert not anchor or anchor in _anchors(found), f"{target}: no such heading"
+
+
+@cache
+def _anchors(page: Path) -> frozenset[str]:
+    """Of all headings; a second one of the same text gets a number."""
+    found: list[str] = []
+    for heading in _HEADING.findall(_FENCE.sub("", page.read_text())):
+        name = _anchor(heading)
+        before = sum(1 for each in found if each == name or re.fullmatch(rf"{re.escape(name)}-\d+", each))
+        found.append(f"{name}-{before}" if before else name)
+    return frozenset(found)
+
+
+def _anchor(heading: str) -> str:
+    plain = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading)
+    return re.sub(r"[^\w\- ]", "", plain.lower()).replace(" ", "-")
