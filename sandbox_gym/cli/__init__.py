@@ -15,20 +15,20 @@ from rich.console import Console
 from sandbox_gym import __version__
 from sandbox_gym.cli.audit import audit as _audit
 from sandbox_gym.cli.cluster import cluster as _cluster
-from sandbox_gym.cli.completion import completion as _completion
 from sandbox_gym.cli.doctor import doctor as _doctor
-from sandbox_gym.cli.export import export as _export
 from sandbox_gym.cli.packages import check_package as _check_package
 from sandbox_gym.cli.packages import import_package as _import_package
 from sandbox_gym.cli.pool import pool as _pool
-from sandbox_gym.cli.rejudge import rejudge as _rejudge
-from sandbox_gym.cli.screen import log_to_stderr, say, visible
+from sandbox_gym.cli.records.export import export as _export
+from sandbox_gym.cli.records.rejudge import rejudge as _rejudge
+from sandbox_gym.cli.records.verdicts import verdicts as _verdicts
 from sandbox_gym.cli.serve import serve as _serve
-from sandbox_gym.cli.signals import interrupted_code, take_signals
 from sandbox_gym.cli.swe import images as _images
 from sandbox_gym.cli.swe import swe as _swe
+from sandbox_gym.cli.terminal.completion import completion as _completion
+from sandbox_gym.cli.terminal.screen import log_to_stderr, say, visible
+from sandbox_gym.cli.terminal.signals import interrupted_code, take_signals
 from sandbox_gym.cli.top import top as _top
-from sandbox_gym.cli.verdicts import verdicts as _verdicts
 from sandbox_gym.cli.verify import verify as _verify
 from sandbox_gym.errors import SandboxGymError, Unavailable
 

@@ -10,9 +10,9 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from sandbox_gym.cli.options import JsonOption
-from sandbox_gym.cli.screen import print_json, visible
-from sandbox_gym.cli.settings import settings_with
+from sandbox_gym.cli.terminal.options import JsonOption
+from sandbox_gym.cli.terminal.screen import print_json, visible
+from sandbox_gym.cli.terminal.settings import settings_with
 from sandbox_gym.config import Settings
 from sandbox_gym.errors import ConfigurationError
 from sandbox_gym.sandbox.api import Provider

@@ -9,8 +9,8 @@ from typing import Annotated
 
 import typer
 
-from sandbox_gym.cli.options import ProviderOption
-from sandbox_gym.cli.settings import settings_with
+from sandbox_gym.cli.terminal.options import ProviderOption
+from sandbox_gym.cli.terminal.settings import settings_with
 from sandbox_gym.errors import ConfigurationError
 
 
@@ -23,56 +23,69 @@ class ServerName(StrEnum):
     POOL = "pool"
 
 
+ServerArgument = Annotated[
+    ServerName, typer.Argument(help="Which resources server; pool is E2B's API over sandboxes here.")
+]
+HostOption = Annotated[str | None, typer.Option(help="Address to bind; 127.0.0.1 unless set.")]
+PortOption = Annotated[
+    int | None, typer.Option(help="Port to bind; 8080 unless set here, or by SANDBOX_GYM_PORT or PORT.")
+]
+TokenOption = Annotated[
+    str | None, typer.Option(help="Bearer token; SANDBOX_GYM_TOKEN keeps it out of the process list.")
+]
+AllowUnauthenticatedOption = Annotated[
+    bool | None,
+    typer.Option("--allow-unauthenticated", help="Permit a bind beyond loopback without a token."),
+]
+BoxesOption = Annotated[int | None, typer.Option(help="Sandboxes alive at once.")]
+WorkersOption = Annotated[
+    int | None, typer.Option(help="Processes behind the port; they share sandboxes' number and sessions.")
+]
+JournalOption = Annotated[
+    str | None, typer.Option(help="Where verdicts go on record: a path, a URL, or off; its own file unless set.")
+]
+ClusterOption = Annotated[str | None, typer.Option(help="Verify on a Ray cluster's nodes: auto, or its address.")]
+DatasetOption = Annotated[
+    Path | None,
+    typer.Option(dir_okay=False, help="Rows that NeMo Evaluator may ask for by number; no agents' tools then."),
+]
+KeysOption = Annotated[Path | None, typer.Option(help="TOML file of tenants and their keys; quotas are the pool's.")]
+AllowedHostOption = Annotated[
+    list[str] | None,
+    typer.Option(help="Name besides localhost at which a server without a token answers; may come again."),
+]
+DomainOption = Annotated[
+    str, typer.Option(help="pool only: domain whose hosts <port>-<sandbox>.<domain> lead here, told to clients.")
+]
+NetworkOption = Annotated[
+    bool | None,
+    typer.Option("--network", help="pool only: without --keys, sandboxes may have this machine's network."),
+]
+
+
 def serve(
-    server: Annotated[
-        ServerName, typer.Argument(help="Which resources server; pool is E2B's API over sandboxes here.")
-    ],
-    host: Annotated[str | None, typer.Option(help="Address to bind; 127.0.0.1 unless set.")] = None,
-    port: Annotated[
-        int | None, typer.Option(help="Port to bind; 8080 unless set here, or by SANDBOX_GYM_PORT or PORT.")
-    ] = None,
+    server: ServerArgument,
+    host: HostOption = None,
+    port: PortOption = None,
     provider: ProviderOption = None,
-    token: Annotated[
-        str | None, typer.Option(help="Bearer token; SANDBOX_GYM_TOKEN keeps it out of the process list.")
-    ] = None,
-    allow_unauthenticated: Annotated[
-        bool | None,
-        typer.Option("--allow-unauthenticated", help="Permit a bind beyond loopback without a token."),
-    ] = None,
-    boxes: Annotated[int | None, typer.Option(help="Sandboxes alive at once.")] = None,
-    workers: Annotated[
-        int | None, typer.Option(help="Processes behind the port; they share sandboxes' number and sessions.")
-    ] = None,
-    journal: Annotated[
-        str | None, typer.Option(help="Where verdicts go on record: a path, a URL, or off; its own file unless set.")
-    ] = None,
-    cluster: Annotated[str | None, typer.Option(help="Verify on a Ray cluster's nodes: auto, or its address.")] = None,
-    dataset: Annotated[
-        Path | None,
-        typer.Option(dir_okay=False, help="Rows that NeMo Evaluator may ask for by number; no agents' tools then."),
-    ] = None,
-    keys: Annotated[
-        Path | None, typer.Option(help="TOML file of tenants and their keys; quotas are the pool's.")
-    ] = None,
-    allowed_host: Annotated[
-        list[str] | None,
-        typer.Option(help="Name besides localhost at which a server without a token answers; may come again."),
-    ] = None,
-    domain: Annotated[
-        str, typer.Option(help="pool only: domain whose hosts <port>-<sandbox>.<domain> lead here, told to clients.")
-    ] = "",
-    network: Annotated[
-        bool | None,
-        typer.Option("--network", help="pool only: without --keys, sandboxes may have this machine's network."),
-    ] = None,
+    token: TokenOption = None,
+    allow_unauthenticated: AllowUnauthenticatedOption = None,
+    boxes: BoxesOption = None,
+    workers: WorkersOption = None,
+    journal: JournalOption = None,
+    cluster: ClusterOption = None,
+    dataset: DatasetOption = None,
+    keys: KeysOption = None,
+    allowed_host: AllowedHostOption = None,
+    domain: DomainOption = "",
+    network: NetworkOption = None,
 ) -> None:
     """Serve NeMo Gym's protocol and the agents' tools until Ctrl-C.
 
     Exit: 0 stopped, 2 wrong settings.
     """
-    from sandbox_gym.server.launch import (
-        serve_built,  # FastAPI costs half a second that doctor needn't pay
-    )
+    # FastAPI costs half a second that other commands needn't pay
+    from sandbox_gym.server.launch import serve_built
     from sandbox_gym.server.registry import SERVERS
 
     settings = settings_with(

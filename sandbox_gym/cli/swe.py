@@ -13,11 +13,11 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from sandbox_gym.cli.options import JsonLinesOption, ProviderOption
-from sandbox_gym.cli.progress import progress
 from sandbox_gym.cli.rows import lines
-from sandbox_gym.cli.screen import print_json, visible
-from sandbox_gym.cli.settings import settings_with
+from sandbox_gym.cli.terminal.options import JsonLinesOption, ProviderOption
+from sandbox_gym.cli.terminal.progress import progress
+from sandbox_gym.cli.terminal.screen import print_json, visible
+from sandbox_gym.cli.terminal.settings import settings_with
 from sandbox_gym.config import Settings
 from sandbox_gym.engine import Engine, open_engine
 from sandbox_gym.errors import ConfigurationError, ProviderDown, RequestError, Unavailable
@@ -103,8 +103,9 @@ def prefetch(
     async def one(engine: Engine, row: Document) -> None:
         nonlocal failed
         try:
-            built = await resources.instances(engine).ensure(resources.task(row))
-            known = (await resources.job(engine, row)).reference or Reference()
+            task = resources.task(row)
+            built = await resources.instances(engine).ensure(task)
+            known = (await resources.job(engine, task)).reference or Reference()
         except (RequestError, Unavailable) as error:
             failed += 1
             shown: Document = {"instance_id": row.get("instance_id"), "error": str(error)}
@@ -124,7 +125,7 @@ def prefetch(
 async def _validated(engine: Engine, resources: SweResources, row: Document, runs: int) -> Validation:
     name = str(row.get("instance_id"))[:200]
     try:
-        job = replace(await resources.job(engine, row), run_empty=True)
+        job = replace(await resources.job(engine, resources.task(row)), run_empty=True)
     except (RequestError, Unavailable) as error:
         return Validation(name, str(error)[:1000])
     return await validate(engine, job, runs=runs)

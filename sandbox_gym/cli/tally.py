@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from rich.table import Table
 
-from sandbox_gym.cli.screen import visible
+from sandbox_gym.cli.terminal.screen import visible
 from sandbox_gym.server.protocol.wire import Document, VerifyFields
 
 _REASONS = 40

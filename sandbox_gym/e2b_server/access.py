@@ -131,7 +131,7 @@ def api_key(request: Request) -> str:
 def check_token(request: Request, sandbox: Sandbox) -> None:
     """Raises Fault 401 unless the request carries the sandbox's access token."""
     given = request.headers.getlist(TOKEN_HEADER)
-    if len(given) != 1 or not same(given[0], sandbox.kept.token):
+    if len(given) != 1 or not same(given[0], sandbox.record.token):
         raise Fault(
             401, "unauthorized access: the access token is missing or not this sandbox's", code="unauthenticated"
         )
@@ -140,9 +140,9 @@ def check_token(request: Request, sandbox: Sandbox) -> None:
 def check_traffic(request: Request, sandbox: Sandbox) -> None:
     """Raises Fault 403 unless the request carries the sandbox's traffic token, or its access token."""
     traffic, access = request.headers.getlist(TRAFFIC_HEADER), request.headers.getlist(TOKEN_HEADER)
-    if len(traffic) == 1 and same(traffic[0], sandbox.kept.traffic_token):
+    if len(traffic) == 1 and same(traffic[0], sandbox.record.traffic_token):
         return
-    if len(access) == 1 and same(access[0], sandbox.kept.token):
+    if len(access) == 1 and same(access[0], sandbox.record.token):
         return
     raise Fault(403, f"unauthorized access: {TRAFFIC_HEADER} is missing or not this sandbox's", code="unauthenticated")
 
@@ -191,7 +191,7 @@ def _is_signed(request: Request, sandbox: Sandbox, operation: str) -> bool:
         query.get("path", ""),
         operation,
         query.get("username", ""),
-        sandbox.kept.token,
+        sandbox.record.token,
         query.get("signature_expiration", ""),
     )
     return same(query.get("signature", ""), expected)

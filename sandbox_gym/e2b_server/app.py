@@ -35,8 +35,8 @@ from sandbox_gym.e2b_server.envd.process import Processes, base_environment
 from sandbox_gym.e2b_server.envd.shapes import EnvdMetrics
 from sandbox_gym.e2b_server.faults import Fault, as_json, fault_of, gone, port_closed
 from sandbox_gym.e2b_server.proxy import Proxy
-from sandbox_gym.e2b_server.sandboxes.jobs import Work
 from sandbox_gym.e2b_server.sandboxes.manager import Sandboxes
+from sandbox_gym.e2b_server.sandboxes.processes import Work
 from sandbox_gym.e2b_server.sandboxes.sandbox import Sandbox
 from sandbox_gym.errors import SandboxGymError
 from sandbox_gym.sandbox.egress import proxy
@@ -155,11 +155,11 @@ class PoolApp:
             return await Interpreter(sandbox, work).answer(request)
         try:
             # with the machine's network the sandbox's loopback is the machine's: what listens there is not for all
-            if not sandbox.kept.public_traffic or sandbox.kept.network:
+            if not sandbox.record.public_traffic or sandbox.record.network:
                 check_traffic(request, sandbox)
         except Fault as fault:
             return fault.response()
-        if target.port == proxy.PORT and sandbox.has_door:  # the way out is for the sandbox's own programs
+        if target.port == proxy.PORT and sandbox.has_egress_proxy:  # the way out is for the sandbox's own programs
             return port_closed(sandbox.sandbox_id, target.port)
         return await Proxy(sandbox, work, target.port).answer(request)
 
@@ -206,7 +206,7 @@ class PoolApp:
             await sandboxes.sample(sandbox)
         except SandboxGymError as error:
             return fault_of(error).response()
-        sample, limits = sandbox.samples[-1], sandboxes.machines.limits_of(sandbox.kept.image)
+        sample, limits = sandbox.samples[-1], sandboxes.machines.limits_of(sandbox.record.image)
         metrics: EnvdMetrics = {
             "ts": int(sample.at),
             "cpu_count": max(1, round(limits.cpus)),

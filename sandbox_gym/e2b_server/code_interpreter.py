@@ -20,7 +20,7 @@ from sandbox_gym.e2b_server.envd.connect_rpc import WRITE_S
 from sandbox_gym.e2b_server.envd.process import base_environment
 from sandbox_gym.e2b_server.faults import Fault, as_json, fault_of
 from sandbox_gym.e2b_server.routing import Routes
-from sandbox_gym.e2b_server.sandboxes.jobs import Notebook, Work, words
+from sandbox_gym.e2b_server.sandboxes.processes import Notebook, Work, words
 from sandbox_gym.e2b_server.sandboxes.sandbox import Sandbox
 from sandbox_gym.errors import BoxLost
 from sandbox_gym.sandbox.channel.envd import HOME, Refused, Stream

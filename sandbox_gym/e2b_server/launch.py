@@ -17,7 +17,8 @@ from sandbox_gym.e2b_server.app import Open, PoolApp, Shown
 from sandbox_gym.e2b_server.envd.process import STREAM_S
 from sandbox_gym.e2b_server.faults import Fault
 from sandbox_gym.e2b_server.picture import PoolPicture
-from sandbox_gym.e2b_server.sandboxes.manager import Sandboxes, holding
+from sandbox_gym.e2b_server.sandboxes.housekeeping import holding
+from sandbox_gym.e2b_server.sandboxes.manager import Sandboxes
 from sandbox_gym.e2b_server.sandboxes.templates import Machines
 from sandbox_gym.errors import ConfigurationError
 from sandbox_gym.observe.tracing import open_tracing

@@ -28,8 +28,8 @@ class PoolPicture:
     def document(self) -> PoolShown:
         """As things are now."""
         everyone = self.sandboxes.everyone() if self.sandboxes is not None else []
-        running = Counter(one.kept.tenant for one in everyone if one.running)
-        held = Counter(one.kept.tenant for one in everyone)
+        running = Counter(one.record.tenant for one in everyone if one.running)
+        held = Counter(one.record.tenant for one in everyone)
         latest = [_listed(one) for one in islice(reversed(everyone), MAX_SANDBOXES)]
         return {
             "at": time.time(),
@@ -53,10 +53,10 @@ def _listed(one: Sandbox) -> Document:
     sample = one.samples[-1] if one.samples else None
     return {
         "id": inert(one.sandbox_id, 40),
-        "tenant": inert(one.kept.tenant, 60),
-        "template": inert(one.kept.template, 80),
+        "tenant": inert(one.record.tenant, 60),
+        "template": inert(one.record.template, 80),
         "running": one.running,
-        "started_at": one.kept.started_at,
+        "started_at": one.record.started_at,
         "ends_at": one.end_at,
         "cpu_pct": sample.cpu_pct if sample is not None else None,
         "memory_bytes": sample.memory if sample is not None else None,

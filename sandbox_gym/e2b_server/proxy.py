@@ -16,7 +16,7 @@ from starlette.responses import Response, StreamingResponse
 
 from sandbox_gym.e2b_server.access import ID_HEADER, PORT_HEADER, TOKEN_HEADER, TRAFFIC_HEADER
 from sandbox_gym.e2b_server.faults import Fault, fault_of, port_closed
-from sandbox_gym.e2b_server.sandboxes.jobs import Work
+from sandbox_gym.e2b_server.sandboxes.processes import Work
 from sandbox_gym.e2b_server.sandboxes.sandbox import Sandbox
 from sandbox_gym.errors import BoxLost
 from sandbox_gym.sandbox.channel.envd import Envd, Refused, Stream
@@ -41,7 +41,7 @@ class Proxy:
 
     def __init__(self, sandbox: Sandbox, work: Work, port: int) -> None:
         self._sandbox, self._envd, self._port = sandbox, work.envd, port
-        self._host = sandbox.kept.mask_host.replace("${PORT}", str(port))
+        self._host = sandbox.record.mask_host.replace("${PORT}", str(port))
 
     async def answer(self, request: Request) -> Response:
         try:

@@ -213,7 +213,7 @@ async def open_journal(url: str, settings: JournalSettings) -> AsyncIterator[Jou
                 group.cancel_scope.cancel()
     finally:
         if journal.stats()["backlog"]:
-            _log.error("journal_lost", entries=journal.stats()["backlog"])
+            _log.error("journal_entries_lost", entries=journal.stats()["backlog"])
         store.close()
 
 

@@ -31,6 +31,7 @@ MAX_CHARS: Final = 200
 FIRST: Final = 3
 """Answers that are named of each minute, and of each rise."""
 TASKS: Final = 5
+"""Tasks that are named of each rise."""
 MAX_SERIES: Final = 200
 """Of kinds by tenant, that are looked at for a rise: the most frequent."""
 FRESH_S: Final = 5.0
@@ -244,7 +245,7 @@ class Radar:
             first += minute.first.get(key, ())
         began = first[0].at if first else float(minutes[0].at)
         tasks = tuple(
-            TaskShare(task, count, self._verifies_of(tenant, task, began)) for task, count in seen.most_common(5)
+            TaskShare(task, count, self._verifies_of(tenant, task, began)) for task, count in seen.most_common(TASKS)
         )
         return Rise(
             kind, tenant, began, change.before, change.share, change.count, change.of, tasks, tuple(first[:FIRST])

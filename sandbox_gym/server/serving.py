@@ -69,7 +69,7 @@ class Server(uvicorn.Server):
         # set when the lifespan's task has ended, which nobody has asked it to
         self.broke = isinstance(self.lifespan, LifespanOn) and self.lifespan.shutdown_event.is_set()
         if self.broke:
-            _log.error("server_broke", why="a background task died; its error is above", exit_code=BROKE)
+            _log.error("server_failed", why="a background task died; its error is above", exit_code=BROKE)
         return self.broke
 
     @contextmanager

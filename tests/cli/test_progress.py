@@ -10,7 +10,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from sandbox_gym.cli.progress import PlainLines, progress
+from sandbox_gym.cli.terminal.progress import PlainLines, progress
 from tests.cli.running import PROGRAM, Terminal, coding_row, command, rows_file
 
 

@@ -12,7 +12,7 @@ import pytest
 import structlog
 from rich.console import Console
 
-from sandbox_gym.cli.screen import log_to_stderr, print_json, visible
+from sandbox_gym.cli.terminal.screen import log_to_stderr, print_json, visible
 from sandbox_gym.observe.sanitize import spelled
 from tests.cli.running import Terminal, coding_row, command, rows_file
 

@@ -13,7 +13,7 @@ import pytest
 from sqlalchemy import update
 
 from sandbox_gym.cli import main
-from sandbox_gym.cli.journal import since_time
+from sandbox_gym.cli.records.journal import since_time
 from sandbox_gym.codec import encode
 from sandbox_gym.contract import Judgement
 from sandbox_gym.errors import ConfigurationError
@@ -22,7 +22,8 @@ from sandbox_gym.journal.rows import prepare, task_digest
 from sandbox_gym.journal.schema import open_database, verdicts, writing
 from sandbox_gym.journal.store import Store
 from sandbox_gym.limits import MIB, Limits
-from sandbox_gym.server.protocol.wire import CodeFields, verdict_document
+from sandbox_gym.server.protocol.verdicts import verdict_document
+from sandbox_gym.server.protocol.wire import CodeFields
 from sandbox_gym.verifiers.coding import extract_code, parse_task, result_codes, result_metadata
 from tests.journal.entries import ROW, entry, no_verdict
 

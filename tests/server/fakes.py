@@ -17,7 +17,8 @@ from sandbox_gym.sandbox.fake import Behaviour, FakeProvider, silent
 from sandbox_gym.sandbox.pool.pool import Pool
 from sandbox_gym.server.metrics.aggregate import aggregate_metrics
 from sandbox_gym.server.protocol.resources import JudgingEngine, Tool, ToolCall, VerifyResult
-from sandbox_gym.server.protocol.wire import CodeFields, Document, VerifyRequest, verdict_document
+from sandbox_gym.server.protocol.verdicts import verdict_document
+from sandbox_gym.server.protocol.wire import CodeFields, Document, VerifyRequest
 
 JSON = {"Content-Type": "application/json"}
 

@@ -173,4 +173,4 @@ def test_a_server_ends_with_its_background_tasks_and_says_why() -> None:
     done = subprocess.run(command, capture_output=True, text=True, timeout=60)
     assert done.returncode == 1
     assert "Too many open files" in done.stdout + done.stderr
-    assert "server_broke" in done.stdout + done.stderr
+    assert "server_failed" in done.stdout + done.stderr

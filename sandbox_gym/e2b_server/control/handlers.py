@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import math
 import time
 import urllib.parse
-from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping, Sequence, Set
-from datetime import UTC, datetime
 from functools import partial
-from typing import Final, Literal
 
-import anyio
 from starlette.requests import Request
 from starlette.responses import Response
 
 from sandbox_gym.e2b_server.access import api_key
 from sandbox_gym.e2b_server.control import routes as declared
 from sandbox_gym.e2b_server.control.bodies import moment, page, read_model, read_object, read_query
-from sandbox_gym.e2b_server.control.network_rules import ALL, wanted
-from sandbox_gym.e2b_server.control.requests import DEFAULT_TIMEOUT_S, given_or, rules_of, wish_of
+from sandbox_gym.e2b_server.control.network_rules import wanted
+from sandbox_gym.e2b_server.control.repeats import Repeats
+from sandbox_gym.e2b_server.control.requests import DEFAULT_TIMEOUT_S, given_or, rules_of, sandbox_request
 from sandbox_gym.e2b_server.control.shapes import (
     Alias,
     ChangeNetwork,
@@ -30,30 +25,22 @@ from sandbox_gym.e2b_server.control.shapes import (
     ForkAnswer,
     MakeSnapshot,
     MetricsQuery,
-    NetworkView,
     Pause,
     Refresh,
-    SandboxDetails,
-    SandboxMetric,
     SandboxQuery,
-    SandboxView,
     SnapshotQuery,
-    SnapshotView,
     Timeout,
     checked,
 )
+from sandbox_gym.e2b_server.control.views import Views, snapshot_view, state_of
 from sandbox_gym.e2b_server.faults import Fault, as_json, fault_of, sandbox_not_found
 from sandbox_gym.e2b_server.routing import Routes
 from sandbox_gym.e2b_server.sandboxes.manager import Sandboxes
-from sandbox_gym.e2b_server.sandboxes.sandbox import Sandbox
+from sandbox_gym.e2b_server.sandboxes.sandbox import Sandbox, check_timeout
 from sandbox_gym.errors import BoxLost
 from sandbox_gym.server.access.accounts import Tenant
 from sandbox_gym.server.openapi import Operation
 
-ENVD_VERSION: Final = "0.6.4"
-CLIENT_ID: Final = "sandbox-gym"
-MAX_REPEATS: Final = 10_000
-REPEAT_S: Final = 600.0
 Parts = Mapping[str, str]
 Handler = Callable[[Tenant, Request, Parts], Awaitable[Response]]
 
@@ -62,8 +49,9 @@ class Control:
     """The routes. `domain`: told to clients, where sandboxes have host names."""
 
     def __init__(self, sandboxes: Sandboxes, domain: str) -> None:
-        self._sandboxes, self._domain = sandboxes, domain
-        self._repeats: OrderedDict[tuple[str, str], _Repeat] = OrderedDict()
+        self._sandboxes = sandboxes
+        self._repeats = Repeats()
+        self._views = Views(sandboxes, domain)
         self._routes: Routes[Handler] = Routes(self.routes())
 
     def routes(self) -> Sequence[tuple[Operation, Handler]]:
@@ -109,30 +97,17 @@ class Control:
 
     async def _create(self, tenant: Tenant, request: Request, _: Parts) -> Response:
         document = await read_object(request)
-        wish = wish_of(checked(CreateSandbox, document))
+        asked = sandbox_request(checked(CreateSandbox, document))
         key = request.headers.get("idempotency-key", "")
         if not key:
-            return as_json(self._view(await self._sandboxes.create(tenant, wish)), 201)
-        repeat = self._repeat(tenant, key, document)
+            return as_json(self._views.brief(await self._sandboxes.create(tenant, asked)), 201)
+        repeat = self._repeats.of(tenant, key, document)
         async with repeat.lock:
             known = self._sandboxes.find(repeat.sandbox_id)
             if known is None:
-                known = await self._sandboxes.create(tenant, wish)
+                known = await self._sandboxes.create(tenant, asked)
                 repeat.sandbox_id = known.sandbox_id
-            return as_json(self._view(known), 201)
-
-    def _repeat(self, tenant: Tenant, key: str, document: Mapping[str, object]) -> _Repeat:
-        """What came of a key before. Raises Fault 409 when it came with another request."""
-        now = time.monotonic()
-        while self._repeats and next(iter(self._repeats.values())).at < now - REPEAT_S:
-            self._repeats.popitem(last=False)
-        digest = hashlib.sha256(json.dumps(document, sort_keys=True).encode()).hexdigest()
-        repeat = self._repeats.setdefault((tenant.name, key[:255]), _Repeat(digest, now))
-        if repeat.digest != digest:
-            raise Fault(409, "the Idempotency-Key was used for another request")
-        while len(self._repeats) > MAX_REPEATS:
-            self._repeats.popitem(last=False)
-        return repeat
+            return as_json(self._views.brief(known), 201)
 
     async def _kill(self, tenant: Tenant, _: Request, parts: Parts) -> Response:
         await self._sandboxes.kill(self._sandboxes.of(tenant, parts["sandboxID"]))
@@ -142,7 +117,7 @@ class Control:
         sandbox = self._sandboxes.of(tenant, parts["sandboxID"])
         seconds = given_or((await read_model(request, Timeout)).timeout, DEFAULT_TIMEOUT_S)
         woken = await self._sandboxes.resume(tenant, sandbox, seconds)
-        return as_json(self._view(sandbox), 201 if woken else 200)
+        return as_json(self._views.brief(sandbox), 201 if woken else 200)
 
     async def _resume(self, tenant: Tenant, request: Request, parts: Parts) -> Response:
         """As older clients ask: a sandbox that runs is a conflict."""
@@ -150,7 +125,7 @@ class Control:
         seconds = given_or((await read_model(request, Timeout)).timeout, DEFAULT_TIMEOUT_S)
         if not await self._sandboxes.resume(tenant, sandbox, seconds):
             raise Fault(409, f"Sandbox {sandbox.sandbox_id} is already running")
-        return as_json(self._view(sandbox), 201)
+        return as_json(self._views.brief(sandbox), 201)
 
     async def _timeout(self, tenant: Tenant, request: Request, parts: Parts) -> Response:
         sandbox = self._sandboxes.of(tenant, parts["sandboxID"])
@@ -166,8 +141,7 @@ class Control:
     def _extend(self, tenant: Tenant, sandbox: Sandbox, end_at: float, seconds: int) -> Response:
         if not sandbox.running:
             raise sandbox_not_found(sandbox.sandbox_id)
-        if not 0 <= seconds <= tenant.max_timeout_s:
-            raise Fault(400, f"Timeout cannot be greater than {tenant.max_timeout_s / 3600:g} hours, or negative")
+        check_timeout(tenant, seconds)
         sandbox.end_at = end_at
         return Response(status_code=204)
 
@@ -180,17 +154,17 @@ class Control:
     # -- looking
 
     async def _info(self, tenant: Tenant, _: Request, parts: Parts) -> Response:
-        return as_json(self._whole_details(self._sandboxes.of(tenant, parts["sandboxID"])))
+        return as_json(self._views.whole(self._sandboxes.of(tenant, parts["sandboxID"])))
 
     async def _list(self, tenant: Tenant, request: Request, _: Parts, *, paused: bool) -> Response:
         """Without `paused` only those that run: as it was before there were others."""
         query = read_query(request, SandboxQuery)
         states = {state for text in request.query_params.getlist("state") for state in text.split(",") if state}
         found = [one for one in self._filtered(tenant, query, states) if paused or one.running]
-        found.sort(key=lambda one: (one.kept.started_at, one.sandbox_id), reverse=query.order != "asc")
+        found.sort(key=lambda one: (one.record.started_at, one.sandbox_id), reverse=query.order != "asc")
         shown, token = page(found, query)
         headers = {"X-Next-Token": token} if token else {}
-        return as_json([self._details(one) for one in shown], 200, headers)
+        return as_json([self._views.listed(one) for one in shown], 200, headers)
 
     def _filtered(self, tenant: Tenant, query: SandboxQuery, states: Set[str]) -> list[Sandbox]:
         metadata = {
@@ -201,10 +175,10 @@ class Control:
         return [
             one
             for one in self._sandboxes.all_of(tenant)
-            if (not states or _state(one) in states)
-            and all(one.kept.metadata.get(key) == value for key, value in metadata.items())
-            and (after is None or one.kept.started_at > after)
-            and (not template or template in (one.kept.template, one.kept.image))
+            if (not states or state_of(one) in states)
+            and all(one.record.metadata.get(key) == value for key, value in metadata.items())
+            and (after is None or one.record.started_at > after)
+            and (not template or template in (one.record.template, one.record.image))
         ]
 
     async def _metrics(self, tenant: Tenant, request: Request, parts: Parts) -> Response:
@@ -213,23 +187,8 @@ class Control:
             await self._sandboxes.sample(sandbox)
         query = read_query(request, MetricsQuery)
         since, until = query.start or 0, math.inf if query.end is None else query.end
-        limits = self._sandboxes.machines.limits_of(sandbox.kept.image)
-        metrics: list[SandboxMetric] = [
-            {
-                "timestamp": _iso(one.at),
-                "timestampUnix": int(one.at),
-                "cpuCount": max(1, round(limits.cpus)),
-                "cpuUsedPct": round(one.cpu_pct, 2),
-                "memTotal": limits.memory_bytes,
-                "memUsed": one.memory,
-                "memCache": 0,
-                "diskTotal": limits.scratch_bytes,
-                "diskUsed": one.disk,
-            }
-            for one in sandbox.samples
-            if since <= int(one.at) <= until
-        ]
-        return as_json(metrics)
+        shown = [one for one in sandbox.samples if since <= int(one.at) <= until]
+        return as_json(self._views.metrics(sandbox, shown))
 
     # -- snapshots
 
@@ -237,7 +196,7 @@ class Control:
         sandbox = self._sandboxes.of(tenant, parts["sandboxID"])
         name = (await read_model(request, MakeSnapshot)).name or ""
         image = await self._sandboxes.snapshot(tenant, sandbox, name)
-        return as_json(_snapshot_view(image.snapshot_id, image.name), 201)
+        return as_json(snapshot_view(image.snapshot_id, image.name), 201)
 
     async def _snapshots(self, tenant: Tenant, request: Request, _: Parts) -> Response:
         query = read_query(request, SnapshotQuery)
@@ -249,7 +208,7 @@ class Control:
         ]
         shown, token = page(found, query)
         headers = {"X-Next-Token": token} if token else {}
-        return as_json([_snapshot_view(one.snapshot_id, one.name) for one in shown], 200, headers)
+        return as_json([snapshot_view(one.snapshot_id, one.name) for one in shown], 200, headers)
 
     async def _delete_template(self, tenant: Tenant, _: Request, parts: Parts) -> Response:
         await self._sandboxes.delete_image(tenant, parts["templateID"])
@@ -267,9 +226,9 @@ class Control:
         sandbox = self._sandboxes.of(tenant, parts["sandboxID"])
         change = await read_model(request, ChangeNetwork)
         everything, allow_out = wanted(change.allow_internet_access, rules_of(change), strict=True)
-        if sandbox.kept.network or (everything and tenant.network):
+        if sandbox.record.network or (everything and tenant.network):
             raise Fault(400, "a sandbox has the network it was made with, all of this machine's or a list of it")
-        if everything or allow_out or sandbox.kept.allow_out is not None:
+        if everything or allow_out or sandbox.record.allow_out is not None:
             self._sandboxes.restrict(tenant, sandbox, tenant.allow_out if everything else allow_out)
         return Response(status_code=204)
 
@@ -280,80 +239,8 @@ class Control:
         answers: list[ForkAnswer] = []
         for one in await self._sandboxes.fork(tenant, sandbox, count, seconds):
             if isinstance(one, Sandbox):
-                answers.append({"sandbox": self._view(one)})
+                answers.append({"sandbox": self._views.brief(one)})
             else:
                 fault = fault_of(one)
                 answers.append({"error": {"code": fault.status, "message": fault.message}})
         return as_json(answers, 201)
-
-    # -- views
-
-    def _view(self, sandbox: Sandbox) -> SandboxView:
-        view: SandboxView = {
-            "templateID": sandbox.kept.template,
-            "sandboxID": sandbox.sandbox_id,
-            "clientID": CLIENT_ID,
-            "envdVersion": ENVD_VERSION,
-            "alias": sandbox.kept.template,
-            "envdAccessToken": sandbox.kept.token,
-            "trafficAccessToken": sandbox.kept.traffic_token,
-        }
-        if self._domain:
-            view["domain"] = self._domain
-        return view
-
-    def _details(self, sandbox: Sandbox) -> SandboxDetails:
-        kept = sandbox.kept
-        limits = self._sandboxes.machines.limits_of(kept.image)
-        return {
-            "templateID": kept.template,
-            "sandboxID": sandbox.sandbox_id,
-            "clientID": CLIENT_ID,
-            "startedAt": _iso(kept.started_at),
-            "endAt": _iso(sandbox.end_at),
-            "envdVersion": ENVD_VERSION,
-            "alias": kept.template,
-            "cpuCount": max(1, round(limits.cpus)),
-            "memoryMB": limits.memory_bytes >> 20,
-            "diskSizeMB": limits.scratch_bytes >> 20,
-            "state": _state(sandbox),
-            "metadata": dict(kept.metadata),
-        }
-
-    def _whole_details(self, sandbox: Sandbox) -> SandboxDetails:
-        """With what only the sandbox's own page tells: its token, its network, what becomes of it."""
-        kept, details = sandbox.kept, self._details(sandbox)
-        network: NetworkView = {"allowPublicTraffic": kept.public_traffic and not kept.network}
-        if kept.allow_out:
-            network["allowOut"], network["denyOut"] = list(kept.allow_out), [ALL]
-        if kept.mask_host:
-            network["maskRequestHost"] = kept.mask_host
-        details["envdAccessToken"] = kept.token
-        details["allowInternetAccess"] = kept.network or bool(kept.allow_out)
-        details["network"] = network
-        details["lifecycle"] = {"onTimeout": "pause" if kept.auto_pause else "kill", "autoResume": kept.auto_resume}
-        if self._domain:
-            details["domain"] = self._domain
-        if not sandbox.running:
-            details["pauseMode"] = "filesystem"
-        return details
-
-
-class _Repeat:
-    """What an Idempotency-Key stands for."""
-
-    def __init__(self, digest: str, at: float) -> None:
-        self.digest, self.at, self.sandbox_id = digest, at, ""
-        self.lock = anyio.Lock()
-
-
-def _iso(at: float) -> str:
-    return datetime.fromtimestamp(at, UTC).isoformat().replace("+00:00", "Z")
-
-
-def _state(sandbox: Sandbox) -> Literal["running", "paused"]:
-    return "running" if sandbox.running else "paused"
-
-
-def _snapshot_view(snapshot_id: str, name: str) -> SnapshotView:
-    return {"snapshotID": snapshot_id, "names": [name] if name else []}

@@ -1,13 +1,12 @@
-"""What of the network a tenant's sandbox gets, by E2B's network rules and by what the tenant may. Pure."""
+"""E2B's network rules of a request: which part of the network a client asks for. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Final
 
 from sandbox_gym.e2b_server.faults import Fault
-from sandbox_gym.network import AllowList, Network, normal
-from sandbox_gym.server.access.accounts import Tenant
+from sandbox_gym.network import normal
 
 ALL: Final = "0.0.0.0/0"
 MAX_ENTRIES: Final = 100
@@ -41,25 +40,3 @@ def entries(document: Mapping[str, object]) -> tuple[str, ...]:
         return tuple(dict.fromkeys(normal(entry) for entry in value))
     except ValueError as error:
         raise Fault(400, f"network.allowOut: {error}") from None
-
-
-def granted(tenant: Tenant, everything: bool, allow_out: Sequence[str]) -> Network:
-    """What a sandbox gets. Raises Fault 403 for an entry that its tenant may not have: less than what was asked for
-    would be found out late."""
-    within = reachable(tenant, allow_out)
-    for entry in allow_out:
-        if entry not in within:
-            raise Fault(403, f"network.allowOut: {entry!r} is not among what this tenant may reach")
-    if allow_out:
-        return Network(allow=tuple(allow_out))
-    if not everything:
-        return Network()
-    return Network(machine=True) if tenant.network else Network(allow=tenant.allow_out or None)
-
-
-def reachable(tenant: Tenant, allow_out: Sequence[str]) -> tuple[str, ...]:
-    """The entries of an allow-list that the tenant may have."""
-    if tenant.network:
-        return tuple(allow_out)
-    own = AllowList(tenant.allow_out)
-    return tuple(entry for entry in allow_out if own.covers(entry))

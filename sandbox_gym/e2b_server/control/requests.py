@@ -9,7 +9,7 @@ from typing import Final
 from sandbox_gym.e2b_server.control.network_rules import wanted
 from sandbox_gym.e2b_server.control.shapes import CreateSandbox, NetworkRules
 from sandbox_gym.e2b_server.faults import Fault
-from sandbox_gym.e2b_server.sandboxes.sandbox import Wish
+from sandbox_gym.e2b_server.sandboxes.sandbox import SandboxRequest
 
 DEFAULT_TIMEOUT_S: Final = 300
 _HOST: Final = re.compile(r"[A-Za-z0-9._-]{1,253}(:\d{1,5})?")
@@ -25,14 +25,14 @@ def rules_of(network: NetworkRules | None) -> Mapping[str, object]:
     return {} if network is None else network.model_dump(by_alias=True, exclude_none=True)
 
 
-def wish_of(asked: CreateSandbox) -> Wish:
+def sandbox_request(asked: CreateSandbox) -> SandboxRequest:
     """Raises Fault 400 for what is not to be had here."""
     network, resume = asked.network, asked.auto_resume
     everything, allow_out = wanted(asked.allow_internet_access, rules_of(network))
     if asked.mcp or asked.volume_mounts or asked.iam:
         raise Fault(400, "mcp, volumeMounts and iam are not to be had here")
     wakes = resume is not None and (resume.policy == "any" if resume.enabled is None else resume.enabled)
-    return Wish(
+    return SandboxRequest(
         template=asked.template or "",
         timeout_s=given_or(asked.timeout, DEFAULT_TIMEOUT_S),
         metadata=asked.metadata or {},

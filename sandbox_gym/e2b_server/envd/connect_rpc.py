@@ -116,6 +116,32 @@ def _parsed(body: bytes) -> Document:
     return document
 
 
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """What a client sends before a stream's first event. A fault in it ends the stream, as the protocol has it."""
+
+    message: Document
+    timeout_s: float
+    fault: Fault | None = None
+
+    def read(self) -> Document:
+        """The message. Raises Fault."""
+        if self.fault is not None:
+            raise self.fault
+        return self.message
+
+
+async def read_opening(request: Request) -> Opening:
+    """The last of a stream's messages, and the time that its client gives it."""
+    message: Document = {}
+    try:
+        async for one in read_messages(request):
+            message = one
+        return Opening(message, timeout_of(request))
+    except Fault as fault:
+        return Opening({}, 0.0, fault)
+
+
 def frame(document: Document, flags: int = 0) -> bytes:
     body = json.dumps(document).encode("ascii")
     return _HEAD.pack(flags, len(body)) + body

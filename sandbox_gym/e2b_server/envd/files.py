@@ -15,7 +15,7 @@ from starlette.responses import Response, StreamingResponse
 from sandbox_gym.e2b_server.access import TOKEN_HEADER, check_signature, check_token, check_user, user_of
 from sandbox_gym.e2b_server.control.shapes import MAX_PATH
 from sandbox_gym.e2b_server.faults import Fault, as_json, fault_of
-from sandbox_gym.e2b_server.sandboxes.jobs import Work, number, words
+from sandbox_gym.e2b_server.sandboxes.processes import Work, number, words
 from sandbox_gym.e2b_server.sandboxes.sandbox import Sandbox
 from sandbox_gym.errors import BoxLost
 from sandbox_gym.sandbox.channel.envd import Envd

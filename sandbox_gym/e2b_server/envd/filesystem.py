@@ -19,8 +19,7 @@ from sandbox_gym.e2b_server.envd.connect_rpc import (
     StreamReply,
     answer_method,
     ping_of,
-    read_messages,
-    timeout_of,
+    read_opening,
 )
 from sandbox_gym.e2b_server.envd.shapes import (
     AtPath,
@@ -37,7 +36,7 @@ from sandbox_gym.e2b_server.envd.shapes import (
     WatchFolder,
 )
 from sandbox_gym.e2b_server.faults import Fault
-from sandbox_gym.e2b_server.sandboxes.jobs import Work, number, words
+from sandbox_gym.e2b_server.sandboxes.processes import Work, number, words
 from sandbox_gym.errors import BoxLost
 from sandbox_gym.sandbox.channel.envd import Stream
 from sandbox_gym.server.access.accounts import new_id
@@ -124,23 +123,13 @@ class Filesystem:
                 return
 
     async def _watch_dir(self, request: Request) -> Response:
-        message: Document = {}
-        failure: Exception | None = None
-        seconds = 0.0
-        try:
-            async for one in read_messages(request):
-                message = one
-            seconds = timeout_of(request)
-        except Fault as error:
-            failure = error
+        opening = await read_opening(request)
 
         async def events() -> AsyncGenerator[Document, None]:
-            if failure is not None:
-                raise failure
-            stream = await self._open(checked(WatchFolder, message))
+            stream = await self._open(checked(WatchFolder, opening.read()))
             try:
                 yield {"start": {}}
-                deadline = time.monotonic() + (seconds or WATCH_S)
+                deadline = time.monotonic() + (opening.timeout_s or WATCH_S)
                 while True:
                     header, _ = await stream.next(max(0.0, deadline - time.monotonic()))
                     yield {"filesystem": change_of(header)}

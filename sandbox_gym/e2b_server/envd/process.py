@@ -23,6 +23,7 @@ from sandbox_gym.e2b_server.envd.connect_rpc import (
     answer_method,
     ping_of,
     read_messages,
+    read_opening,
     timeout_of,
 )
 from sandbox_gym.e2b_server.envd.shapes import (
@@ -42,7 +43,7 @@ from sandbox_gym.e2b_server.envd.shapes import (
 )
 from sandbox_gym.e2b_server.envd.shapes import Processes as Listed
 from sandbox_gym.e2b_server.faults import Fault
-from sandbox_gym.e2b_server.sandboxes.jobs import Config, Event, Job, Work, number
+from sandbox_gym.e2b_server.sandboxes.processes import Config, Event, RunningProcess, Work, number
 from sandbox_gym.e2b_server.sandboxes.sandbox import Sandbox
 from sandbox_gym.errors import BoxLost
 from sandbox_gym.faults import log_failure
@@ -61,9 +62,9 @@ def base_environment(sandbox: Sandbox) -> dict[str, str]:
         "PATH": PATH,
         "E2B_SANDBOX": "true",
         "E2B_SANDBOX_ID": sandbox.sandbox_id,
-        "E2B_TEMPLATE_ID": sandbox.kept.template,
+        "E2B_TEMPLATE_ID": sandbox.record.template,
         **({"SANDBOX_GYM_ISOLATION": sandbox.box.isolation} if sandbox.box else {}),
-        **sandbox.kept.env,
+        **sandbox.record.env,
     }
 
 
@@ -95,33 +96,25 @@ class Processes:
     # -- streams
 
     async def _stream(self, request: Request, method: str) -> Response:
-        """What goes wrong before the first event is an end of the stream, as the protocol has it."""
-        message: Document = {}
-        failure: Exception | None = None
-        seconds = 0.0
-        try:
-            async for one in read_messages(request):
-                message = one
-            seconds = timeout_of(request)
-        except Fault as error:
-            failure = error
+        opening = await read_opening(request)
 
         async def events() -> AsyncGenerator[Document, None]:
-            if failure is not None:
-                raise failure
+            message, seconds = opening.read(), opening.timeout_s
             if method == "Start":
-                job, heard = await self._start(checked(StartProcess, message), seconds)
+                process, heard = await self._start(checked(StartProcess, message), seconds)
             else:
-                job = self._job(checked(OneProcess, message).process)
-                heard = job.listen()
+                process = self._process(checked(OneProcess, message).process)
+                heard = process.listen()
             # a process is killed at its time; the word of that comes from the sandbox, a little later
             within_s = (seconds + (5.0 if method == "Start" else 0.0)) if seconds else STREAM_S
-            async for event in _events(job, heard, within_s):
+            async for event in _events(process, heard, within_s):
                 yield event
 
         return StreamReply(events, ping=_PING, ping_s=ping_of(request))
 
-    async def _start(self, asked: StartProcess, seconds: float) -> tuple[Job, MemoryObjectReceiveStream[Event]]:
+    async def _start(
+        self, asked: StartProcess, seconds: float
+    ) -> tuple[RunningProcess, MemoryObjectReceiveStream[Event]]:
         size = _size(asked.pty)
         config = _config(asked)
         request = {
@@ -136,20 +129,20 @@ class Processes:
             "base": base_environment(self._sandbox),
         }
         reply, stream = await self._work.envd.open(request)
-        job = Job(number(reply, "pid"), config, stream)
-        heard = job.listen()
-        self._work.jobs[job.pid] = job
-        self._tasks.start_soon(self._run, job)
-        return job, heard
+        process = RunningProcess(number(reply, "pid"), config, stream)
+        heard = process.listen()
+        self._work.processes[process.pid] = process
+        self._tasks.start_soon(self._run, process)
+        return process, heard
 
-    async def _run(self, job: Job) -> None:
+    async def _run(self, process: RunningProcess) -> None:
         try:
-            await job.run()
+            await process.run()
         except Exception as error:  # this program's stream; the server's other tasks go on
             log_failure("job_failed", error)
         finally:
-            if self._work.jobs.get(job.pid) is job:
-                del self._work.jobs[job.pid]
+            if self._work.processes.get(process.pid) is process:
+                del self._work.processes[process.pid]
 
     async def _stream_input(self, request: Request) -> Response:
         """Input as it comes; the reply is a stream of one empty message."""
@@ -157,16 +150,16 @@ class Processes:
         try:
             seconds = timeout_of(request)
             with anyio.fail_after(seconds + 1 if seconds else STREAM_S):
-                job: Job | None = None
+                process: RunningProcess | None = None
                 async for message in read_messages(request):
                     one = checked(InputMessage, message)
                     event = one.event or one
                     if event.start is not None:
-                        job = self._job(event.start.process)
+                        process = self._process(event.start.process)
                     elif event.data is not None:
-                        if job is None:
+                        if process is None:
                             raise Fault(400, "the first message names the process")
-                        await self._put(job, event.data.input, STREAM_S)
+                        await self._put(process, event.data.input, STREAM_S)
         except Exception as error:
             failure = error
 
@@ -180,55 +173,57 @@ class Processes:
     # -- calls
 
     async def _list(self, request: Request, asked: Empty) -> Listed:
-        return {"processes": [_view(job) for job in self._work.jobs.values()]}
+        return {"processes": [_view(process) for process in self._work.processes.values()]}
 
     async def _update(self, request: Request, asked: UpdateProcess) -> Nothing:
         size = _size(asked.pty)
         if size is not None:
-            await self._work.envd.call({"op": "resize", "pid": self._job(asked.process).pid, "size": size})
+            await self._work.envd.call({"op": "resize", "pid": self._process(asked.process).pid, "size": size})
         return {}
 
     async def _send_input(self, request: Request, asked: SendInput) -> Nothing:
-        await self._put(self._job(asked.process), asked.input, timeout_of(request) or INPUT_S)
+        await self._put(self._process(asked.process), asked.input, timeout_of(request) or INPUT_S)
         return {}
 
-    async def _put(self, job: Job, given: Input, within_s: float) -> None:
+    async def _put(self, process: RunningProcess, given: Input, within_s: float) -> None:
         text = given.pty if given.pty is not None else given.stdin
         if text is None:
             return
-        if (given.pty is not None) != job.config.pty:
+        if (given.pty is not None) != process.config.pty:
             raise Fault(400, "the process has a terminal" if given.pty is None else "the process has no terminal")
         data = base64.b64decode(text)
         for start in range(0, len(data), PIECE):
             piece = data[start : start + PIECE]
-            await self._work.envd.ask({"op": "input", "pid": job.pid}, piece, within_s=within_s)
+            await self._work.envd.ask({"op": "input", "pid": process.pid}, piece, within_s=within_s)
 
     async def _send_signal(self, request: Request, asked: SendSignal) -> Nothing:
         number = int(_SIGNALS[asked.signal])
-        await self._work.envd.call({"op": "signal", "pid": self._job(asked.process).pid, "number": number})
+        await self._work.envd.call({"op": "signal", "pid": self._process(asked.process).pid, "number": number})
         return {}
 
     async def _close_stdin(self, request: Request, asked: OneProcess) -> Nothing:
-        await self._work.envd.call({"op": "end_input", "pid": self._job(asked.process).pid})
+        await self._work.envd.call({"op": "end_input", "pid": self._process(asked.process).pid})
         return {}
 
-    def _job(self, selector: Selector) -> Job:
+    def _process(self, selector: Selector) -> RunningProcess:
         """The process that a selector names. Raises Fault 404."""
         pid, tag = selector.pid, selector.tag
-        if pid is not None and pid in self._work.jobs:
-            return self._work.jobs[pid]
+        if pid is not None and pid in self._work.processes:
+            return self._work.processes[pid]
         if tag is not None:
-            found = [job for job in self._work.jobs.values() if job.config.tag == tag]
+            found = [process for process in self._work.processes.values() if process.config.tag == tag]
             if found:
                 return found[0]
         raise Fault(404, f"process with {'tag' if tag is not None else 'pid'} {str(tag or pid)[:40]} not found")
 
 
-async def _events(job: Job, heard: MemoryObjectReceiveStream[Event], within_s: float) -> AsyncGenerator[Document, None]:
+async def _events(
+    process: RunningProcess, heard: MemoryObjectReceiveStream[Event], within_s: float
+) -> AsyncGenerator[Document, None]:
     """A process's events from the first word on. Raises Fault when its time is up, BoxLost when the sandbox went."""
     deadline = time.monotonic() + within_s
     with heard:
-        yield {"event": {"start": {"pid": job.pid}}}
+        yield {"event": {"start": {"pid": process.pid}}}
         while True:
             try:
                 with anyio.fail_after(max(0.0, deadline - time.monotonic())):
@@ -236,7 +231,7 @@ async def _events(job: Job, heard: MemoryObjectReceiveStream[Event], within_s: f
             except TimeoutError:
                 raise Fault(504, "the operation timed out", code="deadline_exceeded") from None
             except anyio.EndOfStream:
-                if job.lost:
+                if process.lost:
                     raise BoxLost("the sandbox went") from None
                 raise Fault(500, "the process was not listened to in time") from None
             kind = header.get("event")
@@ -279,12 +274,12 @@ def _size(terminal: Terminal | None) -> tuple[int, int] | None:
     return None if terminal is None else (terminal.size.rows, terminal.size.cols)
 
 
-def _view(job: Job) -> ProcessView:
-    config = job.config
+def _view(process: RunningProcess) -> ProcessView:
+    config = process.config
     shown: ProcessConfig = {"cmd": config.cmd, "args": list(config.args), "envs": dict(config.envs)}
     if config.cwd is not None:
         shown["cwd"] = config.cwd
-    view: ProcessView = {"pid": job.pid, "config": shown}
+    view: ProcessView = {"pid": process.pid, "config": shown}
     if config.tag is not None:
         view["tag"] = config.tag
     return view

@@ -6,8 +6,7 @@ Owns who holds which box and until when. Knows neither HTTP nor how boxes are ma
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -16,26 +15,28 @@ import anyio
 import anyio.abc
 import structlog
 
-from sandbox_gym.e2b_server.control.network_rules import granted, reachable
 from sandbox_gym.e2b_server.faults import Fault, sandbox_not_found
 from sandbox_gym.e2b_server.sandboxes.images import Images
-from sandbox_gym.e2b_server.sandboxes.jobs import Work
-from sandbox_gym.e2b_server.sandboxes.quotas import Places
-from sandbox_gym.e2b_server.sandboxes.records import Image, Kept, Records
-from sandbox_gym.e2b_server.sandboxes.sandbox import Sandbox, Wish, check_timeout, measure
+from sandbox_gym.e2b_server.sandboxes.network import granted, reachable
+from sandbox_gym.e2b_server.sandboxes.processes import Work
+from sandbox_gym.e2b_server.sandboxes.quotas import Quotas
+from sandbox_gym.e2b_server.sandboxes.records import Image, Records
+from sandbox_gym.e2b_server.sandboxes.sandbox import (
+    Sandbox,
+    SandboxRequest,
+    check_keepable,
+    check_timeout,
+    measure,
+    new_sandbox,
+)
 from sandbox_gym.e2b_server.sandboxes.templates import ROOT, Machines
-from sandbox_gym.errors import BoxLost, SandboxGymError
-from sandbox_gym.faults import Rounds, as_provider_down, log_failure
+from sandbox_gym.errors import SandboxGymError
+from sandbox_gym.faults import as_provider_down, log_failure
 from sandbox_gym.sandbox.session.snapshots import NoSuchSnapshot, SnapshotFailed
-from sandbox_gym.server.access.accounts import Accounts, Tenant, new_id
+from sandbox_gym.server.access.accounts import Accounts, Tenant
 
-SWEEP_S: Final = 0.2
-SAMPLE_S: Final = 5.0
-COLLECT_S: Final = 60.0
 OPEN_S: Final = 120.0
 MAX_FORKS: Final = 100
-MAX_FAILURES: Final = 60
-"""Times that a sandbox that should be paused is left running for another minute, because its files can't be kept."""
 _log = structlog.get_logger(__name__)
 
 
@@ -51,18 +52,18 @@ class Sandboxes:
         self._records = Records(folder)
         self._sandboxes: dict[str, Sandbox] = {}
         self.images = Images(self._records)
-        self._places = Places(most)
-        self._taken = anyio.Event()
+        self._quotas = Quotas(most)
+        self._box_taken = anyio.Event()
         self._disk_bytes = 0
-        for kept in self._records.sandboxes():
-            self._sandboxes[kept.sandbox_id] = Sandbox(kept, end_at=time.time())
+        for record in self._records.sandboxes():
+            self._sandboxes[record.sandbox_id] = Sandbox(record, end_at=time.time())
 
     # -- who is there
 
     def of(self, tenant: Tenant, sandbox_id: str) -> Sandbox:
         """A tenant's own. Raises Fault 404, also for somebody else's."""
         found = self._sandboxes.get(sandbox_id)
-        if found is None or found.kept.tenant != tenant.name:
+        if found is None or found.record.tenant != tenant.name:
             raise sandbox_not_found(sandbox_id)
         return found
 
@@ -71,7 +72,7 @@ class Sandboxes:
         return self._sandboxes.get(sandbox_id)
 
     def all_of(self, tenant: Tenant) -> list[Sandbox]:
-        return [one for one in self._sandboxes.values() if one.kept.tenant == tenant.name]
+        return [one for one in self._sandboxes.values() if one.record.tenant == tenant.name]
 
     def everyone(self) -> list[Sandbox]:
         """Running and paused, of all tenants, the oldest first."""
@@ -82,15 +83,15 @@ class Sandboxes:
 
     # -- making
 
-    async def create(self, tenant: Tenant, wish: Wish) -> Sandbox:
+    async def create(self, tenant: Tenant, asked: SandboxRequest) -> Sandbox:
         """Raises Fault, PoolFull, ProviderDown."""
-        check_timeout(tenant, wish.timeout_s)
-        image, snapshot_id = await self.source(tenant, wish.template)
+        check_timeout(tenant, asked.timeout_s)
+        image, snapshot_id = await self.source(tenant, asked.template)
         if image.endswith(ROOT) and not tenant.root:
             raise Fault(403, "templates that end in :root are for tenants with `root = true` in the pool's keys")
         self._count_create(tenant)
-        sandbox = self._new(tenant, wish, image)
-        with self._places.taken(tenant, self._sandboxes.values(), new=True):
+        sandbox = new_sandbox(tenant, asked, image)
+        with self._quotas.reserved(tenant, self._sandboxes.values(), new=True):
             await self._open(sandbox, snapshot_id)
         self._sandboxes[sandbox.sandbox_id] = sandbox
         _log.info("sandbox_created", sandbox=sandbox.sandbox_id, tenant=tenant.name, image=image)
@@ -118,30 +119,7 @@ class Sandboxes:
             raise Fault(400, "a sandbox has the network it was made with; this one was made without a way out")
         entries = granted(tenant, False, allow_out).allow or ()
         sandbox.box.door.restrict(entries)
-        sandbox.kept = replace(sandbox.kept, allow_out=entries)
-
-    def _new(self, tenant: Tenant, wish: Wish, image: str) -> Sandbox:
-        now = time.time()
-        network = granted(tenant, wish.network, wish.allow_out)
-        kept = Kept(
-            sandbox_id=new_id("i"),
-            tenant=tenant.name,
-            template=wish.template or "base",
-            image=image,
-            token=new_id("", 40),
-            traffic_token=new_id("", 40),
-            public_traffic=wish.public_traffic,
-            started_at=now,
-            mask_host=wish.mask_host,
-            network=network.machine,
-            allow_out=network.allow,
-            metadata=wish.metadata,
-            env=wish.env,
-            auto_pause=wish.auto_pause,
-            auto_resume=wish.auto_resume,
-            timeout_s=wish.timeout_s,
-        )
-        return Sandbox(kept, end_at=now + wish.timeout_s)
+        sandbox.record = replace(sandbox.record, allow_out=entries)
 
     async def _open(self, sandbox: Sandbox, snapshot_id: str | None) -> None:
         with anyio.fail_after(OPEN_S), as_provider_down("a sandbox can't be opened"):
@@ -149,7 +127,7 @@ class Sandboxes:
         sandbox.box, sandbox.work = box, Work(envd)
         sandbox.cpu_s = 0.0
         sandbox.opened_at = time.monotonic()
-        self._taken.set()
+        self._box_taken.set()
 
     # -- ending
 
@@ -173,9 +151,9 @@ class Sandboxes:
 
     async def _forget(self, sandbox: Sandbox) -> None:
         """A paused state that is needed no more."""
-        snapshot_id = sandbox.kept.snapshot_id
-        self._records.remove(sandbox.kept)
-        sandbox.kept = replace(sandbox.kept, snapshot_id="")
+        snapshot_id = sandbox.record.snapshot_id
+        self._records.remove(sandbox.record)
+        sandbox.record = replace(sandbox.record, snapshot_id="")
         if snapshot_id:
             await self._delete(snapshot_id)
 
@@ -194,15 +172,15 @@ class Sandboxes:
                 raise sandbox_not_found(sandbox.sandbox_id)
             if sandbox.box is None or sandbox.work is None:
                 raise Fault(409, f"Sandbox {sandbox.sandbox_id} is already paused")
-            _may_be_kept(sandbox)
+            check_keepable(sandbox)
             await self._have_disk()
             with anyio.CancelScope(shield=True):
                 await sandbox.work.envd.call({"op": "quit_all"})
                 sandbox.box.busy = False
                 snapshot = await sandbox.box.snapshot()
                 self._disk_bytes += snapshot.size_bytes
-                sandbox.kept = replace(sandbox.kept, snapshot_id=snapshot.snapshot_id)
-                self._records.write(sandbox.kept)
+                sandbox.record = replace(sandbox.record, snapshot_id=snapshot.snapshot_id)
+                self._records.write(sandbox.record)
                 await self._stop(sandbox)
 
     async def resume(self, tenant: Tenant, sandbox: Sandbox, timeout_s: int) -> bool:
@@ -215,21 +193,21 @@ class Sandboxes:
             if sandbox.running:
                 sandbox.end_at = max(sandbox.end_at, now + timeout_s)
                 return False
-            kept_out = sandbox.kept.allow_out
-            sandbox.kept = replace(
-                sandbox.kept,
-                network=sandbox.kept.network and tenant.network,
-                allow_out=None if kept_out is None else reachable(tenant, kept_out),
+            had_out = sandbox.record.allow_out
+            sandbox.record = replace(
+                sandbox.record,
+                network=sandbox.record.network and tenant.network,
+                allow_out=None if had_out is None else reachable(tenant, had_out),
             )
-            with self._places.taken(tenant, self._sandboxes.values(), new=False):
+            with self._quotas.reserved(tenant, self._sandboxes.values(), new=False):
                 try:
-                    await self._open(sandbox, sandbox.kept.snapshot_id)
+                    await self._open(sandbox, sandbox.record.snapshot_id)
                 except NoSuchSnapshot:
                     self._sandboxes.pop(sandbox.sandbox_id, None)
-                    self._records.remove(sandbox.kept)
+                    self._records.remove(sandbox.record)
                     raise sandbox_not_found(sandbox.sandbox_id) from None
             sandbox.end_at = time.time() + timeout_s
-            sandbox.kept = replace(sandbox.kept, timeout_s=timeout_s)
+            sandbox.record = replace(sandbox.record, timeout_s=timeout_s)
             with anyio.CancelScope(shield=True):
                 await self._forget(sandbox)
             return True
@@ -238,10 +216,10 @@ class Sandboxes:
         """Resume one that asked to be woken by a request. Whether it runs. Raises Fault, Unavailable."""
         if sandbox.running:
             return True
-        if not sandbox.kept.auto_resume or sandbox.dead:
+        if not sandbox.record.auto_resume or sandbox.dead:
             return False
-        tenant = self.accounts_tenant(sandbox.kept.tenant)
-        await self.resume(tenant, sandbox, min(sandbox.kept.timeout_s, tenant.max_timeout_s))
+        tenant = self.accounts_tenant(sandbox.record.tenant)
+        await self.resume(tenant, sandbox, min(sandbox.record.timeout_s, tenant.max_timeout_s))
         return True
 
     def accounts_tenant(self, name: str) -> Tenant:
@@ -257,7 +235,7 @@ class Sandboxes:
             if not sandbox.running:
                 raise Fault(409, f"Sandbox {sandbox.sandbox_id} is paused")
             snapshot_id = await self._keep(sandbox, durable=True)
-        image = Image(snapshot_id, tenant.name, sandbox.kept.image, sandbox.sandbox_id, time.time(), name)
+        image = Image(snapshot_id, tenant.name, sandbox.record.image, sandbox.sandbox_id, time.time(), name)
         self.images.add(image)
         return image
 
@@ -265,7 +243,7 @@ class Sandboxes:
         """A snapshot of a running sandbox, whose processes stand still meanwhile."""
         assert sandbox.work is not None
         assert sandbox.box is not None
-        _may_be_kept(sandbox)
+        check_keepable(sandbox)
         await self._have_disk()
         with anyio.CancelScope(shield=True):
             held, _ = await sandbox.work.envd.call({"op": "hold", "on": True})
@@ -281,7 +259,7 @@ class Sandboxes:
     async def _have_disk(self) -> None:
         """Raises SnapshotFailed when snapshots take all that they may."""
         if self._disk_bytes > self.machines.budget_bytes:
-            await self._collect()
+            await self.collect()
             if self._disk_bytes > self.machines.budget_bytes:
                 raise SnapshotFailed(f"snapshots take {self._disk_bytes} bytes, as many as they may; delete some")
 
@@ -315,24 +293,13 @@ class Sandboxes:
         return forks
 
     async def _fork(self, tenant: Tenant, parent: Sandbox, snapshot_id: str, timeout_s: int) -> Sandbox:
-        kept = parent.kept
-        wish = Wish(
-            kept.template,
-            timeout_s,
-            kept.metadata,
-            kept.env,
-            kept.auto_pause,
-            kept.auto_resume,
-            kept.public_traffic,
-            kept.network,
-            kept.allow_out or (),
-            kept.mask_host,
-        )
+        record = parent.record
+        asked = SandboxRequest.like(record, timeout_s)
         self._count_create(tenant)
-        sandbox = self._new(tenant, wish, kept.image)
-        if kept.allow_out is not None:  # a list that is empty now may be another later, a fork's too
-            sandbox.kept = replace(sandbox.kept, allow_out=kept.allow_out)
-        with self._places.taken(tenant, self._sandboxes.values(), new=True):
+        sandbox = new_sandbox(tenant, asked, record.image)
+        if record.allow_out is not None:  # a list that is empty now may be another later, a fork's too
+            sandbox.record = replace(sandbox.record, allow_out=record.allow_out)
+        with self._quotas.reserved(tenant, self._sandboxes.values(), new=True):
             await self._open(sandbox, snapshot_id)
         self._sandboxes[sandbox.sandbox_id] = sandbox
         return sandbox
@@ -343,88 +310,23 @@ class Sandboxes:
         if wait_s > 0:
             raise Fault(429, f"more than {tenant.creates_per_s:g} sandboxes per second", retry_after_s=wait_s)
 
-    # -- time
-
-    async def run(self) -> None:
-        """End what is over, measure, and collect, until cancelled, whatever a round meets."""
-        rounds, wait_s = Rounds("sandboxes_sweep_failed"), SWEEP_S
-        collected = sampled = time.monotonic()
-        while True:
-            await anyio.sleep(wait_s)
-            try:
-                self._end_those_over()
-                if time.monotonic() - sampled > SAMPLE_S:
-                    sampled = time.monotonic()
-                    for sandbox in self.running():
-                        self.tasks.start_soon(self._try_sample, sandbox)
-                if time.monotonic() - collected > COLLECT_S:
-                    collected = time.monotonic()
-                    await self._collect()
-                rounds.done()
-                wait_s = SWEEP_S
-            except Exception as error:
-                wait_s = rounds.failed(error)
-
-    def _end_those_over(self) -> None:
-        now = time.time()
-        for sandbox in self.running():
-            over = sandbox.end_at <= now or (sandbox.box is not None and getattr(sandbox.box, "worn", False))
-            lost = sandbox.work is not None and sandbox.work.envd.ended.is_set()
-            if lost or (over and not sandbox.lock.locked()):
-                self.tasks.start_soon(self._try_expire, sandbox, lost)
-                sandbox.end_at = now + 60  # it is seen to
-
-    async def _try_expire(self, sandbox: Sandbox, lost: bool) -> None:
-        try:
-            await self._expire(sandbox, lost)
-        except Exception as error:  # this one's; the others go on
-            log_failure("sandbox_not_ended", error, sandbox=sandbox.sandbox_id)
-
-    async def _expire(self, sandbox: Sandbox, lost: bool) -> None:
-        """Its time is up, or its box is lost."""
-        if not lost and sandbox.kept.auto_pause:
-            try:
-                await self.pause(sandbox)
-                return
-            except (SandboxGymError, OSError) as error:
-                _log.warning("sandbox_not_paused", sandbox=sandbox.sandbox_id, why=str(error))
-                sandbox.pause_failures += 1
-                if sandbox.running and not isinstance(error, BoxLost) and sandbox.pause_failures < MAX_FAILURES:
-                    return  # it is tried again in a minute: what it holds can't be had again
-        _log.info("sandbox_over", sandbox=sandbox.sandbox_id, lost=lost)
-        await self.kill(sandbox)
-
-    async def _try_sample(self, sandbox: Sandbox) -> None:
-        try:
-            await self.sample(sandbox)
-        except SandboxGymError:
-            return  # it ended meanwhile
-        except Exception as error:
-            log_failure("sandbox_not_measured", error, sandbox=sandbox.sandbox_id)
+    # -- measuring and collecting
 
     async def sample(self, sandbox: Sandbox) -> None:
         """Measure now. Raises BoxLost."""
-        await measure(sandbox, self.machines.limits_of(sandbox.kept.image))
+        await measure(sandbox, self.machines.limits_of(sandbox.record.image))
 
-    async def _collect(self) -> None:
-        pinned = {one.kept.snapshot_id for one in self._sandboxes.values() if one.kept.snapshot_id}
+    async def collect(self) -> None:
+        pinned = {one.record.snapshot_id for one in self._sandboxes.values() if one.record.snapshot_id}
         try:
             self._disk_bytes = await self.machines.collect(pinned | self.images.ids())
         except Exception as error:
             log_failure("collection_failed", error)
 
-    async def keep_prepared(self) -> None:
-        """Have boxes ready before they are asked for, until cancelled."""
-        rounds = Rounds("boxes_not_prepared", first_s=5)
-        while True:
-            try:
-                await self.machines.prepare()
-                rounds.done()
-            except Exception as error:
-                await anyio.sleep(rounds.failed(error))
-                continue
-            await self._taken.wait()
-            self._taken = anyio.Event()
+    async def box_taken(self) -> None:
+        """Wait until a box is taken, so that another can be prepared."""
+        await self._box_taken.wait()
+        self._box_taken = anyio.Event()
 
     async def aclose(self) -> None:
         """End what runs; what is paused stays on disk."""
@@ -434,20 +336,3 @@ class Sandboxes:
                     self._sandboxes.pop(sandbox.sandbox_id, None)
                     tasks.start_soon(self._stop, sandbox)
             await self.machines.aclose()
-
-
-def _may_be_kept(sandbox: Sandbox) -> None:
-    """Raises Fault 400 for one whose files may be its root's work: nobody goes on from those."""
-    if sandbox.root:
-        raise Fault(400, f"Sandbox {sandbox.sandbox_id} is of a template that ends in :root; those are not kept")
-
-
-@asynccontextmanager
-async def holding(sandboxes: Sandboxes, tasks: anyio.abc.TaskGroup) -> AsyncIterator[Sandboxes]:
-    """Sandboxes, with their housekeeping under way; at the end none runs."""
-    tasks.start_soon(sandboxes.run)
-    tasks.start_soon(sandboxes.keep_prepared)
-    try:
-        yield sandboxes
-    finally:
-        await sandboxes.aclose()

@@ -10,7 +10,7 @@ from sandbox_gym.e2b_server.sandboxes.sandbox import Sandbox
 from sandbox_gym.server.access.accounts import Tenant
 
 
-class Places:
+class Quotas:
     """Counts those that are being opened beside those that run."""
 
     def __init__(self, most: int) -> None:
@@ -19,7 +19,7 @@ class Places:
         self._opening: dict[str, int] = {}
 
     @contextmanager
-    def taken(self, tenant: Tenant, sandboxes: Collection[Sandbox], *, new: bool) -> Iterator[None]:
+    def reserved(self, tenant: Tenant, sandboxes: Collection[Sandbox], *, new: bool) -> Iterator[None]:
         """A place, while a box is opened. `new`: it is no sandbox that the tenant holds already. Raises Fault."""
         self._check(tenant, sandboxes, new=new)
         self._opening[tenant.name] = self._opening.get(tenant.name, 0) + 1
@@ -32,7 +32,7 @@ class Places:
         running = sum(one.running for one in sandboxes)
         if running + sum(self._opening.values()) >= self._most:
             raise Fault(503, f"no capacity: {self._most} sandboxes run on this machine", retry_after_s=2)
-        own = [one for one in sandboxes if one.kept.tenant == tenant.name]
+        own = [one for one in sandboxes if one.record.tenant == tenant.name]
         opening = self._opening.get(tenant.name, 0)
         if sum(one.running for one in own) + opening >= tenant.sandboxes:
             raise Fault(429, f"you have reached the maximum number of concurrent sandboxes ({tenant.sandboxes})")

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import TypeVar
 
 import structlog
 
 from sandbox_gym.private import make_private, write_whole
 
 _log = structlog.get_logger(__name__)
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class SandboxRecord:
     """What a sandbox is beside its box: how it was asked for. Times in seconds since the epoch."""
 
     sandbox_id: str
@@ -62,28 +64,28 @@ class Records:
         self._folder = folder
         make_private(folder)
 
-    def write(self, record: Kept | Image) -> None:
+    def write(self, record: SandboxRecord | Image) -> None:
         """Whole or not at all."""
         write_whole(self._path(record), json.dumps(asdict(record)).encode())
 
-    def remove(self, record: Kept | Image) -> None:
+    def remove(self, record: SandboxRecord | Image) -> None:
         self._path(record).unlink(missing_ok=True)
 
-    def _path(self, record: Kept | Image) -> Path:
-        if isinstance(record, Kept):
+    def _path(self, record: SandboxRecord | Image) -> Path:
+        if isinstance(record, SandboxRecord):
             return self._folder / f"sandbox-{record.sandbox_id}.json"
         return self._folder / f"snapshot-{record.snapshot_id}.json"
 
-    def sandboxes(self) -> Iterator[Kept]:
-        for path in self._folder.glob("sandbox-*.json"):
-            try:
-                yield Kept(**json.loads(path.read_text()))
-            except (ValueError, TypeError, OSError) as error:
-                _log.warning("record_unreadable", path=str(path), why=str(error))
+    def sandboxes(self) -> Iterator[SandboxRecord]:
+        return self._read("sandbox-*.json", SandboxRecord)
 
     def images(self) -> Iterator[Image]:
-        for path in self._folder.glob("snapshot-*.json"):
+        return self._read("snapshot-*.json", Image)
+
+    def _read(self, names: str, kind: Callable[..., T]) -> Iterator[T]:
+        """Those that can be read; the others are logged."""
+        for path in self._folder.glob(names):
             try:
-                yield Image(**json.loads(path.read_text()))
+                yield kind(**json.loads(path.read_text()))
             except (ValueError, TypeError, OSError) as error:
                 _log.warning("record_unreadable", path=str(path), why=str(error))

@@ -11,13 +11,14 @@ from typing import Final
 import anyio
 
 from sandbox_gym.e2b_server.faults import Fault
-from sandbox_gym.e2b_server.sandboxes.jobs import Work, real
-from sandbox_gym.e2b_server.sandboxes.records import Kept
+from sandbox_gym.e2b_server.sandboxes.network import granted
+from sandbox_gym.e2b_server.sandboxes.processes import Work, real
+from sandbox_gym.e2b_server.sandboxes.records import SandboxRecord
 from sandbox_gym.e2b_server.sandboxes.templates import ROOT, Kind, Machine
 from sandbox_gym.errors import BoxLost
 from sandbox_gym.limits import Limits
 from sandbox_gym.network import Network
-from sandbox_gym.server.access.accounts import Tenant
+from sandbox_gym.server.access.accounts import Tenant, new_id
 
 MAX_SAMPLES: Final = 720
 
@@ -36,7 +37,7 @@ class Sample:
 class Sandbox:
     """One sandbox; paused where there is no `work`."""
 
-    kept: Kept
+    record: SandboxRecord
     end_at: float
     box: Machine | None = None
     work: Work | None = None
@@ -49,21 +50,21 @@ class Sandbox:
 
     @property
     def sandbox_id(self) -> str:
-        return self.kept.sandbox_id
+        return self.record.sandbox_id
 
     @property
     def root(self) -> bool:
         """Whether its commands run as the box's root."""
-        return self.kept.image.endswith(ROOT)
+        return self.record.image.endswith(ROOT)
 
     @property
     def kind(self) -> Kind:
         """What its box is made as."""
-        allow_out = self.kept.allow_out
-        return Kind(self.kept.image, Network(self.kept.network, None if allow_out is None else tuple(allow_out)))
+        allow_out = self.record.allow_out
+        return Kind(self.record.image, Network(self.record.network, None if allow_out is None else tuple(allow_out)))
 
     @property
-    def has_door(self) -> bool:
+    def has_egress_proxy(self) -> bool:
         """Whether it runs with a proxy as its way out, whatever that lets through now."""
         return self.box is not None and self.box.door is not None
 
@@ -73,7 +74,7 @@ class Sandbox:
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class SandboxRequest:
     """How a sandbox is asked for."""
 
     template: str
@@ -88,6 +89,47 @@ class Wish:
     allow_out: Sequence[str] = ()
     """No more than this of it, where it says anything."""
     mask_host: str = ""
+
+    @classmethod
+    def like(cls, record: SandboxRecord, timeout_s: int) -> SandboxRequest:
+        """For a fork: as its parent was asked for."""
+        return cls(
+            template=record.template,
+            timeout_s=timeout_s,
+            metadata=record.metadata,
+            env=record.env,
+            auto_pause=record.auto_pause,
+            auto_resume=record.auto_resume,
+            public_traffic=record.public_traffic,
+            network=record.network,
+            allow_out=record.allow_out or (),
+            mask_host=record.mask_host,
+        )
+
+
+def new_sandbox(tenant: Tenant, asked: SandboxRequest, image: str) -> Sandbox:
+    """One that is not opened yet. Raises Fault 403."""
+    now = time.time()
+    network = granted(tenant, asked.network, asked.allow_out)
+    record = SandboxRecord(
+        sandbox_id=new_id("i"),
+        tenant=tenant.name,
+        template=asked.template or "base",
+        image=image,
+        token=new_id("", 40),
+        traffic_token=new_id("", 40),
+        public_traffic=asked.public_traffic,
+        started_at=now,
+        mask_host=asked.mask_host,
+        network=network.machine,
+        allow_out=network.allow,
+        metadata=asked.metadata,
+        env=asked.env,
+        auto_pause=asked.auto_pause,
+        auto_resume=asked.auto_resume,
+        timeout_s=asked.timeout_s,
+    )
+    return Sandbox(record, end_at=now + asked.timeout_s)
 
 
 async def measure(sandbox: Sandbox, limits: Limits) -> None:
@@ -111,3 +153,9 @@ def check_timeout(tenant: Tenant, timeout_s: int) -> None:
     """Raises Fault 400."""
     if not 0 <= timeout_s <= tenant.max_timeout_s:
         raise Fault(400, f"Timeout cannot be greater than {tenant.max_timeout_s / 3600:g} hours, or negative")
+
+
+def check_keepable(sandbox: Sandbox) -> None:
+    """Raises Fault 400 for one whose files may be its root's work: nobody goes on from those."""
+    if sandbox.root:
+        raise Fault(400, f"Sandbox {sandbox.sandbox_id} is of a template that ends in :root; those are not kept")

@@ -22,7 +22,8 @@ from sandbox_gym.server.coding.sandbox_fusion import (
 )
 from sandbox_gym.server.protocol.exchange import ToolFailed
 from sandbox_gym.server.protocol.resources import JudgingEngine, ToolCall
-from sandbox_gym.server.protocol.wire import Document, VerdictDocument, verdict_document
+from sandbox_gym.server.protocol.verdicts import VerdictDocument, verdict_document
+from sandbox_gym.server.protocol.wire import Document
 from sandbox_gym.server.tools.shapes import tool_method
 from sandbox_gym.verifiers.coding import CodingVerifier, extract_code, parse_task
 

@@ -19,7 +19,8 @@ from sandbox_gym.server.coding.tools import CodeRan, CodingTools, RunCode
 from sandbox_gym.server.metrics.aggregate import aggregate_metrics
 from sandbox_gym.server.openapi import examples
 from sandbox_gym.server.protocol.resources import JudgingEngine, Tool, ToolCall, VerifyResult
-from sandbox_gym.server.protocol.wire import CodeFields, Document, VerifyFields, VerifyRequest, verdict_document
+from sandbox_gym.server.protocol.verdicts import verdict_document
+from sandbox_gym.server.protocol.wire import CodeFields, Document, VerifyFields, VerifyRequest
 from sandbox_gym.server.tools import plain_sandboxes
 from sandbox_gym.server.tools.files import FILE_TOOLS
 from sandbox_gym.server.tools.session_tools import bash, python

@@ -22,7 +22,8 @@ from sandbox_gym.server.metrics.aggregate import aggregate_metrics
 from sandbox_gym.server.metrics.pass_at_k import accuracy
 from sandbox_gym.server.openapi import examples
 from sandbox_gym.server.protocol.resources import JudgingEngine, Tool, VerifyResult
-from sandbox_gym.server.protocol.wire import Document, VerifyFields, VerifyRequest, verdict_document
+from sandbox_gym.server.protocol.verdicts import verdict_document
+from sandbox_gym.server.protocol.wire import Document, VerifyFields, VerifyRequest
 from sandbox_gym.server.tools.files import FILE_TOOLS
 from sandbox_gym.server.tools.session_tools import bash, python
 from sandbox_gym.verifiers.math import (

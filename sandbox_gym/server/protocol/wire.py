@@ -15,8 +15,8 @@ from typing import TypeVar
 from pydantic import BaseModel, ConfigDict, ValidationError
 from typing_extensions import TypedDict
 
-from sandbox_gym.contract import CONTEST_CODES, Integrity, InvertedTests, Isolation, TestResult, TestStatus, Verdict
 from sandbox_gym.errors import RequestError
+from sandbox_gym.server.protocol.verdicts import VerdictDocument
 
 Document = dict[str, object]
 MAX_DEPTH = 256
@@ -213,57 +213,6 @@ def _texts(parts: object, field: str, wanted: str) -> list[str]:
     return texts
 
 
-class VerdictTest(TypedDict):
-    """One test, as a verdict's JSON has it."""
-
-    index: int
-    status: TestStatus
-    reason: str
-    score: float
-    cpu_time_s: float
-    wall_time_s: float
-    peak_memory_bytes: int
-    contest: str
-
-
-class VerdictGroup(TypedDict):
-    """One group of tests: what it gave of what it could give."""
-
-    name: str
-    points: float
-    of: float
-
-
-class VerdictInverted(TypedDict):
-    """Tests changed so that they must fail: how many were run, and did (`contract.InvertedTests`)."""
-
-    variants: int
-    failed: int
-    unchanged: int
-    why_none: str
-    seed: str
-
-
-class VerdictDocument(TypedDict):
-    """A verdict as JSON (`contract.Verdict`)."""
-
-    reward: float
-    failure_reason: str
-    integrity: Integrity
-    integrity_reason: str
-    isolation: Isolation
-    provider: str
-    contest: str
-    decided_by: str
-    groups: list[VerdictGroup]
-    tamper: list[str]
-    evidence: dict[str, str]
-    inverted: VerdictInverted | None
-    attempts: int
-    timings_s: dict[str, float]
-    tests: list[VerdictTest]
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VerifyFields:
     """What a verify response says beyond the echo; each server adds its own."""
@@ -306,51 +255,6 @@ class CodeFields(VerifyFields):
     unit_tests_time_taken: float | None = None
     reasoning_format_violation_rate: float = 0.0
     difficulty: str | None = None
-
-
-def verdict_document(verdict: Verdict) -> VerdictDocument:
-    """A verdict as JSON."""
-    return {
-        "reward": verdict.reward,
-        "failure_reason": verdict.failure_reason,
-        "integrity": verdict.integrity,
-        "integrity_reason": verdict.integrity_reason,
-        "isolation": verdict.isolation,
-        "provider": verdict.provider,
-        "contest": verdict.contest,
-        "decided_by": verdict.decided_by,
-        "groups": [{"name": group.name, "points": group.points, "of": group.of} for group in verdict.groups],
-        "tamper": list(verdict.tamper),
-        "evidence": dict(verdict.evidence),
-        "inverted": None if verdict.inverted is None else _inverted_document(verdict.inverted),
-        "attempts": verdict.attempts,
-        "timings_s": dict(verdict.timings_s),
-        "tests": [_test_document(test) for test in verdict.tests],
-    }
-
-
-def _inverted_document(inverted: InvertedTests) -> VerdictInverted:
-    return {
-        "variants": inverted.variants,
-        "failed": inverted.failed,
-        "unchanged": inverted.unchanged,
-        "why_none": inverted.why_none,
-        "seed": inverted.seed,
-    }
-
-
-def _test_document(test: TestResult) -> VerdictTest:
-    """Field by field: there may be ten thousand, and dataclasses.asdict copies each value deeply."""
-    return {
-        "index": test.index,
-        "status": test.status,
-        "reason": test.reason,
-        "score": test.score,
-        "cpu_time_s": test.cpu_time_s,
-        "wall_time_s": test.wall_time_s,
-        "peak_memory_bytes": test.peak_memory_bytes,
-        "contest": CONTEST_CODES[test.status],
-    }
 
 
 class WrongField(TypedDict):

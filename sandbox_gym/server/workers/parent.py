@@ -160,7 +160,7 @@ def _replaced_if_broken() -> Iterator[None]:
     try:
         yield
     except BaseException as error:
-        _log.error("worker_broke", exc_info=error)
+        _log.error("worker_failed", exc_info=error)
         os.kill(os.getpid(), signal.SIGTERM)
         raise
 
@@ -201,7 +201,7 @@ class _Supervisor(Multiprocess):
             self.processes[index].wait_until_ready(HEALTHCHECK_S, self.should_exit)
 
     def handle_ttin(self) -> None:
-        _log.warning("workers_are_fixed", remedy="start with another number of workers")
+        _log.warning("worker_count_fixed", remedy="start with another number of workers")
 
     handle_ttou = handle_ttin
 

@@ -11,7 +11,7 @@ import typer
 from rich.console import Console, JustifyMethod
 from rich.table import Table
 
-from sandbox_gym.cli.journal import (
+from sandbox_gym.cli.records.journal import (
     JournalOption,
     ReasonOption,
     RequestOption,
@@ -25,9 +25,9 @@ from sandbox_gym.cli.journal import (
     opened,
     summary_document,
 )
-from sandbox_gym.cli.options import JsonLinesOption
-from sandbox_gym.cli.screen import print_json, say, visible
-from sandbox_gym.cli.settings import settings_with
+from sandbox_gym.cli.terminal.options import JsonLinesOption
+from sandbox_gym.cli.terminal.screen import print_json, say, visible
+from sandbox_gym.cli.terminal.settings import settings_with
 from sandbox_gym.journal import Summary
 from sandbox_gym.limits import MIB
 

@@ -22,10 +22,6 @@ BUFFERED: Final = 8
 Event = tuple[Mapping[str, object], bytes]
 
 
-class Lost(Exception):
-    """The sandbox went while somebody listened."""
-
-
 @dataclass(frozen=True, slots=True)
 class Config:
     """What a process was started as."""
@@ -38,7 +34,7 @@ class Config:
     pty: bool = False
 
 
-class Job:
+class RunningProcess:
     """One process. `run` passes its events to all who listen, until its end."""
 
     def __init__(self, pid: int, config: Config, stream: Stream) -> None:
@@ -91,7 +87,7 @@ class Work:
     """What goes on in one running box."""
 
     envd: Envd
-    jobs: dict[int, Job] = field(default_factory=dict)
+    processes: dict[int, RunningProcess] = field(default_factory=dict)
     watches: dict[str, Stream] = field(default_factory=dict)
     notebooks: dict[str, Notebook] = field(default_factory=dict)
     opening: anyio.Lock = field(default_factory=anyio.Lock)

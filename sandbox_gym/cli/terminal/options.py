@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from sandbox_gym.cli.completion import providers
+from sandbox_gym.cli.terminal.completion import providers
 
 ProviderOption = Annotated[
     str | None, typer.Option(help="Sandbox provider: local, docker, e2b or fake.", autocompletion=providers)

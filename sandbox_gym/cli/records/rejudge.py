@@ -11,7 +11,7 @@ import typer
 from anyio.from_thread import start_blocking_portal
 from rich.console import Console
 
-from sandbox_gym.cli.journal import (
+from sandbox_gym.cli.records.journal import (
     JournalOption,
     ReasonOption,
     RequestOption,
@@ -22,9 +22,9 @@ from sandbox_gym.cli.journal import (
     filter_of,
     opened,
 )
-from sandbox_gym.cli.options import JsonLinesOption
-from sandbox_gym.cli.progress import progress
-from sandbox_gym.cli.screen import print_json, visible
+from sandbox_gym.cli.terminal.options import JsonLinesOption
+from sandbox_gym.cli.terminal.progress import progress
+from sandbox_gym.cli.terminal.screen import print_json, visible
 from sandbox_gym.codec import CodecError
 from sandbox_gym.journal import Filter
 

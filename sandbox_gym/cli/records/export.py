@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sandbox_gym.cli.journal import (
+from sandbox_gym.cli.records.journal import (
     JournalOption,
     ReasonOption,
     RequestOption,
@@ -20,9 +20,9 @@ from sandbox_gym.cli.journal import (
     opened,
     summary_document,
 )
-from sandbox_gym.cli.options import JsonOption
 from sandbox_gym.cli.rows import Lines
-from sandbox_gym.cli.screen import print_json, say, visible
+from sandbox_gym.cli.terminal.options import JsonOption
+from sandbox_gym.cli.terminal.screen import print_json, say, visible
 from sandbox_gym.codec import CodecError
 from sandbox_gym.errors import ConfigurationError
 from sandbox_gym.journal import Filter, Stored
@@ -84,7 +84,7 @@ def _finish(what: str, count: int, wrong: str, errors: list[str], out: Path | No
 
 
 def _export_rows(rows: Path, out: Path | None, agent: str, *, overwrite: bool, as_json: bool) -> None:
-    from sandbox_gym.cli.export_rows import exported_rows
+    from sandbox_gym.cli.records.export_rows import exported_rows
     from sandbox_gym.config import Settings
     from sandbox_gym.server.registry import SERVERS
 
