@@ -293,7 +293,7 @@ class GuestChannel(FrameStream):
         self.reported_ooms = ooms if type(ooms) is int else 0
         if header.get("op") == "reset" and header.get("ok") is True:
             return True
-        _log.warning("box_not_clean", box=self._describe(), why=str(header.get("why"))[:300])
+        _log.warning("box_not_reusable", box=self._describe(), why=str(header.get("why"))[:300])
         return False
 
     async def ping(self, within_s: float) -> None:

@@ -141,7 +141,7 @@ class EgressProxy:
             except OSError as error:  # this process has no more descriptors, or that connection is gone
                 self._slots.release()
                 if self._may_tell():
-                    _log.warning("network_not_accepted", box=self._box_id, why=str(error))
+                    _log.warning("egress_accept_failed", box=self._box_id, why=str(error))
                 await asyncio.sleep(1)
                 continue
             except BaseException:
@@ -169,7 +169,7 @@ class EgressProxy:
         self._slots.release()
         error = None if task.cancelled() else task.exception()
         if error is not None and self._may_tell():  # ours: no word of a sandbox should get here
-            _log.error("network_failed", box=self._box_id, error=type(error).__name__)
+            _log.error("egress_failed", box=self._box_id, error=type(error).__name__)
 
     async def _serve(self, connection: socket.socket) -> None:
         reader, writer = await asyncio.open_connection(sock=connection, limit=PIECE)
@@ -288,7 +288,7 @@ class EgressProxy:
 
     def _refusal(self, host: str, port: int) -> Refused:
         if self._may_tell():
-            _log.info("network_refused", box=self._box_id, host=host, port=port)
+            _log.info("egress_refused", box=self._box_id, host=host, port=port)
         return Refused(403, f"{host}:{port} is not among what this sandbox may reach")
 
     def _may_tell(self) -> bool:

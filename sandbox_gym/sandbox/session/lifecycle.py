@@ -105,7 +105,7 @@ class Lifecycle:
                 return True
             except SnapshotFailed as error:
                 self.stats.snapshot_failures += 1
-                _log.warning("session_not_kept", session=session.session_id[:80], why=str(error))
+                _log.warning("session_snapshot_failed", session=session.session_id[:80], why=str(error))
                 return False
         await self.stop(session)
         self.stats.hibernated += 1
@@ -122,7 +122,7 @@ class Lifecycle:
         except SnapshotFailed as error:
             self.stats.snapshot_failures += 1
             session.dirty_since = time.monotonic()
-            _log.warning("session_not_kept", session=session.session_id[:80], why=str(error))
+            _log.warning("session_snapshot_failed", session=session.session_id[:80], why=str(error))
 
     async def snapshot(self, session: HeldSession, *, keep_globals: bool | None = None) -> None:
         """Keep its state; the snapshot before goes. Raises SnapshotFailed, BoxLost."""

@@ -260,7 +260,7 @@ class Sessions:
                         if session.box is not None and not await self.lifecycle.hibernate(session):
                             await self.lifecycle.stop(session)
                 except Exception as error:
-                    log_failure("session_not_kept", error, session=session.session_id[:80])
+                    log_failure("session_snapshot_failed", error, session=session.session_id[:80])
             try:
                 await self.lifecycle.collect()
             except Exception as error:
