@@ -1,7 +1,7 @@
 """Moves a session between its sandbox and its snapshot: woken, hibernated, checkpointed, lost, stopped.
 
-Owns how many sandboxes sessions have at once, and what of a session is written down when it changes. Whoever calls
-holds the session's lock.
+Owns how many sandboxes sessions have at once, and what of a session is written down when it changes. The
+caller holds the session's lock.
 """
 
 from __future__ import annotations
