@@ -18,7 +18,7 @@ MAX_SANDBOXES: Final = 24
 
 
 class PoolPicture:
-    """Of the sandboxes that are served now."""
+    """The picture of the sandboxes that are served now."""
 
     def __init__(self, provider: str) -> None:
         self._provider = provider
@@ -26,7 +26,7 @@ class PoolPicture:
         self.sandboxes: Sandboxes | None = None
 
     def document(self) -> PoolShown:
-        """As things are now."""
+        """The picture as JSON."""
         everyone = self.sandboxes.everyone() if self.sandboxes is not None else []
         running = Counter(one.record.tenant for one in everyone if one.running)
         held = Counter(one.record.tenant for one in everyone)
@@ -49,7 +49,7 @@ class PoolPicture:
 
 
 def _listed(one: Sandbox) -> Document:
-    """A sandbox's id is no secret: its token is."""
+    """A sandbox's id may be shown: its token is the secret."""
     sample = one.samples[-1] if one.samples else None
     return {
         "id": inert(one.sandbox_id, 40),

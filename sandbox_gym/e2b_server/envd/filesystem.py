@@ -97,7 +97,7 @@ class Filesystem:
         try:
             found = json.loads(body)
         except (ValueError, RecursionError):
-            raise BoxLost("the sandbox listed nonsense") from None
+            raise BoxLost("the sandbox sent an invalid list of files") from None
         return {"entries": [entry_of(one) for one in found] if isinstance(found, list) else []}
 
     # -- watches
@@ -114,7 +114,7 @@ class Filesystem:
         return stream
 
     async def _close(self, stream: Stream) -> None:
-        """Shielded: a client that leaves must not leave its watch behind."""
+        """Shielded, so that a client's disconnect still removes its watch."""
         with anyio.CancelScope(shield=True):
             self._work.envd.forget(stream.number)
             try:
@@ -134,7 +134,7 @@ class Filesystem:
                     header, _ = await stream.next(max(0.0, deadline - time.monotonic()))
                     yield {"filesystem": change_of(header)}
             except TimeoutError:
-                raise Fault(504, "the watch ran out of its time", code="deadline_exceeded") from None
+                raise Fault(504, "the watch timed out", code="deadline_exceeded") from None
             finally:
                 await self._close(stream)
 
@@ -154,7 +154,7 @@ class Filesystem:
 
     async def _watcher_events(self, request: Request, asked: NamedWatcher) -> Changes:
         stream = self._watch(asked)
-        await self._work.envd.call({"op": "ping"})  # what happened before now is told before the answer to this
+        await self._work.envd.call({"op": "ping"})  # the reply to this comes after every event that happened before it
         return {"events": [change_of(header) for header in await stream.take()]}
 
     async def _remove_watcher(self, request: Request, asked: NamedWatcher) -> Nothing:
@@ -165,9 +165,9 @@ class Filesystem:
 
 
 def entry_of(entry: object) -> Entry:
-    """What a box says of an entry, as envd says it; every field checked. Raises BoxLost."""
+    """An entry of the sandbox's reply in envd's form, every field checked. Raises BoxLost."""
     if not isinstance(entry, dict):
-        raise BoxLost("the sandbox told of no entry")
+        raise BoxLost("the sandbox's reply has no entry")
     view: Entry = {
         "name": words(entry, "name"),
         "path": words(entry, "path", MAX_PATH),
