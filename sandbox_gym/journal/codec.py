@@ -1,8 +1,8 @@
 """Frozen values of the contract as strict JSON and back, and their digests. No pickle, no class paths.
 
 A dataclass is an object of its fields, bytes are {"utf8": text} or {"b64": text}, with a list of texts where they are
-long, a float that JSON lacks is its name. What is read is checked against the types: an unknown key, a missing field or
-a wrong type raises CodecError, never a guess. Knows no database.
+long, NaN and infinities are their names. Values that are read are checked against the types: an unknown key, a missing
+field or a wrong type raises CodecError, never a guess. Knows no database.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ _NON_FINITE = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 
 
 class CodecError(SandboxGymError):
-    """Stored JSON is not the value it should be: damaged, or written by a version that knew other fields."""
+    """Stored JSON is not the expected value: damaged, or written by a version with other fields."""
 
 
 LONG: Final = 1 << 20
-"""Bytes beyond this travel in pieces of it: the making of one JSON string lets no other thread run."""
+"""Longer bytes are written in pieces of this size, because encoding one JSON string lets no other thread run."""
 _PIECEWISE: Final = json.JSONEncoder(separators=(",", ":"), allow_nan=False)
 
 
 def encode(value: object, *, long: bool = False) -> bytes:
     """The value as ASCII JSON: dataclasses, tuples, mappings with string keys, enums, bytes and JSON's own scalars.
 
-    `long`: it may hold long outputs, and is written piece by piece; slower for one that holds none.
+    `long`: the value may contain long outputs and is written in pieces, which is slower for short values.
     """
     if long:
         return b"".join([part.encode("ascii") for part in _PIECEWISE.iterencode(_plain(value))])
@@ -50,7 +50,7 @@ def decode(kind: type[T], raw: bytes) -> T:
     try:
         plain: object = json.loads(raw)
     except (ValueError, RecursionError):
-        raise CodecError(f"the stored {kind.__name__} is no JSON") from None
+        raise CodecError(f"the stored {kind.__name__} is not JSON") from None
     return cast(T, _decoder(cast(Hashable, kind))(plain))
 
 
@@ -69,7 +69,7 @@ def _plain(value: object) -> object:
         return {str(key): _plain(item) for key, item in value.items()}
     if is_dataclass(value):
         return {name: _plain(getattr(value, name)) for name, _ in _fields(cast(Hashable, type(value)))}
-    raise TypeError(f"{type(value).__name__} has no JSON form here")
+    raise TypeError(f"{type(value).__name__} has no JSON form")
 
 
 def _plain_bytes(value: bytes) -> dict[str, str | list[str]]:
@@ -142,17 +142,17 @@ def _read_bytes(value: object) -> bytes:
             if "b64" in form:
                 return b"".join(base64.b64decode(piece, validate=True) for piece in pieces)
         except (UnicodeEncodeError, ValueError, binascii.Error):
-            pass  # told below, as every other malformed form
+            pass  # reported below, as every other malformed form
     raise CodecError("malformed bytes")
 
 
 def _union_decoder(members: tuple[object, ...]) -> _Decode:
-    """None or a value, or one of several dataclasses that are told apart by their fields."""
+    """None or a value, or one of several dataclasses, which differ in their fields."""
     some = [member for member in members if member is not type(None)]
     optional = len(some) < len(members)
     classes = [member for member in some if isinstance(member, type) and is_dataclass(member)]
     if len(some) > 1 and len(classes) < len(some):
-        raise TypeError(f"can't tell {members} apart")
+        raise TypeError(f"can't distinguish {members} by their fields")
 
     def read(value: object) -> object:
         if value is None and optional:
@@ -195,7 +195,7 @@ def _required(field: Field[object]) -> bool:
 
 @cache
 def _fields(kind: type) -> tuple[tuple[str, object], ...]:
-    """Names and defaults of a dataclass's fields; what has no default has MISSING, which nothing equals."""
+    """Names and defaults of a dataclass's fields; MISSING, which nothing equals, for a field without a default."""
     made = ((field, field.default_factory) for field in fields(kind))
     return tuple((field.name, field.default if make is MISSING else make()) for field, make in made)
 
@@ -203,7 +203,7 @@ def _fields(kind: type) -> tuple[tuple[str, object], ...]:
 def digest(value: object) -> str:
     """SHA-256 of a value in hex. Equal values have equal digests; mappings count by content, not by order.
 
-    A field that has its default is left out, so that one which a later version adds changes no digest of today.
+    A field with its default value is left out, so that a field added by a later version changes no existing digest.
 
     A list counts as a tuple. Raises TypeError for what `encode` doesn't take.
     """
@@ -211,7 +211,7 @@ def digest(value: object) -> str:
 
 
 def _digest(value: object, known: dict[int, bytes]) -> bytes:
-    """A Merkle tree of the value, so that a program shared by a hundred runs is hashed once."""
+    """A Merkle tree of the value, which hashes a program once that a hundred runs share."""
     if id(value) in known:
         return known[id(value)]
     if isinstance(value, bytes):
@@ -235,5 +235,5 @@ def _digest(value: object, known: dict[int, bytes]) -> bytes:
         return hashlib.sha256(b"j" + json.dumps(_plain(value)).encode("ascii")).digest()
     result = hashlib.sha256(mark + b"\0" + b"\0".join(parts)).digest()
     if is_dataclass(value):
-        known[id(value)] = result  # alive as long as the root is, so its id stays its own
+        known[id(value)] = result  # alive as long as the root, so its id is not reused
     return result
