@@ -30,7 +30,7 @@ from sandbox_gym.e2b_server.control.shapes import (
     Timeout,
 )
 from sandbox_gym.server.openapi import Content, Header, Operation, Parameter, Reply, parameters_of
-from sandbox_gym.server.openapi.errors import AT_THE_DOOR, RETRY_AFTER, Problem
+from sandbox_gym.server.openapi.errors import BEFORE_ROUTING, RETRY_AFTER, Problem
 from sandbox_gym.server.openapi.operations import TEXT
 
 KEY: Final = ("api_key", "token")
@@ -43,7 +43,7 @@ _IDEMPOTENT: Final = Parameter(
 _SOMETHING: Final = (Content(FaultBody | Problem), Content(str, TEXT))
 
 FAULTS: Final[Mapping[int, Reply]] = {
-    **AT_THE_DOOR,
+    **BEFORE_ROUTING,
     400: Reply("The request is wrong.", _SOMETHING),
     403: Reply("Not permitted for this tenant, or sent from a page of another site.", (Content(FaultBody | Problem),)),
     405: Reply("The path has other methods than this one.", _FAULT, (ALLOW,)),

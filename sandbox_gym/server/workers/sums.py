@@ -1,4 +1,4 @@
-"""What several workers say of themselves, as one answer: health added up, metrics under a label each."""
+"""Aggregates the workers' responses: sums health counters, labels each worker's metrics."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _ADDED = ("stats", "sessions", "journal")
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """One worker's answer. Without a body: it gave none in time."""
+    """One worker's response; without a body where it sent none in time."""
 
     number: int
     status: int
@@ -35,7 +35,7 @@ class Told:
         return cls(number, answer.status_code, headers, bytes(answer.body))
 
     def document(self) -> Document:
-        """The answer's JSON object; empty where it is none."""
+        """The response's JSON object; empty where it is not one."""
         try:
             found = json.loads(self.body)
         except ValueError:
@@ -44,7 +44,7 @@ class Told:
 
 
 def health_of(answers: Sequence[Told]) -> Response:
-    """Up while one worker is: requests of the others' sessions wait for those that come in their place."""
+    """Healthy while one worker is: requests of other workers' sessions wait for their successors."""
     documents = [told.document() for told in answers]
     up = [told.status == 200 for told in answers]
     first = documents[up.index(True)] if any(up) else documents[0]
@@ -67,7 +67,7 @@ def _added(counts: Iterable[object]) -> dict[str, int | float]:
 
 
 class _Labelled(Collector):
-    """Every worker's samples with its number."""
+    """Every worker's samples, labelled with its number."""
 
     def __init__(self, texts: Mapping[int, str]) -> None:
         self._texts = texts
@@ -83,7 +83,7 @@ class _Labelled(Collector):
 
 
 def metrics_of(answers: Sequence[Told]) -> Response:
-    """Of those that answered; a refusal where one refuses, as for want of a token."""
+    """The status over the workers that answered; an error status where one refuses, as without a token."""
     refused = next((told for told in answers if 400 <= told.status < 500), None)
     if refused is not None:
         return Response(refused.body, refused.status, dict(refused.headers))
