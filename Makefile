@@ -30,7 +30,6 @@ demo: venv ## eight answers and hacks, judged in local sandboxes and by a naive 
 	@echo "  make docs                                # the book, in site/"
 
 docs: venv ## the book of docs/ in site/, its reference generated from the code
-	@command -v bwrap >/dev/null || { $(APT) update -q && $(APT) install -qy bubblewrap; } # a pool that is asked for its routes
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
 
 docs-serve: docs ## the same at http://127.0.0.1:8000, built anew when a page changes

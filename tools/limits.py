@@ -62,8 +62,6 @@ _VERIFY: Final = "the verify path is being made one of run and judge"
 PATH_KNOWN: Final[Mapping[tuple[str, str], Known]] = {
     ("coding", "path_functions"): Known(72, _VERIFY),
     ("coding", "path_modules"): Known(30, _VERIFY),
-    ("swe", "row_parses"): Known(2, _VERIFY),
     ("swe", "report_parses"): Known(3, _VERIFY),
-    ("swe", "session_round_trips"): Known(7, "sessions get an exec of their own"),
     ("swe", "listings"): Known(1, _CONTRACT),
 }

@@ -15,7 +15,7 @@ def metrics_page() -> str:
     """One table: name, type, meaning, and the servers that have it where not all have."""
     found: dict[str, tuple[Metric, list[str]]] = {}
     for server in SERVERS:
-        for family in text_string_to_metric_families(pages(server).get(METRICS, "")):
+        for family in text_string_to_metric_families(pages(server)[METRICS]):
             if not family.name.endswith("_created"):
                 found.setdefault(family.name, (family, []))[1].append(server)
     everywhere = max(len(servers) for _, servers in found.values())

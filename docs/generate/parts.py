@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from docs.generate.bodies import bodies_page
 from docs.generate.commands import command_page
 from docs.generate.metrics import metrics_page
 from docs.generate.routes import routes_page
@@ -19,7 +20,7 @@ def filled(text: str) -> str:
 
 
 def part(name: str) -> str:
-    """One part: `settings`, `metrics`, `command verify`, `routes coding`. Raises KeyError for another name."""
+    """One part: `settings`, `metrics`, `command verify`, `routes envd`. Raises KeyError for another name."""
     kind, _, which = name.partition(" ")
     match kind:
         case "settings":
@@ -28,6 +29,8 @@ def part(name: str) -> str:
             return metrics_page()
         case "command":
             return command_page(which)
+        case "bodies":
+            return bodies_page(which)
         case "routes":
-            return routes_page(*which.split())
+            return routes_page(which)
     raise KeyError(name)

@@ -1,6 +1,7 @@
 """What running servers say of themselves: their OpenAPI documents and their metrics.
 
-Each server is started as a user would start it, on a free port of loopback with state of its own, and is ended again.
+Each server is started as a user would start it, but over fake sandboxes, on a free port of loopback and with state of
+its own, and is ended again.
 """
 
 from __future__ import annotations
@@ -19,29 +20,22 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
-SERVERS: Final = {"coding": "fake", "math": "fake", "swe": "fake", "pool": "local"}
-"""The provider of each: `fake` needs nothing of the machine, but a pool must hold real sandboxes."""
+SERVERS: Final = ("coding", "math", "swe")
+DOCUMENT: Final = "/openapi.json"
 METRICS: Final = "/metrics"
-_DOCUMENT: Final = "/openapi.json"
-_PATHS: Final = {
-    "coding": (_DOCUMENT, METRICS),
-    "math": (_DOCUMENT, METRICS),
-    "swe": (_DOCUMENT, METRICS),
-    "pool": (_DOCUMENT, "/openapi/envd.json", "/openapi/code-interpreter.json"),
-}
 _READY_S: Final = 60.0
 
 
 @cache
 def pages(server: str) -> dict[str, str]:
-    """What the server answers, by path: its documents, and its metrics where it has them."""
+    """What the server answers, by path: its OpenAPI document and its metrics."""
     with _served(server) as url:
-        return {path: _get(url + path) for path in _PATHS[server]}
+        return {path: _get(url + path) for path in (DOCUMENT, METRICS)}
 
 
-def document(server: str, path: str = _DOCUMENT) -> dict[str, object]:
-    """One OpenAPI document."""
-    found: dict[str, object] = json.loads(pages(server)[path])
+def document(server: str) -> dict[str, object]:
+    """The server's OpenAPI document."""
+    found: dict[str, object] = json.loads(pages(server)[DOCUMENT])
     return found
 
 
@@ -49,7 +43,7 @@ def document(server: str, path: str = _DOCUMENT) -> dict[str, object]:
 def _served(server: str) -> Iterator[str]:
     with tempfile.TemporaryDirectory(prefix="sg-docs-") as folder:
         log = Path(folder, "log")
-        command = [sys.executable, "-m", "sandbox_gym", "serve", server, "--provider", SERVERS[server], "--port", "0"]
+        command = [sys.executable, "-m", "sandbox_gym", "serve", server, "--provider", "fake", "--port", "0"]
         outer = {name: value for name, value in os.environ.items() if not name.startswith("SANDBOX_GYM_")}
         own = {**outer, "NO_COLOR": "1", "SANDBOX_GYM_STATE_DIR": f"{folder}/state"}
         with log.open("wb") as output:

@@ -18,6 +18,7 @@ SHORT = {
     Cell("bwrap SIGKILL", "coding"),
     Cell("supervisor SIGSTOP", "coding"),
     Cell("init SIGKILL", "coding"),
+    Cell("init SIGSTOP", "coding"),
     Cell("ancestor OOM", "coding"),
     Cell("ancestor pids", "coding"),
     Cell("EMFILE", "coding"),

@@ -15,6 +15,13 @@ _FENCE: Final = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 _CODE: Final = re.compile(r"`[^`\n]*`")
 _LINK: Final = re.compile(r"\]\(([^)\s]+)\)")
 _HEADING: Final = re.compile(r"^#{1,6} +(.+?)\s*$", re.MULTILINE)
+_PATH: Final = re.compile(r"`((?:[a-zA-Z_0-9.-]+/)*[a-zA-Z_0-9-]+\.(?:py|sh|yml))`")
+_BESIDE: Final = ("", "sandbox_gym", "tests")
+"""What paths in pages begin at: the repository, the package, the tests."""
+
+
+def _name(page: Path) -> str:
+    return page.relative_to(ROOT).as_posix()
 
 
 def test_headings_are_named_as_github_names_them() -> None:
@@ -22,7 +29,14 @@ def test_headings_are_named_as_github_names_them() -> None:
     assert _anchor("`serve pool`, and more: [this](x.md)") == "serve-pool-and-more-this"
 
 
-@pytest.mark.parametrize("page", pages(), ids=lambda path: path.relative_to(ROOT).as_posix())
+def _all() -> list[Path]:
+    """Every Markdown file of the repository; what is made in it is left out."""
+    made = {"site", "node_modules", "outputs", "cache", "build", "dist"}
+    found = (path for path in ROOT.rglob("*.md") if not made & {*path.relative_to(ROOT).parts})
+    return sorted(path for path in found if not any(part.startswith(".") for part in path.relative_to(ROOT).parts))
+
+
+@pytest.mark.parametrize("page", _all(), ids=_name)
 def test_links_lead_somewhere(page: Path) -> None:
     text = _CODE.sub("", _FENCE.sub("", page.read_text()))
     for target in _LINK.findall(text):
@@ -49,3 +63,17 @@ def _anchors(page: Path) -> frozenset[str]:
 def _anchor(heading: str) -> str:
     plain = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading)
     return re.sub(r"[^\w\- ]", "", plain.lower()).replace(" ", "-")
+
+
+@pytest.mark.parametrize("page", [path for path in pages() if path.name != "CHANGELOG.md"], ids=_name)
+def test_pages_name_modules_that_there_are(page: Path) -> None:
+    assert [path for path in _PATH.findall(_FENCE.sub("", page.read_text())) if not _is_there(path)] == []
+
+
+@cache
+def _is_there(path: str) -> bool:
+    """A file's name alone stands for any of that name."""
+    if any((ROOT / above / path).exists() for above in _BESIDE):
+        return True
+    folders = (ROOT / name for name in ("sandbox_gym", "verifiers", "tests"))
+    return "/" not in path and any(next(folder.rglob(path), None) for folder in folders)

@@ -21,6 +21,7 @@ NO_SETTINGS: Final = {
     "SANDBOX_GYM_OWNER": "in the environment of a jail",
     "SANDBOX_GYM_POOL_TOKEN": "docker-compose.yml's name for the pool's token",
     "SANDBOX_GYM_TEST_DATA": "of the tests",
+    "SANDBOX_GYM_TEST_SAMPLE": "of the tests",
     "SANDBOX_GYM_URL": "of clients",
 }
 ALL: Final = settings()
@@ -76,7 +77,7 @@ def test_a_command_is_described(name: str) -> None:
 
 def test_marks_name_parts_that_there_are() -> None:
     marks = [(path, mark) for path in pages() for mark in MARK.findall(path.read_text())]
-    assert {mark.partition(" ")[0] for _, mark in marks} == {"settings", "metrics", "command", "routes"}
+    assert {mark.partition(" ")[0] for _, mark in marks} == {"settings", "metrics", "command", "routes", "bodies"}
     with pytest.raises(KeyError):
         part("nothing")
 

@@ -90,7 +90,7 @@ def listening() -> Iterator[Model]:
 
 @pytest.fixture(scope="module")
 def client(listening: Model, tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
-    with served(tmp_path_factory.mktemp("state"), **listening.settings) as client:
+    with served(tmp_path_factory.mktemp("state"), "local", **listening.settings) as client:
         yield client
 
 

@@ -19,7 +19,7 @@ from typing import Any
 import anyio
 from anyio.abc import UNIXSocketStream
 
-from sandbox_gym.guest.runs.supervisor import Supervisor, main
+from sandbox_gym.guest.runs.supervisor import Supervisor, run
 from sandbox_gym.sandbox.channel import guest_channel as links
 from sandbox_gym.sandbox.channel.guest_channel import GuestLink
 
@@ -102,9 +102,9 @@ class BareSupervisor(Supervisor):
 
     def _op_config(self, header: dict[str, Any], body: bytes) -> None:
         self.tier, self.shared_uid, self._dirs, self._uid_base = "namespaces", False, [], 0
-        self._limit_data, self._beat_s, self._touchable = False, header["beat_s"], []
+        self._limit_data, self._beat_s, self._world_writable = False, header["beat_s"], []
         self.starvation = NoWaits()  # type: ignore[assignment]
-        self.evidence, self.inits = NoEvidence(), Processes(self.selector)  # type: ignore[assignment]
+        self.evidence, self.init_client = NoEvidence(), Processes(self.selector)  # type: ignore[assignment]
         self.send({"op": "hello"})
 
     def _op_reset(self, header: dict[str, Any], body: bytes) -> None:
@@ -136,5 +136,4 @@ async def bare_guest() -> AsyncIterator[GuestLink]:
 
 if __name__ == "__main__":
     descriptor = int(sys.argv[1])
-    main.__globals__["Supervisor"] = BareSupervisor
-    main(descriptor, descriptor)
+    run(BareSupervisor(descriptor, descriptor, programs=None))

@@ -27,8 +27,8 @@ from typing import Any
 import pytest
 
 from sandbox_gym.guest.objects.asking import Asking
-from sandbox_gym.guest.objects.kinds import CannotCross
 from sandbox_gym.guest.objects.peer import Peer
+from sandbox_gym.guest.protocol.values import CannotCross
 
 Ends = tuple[Any, Any]
 ROW = {"classes": [], "attributes": [], "of_results": [], "operates": False, "words": []}

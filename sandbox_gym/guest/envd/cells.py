@@ -1,25 +1,24 @@
-"""A notebook's Python: cells in, what they gave out as JSON lines. Runs in a process of its own, as the user.
+"""A notebook's Python: runs cells and reports results as JSON. Runs in a process of its own, as the user.
 
-Cells come as u32 length and JSON on one pipe, words go the same way on another; standard output and error are pipes
-that the driver reads. Top-level `await`, `!command`, `display` and figures of matplotlib work as in a notebook. A fork
-that a cell makes runs the rest of the cell and ends (forks.py).
+Cells arrive on one pipe as u32 length and JSON, messages leave on another in the same form; standard output and error
+are pipes that the driver reads. Top-level `await`, `!command`, `display` and figures of matplotlib work as in a
+notebook. A fork that a cell makes runs the rest of the cell and ends (forks.py).
 """
 
 import _thread
 import ast
 import base64
 import builtins
-import gc
 import json
 import linecache
 import os
 import re
 import signal
 import sys
-import types
 
-from ..forks import CELL, Claim, described, tell
+from ..forks import CELL, described, tell
 from ..session import interrupts
+from ..session.cell_runner import CellRunner, flush, statements_and_value
 
 MAX_VALUE = 8 << 20
 _COROUTINE = 0x80
@@ -31,13 +30,12 @@ _MIMES = (
 )  # fmt: skip
 _BY_MIME = {mime: name for mime, name, _method in _MIMES}
 # a cell may replace what the module holds
-_read, _write, _exit = os.read, os.write, os._exit
 _loads, _dumps = json.loads, json.dumps
 _SHELL = re.compile(r"^(\s*)!(.+)$", re.MULTILINE)
 
 
 def bundle(value):
-    """A value's representations by name, at least `text`."""
+    """A value's representations by format, at least `text`."""
     found = {"text": _repr(value)}
     made = _call(value, "_repr_mimebundle_")
     if isinstance(made, tuple):
@@ -82,70 +80,43 @@ def _plain(value):
     return value
 
 
-class Notebook:
+class Notebook(CellRunner):
     """One namespace. `serve` never returns."""
 
     def __init__(self, cells, words):
-        self._cells, self._words = cells, words
-        self._count = 0
+        CellRunner.__init__(self, cells, words)
         self._lock = _thread.allocate_lock()
-        interrupts.hold()
-        sys.stdin = sys.__stdin__ = open(0, "r", encoding="utf-8", closefd=False)
-        sys.stdout = sys.__stdout__ = open(1, "w", encoding="utf-8", errors="backslashreplace", closefd=False)
-        sys.stderr = sys.__stderr__ = open(2, "w", encoding="utf-8", errors="backslashreplace", closefd=False)
-        self._claim = Claim(cells, words)
-        module = sys.modules["__main__"] = types.ModuleType("__main__")
-        module.__builtins__ = builtins
-        self._namespace = module.__dict__
         self._namespace["display"] = self._display
         self._loop = None
 
     def serve(self):
-        gc.freeze()
-        gc.enable()
-        sys.path.insert(0, "")
         while True:
             request = self.next_request()
             self._cell(request["code"], request["env"])
 
     def next_request(self):
-        return _loads(self._read(int.from_bytes(self._read(4), "big")).decode("utf-8"))
-
-    def _read(self, size):
-        data = b""
-        while len(data) < size:
-            piece = _read(self._cells, min(size - len(data), 1 << 20))
-            if not piece:
-                _exit(0)
-            data += piece
-        return data
+        return _loads(self._receive().decode("utf-8"))
 
     def say(self, word):
-        """Write a word whole, whoever else writes one and whoever interrupts it. A fork writes none."""
+        """Write a message whole, also where threads write at once or an interrupt arrives. A fork writes none."""
         if not self._claim.mine():
             return
-        for stream in (sys.stdout, sys.stderr):
-            try:
-                stream.flush()
-            except Exception:
-                pass  # the cell closed or replaced it
+        flush(Exception)
         body = _dumps(word).encode("utf-8")
         if len(body) > MAX_VALUE + (1 << 20):
             body = _dumps({"type": "result", "text": "<a result of over %d bytes>" % MAX_VALUE}).encode("utf-8")
         with interrupts.Whole(), self._lock:
-            view = memoryview(len(body).to_bytes(4, "big") + body)
-            while view:
-                view = view[_write(self._words, view) :]
+            self._send(body)
 
     def _display(self, *values, **_options):
         for value in values:
             if self._claim.mine():
                 self.say(dict(bundle(value), type="result", is_main_result=False))
             else:
-                sys.stdout.write("%s\n" % _repr(value))  # a fork is a script, and has no notebook
+                sys.stdout.write("%s\n" % _repr(value))  # a fork is a script without a notebook
 
     def _cell(self, code, environment):
-        """Run a cell. A fork that it made never comes back from here."""
+        """Run a cell. A fork that the cell made ends in here."""
         self._count += 1
         self.say({"type": "number_of_executions", "execution_count": self._count})
         before = dict(os.environ)
@@ -162,7 +133,7 @@ class Notebook:
         interrupts.hold()
         if failure is not None:
             self._report(failure)
-            failure = None  # its traceback has this frame, which has it
+            failure = None  # its traceback refers to this frame, which refers to it
         for name in environment:
             os.environ.pop(name, None)
             if name in before:
@@ -171,16 +142,15 @@ class Notebook:
         self.say({"type": "done"})
 
     def _execute(self, code, name):
-        tree = _parse(code, name)
+        tree, last = statements_and_value(_parse(code, name))
         linecache.cache[name] = (len(code), None, code.splitlines(True), name)
-        last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
         flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
         self._run(compile(tree, name, "exec", flags))
         if last is None or code.rstrip().endswith(";"):
             if last is not None:
-                self._run(compile(ast.Expression(last.value), name, "eval", flags))
+                self._run(compile(last, name, "eval", flags))
             return
-        value = self._run(compile(ast.Expression(last.value), name, "eval", flags))
+        value = self._run(compile(last, name, "eval", flags))
         if value is not None and self._claim.mine():
             self._namespace["_"] = value
             self.say(dict(bundle(value), type="result", is_main_result=True))
@@ -230,7 +200,7 @@ def _parse(code, name):
 
 
 def shell(command):
-    """What `!command` does: its output is the cell's."""
+    """Run the command of a `!command` line; its output is the cell's."""
     import subprocess
 
     for stream in (sys.stdout, sys.stderr):
@@ -242,7 +212,7 @@ builtins.__sandbox_shell = shell
 
 
 def serve_bash(cells, words):
-    """The other language: each cell a bash of its own in the context's folder, until the pipe closes."""
+    """Serve cells in bash: each is a bash of its own in the context's folder."""
     import subprocess
 
     notebook = Notebook(cells, words)
@@ -261,6 +231,6 @@ def serve_bash(cells, words):
 
 
 def _as_started():
-    """In a cell's bash: signals as a program expects them."""
+    """In a cell's bash: reset signals to what a program expects."""
     interrupts.let_in(tell)
     signal.signal(signal.SIGINT, signal.SIG_DFL)

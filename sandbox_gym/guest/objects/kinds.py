@@ -1,25 +1,23 @@
-"""Values that cross between the two ends of a dialogue by content: what each is made of, and how the receiver makes its
-own. Owns the closed table of kinds; knows neither messages nor the classes of a row.
+"""Values that cross between the two ends of a dialogue by content: the parts of each kind, and how the receiver makes
+the value from them. Owns the closed table of kinds; knows neither messages nor the classes of a row.
 
-A kind is named by its class as the field writes it ("fractions.Fraction"), but the name is only looked up in this
-table: nothing is imported or resolved because a message says so. Exact types only; subclasses are the graph's affair.
+A kind is named by its class ("fractions.Fraction"). The name is only looked up in this table: no message has anything
+else imported or resolved. Exact types only; graph_writer.py handles subclasses.
 """
 
 import sys
 
-
-class CannotCross(Exception):
-    """The value is of no kind that crosses, or a message holds no value."""
+from ..protocol.values import CannotCross
 
 
 class TooMuch(CannotCross):
-    """It would cross, were it less deep, or fewer: nothing of this kind says that a test wants one process."""
+    """The value would cross if it were smaller or less deep, so this is no reason to run test and answer together."""
 
 
 class Kind:
-    """One kind of value. `parts(value)`: the values it is made of. `make(parts)`: the value, from parts of `types`.
+    """One kind of value. `parts(value)`: the values that make it up. `make(parts)`: the value, from parts of `types`.
 
-    A mutable kind makes an empty one (`make(())`) and `fill(value, parts)` changes it in place.
+    A mutable kind makes an empty value (`make(())`), and `fill(value, parts)` sets its content in place.
     """
 
     def __init__(self, name, parts, make, types=None, fill=None):
@@ -31,12 +29,12 @@ class Kind:
 
     @property
     def cls(self):
-        """The class, None where its module was never imported here."""
+        """The class; None where its module is not imported here."""
         found = sys.modules.get(self.module)
         return getattr(found, self._path, None) if self.module != "builtins" else _BUILTIN.get(self._path)
 
     def make(self, parts):
-        """Raises CannotCross for parts that can't be this kind's."""
+        """Raises CannotCross for parts of the wrong number or types."""
         if self.types is not None and not _fits(parts, self.types):
             raise CannotCross("malformed %s" % self.name)
         __import__(self.module)
@@ -85,7 +83,7 @@ def _replace(holder, items):
 
 
 def _pairs(parts):
-    """Raises CannotCross where a part is no pair."""
+    """The parts. Raises CannotCross where one is no pair."""
     if not all(type(part) is tuple and len(part) == 2 for part in parts):
         raise CannotCross("malformed pairs")
     return parts
@@ -179,7 +177,7 @@ def _fill_data(value, parts):
 
 
 def _partial(function, args, keywords):
-    if function is type:  # what made classes here could give them any operators
+    if function is type:  # partial(type, …) would make classes with any operators
         raise CannotCross("malformed partial")
     return _module("functools").partial(function, *args, **dict(_pairs(keywords)))
 
@@ -188,7 +186,7 @@ def _user(name):
     return lambda *_: getattr(_module("collections"), name)()
 
 
-def _immutable_kinds():
+def _numbers_and_times():
     yield Kind(
         "fractions.Fraction",
         lambda v: (v.numerator, v.denominator),
@@ -212,6 +210,9 @@ def _immutable_kinds():
     )
     yield Kind("datetime.timezone", _timezone_parts, _timezone, (object, _MAYBE_STR))
     yield Kind("zoneinfo.ZoneInfo", lambda v: (v.key,), lambda key: _module("zoneinfo").ZoneInfo(key), (_STR,))
+
+
+def _immutable_builtins():
     yield Kind("builtins.slice", lambda v: (v.start, v.stop, v.step), slice, (object,) * 3)
     yield Kind("builtins.memoryview", lambda v: (bytes(v),), memoryview, ((bytes,),))
     yield Kind("builtins.dict_keys", lambda v: tuple(v), lambda *p: dict.fromkeys(p).keys())
@@ -220,6 +221,9 @@ def _immutable_kinds():
     yield Kind("builtins.ellipsis", lambda v: (), lambda: ..., ())
     yield Kind("builtins.NotImplementedType", lambda v: (), lambda: NotImplemented, ())
     yield Kind("builtins.mappingproxy", lambda v: tuple(v.items()), lambda *p: type(type.__dict__)(dict(_pairs(p))))
+
+
+def _immutable_classes():
     yield Kind("uuid.UUID", lambda v: (v.int,), lambda number: _module("uuid").UUID(int=number), (_INT,))
     for name in ("IPv4Address", "IPv6Address", "IPv4Network", "IPv6Network", "IPv4Interface", "IPv6Interface"):
         yield Kind(
@@ -274,12 +278,15 @@ def _mutable_kinds():
     yield Kind("random.Random", lambda v: (v.getstate(),), lambda *_: _module("random").Random(0), fill=_fill_random)
 
 
-KINDS = {kind.name: kind for kind in (*_immutable_kinds(), *_mutable_kinds())}
+KINDS = {
+    kind.name: kind
+    for kind in (*_numbers_and_times(), *_immutable_builtins(), *_immutable_classes(), *_mutable_kinds())
+}
 _of_class = {}
 
 
 def kind_of(cls):
-    """The kind whose values are exactly of `cls`, or None."""
+    """The kind whose values have exactly the class `cls`, or None."""
     if cls not in _of_class:
         found = next((kind for kind in KINDS.values() if kind.cls is cls), None)
         if len(_of_class) > 4096:
@@ -292,80 +299,3 @@ def is_fixed(cls):
     """Whether values of exactly this class are of an immutable kind."""
     kind = kind_of(cls)
     return kind is not None and not kind.mutable
-
-
-TYPES = {
-    cls.__name__: cls
-    for cls in (
-        bool, bytearray, bytes, complex, dict, float, frozenset, int, list, memoryview, object, range, set, slice, str,
-        tuple, type, type(None), enumerate, filter, map, reversed, zip, type(len), type(lambda: 0),
-    )
-}  # fmt: skip
-"""Builtin types that may be named; so may the exceptions, and the classes of kinds."""
-
-
-def type_name(cls):
-    """How a builtin type or a kind's class is named on the wire, or None."""
-    if TYPES.get(getattr(cls, "__name__", None)) is cls:
-        return cls.__name__
-    kind = kind_of(cls)
-    return kind.name if kind is not None else None
-
-
-def named_type(name):
-    """The class of that name; None where there is none."""
-    if name in TYPES:
-        return TYPES[name]
-    kind = KINDS.get(name)
-    if kind is None:
-        return None
-    __import__(kind.module)
-    return kind.cls
-
-
-_FUNCTIONS = {
-    "builtins": frozenset(
-        "abs all any ascii bin callable chr divmod format hash hex id isinstance issubclass iter len max min next oct"
-        " ord pow repr round sorted sum".split()
-    ),
-    "math": None, "cmath": None, "_operator": None,
-}  # fmt: skip
-_REACHING = frozenset(("call", "attrgetter", "itemgetter", "methodcaller", "setitem", "delitem"))
-
-
-def function_name(value):
-    """(module, name) of a builtin function that only computes, so that both ends may use their own; else None."""
-    owner = getattr(value, "__objclass__", None)
-    if type(value).__name__ == "method_descriptor" and owner in (
-        str,
-        bytes,
-        int,
-        float,
-        list,
-        tuple,
-        dict,
-        set,
-        frozenset,
-    ):
-        return "builtins", "%s.%s" % (owner.__name__, value.__name__)
-    if type(value) is type(len) and type(getattr(value, "__self__", None)) in (type(sys), type(None)):
-        module, name = getattr(value, "__module__", ""), getattr(value, "__name__", "")
-        if named_function(module, name) is value:
-            return module, name
-    return None
-
-
-def named_function(module, name):
-    """The function of that name; None for what does more than compute."""
-    if type(module) is not str or type(name) is not str:
-        return None
-    cls, _, method = name.partition(".")
-    if module == "builtins" and method:
-        found = getattr(TYPES.get(cls), method, None) if not method.startswith(("_", "format")) else None
-        return found if type(found).__name__ == "method_descriptor" else None
-    if module not in _FUNCTIONS or name in _REACHING or name.startswith("_"):
-        return None
-    if _FUNCTIONS[module] is not None and name not in _FUNCTIONS[module]:
-        return None
-    found = getattr(__import__(module), name, None)
-    return found if type(found) is type(len) else None

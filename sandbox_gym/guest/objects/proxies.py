@@ -1,186 +1,40 @@
-"""What stands on one end for what is on the other: functions, iterators, generators, coroutines, objects, classes.
+"""Proxies: what stands on one end for iterators, functions, classes and objects of the other.
 
-On the answer's end they do what the thing itself would. On the test's end `asking` decides first: an answer's object is
-never asked whether it equals, hashes, is true, or what class it is of.
+On the answer's end a proxy behaves like its target. On the test's end `asking` decides which operations are sent: an
+object of the answer is never asked for equality, hash, truth or class.
 """
 
-import inspect
 import itertools
 import types
 
+from . import forwarding
 from .kinds import CannotCross
+from .remote import Facts, Remote, facts_of, number_of, rank_given
 
-_OMITTED = object()
 _MANY = 10_000_000
 _DOES_NOT = "%s of an answer's object is not asked for"
 
 
-class Remote:
-    """Anything of the other end's that is no plain function, generator or coroutine here."""
-
-    __slots__ = ("__weakref__", "_remote")
-
-    def __init__(self, remote):
-        object.__setattr__(self, "_remote", remote)
-
-
-class _Facts:
-    """What is known of a handle: its number, its class, and how this end came by it (asking.py)."""
-
-    __slots__ = ("cls", "entered", "exports", "items", "name", "number", "rank", "told")
-
-    def __init__(self, exports, number, told, cls):
-        self.entered, self.items = -1, None
-        self.exports, self.number, self.told, self.cls = exports, number, told, cls
-        self.rank, self.name = exports.rank, told.get("name", "") if told.get("kind") != "object" else ""
-
-    def do(self, what, args=(), kwargs=None, rank=0):
-        return self.exports.do(self.number, what, args, kwargs, rank)
-
-
-def new_facts(exports, number, told):
-    """Facts of a class, which is of no class itself."""
-    return _Facts(exports, number, told, None)
-
-
-def _rank_given(facts):
-    """What is worth that an object gives: never as much as one that the test constructed."""
-    return min(facts.rank, 2)
-
-
-def facts_of(remote):
-    return object.__getattribute__(remote, "_remote")
-
-
-def number_of(remote):
-    return facts_of(remote).number
-
-
-def make(exports, number, told, cls):
-    """The stand-in for a handle that was told of."""
-    facts, kind = _Facts(exports, number, told, cls), told["kind"]
+def make(exports, number, description, cls):
+    """The proxy of a handle, from its description."""
+    facts, kind = Facts(exports, number, description, cls), description["kind"]
     if kind == "generator":
-        return _generator(facts)
+        return forwarding.generator(facts)
     if kind == "coroutine":
-        return _coroutine(facts)
+        return forwarding.coroutine(facts)
     if kind == "asyncgen":
-        return _asyncgen(facts)
+        return forwarding.asyncgen(facts)
     if kind == "iterator":
         return RemoteIterator(facts)
     if kind == "function":
-        return RemoteFunction(facts) if exports.wary else _function(facts)
+        return RemoteFunction(facts) if exports.wary else forwarding.function(facts)
     if kind == "object":
         return RemoteObject(facts)
     raise CannotCross("no such handle")
 
 
-def _generator(facts):
-    """A real generator that drives the other end's."""
-    do = facts.do
-    try:
-        value = do("next")
-        while True:
-            try:
-                sent = yield value
-            except GeneratorExit:
-                do("close")
-                raise
-            except BaseException as error:
-                value = do("throw", (error,))
-            else:
-                value = do("next") if sent is None else do("send", (sent,))
-    except StopIteration as end:
-        return end.value
-
-
-async def _coroutine(facts):
-    return facts.do("await", rank=1)
-
-
-async def _asyncgen(facts):
-    while True:
-        try:
-            value = facts.do("anext", rank=1)
-        except StopAsyncIteration:
-            return
-        yield value
-
-
-class RemoteIterator(Remote):
-    __slots__ = ()
-
-    def __iter__(self):
-        return self
-
-    def __next__(self):
-        return facts_of(self).do("next", rank=1)
-
-    @property
-    def __class__(self):
-        return iterator_type(facts_of(self).told.get("type")) or RemoteIterator
-
-
-def _function(facts):
-    """A real function of the same signature, so that an answer that looks at it sees what it would see."""
-    call = facts.do
-
-    def forward(*args, **kwargs):
-        return call("call", args, kwargs)
-
-    async def forward_async(*args, **kwargs):
-        return await call("call", args, kwargs)
-
-    made = forward_async if facts.told.get("async") else forward
-    params = facts.told.get("params")
-    if params is not None:
-        try:
-            made = _with_signature(made, facts.name, params)
-        except (SyntaxError, ValueError):
-            pass  # a signature that can't be written, as some builtins have
-    made.__name__ = made.__qualname__ = facts.name
-    made.__doc__ = facts.told.get("doc")
-    return made
-
-
-def _with_signature(forward, name, params):
-    """`forward` behind a signature written out: what counts arguments by __code__ counts right."""
-    head, passed, star = [], [], False
-    kinds = [kind for _, kind, _ in params]
-    for index, (param, kind, optional) in enumerate(params):
-        default = "=_OMITTED" if optional else ""
-        if kind == inspect.Parameter.VAR_POSITIONAL:
-            head.append("*" + param)
-            passed.append("*" + param)
-            star = True
-        elif kind == inspect.Parameter.VAR_KEYWORD:
-            head.append("**" + param)
-            passed.append("**" + param)
-        elif kind == inspect.Parameter.KEYWORD_ONLY:
-            head += [] if star else ["*"]
-            star = True
-            head.append(param + default)
-            passed.append("**_given(%r, %s)" % (param, param))
-        else:
-            head.append(param + default)
-            passed.append("*_given(None, %s)" % param)
-            if kind == 0 and (index + 1 == len(params) or kinds[index + 1] != 0):
-                head.append("/")
-    source = "def made(%s):\n    return _forward(%s)\n" % (", ".join(head), ", ".join(passed))
-    if inspect.iscoroutinefunction(forward):
-        source = "async " + source.replace("return ", "return await ")
-    space = {"_OMITTED": _OMITTED, "_given": _given, "_forward": forward}
-    exec(compile(source, "<callback>", "exec"), space)
-    return space["made"]
-
-
-def _given(name, value):
-    if value is _OMITTED:
-        return () if name is None else {}
-    return (value,) if name is None else {name: value}
-
-
 def iterator_type(named):
-    """The iterator class that a handle says to be of; None for what is none of the library's."""
+    """The iterator class that a handle names; None for one that is not of the standard library."""
     if type(named) is not list or len(named) != 2 or named[0] not in ("builtins", "itertools"):
         return None
     found = getattr(itertools, str(named[1]), None) if named[0] == "itertools" else _ITERATORS.get(named[1])
@@ -196,19 +50,33 @@ _ITERATORS = {
 _FUNCTION_TYPES = {kind.__name__: kind for kind in (types.FunctionType, types.BuiltinFunctionType, types.MethodType)}
 
 
+class RemoteIterator(Remote):
+    __slots__ = ()
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        return facts_of(self).do("next", rank=1)
+
+    @property
+    def __class__(self):
+        return iterator_type(facts_of(self).description.get("type")) or RemoteIterator
+
+
 class RemoteFunction(Remote):
-    """An answer's function on the test's end. Calling it decides; attributes are asked for as of objects."""
+    """A function of the answer on the test's end."""
 
     __slots__ = ("__dict__",)
 
     def __init__(self, facts):
         super().__init__(facts)
         own = object.__getattribute__(self, "__dict__")
-        own.update(__name__=facts.name, __qualname__=facts.name, __doc__=facts.told.get("doc"))
+        own.update(__name__=facts.name, __qualname__=facts.name, __doc__=facts.description.get("doc"))
 
     @property
     def __class__(self):
-        return _FUNCTION_TYPES.get(facts_of(self).told.get("type"), RemoteFunction)
+        return _FUNCTION_TYPES.get(facts_of(self).description.get("type"), RemoteFunction)
 
     def __call__(self, *args, **kwargs):
         return facts_of(self).do("call", args, kwargs, rank=1)
@@ -224,7 +92,7 @@ class RemoteFunction(Remote):
 
 
 class _Bound:
-    """An answer's function as a method of a class of the test's."""
+    """A function of the answer, bound as a method of a class of the test."""
 
     def __init__(self, function, instance):
         self._function, self._instance = function, instance
@@ -234,13 +102,13 @@ class _Bound:
 
 
 class RemoteClass(Remote):
-    """An answer's class on the test's end: called, looked at, and known by its instances; never derived from."""
+    """A class of the answer on the test's end: it can be called, read and used in isinstance, but not derived from."""
 
     __slots__ = ("__dict__", "above")
 
     def __init__(self, facts, above):
         super().__init__(facts)
-        object.__setattr__(self, "above", above)  # numbers of its own and of the classes that it derives from
+        object.__setattr__(self, "above", above)  # its own number and those of its bases
         own = object.__getattribute__(self, "__dict__")
         own.update(__name__=facts.name, __qualname__=facts.name, __module__="solution")
 
@@ -274,7 +142,7 @@ class RemoteClass(Remote):
 
 
 class _Method:
-    """A method of an answer's object, in one round trip. `limited`: it may give an object, but no value."""
+    """A method of an answer's object, called in one round trip. `limited`: it may return an object, but no value."""
 
     def __init__(self, remote, name, limited):
         self.__self__, self.__name__, self.__qualname__ = remote, name, name
@@ -293,7 +161,7 @@ def _attribute(remote, name):
     if facts.exports.wary:
         limited = facts.exports.asking.attribute(facts, name)
         cls = facts.cls
-        if isinstance(cls, RemoteClass) and name in facts_of(cls).told["methods"]:
+        if isinstance(cls, RemoteClass) and name in facts_of(cls).description["methods"]:
             return _Method(remote, name, limited)
         if limited:
             facts.exports.asking.need("the test asks %s of an object that the answer made" % name)
@@ -310,9 +178,9 @@ def _set_attribute(remote, name, value):
 
 
 def _is_value(facts):
-    """Whether the test takes a sized object for a value: then its length and its items are asked for once, together."""
+    """Whether the test uses a sized object as a value: its length and its items are then requested once, together."""
     cls = facts.cls
-    sized = isinstance(cls, RemoteClass) and "__len__" in facts_of(cls).told["methods"]
+    sized = isinstance(cls, RemoteClass) and "__len__" in facts_of(cls).description["methods"]
     return sized and facts.exports.wary and facts.exports.asking.takes_for_value(facts)
 
 
@@ -323,12 +191,12 @@ def _counted(facts):
             raise TypeError(_DOES_NOT % "len")
         facts.items = list(itertools.islice(items, size + 1))
         if len(facts.items) != size:
-            raise TypeError("an object of the answer's has not as many items as it says")
+            raise TypeError("an object of the answer has another number of items than its len() says")
     return facts.items
 
 
 class RemoteObject(Remote):
-    """An instance that stays on the other end."""
+    """The proxy of an instance on the other end."""
 
     __slots__ = ()
 
@@ -354,10 +222,10 @@ class RemoteObject(Remote):
     def __iter__(self):
         if _is_value(facts_of(self)):
             return iter(_counted(facts_of(self)))
-        return facts_of(self).do("iter", rank=_rank_given(facts_of(self)))
+        return facts_of(self).do("iter", rank=rank_given(facts_of(self)))
 
     def __next__(self):
-        return facts_of(self).do("next", rank=_rank_given(facts_of(self)))
+        return facts_of(self).do("next", rank=rank_given(facts_of(self)))
 
     def __contains__(self, item):
         facts = facts_of(self)
@@ -367,7 +235,7 @@ class RemoteObject(Remote):
 
     def __enter__(self):
         facts = facts_of(self)
-        entered = facts.do("enter", rank=_rank_given(facts))
+        entered = facts.do("enter", rank=rank_given(facts))
         if facts.exports.wary:
             plain = entered is not None and not isinstance(entered, Remote)
             facts.entered = -1 if plain else facts.exports.asking.asked
@@ -420,7 +288,7 @@ class RemoteObject(Remote):
 
 def _unary(name):
     def method(self, *args):
-        return facts_of(self).do(name, args, rank=_rank_given(facts_of(self)))
+        return facts_of(self).do(name, args, rank=rank_given(facts_of(self)))
 
     return method
 
@@ -445,7 +313,7 @@ def _binary(name):
         asking = facts.exports.asking
         if not asking.compares(facts, other, name):
             return NotImplemented
-        return facts.do(name, (other, *more), rank=_rank_given(facts))
+        return facts.do(name, (other, *more), rank=rank_given(facts))
 
     return method
 

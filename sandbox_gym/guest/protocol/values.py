@@ -1,4 +1,4 @@
-"""Python values as strict JSON and back: exact builtin types only, bounded in depth, never a class path.
+"""Python values as strict JSON and back: exact builtin types only, bounded in depth, no class paths.
 
 Wire form: null, booleans, strings and integers below 2**53 stand for themselves; every other value is a tagged list:
 ["i", hex] big integer, ["f", hex | "nan" | "inf" | "-inf"] float, ["c", float, float] complex, ["b", base64] bytes,
@@ -13,10 +13,11 @@ _SMALL = 1 << 53
 
 
 class CannotCross(Exception):
-    """The value is no exact builtin value, or nests too deeply."""
+    """A value that does not cross between boxes, or a malformed one on the wire."""
 
 
-def _float(x):
+def float_text(x):
+    """Every bit of a float as a text; all NaNs are one."""
     if x != x:
         return "nan"
     if x in (float("inf"), float("-inf")):
@@ -24,8 +25,11 @@ def _float(x):
     return float.hex(x)
 
 
-def _unfloat(s):
-    return float(s) if s in ("nan", "inf", "-inf") else float.fromhex(s)
+def float_of(text):
+    """The float of such a text. Raises CannotCross, or ValueError for a text that is no float's."""
+    if type(text) is not str:
+        raise CannotCross("malformed float")
+    return float(text) if text in ("nan", "inf", "-inf") else float.fromhex(text)
 
 
 def encode(value, depth=0):
@@ -39,7 +43,7 @@ def encode(value, depth=0):
     if kind is int:
         return value if -_SMALL < value < _SMALL else ["i", hex(value)]
     if kind is float:
-        return ["f", _float(value)]
+        return ["f", float_text(value)]
     if kind is list:
         return ["l", [encode(item, depth + 1) for item in value]]
     if kind is tuple:
@@ -55,7 +59,7 @@ def _encode_rarer(value, kind, depth):
     if kind is bytes or kind is bytearray:
         return ["b" if kind is bytes else "B", base64.b64encode(value).decode("ascii")]
     if kind is complex:
-        return ["c", _float(value.real), _float(value.imag)]
+        return ["c", float_text(value.real), float_text(value.imag)]
     if kind is range:
         return ["r"] + [encode(x, depth + 1) for x in (value.start, value.stop, value.step)]
     return _encode_subclass(value, kind, depth)
@@ -111,14 +115,14 @@ def _decode_tagged(wire, depth):
     if tag == "d":
         return {decode(k, depth + 1): decode(v, depth + 1) for k, v in wire[1]}
     if tag == "f":
-        return _unfloat(wire[1])
+        return float_of(wire[1])
     if tag == "i":
         return int(wire[1], 16)
     if tag == "b" or tag == "B":
         data = base64.b64decode(wire[1], validate=True)
         return data if tag == "b" else bytearray(data)
     if tag == "c":
-        return complex(_unfloat(wire[1]), _unfloat(wire[2]))
+        return complex(float_of(wire[1]), float_of(wire[2]))
     if tag == "r":
         return range(*[decode(x, depth + 1) for x in wire[1:4]])
     raise CannotCross("unknown tag on the wire")

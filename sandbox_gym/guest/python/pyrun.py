@@ -1,4 +1,4 @@
-"""Python programs in a fork of the zygote: `__main__` semantics, and the end of an interpreter."""
+"""Python files run in a fork of the zygote, with the semantics of `__main__` and of an interpreter's end."""
 
 import atexit
 import builtins
@@ -8,33 +8,11 @@ import signal
 import sys
 import types
 
-from ..runs import program
 from . import prelude
 
 
-def run(spec):
-    """Run `main` of `spec` in this process and return its exit code. Standard streams are fds 0 to 2."""
-    _open_streams()
-    program.clean_interpreter(spec)
-    if spec["mode"] in ("call", "ask"):
-        from . import calls
-
-        return _finish(calls.serve if spec["mode"] == "call" else calls.ask, spec)
-    if spec["mode"] == "check":
-        from . import together
-
-        return together.serve(spec)
-    return _finish(_main, spec)
-
-
-def _open_streams():
-    sys.stdin = sys.__stdin__ = open(0, "r", encoding="utf-8", errors="surrogateescape", closefd=False)
-    sys.stdout = sys.__stdout__ = open(1, "w", encoding="utf-8", errors="surrogateescape", closefd=False)
-    sys.stderr = sys.__stderr__ = open(2, "w", encoding="utf-8", errors="backslashreplace", buffering=1, closefd=False)
-
-
 def load(spec, name):
-    """Compile and run the program's main file as module `name`; the module."""
+    """Compile and run the program's main file as module `name`; returns the module."""
     path = os.path.join(spec["workdir"], spec["main"])
     module = new_module(name, path)
     execute(spec, path, module)
@@ -42,7 +20,7 @@ def load(spec, name):
 
 
 def new_module(name, path):
-    """An empty module under that name."""
+    """A new empty module, registered under that name."""
     module = types.ModuleType(name)
     module.__file__ = path
     module.__builtins__ = builtins
@@ -51,7 +29,7 @@ def new_module(name, path):
 
 
 def execute(spec, path, module):
-    """Compile and run a file in a module's namespace, behind the import prelude where the program has one."""
+    """Compile and run a file in a module's namespace, after the import prelude where the program has one."""
     with open(path, "rb") as file:
         source = file.read()
     code = compile(source, path, "exec", dont_inherit=True)
@@ -60,20 +38,12 @@ def execute(spec, path, module):
     exec(code, module.__dict__)
 
 
-def ended(body, spec):
-    """Run `body(spec)` as a program is run, to its end; its exit code. For a fork of a program."""
-    return _finish(body, spec)
-
-
-def _main(spec):
-    load(spec, "__main__")
-
-
 _INTERRUPTED = object()
 
 
-def _finish(body, spec):
-    """Run `body(spec)` and do what the interpreter does at its end: report, join threads, atexit, flush, tear down."""
+def finish(body, spec):
+    """Run `body(spec)` and do what the interpreter does at its end: report, join threads, atexit, flush, tear
+    down; the exit code."""
     code = 0
     try:
         body(spec)
@@ -106,7 +76,8 @@ def _finish(body, spec):
 
 
 def _tear_down():
-    """Let the program's globals go one by one, imports last, so that files flush and finalizers still find modules."""
+    """Drop the program's globals one by one, imports last, so that files are flushed and finalizers still find
+    modules."""
     main = sys.modules.pop("__main__", None)
     names = vars(main) if main is not None else {}
     for name in [name for name, value in names.items() if not isinstance(value, types.ModuleType)]:
@@ -139,7 +110,7 @@ def _report():
         else:
             sys.excepthook(kind, error, trace)
     except BaseException:
-        pass  # a hook that fails changes nothing: the exit code is 1 already
+        pass  # the exit code is 1 already
 
 
 def _flush():

@@ -1,4 +1,4 @@
-"""The zygote: a clean interpreter that forks inits. Reads only fds, so it never holds a task's data."""
+"""The zygote: a clean interpreter that forks inits. It receives descriptors only, so it never holds a task's data."""
 
 import array
 import gc
@@ -12,11 +12,12 @@ from . import init, seccomp
 _MAX_FDS = 4
 
 
-def start(tier, own_network):
+def start(tier, own_network, run_program):
     """Fork the zygote; returns (its pid, the supervisor's end of its socket). `own_network`: each init has one.
+    `run_program(spec)` is what a forked process becomes where a run executes no command.
 
     In the namespace tier it is PID 1 of a PID namespace that this box's user namespace owns, so that it can make one
-    PID namespace per init and step back.
+    PID namespace per init and return to its own.
     """
     mine, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     if tier == "namespaces":
@@ -30,12 +31,12 @@ def start(tier, own_network):
     try:
         mine.close()
         kernel.close_from(its.fileno() + 1)
-        _serve(its, tier, own_network)
+        _serve(its, tier, own_network, run_program)
     finally:
         os._exit(1)
 
 
-def _serve(sock, tier, own_network):
+def _serve(sock, tier, own_network, run_program):
     gc.disable()
     kernel.prctl(kernel.PR_SET_DUMPABLE, 0)
     filter_program = seccomp.prepare()
@@ -45,7 +46,7 @@ def _serve(sock, tier, own_network):
         flags = kernel.MS_NOSUID | kernel.MS_NODEV | kernel.MS_NOEXEC
         kernel.mount(b"proc", b"/proc", b"proc", flags)
         own = os.open("/proc/self/ns/pid", os.O_RDONLY | os.O_CLOEXEC)
-        # evidence of the kernel's is for the supervisor; programs see an empty folder there
+        # only the supervisor may read the cgroup; programs see an empty folder
         if os.path.isdir("/cgroup"):
             kernel.mount(b"tmpfs", b"/cgroup", b"tmpfs", flags | kernel.MS_RDONLY, b"size=4k,nr_inodes=2")
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -60,13 +61,33 @@ def _serve(sock, tier, own_network):
             sock.close()
             if own >= 0:
                 os.close(own)
-            init.main(fds[0], tier, filter_program, own_network)
+            init.main(fds[0], tier, filter_program, own_network, run_program)
         if own >= 0:
             kernel.setns(own, kernel.CLONE_NEWPID)
         for fd in fds:
             os.close(fd)
-        _pid, status = os.waitpid(pid, 0)
+        status = _wait(pid)
         sock.send(b"%d" % status)
+
+
+def resume(pid):
+    """Have a zygote that was stopped go on, as it has its inits."""
+    try:
+        stopped, status = os.waitpid(pid, os.WNOHANG | os.WUNTRACED)
+    except ChildProcessError:
+        return  # it has ended, and its socket says so
+    if stopped and os.WIFSTOPPED(status):
+        os.kill(pid, signal.SIGCONT)
+
+
+def _wait(pid):
+    """Until the init has ended: its wait status. An init that was stopped goes on: only the machine can stop it, and a
+    run whose init is stopped could not be ended."""
+    while True:
+        _pid, status = os.waitpid(pid, os.WUNTRACED)
+        if not os.WIFSTOPPED(status):
+            return status
+        os.kill(pid, signal.SIGCONT)
 
 
 def _receive_fds(sock):
@@ -79,5 +100,5 @@ def _receive_fds(sock):
 
 
 def send_init(sock, fd):
-    """Have an init forked that is spoken with over `fd`."""
+    """Ask the zygote for an init whose socket is `fd`."""
     sock.sendmsg([b"init"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [fd]))])

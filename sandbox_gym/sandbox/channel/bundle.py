@@ -1,32 +1,23 @@
-"""The guest as one piece of source text, for any box: modules are made in memory, nothing is installed."""
+"""The guest as one piece of source text, for any box: its modules are made in memory, nothing is installed.
+
+Which modules and in which order follows from their imports.
+"""
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Sequence
 from functools import cache
 from importlib.resources import files
 from typing import Final
 
-_ROOMS: Final = ("protocol", "runs", "python", "objects", "session", "envd")
-_ORDER: Final = (
-    "kernel", "forks", "protocol.frames", "protocol.values", "runs.watch", "runs.seccomp", "runs.program",
-    "python.prelude", "python.pyrun",
-    "objects.kinds", "objects.arrays", "objects.forms", "objects.instances", "objects.graph_writer",
-    "objects.graph_reader", "objects.graph", "objects.class_making", "objects.classes", "objects.proxies",
-    "objects.asking", "objects.exports", "objects.peer",
-    "python.guards", "python.together", "python.calls",
-    "runs.sudo", "runs.places", "runs.init", "runs.zygote", "runs.init_client", "runs.evidence", "runs.starvation",
-    "protocol.channel", "runs.run", "runs.supervisor",
-)  # fmt: skip
-_LAZY: Final = (
-    "session.interrupts", "session.clip", "session.child", "session.shell", "session.repl_worker", "session.repl",
-    "session.driver",
-    "envd.outlet", "envd.inlet", "envd.jobs", "envd.entries", "envd.inotify", "envd.fileops", "envd.links",
-    "envd.cells", "envd.contexts", "envd.notebooks", "envd.daemon",
-)  # fmt: skip
-"""Compiled only in boxes that hold sessions, before their zygote is forked."""
+_MAIN: Final = "main"
+_DRIVER: Final = "session.driver"
+"""A session's driver, which needs no supervisor where the sandbox is not ours."""
+_SESSIONS: Final = (_DRIVER, "envd.daemon")
+"""What guest/main.py imports in boxes that hold sessions: compiled there alone, before their zygote is forked."""
 
-BOOTSTRAP = (
+BOOTSTRAP: Final = (
     "import os,sys\n"
     "i,o=int(sys.argv[1]),int(sys.argv[2])\n"
     "def r(n):\n"
@@ -40,13 +31,6 @@ BOOTSTRAP = (
 )
 """What a box is started with: `python3 -I -c BOOTSTRAP <read fd> <write fd>`. It reads the bundle from its channel."""
 
-
-_DRIVER: Final = (
-    "kernel", "forks", "protocol.frames", "runs.watch", "runs.seccomp", "runs.program",
-    "session.interrupts", "session.clip", "session.child", "session.shell", "session.repl_worker", "session.repl",
-    "session.driver",
-)  # fmt: skip
-"""A session's driver alone, where no supervisor starts it."""
 _SPEC: Final = {
     "env": {
         "PATH": "/usr/local/bin:/usr/bin:/bin", "TMPDIR": "/tmp", "LANG": "C.UTF-8",
@@ -64,14 +48,48 @@ def source(name: str) -> str:
     return files("sandbox_gym.guest").joinpath(*rooms, f"{leaf}.py").read_text(encoding="utf-8")
 
 
-def _modules(names: Sequence[str]) -> list[str]:
-    """Lines that make the guest's package and these modules of it."""
+@cache
+def _imports(name: str) -> tuple[str, ...]:
+    """The guest's modules that a module of it imports when it is loaded; what a function imports is not among them."""
+    package = name.split(".")[:-1]
+    found: list[str] = []
+    for node in ast.parse(source(name)).body:
+        if isinstance(node, ast.ImportFrom) and node.level:
+            base = [*package[: len(package) + 1 - node.level], *(node.module or "").split(".")]
+            path = ".".join(part for part in base if part)
+            names = [".".join(filter(None, (path, alias.name))) for alias in node.names]
+            found += [path] if _is_module(path) else names
+    return tuple(found)
+
+
+def _is_module(name: str) -> bool:
+    *rooms, leaf = name.split(".")
+    return bool(leaf) and files("sandbox_gym.guest").joinpath(*rooms, f"{leaf}.py").is_file()
+
+
+def _in_order(roots: Sequence[str]) -> list[str]:
+    """These modules and all that they import, each after what it imports."""
+    ordered: dict[str, None] = {}
+
+    def add(name: str) -> None:
+        if name not in ordered:
+            for imported in _imports(name):
+                add(imported)
+            ordered[name] = None
+
+    for root in roots:
+        add(root)
+    return list(ordered)
+
+
+def _modules(names: Sequence[str], rooms: Sequence[str]) -> list[str]:
+    """Lines that make the guest's package with these rooms, and these modules of it."""
     lines = [
         "import sys, types",
         "P = types.ModuleType('sandbox_guest'); P.__path__ = []",
         "sys.modules['sandbox_guest'] = P",
     ]
-    for room in _ROOMS:
+    for room in rooms:
         lines += [
             f"R = types.ModuleType('sandbox_guest.{room}'); R.__path__ = []; R.__package__ = 'sandbox_guest.{room}'",
             f"sys.modules['sandbox_guest.{room}'] = P.{room} = R",
@@ -86,6 +104,10 @@ def _modules(names: Sequence[str]) -> list[str]:
     return lines
 
 
+def _rooms(names: Sequence[str]) -> list[str]:
+    return list(dict.fromkeys(name.rpartition(".")[0] for name in names if "." in name))
+
+
 def _packed(lines: Sequence[str]) -> bytes:
     text = "\n".join(lines).encode("utf-8")
     return len(text).to_bytes(4, "big") + text
@@ -94,18 +116,20 @@ def _packed(lines: Sequence[str]) -> bytes:
 @cache
 def guest_bundle() -> bytes:
     """u32 length and the guest's source, to be written to a new box before the first frame."""
-    lazy = {name: source(name) for name in _LAZY}
-    main = [f"P.lazy = {lazy!r}", "P.runs.supervisor.main(I, O)"]
-    return _packed([*_modules(_ORDER), *main])
+    always = _in_order([_MAIN])
+    everything = _in_order([_MAIN, *_SESSIONS])
+    sessions = {name: source(name) for name in everything if name not in always}
+    return _packed([*_modules(always, _rooms(everything)), f"P.main.main(I, O, {sessions!r})"])
 
 
 @cache
 def session_bundle(work: str) -> bytes:
     """u32 length and a session's driver, for guest/nested_bootstrap.py; it keeps its files in `work`."""
+    names = _in_order([_DRIVER])
     main = [
         "import os",
         "if I != 3: os.dup2(I, 3); os.close(I)",
         f"spec = {dict(_SPEC, workdir=work)!r}",
-        "P.session.driver.serve(dict(spec, env=dict(spec['env'], **os.environ)))",
+        f"P.{_DRIVER}.serve(dict(spec, env=dict(spec['env'], **os.environ)))",
     ]
-    return _packed([*_modules(_DRIVER), *main])
+    return _packed([*_modules(names, _rooms(names)), *main])

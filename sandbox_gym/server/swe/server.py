@@ -194,11 +194,11 @@ class SweResources:
             return SweFields(reward=0.0, instance_id=task.instance_id, failure_reason="no_patch")
         started = time.monotonic()
         try:
-            return await self._judged(engine, await self.job(engine, request.body), Answer(patch), caller)
+            return await self._judged(engine, await self.job(engine, task), Answer(patch), caller)
         except SnapshotGone:  # a node was lost with its instance: another builds it, in what is left of the time
             if caller.deadline_s is not None:
                 caller = replace(caller, deadline_s=max(0.001, caller.deadline_s - (time.monotonic() - started)))
-            return await self._judged(engine, await self.job(engine, request.body), Answer(patch), caller)
+            return await self._judged(engine, await self.job(engine, task), Answer(patch), caller)
 
     def task(self, row: Document) -> SweTask:
         """Raises RequestError, and ToolchainMissing for a row whose log nothing here can read."""
@@ -208,9 +208,8 @@ class SweResources:
             parser_of(task)
         return task
 
-    async def job(self, engine: JudgingEngine, row: Document) -> SweJob:
-        """A row at its place, which is built unless it is there. Raises RequestError and Unavailable."""
-        task = self.task(row)
+    async def job(self, engine: JudgingEngine, task: SweTask) -> SweJob:
+        """A task at its place, which is built unless it is there. Raises RequestError and Unavailable."""
         parser = parser_of(task) if task.runner == "log" else ""
         job = SweJob(
             task,

@@ -1,4 +1,4 @@
-"""Processes of a sandbox's user: started, fed, read, signalled, resized, and told of when they end."""
+"""Processes of a sandbox's user: start, input, output, signals, terminal size, and their end."""
 
 import errno
 import fcntl
@@ -8,14 +8,14 @@ import struct
 import termios
 import time
 
-from .inlet import Credit, Inlet
-from .outlet import Outlet
+from ..session import processes
+from .flow import Credit, Inlet, Outlet
 
-MAX_JOBS = 128
+MAX_PROCESSES = 128
 
 
-class Job:
-    """One process and its session. `tell(event, body)` carries its output and its end."""
+class Process:
+    """One process and its process group. `tell(event, body)` gets its output and its end."""
 
     def __init__(self, selector, request, home, environment, tell):
         self._selector, self._tell = selector, tell
@@ -36,22 +36,17 @@ class Job:
     # -- start
 
     def _start(self, argv, folder, environment, wants_input):
-        report, failure = os.pipe2(os.O_CLOEXEC)
         ours, theirs = self._terminal() if self.size else self._pipes(wants_input)
-        self.pid = os.fork()
-        if self.pid == 0:
-            _become(argv, folder, environment, theirs, failure, bool(self.size))
-        for fd in set(theirs) | {failure}:
-            os.close(fd)
-        why = os.read(report, 4096)
-        os.close(report)
-        if why:
+        try:
+            self.pid = processes.start(argv, folder, environment, theirs, bool(self.size))
+        except OSError:
             for fd in set(ours):
                 if fd >= 0:
                     os.close(fd)
-            os.waitpid(self.pid, 0)
-            code, _, text = why.decode("utf-8", "replace").partition(" ")
-            raise OSError(int(code), text)
+            raise
+        finally:
+            for fd in set(theirs):
+                os.close(fd)
         self._attach(ours)
 
     def _terminal(self):
@@ -79,7 +74,8 @@ class Job:
         self._inlets = {}
         for name, fd in names:
             self._streams.add(name)
-            self._inlets[name] = Inlet(self._selector, fd, self.credit, lambda data, name=name: self._got(name, data))
+            got = lambda data, name=name: self._got(name, data)  # noqa: E731
+            self._inlets[name] = Inlet(self._selector, fd, self.credit, got)
 
     def resize(self, size, fd=-1):
         """(rows, columns) of the terminal."""
@@ -99,14 +95,14 @@ class Job:
             self.settle()
 
     def reaped(self, status):
-        """The process has ended; what it printed may still be on its way."""
+        """The process has ended; some of its output may still be unread."""
         self.status = status
         self._finish_reading()
         self.settle()
 
     def _finish_reading(self):
-        """A terminal stays open while any background job has it, and so does a killed process's output: what is there
-        now is all that counts."""
+        """A terminal stays open while any background process has it, and so does a killed process's output: what is
+        there now is all that counts."""
         if self.status is not None and (self.size or self._killed):
             for name in list(self._streams):
                 self._empty(name)
@@ -120,7 +116,7 @@ class Job:
             self._streams.discard(name)
 
     def settle(self):
-        """Tell of the end once the process is gone and its output was read."""
+        """Report the end once the process is gone and its output was read."""
         if self.ended or self.status is None or self._streams:
             return
         self.ended = True
@@ -137,46 +133,21 @@ class Job:
         self.settle()
 
     def signal(self, number):
-        """To the whole process group; raises OSError when it is gone."""
+        """Signal the whole process group. Raises OSError where it is gone."""
         os.killpg(self.pid, number)
 
     def expire(self, now):
-        """Kill a process whose time is up, and stop waiting for who holds its output."""
+        """Kill a process whose time is up, and stop waiting for other holders of its output."""
         if self.deadline and now >= self.deadline and not self.ended:
             self.deadline, self._timed_out = 0, True
             self.kill()
 
     def kill(self):
-        """The process, its group, and its claim on output that nobody will finish."""
+        """Kill the process group, and stop waiting for more output."""
         self._killed = True
         try:
             os.killpg(self.pid, signal.SIGKILL)
         except OSError:
-            pass  # all of it ended
+            pass  # every process of it has ended
         self._finish_reading()
         self.settle()
-
-
-def _become(argv, folder, environment, stdio, failure, terminal):
-    """In the child: never returns."""
-    try:
-        os.setsid()
-        for number in (signal.SIGPIPE, signal.SIGINT, signal.SIGCHLD):
-            signal.signal(number, signal.SIG_DFL)
-        failure = fcntl.fcntl(failure, fcntl.F_DUPFD_CLOEXEC, 10)
-        held = [fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 10) for fd in stdio]
-        for target, fd in enumerate(held):
-            os.dup2(fd, target)
-        if terminal:
-            fcntl.ioctl(0, termios.TIOCSCTTY, 0)
-        os.chdir(folder)
-        environment = dict(environment, PWD=folder)
-        if terminal:
-            environment.setdefault("TERM", "xterm-256color")
-        os.execvpe(argv[0], argv, environment)
-    except OSError as error:
-        os.write(failure, ("%d %s: %s" % (error.errno or 5, argv[0], error.strerror)).encode("utf-8", "replace"))
-    except BaseException as error:
-        os.write(failure, ("22 %s" % error).encode("utf-8", "replace"))
-    finally:
-        os._exit(127)

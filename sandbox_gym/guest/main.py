@@ -1,0 +1,47 @@
+"""The guest's entry: starts the supervisor and gives it the programs that run in a process of the guest itself.
+
+Knows every room, so that no other module has to: `runs` starts processes without knowing what runs in them.
+"""
+
+import sys
+import types
+
+from .python import modes
+from .runs import supervisor
+
+
+class Programs:
+    """What a forked process becomes where a run names no command. `session_sources`: texts of the modules that only
+    sessions need, by name and in the order of their imports."""
+
+    def __init__(self, session_sources):
+        self._session_sources = session_sources
+
+    def load_sessions(self):
+        """Make the sessions' modules, before the zygote is forked: a session's program has only what it was forked
+        with."""
+        package = sys.modules[__package__]
+        sources, self._session_sources = self._session_sources, {}
+        for name, source in sources.items():
+            room, leaf = name.rpartition(".")[::2]
+            parent = getattr(package, room) if room else package
+            module = types.ModuleType("%s.%s" % (parent.__name__, leaf))
+            module.__package__ = parent.__name__
+            sys.modules[module.__name__] = module
+            setattr(parent, leaf, module)
+            exec(compile(source, "<guest/%s>" % name, "exec"), module.__dict__)
+
+    def run(self, spec):
+        """Be the program of `spec` in this process; its exit code."""
+        if spec["mode"] != "session":
+            return modes.run(spec)
+        from .envd import daemon
+        from .session import driver
+
+        (daemon if spec["argv"][:1] == ["envd"] else driver).serve(spec)
+        return 0
+
+
+def main(read_fd, write_fd, session_sources):
+    """Serve the host on these descriptors. Never returns."""
+    supervisor.run(supervisor.Supervisor(read_fd, write_fd, Programs(session_sources)))
