@@ -26,7 +26,7 @@ from sandbox_gym.settings.http import HttpSettings
 from sandbox_gym.settings.journal import JournalSettings
 from sandbox_gym.settings.math import JudgeSettings, MathSettings
 from sandbox_gym.settings.names import changed, nested
-from sandbox_gym.settings.providers import DockerSettings, E2bSettings, LocalSettings, UidSettings
+from sandbox_gym.settings.providers import DockerSettings, E2bSettings, LocalSettings, ProviderSettings, UidSettings
 from sandbox_gym.settings.run import BoxSettings, RunSettings
 from sandbox_gym.settings.sessions import SessionSettings
 from sandbox_gym.settings.swe import SweSettings
@@ -116,9 +116,9 @@ class Settings(CodingSettings, HttpSettings, AccessSettings, RunSettings, BaseSe
 
     def _sessions_live(self) -> int:
         """Where an account bounds the sandboxes, sessions leave those that verifies need."""
-        if self.provider != "e2b":
-            return self.session.max_live
-        return max(1, min(self.session.max_live, self.e2b.max_sandboxes - self.boxes))
+        own = getattr(self, self.provider, None)
+        most = own.account_sandboxes if isinstance(own, ProviderSettings) else None
+        return self.session.max_live if most is None else max(1, min(self.session.max_live, most - self.boxes))
 
     def journal_url(self) -> str | None:
         """The journal's path or URL; None when it is off."""

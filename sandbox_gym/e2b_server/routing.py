@@ -32,7 +32,7 @@ class Routes(Generic[H]):
         for method, shape, handler in found:
             if method == request.method and len(shape) == len(best):
                 return handler, {
-                    place[1:-1]: part for place, part in zip(shape, parts, strict=True) if place[:1] == "{"
+                    segment[1:-1]: part for segment, part in zip(shape, parts, strict=True) if segment[:1] == "{"
                 }
         methods = ", ".join(sorted({method for method, _, _ in found}))
         raise Fault(405, f"{request.url.path[:200]} takes {methods}", headers={"Allow": methods})

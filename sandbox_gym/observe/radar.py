@@ -167,12 +167,12 @@ class Radar:
         kinds = {**signs, **({IN_PROCESS: ""} if one.in_process else {}), **({MASKED: ""} if one.masked else {})}
         minute, hour = self._minute(now), self._hour(now)
         minute.verifies[tenant] += 1
-        place = (tenant, task)
-        if place not in hour.verifies and len(hour.verifies) >= MAX_TASKS:
-            place = (tenant, OTHER)
-        hour.verifies[place] += 1
+        counted = (tenant, task)
+        if counted not in hour.verifies and len(hour.verifies) >= MAX_TASKS:
+            counted = (tenant, OTHER)
+        hour.verifies[counted] += 1
         for kind, evidence in kinds.items():
-            hour.kinds.setdefault(place, Counter())[kind] += 1
+            hour.kinds.setdefault(counted, Counter())[kind] += 1
             self._sight(minute, Sighting(now, kind, tenant, task, one.request_id, evidence[:MAX_CHARS]))
 
     def report(self) -> Report:
@@ -273,7 +273,7 @@ def _shown(hour: _Hour) -> Hour:
     for (tenant, _), counts in hour.kinds.items():
         kinds.update(counts)
         tenants[tenant].update(counts)
-    signed = ((place, counts) for place, counts in hour.kinds.items() if counts.keys() - _MILD or counts[MASKED])
+    signed = ((task, counts) for task, counts in hour.kinds.items() if counts.keys() - _MILD or counts[MASKED])
     worst = sorted(signed, key=lambda one: -sum(n for kind, n in one[1].items() if kind != IN_PROCESS))[:20]
     tasks = tuple((tenant, task, hour.verifies[tenant, task], dict(counts)) for (tenant, task), counts in worst)
     return Hour(hour.at, hour.verifies.total(), dict(kinds), {name: dict(of) for name, of in tenants.items()}, tasks)

@@ -223,11 +223,11 @@ def _interpreter(
     body: type[BaseModel] | None = None,
     security: tuple[str, ...] = ("traffic_token", "access_token"),
 ) -> Operation:
-    place = Parameter("context_id", "path", "A context.", {"type": "string", "minLength": 1})
+    parameter = Parameter("context_id", "path", "A context.", {"type": "string", "minLength": 1})
     return Operation(
         method=method, path=path, name=name, summary=summary, tag="code interpreter", security=security,
         bodies=() if body is None else (Content(body),), body_required=False,
-        parameters=(*_routed(INTERPRETER_PORT), *((place,) if "{" in path else ())),
+        parameters=(*_routed(INTERPRETER_PORT), *((parameter,) if "{" in path else ())),
         replies={
             **FAULTS, **_GONE, **(BODY if body is not None else {}),
             404: Reply("The context does not exist.", (Content(FaultBody),)), **replies,

@@ -63,10 +63,10 @@ def headline(metrics: Mapping[str, object], names: Collection[str] | None = ("ac
         match = _HEADLINE.fullmatch(key)
         if match is None or not _leads(match, names):
             continue
-        place, k = (match["subset"] or "", match["kind"]), int(match["k"])
-        highest, keys = found.get(place, (0, []))
+        group, k = (match["subset"] or "", match["kind"]), int(match["k"])
+        highest, keys = found.get(group, (0, []))
         if k >= highest:
-            found[place] = (k, [*keys, key] if k == highest else [key])
+            found[group] = (k, [*keys, key] if k == highest else [key])
     tokens = [key for key in ("mean/input_tokens", "mean/output_tokens") if key in metrics]
     return {key: metrics[key] for key in (*tokens, *(key for _, keys in found.values() for key in keys))}
 

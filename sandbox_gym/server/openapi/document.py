@@ -84,7 +84,7 @@ def _contents(operations: Iterable[Operation]) -> Iterable[tuple[Content, _Mode]
 
 
 def _operation(operation: Operation, schemas: _Schemas) -> Json:
-    missing = set(operation.places) - {one.name for one in operation.parameters if one.within == "path"}
+    missing = set(operation.path_parameters) - {one.name for one in operation.parameters if one.within == "path"}
     if missing:
         raise ValueError(f"{operation.method} {operation.path}: {sorted(missing)} is not declared")
     document: Json = {

@@ -88,7 +88,7 @@ class Operation:
         return _PARAMETER.sub(r"{\1}", self.path)
 
     @property
-    def places(self) -> tuple[str, ...]:
+    def path_parameters(self) -> tuple[str, ...]:
         """The path's own parameters."""
         return tuple(match[1] for match in _PARAMETER.finditer(self.path))
 

@@ -128,11 +128,12 @@ class ResourcesServer(Protocol):
 
 
 @runtime_checkable
-class KnowsPlaces(Protocol):
-    """A resources server whose tasks are costly to make ready: those of one place go to one worker."""
+class HasAffinity(Protocol):
+    """A resources server whose tasks are costly to prepare: requests of one affinity go to one worker."""
 
-    def place_of(self, body: Document) -> str | None:
-        """The place of a request that has no session yet, by its row; None where it has none."""
+    def affinity_of(self, body: Document) -> str | None:
+        """What is prepared once for several requests, such as an instance; of a request without a session, by its row.
+        None where nothing is."""
         ...
 
 

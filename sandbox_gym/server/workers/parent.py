@@ -43,7 +43,7 @@ from sandbox_gym.server.workers.sockets import Peers
 from sandbox_gym.settings.names import is_set, value_of
 
 Build = Callable[[Settings, str], ResourcesServer]
-PLACE_S: Final = 30.0
+CLAIM_S: Final = 30.0
 """Seconds that a new worker waits for the number of one that is ending."""
 PARENT_S: Final = 1.0
 HEALTHCHECK_S: Final = 30
@@ -90,7 +90,7 @@ class WorkerApp:
 
     def __call__(self) -> ASGIApp:
         bound_logs()
-        own = take_place(self.folder, self.count)
+        own = claim_number(self.folder, self.count)
         settings = share(self.settings, own, self.count)
         resources = self.build(settings, self.name)
         app = build_app(
@@ -119,9 +119,9 @@ class WorkerApp:
         return Router(default=routes if needs_key else guarded(routes, settings), lifespan=lifespan)
 
 
-def take_place(folder: Path, count: int) -> int:
+def claim_number(folder: Path, count: int) -> int:
     """Claim the first number that no living worker has, until this process ends. Raises ConfigurationError."""
-    ends_at = time.monotonic() + PLACE_S
+    ends_at = time.monotonic() + CLAIM_S
     while time.monotonic() < ends_at:
         for number in range(count):
             fd = os.open(folder / f"{number}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)

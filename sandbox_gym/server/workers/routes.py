@@ -26,7 +26,7 @@ from sandbox_gym.server.access.session_secret import TOKEN_HEADER, SessionTokens
 from sandbox_gym.server.app import COOKIE_LIFETIME_S
 from sandbox_gym.server.nemo_gym.host import SESSION_ID_KEY
 from sandbox_gym.server.protocol.exchange import MAX_BODY_BYTES, error_reply
-from sandbox_gym.server.protocol.resources import KnowsPlaces, ResourcesServer
+from sandbox_gym.server.protocol.resources import HasAffinity, ResourcesServer
 from sandbox_gym.server.protocol.single_flight import KEY_HEADER
 from sandbox_gym.server.protocol.wire import Document
 from sandbox_gym.server.workers.sockets import BROKEN, Peers, WorkerLost
@@ -37,7 +37,7 @@ WORKER_HEADER: Final = "X-Sandbox-Gym-Worker"
 LOOK_S: Final = 20.0
 """Seconds that /health and /metrics wait for a worker."""
 _ANYWHERE: Final = frozenset({"/", "/reverify_mode", "/aggregate_metrics", "/dataset_size", "/openapi.json", "/docs"})
-_PLACED: Final = frozenset({"/seed_session", "/verify"})
+_BY_TASK: Final = frozenset({"/seed_session", "/verify"})
 
 
 def worker_of(name: str, count: int) -> int:
@@ -76,7 +76,7 @@ class WorkerRoutes:
 
     async def _route(self, scope: Scope, receive: Receive, send: Send) -> None:
         number = self._by_headers(scope)
-        if number is None and scope["path"] in _PLACED and isinstance(self._resources, KnowsPlaces):
+        if number is None and scope["path"] in _BY_TASK and isinstance(self._resources, HasAffinity):
             messages = await _read(receive)
             receive = _again(messages, receive)
             number = self._by_task(_document(messages), self._resources)
@@ -122,9 +122,9 @@ class WorkerRoutes:
         found = None if token is None else self._tokens.session_of(token)
         return None if found is None else found[0]
 
-    def _by_task(self, body: Document | None, resources: KnowsPlaces) -> int | None:
-        place = None if body is None else resources.place_of(body)
-        return None if place is None else worker_of(place, self._peers.count)
+    def _by_task(self, body: Document | None, resources: HasAffinity) -> int | None:
+        affinity = None if body is None else resources.affinity_of(body)
+        return None if affinity is None else worker_of(affinity, self._peers.count)
 
     async def _close_everywhere(self, scope: Scope, receive: Receive, send: Send) -> None:
         """The id in the body does not tell the cookie's worker, so every worker gets the request and remembers the
