@@ -82,10 +82,10 @@ def undrain(node: NodeName, address: Address = "auto", as_json: JsonOption = Fal
 
 
 def _tell(node: str, address: str, operation: str, *, as_json: bool) -> None:
-    told = anyio.run(_told, node, address, operation)
+    pools = anyio.run(_send, node, address, operation)
     if as_json:
-        typer.echo(json.dumps({"node": node, "operation": operation, "pools": told}))
-    raise typer.Exit(0 if told else 1)
+        typer.echo(json.dumps({"node": node, "operation": operation, "pools": pools}))
+    raise typer.Exit(0 if pools else 1)
 
 
 @asynccontextmanager
@@ -118,14 +118,14 @@ async def _row(node: str, server: str, link: NodeLink) -> Row:
     return Row(node, server, status, pong.slots, pong.leased, pong.sessions.get("live", 0))
 
 
-async def _told(node: str, address: str, operation: str) -> int:
+async def _send(node: str, address: str, operation: str) -> int:
     """How many servers' pools took the command. Raises ConfigurationError where one did not answer."""
     async with _pools(address) as found:
-        told = [link for name, _, link in found if name == node or name.split("/")[0] == node]
-        for link in told:
+        links = [link for name, _, link in found if name == node or name.split("/")[0] == node]
+        for link in links:
             try:
                 with anyio.fail_after(ASK_S):
                     read_reply(Nothing, await link.ask(operation, b""))
             except (TimeoutError, NodeLost) as error:
                 raise ConfigurationError(f"{node} does not answer: {error}") from error
-        return len(told)
+        return len(links)

@@ -80,15 +80,15 @@ def _answers(out: Path) -> Iterator[tuple[int, bytes, bool]]:
 
 def _keep_judged(out: Path) -> None:
     """Replace OUT atomically by a copy without the lines that have no verdict."""
-    kept = out.with_name(f"{out.name}.{os.getpid()}.tmp")
+    rewritten = out.with_name(f"{out.name}.{os.getpid()}.tmp")
     try:
-        with kept.open("wb") as file:
+        with rewritten.open("wb") as file:
             file.writelines(line for _row, line, judged in _answers(out) if judged)
             file.flush()
             os.fsync(file.fileno())
-        kept.replace(out)
+        rewritten.replace(out)
     finally:
-        kept.unlink(missing_ok=True)
+        rewritten.unlink(missing_ok=True)
 
 
 class Lines:

@@ -20,7 +20,7 @@ from sandbox_gym.e2b_server.envd.connect_rpc import WRITE_S
 from sandbox_gym.e2b_server.envd.process import base_environment
 from sandbox_gym.e2b_server.faults import Fault, as_json, fault_of
 from sandbox_gym.e2b_server.routing import Routes
-from sandbox_gym.e2b_server.sandboxes.processes import Notebook, Work, words
+from sandbox_gym.e2b_server.sandboxes.processes import Notebook, Work, text_of
 from sandbox_gym.e2b_server.sandboxes.sandbox import Sandbox
 from sandbox_gym.errors import BoxLost
 from sandbox_gym.sandbox.channel.envd import HOME, Refused, Stream
@@ -93,7 +93,7 @@ class Interpreter:
             reply, _ = await self._work.envd.call({**request, "base": base_environment(self._sandbox)})
         except Refused as error:
             raise Fault(400, str(error)) from None
-        notebook = self._work.notebooks[name] = Notebook(name, language, words(reply, "cwd", 4096))
+        notebook = self._work.notebooks[name] = Notebook(name, language, text_of(reply, "cwd", 4096))
         return notebook
 
     async def _context(self, wanted: Execute) -> Notebook:
@@ -156,9 +156,9 @@ class _Cell(Response):
                 while not ended:
                     header, body = await stream.next(CELL_S)
                     ended = header.get("event") == "end"
-                    word = _checked(body) if body else None
-                    if word is not None:
-                        yield _line(word)
+                    message = _checked(body) if body else None
+                    if message is not None:
+                        yield _line(message)
             finally:
                 if not ended:
                     with anyio.CancelScope(shield=True):
@@ -183,10 +183,10 @@ class _Cell(Response):
 def _checked(body: bytes) -> Mapping[str, object] | None:
     """One message of a kernel. The cell may have forged it, so only fields that the SDK knows pass."""
     try:
-        word = json.loads(body)
+        message = json.loads(body)
     except (ValueError, RecursionError):
         return None
-    if not isinstance(word, dict) or word.get("type") not in _TYPES:
+    if not isinstance(message, dict) or message.get("type") not in _TYPES:
         return None
     needed = {
         "stdout": ("text", "timestamp"),
@@ -194,11 +194,11 @@ def _checked(body: bytes) -> Mapping[str, object] | None:
         "error": ("name", "value", "traceback"),
         "number_of_executions": ("execution_count",),
     }
-    return word if all(name in word for name in needed.get(str(word["type"]), ())) else None
+    return message if all(name in message for name in needed.get(str(message["type"]), ())) else None
 
 
-def _line(word: Mapping[str, object]) -> bytes:
-    return json.dumps(word).encode("ascii") + b"\n"
+def _line(message: Mapping[str, object]) -> bytes:
+    return json.dumps(message).encode("ascii") + b"\n"
 
 
 def _language(given: str | None) -> str:

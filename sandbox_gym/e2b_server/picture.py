@@ -29,20 +29,20 @@ class PoolPicture:
         """The picture as JSON."""
         everyone = self.sandboxes.everyone() if self.sandboxes is not None else []
         running = Counter(one.record.tenant for one in everyone if one.running)
-        held = Counter(one.record.tenant for one in everyone)
+        owned = Counter(one.record.tenant for one in everyone)
         latest = [_listed(one) for one in islice(reversed(everyone), MAX_SANDBOXES)]
         return {
             "at": time.time(),
             "server": server_document("pool", "pool", self._provider, "", self._started_at),
             "sandboxes": {
                 "running": running.total(),
-                "paused": held.total() - running.total(),
+                "paused": owned.total() - running.total(),
                 "most": self.sandboxes.most if self.sandboxes is not None else 0,
                 "tenants": [
                     {"tenant": inert(name, 60), "running": running[name], "paused": count - running[name]}
-                    for name, count in held.most_common(MAX_TENANTS)
+                    for name, count in owned.most_common(MAX_TENANTS)
                 ],
-                "other_tenants": max(0, len(held) - MAX_TENANTS),
+                "other_tenants": max(0, len(owned) - MAX_TENANTS),
                 "latest": latest,
             },
         }

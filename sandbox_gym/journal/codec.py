@@ -226,9 +226,9 @@ def _digest(value: object, known: dict[int, bytes]) -> bytes:
         parts = [part for pair in pairs for part in pair]
         mark = b"m"
     elif is_dataclass(value):
-        told = ((name, getattr(value, name), default) for name, default in _fields(cast(Hashable, type(value))))
+        fields = ((name, getattr(value, name), default) for name, default in _fields(cast(Hashable, type(value))))
         parts = [
-            part for name, item, default in told if item != default for part in (name.encode(), _digest(item, known))
+            part for name, item, default in fields if item != default for part in (name.encode(), _digest(item, known))
         ]
         mark = b"d" + type(value).__name__.encode()
     else:

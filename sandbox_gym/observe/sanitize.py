@@ -41,15 +41,15 @@ def spelled(text: str, *, breaks: bool = False) -> str:
 
 def inert(text: str, limit: int = 200) -> str:
     """One line of at most about `limit` characters: for names, reasons and labels."""
-    kept = text if len(text) <= limit else text[:limit] + "…"
-    return spelled(kept)
+    shown = text if len(text) <= limit else text[:limit] + "…"
+    return spelled(shown)
 
 
 def inert_text(text: str, limit: int) -> Shown:
     """Keeps lines and tabs; cuts the middle over `limit` characters."""
     head, tail, cut = _cut(len(text), limit)
-    kept = text if not cut else f"{text[:head]}{_gap(cut, 'characters')}{text[len(text) - tail :]}"
-    return Shown(spelled(kept, breaks=True), len(text), cut, "characters")
+    shown = text if not cut else f"{text[:head]}{_gap(cut, 'characters')}{text[len(text) - tail :]}"
+    return Shown(spelled(shown, breaks=True), len(text), cut, "characters")
 
 
 def inert_bytes(raw: bytes, limit: int) -> Shown:

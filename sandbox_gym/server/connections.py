@@ -214,8 +214,8 @@ class BoundedProtocol(H11Protocol):
     def _refuse(self, status: int, why: str, headers: dict[str, str] | None = None) -> None:
         self._wait_for("", 0)
         body = b'{"detail":"%s"}' % why.encode()
-        told = {"content-type": "application/json", "content-length": str(len(body)), "connection": "close"}
-        fields = [(name.encode(), value.encode()) for name, value in {**told, **(headers or {})}.items()]
+        defaults = {"content-type": "application/json", "content-length": str(len(body)), "connection": "close"}
+        fields = [(name.encode(), value.encode()) for name, value in {**defaults, **(headers or {})}.items()]
         try:
             for event in (
                 h11.Response(status_code=status, headers=fields, reason=_PHRASES[status]),

@@ -124,8 +124,8 @@ def document(stored: Stored, *, states: bool) -> Document:
     if states:
         from sandbox_gym.journal.rows import state_document
 
-        kept = stored.judgements
-        shown["states"] = None if kept is None else [state_document(each.state) for each in kept]
+        judgements = stored.judgements
+        shown["states"] = None if judgements is None else [state_document(each.state) for each in judgements]
     return shown
 
 

@@ -40,10 +40,10 @@ def exported(row: Document, index: int, uuid: str, resources: ResourcesServer, a
             raise RequestError(name, "is a name that NeMo Evaluator uses itself", "rename it")
     params = params_of(row)
     own = messages_of({**params, "instructions": None})
-    kept = {key: value for key, value in row.items() if key not in _ANSWERS}
+    fields = {key: value for key, value in row.items() if key not in _ANSWERS}
     task = resources.row(row)
     return {
-        **kept,
+        **fields,
         "responses_create_params": {**params, "input": own},
         # NeMo Evaluator's native protocol forwards a row by problem_idx and leaves out expected_answer
         "verifier_metadata": row.get("verifier_metadata") or task,

@@ -15,7 +15,7 @@ from starlette.responses import Response, StreamingResponse
 from sandbox_gym.e2b_server.access import TOKEN_HEADER, check_signature, check_token, check_user, user_of
 from sandbox_gym.e2b_server.control.shapes import MAX_PATH
 from sandbox_gym.e2b_server.faults import Fault, as_json, fault_of
-from sandbox_gym.e2b_server.sandboxes.processes import Work, number, words
+from sandbox_gym.e2b_server.sandboxes.processes import Work, number, text_of
 from sandbox_gym.e2b_server.sandboxes.sandbox import Sandbox
 from sandbox_gym.errors import BoxLost
 from sandbox_gym.sandbox.channel.envd import Envd
@@ -133,7 +133,7 @@ class _Upload:
             return
         request = {"op": "create", "path": self._path, "notes": dict(self._notes), "more": more}
         reply, _ = await self._envd.call(request, piece)
-        self._created, self._handle, self.path = True, number(reply, "handle"), words(reply, "path", MAX_PATH)
+        self._created, self._handle, self.path = True, number(reply, "handle"), text_of(reply, "path", MAX_PATH)
 
     async def finish(self) -> dict[str, object]:
         if self._buffer or not self._created:

@@ -36,7 +36,7 @@ from sandbox_gym.e2b_server.envd.shapes import (
     WatchFolder,
 )
 from sandbox_gym.e2b_server.faults import Fault
-from sandbox_gym.e2b_server.sandboxes.processes import Work, number, words
+from sandbox_gym.e2b_server.sandboxes.processes import Work, number, text_of
 from sandbox_gym.errors import BoxLost
 from sandbox_gym.sandbox.channel.envd import Stream
 from sandbox_gym.server.access.accounts import new_id
@@ -169,23 +169,23 @@ def entry_of(entry: object) -> Entry:
     if not isinstance(entry, dict):
         raise BoxLost("the sandbox's reply has no entry")
     view: Entry = {
-        "name": words(entry, "name"),
-        "path": words(entry, "path", MAX_PATH),
+        "name": text_of(entry, "name"),
+        "path": text_of(entry, "path", MAX_PATH),
         "size": str(max(0, number(entry, "size"))),
         "mode": number(entry, "mode") & 0o7777,
-        "permissions": words(entry, "permissions", 20),
-        "owner": words(entry, "owner", 100),
-        "group": words(entry, "group", 100),
+        "permissions": text_of(entry, "permissions", 20),
+        "owner": text_of(entry, "owner", 100),
+        "group": text_of(entry, "group", 100),
         "modifiedTime": _moment(entry),
     }
-    kind = _TYPES.get(words(entry, "type"))
+    kind = _TYPES.get(text_of(entry, "type"))
     if kind:
         view["type"] = kind
     if entry.get("link") is True:
-        view["isSymlink"], view["symlinkTarget"] = True, words(entry, "target", MAX_PATH)
+        view["isSymlink"], view["symlinkTarget"] = True, text_of(entry, "target", MAX_PATH)
     notes = entry.get("metadata")
     if isinstance(notes, dict) and notes:
-        view["metadata"] = {str(key)[:255]: words(notes, key) for key in list(notes)[:100] if isinstance(key, str)}
+        view["metadata"] = {str(key)[:255]: text_of(notes, key) for key in list(notes)[:100] if isinstance(key, str)}
     return view
 
 
@@ -199,8 +199,8 @@ def _moment(entry: Mapping[str, object]) -> str:
 
 def change_of(header: Mapping[str, object]) -> Change:
     """One event of a watch."""
-    kind = _KINDS.get(words(header, "kind"), "EVENT_TYPE_UNSPECIFIED")
-    change: Change = {"name": words(header, "name", MAX_PATH), "type": kind}
+    kind = _KINDS.get(text_of(header, "kind"), "EVENT_TYPE_UNSPECIFIED")
+    change: Change = {"name": text_of(header, "name", MAX_PATH), "type": kind}
     entry = header.get("entry")
     if isinstance(entry, dict):
         change["entry"] = entry_of(entry)

@@ -101,13 +101,13 @@ class Processes:
         async def events() -> AsyncGenerator[Document, None]:
             message, seconds = opening.read(), opening.timeout_s
             if method == "Start":
-                process, heard = await self._start(checked(StartProcess, message), seconds)
+                process, received = await self._start(checked(StartProcess, message), seconds)
             else:
                 process = self._process(checked(OneProcess, message).process)
-                heard = process.listen()
+                received = process.listen()
             # the sandbox kills the process at its timeout and reports that a little later
             within_s = (seconds + (5.0 if method == "Start" else 0.0)) if seconds else STREAM_S
-            async for event in _events(process, heard, within_s):
+            async for event in _events(process, received, within_s):
                 yield event
 
         return StreamReply(events, ping=_PING, ping_s=ping_of(request))
@@ -130,10 +130,10 @@ class Processes:
         }
         reply, stream = await self._work.envd.open(request)
         process = RunningProcess(number(reply, "pid"), config, stream)
-        heard = process.listen()
+        received = process.listen()
         self._work.processes[process.pid] = process
         self._tasks.start_soon(self._run, process)
-        return process, heard
+        return process, received
 
     async def _run(self, process: RunningProcess) -> None:
         try:
@@ -218,16 +218,16 @@ class Processes:
 
 
 async def _events(
-    process: RunningProcess, heard: MemoryObjectReceiveStream[Event], within_s: float
+    process: RunningProcess, received: MemoryObjectReceiveStream[Event], within_s: float
 ) -> AsyncGenerator[Document, None]:
     """A process's events, `start` first. Raises Fault at the timeout, BoxLost when the sandbox is lost."""
     deadline = time.monotonic() + within_s
-    with heard:
+    with received:
         yield {"event": {"start": {"pid": process.pid}}}
         while True:
             try:
                 with anyio.fail_after(max(0.0, deadline - time.monotonic())):
-                    header, body = await heard.receive()
+                    header, body = await received.receive()
             except TimeoutError:
                 raise Fault(504, "the operation timed out", code="deadline_exceeded") from None
             except anyio.EndOfStream:
@@ -248,8 +248,8 @@ def _end(header: Mapping[str, object]) -> dict[str, object]:
     code, killed_by = number(header, "code"), number(header, "signal")
     if killed_by:
         name = signal.Signals(killed_by).name if killed_by in set(signal.Signals) else str(killed_by)
-        words = f"signal: {_SPOKEN.get(name, name)}"
-        return {"exited": False, "status": words, "error": words, "exitCode": code}
+        said = f"signal: {_SPOKEN.get(name, name)}"
+        return {"exited": False, "status": said, "error": said, "exitCode": code}
     status = f"exit status {code}"
     end: dict[str, object] = {"exited": True, "status": status}
     return {**end, "exitCode": code, "error": status} if code else end

@@ -246,9 +246,9 @@ class Sandboxes:
         check_keepable(sandbox)
         await self._have_disk()
         with anyio.CancelScope(shield=True):
-            held, _ = await sandbox.work.envd.call({"op": "hold", "on": True})
+            state, _ = await sandbox.work.envd.call({"op": "hold", "on": True})
             try:
-                sandbox.box.busy = bool(held.get("running"))
+                sandbox.box.busy = bool(state.get("running"))
                 snapshot = await sandbox.box.snapshot(durable=durable)
             finally:
                 if sandbox.work is not None:

@@ -109,7 +109,7 @@ def real(reply: Mapping[str, object], name: str) -> float:
         raise BoxLost(f"the sandbox answered without {name}") from None
 
 
-def words(reply: Mapping[str, object], name: str, limit: int = 8192) -> str:
+def text_of(reply: Mapping[str, object], name: str, limit: int = 8192) -> str:
     """A bounded string of a box's reply; empty where it is none."""
     value = reply.get(name)
     return value[:limit].encode("utf-8", "replace").decode("utf-8") if isinstance(value, str) else ""

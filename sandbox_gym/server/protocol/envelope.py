@@ -50,8 +50,8 @@ def params_of(row: Document) -> Document:
         for name in _PROMPTS:
             text = holder.get(name)
             if isinstance(text, str) and text.strip():
-                kept = params if isinstance(params, dict) else {}
-                return {**kept, "input": [{"role": "user", "content": text}]}
+                given = params if isinstance(params, dict) else {}
+                return {**given, "input": [{"role": "user", "content": text}]}
     wanted = ", ".join(_PROMPTS)
     raise RequestError("responses_create_params.input", "is missing", f"give it, or one of {wanted}")
 

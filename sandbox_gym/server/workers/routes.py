@@ -131,7 +131,7 @@ class WorkerRoutes:
         close."""
         messages = await _read(receive)
         answers = await self._each(scope, messages, ANSWERED_S)
-        worst = max(answers, key=lambda told: told.status)
+        worst = max(answers, key=lambda answer: answer.status)
         await Response(worst.body, worst.status, dict(worst.headers))(scope, receive, send)
 
     async def _all_told(self, scope: Scope) -> Response:
@@ -173,8 +173,8 @@ _END: Final[Message] = {"type": "http.request", "body": b"", "more_body": False}
 
 
 def _kept(headers: list[tuple[bytes, bytes]]) -> Mapping[str, str]:
-    told = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in headers}
-    return {name: told[name] for name in ("content-type", "retry-after", "www-authenticate") if name in told}
+    named = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in headers}
+    return {name: named[name] for name in ("content-type", "retry-after", "www-authenticate") if name in named}
 
 
 async def _read(receive: Receive) -> list[Message]:

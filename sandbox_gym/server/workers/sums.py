@@ -45,12 +45,12 @@ class Told:
 
 def health_of(answers: Sequence[Told]) -> Response:
     """Healthy while one worker is: requests of other workers' sessions wait for their successors."""
-    documents = [told.document() for told in answers]
-    up = [told.status == 200 for told in answers]
+    documents = [answer.document() for answer in answers]
+    up = [answer.status == 200 for answer in answers]
     first = documents[up.index(True)] if any(up) else documents[0]
     workers = [
-        {"number": told.number, "up": alive, "reason": said.get("reason", said.get("detail", "no answer"))}
-        for told, alive, said in zip(answers, up, documents, strict=True)
+        {"number": answer.number, "up": alive, "reason": said.get("reason", said.get("detail", "no answer"))}
+        for answer, alive, said in zip(answers, up, documents, strict=True)
     ]
     document = {**first, **{name: _added([said.get(name) for said in documents]) for name in _ADDED}}
     document["workers"] = workers
@@ -76,17 +76,17 @@ class _Labelled(Collector):
         families: dict[str, Metric] = {}
         for number, text in self._texts.items():
             for family in text_string_to_metric_families(text):
-                kept = families.setdefault(family.name, Metric(family.name, family.documentation, family.type))
+                merged = families.setdefault(family.name, Metric(family.name, family.documentation, family.type))
                 for sample in family.samples:
-                    kept.add_sample(sample.name, {**sample.labels, "worker": str(number)}, sample.value)
+                    merged.add_sample(sample.name, {**sample.labels, "worker": str(number)}, sample.value)
         return families.values()
 
 
 def metrics_of(answers: Sequence[Told]) -> Response:
     """The status over the workers that answered; an error status where one refuses, as without a token."""
-    refused = next((told for told in answers if 400 <= told.status < 500), None)
+    refused = next((answer for answer in answers if 400 <= answer.status < 500), None)
     if refused is not None:
         return Response(refused.body, refused.status, dict(refused.headers))
     registry = CollectorRegistry()
-    registry.register(_Labelled({told.number: told.body.decode() for told in answers if told.status == 200}))
+    registry.register(_Labelled({answer.number: answer.body.decode() for answer in answers if answer.status == 200}))
     return Response(generate_latest(registry), media_type=CONTENT_TYPE)
