@@ -14,7 +14,7 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from sandbox_gym.observe.sanitize import inert
+from sandbox_gym.observe.sanitize import sanitized
 
 Picture = Mapping[str, object]
 _STYLES: Final = {"passed": "green", "failed": "red", "no_verdict": "yellow"}
@@ -45,7 +45,7 @@ def picture(document: Picture, width: int) -> RenderableType:
 
 def no_answer(why: str) -> RenderableType:
     """Shown while the server does not answer."""
-    return Text(f"No answer, trying again: {inert(why, 300)}", style="red")
+    return Text(f"No answer, trying again: {sanitized(why, 300)}", style="red")
 
 
 def _head(document: Picture) -> RenderableType:
@@ -257,7 +257,7 @@ def _count(document: Picture, name: str) -> str:
 
 
 def _word(value: object, limit: int = 80) -> str:
-    return inert(value, limit) if isinstance(value, str) else ""
+    return sanitized(value, limit) if isinstance(value, str) else ""
 
 
 def _seconds(value: float) -> str:

@@ -9,7 +9,7 @@ from typing import Final
 
 from sandbox_gym.e2b_server.sandboxes.manager import Sandboxes
 from sandbox_gym.e2b_server.sandboxes.sandbox import Sandbox
-from sandbox_gym.observe.sanitize import inert
+from sandbox_gym.observe.sanitize import sanitized
 from sandbox_gym.server.dashboard.live import MAX_TENANTS, server_document
 from sandbox_gym.server.dashboard.shapes import PoolShown
 from sandbox_gym.server.protocol.wire import Document
@@ -39,7 +39,7 @@ class PoolPicture:
                 "paused": owned.total() - running.total(),
                 "most": self.sandboxes.most if self.sandboxes is not None else 0,
                 "tenants": [
-                    {"tenant": inert(name, 60), "running": running[name], "paused": count - running[name]}
+                    {"tenant": sanitized(name, 60), "running": running[name], "paused": count - running[name]}
                     for name, count in owned.most_common(MAX_TENANTS)
                 ],
                 "other_tenants": max(0, len(owned) - MAX_TENANTS),
@@ -52,9 +52,9 @@ def _listed(one: Sandbox) -> Document:
     """A sandbox's id may be shown: its token is the secret."""
     sample = one.samples[-1] if one.samples else None
     return {
-        "id": inert(one.sandbox_id, 40),
-        "tenant": inert(one.record.tenant, 60),
-        "template": inert(one.record.template, 80),
+        "id": sanitized(one.sandbox_id, 40),
+        "tenant": sanitized(one.record.tenant, 60),
+        "template": sanitized(one.record.template, 80),
         "running": one.running,
         "started_at": one.record.started_at,
         "ends_at": one.end_at,

@@ -39,13 +39,13 @@ def spelled(text: str, *, breaks: bool = False) -> str:
     return _NOT_PLAIN.sub(lambda found: _seen(found[0], breaks), text)
 
 
-def inert(text: str, limit: int = 200) -> str:
+def sanitized(text: str, limit: int = 200) -> str:
     """One line of at most about `limit` characters: for names, reasons and labels."""
     shown = text if len(text) <= limit else text[:limit] + "…"
     return spelled(shown)
 
 
-def inert_text(text: str, limit: int) -> Shown:
+def sanitized_text(text: str, limit: int) -> Shown:
     """Keeps lines and tabs; cuts the middle over `limit` characters."""
     head, tail, cut = _cut(len(text), limit)
     shown = text if not cut else f"{text[:head]}{_gap(cut, 'characters')}{text[len(text) - tail :]}"
@@ -53,7 +53,7 @@ def inert_text(text: str, limit: int) -> Shown:
 
 
 def inert_bytes(raw: bytes, limit: int) -> Shown:
-    """As `inert_text`, of a program's output."""
+    """As `sanitized_text`, of a program's output."""
     head, tail, cut = _cut(len(raw), limit)
     text = _decoded(raw) if not cut else f"{_decoded(raw[:head])}{_gap(cut, 'bytes')}{_decoded(raw[len(raw) - tail :])}"
     return Shown(spelled(text, breaks=True), len(raw), cut, "bytes")
