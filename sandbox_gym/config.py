@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Literal
 
 from pydantic import Field, ValidationError
 from pydantic_core import ErrorDetails
@@ -26,7 +25,7 @@ from sandbox_gym.settings.http import HttpSettings
 from sandbox_gym.settings.journal import JournalSettings
 from sandbox_gym.settings.math import JudgeSettings, MathSettings
 from sandbox_gym.settings.names import changed, named, nested
-from sandbox_gym.settings.providers import DockerSettings, E2bSettings, LocalSettings, ProviderSettings, UidSettings
+from sandbox_gym.settings.providers import DockerSettings, E2bSettings, LocalSettings, UidSettings
 from sandbox_gym.settings.run import BoxSettings, RunSettings
 from sandbox_gym.settings.sessions import SessionSettings
 from sandbox_gym.settings.swe import SweSettings
@@ -51,7 +50,7 @@ class Settings(CodingSettings, HttpSettings, AccessSettings, RunSettings, BaseSe
         env_prefix=PREFIX, env_nested_delimiter="_", env_nested_max_split=1, toml_file="sandbox_gym.toml"
     )
 
-    provider: Literal["local", "docker", "e2b", "fake"] = Field("local", description="Where sandboxes are made.")
+    provider: str = Field("local", description="Where sandboxes are made.")
     state_dir: Path = Field(
         default_factory=default_state_dir,
         description="Folder for what outlives the process: owner locks, scratch folders, snapshots, the journal."
@@ -108,17 +107,11 @@ class Settings(CodingSettings, HttpSettings, AccessSettings, RunSettings, BaseSe
             ttl_s=session.ttl_s,
             idle_s=session.idle_s,
             checkpoint_s=session.checkpoint_s,
-            live=self._sessions_live(),
+            live=session.max_live,
             held=session.max_count,
             disk_bytes=session.snapshot_disk_mb * MIB,
             keep_globals=session.keep_globals,
         )
-
-    def _sessions_live(self) -> int:
-        """Where an account bounds the sandboxes, sessions leave those that verifies need."""
-        own = getattr(self, self.provider, None)
-        most = own.account_sandboxes if isinstance(own, ProviderSettings) else None
-        return self.session.max_live if most is None else max(1, min(self.session.max_live, most - self.boxes))
 
     def journal_url(self) -> str | None:
         """The journal's path or URL; None when it is off."""

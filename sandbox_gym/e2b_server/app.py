@@ -159,9 +159,7 @@ class PoolApp:
                 check_traffic(request, sandbox)
         except Fault as fault:
             return fault.response()
-        if (
-            target.port == proxy.PORT and sandbox.has_egress_proxy
-        ):  # the egress proxy serves the sandbox's own programs only
+        if target.port == proxy.PORT and sandbox.egress is not None:  # for its own programs only
             return port_closed(sandbox.sandbox_id, target.port)
         return await Proxy(sandbox, work, target.port).answer(request)
 

@@ -25,16 +25,7 @@ class UidSettings(Group):
     )
 
 
-class ProviderSettings(Group):
-    """The group of a provider; its name is the provider's."""
-
-    @property
-    def account_sandboxes(self) -> int | None:
-        """Sandboxes that an account outside this machine allows at once; None where no account bounds them."""
-        return None
-
-
-class LocalSettings(ProviderSettings):
+class LocalSettings(Group):
     """The embedded provider: jails on this machine."""
 
     python: Path = Field(Path("/usr/bin/python3"), description="The interpreter inside local sandboxes.")
@@ -45,14 +36,14 @@ class LocalSettings(ProviderSettings):
     )
 
 
-class DockerSettings(ProviderSettings):
+class DockerSettings(Group):
     """Containers of the Docker Engine."""
 
     image_prefix: str = Field("sandbox-gym/", description="What stands before an image's name at the Docker Engine.")
     runtime: str = Field("", description="An OCI runtime by name, such as runsc; empty for the Docker Engine's own.")
 
 
-class E2bSettings(ProviderSettings):
+class E2bSettings(Group):
     """Sandboxes of an E2B account, or of a server that speaks E2B's API."""
 
     api_key: str = Field("", repr=False, description="Key of the account; E2B_API_KEY where it is empty.")
@@ -77,7 +68,3 @@ class E2bSettings(ProviderSettings):
     isolation: Literal["vm", "container", "gvisor", "namespace", "none"] = Field(
         "vm", description="What verdicts say of sandboxes that do not say it themselves, as those of a pool do."
     )
-
-    @property
-    def account_sandboxes(self) -> int:
-        return self.max_sandboxes

@@ -115,10 +115,10 @@ class Sandboxes:
         """Replace the allow-list of a running sandbox that has an egress proxy. Raises Fault."""
         if sandbox.box is None:
             raise Fault(409, f"Sandbox {sandbox.sandbox_id} is paused")
-        if sandbox.box.door is None:
+        if sandbox.egress is None:
             raise Fault(400, "this sandbox was created without an egress proxy, so its network can't be changed")
         entries = granted(tenant, False, allow_out).allow or ()
-        sandbox.box.door.restrict(entries)
+        sandbox.egress.restrict(entries)
         sandbox.record = replace(sandbox.record, allow_out=entries)
 
     async def _open(self, sandbox: Sandbox, snapshot_id: str | None) -> None:
@@ -176,7 +176,6 @@ class Sandboxes:
             await self._have_disk()
             with anyio.CancelScope(shield=True):
                 await sandbox.work.envd.call({"op": "quit_all"})
-                sandbox.box.busy = False
                 snapshot = await sandbox.box.snapshot()
                 self._disk_bytes += snapshot.size_bytes
                 sandbox.record = replace(sandbox.record, snapshot_id=snapshot.snapshot_id)
@@ -248,8 +247,7 @@ class Sandboxes:
         with anyio.CancelScope(shield=True):
             state, _ = await sandbox.work.envd.call({"op": "hold", "on": True})
             try:
-                sandbox.box.busy = bool(state.get("running"))
-                snapshot = await sandbox.box.snapshot(durable=durable)
+                snapshot = await sandbox.box.snapshot(durable=durable, busy=bool(state.get("running")))
             finally:
                 if sandbox.work is not None:
                     await sandbox.work.envd.call({"op": "hold", "on": False})
