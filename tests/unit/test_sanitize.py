@@ -7,7 +7,7 @@ import unicodedata
 
 import pytest
 
-from sandbox_gym.observe.sanitize import inert, inert_bytes, inert_text
+from sandbox_gym.observe.sanitize import inert_bytes, sanitized, sanitized_text
 
 NOT_SEEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 
@@ -27,22 +27,22 @@ NOT_SEEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
     ],
 )
 def test_what_steers_or_hides_is_shown(hostile: str, shown: str) -> None:
-    assert inert(hostile) == shown
+    assert sanitized(hostile) == shown
 
 
 def test_no_character_that_is_not_seen_is_left() -> None:
     every = "".join(map(chr, range(0x110000)))
-    left = {char for char in inert(every, len(every)) if unicodedata.category(char) in NOT_SEEN}
+    left = {char for char in sanitized(every, len(every)) if unicodedata.category(char) in NOT_SEEN}
     assert left == set()
-    assert inert(every, len(every)).encode()
+    assert sanitized(every, len(every)).encode()
 
 
 def test_lines_and_tabs_stay_in_texts_and_the_middle_of_long_ones_goes() -> None:
-    assert inert_text("a\n\tb\x1b", 100).text == "a\n\tb⟨ESC⟩"
-    long = inert_text("h" * 900 + "t" * 100, 400)
+    assert sanitized_text("a\n\tb\x1b", 100).text == "a\n\tb⟨ESC⟩"
+    long = sanitized_text("h" * 900 + "t" * 100, 400)
     assert (long.total, long.cut, long.unit) == (1000, 600, "characters")
     assert re.fullmatch(r"h{300}\n⋯ 600 characters not shown ⋯\nt{100}", long.text)
-    assert len(inert("x" * 10_000)) <= 201
+    assert len(sanitized("x" * 10_000)) <= 201
 
 
 def test_bytes_that_are_no_utf_8_are_escapes() -> None:
