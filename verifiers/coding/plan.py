@@ -9,13 +9,17 @@ from dataclasses import replace
 from sandbox_gym.contract import Answer, Build, Dialogue, Plan, Program, Run, Step
 from sandbox_gym.errors import RequestError
 from sandbox_gym.limits import Limits
-from sandbox_gym.verifiers.coding.answers import sources_of
-from sandbox_gym.verifiers.coding.checkers import ProgramChecker
-from sandbox_gym.verifiers.coding.checking import checker_plan
-from sandbox_gym.verifiers.coding.extract import extract_code
-from sandbox_gym.verifiers.coding.folders import Sources
-from sandbox_gym.verifiers.coding.inverted import key_of, order_of, pool_of, seed_of
-from sandbox_gym.verifiers.coding.programs import (
+from sandbox_gym.verifiers.coding.answers.extract import extract_code
+from sandbox_gym.verifiers.coding.answers.fenced_files import sources_of
+from sandbox_gym.verifiers.coding.answers.folders import Sources
+from sandbox_gym.verifiers.coding.functions.inverted import key_of, order_of, pool_of, seed_of
+from sandbox_gym.verifiers.coding.functions.reference import ReferenceTests
+from sandbox_gym.verifiers.coding.functions.shapes import CheckTests, StdinTests
+from sandbox_gym.verifiers.coding.functions.split import Parting, closing_body, part
+from sandbox_gym.verifiers.coding.functions.wire import MAX_MESSAGE, frame_call
+from sandbox_gym.verifiers.coding.running.checkers import ProgramChecker
+from sandbox_gym.verifiers.coding.running.checking import checker_plan
+from sandbox_gym.verifiers.coding.running.programs import (
     RECURSION_LIMIT,
     answer_program,
     encoded,
@@ -23,11 +27,7 @@ from sandbox_gym.verifiers.coding.programs import (
     image_for,
     python_program,
 )
-from sandbox_gym.verifiers.coding.reference import ReferenceTests
-from sandbox_gym.verifiers.coding.shapes import CheckTests, StdinTests
-from sandbox_gym.verifiers.coding.split import Parting, closing_body, part
 from sandbox_gym.verifiers.coding.task import CodingTask
-from sandbox_gym.verifiers.coding.wire import MAX_MESSAGE, frame_call
 
 __all__ = ["REHEARSAL", "TOGETHER", "candidate_source", "make_plan", "together_runs"]
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 
 import re
 
+from sandbox_gym.verifiers.math.expressions.quantities import read_quantity
+from sandbox_gym.verifiers.math.expressions.shapes import assigned
+from sandbox_gym.verifiers.math.expressions.tex import normalise
 from sandbox_gym.verifiers.math.ladder import decide
 from sandbox_gym.verifiers.math.options import Decision, MathOptions
-from sandbox_gym.verifiers.math.quantities import read_quantity
 from sandbox_gym.verifiers.math.rungs.numbers import same_number
-from sandbox_gym.verifiers.math.shapes import assigned
-from sandbox_gym.verifiers.math.tex import normalise
 from sandbox_gym.verifiers.math.veto import veto
 
 _BEFORE = 24

@@ -3,6 +3,8 @@ as text."""
 
 from __future__ import annotations
 
+from sandbox_gym.verifiers.math.expressions.shapes import assigned
+from sandbox_gym.verifiers.math.expressions.tex import normalise
 from sandbox_gym.verifiers.math.extract import plain_gold
 from sandbox_gym.verifiers.math.options import Decision, MathOptions
 from sandbox_gym.verifiers.math.rungs.bases import same_based, same_ratio, same_residue
@@ -12,8 +14,6 @@ from sandbox_gym.verifiers.math.rungs.equations import false_equation, renamed
 from sandbox_gym.verifiers.math.rungs.intervals import same_interval
 from sandbox_gym.verifiers.math.rungs.numbers import same_number
 from sandbox_gym.verifiers.math.rungs.texts import same_choice, same_decimal_comma, same_integer, same_points, same_text
-from sandbox_gym.verifiers.math.shapes import assigned
-from sandbox_gym.verifiers.math.tex import normalise
 
 _NESTED_COLLECTIONS = 4
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from sandbox_gym.verifiers.math.units import parse_unit
+from sandbox_gym.verifiers.math.expressions.units import parse_unit
 
 _LINE_CHARS = 2000
 _ANCHORS = ("final answer", "the answer is", "answer is", "answer:", "answer =", "answer")

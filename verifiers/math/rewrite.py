@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 
-from sandbox_gym.verifiers.math.quantities import decimal_places, merge_thousands
+from sandbox_gym.verifiers.math.expressions.quantities import decimal_places, merge_thousands
+from sandbox_gym.verifiers.math.expressions.tex import ROW_END, normalise
 from sandbox_gym.verifiers.math.rungs.equations import renamed
 from sandbox_gym.verifiers.math.rungs.intervals import without_outward_brackets
-from sandbox_gym.verifiers.math.tex import ROW_END, normalise
 
 _CALLS = {
     "sqrt": ("\\sqrt{", "}"),

@@ -27,6 +27,7 @@ from sandbox_gym.contract import (
 from sandbox_gym.errors import Starved, Unavailable
 from sandbox_gym.verifiers.bounded import Bounds, loads
 from sandbox_gym.verifiers.math.context import found_in_text
+from sandbox_gym.verifiers.math.expressions.tex import normalise
 from sandbox_gym.verifiers.math.extract import extract_answer, plain_gold, searchable
 from sandbox_gym.verifiers.math.ladder import decide
 from sandbox_gym.verifiers.math.options import Decision
@@ -36,7 +37,6 @@ from sandbox_gym.verifiers.math.rungs.bases import has_base
 from sandbox_gym.verifiers.math.rungs.caps import NAME as CAPS
 from sandbox_gym.verifiers.math.rungs.caps import too_large
 from sandbox_gym.verifiers.math.task import MathTask
-from sandbox_gym.verifiers.math.tex import normalise
 from sandbox_gym.verifiers.math.tolerance import within
 from sandbox_gym.verifiers.math.veto import veto
 

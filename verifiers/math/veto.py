@@ -5,18 +5,18 @@ from __future__ import annotations
 
 import re
 
-from sandbox_gym.verifiers.math.kinds import relation
+from sandbox_gym.verifiers.math.expressions.kinds import relation
+from sandbox_gym.verifiers.math.expressions.quantities import read_parts, read_quantity
+from sandbox_gym.verifiers.math.expressions.shapes import assigned, shape_of
+from sandbox_gym.verifiers.math.expressions.tex import normalise
+from sandbox_gym.verifiers.math.expressions.values import variables
 from sandbox_gym.verifiers.math.options import Decision, MathOptions
-from sandbox_gym.verifiers.math.quantities import read_parts, read_quantity
 from sandbox_gym.verifiers.math.rungs.bases import has_base, same_based, same_residue
 from sandbox_gym.verifiers.math.rungs.collections import other_multiplicity
 from sandbox_gym.verifiers.math.rungs.equations import false_equation, renamed
 from sandbox_gym.verifiers.math.rungs.intervals import without_outward_brackets
 from sandbox_gym.verifiers.math.rungs.numbers import same_number
 from sandbox_gym.verifiers.math.rungs.texts import same_points
-from sandbox_gym.verifiers.math.shapes import assigned, shape_of
-from sandbox_gym.verifiers.math.tex import normalise
-from sandbox_gym.verifiers.math.values import variables
 
 _HEDGES = re.compile(
     r"\b(?:not|isn't|wrong|incorrect|false|never|except|unless|neither|maybe|perhaps|or [a-z]{4,20})\b"

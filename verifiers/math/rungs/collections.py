@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 
+from sandbox_gym.verifiers.math.expressions.quantities import read_quantity
+from sandbox_gym.verifiers.math.expressions.shapes import Shape, assigned, shape_of
+from sandbox_gym.verifiers.math.expressions.tex import squeezed
+from sandbox_gym.verifiers.math.expressions.values import variables
 from sandbox_gym.verifiers.math.options import Decision
-from sandbox_gym.verifiers.math.quantities import read_quantity
-from sandbox_gym.verifiers.math.shapes import Shape, assigned, shape_of
-from sandbox_gym.verifiers.math.tex import squeezed
-from sandbox_gym.verifiers.math.values import variables
 
 Compare = Callable[[str, str], bool | None]
 NAME = "collection"

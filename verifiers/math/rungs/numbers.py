@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from fractions import Fraction
 
-from sandbox_gym.verifiers.math import values
-from sandbox_gym.verifiers.math.kinds import relation
+from sandbox_gym.verifiers.math.expressions import values
+from sandbox_gym.verifiers.math.expressions.kinds import relation
+from sandbox_gym.verifiers.math.expressions.quantities import Quantity, read_quantity
+from sandbox_gym.verifiers.math.expressions.values import Value, as_fraction
 from sandbox_gym.verifiers.math.options import Decision, MathOptions
-from sandbox_gym.verifiers.math.quantities import Quantity, read_quantity
-from sandbox_gym.verifiers.math.values import Value, as_fraction
 
 _MIN_SIGNIFICANT = 3
 _FLOAT_NOISE = Fraction(1, 10**12)

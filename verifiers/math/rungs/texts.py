@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
+from sandbox_gym.verifiers.math.expressions.tex import squeezed
 from sandbox_gym.verifiers.math.extract import choice_letter
 from sandbox_gym.verifiers.math.options import Decision, MathOptions
-from sandbox_gym.verifiers.math.tex import squeezed
 
 _WHOLE = re.compile(r"^([-+]?)([0-9]++)(?:\.0{0,1000})?$")
 _DECIMAL_COMMA = re.compile(r"^[-+]?(?:[0-9]{1,30},(?:[0-9]{2}|[0-9]{4,30})|0,[0-9]{2,30})$")

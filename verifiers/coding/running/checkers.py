@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from typing import Literal, cast
 
 from sandbox_gym.errors import RequestError
+from sandbox_gym.verifiers.coding.answers.folders import is_path
 from sandbox_gym.verifiers.coding.fields import ROOT, choice, flag, mapping, positive, text, texts, wrong
-from sandbox_gym.verifiers.coding.folders import is_path
 from sandbox_gym.verifiers.coding.languages import Language, language_named
 
 FIELD = f"{ROOT}.checker"

@@ -23,11 +23,11 @@ from sandbox_gym.contract import (
     TestStatus,
 )
 from sandbox_gym.verifiers.coding.diagnostics import last_line, plain
+from sandbox_gym.verifiers.coding.functions.shapes import CheckTests
+from sandbox_gym.verifiers.coding.functions.split import why_not_isolated
+from sandbox_gym.verifiers.coding.judging.together import Failed, Together, has_returned, judge_together
 from sandbox_gym.verifiers.coding.plan import REHEARSAL
-from sandbox_gym.verifiers.coding.shapes import CheckTests
-from sandbox_gym.verifiers.coding.split import why_not_isolated
 from sandbox_gym.verifiers.coding.task import CodingTask
-from sandbox_gym.verifiers.coding.together import Failed, Together, has_returned, judge_together
 
 _REPORT_MAX = 100_000
 

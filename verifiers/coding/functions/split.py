@@ -11,10 +11,10 @@ import builtins
 from dataclasses import dataclass
 from functools import lru_cache
 
-from sandbox_gym.verifiers.coding.ambient import foreign, imports_of, shared_state
-from sandbox_gym.verifiers.coding.reads import attributes_read, operates, read_of_results
-from sandbox_gym.verifiers.coding.shapes import CheckTests
-from sandbox_gym.verifiers.coding.syntax import UNPARSEABLE, parse_trusted
+from sandbox_gym.verifiers.coding.functions.ambient import foreign, imports_of, shared_state
+from sandbox_gym.verifiers.coding.functions.reads import attributes_read, operates, read_of_results
+from sandbox_gym.verifiers.coding.functions.shapes import CheckTests
+from sandbox_gym.verifiers.coding.functions.syntax import UNPARSEABLE, parse_trusted
 
 _PRELUDE = """
     string re datetime collections heapq bisect copy math random statistics itertools functools operator io sys json

@@ -27,10 +27,10 @@ from sandbox_gym.contract import (
 )
 from sandbox_gym.errors import Starved, ToolchainMissing
 from sandbox_gym.limits import MIB, Limits, mebibytes
-from sandbox_gym.verifiers.coding.checkers import ProgramChecker
 from sandbox_gym.verifiers.coding.diagnostics import plain
 from sandbox_gym.verifiers.coding.languages import Language
-from sandbox_gym.verifiers.coding.programs import COMPILE_LIMITS, encoded, in_judges_box, program_of
+from sandbox_gym.verifiers.coding.running.checkers import ProgramChecker
+from sandbox_gym.verifiers.coding.running.programs import COMPILE_LIMITS, encoded, in_judges_box, program_of
 
 OUTPUT = "output"
 KEPT = "kept"

@@ -8,7 +8,7 @@ from typing import Literal
 
 from sandbox_gym.contract import Build, Program, Run
 from sandbox_gym.limits import MIB, Limits
-from sandbox_gym.verifiers.coding.folders import Sources, shadows, with_sources
+from sandbox_gym.verifiers.coding.answers.folders import Sources, shadows, with_sources
 from sandbox_gym.verifiers.coding.languages import Language
 
 ISOLATED = "-I"

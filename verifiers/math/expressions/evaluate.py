@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from fractions import Fraction
 
-from sandbox_gym.verifiers.math import values
-from sandbox_gym.verifiers.math.values import TooBig, Unknown, Value
+from sandbox_gym.verifiers.math.expressions import values
+from sandbox_gym.verifiers.math.expressions.values import TooBig, Unknown, Value
 
 MAX_CHARS = 4_500
 MAX_TOKENS = 1_200

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from sandbox_gym.verifiers.math.functions import operator, with_commands
+from sandbox_gym.verifiers.math.expressions.functions import operator, with_commands
 
 _UNICODE = {
     "−": "-", "–": "-", "—": "-", "‐": "-", "‑": "-", "⁻": "^{-}",

@@ -7,10 +7,10 @@ from dataclasses import replace
 
 from sandbox_gym.contract import Build, Outcome, Plan, Program, Run, State, Status, answers_outcome
 from sandbox_gym.limits import Limits
-from sandbox_gym.verifiers.coding.checking import missing
-from sandbox_gym.verifiers.coding.fetching import fetching
 from sandbox_gym.verifiers.coding.languages import Language
-from sandbox_gym.verifiers.coding.programs import encoded, image_for, program_of
+from sandbox_gym.verifiers.coding.running.checking import missing
+from sandbox_gym.verifiers.coding.running.fetching import fetching
+from sandbox_gym.verifiers.coding.running.programs import encoded, image_for, program_of
 
 
 def program_plan(

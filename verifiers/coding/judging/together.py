@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from sandbox_gym.contract import InvertedTests, Outcome, Plan, Run, State, Status, TestResult, TestStatus
 from sandbox_gym.errors import ToolchainMissing
 from sandbox_gym.verifiers.coding.diagnostics import last_line, plain
-from sandbox_gym.verifiers.coding.inverted import Inverted, order_of, pool_of, seed_of, why_none
+from sandbox_gym.verifiers.coding.functions.inverted import Inverted, order_of, pool_of, seed_of, why_none
+from sandbox_gym.verifiers.coding.functions.shapes import CheckTests
 from sandbox_gym.verifiers.coding.plan import REHEARSAL, TOGETHER
-from sandbox_gym.verifiers.coding.shapes import CheckTests
 from sandbox_gym.verifiers.coding.task import CodingTask
 from sandbox_gym.verifiers.inversion import SIGNS as INVERSION_SIGNS
 

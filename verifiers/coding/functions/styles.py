@@ -13,7 +13,7 @@ from typing import Literal
 
 from sandbox_gym.errors import RequestError
 from sandbox_gym.verifiers.coding.fields import ROOT, text, texts
-from sandbox_gym.verifiers.coding.syntax import parse_field
+from sandbox_gym.verifiers.coding.functions.syntax import parse_field
 
 Style = Literal["check", "unittest", "pytest"]
 

@@ -6,11 +6,11 @@ import re
 from dataclasses import dataclass
 from fractions import Fraction
 
-from sandbox_gym.verifiers.math import values
-from sandbox_gym.verifiers.math.evaluate import try_evaluate
-from sandbox_gym.verifiers.math.kinds import BARE, DEGREES, PERCENT, Kind, kind_of_unit, named_unit
-from sandbox_gym.verifiers.math.units import Unit, parse_unit
-from sandbox_gym.verifiers.math.values import Value
+from sandbox_gym.verifiers.math.expressions import values
+from sandbox_gym.verifiers.math.expressions.evaluate import try_evaluate
+from sandbox_gym.verifiers.math.expressions.kinds import BARE, DEGREES, PERCENT, Kind, kind_of_unit, named_unit
+from sandbox_gym.verifiers.math.expressions.units import Unit, parse_unit
+from sandbox_gym.verifiers.math.expressions.values import Value
 
 _SCALES = {"hundred": 100, "thousand": 1000, "million": 10**6, "billion": 10**9, "trillion": 10**12, "dozen": 12}
 _NO_UNIT = frozenset(

@@ -19,7 +19,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from sandbox_gym.verifiers.math.units import Unit, parse_unit
+from sandbox_gym.verifiers.math.expressions.units import Unit, parse_unit
 
 Relation = Literal["numbers", "hundredths", "turned", "converted", "never", "unsure"]
 _TEMPERATURES = ((("celsius", 1),), (("fahrenheit", 1),))

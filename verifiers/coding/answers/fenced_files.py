@@ -11,8 +11,16 @@ import re
 from collections.abc import Mapping
 
 from sandbox_gym.errors import RequestError
-from sandbox_gym.verifiers.coding.extract import blocks_of, extract_code
-from sandbox_gym.verifiers.coding.folders import ALONE, ENDINGS, MAX_FILES, Sources, is_path, is_source, main_file
+from sandbox_gym.verifiers.coding.answers.extract import blocks_of, extract_code
+from sandbox_gym.verifiers.coding.answers.folders import (
+    ALONE,
+    ENDINGS,
+    MAX_FILES,
+    Sources,
+    is_path,
+    is_source,
+    main_file,
+)
 from sandbox_gym.verifiers.coding.languages import Language
 
 _KEYED = re.compile(r"(?:title|file|filename|name|path)=[\"']?([^\"'\s]+)[\"']?")

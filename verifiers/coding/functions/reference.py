@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sandbox_gym.contract import Outcome
-from sandbox_gym.verifiers.coding.wire import BadReply, decode, parse_replies
+from sandbox_gym.verifiers.coding.functions.wire import BadReply, decode, parse_replies
 
 RELATIVE = 1e-7
 ABSOLUTE_FOR_FLOATS = 1e-6

@@ -22,24 +22,24 @@ from sandbox_gym.contract import (
     earlier_passes,
 )
 from sandbox_gym.errors import Starved
-from sandbox_gym.verifiers.coding.check import goes_on, judge_check
-from sandbox_gym.verifiers.coding.checkers import ProgramChecker
-from sandbox_gym.verifiers.coding.checking import answers_limits, is_broken, judge_checker, missing
 from sandbox_gym.verifiers.coding.compare import values_equal
 from sandbox_gym.verifiers.coding.diagnostics import TAIL_BYTES, last_line, plain
-from sandbox_gym.verifiers.coding.programs import COMPILE_LIMITS
-from sandbox_gym.verifiers.coding.reference import (
+from sandbox_gym.verifiers.coding.functions.reference import (
     ReferenceFailed,
     ReferenceTests,
     equal_to_reference,
     expected_values,
 )
-from sandbox_gym.verifiers.coding.shapes import CheckTests, FunctionTests, StdinTests
-from sandbox_gym.verifiers.coding.short import short
-from sandbox_gym.verifiers.coding.signs import convicting, signs_of
+from sandbox_gym.verifiers.coding.functions.shapes import CheckTests, FunctionTests, StdinTests
+from sandbox_gym.verifiers.coding.functions.wire import BadReply, decode, parse_reply
+from sandbox_gym.verifiers.coding.judging.check import goes_on, judge_check
+from sandbox_gym.verifiers.coding.judging.short import short
+from sandbox_gym.verifiers.coding.judging.signs import convicting, signs_of
+from sandbox_gym.verifiers.coding.judging.texts import judge_text
+from sandbox_gym.verifiers.coding.running.checkers import ProgramChecker
+from sandbox_gym.verifiers.coding.running.checking import answers_limits, is_broken, judge_checker, missing
+from sandbox_gym.verifiers.coding.running.programs import COMPILE_LIMITS
 from sandbox_gym.verifiers.coding.task import CodingTask
-from sandbox_gym.verifiers.coding.texts import judge_text
-from sandbox_gym.verifiers.coding.wire import BadReply, decode, parse_reply
 
 _LIMITS = {
     Status.CPU_TIME_LIMIT: (TestStatus.TIME_LIMIT, "CPU time limit of {0.cpu_time_s:g} s"),

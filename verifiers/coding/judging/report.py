@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from sandbox_gym.contract import State, StepOutcome, TestStatus, Verdict, answers_outcome
-from sandbox_gym.verifiers.coding.shapes import FunctionTests, StdinTests
-from sandbox_gym.verifiers.coding.short import short
+from sandbox_gym.verifiers.coding.functions.shapes import FunctionTests, StdinTests
+from sandbox_gym.verifiers.coding.judging.short import short
 from sandbox_gym.verifiers.coding.task import CodingTask
 
 _CODES = {

@@ -9,8 +9,8 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
-from sandbox_gym.verifiers.math.quantities import merge_thousands
-from sandbox_gym.verifiers.math.tex import ROW_END
+from sandbox_gym.verifiers.math.expressions.quantities import merge_thousands
+from sandbox_gym.verifiers.math.expressions.tex import ROW_END
 
 Kind = Literal["scalar", "list", "tuple", "set", "matrix"]
 MAX_ITEMS = 3_000

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from itertools import zip_longest
 
 from sandbox_gym.contract import TestStatus
-from sandbox_gym.verifiers.coding.checkers import TextChecker
 from sandbox_gym.verifiers.coding.compare import explain_stdout, shown
+from sandbox_gym.verifiers.coding.running.checkers import TextChecker
 
 _PIECES = re.compile(r"\s+|\S+")
 _WORDS = re.compile(r"\S+")

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain, zip_longest
 
-from sandbox_gym.verifiers.coding.shapes import CheckTests
-from sandbox_gym.verifiers.coding.styles import pytest_test
-from sandbox_gym.verifiers.coding.syntax import UNPARSEABLE, parse_trusted
+from sandbox_gym.verifiers.coding.functions.shapes import CheckTests
+from sandbox_gym.verifiers.coding.functions.styles import pytest_test
+from sandbox_gym.verifiers.coding.functions.syntax import UNPARSEABLE, parse_trusted
 from sandbox_gym.verifiers.inversion import Kind, Variant, edited, variants_of
 
 CHOSEN = 2

@@ -15,10 +15,16 @@ from typing import cast
 from sandbox_gym.errors import RequestError
 from sandbox_gym.verifiers.bounded import nesting
 from sandbox_gym.verifiers.coding.fields import ROOT, choice, mapping, positive, text, texts, wrong
-from sandbox_gym.verifiers.coding.reference import ReferenceTests
-from sandbox_gym.verifiers.coding.styles import Style, assert_list_test, imported_names, pytest_test, unittest_test
-from sandbox_gym.verifiers.coding.syntax import parse_field
-from sandbox_gym.verifiers.coding.wire import MAX_MESSAGE
+from sandbox_gym.verifiers.coding.functions.reference import ReferenceTests
+from sandbox_gym.verifiers.coding.functions.styles import (
+    Style,
+    assert_list_test,
+    imported_names,
+    pytest_test,
+    unittest_test,
+)
+from sandbox_gym.verifiers.coding.functions.syntax import parse_field
+from sandbox_gym.verifiers.coding.functions.wire import MAX_MESSAGE
 from sandbox_gym.verifiers.wellformed import must_be_text
 
 MAX_NESTING = 100

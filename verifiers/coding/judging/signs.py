@@ -21,7 +21,7 @@ from sandbox_gym.contract import (
     answers_run,
     earlier_passes,
 )
-from sandbox_gym.verifiers.coding.together import SIGNS as TOGETHER_SIGNS
+from sandbox_gym.verifiers.coding.judging.together import SIGNS as TOGETHER_SIGNS
 
 SIGNS: Final = {
     "processes_left_behind": "processes that outlived the program were killed",
