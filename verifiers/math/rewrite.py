@@ -1,4 +1,4 @@
-"""What math-verify is given instead of the answer as written: spellings that it misreads, put in ones that it reads."""
+"""Rewrites an answer for math-verify: spellings that it misreads become ones that it reads."""
 
 from __future__ import annotations
 
@@ -60,7 +60,8 @@ def _rewritten(text: str) -> str:
 
 
 def rewrite_pair(gold: str, answer: str) -> tuple[str, str]:
-    """Both for math-verify, the answer under the gold's names for a function's variable and the constant."""
+    """Gold and answer for math-verify, the answer with the gold's names for a function's variable and for the
+    constant."""
     first, second = normalise(gold), normalise(answer)
     return _rewritten(first), _rewritten(renamed(first, second))
 

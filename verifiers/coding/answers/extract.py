@@ -1,6 +1,6 @@
-"""The code in a model's answer, as the field takes it: the last fenced block of the language, or the whole text.
+"""Extracts the code from a model's answer: the last fenced block of the language, or the whole text.
 
-Linear in the answer's length, whatever the answer: lines are taken apart by string methods, not by patterns.
+Linear in the answer's length for any input: lines are parsed by string methods, not by patterns.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _BLANKS = " \t"
 
 @dataclass(frozen=True, slots=True)
 class _Fence:
-    """A fence line: its run of marks, its tag in lower case, and how many blanks stand before it."""
+    """A fence line: its marks, its tag in lower case, and the number of blanks before it."""
 
     marks: str
     tag: str
@@ -36,10 +36,8 @@ class _Block:
 
 
 def extract_code(text: str, language: Language = PYTHON) -> str | None:
-    """The answer's program, or None. What stands before the last `</think>` is not the answer.
-
-    Without any fence it is the whole text; its first line keeps its indentation, which a completion needs.
-    """
+    """The answer's program, or None. Text before the last `</think>` is not the answer. Without a fence it is the whole
+    text; its first line keeps its indentation, which a completion needs."""
     text = text.rpartition("</think>")[2].replace("\r\n", "\n")
     tags = {*language.tags, *language.fences, ""}
     closed, unclosed = _blocks(text, tags - {""})
@@ -54,14 +52,14 @@ def extract_code(text: str, language: Language = PYTHON) -> str | None:
 
 
 def blocks_of(text: str, language: Language) -> list[tuple[str, str]]:
-    """(what stands behind the opening marks, body) of every fenced block behind the last `</think>`."""
+    """(text after the opening marks, body) of every fenced block after the last `</think>`."""
     text = text.rpartition("</think>")[2].replace("\r\n", "\n")
     closed, _ = _blocks(text, {*language.tags, *language.fences})
     return [(block.fence.info, block.body()) for block in closed]
 
 
 def fenced(code: str, language: Language = PYTHON) -> str:
-    """An answer text out of which exactly this code is taken. Raises RequestError where there is none."""
+    """An answer text from which exactly this code is extracted. Raises RequestError where there is none."""
     for fence in ("```", "~" * 40):
         text = f"{fence}{language.name}\n{code}\n{fence}"
         if (extract_code(text, language) or "").strip() == code.strip():
@@ -79,8 +77,8 @@ def _dedented(line: str, indent: int) -> str:
 
 
 def _blocks(text: str, tags: set[str]) -> tuple[list[_Block], _Block | None]:
-    """Closed blocks, and a last one that never closes. A fence that names the language at an open block's own
-    indentation begins anew: the model gave up the draft before it."""
+    """The closed blocks, and a last one that is never closed. A fence with the language's tag at an open block's own
+    indentation starts a new block: the model abandoned the draft before it."""
     closed: list[_Block] = []
     opened: _Block | None = None
     for line in text.split("\n"):
@@ -117,7 +115,7 @@ def _fence(line: str) -> _Fence | None:
 
 
 def _fence_after_text(line: str, tags: set[str]) -> _Fence | None:
-    """A fence that opens behind a sentence on the same line, as code_gen takes it; only with the language's tag."""
+    """A fence after a sentence on the same line, as code_gen accepts it; only with the language's tag."""
     before, mark, tag = line.rpartition("```")
     tag = tag.strip().lower()
     return _Fence("```", tag, 0) if mark and tag in tags and not before.endswith("`") else None

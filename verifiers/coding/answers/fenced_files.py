@@ -37,9 +37,8 @@ _MAIN = "main"
 
 
 def sources_of(text: str, language: Language, given: Mapping[str, str] | None = None) -> Sources | None:
-    """The answer's program, if it names files. `given`: files of the row that lie beside them, in place of the answer's
-    own of these names; an answer that names none is one file beside them. None where there is no file that the program
-    could begin with."""
+    """The answer's program, where it names files. `given`: files of the row beside them, which replace the answer's of
+    the same names; an answer that names none is one file beside them. None where no file can be the main one."""
     files, chosen, beside = dict[str, str](), "", given or {}
     for info, body in blocks_of(text, language):
         name, is_main = _named(info, body)
@@ -61,7 +60,7 @@ def sources_of(text: str, language: Language, given: Mapping[str, str] | None = 
 
 
 def _named(info: str, body: str) -> tuple[str, bool]:
-    """The file of a block, empty where it has none, and whether the program begins with it."""
+    """The file of a block, "" where it has none, and whether the program begins with it."""
     words = info.split()
     keyed = _KEYED.search(info)
     told = [keyed[1]] if keyed else [word.rpartition(":")[2] for word in words[1:] if word != _MAIN]
@@ -79,7 +78,7 @@ def _named(info: str, body: str) -> tuple[str, bool]:
 
 
 def _fits(name: str, files: Mapping[str, str]) -> bool:
-    """Whether a folder can hold this file beside the others: none is a folder of another's path."""
+    """Whether a folder can hold this file beside the others: no path is a folder of another."""
     if len(files) >= MAX_FILES and name not in files:
         return False
     return not any(other.startswith(f"{name}/") or name.startswith(f"{other}/") for other in files)
@@ -90,7 +89,7 @@ def _last_source(files: Mapping[str, str], language: Language) -> str | None:
 
 
 def fenced_files(sources: Sources, language: Language) -> str:
-    """An answer text out of which exactly these files are taken. Raises RequestError where there is none."""
+    """An answer text from which exactly these files are extracted. Raises RequestError where there is none."""
     fence = "~" * 40
     parts = [f"{fence}{language.name} {name}\n{body}\n{fence}" for name, body in sources.files.items()]
     parts.append(f"{fence}{language.name} {sources.main} {_MAIN}\n{sources.code}\n{fence}")

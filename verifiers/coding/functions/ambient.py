@@ -177,8 +177,8 @@ def imports_of(tree: ast.Module, known: Mapping[str, str]) -> dict[str, str]:
 
 
 def foreign(tree: ast.Module, only: set[str] | None = None) -> set[str]:
-    """Modules that the tree imports and that are not known to hold values only. `only`: under one of these names, where
-    they are given."""
+    """Modules that the tree imports and that are not known to hold only values. `only`: under one of these names, where
+    given."""
     found: set[str] = set()
     for node in ast.walk(tree):
         if not isinstance(node, ast.Import | ast.ImportFrom):

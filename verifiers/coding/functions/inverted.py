@@ -1,7 +1,8 @@
-"""The variants of a row's test for one process: which are run over an answer, in which order, under which keys.
+"""Chooses the variants of a row's test for one process: which ones run over an answer, in which order, under which
+keys.
 
-Pure. The choice comes from a seed that no box has: who runs in one can't tell a variant from the true test by when it
-is run, nor by anything that lies beside it.
+Pure. The choice comes from a seed that no box has: code in a box can't tell a variant from the true test by the order
+of the runs, nor by any file.
 """
 
 from __future__ import annotations
@@ -83,7 +84,7 @@ def _test_names(tree: ast.Module, functions: bool) -> Iterator[str]:
 
 
 def seed_of(tests: CheckTests, source: str, secret: str) -> str:
-    """What choice, order and keys come from; each of its parts but the answer's source stays out of the box."""
+    """The seed of choice, order and keys; of its parts only the answer's source enters a box."""
     parts = "\0".join((secret, tests.test, tests.reference, source))
     return hashlib.sha256(parts.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 

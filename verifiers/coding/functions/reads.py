@@ -1,6 +1,6 @@
-"""Which attributes a test reads of what the answer gave, told apart from those that it reads of its own things.
+"""Finds which attributes a test reads of values of the answer, as opposed to its own values.
 
-Pure, from the test's text: a name holds what the answer gave if an expression with such a name was bound to it.
+Pure, from the test's text: a name holds a value of the answer if an expression with such a name was bound to it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ _OPERANDS = (ast.BinOp, ast.Compare, ast.UnaryOp, ast.AugAssign)
 
 
 def attributes_read(test: ast.Module, called: set[str], fields: set[str]) -> tuple[tuple[str, ...], ...]:
-    """Groups of names that the test reads of one thing. `called`: names of the answer; `fields`: names left out."""
+    """Groups of names that the test reads of one value. `called`: names of the answer; `fields`: names left out."""
     given = _given(test, called)
     caught = _caught(test)
     groups: dict[str, set[str]] = {}
@@ -33,12 +33,12 @@ def _is_given(base: ast.expr, given: set[str], caught: set[str]) -> bool:
 
 
 def _whose(base: ast.expr) -> str:
-    """One key for what is probably one kind of thing: a name, or what a function gives."""
+    """One key for what is probably one kind of value: a name, or a function's result."""
     return f"{ast.unparse(base.func)}()" if isinstance(base, ast.Call) else ast.unparse(base)
 
 
 def _given(test: ast.Module, called: set[str]) -> set[str]:
-    """Names that may hold something of the answer's: parameters too, for who knows what they are called with."""
+    """Names that may hold a value of the answer; parameters too, since their arguments are unknown."""
     given = called | {"self", "cls"}
     for node in ast.walk(test):
         if isinstance(node, ast.arg):
@@ -93,8 +93,8 @@ def _names(*trees: ast.AST) -> set[str]:
 
 
 def operates(test: ast.Module, classes: set[str]) -> bool:
-    """Whether an operator of the test has an instance of these classes as an operand, as the test constructs it: what
-    a method gave is none."""
+    """Whether an operator of the test has an instance of these classes as an operand, where the test constructed it;
+    the result of a method does not count."""
     made = _instances(test, classes)
     return any(
         _has_instance(operand, classes, made)
@@ -105,7 +105,7 @@ def operates(test: ast.Module, classes: set[str]) -> bool:
 
 
 def read_of_results(test: ast.Module, called: set[str]) -> set[str]:
-    """Names of attributes that the test reads of what a method of the answer's gave."""
+    """Names of attributes that the test reads of results of the answer's methods."""
     given = _given(test, called)
     named: set[str] = set()
     for targets, value in _bindings(test):
@@ -126,7 +126,7 @@ def _calls_method(tree: ast.expr, given: set[str]) -> bool:
 
 
 def _instances(test: ast.Module, classes: set[str]) -> set[str]:
-    """Names, attributes and functions that may hold or give an instance."""
+    """Names, attributes and functions that may hold or return an instance."""
     made: set[str] = set()
     for _ in range(4):  # of an instance, of what holds it, of what goes through that
         for node in ast.walk(test):
@@ -146,7 +146,7 @@ def _instances(test: ast.Module, classes: set[str]) -> set[str]:
 
 
 def _has_instance(tree: ast.AST, classes: set[str], made: set[str]) -> bool:
-    """Whether an instance is in an expression, other than to be asked for an attribute."""
+    """Whether an instance stands in an expression other than as the owner of an attribute."""
     if isinstance(tree, ast.Attribute):
         return tree.attr in made and isinstance(tree.value, ast.Name)
     if isinstance(tree, ast.Name):

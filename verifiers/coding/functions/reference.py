@@ -26,7 +26,7 @@ _AS_PRESENCE = frozenset(("check_str", "text_match_three", "text_starta_endb"))
 
 @dataclass(frozen=True, slots=True)
 class ReferenceTests:
-    """`entry_point(*calls[i])` must give what `reference` gives; the first `base` calls are the base inputs."""
+    """`entry_point(*calls[i])` must return what `reference` returns; the first `base` calls are the base inputs."""
 
     entry_point: str
     prompt: str
@@ -37,11 +37,11 @@ class ReferenceTests:
 
 
 class ReferenceFailed(Exception):
-    """The row's own solution gave no value for some input."""
+    """The row's own solution returned no value for some input."""
 
 
 def expected_values(tests: ReferenceTests, outcome: Outcome) -> list[object]:
-    """What the reference gave for each call. Raises ReferenceFailed."""
+    """The reference's value for each call. Raises ReferenceFailed."""
     try:
         replies = parse_replies(outcome.channel)
         values = [decode(reply["value"]) for reply in replies if "value" in reply]

@@ -1,7 +1,8 @@
-"""Whether a check function can be parted from the answer it checks, and what its end must know to ask the answer.
+"""Decides whether a check function can run apart from the answer it checks, and what its end must know to call the
+answer.
 
-Reads the row's prompt and test, never an answer. A test that can't be parted runs in the answer's own process, and its
-verdict says `in_process`: so a doubt here costs integrity, and a miss costs a right answer.
+Reads the row's prompt and test, never an answer. A test that can't run apart runs in the answer's own process, and its
+verdict says `in_process`: a false "can't" costs integrity, a false "can" costs a right answer.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ _READ_APART = frozenset(("__name__", "__doc__", "__qualname__"))
 
 @dataclass(frozen=True, slots=True)
 class Parting:
-    """How a test is parted from the answer. `why_not`: why it is not; empty when it is."""
+    """How a test is separated from the answer. `why_not`: why it can't be; empty where it can."""
 
     why_not: str = ""
     names: tuple[str, ...] = ()
@@ -52,13 +53,13 @@ class Parting:
 
 
 def why_not_isolated(tests: CheckTests) -> str:
-    """Why the test must share a process with the candidate; empty when it need not."""
+    """Why the test must share a process with the candidate; empty where it need not."""
     return part(tests).why_not
 
 
 @lru_cache(maxsize=512)
 def part(tests: CheckTests) -> Parting:
-    """How the row's test is parted from an answer."""
+    """How the row's test is separated from an answer."""
     written = tests.written or tests.test
     try:
         prompt = parse_trusted(f"{tests.prompt}\n{closing_body(tests.prompt)}")
@@ -89,7 +90,7 @@ def part(tests: CheckTests) -> Parting:
 
 
 def closing_body(prompt: str) -> str:
-    """A prompt that ends in a bare signature is made whole, so that it parses before the real definition."""
+    """A prompt that ends in a bare signature, completed with a body, so that it parses before the real definition."""
     try:
         parse_trusted(prompt)
     except UNPARSEABLE:
@@ -109,10 +110,10 @@ def _why_not(tests: CheckTests, prompt: ast.Module, test: ast.Module, called: se
     aliases = {name: name for name in PRELUDE_NAMES if name.islower()}
     aliases = imports_of(test, imports_of(prompt, aliases))
     loaded = _loaded(test)
-    strangers = foreign(test) | foreign(prompt, loaded)
-    strangers -= {tests.module} if tests.module else set()
-    if strangers:
-        return f"the test imports {', '.join(sorted(strangers))}, whose state or objects belong to one process"
+    imported = foreign(test) | foreign(prompt, loaded)
+    imported -= {tests.module} if tests.module else set()
+    if imported:
+        return f"the test imports {', '.join(sorted(imported))}, whose state or objects belong to one process"
     counted = _changed_classes(prompt) & {
         ast.unparse(node) for node in ast.walk(test) if isinstance(node, ast.Attribute)
     }
@@ -227,7 +228,7 @@ def _mutable_globals(prompt: ast.Module) -> set[str]:
 
 
 def _is_class(name: str, prompt: ast.Module, test: ast.Module) -> bool:
-    """Whether the row has a name of the answer's as a class: by its definition, its spelling, or how it is used."""
+    """Whether the row uses a name of the answer as a class: by its definition, its spelling, or its use."""
     for node in prompt.body:
         if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) and node.name == name:
             return isinstance(node, ast.ClassDef)
@@ -285,7 +286,7 @@ def _loaded(tree: ast.Module) -> set[str]:
 
 
 def _bound(tree: ast.Module) -> set[str]:
-    """Names that some statement or parameter binds: `input` may well be the test's own list."""
+    """Names that some statement or parameter binds: `input` may be the test's own list."""
     bound: set[str] = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):

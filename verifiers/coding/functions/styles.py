@@ -1,4 +1,4 @@
-"""Tests as the field's datasets write them, made into one `check(candidate)`: asserts, unittest classes, pytest files.
+"""Turns tests as the datasets write them into one `check(candidate)`: asserts, unittest classes, pytest files.
 
 Sources: MBPP (`test_list`, `test_setup_code`, `test_imports`, `challenge_test_list`), BigCodeBench (a `TestCases` class
 that calls the entry point by name), pytest's own exit codes.
@@ -111,7 +111,7 @@ def assert_list_test(row: Mapping[str, object]) -> tuple[str, str]:
 
 
 def _called(trees: Sequence[ast.Module], setup: ast.Module) -> str:
-    """The function that the asserts call and nobody else defines. Raises RequestError when there is none."""
+    """The function that the asserts call and the row does not define. Raises RequestError where there is none."""
     known = set(dir(builtins))
     for node in ast.walk(setup):
         if isinstance(node, ast.FunctionDef | ast.ClassDef):
@@ -142,7 +142,7 @@ def unittest_test(source: str) -> str:
 
 
 def _may_skip(source: str) -> bool:
-    """Whether the test's own words may skip it, or expect it to fail."""
+    """Whether the test itself may be skipped or be expected to fail."""
     return any(word in source.lower() for word in ("skip", "xfail"))
 
 
@@ -161,7 +161,7 @@ def pytest_test(source: str, module: str, entry_point: str) -> str:
 
 
 def imported_names(tree: ast.Module, module: str) -> list[str]:
-    """What a test file uses of the answer's module: what it imports from it, and what it reads of it whole."""
+    """The names of the answer's module that a test file uses: imported from it, or read of the module."""
     nodes = list(ast.walk(tree))
     whole = {
         alias.asname or alias.name

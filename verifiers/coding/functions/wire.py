@@ -1,6 +1,6 @@
-"""The judge's side of function calls: requests written, replies rebuilt as exact builtin values. Trusts nothing.
+"""The judge's side of function calls: writes requests, rebuilds replies as exact builtin values. Trusts nothing.
 
-The wire form is drawn in the guest's values module; a test holds the two together.
+guest/protocol/values.py defines the wire form; a test compares the two.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 
 class BadReply(Exception):
-    """The reply is none: too long, no JSON, or malformed. The candidate's doing."""
+    """A malformed reply: too long, no JSON, or of another form. The candidate's fault."""
 
 
 def frame_call(args: tuple[object, ...]) -> bytes:
@@ -150,10 +150,8 @@ def _decode_dict(content: list[object]) -> dict[object, object]:
 
 
 def _unlike(items: Sequence[T], key: Callable[[T], object]) -> Iterator[Sequence[T]]:
-    """The items bit by bit, since keys may be slow to place and other threads want their turn.
-
-    Raises BadReply for keys made to collide: a set of multiples of 2**61 - 1 takes quadratic time to build.
-    """
+    """Builds keys bit by bit, since hashing may be slow and other threads need their turn. Raises BadReply for keys
+    made to collide: a set of multiples of 2**61 - 1 takes quadratic time to build."""
     hashes: set[int] = set()
     for start in range(0, len(items), _HASH_AT_ONCE):
         some = items[start : start + _HASH_AT_ONCE]

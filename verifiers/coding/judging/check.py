@@ -1,7 +1,8 @@
-"""What a check function's runs were worth: the dialogue's report, and where it asked for one process, those runs' ends.
+"""Judges the runs of a check function: the dialogue's report, and the runs in one process where the dialogue asked for
+them.
 
-Pure. The test's end of the dialogue reports whether `check` returned and whether the test asks what can't be answered
-apart; together.py judges runs in one process.
+Pure. The test's end of the dialogue reports whether `check` returned, and whether the test needs one process with the
+answer; together.py judges runs in one process.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ _REPORT_MAX = 100_000
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """How a check ended, and how the test saw the answer. No results: nothing was run."""
+    """How a check ended, and whether the test was isolated from the answer. No results: nothing was run."""
 
     results: tuple[TestResult, ...]
     integrity: Integrity
@@ -48,7 +49,7 @@ class Checked:
 
 @dataclass(frozen=True, slots=True)
 class _Report:
-    """What the test's end said."""
+    """The report of the test's end."""
 
     passed: bool = False
     needs: str = ""
@@ -57,8 +58,8 @@ class _Report:
 
 
 def goes_on(tests: CheckTests, index: int, outcome: StepOutcome) -> bool:
-    """Whether the run in one process follows: the test asked for it, or the row's own solution has the last word; and
-    behind one that passed, those that must fail."""
+    """Whether runs in one process follow: the test asked for them, or the row's own solution decides; after a pass, the
+    variants that must fail follow."""
     if not isinstance(outcome, DialogueOutcome):
         first = 0 if why_not_isolated(tests) else 1
         return index > first or (isinstance(outcome, Outcome) and has_returned(outcome))
@@ -95,7 +96,7 @@ def _checked(ended: Together, why: str) -> Checked:
 
 
 def _row_needs(plan: Plan, state: State) -> str:
-    """Why the row belongs in one process, if its own solution fails apart and passes so."""
+    """Why the row needs one process: its own solution fails in two boxes and passes in one process."""
     for build, outcome in zip(plan.builds, state.builds, strict=False):
         if build.name == REHEARSAL and outcome.status is Status.OK:
             try:
@@ -120,7 +121,7 @@ def _apart(task: CodingTask, outcome: DialogueOutcome, failed: Failed) -> tuple[
 
 
 def _unended(task: CodingTask, asker: Outcome, failed: Failed) -> _Report:
-    """The test's own program met a cap or died: what the answer gave it did that."""
+    """The test's own program met a cap or died; a value of the answer caused that."""
     ended = failed(task, asker)
     status = ended[0] if ended and ended[0] is not TestStatus.RUNTIME_ERROR else TestStatus.WRONG_ANSWER
     said = f"the test itself ended with {asker.status}: {last_line(asker.stderr)}".rstrip(": ")

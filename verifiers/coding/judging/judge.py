@@ -1,4 +1,4 @@
-"""What the runs were worth. Pure: the same task and state give the same verdict, with or without a sandbox."""
+"""Judges the runs of a plan. Pure: the same task and state give the same verdict, with or without a sandbox."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ _MESSAGE_CHARS = 2000
 
 @dataclass(frozen=True, slots=True)
 class _Judged:
-    """One test: how it ended, why, and what it gives."""
+    """One test: its status, the reason, and its score."""
 
     status: TestStatus
     reason: str = ""
@@ -65,7 +65,7 @@ class _Judged:
 
 
 class Judged:
-    """What `passes` found of a task's tests, so that `judge` need not read long replies again. Changes no verdict."""
+    """The results of `passes`, so that `judge` need not parse long replies again. Changes no verdict."""
 
     def __init__(self) -> None:
         self._task: CodingTask | None = None
@@ -84,7 +84,7 @@ class Judged:
 
 
 def passes(task: CodingTask, index: int, outcome: StepOutcome, known: Judged) -> bool:
-    """Whether early stop goes on after a test: it passed, or its failure settles nothing."""
+    """Whether testing goes on after a test: it passed, or its failure settles nothing."""
     if isinstance(task.tests, CheckTests):
         return goes_on(task.tests, index, outcome)
     if isinstance(task.tests, ReferenceTests):  # the values to compare with come with the whole state
@@ -93,7 +93,7 @@ def passes(task: CodingTask, index: int, outcome: StepOutcome, known: Judged) ->
 
 
 def _judge_one(task: CodingTask, index: int, outcome: StepOutcome, expected: tuple[object, ...]) -> _Judged:
-    """`expected`: the reference's values, where there is one."""
+    """Judges one test. `expected`: the reference's values, where there is one."""
     tests = task.tests
     if isinstance(outcome, DialogueOutcome) and isinstance(task.checker, ProgramChecker):
         return _judge_interactive(task, task.checker, outcome)
@@ -121,8 +121,8 @@ def _equal(task: CodingTask, got: object, expected: object) -> bool:
 
 
 def _judge_interactive(task: CodingTask, checker: ProgramChecker, outcome: DialogueOutcome) -> _Judged:
-    """An interactor that denied the answer and left first has decided, whatever the loss of its partner did to the
-    answer's program; else the program must have ended well too. Of a row whose interactor is broken nobody knows."""
+    """An interactor that rejected the answer and ended first decides, however the answer's program ended after that;
+    otherwise the program must have ended well too. No verdict where the row's interactor is broken."""
     failed = _failure(task, outcome.candidate)
     if failed and outcome.asker.exit_code is None and not is_broken(checker, outcome.asker, outcome.self_test):
         return _Judged(*failed)  # what an interactor is left with says nothing
@@ -136,7 +136,7 @@ def _judge_interactive(task: CodingTask, checker: ProgramChecker, outcome: Dialo
 
 
 def _failure(task: CodingTask, outcome: Outcome) -> tuple[TestStatus, str] | None:
-    """Why a program that did not end well did not. Raises ToolchainMissing where it could not be started for that."""
+    """Why a program did not end well. Raises ToolchainMissing where its toolchain is not installed."""
     language, limits = task.language, task.language.limits(task.limits) if not task.language.forks else task.limits
     if isinstance(task.checker, ProgramChecker):
         limits = answers_limits(task.checker, limits)
@@ -183,10 +183,8 @@ def _judge_call(expected: object, outcome: Outcome, equal: Callable[[object, obj
 
 
 def judge(task: CodingTask, plan: Plan, state: State, known: Judged) -> Verdict:
-    """The reward that the task's scoring gives. Raises Unavailable where the state allows no verdict.
-
-    `known`: what was judged while the plan ran.
-    """
+    """The reward by the task's scoring. Raises Unavailable where the state allows no verdict. `known`: tests that were
+    judged while the plan ran."""
     failed_build = _failed_build(task, plan, state)
     integrity, why, refused, inverted = plan.integrity, "", False, None
     found: Mapping[str, str] = {}
@@ -236,8 +234,8 @@ def _reason(first: str, convicted: bool, reward: float, settled: bool) -> str:
 
 
 def _failed_build(task: CodingTask, plan: Plan, state: State) -> _Judged | None:
-    """What a build that failed means: of the answer, that it does not compile, also where its compiler waits for ever,
-    as for what an `#include` names; of the row's own, that nobody knows."""
+    """The verdict on a failed build. Of the answer: it does not compile, also where its compiler hangs, as on an
+    `#include` of a device. Of the row's own programs: no verdict."""
     for build, outcome in zip(plan.builds, state.builds, strict=False):
         if outcome.status is Status.OK or build.advisory:
             continue
@@ -255,7 +253,7 @@ def _failed_build(task: CodingTask, plan: Plan, state: State) -> _Judged | None:
 
 
 def _build_words(outcome: Outcome) -> str:
-    """What a compiler said, or which of its caps it met."""
+    """The compiler's message, or the cap that it met."""
     if outcome.status in _LIMITS:
         return f"the compiler met its {_LIMITS[outcome.status][1].format(COMPILE_LIMITS)}"
     if outcome.signal == signals.SIGXFSZ or b"File size limit exceeded" in outcome.stderr:
@@ -279,7 +277,7 @@ def _results(task: CodingTask, state: State, known: Judged) -> list[TestResult]:
 
 
 def _result(index: int, judged: _Judged, outcome: StepOutcome) -> TestResult:
-    """With several passes the costs are the dearest pass's, since each has the limits for itself."""
+    """With several passes the costs are those of the dearest pass, since each pass has the full limits."""
     earlier = earlier_passes(outcome)
     runs = [*(one.answer for one in earlier), answers_outcome(outcome)]
     return TestResult(

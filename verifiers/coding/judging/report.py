@@ -1,4 +1,4 @@
-"""A verdict in code_gen's own terms: its `result` codes and its `metadata` of the first failure."""
+"""A verdict in code_gen's format: its `result` codes and its `metadata` of the first failure."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ _ERROR_NAMES = {-2: "Wrong Answer", -3: "Time Limit Exceeded", -4: "Runtime Erro
 
 
 def result_codes(verdict: Verdict) -> list[int | bool]:
-    """code_gen's `result`: true for a pass, -2 wrong answer, -3 time limit, -4 the rest; ends where testing did."""
+    """code_gen's `result`: true for a pass, -2 wrong answer, -3 time limit, -4 other failures; it ends where testing
+    ended."""
     codes: list[int | bool] = []
     for result in verdict.tests:
         if result.status is TestStatus.PASSED:
@@ -29,7 +30,8 @@ def result_codes(verdict: Verdict) -> list[int | bool]:
 
 
 def result_metadata(task: CodingTask, verdict: Verdict, state: State | None) -> dict[str, object]:
-    """code_gen's `metadata`: the first failure's error, input, output and expectation, or the time it all took."""
+    """code_gen's `metadata`: the first failure's error, input, output and expected output, or the time that all tests
+    took."""
     failed = next((result for result in verdict.tests if result.status is not TestStatus.PASSED), None)
     if failed is None or state is None or failed.index >= len(state.outcomes):
         return {"execution time": sum(result.wall_time_s for result in verdict.tests)}
@@ -52,7 +54,7 @@ def result_metadata(task: CodingTask, verdict: Verdict, state: State | None) -> 
 
 
 def _printed(outcome: StepOutcome) -> str:
-    """Of a long output the two ends, from which `_cut` takes less."""
+    """The two ends of a long output, which `_cut` shortens further."""
     raw = answers_outcome(outcome).stdout
     return (raw if len(raw) <= 4 * _SHOWN_BYTES else raw[:_SHOWN_BYTES] + raw[-_SHOWN_BYTES:]).decode(
         "utf-8", "replace"
@@ -60,6 +62,6 @@ def _printed(outcome: StepOutcome) -> str:
 
 
 def _cut(text: str, length: int = 300) -> str:
-    """As code_gen cuts; lone surrogates, which UTF-8 can't carry, become question marks."""
+    """The text shortened as code_gen does; lone surrogates, which UTF-8 can't encode, become question marks."""
     cut = text if len(text) <= length else text[: length // 2] + "...(truncated)..." + text[-length // 2 :]
     return cut.encode("utf-8", "replace").decode("utf-8")

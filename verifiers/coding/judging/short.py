@@ -1,4 +1,4 @@
-"""A value as a verdict shows it: the beginning and the end of its `repr`, of which no more is made than is shown."""
+"""A value as a verdict shows it: the beginning and the end of its `repr`. Only the part that is shown is computed."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def short(value: object) -> str:
 
 
 def _joined(words: Iterable[str], most: int, *, back: bool = False) -> str:
-    """The words until there are `most` characters of them, of which the outermost are kept."""
+    """The words until there are `most` characters, of which the outermost are returned."""
     taken, length = [], 0
     for word in words:
         taken.append(word)
@@ -40,7 +40,7 @@ def _joined(words: Iterable[str], most: int, *, back: bool = False) -> str:
 
 
 def _words(value: object, *, back: bool) -> Iterator[str]:
-    """The parts of a value's `repr`, or `back` from its end; of a long text only what may be shown."""
+    """The parts of a value's `repr`, from its end where `back`; of a long text only the part that may be shown."""
     if isinstance(value, str | bytes | bytearray):
         yield _text(value, back=back)
     elif type(value) not in _BRACKETS or not isinstance(value, list | tuple | dict | set | frozenset) or not value:
@@ -63,7 +63,7 @@ _COLON: Final = object()
 def _items(
     value: list[object] | tuple[object, ...] | dict[object, object] | set[object] | frozenset[object], *, back: bool
 ) -> Iterator[tuple[object, ...]]:
-    """What is shown between two commas each. No more are taken than there are characters to show."""
+    """The items with their commas; no more items are read than characters can be shown."""
     if isinstance(value, dict):
         pairs = reversed(value.items()) if back else value.items()
         return ((key, _COLON, item) for key, item in islice(pairs, MOST))
@@ -74,7 +74,7 @@ def _items(
 
 
 def _text(value: str | bytes | bytearray, *, back: bool) -> str:
-    """The repr of a text, or of its outermost characters in the quotes that the whole would have."""
+    """The repr of a text, or of its outermost characters in the quotes of the whole."""
     if len(value) <= 2 * MOST:
         return repr(value)
     end = value[-MOST:] if back else value[:MOST]

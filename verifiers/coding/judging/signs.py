@@ -1,7 +1,7 @@
-"""Signs that an answer tried to reach beyond its task: what the supervisor saw, and what its source says.
+"""Tamper signs: evidence that an answer reached beyond its task, from the supervisor's report and the answer's source.
 
-A sign is a record with its evidence, not a verdict: `fail_on_tamper` makes it cost the reward. A sign in the source is
-a hint only: it can be hidden from this, and an honest program may bear one.
+A sign is a record, not a verdict; with `fail_on_tamper` it costs the reward. A sign in the source is a hint only: code
+can be hidden from this check, and an honest program may match it.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ MAX_FRAMES = 10_000
 
 
 def signs_of(plan: Plan, state: State) -> dict[str, str]:
-    """Each sign that was seen, with its evidence."""
+    """Every sign, with its evidence."""
     found: dict[str, str] = {}
     for index, outcome in enumerate(state.outcomes):
         for seen in _ends(outcome):
@@ -80,12 +80,12 @@ def signs_of(plan: Plan, state: State) -> dict[str, str]:
 
 
 def convicting(fail_on: Set[str], signs: Iterable[str]) -> bool:
-    """Whether signs cost the reward: those named in `fail_on`, and by "any" each that is no mere hint."""
+    """Whether signs cost the reward: those named in `fail_on`; with "any" every sign that is more than a hint."""
     return any(sign in fail_on or ("any" in fail_on and not sign.startswith(_HINT)) for sign in signs)
 
 
 def _forged(step: Run, outcome: Outcome) -> Iterator[tuple[str, str]]:
-    """What a program wrote where only the guest's own code should."""
+    """A message in a form that only the guest writes, written by a program."""
     if step.program.mode == "call":
         calls, replies = _frames(step.stdin), _frames(outcome.channel)
         if replies > calls:
@@ -93,7 +93,7 @@ def _forged(step: Run, outcome: Outcome) -> Iterator[tuple[str, str]]:
 
 
 def _frames(data: bytes) -> int:
-    """Frames that data begins with, the last one whole or not."""
+    """The number of frames at the start of the data; the last may be incomplete."""
     count = start = 0
     while start + 4 <= len(data) and count < MAX_FRAMES:
         start += 4 + int.from_bytes(data[start : start + 4], "big")
@@ -102,7 +102,7 @@ def _frames(data: bytes) -> int:
 
 
 def _ends(outcome: StepOutcome | None) -> tuple[Outcome, ...]:
-    """The answer's own ends of a step; what a row's checker does is nobody's tampering."""
+    """The outcomes of the answer's own programs in a step; a row's checker can't tamper."""
     if outcome is None:
         return ()
     earlier = tuple(one.answer for one in earlier_passes(outcome))
@@ -112,7 +112,7 @@ def _ends(outcome: StepOutcome | None) -> tuple[Outcome, ...]:
 
 
 def _source(plan: Plan) -> bytes:
-    """The answer's source as the plan holds it."""
+    """The answer's source in the plan."""
     built = next((build.run.program for build in plan.builds if build.name == "answer"), None)
     if built is not None:
         return built.files.get(built.main, b"")

@@ -1,6 +1,6 @@
-"""When a program's output is right, by a rule for text. Pure; survives any output.
+"""Compares a program's output with the expected one by a rule for text. Pure; survives any output.
 
-Work and memory are bounded by the expected output beyond one pass over what was printed.
+Work and memory are bounded by the expected output, beyond one pass over the program's output.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def judge_text(checker: TextChecker, got: bytes, expected: str) -> tuple[TestSta
 
 
 def _trimmed(text: str) -> list[str]:
-    """Lines without what no eye sees: blanks at their ends and blank lines at the end."""
+    """The lines without trailing blanks and without blank lines at the end."""
     return [line.rstrip() for line in text.rstrip().split("\n")]
 
 
@@ -50,7 +50,7 @@ def _explain(checker: TextChecker, got: bytes, expected: str) -> str:
 
 
 def _explain_pieces(checker: TextChecker, output: str, expected: str) -> str:
-    """Token by token, with the white space between them where it counts."""
+    """Compares token by token, with the white space between them where it counts."""
     pattern = _PIECES if checker.space_sensitive else _WORDS
     pairs: Iterator[tuple[re.Match[str] | None, re.Match[str] | None]] = zip_longest(
         pattern.finditer(output), pattern.finditer(expected)
@@ -64,7 +64,7 @@ def _explain_pieces(checker: TextChecker, output: str, expected: str) -> str:
 
 
 def _close(checker: TextChecker, mine: str, theirs: str) -> bool:
-    """Whether two tokens are numbers near enough. Infinity and NaN are no numbers."""
+    """Whether two tokens are numbers within the tolerance. Infinity and NaN are no numbers."""
     if checker.absolute is None and checker.relative is None:
         return False
     left, right = _number(mine), _number(theirs)

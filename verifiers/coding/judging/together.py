@@ -1,7 +1,7 @@
-"""What runs of a test in the answer's own process were worth: the true test's, and those of variants that must fail.
+"""Judges runs of a test in the answer's own process: those of the true test, and those of variants that must fail.
 
-Pure. The guest says behind the run's key how `check` ended; the answer shares the process that it ended in, so that
-word alone is worth nothing: a pass is one where the variants failed, as they do on the row's own solution.
+Pure. The guest reports behind the run's key how `check` ended. The answer shares the process whose end is reported, so
+that one report proves nothing: a pass counts where the variants failed, as they do on the row's own solution.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Failed = Callable[[CodingTask, Outcome], "tuple[TestStatus, str] | None"]
 
 @dataclass(frozen=True, slots=True)
 class Together:
-    """How the runs in one process ended. `signs`: what was seen of tampering, each of which costs the reward."""
+    """How the runs in one process ended. `signs`: tamper signs, each of which costs the reward."""
 
     result: TestResult
     inverted: InvertedTests | None = None
@@ -43,7 +43,7 @@ class Together:
 
 @dataclass(frozen=True, slots=True)
 class _Word:
-    """What the guest said of a run. `genuine`: behind its key."""
+    """The guest's report of a run. `genuine`: it stands behind the run's key."""
 
     end: str = ""
     genuine: bool = False
@@ -56,7 +56,7 @@ class _Word:
 
 
 def has_returned(outcome: Outcome) -> bool:
-    """Whether the guest says that `check` returned, under whatever key."""
+    """Whether the guest reports that `check` returned, under any key."""
     return outcome.status is Status.OK and _word(outcome, "").end == "returned"
 
 
@@ -106,7 +106,7 @@ def _seen(words: Sequence[_Word]) -> dict[str, str]:
 
 
 def _true_end(task: CodingTask, outcome: Outcome, word: _Word, failed: Failed) -> tuple[TestStatus, str]:
-    """A failed assertion is a wrong answer; a pass needs the guest's word that `check` returned."""
+    """A failed assertion is a wrong answer; a pass needs the guest's report that `check` returned."""
     if word.genuine and word.end == "no_pytest":
         raise ToolchainMissing("the sandboxes have no pytest; run `apt-get install python3-pytest` on this machine")
     ended = failed(task, outcome)
@@ -131,7 +131,7 @@ class _Judged:
 @dataclass(frozen=True, slots=True)
 class _Inversion:
     """Judges the runs after the first. `rehearsed`: how each variant of the pool ended on the row's own solution; empty
-    where nobody knows."""
+    where that is unknown."""
 
     task: CodingTask
     rehearsed: Mapping[Inverted, str]
@@ -164,7 +164,7 @@ class _Inversion:
         return variant.certain
 
     def _capped(self, outcome: Outcome, word: _Word) -> tuple[TestStatus, str] | None:
-        """A cap that the run met, which says nothing of tampering and lets no pass stand."""
+        """The cap that the run met. It is no sign of tampering, and no pass."""
         ended = None if word.raised else self.failed(self.task, outcome)
         return ended if ended is not None and ended[0] in _CAPS else None
 
@@ -194,7 +194,7 @@ class _Inversion:
 
 
 def _rehearsed(tests: CheckTests, plan: Plan, state: State) -> Mapping[Inverted, str]:
-    """How the variants ended on the row's own solution, if the true test passes on it."""
+    """How the variants ended on the row's own solution, where the true test passes on it."""
     for build, outcome in zip(plan.builds, state.builds, strict=False):
         if build.name == REHEARSAL and outcome.status is Status.OK:
             try:

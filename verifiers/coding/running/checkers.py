@@ -1,4 +1,4 @@
-"""How a program's output is judged: by a rule for text, or by a program of the row's own.
+"""Declares how a program's output is judged: by a rule for text, or by a program of the row.
 
 Sources: LiveCodeBench's stdio grader (`lines`), Kattis's default output validator and its flags (`tokens`, `float`),
 the ICPC output validator and testlib's checkers and interactors (programs).
@@ -47,8 +47,8 @@ class TextChecker:
 @dataclass(frozen=True, slots=True)
 class ProgramChecker:
     """A program that judges, in a box of its own. `kattis`: `checker input answer feedback/ [args] < output`, exit 42
-    right, 43 wrong; `testlib`: `checker input output answer [args]`, exit 0 right. `interactive`: it talks to the
-    answer's program over standard input and output instead."""
+    right, 43 wrong; `testlib`: `checker input output answer [args]`, exit 0 right. `interactive`: it exchanges input
+    and output with the answer's program instead."""
 
     source: str
     """Empty where scripts among `files` build and run it."""
@@ -122,7 +122,7 @@ def _text(spec: Mapping[str, object], kind: str, tolerance: float | None) -> Tex
 
 
 def _first(*tolerances: float | None) -> float | None:
-    """The first that is given; zero is given."""
+    """The first value that is not None."""
     return next((tolerance for tolerance in tolerances if tolerance is not None), None)
 
 

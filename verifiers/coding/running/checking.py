@@ -108,14 +108,14 @@ class CheckerPlan:
 
 
 def _fed(run: Run, file: str, output: bytes) -> Run:
-    """The checker on the row's own output."""
+    """A run of the checker on the row's own output."""
     if not file:
         return replace(run, stdin=output)
     return replace(run, program=replace(run.program, files={**run.program.files, file: output}))
 
 
 def _alone(run: Run) -> Run:
-    """The interactor with a partner that says nothing for a while, then leaves."""
+    """A run of the interactor with a partner that is silent for a while and then ends."""
     argv = ("/bin/sh", "-c", _SILENT, f"{SILENT_S:g}", *run.program.argv)
     limits = replace(run.limits, wall_time_s=SILENT_S + _AFTER_S)
     return replace(run, program=replace(run.program, argv=argv), limits=limits)
@@ -129,8 +129,8 @@ def answers_limits(checker: ProgramChecker, limits: Limits) -> Limits:
 
 
 def checker_plan(checker: ProgramChecker, limits: Limits) -> CheckerPlan:
-    """How the row's checker is compiled and started. Its caps are its own, since what an answer prints must not be able
-    to end it. It outwaits the answer, so that whose time was up is clear."""
+    """How the row's checker is compiled and started. It has its own caps, so that the answer's output can't end it, and
+    it outlives the answer, so that a timeout is the answer's without doubt."""
     cpu_time_s = checker.time_limit_s or limits.cpu_time_s + CHECKER_S
     patient = replace(
         limits,
@@ -170,7 +170,7 @@ def _scripts(checker: ProgramChecker) -> tuple[Program, Build | None]:
 
 
 def _kattis(checker: ProgramChecker) -> str:
-    """The shell's part in a validator's run: its feedback folder, from pass to pass, and what it left there."""
+    """The shell part of a validator's run: its feedback folder, carried from pass to pass, and its files."""
     join, run = _INTERACT if checker.interactive else _RUN
     if checker.passes == 1:
         return _KATTIS.format(join=join, run=run, ask="")
@@ -178,7 +178,8 @@ def _kattis(checker: ProgramChecker) -> str:
 
 
 def _mark(checker: ProgramChecker) -> str:
-    """What parts a checker's own words from its score. Only who knows the checker's source can say it."""
+    """The text that separates a checker's messages from its score. It depends on the checker's source, which the answer
+    does not know."""
     files = [part for path in sorted(checker.files) for part in (path, checker.files[path])] if checker.scripted else []
     return hashlib.sha256(b"score of " + encoded("\0".join((checker.source, *files)))).hexdigest()
 
@@ -186,11 +187,9 @@ def _mark(checker: ProgramChecker) -> str:
 def judge_checker(
     checker: ProgramChecker, outcome: Outcome, self_test: Outcome | None = None
 ) -> tuple[TestStatus, str, float]:
-    """(status, why, score from 0 to 1) of a checker's end.
-
-    An end that its convention lacks is the answer's wrong answer if the checker does well without the answer
-    (`self_test`), else CHECKER_FAILED. Raises Starved for a checker that did not get the CPU it needed.
-    """
+    """(status, reason, score from 0 to 1) of a checker's end. Where its convention knows no such end, the answer is
+    wrong if the checker works without the answer (`self_test`), else the status is CHECKER_FAILED. Raises Starved for a
+    checker that did not get the CPU time it needed."""
     if outcome.status is Status.START_ERROR:
         raise missing(checker.language)
     found = _judge_kattis(checker, outcome) if checker.style == "kattis" else _judge_testlib(checker, outcome)
@@ -216,13 +215,13 @@ def _called(checker: ProgramChecker) -> str:
 
 
 def _unended(outcome: Outcome) -> str:
-    """How a checker ended that did not leave by itself; an interactor may just go on when the answer has left."""
+    """The reason where a checker did not end by itself; an interactor may run on after the answer has ended."""
     return "no verdict after the answer's end" if outcome.status is Status.OK else outcome.status.value
 
 
 def does_well(checker: ProgramChecker, self_test: Outcome | None) -> bool:
-    """Whether the row's program works without the answer: a checker judges the row's own output, whatever it says of
-    it; an interactor judges its silent partner, or waits for it."""
+    """Whether the row's program works without the answer: a checker judges the row's own output, with any result; an
+    interactor judges its silent partner, or waits for it."""
     if self_test is None or self_test.status is Status.START_ERROR:
         return False
     if self_test.exit_code in _EXIT_CODES[checker.style]:
@@ -233,14 +232,14 @@ def does_well(checker: ProgramChecker, self_test: Outcome | None) -> bool:
 
 
 def is_broken(checker: ProgramChecker, outcome: Outcome, self_test: Outcome | None) -> bool:
-    """Whether a checker ended as none should, and does so without the answer too."""
+    """Whether a checker ended outside its convention, and does so without the answer too."""
     ended_well = outcome.exit_code in _EXIT_CODES[checker.style]
     return not ended_well and self_test is not None and not does_well(checker, self_test)
 
 
 def _starved(outcome: Outcome) -> bool:
-    """Whether time ran out in which it did next to nothing, where the box can't tell a hang from starvation. Where it
-    can, what was starved was run again and has no outcome."""
+    """Whether the time ran out while it used nearly no CPU, in a box that can't tell a hang from starvation. Where the
+    box can, the engine ran starved runs again."""
     if outcome.starved_s is not None:
         return False
     if outcome.status is Status.WALL_TIME_LIMIT:
@@ -282,7 +281,7 @@ def _judge_testlib(checker: ProgramChecker, outcome: Outcome) -> tuple[TestStatu
 
 
 def _score(text: str, full: float) -> float | None:
-    """A score as a share of the full one; None where there is none."""
+    """A score as a share of the full score; None where there is none."""
     try:
         value = float(text.strip())
     except ValueError:

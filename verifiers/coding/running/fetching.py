@@ -1,7 +1,7 @@
-"""Files that a program leaves and its caller wants: read in the box, as the program's own user, after it ended.
+"""Fetches files that a program leaves: read in the box, as the program's own user, after it ended.
 
-A small program starts the other one and appends the files to its own standard output, behind a mark. What it says of
-them is the program's word, as what it prints is; no path leads out of the box, and no link is followed.
+A small program starts the other one and appends the files to its own standard output, behind a mark. The files are no
+more trusted than the program's output; no path leads out of the box, and no link is followed.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ os._exit(code if code >= 0 else 1)
 
 
 def fetching(program: Program, paths: Sequence[str], mark: str) -> Program:
-    """A program that runs this one, then prints `mark` and the files of these paths that there are."""
+    """A program that runs this one, then prints `mark` and those of the files that exist."""
     argv: tuple[str | None, ...] = program.argv if program.mode == "exec" else (None, program.main)
     source = _TEMPLATE % repr((FETCHED_BYTES, list(argv), list(paths), mark))
     files = {**program.files, STARTER: source.encode("utf-8", "surrogatepass")}
@@ -64,7 +64,7 @@ def fetching(program: Program, paths: Sequence[str], mark: str) -> Program:
 
 
 def told_apart(stdout: bytes, mark: str, paths: Sequence[str]) -> tuple[bytes, Mapping[str, bytes]]:
-    """What the program printed, and the files; none where it was stopped before they could be read."""
+    """(the program's output, the files); no files where the program was killed before they could be read."""
     said, found, told = stdout.rpartition(mark.encode())
     if not found:
         return stdout, {}

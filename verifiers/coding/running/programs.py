@@ -1,4 +1,4 @@
-"""From sources to programs: what is compiled first, what is started, and under which caps."""
+"""Makes programs from sources: what is compiled first, what is started, and under which caps."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ _COMPILE = 'out=$0; "$@" >&2 </dev/null && exec cat -- "$out"'
 
 
 def encoded(text: str) -> bytes:
-    """A source or an input as a program gets it."""
+    """A source or an input as bytes for a program."""
     return text.encode("utf-8", "surrogatepass")
 
 
 def image_for(*languages: Language) -> str:
-    """The image that has them all."""
+    """The image that has all of these languages."""
     return "python" if all(language.forks for language in languages) else "polyglot"
 
 
@@ -88,7 +88,8 @@ def answer_program(language: Language, code: str, limits: Limits) -> tuple[Progr
 
 
 def folder_program(language: Language, sources: Sources, limits: Limits) -> tuple[Program, Build | None, Limits]:
-    """`answer_program` for an answer of several files. What is no source lies beside the program when it runs, too."""
+    """`answer_program` for an answer of several files. Files that are no sources stay beside the program when it
+    runs."""
     files = {path: encoded(content) for path, content in sources.files.items()}
     further = sources.further(language)
     if language.forks and not shadows(files):

@@ -1,4 +1,4 @@
-"""One program on its own, outside any test: what tools run."""
+"""One program outside any test, as the tools run it."""
 
 from __future__ import annotations
 
@@ -24,11 +24,9 @@ def program_plan(
     mark: str = "",
     compile_time_s: float | None = None,
 ) -> Plan:
-    """Compile if need be, and run once. No prelude: an agent sees what its program does by itself.
-
-    `files` lie beside the source, to a compiler and to the program; `fetch` names files that are wanted afterwards
-    (see fetching.py); `compile_time_s` only tightens.
-    """
+    """Compile where needed, and run once, without the import prelude: an agent sees what its program does by itself.
+    `files` stand beside the source for compiler and program; `fetch` names files to return (fetching.py);
+    `compile_time_s` only tightens."""
     beside = dict(files or {})
     if language.forks:
         program = Program("fork", {**beside, language.source: encoded(code)}, main=language.source)
@@ -49,7 +47,7 @@ def program_plan(
 
 
 def program_outcome(language: Language, state: State) -> tuple[Outcome, bool]:
-    """What it did, and whether it was compiled; else what the compiler did. Raises ToolchainMissing."""
+    """The program's outcome, and whether it was compiled; else the compiler's outcome. Raises ToolchainMissing."""
     failed = next((outcome for outcome in state.builds if outcome.status is not Status.OK), None)
     step = state.outcomes[0] if state.outcomes else None
     outcome = failed if step is None or failed is not None else answers_outcome(step)

@@ -1,7 +1,7 @@
 """Reads a short normalised math text as an exact value: numbers, fractions, powers, roots, π, e, i and variables.
 
-A reader that gives up early: what is ambiguous or unknown to it raises Unknown and is left to the library. Depth,
-length and the number of steps are bounded.
+The reader gives up early: an ambiguous or unknown text raises Unknown and is left to the library. Depth, length and the
+number of steps are bounded.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def evaluate(text: str) -> Value:
 
 
 def try_evaluate(text: str) -> Value | None:
-    """The exact value, or None where this reader has none."""
+    """The exact value; None where this reader can't read it."""
     try:
         return evaluate(text)
     except (Unknown, TooBig):
@@ -225,7 +225,7 @@ class _Reader:
         return depth + 1
 
     def _counted(self, value: Value) -> Value:
-        """The value, after its size is put on this reader's bill."""
+        """The value, after its size is added to this reader's count."""
         self._work += sum(100 + c.numerator.bit_length() + c.denominator.bit_length() for c in value.values())
         if self._work > _WORK_BITS:
             raise TooBig

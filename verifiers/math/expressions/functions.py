@@ -1,7 +1,7 @@
 """Names of functions in plain text, in `\\operatorname{...}` and in other countries' spelling, as LaTeX commands.
 
-`cos(pi/3)` read letter by letter would be c·o·s·…; here a name with an argument behind it becomes a command. What is
-inside the marks around words stays as it is.
+`cos(pi/3)` read letter by letter would be c·o·s·…; here a name with an argument becomes a command. Text inside the
+marks around words stays unchanged.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A number with what stands around it: currency, percent, degrees, units, scale words."""
+"""A number with its surroundings: currency, percent, degrees, units, scale words."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Quantity:
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """A number's own text, what stands around it, and the factor of a scale word (`5 million`)."""
+    """A number's own text, its unit or sign, and the factor of a scale word (`5 million`)."""
 
     core: str
     kind: Kind = BARE
@@ -57,7 +57,7 @@ class Parts:
 
 
 def read_quantity(text: str) -> Quantity | None:
-    """A normalised scalar as a quantity, or None where its number is not one this reader knows."""
+    """A normalised scalar as a quantity; None where this reader does not know its number."""
     text = text.strip()
     if found := _compound(text):
         return found
@@ -83,7 +83,7 @@ def read_parts(text: str) -> Parts | None:
 
 
 def _compound(text: str) -> Quantity | None:
-    """`5 feet 6 inches` as the sum that it is; None for anything but two numbers with units of one dimension."""
+    """`5 feet 6 inches` as a sum; None for anything but two numbers with units of one dimension."""
     found = _TWO_UNITS.match(text) if len(text) < 200 else None
     if not found:
         return None
@@ -108,7 +108,7 @@ def merge_thousands(text: str) -> str:
 
 
 def decimal_places(text: str) -> int | None:
-    """How many decimals a bare decimal literal has, its exponent of ten counted in; None where it is no such thing."""
+    """The number of decimals of a bare decimal literal, its exponent of ten included; None for another text."""
     text = text.strip()
     if len(text) > 5000 or not _BARE_DECIMAL.match(text):
         return None

@@ -1,4 +1,4 @@
-"""One way of writing for many: unicode, spacing and command variants of a short math text made alike.
+"""Normalises a short math text: unicode, spacing and command variants get one spelling.
 
 Text commands (`\\text{ cm}`, `\\mathrm{kg}`) become runs between two marks, so that later readers can tell words from
 variables. Every pattern here is linear; callers bound the length first.
@@ -72,7 +72,7 @@ def normalise(text: str) -> str:
 
 
 def squeezed(normal: str) -> str:
-    """A normalised text for comparing as text: no marks, and no spaces but between two digits or two letters."""
+    """A normalised text for comparison as text: no marks, and no spaces except between two digits or two letters."""
     plain = normal.replace("‹", "").replace("›", "")
     return re.sub(r"(?<![A-Za-z0-9]) | (?![A-Za-z0-9])", "", _SPACES.sub(" ", plain)).strip()
 

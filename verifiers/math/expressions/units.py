@@ -1,4 +1,4 @@
-"""Units of measurement: which words are one, what dimensions they have and how they convert, exactly."""
+"""Units of measurement: their names, their dimensions and their exact conversion."""
 
 from __future__ import annotations
 

@@ -21,11 +21,11 @@ _MAX_RADICAND = 10**12
 
 
 class TooBig(Exception):
-    """The exact value would be over a bound."""
+    """The exact value would exceed a bound."""
 
 
 class Unknown(Exception):
-    """Not a value of this kind; somebody else must read it."""
+    """Not a value of this kind; another reader must read it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,7 +42,7 @@ def same_based(gold: str, answer: str, options: MathOptions) -> Decision | None:
 
 
 def same_residue(gold: str, answer: str) -> Decision | None:
-    """Residues of one modulus. A residue against a number without modulus is left to others."""
+    """Residues of one modulus. A residue and a number without modulus are left to other rungs."""
     first, second = _residue(gold), _residue(answer)
     if not first or not second:
         return None

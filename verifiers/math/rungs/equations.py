@@ -48,5 +48,5 @@ def _is_number(value: Value) -> bool:
 
 
 def _has_point(text: str) -> bool:
-    """Decimals may be rounded: `2/3 = 0.67` is what people write."""
+    """Whether it has a decimal point: decimals may be rounded, as in `2/3 = 0.67`."""
     return "." in text or "\\approx" in text
