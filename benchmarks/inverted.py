@@ -62,7 +62,7 @@ async def timed(engine: Engine, job: SweJob) -> float:
 
 async def measure(engine: Engine, resources: SweResources, row: Mapping[str, object], rounds: int) -> Found:
     began = time.perf_counter()
-    job = await resources.job(engine, dict(row))
+    job = await resources.job(engine, resources.task(dict(row)))
     took = time.perf_counter() - began
     assert job.reference is not None
     bare = replace(job, reference=replace(job.reference, tests=()))

@@ -85,12 +85,12 @@ class _Judging:
     resources: SweResources
 
     async def resolves(self, row: Row, patch: str) -> bool:
-        job = await self.resources.job(self.engine, row)
+        job = await self.resources.job(self.engine, self.resources.task(row))
         return (await judge_patch(self.engine, job, Answer(patch))).verdict.reward == 1.0
 
     async def log(self, row: Row, patch: str) -> str:
         """What the row's test command prints where only the test patch's own files are put back."""
-        job = await self.resources.job(self.engine, row)
+        job = await self.resources.job(self.engine, self.resources.task(row))
         task, plain = job.task, SweJob(job.task, job.place, run_empty=True)
         plan = SweVerifier().plan(plain, Answer(patch))
         step = plan.steps[0] if plan.steps else None

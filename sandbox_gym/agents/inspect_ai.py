@@ -27,7 +27,7 @@ from inspect_ai.util import (
 )
 from pydantic import BaseModel, Field
 
-from sandbox_gym.agents.session import Done, NoSandbox, Place, Refused, Session
+from sandbox_gym.agents.session import CompletedCommand, NoSandbox, Refused, Session, SessionTarget
 
 PART_BYTES: Final = 6 << 20
 """Larger files and inputs go in parts of this size."""
@@ -49,7 +49,7 @@ _ERRORS: Final[Mapping[str, type[OSError]]] = {
 class SandboxGymConfig(BaseModel, frozen=True):
     """Where the server is, and what sessions there are seeded with."""
 
-    url: str = Field(default_factory=lambda: Place().url)
+    url: str = Field(default_factory=lambda: SessionTarget().url)
     working_dir: str = "/workspace"
     row: dict[str, object] | None = None
 
@@ -71,7 +71,7 @@ class SandboxGymSandbox(SandboxEnvironment):
         cls, task_name: str, config: SandboxEnvironmentConfigType | None, metadata: dict[str, str]
     ) -> dict[str, SandboxEnvironment]:
         wanted = _config(config)
-        session = Session(Place(url=wanted.url, row=wanted.row))
+        session = Session(SessionTarget(url=wanted.url, row=wanted.row))
         with _faults():
             await session.__aenter__()
         return {"default": cls(session, wanted)}
@@ -112,7 +112,7 @@ class SandboxGymSandbox(SandboxEnvironment):
 
     async def _with_large_input(
         self, cmd: list[str], stdin: bytes, folder: str, env: dict[str, str] | None, timeout: int | None
-    ) -> Done:
+    ) -> CompletedCommand:
         file = self._at(f".stdin-{secrets.token_hex(8)}")
         await self._write(file, stdin)
         try:
@@ -123,7 +123,7 @@ class SandboxGymSandbox(SandboxEnvironment):
 
     async def _run(
         self, cmd: list[str], folder: str, env: dict[str, str] | None, timeout: float | None, stdin: bytes = b""
-    ) -> Done:
+    ) -> CompletedCommand:
         limit = min(SandboxEnvironmentLimits.MAX_EXEC_OUTPUT_SIZE, MAX_STREAM_BYTES)
         return await self._session.run(
             cmd, cwd=folder, env=env, timeout_s=timeout or NO_LIMIT_S, stdin=stdin, output_bytes=limit
@@ -136,13 +136,7 @@ class SandboxGymSandbox(SandboxEnvironment):
     async def _write(self, path: str, data: bytes) -> None:
         await self._session.write(path, data[:PART_BYTES])
         for start in range(PART_BYTES, len(data), PART_BYTES):
-            part = data[start : start + PART_BYTES]
-            append = ["bash", "-c", 'cat >>"$1"', "bash", path]
-            done = await self._run(append, "/", None, 120, part)
-            if done.exit_code != 0:
-                raise OSError(
-                    errno.EIO, done.stderr.decode("utf-8", "replace").strip() or "a part was not written", path
-                )
+            await self._session.write(path, data[start : start + PART_BYTES], append=True)
 
     @overload
     async def read_file(self, file: str, text: Literal[True] = True) -> str: ...
@@ -171,20 +165,9 @@ class SandboxGymSandbox(SandboxEnvironment):
         """A file that is too large for one answer, up to one part over the limit."""
         data = bytearray()
         while len(data) <= limit:
-            part = [
-                "bash",
-                "-c",
-                'tail -c "+$2" -- "$1" | head -c "$3"',
-                "bash",
-                path,
-                str(len(data) + 1),
-                str(PART_BYTES),
-            ]
-            done = await self._run(part, "/", None, 120)
-            if done.exit_code is None or done.stderr:
-                raise OSError(errno.EIO, done.stderr.decode("utf-8", "replace").strip() or "a part was not read", path)
-            data += done.stdout
-            if len(done.stdout) < PART_BYTES:
+            part = await self._session.read_part(path, len(data), PART_BYTES)
+            data += part
+            if len(part) < PART_BYTES:
                 break
         return bytes(data)
 
@@ -201,7 +184,7 @@ def _config(config: SandboxEnvironmentConfigType | None) -> SandboxGymConfig:
     return config if isinstance(config, SandboxGymConfig) else SandboxGymConfig.model_validate(config.model_dump())
 
 
-def _result(cmd: list[str], done: Done, timeout: int | None) -> ExecResult[str]:
+def _result(cmd: list[str], done: CompletedCommand, timeout: int | None) -> ExecResult[str]:
     if done.exit_code is None:
         raise TimeoutError(f"the command was ended after {timeout or NO_LIMIT_S:g} seconds")
     stdout, stderr = done.stdout.decode("utf-8", "replace"), done.stderr.decode("utf-8", "replace")

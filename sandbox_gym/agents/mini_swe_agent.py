@@ -17,7 +17,7 @@ from anyio.from_thread import start_blocking_portal
 from minisweagent.exceptions import Submitted
 from minisweagent.utils.serialize import recursive_merge
 
-from sandbox_gym.agents.session import Done, Place, Session
+from sandbox_gym.agents.session import CompletedCommand, Session, SessionTarget
 
 SUBMIT_LINE: Final = "COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT"
 _MERGED: Final = ("bash", "-c", 'exec "$@" 2>&1', "bash")
@@ -29,7 +29,7 @@ _SYSTEM: Final = ("system", "node", "release", "version", "machine")
 class SandboxGymEnvironmentConfig:
     """What the environment takes; the server's token comes from SANDBOX_GYM_TOKEN and is never written anywhere."""
 
-    url: str = field(default_factory=lambda: Place().url)
+    url: str = field(default_factory=lambda: SessionTarget().url)
     """A running server; SANDBOX_GYM_URL unless given."""
     cwd: str = "/workspace"
     env: dict[str, str] = field(default_factory=dict)
@@ -54,8 +54,8 @@ class SandboxGymEnvironment:
         self.config = config_class(**kwargs)
         with ExitStack() as stack:
             self._portal = stack.enter_context(start_blocking_portal())
-            place = Place(url=self.config.url, row=self.config.row)
-            self._session = stack.enter_context(self._portal.wrap_async_context_manager(Session(place)))
+            target = SessionTarget(url=self.config.url, row=self.config.row)
+            self._session = stack.enter_context(self._portal.wrap_async_context_manager(Session(target)))
             self._stack = stack.pop_all()
         self._finalizer = weakref.finalize(self, self._stack.close)
         self._system = self._asked()
@@ -77,10 +77,10 @@ class SandboxGymEnvironment:
         _check_finished(text, done.exit_code)
         return output
 
-    def _run(self, command: str, cwd: str, timeout_s: float) -> Done:
+    def _run(self, command: str, cwd: str, timeout_s: float) -> CompletedCommand:
         argv = (*_MERGED, *self.config.interpreter, command)
 
-        async def run() -> Done:
+        async def run() -> CompletedCommand:
             return await self._session.run(
                 argv, cwd=cwd, timeout_s=timeout_s, env=self.config.env, output_bytes=self.config.output_bytes
             )

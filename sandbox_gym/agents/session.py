@@ -1,6 +1,6 @@
-"""A session on a running server, for programs: commands and files over its tool routes. Knows no agent.
+"""A session on a running server, over HTTP: commands and files by its tool routes. Knows no agent framework.
 
-Our own faults (no sandbox, a lost one, no server) are `NoSandbox`, never the output of a command.
+A fault of the server or the sandbox (none free, one lost, no answer) is `NoSandbox`, never the output of a command.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _CODE = re.compile(r" gives (E[A-Z0-9]+) \(")
 
 
 class NoSandbox(RuntimeError):
-    """No answer from a sandbox: the server is down, full or closing, or the sandbox was lost in the call."""
+    """No answer from a sandbox: the server is down, full or closing, or the sandbox was lost during the call."""
 
 
 class Refused(ValueError):
@@ -41,7 +41,7 @@ class Refused(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
+class CompletedCommand:
     """A command that ran. `exit_code` is None when its time was up; streams over the bound lost their middles."""
 
     exit_code: int | None
@@ -53,8 +53,8 @@ class Done:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """Which server, and what a session there is seeded with. `row`: a dataset's row, for servers that want one."""
+class SessionTarget:
+    """Which server, and what a session there is seeded with. `row`: a dataset's row, for servers that need one."""
 
     url: str = field(default_factory=lambda: os.environ.get("SANDBOX_GYM_URL", DEFAULT_URL))
     token: str = field(default_factory=lambda: os.environ.get("SANDBOX_GYM_TOKEN", ""), repr=False)
@@ -64,17 +64,17 @@ class Place:
 class Session:
     """Use as `async with`; it is closed for good at the end."""
 
-    def __init__(self, place: Place) -> None:
-        self._place = place
+    def __init__(self, target: SessionTarget) -> None:
+        self._target = target
         self._id = uuid.uuid4().hex
         headers = {"Content-Type": "application/json"}
-        if place.token:
-            headers["Authorization"] = f"Bearer {place.token}"
-        self._http = httpx2.AsyncClient(base_url=place.url, headers=headers)
+        if target.token:
+            headers["Authorization"] = f"Bearer {target.token}"
+        self._http = httpx2.AsyncClient(base_url=target.url, headers=headers)
 
     async def __aenter__(self) -> Self:
         try:
-            await self._post("seed_session", {"resources_session_id": self._id, "task_data": self._place.row}, 0)
+            await self._post("seed_session", {"resources_session_id": self._id, "task_data": self._target.row}, 0)
         except BaseException:
             await self._http.aclose()
             raise
@@ -98,7 +98,7 @@ class Session:
         env: Mapping[str, str] | None = None,
         stdin: bytes = b"",
         output_bytes: int,
-    ) -> Done:
+    ) -> CompletedCommand:
         """One command in a process of its own. Raises NoSandbox, Refused."""
         said = await self._post(
             "exec",
@@ -114,7 +114,7 @@ class Session:
             timeout_s,
         )
         code = said.get("exit_code")
-        return Done(
+        return CompletedCommand(
             code if isinstance(code, int) else None,
             _decoded(said, "stdout"),
             _decoded(said, "stderr"),
@@ -126,10 +126,16 @@ class Session:
         """A file of at most 16 MiB. Raises NoSandbox, Refused."""
         return _decoded(await self._post("read_file", {"path": path, "encoding": "base64"}, 0), "content")
 
-    async def write(self, path: str, data: bytes) -> None:
-        """Write a file whole, at most 16 MiB. Raises NoSandbox, Refused."""
+    async def read_part(self, path: str, offset: int, max_bytes: int) -> bytes:
+        """At most so many bytes of a file, from `offset` on; fewer where it ends. Raises NoSandbox, Refused."""
+        wanted = {"path": path, "encoding": "base64", "offset": offset, "max_bytes": max_bytes}
+        return _decoded(await self._post("read_file", wanted, 0), "content")
+
+    async def write(self, path: str, data: bytes, *, append: bool = False) -> None:
+        """Write a file whole, or add to its end, at most 16 MiB. Raises NoSandbox, Refused."""
         content = base64.b64encode(data).decode()
-        await self._post("write_file", {"path": path, "content": content, "encoding": "base64"}, 0)
+        wanted = {"path": path, "content": content, "encoding": "base64", "append": append}
+        await self._post("write_file", wanted, 0)
 
     async def _post(self, route: str, body: Mapping[str, object], timeout_s: float) -> Mapping[str, object]:
         content = json.dumps(body)
@@ -141,7 +147,7 @@ class Session:
                         return _checked(route, reply)
                     await anyio.sleep(min(30, float(reply.headers.get("Retry-After", 1))))  # it has not run
         except (httpx2.HTTPError, TimeoutError) as error:
-            raise NoSandbox(f"{self._place.url}/{route} gives no answer: {error or type(error).__name__}") from error
+            raise NoSandbox(f"{self._target.url}/{route} gives no answer: {error or type(error).__name__}") from error
 
 
 def _checked(route: str, reply: httpx2.Response) -> Mapping[str, object]:

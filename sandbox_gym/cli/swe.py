@@ -103,8 +103,9 @@ def prefetch(
     async def one(engine: Engine, row: Document) -> None:
         nonlocal failed
         try:
-            built = await resources.instances(engine).ensure(resources.task(row))
-            known = (await resources.job(engine, row)).reference or Reference()
+            task = resources.task(row)
+            built = await resources.instances(engine).ensure(task)
+            known = (await resources.job(engine, task)).reference or Reference()
         except (RequestError, Unavailable) as error:
             failed += 1
             shown: Document = {"instance_id": row.get("instance_id"), "error": str(error)}
@@ -124,7 +125,7 @@ def prefetch(
 async def _validated(engine: Engine, resources: SweResources, row: Document, runs: int) -> Validation:
     name = str(row.get("instance_id"))[:200]
     try:
-        job = replace(await resources.job(engine, row), run_empty=True)
+        job = replace(await resources.job(engine, resources.task(row)), run_empty=True)
     except (RequestError, Unavailable) as error:
         return Validation(name, str(error)[:1000])
     return await validate(engine, job, runs=runs)

@@ -101,24 +101,21 @@ class SandboxGymProvider:
         """Parents are made. Raises SandboxLost, SandboxCallError, OSError."""
         content, box = await anyio.Path(source_path).read_bytes(), handle.raw
         target = _absolute(target_path, box)
-        await self._write(box, target, content[:CHUNK_BYTES])
-        for start in range(CHUNK_BYTES, len(content), CHUNK_BYTES):
-            part = f"{target}.part"
-            await self._write(box, part, content[start : start + CHUNK_BYTES])
-            await self._must(handle, 'cat -- "$PART" >> "$TARGET" && rm -- "$PART"', {"PART": part, "TARGET": target})
+        for start in range(0, max(1, len(content)), CHUNK_BYTES):
+            part = base64.b64encode(content[start : start + CHUNK_BYTES]).decode()
+            await self._call(box, "write", {"path": target, "content": part, "append": start > 0}, _GRACE_S)
 
     async def download_file(self, handle: SandboxHandle, source_path: str, target_path: Path) -> None:
         """Raises SandboxLost, SandboxCallError (no such file), OSError."""
         box: _Box = handle.raw
-        source, part = _absolute(source_path, box), "/tmp/.sandbox_gym_part"
-        size = int((await self._must(handle, 'stat -Lc %s -- "$SOURCE"', {"SOURCE": source})).strip())
+        wanted = {"path": _absolute(source_path, box), "max_bytes": CHUNK_BYTES}
+        offset, part = 0, await self._read(box, {**wanted, "offset": 0})
         await anyio.Path(target_path).parent.mkdir(parents=True, exist_ok=True)
         async with await anyio.open_file(target_path, "wb") as file:
-            for index in range(max(1, -(-size // CHUNK_BYTES))):
-                cut = f'dd if="$SOURCE" of={part} bs={CHUNK_BYTES} skip={index} count=1 iflag=fullblock status=none'
-                await self._must(handle, cut, {"SOURCE": source})
-                told = await self._call(box, "read", {"path": part}, _GRACE_S)
-                await file.write(base64.b64decode(str(told["content"])))
+            while part:
+                await file.write(part)
+                offset += len(part)
+                part = await self._read(box, {**wanted, "offset": offset}) if len(part) == CHUNK_BYTES else b""
 
     async def status(self, handle: SandboxHandle) -> SandboxStatus:
         """Asleep is running: the next call wakes it."""
@@ -162,14 +159,8 @@ class SandboxGymProvider:
         if done["exit_code"] != 0:
             raise SandboxCallError(f"workdir {box.workdir}: {done['stderr']}")
 
-    async def _must(self, handle: SandboxHandle, command: str, env: dict[str, str]) -> str:
-        done = await self.exec(handle, command, cwd="/", env=env, timeout_s=_GRACE_S)
-        if done.return_code != 0:
-            raise SandboxCallError(done.stderr or f"exit code {done.return_code}")
-        return str(done.stdout)
-
-    async def _write(self, box: _Box, path: str, content: bytes) -> None:
-        await self._call(box, "write", {"path": path, "content": base64.b64encode(content).decode()}, _GRACE_S)
+    async def _read(self, box: _Box, wanted: dict[str, object]) -> bytes:
+        return base64.b64decode(str((await self._call(box, "read", wanted, _GRACE_S))["content"]))
 
     async def _call(self, box: _Box, what: str, body: dict[str, object], wait_s: float) -> dict[str, object]:
         headers = {"Cookie": box.cookie}

@@ -1,4 +1,4 @@
-"""What a failed build step died of, out of all that it printed. Pure.
+"""Why a build step failed, out of all that it printed. Pure.
 
 pip prints what it ran, what that ran, and the same failure once a level; the cause is the innermost error and what was
 tried when it came.

@@ -16,10 +16,14 @@ import anyio
 import anyio.to_thread
 import structlog
 
-from sandbox_gym.errors import BoxLost, InstanceFailed, ProviderDown
+from sandbox_gym.errors import BoxLost, InstanceFailed, ProviderDown, RequestError
 from sandbox_gym.limits import MIB, Limits
+from sandbox_gym.network import MACHINES_NETWORK
+from sandbox_gym.sandbox.api import BUILDER_IMAGE, SandboxSpec
+from sandbox_gym.sandbox.session.client import Command, FileProblem, SessionClient
 from sandbox_gym.sandbox.session.manager import Sessions
-from sandbox_gym.sandbox.session.snapshots import BUILDER_IMAGE, SessionBox, SupportsBuilding
+from sandbox_gym.sandbox.session.session import open_session
+from sandbox_gym.sandbox.session.snapshots import NoSuchSnapshot
 from sandbox_gym.swe.causes import cause_of, last_words
 from sandbox_gym.swe.pip_settings import BUNDLE, certificates, pip_settings
 from sandbox_gym.swe.recipes import ENVIRONMENT, REPOSITORY, BuildStep, image_steps, recipe_steps
@@ -61,7 +65,7 @@ class Instance:
 
 @runtime_checkable
 class BuildsInstances(Protocol):
-    """Who builds instances, and knows those that are built: `Instances` here, or a cluster's nodes."""
+    """Builds instances and knows those that are built: `Instances` here, or a cluster's nodes."""
 
     async def ensure(self, task: SweTask) -> Instance: ...
 
@@ -80,7 +84,7 @@ class Instances:
         self._locks: dict[str, anyio.Lock] = {}
         self._builds = anyio.Semaphore(BUILDS_AT_ONCE)
         self.built = self.reused = self.evicted = 0
-        sessions.pinned.update(one.snapshot_id for one in self._known.values())
+        sessions.budget.pinned.update(one.snapshot_id for one in self._known.values())
 
     def stats_dict(self) -> dict[str, int]:
         """Counters and gauges by name."""
@@ -97,7 +101,7 @@ class Instances:
         return list(self._known.values())
 
     async def ensure(self, task: SweTask) -> Instance:
-        """The task's instance, built unless it is kept; asked for by many at once, it is built once.
+        """The task's instance, built unless it is kept; of many callers at once the first has it built.
 
         Raises InstanceFailed, ProviderDown, ToolchainMissing.
         """
@@ -110,14 +114,17 @@ class Instances:
             async with self._builds:
                 built = await self._build(key, task)
             self.built += 1
-            self._sessions.pinned.add(built.snapshot_id)
+            self._sessions.budget.pinned.add(built.snapshot_id)
             self._touch(built)
             await self._evict(keep=key)
             return built
 
     async def _is_there(self, instance: Instance) -> bool:
-        snapshots = await self._sessions.provider.snapshots()
-        return any(one.snapshot_id == instance.snapshot_id for one in snapshots)
+        try:
+            await self._sessions.store.find(instance.snapshot_id)
+        except NoSuchSnapshot:
+            return False
+        return True
 
     def _touch(self, instance: Instance) -> Instance:
         fresh = Instance(**{**asdict(instance), "last_used": time.time()})
@@ -134,40 +141,39 @@ class Instances:
                 return
             if one.key != keep:
                 del self._known[one.key]
-                self._sessions.pinned.discard(one.snapshot_id)
-                await self._sessions.provider.delete(one.snapshot_id)
+                self._sessions.budget.pinned.discard(one.snapshot_id)
+                await self._sessions.store.delete(one.snapshot_id)
                 self.evicted += 1
                 _log.info("instance_evicted", instance=one.key[:16])
 
     # -- building
 
     async def _build(self, key: str, task: SweTask) -> Instance:
-        provider = self._sessions.provider
-        if not isinstance(provider, SupportsBuilding):
-            raise ProviderDown("this provider builds no instances; use local, docker or e2b")
         recipe, started = task.recipe, time.monotonic()
         image = task.image or (recipe.base_image if recipe is not None else "") or BUILDER_IMAGE
         pip = await anyio.to_thread.run_sync(pip_settings)
         steps = recipe_steps(recipe, pip) if recipe is not None else image_steps(task.workdir)
         workdir = REPOSITORY if recipe is not None and recipe.source else task.workdir
         _log.info("instance_build", instance=task.instance_id, image=image)
-        box = await provider.open_builder(BUILD_LIMITS, image, recipe.python if recipe is not None else "")
+        python = recipe.python if recipe is not None else ""
+        spec = SandboxSpec(image, "builder", BUILD_LIMITS, MACHINES_NETWORK, python)
+        box = await open_session(self._sessions.provider, spec)
         try:
-            await _bring_certificates(box)
+            client = SessionClient(box)
+            await _bring_certificates(client)
             for step in steps:
-                await _do(box, step, task.instance_id)
-            commit = (
-                await _do(box, BuildStep("commit id", f"git -C {workdir} rev-parse HEAD", 60), task.instance_id)
-            ).strip()
+                await _do(client, step, task.instance_id)
+            asked = BuildStep("commit id", f"git -C {workdir} rev-parse HEAD", 60)
+            commit = (await _do(client, asked, task.instance_id)).strip()
             snapshot = await box.snapshot()
         except BoxLost as error:
             raise ProviderDown(f"a build of {task.instance_id} lost its sandbox: {error}") from error
         finally:
             await box.aclose()
-        python = f"{ENVIRONMENT}/bin/python" if recipe is not None else ""
+        interpreter = f"{ENVIRONMENT}/bin/python" if recipe is not None else ""
         took = time.monotonic() - started
         _log.info("instance_built", instance=task.instance_id, seconds=round(took, 1), bytes=snapshot.size_bytes)
-        return Instance(key, snapshot.snapshot_id, commit, workdir, python, snapshot.size_bytes, took, time.time())
+        return Instance(key, snapshot.snapshot_id, commit, workdir, interpreter, snapshot.size_bytes, took, time.time())
 
 
 def instance_key(task: SweTask) -> str:
@@ -175,28 +181,32 @@ def instance_key(task: SweTask) -> str:
     return task.recipe.key() if task.recipe is not None else f"image:{task.image}:{task.workdir}"
 
 
-async def _do(box: SessionBox, step: BuildStep, instance_id: str) -> str:
+async def _do(client: SessionClient, step: BuildStep, instance_id: str) -> str:
     """What a step printed. Raises InstanceFailed with the cause of it where it failed."""
-    request = {"op": "bash", "timeout_s": step.timeout_s, "output_bytes": 64 << 10}
     what = f"step {step.name}" + (f" ({step.shown[:_SHOWN]})" if step.shown else "")
-    reply, body = await box.call(request, step.command.encode("utf-8"), within_s=step.timeout_s + 30)
-    text = body.decode("utf-8", "replace")
-    if reply.get("timed_out"):
+    argv = ("/bin/bash", "-c", f"exec 2>&1\n{step.command}")
+    try:
+        ran = await client.exec(Command(argv, step.timeout_s, stdout_bytes=64 << 10, keep_background=True))
+    except RequestError as error:
+        raise InstanceFailed(f"building {instance_id}: {what} can't be run: {error}") from error
+    text = ran.stdout.decode("utf-8", "replace")
+    if ran.timed_out:
         how = f"was given up after {step.timeout_s:.0f} s, its time limit; its last words: {last_words(text)}"
         raise InstanceFailed(f"building {instance_id}: {what} {how}")
-    if reply.get("exit_code") != 0:
+    if ran.exit_code != 0:
         _log.debug("instance_step_failed", instance=instance_id, step=step.name, output=text)
         raise InstanceFailed(f"building {instance_id}: {what} failed: {cause_of(text)}")
     return text
 
 
-async def _bring_certificates(box: SessionBox) -> None:
+async def _bring_certificates(client: SessionClient) -> None:
     bundle = certificates()
     if bundle is not None:
         data = await anyio.to_thread.run_sync(bundle.read_bytes)
-        reply, _ = await box.call({"op": "write", "path": BUNDLE}, data, within_s=60)
-        if reply.get("ok") is not True:
-            raise ProviderDown(f"a build's sandbox can't be written to: {str(reply.get('error'))[:200]}")
+        try:
+            await client.write_file(BUNDLE, data)
+        except FileProblem as error:
+            raise ProviderDown(f"a build's sandbox can't be written to: {error}") from error
 
 
 def _load(path: Path) -> dict[str, Instance]:

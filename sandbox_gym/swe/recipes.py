@@ -28,7 +28,7 @@ _AUTHOR = "-c user.name=sandbox_gym -c user.email=sandbox_gym@localhost -c init.
 
 @dataclass(frozen=True, slots=True)
 class BuildStep:
-    """One command of a build. `timeout_s` bears a machine that does ten things at once; what hangs costs it whole."""
+    """One command of a build. `timeout_s` is long enough for a busy machine; a command that hangs takes all of it."""
 
     name: str
     command: str
@@ -97,14 +97,14 @@ def first_commit(folder: str) -> str:
 
 
 def _clean() -> str:
-    """What installing left in and beside the repository's own files is no part of anybody's patch; compiled files are
-    no part of a repository that brings some."""
+    """Files that installing left in the repository belong to no answer's patch; compiled files are removed from a
+    repository that comes with some."""
     return (
         f"cd {REPOSITORY} && find . -name __pycache__ -type d -prune -exec rm -rf {{}} +"
         f" && git {_AUTHOR} commit -q -a --amend --no-edit && git gc -q --prune=now"
         f" && printf '%s\\n' __pycache__/ '*.pyc' .pytest_cache/ >> .git/info/exclude"
         f" && git ls-files --others --exclude-standard | sed 's#^#/#' >> .git/info/exclude"
-        # every candidate begins from here: what it does not touch is compiled once
+        # every session and verify begins from this snapshot: files that an answer does not change are compiled once
         f"; {ENVIRONMENT}/bin/python -I -m compileall -q {REPOSITORY} >/dev/null 2>&1; rm -rf ~/.cache /tmp/*; true"
     )
 

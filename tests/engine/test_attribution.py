@@ -15,14 +15,17 @@ import pytest
 
 from sandbox_gym.config import Settings
 from sandbox_gym.contract import Answer, Outcome, Program, Run, Status, TestStatus
-from sandbox_gym.engine import Engine, open_engine
+from sandbox_gym.engine import Engine, local_engine, open_engine
 from sandbox_gym.errors import BoxLost
 from sandbox_gym.limits import MIB, Limits
-from sandbox_gym.sandbox.docker.provider import DockerBox, DockerProvider
+from sandbox_gym.sandbox.api import SandboxSpec
+from sandbox_gym.sandbox.docker.machine import DockerMachine
+from sandbox_gym.sandbox.docker.provider import DockerProvider
 from sandbox_gym.sandbox.fake import Behaviour, FakeProvider
 from sandbox_gym.sandbox.local import LocalProvider
-from sandbox_gym.sandbox.local.provider import LocalBox
+from sandbox_gym.sandbox.local.machine import LocalMachine
 from sandbox_gym.sandbox.pool.pool import Pool
+from sandbox_gym.sandbox.sandbox import Sandbox
 from sandbox_gym.verifiers.coding import CodingVerifier, parse_task
 
 pytestmark = pytest.mark.anyio
@@ -31,7 +34,7 @@ ANSWER = Answer("print(2 * int(input()))")
 
 
 def engine(behave: Callable[[Run], Behaviour]) -> Engine:
-    return Engine(Pool(FakeProvider(behave), boxes=2, box_max_tasks=8, queue_size=8))
+    return local_engine(Pool(FakeProvider(behave), boxes=2, box_max_tasks=8, queue_size=8))
 
 
 async def test_two_boxes_killed_with_evidence_are_the_programs_fault_now_and_later() -> None:
@@ -43,11 +46,11 @@ async def test_two_boxes_killed_with_evidence_are_the_programs_fault_now_and_lat
         return Behaviour(lose_box=True, oom_kills=1)
 
     opened = engine(kill)
-    verdict = await opened.verify(CodingVerifier(), TASK, ANSWER)
+    verdict = (await opened.verify(CodingVerifier(), TASK, ANSWER)).verdict
     assert (verdict.reward, verdict.attempts, runs) == (0.0, 2, 2)
     assert verdict.tests[0].status is TestStatus.MEMORY_LIMIT
     assert verdict.tamper == ("sandbox_killed",)
-    again = await opened.verify(CodingVerifier(), TASK, ANSWER)
+    again = (await opened.verify(CodingVerifier(), TASK, ANSWER)).verdict
     assert (again.reward, again.attempts, runs) == (0.0, 0, 2)
     other = Answer("print(1)")
     await opened.verify(CodingVerifier(), TASK, other)
@@ -70,16 +73,18 @@ async def test_one_kill_with_evidence_and_a_run_that_lives() -> None:
             return Behaviour(lose_box=True, oom_kills=1)
         return Behaviour(stdout=str(2 * int(run.stdin)).encode())
 
-    verdict = await engine(once).verify(CodingVerifier(), TASK, ANSWER)
+    verdict = (await engine(once).verify(CodingVerifier(), TASK, ANSWER)).verdict
     assert (verdict.reward, verdict.attempts) == (1.0, 2)
 
 
-def freeze(box: LocalBox | DockerBox) -> None:
-    if isinstance(box, LocalBox):
-        for pid in box.pids():
+def freeze(box: Sandbox) -> None:
+    if isinstance(box.machine, LocalMachine):
+        for pid in box.machine.pids():
             os.kill(pid, signal.SIGSTOP)
     else:
-        subprocess.run([os.environ.get("DOCKER", "docker"), "pause", box.container.id], check=True, capture_output=True)
+        assert isinstance(box.machine, DockerMachine)
+        command = [os.environ.get("DOCKER", "docker"), "pause", str(box.machine.container.id)]
+        subprocess.run(command, check=True, capture_output=True)
 
 
 @pytest.mark.parametrize("make", [LocalProvider, DockerProvider])
@@ -87,7 +92,7 @@ async def test_a_frozen_box_is_lost_long_before_the_wall_limit(
     make: Callable[[], LocalProvider | DockerProvider],
 ) -> None:
     provider = make()
-    box = await provider.start("python")
+    box = await provider.create(SandboxSpec())
     limits = Limits(cpu_time_s=60, wall_time_s=120)
     program = Program("fork", {"main.py": b"import time\ntime.sleep(100)"})
     started = time.monotonic()
@@ -111,7 +116,7 @@ async def test_a_frozen_box_is_lost_long_before_the_wall_limit(
 @pytest.mark.parametrize("make", [LocalProvider, DockerProvider])
 async def test_a_sleeping_program_is_not_a_frozen_box(make: Callable[[], LocalProvider | DockerProvider]) -> None:
     provider = make()
-    box = await provider.start("python")
+    box = await provider.create(SandboxSpec())
     program = Program("fork", {"main.py": b"import time\ntime.sleep(4)\nprint('awake')"})
     seen: list[Outcome] = []
     async with box.run_all([Run("sleeper", program, limits=Limits(wall_time_s=30))] * 2) as outcomes:
@@ -124,12 +129,14 @@ async def test_a_sleeping_program_is_not_a_frozen_box(make: Callable[[], LocalPr
 @pytest.mark.parametrize("make", [LocalProvider, DockerProvider])
 async def test_no_task_answers_for_an_earlier_ones_memory(make: Callable[[], LocalProvider | DockerProvider]) -> None:
     provider = make()
-    box = await provider.start("python")
+    box = await provider.create(SandboxSpec())
     hungry = Program("fork", {"main.py": b"kept = []\nwhile True: kept.append(bytes(1_000_000) + b'x')"})
     async with box.run_all([Run("hungry", hungry, limits=Limits(memory_bytes=64 << 20))]) as outcomes:
         assert (await anext(outcomes)).status is Status.MEMORY_LIMIT
     again = await box.reset()
-    assert again == isinstance(box, LocalBox), "an Engine's word stays as it is: such a box is for no other task"
+    assert again == isinstance(box.machine, LocalMachine), (
+        "an Engine's word stays as it is: such a box is for no other task"
+    )
     evidence = await box.evidence()
     assert not evidence.points_at_program
     await box.aclose()
@@ -155,7 +162,7 @@ async def test_who_has_the_kernel_end_the_supervisor_is_at_fault(provider: str, 
     async with open_engine(Settings.model_validate(given)) as opened:
         for number in range(2):
             hungry = Answer(f"kept = [{number}]\nwhile True: kept.append(bytes(1_000_000) + b'x')")
-            verdict = await opened.verify(CodingVerifier(), task, hungry)
+            verdict = (await opened.verify(CodingVerifier(), task, hungry)).verdict
             assert (verdict.tests[0].status, verdict.attempts) == (TestStatus.MEMORY_LIMIT, 1)
-        verdict = await opened.verify(CodingVerifier(), task, Answer(END_THE_BOX))
+        verdict = (await opened.verify(CodingVerifier(), task, Answer(END_THE_BOX))).verdict
     assert (verdict.reward, verdict.tests[0].status, verdict.attempts) == (0.0, TestStatus.MEMORY_LIMIT, 2)

@@ -5,21 +5,22 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-from pathlib import Path
 
 import anyio
 import pytest
 
 from sandbox_gym.contract import Answer, Run
-from sandbox_gym.engine import Engine
+from sandbox_gym.engine import local_engine
 from sandbox_gym.errors import BoxLost, DeadlineExceeded, PoolFull, ProviderDown
 from sandbox_gym.limits import Limits
-from sandbox_gym.sandbox.docker.provider import DockerBox, DockerProvider
+from sandbox_gym.plans.runner import Caller
+from sandbox_gym.sandbox.api import SandboxSpec
+from sandbox_gym.sandbox.docker.provider import DockerProvider
 from sandbox_gym.sandbox.fake import Behaviour, FakeProvider
 from sandbox_gym.sandbox.local import LocalProvider
-from sandbox_gym.sandbox.local.provider import LocalBox
+from sandbox_gym.sandbox.local.machine import LocalMachine
 from sandbox_gym.sandbox.pool.pool import Pool
-from sandbox_gym.sandbox.users import User
+from sandbox_gym.sandbox.sandbox import Sandbox
 from sandbox_gym.verifiers.coding import CodingVerifier, parse_task
 
 pytestmark = pytest.mark.anyio
@@ -32,16 +33,14 @@ SLOW = Answer("import time\nn = int(input())\ntime.sleep(0.3)\nprint(2 * n)")
 class WatchedLocal(LocalProvider):
     """Remembers its boxes, so that a test can kill one."""
 
-    async def start(
-        self, image: str, *, work: Path | None = None, home: str = "", network: bool = False, user: User | None = None
-    ) -> LocalBox:
-        self.last = await super().start(image, work=work, home=home, network=network, user=user)
+    async def create(self, spec: SandboxSpec) -> Sandbox:
+        self.last = await super().create(spec)
         return self.last
 
 
 class WatchedDocker(DockerProvider):
-    async def start(self, image: str) -> DockerBox:
-        self.last = await super().start(image)
+    async def create(self, spec: SandboxSpec) -> Sandbox:
+        self.last = await super().create(spec)
         return self.last
 
 
@@ -66,14 +65,16 @@ async def _verify_and_kill(provider: WatchedLocal | WatchedDocker, kill: str) ->
                         await anyio.sleep(0.02)
                 await anyio.sleep(0.6)
                 box = provider.last
-                if isinstance(box, LocalBox):
-                    os.kill(box.pid, signal.SIGKILL)
+                if isinstance(box.machine, LocalMachine):
+                    os.kill(box.machine.pid, signal.SIGKILL)
                 else:
                     command = [os.environ.get("DOCKER", "docker"), kill, box.box_id]
                     await anyio.to_thread.run_sync(lambda: subprocess.run(command, check=True, capture_output=True))
 
             tasks.start_soon(later)
-            verdict = await Engine(pool).verify(CodingVerifier(), TASK, SLOW, deadline_s=60)
+            verdict = (
+                await local_engine(pool).verify(CodingVerifier(), TASK, SLOW, caller=Caller(deadline_s=60))
+            ).verdict
     finally:
         await pool.aclose()
     assert (verdict.reward, verdict.attempts) == (1.0, 2)
@@ -90,31 +91,31 @@ async def test_docker_kill_is_retried_in_another() -> None:
 async def test_boxes_that_keep_dying_are_our_fault() -> None:
     pool = _pool(FakeProvider(lambda run: Behaviour(lose_box=True)))
     with pytest.raises(BoxLost):
-        await Engine(pool).verify(CodingVerifier(), TASK, SLOW)
+        await local_engine(pool).verify(CodingVerifier(), TASK, SLOW)
     assert pool.stats.started == 3, "each try had a box of its own"
 
 
 async def test_a_provider_that_is_down_is_our_fault() -> None:
     with pytest.raises(ProviderDown):
-        await Engine(_pool(FakeProvider(down=True))).verify(CodingVerifier(), TASK, SLOW)
+        await local_engine(_pool(FakeProvider(down=True))).verify(CodingVerifier(), TASK, SLOW)
 
 
 async def test_the_deadline_covers_waiting() -> None:
     pool = _pool(FakeProvider(), boxes=1)
     async with pool.lease("python"):
         with pytest.raises(DeadlineExceeded):
-            await Engine(pool).verify(CodingVerifier(), TASK, SLOW, deadline_s=0.1)
+            await local_engine(pool).verify(CodingVerifier(), TASK, SLOW, caller=Caller(deadline_s=0.1))
 
 
 async def test_a_full_queue_says_so() -> None:
     pool = _pool(FakeProvider(), boxes=1, queue_size=0)
     with pytest.raises(PoolFull):
-        await Engine(pool).verify(CodingVerifier(), TASK, SLOW)
+        await local_engine(pool).verify(CodingVerifier(), TASK, SLOW)
 
 
 async def test_a_clean_box_is_reused_and_a_worn_one_replaced() -> None:
     pool = _pool(FakeProvider(), boxes=1, box_max_tasks=2)
-    engine = Engine(pool)
+    engine = local_engine(pool)
     for _ in range(4):
         await engine.verify(CodingVerifier(), TASK, SLOW)
     assert (pool.stats.started, pool.stats.reused) == (2, 2)
@@ -124,11 +125,11 @@ async def test_a_clean_box_is_reused_and_a_worn_one_replaced() -> None:
 async def test_many_at_once_lose_none() -> None:
     provider = LocalProvider()
     pool = _pool(provider, boxes=3, box_max_tasks=64, queue_size=300)
-    engine, rewards = Engine(pool), []
+    engine, rewards = local_engine(pool), []
 
     async def one(index: int) -> None:
         answer = Answer("print(2 * int(input()))" if index % 2 else "print(3 * int(input()))")
-        rewards.append((index % 2, (await engine.verify(CodingVerifier(), TASK, answer)).reward))
+        rewards.append((index % 2, (await engine.verify(CodingVerifier(), TASK, answer)).verdict.reward))
 
     async with anyio.create_task_group() as tasks:
         for index in range(200):
@@ -140,17 +141,19 @@ async def test_many_at_once_lose_none() -> None:
 
 async def test_nothing_is_left_of_local_boxes() -> None:
     provider = LocalProvider()
-    boxes = [await provider.start("python") for _ in range(3)]
+    boxes = [await provider.create(SandboxSpec()) for _ in range(3)]
     async with boxes[0].run_all([Run("one", TASK_PROGRAM, b"1")]) as outcomes:
         assert (await anext(outcomes)).stdout == b"2\n"
-    groups = [box._group for box in boxes]
+    machines = [box.machine for box in boxes if isinstance(box.machine, LocalMachine)]
+    groups = [machine.group for machine in machines]
+    assert len(machines) == len(boxes)
     for box in boxes:
         await box.aclose()
         await box.aclose()
     assert all(group is None or not any(path.exists() for path in group.folders.values()) for group in groups)
-    for box in boxes:
+    for machine in machines:
         with pytest.raises(ProcessLookupError):
-            os.kill(box.pid, 0)
+            os.kill(machine.pid, 0)
 
 
 TASK_PROGRAM = CodingVerifier().plan(TASK, Answer("print(2 * int(input()))")).steps[0].program  # type: ignore[union-attr]

@@ -14,6 +14,7 @@ from sandbox_gym.contract import Answer, Program, Run, Status
 from sandbox_gym.engine import open_engine
 from sandbox_gym.guest.python import prelude
 from sandbox_gym.limits import Limits
+from sandbox_gym.sandbox.api import SandboxSpec
 from sandbox_gym.verifiers.coding import CodingVerifier, parse_task
 from tests.conftest import make_real
 from tests.languages.prelude_programs import PRELUDE, RIGHT, USES, generated
@@ -41,7 +42,7 @@ def test_it_is_as_if_the_prelude_stood_before_the_program() -> None:
 @pytest.mark.parametrize("image", ["python", "polyglot"])
 async def test_on_the_pythons_of_the_images(image: str) -> None:
     provider = make_real("docker")
-    box = await provider.start(image)
+    box = await provider.create(SandboxSpec(image))
     try:
         driver = DRIVER.read_bytes().replace(b"sys.argv[1]", b"'prelude.py'")
         files = {"main.py": driver, "prelude.py": GUEST.read_bytes()}
@@ -64,9 +65,11 @@ async def test_in_a_verify(provider: str) -> None:
     task = parse_task(row, limits=settings.limits(), early_stop=True)
     async with open_engine(settings) as engine:
         for why, source in RIGHT.items():
-            verdict = await engine.verify(CodingVerifier(), task, Answer(f"```python\n{source}\n```"))
+            verdict = (await engine.verify(CodingVerifier(), task, Answer(f"```python\n{source}\n```"))).verdict
             assert verdict.reward == 1.0, (why, verdict.tests)
-        wrong = await engine.verify(CodingVerifier(), task, Answer("```python\nprint(nothing_of_that_name(6))\n```"))
+        wrong = (
+            await engine.verify(CodingVerifier(), task, Answer("```python\nprint(nothing_of_that_name(6))\n```"))
+        ).verdict
         assert wrong.reward == 0.0
 
 

@@ -12,12 +12,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from sandbox_gym.errors import InstanceFailed
 from sandbox_gym.guest import sdist
+from sandbox_gym.sandbox.session.client import SessionClient
 from sandbox_gym.swe import pip_settings as settings
 from sandbox_gym.swe.causes import MAX_CAUSE, cause_of
 from sandbox_gym.swe.instances import _do
@@ -276,14 +276,18 @@ def test_a_cause_is_short_whatever_was_printed() -> None:
 
 
 @dataclass
-class Box:
-    """A build's sandbox that answers one thing."""
+class Built:
+    """A build's session that answers one thing."""
 
-    reply: Mapping[str, object]
+    exit_code: int
+    timed_out: bool
     printed: bytes
 
-    async def call(self, request: Mapping[str, object], body: bytes = b"", *, within_s: float) -> Any:
-        return self.reply, self.printed
+    async def call(
+        self, request: Mapping[str, object], body: bytes = b"", *, within_s: float
+    ) -> tuple[Mapping[str, object], bytes]:
+        ended = {"ok": True, "exit_code": self.exit_code, "timed_out": self.timed_out}
+        return {**ended, "sizes": [len(self.printed), 0, 0], "stderr_sizes": [0, 0, 0]}, self.printed
 
 
 @pytest.mark.anyio
@@ -291,11 +295,11 @@ async def test_a_step_out_of_time_says_so_and_what_it_was() -> None:
     printed = b"Collecting a\nERROR: Operation cancelled by user\nbash: [3: 1 (255)] tcsetattr: Inappropriate ioctl\n"
     step = BuildStep("install[0]", "secret=1 pip install -e .", 30.0, "pip install -e .")
     with pytest.raises(InstanceFailed) as failed:
-        await _do(Box({"exit_code": 130, "timed_out": True}, printed), step, "x-1")  # type: ignore[arg-type]
+        await _do(SessionClient(Built(130, True, printed)), step, "x-1")
     assert str(failed.value) == (
         "building x-1: step install[0] (pip install -e .) was given up after 30 s, its time limit; its last words:"
         " Collecting a"
     )
     with pytest.raises(InstanceFailed) as failed:
-        await _do(Box({"exit_code": 1}, b"ERROR: no\n"), step, "x-1")  # type: ignore[arg-type]
+        await _do(SessionClient(Built(1, False, b"ERROR: no\n")), step, "x-1")
     assert str(failed.value) == "building x-1: step install[0] (pip install -e .) failed: no"

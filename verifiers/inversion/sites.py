@@ -64,7 +64,7 @@ def find(tree: ast.Module, test: str) -> Found | None:
 
 
 def _before_tests(body: Sequence[ast.stmt]) -> Iterator[str]:
-    """The words of what runs before a test, and may skip it."""
+    """The names in code that runs before a test and may skip it."""
     for node in body:
         if isinstance(node, Function) and (
             "setup" in node.name.lower() or any("fixture" in _words(mark) for mark in node.decorator_list)

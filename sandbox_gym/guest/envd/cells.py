@@ -9,17 +9,16 @@ import _thread
 import ast
 import base64
 import builtins
-import gc
 import json
 import linecache
 import os
 import re
 import signal
 import sys
-import types
 
-from ..forks import CELL, Claim, described, tell
+from ..forks import CELL, described, tell
 from ..session import interrupts
+from ..session.cell_runner import CellRunner, flush, statements_and_value
 
 MAX_VALUE = 8 << 20
 _COROUTINE = 0x80
@@ -31,7 +30,6 @@ _MIMES = (
 )  # fmt: skip
 _BY_MIME = {mime: name for mime, name, _method in _MIMES}
 # a cell may replace what the module holds
-_read, _write, _exit = os.read, os.write, os._exit
 _loads, _dumps = json.loads, json.dumps
 _SHELL = re.compile(r"^(\s*)!(.+)$", re.MULTILINE)
 
@@ -82,60 +80,33 @@ def _plain(value):
     return value
 
 
-class Notebook:
+class Notebook(CellRunner):
     """One namespace. `serve` never returns."""
 
     def __init__(self, cells, words):
-        self._cells, self._words = cells, words
-        self._count = 0
+        CellRunner.__init__(self, cells, words)
         self._lock = _thread.allocate_lock()
-        interrupts.hold()
-        sys.stdin = sys.__stdin__ = open(0, "r", encoding="utf-8", closefd=False)
-        sys.stdout = sys.__stdout__ = open(1, "w", encoding="utf-8", errors="backslashreplace", closefd=False)
-        sys.stderr = sys.__stderr__ = open(2, "w", encoding="utf-8", errors="backslashreplace", closefd=False)
-        self._claim = Claim(cells, words)
-        module = sys.modules["__main__"] = types.ModuleType("__main__")
-        module.__builtins__ = builtins
-        self._namespace = module.__dict__
         self._namespace["display"] = self._display
         self._loop = None
 
     def serve(self):
-        gc.freeze()
-        gc.enable()
-        sys.path.insert(0, "")
         while True:
             request = self.next_request()
             self._cell(request["code"], request["env"])
 
     def next_request(self):
-        return _loads(self._read(int.from_bytes(self._read(4), "big")).decode("utf-8"))
-
-    def _read(self, size):
-        data = b""
-        while len(data) < size:
-            piece = _read(self._cells, min(size - len(data), 1 << 20))
-            if not piece:
-                _exit(0)
-            data += piece
-        return data
+        return _loads(self._receive().decode("utf-8"))
 
     def say(self, word):
         """Write a message whole, also where threads write at once or an interrupt arrives. A fork writes none."""
         if not self._claim.mine():
             return
-        for stream in (sys.stdout, sys.stderr):
-            try:
-                stream.flush()
-            except Exception:
-                pass  # the cell closed or replaced it
+        flush(Exception)
         body = _dumps(word).encode("utf-8")
         if len(body) > MAX_VALUE + (1 << 20):
             body = _dumps({"type": "result", "text": "<a result of over %d bytes>" % MAX_VALUE}).encode("utf-8")
         with interrupts.Whole(), self._lock:
-            view = memoryview(len(body).to_bytes(4, "big") + body)
-            while view:
-                view = view[_write(self._words, view) :]
+            self._send(body)
 
     def _display(self, *values, **_options):
         for value in values:
@@ -171,16 +142,15 @@ class Notebook:
         self.say({"type": "done"})
 
     def _execute(self, code, name):
-        tree = _parse(code, name)
+        tree, last = statements_and_value(_parse(code, name))
         linecache.cache[name] = (len(code), None, code.splitlines(True), name)
-        last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
         flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
         self._run(compile(tree, name, "exec", flags))
         if last is None or code.rstrip().endswith(";"):
             if last is not None:
-                self._run(compile(ast.Expression(last.value), name, "eval", flags))
+                self._run(compile(last, name, "eval", flags))
             return
-        value = self._run(compile(ast.Expression(last.value), name, "eval", flags))
+        value = self._run(compile(last, name, "eval", flags))
         if value is not None and self._claim.mine():
             self._namespace["_"] = value
             self.say(dict(bundle(value), type="result", is_main_result=True))

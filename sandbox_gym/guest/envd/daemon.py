@@ -14,6 +14,7 @@ import time
 
 from ..interpreter import CHANNEL_FD
 from ..protocol import frames
+from ..session import files, processes
 from . import entries
 from .connections import Connections
 from .fileops import FileOps
@@ -277,8 +278,7 @@ class Envd:
         for name in os.listdir("/proc"):
             if name.isdigit():
                 try:
-                    with open("/proc/%s/stat" % name, "rb") as file:
-                        fields = file.read().rpartition(b")")[2].split()
+                    fields = processes.stat_fields(name)
                 except OSError:
                     continue
                 ticks += sum(int(field) for field in fields[11:15])  # its own and those of its reaped children
@@ -286,7 +286,7 @@ class Envd:
         disk = os.statvfs(self._home)
         used = (disk.f_blocks - disk.f_bfree) * disk.f_frsize
         if disk.f_blocks * disk.f_frsize > request["disk_bytes"]:  # a file system shared with others
-            used = entries.disk_usage(self._home)
+            used, _count = files.weigh(self._home, entries.MAX_COUNTED)
         memory = pages * os.sysconf("SC_PAGE_SIZE")
         return {"cpu_s": ticks / os.sysconf("SC_CLK_TCK"), "memory": memory, "disk_used": used}, b""
 
@@ -306,7 +306,6 @@ class Envd:
 def _has_stopped(pid):
     """Whether a process has stopped or ended; a signal takes effect a moment after it is sent."""
     try:
-        with open("/proc/%d/stat" % pid, "rb") as file:
-            return file.read().rpartition(b")")[2].split()[0] in (b"T", b"t", b"Z", b"X")
+        return processes.stat_fields(pid)[0] in (b"T", b"t", b"Z", b"X")
     except OSError:
         return True

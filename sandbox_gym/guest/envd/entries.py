@@ -8,6 +8,8 @@ import pwd
 import stat
 import time
 
+from ..session.files import write_all
+
 MAX_ENTRIES = 20000
 MAX_COUNTED = 5000
 MAX_HANDLES = 64
@@ -122,25 +124,6 @@ def _names(folder, must):
         return []
 
 
-def disk_usage(path):
-    """Bytes on disk below a path, of at most about MAX_COUNTED entries."""
-    total, left, folders = 0, MAX_COUNTED, [path]
-    while folders and left > 0:
-        try:
-            found = list(os.scandir(folders.pop()))
-        except OSError:
-            continue
-        for entry in found[:left]:
-            try:
-                total += entry.stat(follow_symlinks=False).st_blocks * 512
-                if entry.is_dir(follow_symlinks=False):
-                    folders.append(entry.path)
-            except OSError:
-                continue  # it was removed meanwhile
-        left -= len(found)
-    return total
-
-
 def make_folder(path):
     """Make a folder with its parents. Raises FileExistsError where it exists, NotADirectoryError where the path is no
     folder."""
@@ -234,14 +217,14 @@ class Handles:
                     os.removexattr(fd, name)
             for key, value in notes.items():
                 os.setxattr(fd, XATTR + key, value.encode("utf-8"))
-            _write(fd, data)
+            write_all(fd, data)
         except OSError:
             os.close(fd)
             raise
         return self._keep(fd)
 
     def write(self, number, data):
-        _write(self._fd(number), data)
+        write_all(self._fd(number), data)
 
     def close(self, number):
         entry = self._fds.pop(number, None)
@@ -258,9 +241,3 @@ def _read(fd):
         pieces.append(piece)
         left -= len(piece)
     return b"".join(pieces)
-
-
-def _write(fd, data):
-    view = memoryview(data)
-    while view:
-        view = view[os.write(fd, view) :]

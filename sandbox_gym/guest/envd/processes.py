@@ -8,6 +8,7 @@ import struct
 import termios
 import time
 
+from ..session import processes
 from .flow import Credit, Inlet, Outlet
 
 MAX_PROCESSES = 128
@@ -35,22 +36,17 @@ class Process:
     # -- start
 
     def _start(self, argv, folder, environment, wants_input):
-        report, failure = os.pipe2(os.O_CLOEXEC)
         ours, theirs = self._terminal() if self.size else self._pipes(wants_input)
-        self.pid = os.fork()
-        if self.pid == 0:
-            _become(argv, folder, environment, theirs, failure, bool(self.size))
-        for fd in set(theirs) | {failure}:
-            os.close(fd)
-        why = os.read(report, 4096)
-        os.close(report)
-        if why:
+        try:
+            self.pid = processes.start(argv, folder, environment, theirs, bool(self.size))
+        except OSError:
             for fd in set(ours):
                 if fd >= 0:
                     os.close(fd)
-            os.waitpid(self.pid, 0)
-            code, _, text = why.decode("utf-8", "replace").partition(" ")
-            raise OSError(int(code), text)
+            raise
+        finally:
+            for fd in set(theirs):
+                os.close(fd)
         self._attach(ours)
 
     def _terminal(self):
@@ -155,28 +151,3 @@ class Process:
             pass  # every process of it has ended
         self._finish_reading()
         self.settle()
-
-
-def _become(argv, folder, environment, stdio, failure, terminal):
-    """In the child: never returns."""
-    try:
-        os.setsid()
-        for number in (signal.SIGPIPE, signal.SIGINT, signal.SIGCHLD):
-            signal.signal(number, signal.SIG_DFL)
-        failure = fcntl.fcntl(failure, fcntl.F_DUPFD_CLOEXEC, 10)
-        copies = [fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 10) for fd in stdio]
-        for target, fd in enumerate(copies):
-            os.dup2(fd, target)
-        if terminal:
-            fcntl.ioctl(0, termios.TIOCSCTTY, 0)
-        os.chdir(folder)
-        environment = dict(environment, PWD=folder)
-        if terminal:
-            environment.setdefault("TERM", "xterm-256color")
-        os.execvpe(argv[0], argv, environment)
-    except OSError as error:
-        os.write(failure, ("%d %s: %s" % (error.errno or 5, argv[0], error.strerror)).encode("utf-8", "replace"))
-    except BaseException as error:
-        os.write(failure, ("22 %s" % error).encode("utf-8", "replace"))
-    finally:
-        os._exit(127)

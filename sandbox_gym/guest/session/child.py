@@ -5,6 +5,7 @@ import select
 import signal
 import time
 
+from . import processes
 from .clip import Clip
 
 IDLE_BYTES = 64 * 1024
@@ -119,22 +120,22 @@ class Child:
     def _escalate(self, outcome):
         """First ask, then kill what the child started, then the child itself."""
         if not outcome:
-            for pid in self._descendants() + [self.pid]:
-                _signal(pid, signal.SIGINT)
+            for pid in processes.descendants(self.pid) + [self.pid]:
+                processes.send(pid, signal.SIGINT)
             return "interrupted"
-        below = self._descendants()
+        below = processes.descendants(self.pid)
         if outcome == "interrupted" and below:
             for pid in below:
-                _signal(pid, signal.SIGKILL)
+                processes.send(pid, signal.SIGKILL)
             return "children killed"
         self.kill()
         raise Gone
 
     def kill(self):
-        for pid in self._descendants():
-            _signal(pid, signal.SIGKILL)
+        for pid in processes.descendants(self.pid):
+            processes.send(pid, signal.SIGKILL)
         if self.pid:
-            _signal(self.pid, signal.SIGKILL)
+            processes.send(self.pid, signal.SIGKILL)
             try:
                 os.waitpid(self.pid, 0)
             except ChildProcessError:
@@ -142,43 +143,11 @@ class Child:
         self.pid = 0
         self.exit_code = 137
 
-    def _descendants(self):
-        """PIDs below the child, deepest last; what left it for PID 1, such as background jobs, is not among them."""
-        parents = {}
-        for name in os.listdir("/proc"):
-            if name.isdigit():
-                try:
-                    with open("/proc/%s/stat" % name, "rb") as file:
-                        fields = file.read().rpartition(b")")[2].split()
-                except OSError:
-                    continue
-                parents.setdefault(int(fields[1]), []).append(int(name))
-        found, level = [], [self.pid]
-        while level:
-            level = [pid for parent in level for pid in parents.get(parent, ())]
-            found += level
-        return found
-
 
 def _birth(pid):
     """When a process was started, as /proc has it; empty for one that is dead or reaped."""
     try:
-        with open("/proc/%d/stat" % pid, "rb") as file:
-            fields = file.read().rpartition(b")")[2].split()
+        fields = processes.stat_fields(pid)
     except OSError:
         return ""
     return "" if fields[0] in (b"Z", b"X") else fields[19].decode("ascii")
-
-
-def _signal(pid, number):
-    try:
-        os.kill(pid, number)
-    except OSError:
-        pass  # it ended meanwhile, or is no longer ours
-
-
-def pipe(nonblocking_read=True):
-    """(read end, write end), closed on exec; the read end does not block."""
-    read, write = os.pipe2(os.O_CLOEXEC)
-    os.set_blocking(read, not nonblocking_read)
-    return read, write

@@ -2,11 +2,11 @@
 
 
 class Clip:
-    """Keeps at most `limit` bytes of what is added: the first half and the last half."""
+    """Keeps at most `limit` bytes of what is added: the first half and the last half, or, `head_only`, the first."""
 
-    def __init__(self, limit):
-        self._head_room = limit // 2
-        self._tail_room = limit - limit // 2
+    def __init__(self, limit, head_only=False):
+        self._head_room = limit if head_only else limit // 2
+        self._tail_room = limit - self._head_room
         self._head = bytearray()
         self._tail = bytearray()
         self.dropped = 0

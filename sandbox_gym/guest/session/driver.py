@@ -1,7 +1,8 @@
-"""A session's driver: one bash and one Python that live between tool calls, and plain file access. Runs as the program.
+"""A session's driver: one bash and one Python that live between tool calls, commands beside them, and files.
 
-All of this is the candidate's own domain: the host believes nothing of it beyond "this is what the tool says". Requests
-and replies are frames on fd 3: `bash`, `python`, `read`, `write`, `save`, `settle`, `ping`; one at a time.
+Runs as the program. All of this is the candidate's own domain: the host believes nothing of it beyond "this is what
+the tool says". Requests and replies are frames on fd 3: `bash`, `python`, `exec`, `read`, `write`, `save`, `restore`,
+`settle`, `ping`; one at a time. A reply is `{"ok": true, ...}` or `{"ok": false, "error": "NAME: why"}`.
 """
 
 import errno
@@ -9,16 +10,17 @@ import gc
 import os
 import signal
 import socket
-import stat
-import time
 
 from ..interpreter import CHANNEL_FD, clean_interpreter
 from ..protocol import frames
+from . import files
+from .clip import Clip
+from .command import Commands
 from .repl import Repl
 from .shell import Shell
 
-MAX_FILE = 16 << 20
-WEIGH_S = 10.0
+MAX_REQUEST = files.MAX_FILE + (4 << 20)
+"""A file's or a standard input's bytes, with a command's arguments and variables."""
 
 
 def serve(spec):
@@ -30,32 +32,16 @@ def serve(spec):
     Driver(socket.socket(fileno=os.dup(CHANNEL_FD)), spec).serve()
 
 
-def weigh(folder):
-    """(bytes on disk, entries) of what is below a folder, as far as it can be read within a few seconds."""
-    weight = count = 0
-    waiting, deadline = [folder], time.monotonic() + WEIGH_S
-    while waiting and time.monotonic() < deadline:
-        try:
-            with os.scandir(waiting.pop()) as entries:
-                for entry in entries:
-                    weight += entry.stat(follow_symlinks=False).st_blocks * 512
-                    count += 1
-                    if entry.is_dir(follow_symlinks=False):
-                        waiting.append(entry.path)
-        except OSError:
-            continue  # it went meanwhile, or is closed to its own owner
-    return weight, count
-
-
 class Driver:
     def __init__(self, channel, spec):
         os.set_inheritable(channel.fileno(), False)
         os.close(CHANNEL_FD)
         self._channel = channel
-        self._reader = frames.FrameReader(max_body=MAX_FILE + 4096)
+        self._reader = frames.FrameReader(max_body=MAX_REQUEST)
         home = self._work = spec["workdir"]
         self._shell = Shell(home, dict(spec["env"], HOME=home), channel)
         self._repl = Repl(home, dict(spec["env"], HOME=home), channel)
+        self._commands = Commands()
 
     def serve(self):
         while True:
@@ -74,6 +60,8 @@ class Driver:
             return getattr(self, "_op_" + str(request.get("op")), self._unknown)(request, body)
         except OSError as error:
             return {"ok": False, "error": "%s: %s" % (errno.errorcode.get(error.errno, "EIO"), error.strerror)}, b""
+        except (KeyError, TypeError, ValueError) as error:
+            return {"ok": False, "error": "EINVAL: %s: %s" % (type(error).__name__, error)}, b""
 
     def _unknown(self, request, body):
         return {"ok": False, "error": "no such operation: %r" % (request.get("op"),)}, b""
@@ -101,7 +89,7 @@ class Driver:
         cwd, environment = self._shell.save()
         reply = {"ok": True, "cwd": cwd, "env": environment, "sizes": [0, 0], "lost": []}
         if request.get("measure"):
-            reply["weight"], reply["files"] = weigh(self._work)
+            reply["weight"], reply["files"] = files.weigh(self._work)
         if not request.get("globals"):
             return reply, b""
         blob, reply["lost"] = self._repl.save()
@@ -113,38 +101,29 @@ class Driver:
         self._repl.restore(body)
         return {"ok": True}, b""
 
+    def _op_exec(self, request, body):
+        """The body: the arguments, then `NAME=value` variables, each with a NUL after it, then standard input."""
+        ends = request["args_bytes"], request["args_bytes"] + request["env_bytes"]
+        argv = _texts(body[: ends[0]])
+        pairs = (text.partition("=") for text in _texts(body[ends[0] : ends[1]]))
+        environment = dict(self._shell.exported(), **{name: value for name, _equals, value in pairs})
+        folder = os.path.join(self._work, request["cwd"]) if request["cwd"] else self._work
+        command = argv, folder, environment
+        limits = request["stdout_bytes"], request["stderr_bytes"]
+        clips = [Clip(limit, request["head_only"]) for limit in limits]
+        reply = self._commands.run(command, body[ends[1] :], request["timeout_s"], clips, request["keep"])
+        (out, reply["sizes"]), (err, reply["stderr_sizes"]) = [clip.take() for clip in clips]
+        return reply, out + err
+
     def _op_read(self, request, body):
-        fd = os.open(os.fsencode(request["path"]), os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY)
-        try:
-            mode = os.fstat(fd).st_mode
-            if stat.S_ISDIR(mode):
-                raise OSError(errno.EISDIR, "a folder")
-            if not stat.S_ISREG(mode):
-                raise OSError(errno.EINVAL, "not a regular file")
-            limit = min(request["max_bytes"], MAX_FILE)
-            pieces, size = [], 0
-            while size <= limit:
-                piece = os.read(fd, min(1 << 20, limit + 1 - size))
-                if not piece:
-                    break
-                pieces.append(piece)
-                size += len(piece)
-        finally:
-            os.close(fd)
-        if size > limit:
-            raise OSError(errno.EFBIG, "File too large")
-        return {"ok": True}, b"".join(pieces)
+        path, size = request["path"], request.get("size")
+        return {"ok": True}, files.read(path, request.get("offset", 0), size, request["max_bytes"])
 
     def _op_write(self, request, body):
-        path = os.fsencode(request["path"])
-        parent = os.path.dirname(path)
-        if parent:
-            os.makedirs(parent, exist_ok=True)
-        fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NONBLOCK | os.O_NOCTTY, 0o644)
-        try:
-            view = memoryview(body)
-            while view:
-                view = view[os.write(fd, view) :]
-        finally:
-            os.close(fd)
+        files.write(request["path"], body, request.get("append", False))
         return {"ok": True}, b""
+
+
+def _texts(data):
+    """What stands before each NUL."""
+    return [os.fsdecode(item) for item in data.split(b"\0")[:-1]]

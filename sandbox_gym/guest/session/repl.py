@@ -8,8 +8,9 @@ import json
 import os
 import time
 
-from .child import Child, Gone, pipe
+from .child import Child, Gone
 from .clip import Clip
+from .processes import pipe
 from .repl_worker import GO_ON, MAX_GLOBALS, Worker
 
 MAX_CELL = 1 << 20

@@ -5,8 +5,6 @@ of their own: they run the rest of the cell and end (forks.py).
 """
 
 import ast
-import builtins
-import gc
 import importlib.util
 import json
 import linecache
@@ -16,8 +14,9 @@ import signal
 import sys
 import types
 
-from ..forks import CELL, Claim, tell
+from ..forks import CELL, tell
 from . import interrupts
+from .cell_runner import CellRunner, flush, statements_and_value
 
 MAX_GLOBALS = 16 << 20
 MAX_VALUE = 64 << 10
@@ -27,17 +26,15 @@ _read, _write, _kill, _waitpid, _close = os.read, os.write, os.kill, os.waitpid,
 _exit, _pipe, _setpgid, _mask, _dumps = os._exit, os.pipe2, os.setpgid, signal.pthread_sigmask, json.dumps
 
 
-class Worker:
+class Worker(CellRunner):
     """The Python itself: reads cells, answers each with a word."""
 
-    def __init__(self, cells, words):
-        self._cells, self._words = cells, words
-        self._count = 0
-
     def serve(self, preload):
-        self._begin(preload)
+        _setpgid(0, 0)  # a cell that signals its group reaches what cells started, not the driver
+        for name, wanted in preload:
+            self._bind_lazily(name, wanted)
         while True:
-            message = self._read(int.from_bytes(self._read(4), "big"))
+            message = self._receive()
             kind, body = message[:1], message[1:]
             if kind in (b"x", b"v"):
                 copy = self._stand_by()
@@ -56,23 +53,6 @@ class Worker:
             else:
                 self._restore(body)
 
-    def _begin(self, preload):
-        """What an interpreter has at its start."""
-        interrupts.hold()
-        _setpgid(0, 0)  # a cell that signals its group reaches what cells started, not the driver
-        gc.freeze()
-        gc.enable()
-        sys.stdin = sys.__stdin__ = open(0, "r", encoding="utf-8", closefd=False)
-        sys.stdout = sys.__stdout__ = open(1, "w", encoding="utf-8", errors="backslashreplace", closefd=False)
-        sys.stderr = sys.__stderr__ = open(2, "w", encoding="utf-8", errors="backslashreplace", closefd=False)
-        sys.path.insert(0, "")
-        module = sys.modules["__main__"] = types.ModuleType("__main__")
-        module.__builtins__ = builtins
-        self._namespace = module.__dict__
-        self._claim = Claim(self._cells, self._words)
-        for name, wanted in preload:
-            self._bind_lazily(name, wanted)
-
     def _bind_lazily(self, name, wanted):
         """`name` stands for a module that is imported when it is first used."""
         spec = importlib.util.find_spec(wanted)
@@ -88,7 +68,8 @@ class Worker:
     def _stand_by(self):
         """Fork a copy that waits: its pid, -1 where none could be made; 0 in the copy, once it is to go on.
 
-        By way of a process that ends at once, so that the copy is nobody's child: a cell may wait for all of its own.
+        An intermediate process forks it and ends at once, so that the copy is no child of this one: a cell may wait for
+        all children.
         """
         read, write = _pipe(os.O_CLOEXEC)
         _mask(signal.SIG_BLOCK, (GO_ON,))
@@ -130,22 +111,9 @@ class Worker:
         _mask(signal.SIG_UNBLOCK, (GO_ON,))
         self._claim.take_over()
 
-    def _read(self, size):
-        self._claim.leave_if_forked()
-        data = b""
-        while len(data) < size:
-            piece = _read(self._cells, min(size - len(data), 1 << 20))
-            if not piece:
-                _exit(0)
-            data += piece
-        return data
-
     def _say(self, word, blob=b""):
         self._claim.leave_if_forked()
-        body = _dumps(word).encode("utf-8") + (b"\0" + blob if blob else b"")
-        view = memoryview(len(body).to_bytes(4, "big") + body)
-        while view:
-            view = view[_write(self._words, view) :]
+        self._send(_dumps(word).encode("utf-8") + (b"\0" + blob if blob else b""))
 
     def _cell(self, source, echo):
         """Run a cell: ok, error or interrupted. A fork that the cell made never comes back from here."""
@@ -163,11 +131,7 @@ class Worker:
         interrupts.hold()
         status = self._status(failure)
         failure = None  # its traceback has this frame, which has it
-        for stream in (sys.stdout, sys.stderr):
-            try:
-                stream.flush()
-            except BaseException:
-                pass  # the cell closed or replaced it
+        flush(BaseException)
         return status
 
     def _status(self, failure):
@@ -177,11 +141,10 @@ class Worker:
         return "interrupted" if isinstance(failure, KeyboardInterrupt) else "error"
 
     def _execute(self, text, name, echo):
-        tree = ast.parse(text, name)
-        last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
+        tree, last = statements_and_value(ast.parse(text, name))
         exec(compile(tree, name, "exec"), self._namespace)
         if last is not None:
-            value = eval(compile(ast.Expression(last.value), name, "eval"), self._namespace)
+            value = eval(compile(last, name, "eval"), self._namespace)
             if value is None or not self._claim.mine():  # the echo answers the caller, which a fork does not
                 return
             self._namespace["_"] = value

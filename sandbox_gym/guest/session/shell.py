@@ -5,26 +5,36 @@ import resource
 import shlex
 import time
 
-from .child import Child, Gone, pipe
+from .child import Child, Gone
 from .clip import Clip
+from .processes import pipe
 
 MARK_FD = 187
 """Out of the way of what scripts use for locks and logs; lower where fewer files may be open."""
 MAX_COMMAND = 1 << 20
+MAX_ENVIRONMENT = 8 << 20
+EXPORTED_S = 5
 _START = (
     "exec 2>&1; unset HISTFILE; set +H; "
-    '__sg_done() { local s=$?; printf \'%%d\\0%%s\\0\' "$s" "$PWD" >&%d; return $s; }\n__sg_done\n'
+    '__sg_done() { local s=$?; printf \'%%d\\0%%s\\0\' "$s" "$PWD" >&%(mark)d; return $s; }\n'
+    "__sg_exported() { local s=$?; printf '\\0' >&%(mark)d; if /usr/bin/env -0 >&%(mark)d; then :; fi; "
+    "printf '\\0' >&%(mark)d; return $s; }\n__sg_done\n"
 )
+_SHELLS_OWN = ("PS1", "PS2", "PROMPT_COMMAND", "_", "SHLVL")
 
 
 class Shell(Child):
     """bash reads commands from a pipe of ours; MARK_FD tells us a command's status and where the shell stands now."""
+
+    _known = None
+    """What `exported` found, until the next command."""
 
     def run(self, command, timeout_s, output_bytes):
         """(reply, output): the command's combined output; `reset` when an earlier shell's state is gone."""
         if len(command) > MAX_COMMAND or b"\0" in command:
             return {"ok": False, "error": "a command is at most %d bytes and holds no NUL" % MAX_COMMAND}, b""
         reset = self._ensure()
+        self._known = None
         clip = Clip(output_bytes)
         idle, sizes = self.output.take()
         clip.add(idle)
@@ -56,9 +66,7 @@ class Shell(Child):
         self._marks, mark = pipe()
         mark_fd = min(MARK_FD, resource.getrlimit(resource.RLIMIT_NOFILE)[0] - 16)
         self._pending = b""
-        environment = dict(
-            self.environment, PS1="", PS2="", PROMPT_COMMAND="", TERM="dumb", PAGER="cat", GIT_PAGER="cat"
-        )
+        environment = dict(self._initial(), PS1="", PS2="", PROMPT_COMMAND="")
 
         def body():
             os.dup2(read, 0)
@@ -71,11 +79,14 @@ class Shell(Child):
 
         self._fork(body, (read, out, mark))
         try:
-            self._exchange((_START % mark_fd).encode(), 10, Clip(4096))
+            self._exchange((_START % {"mark": mark_fd}).encode(), 10, Clip(4096))
         except Gone:
             self._close()
             raise OSError(5, "bash does not start") from None
         return had
+
+    def _initial(self):
+        return dict(self.environment, TERM="dumb", PAGER="cat", GIT_PAGER="cat")
 
     def _close(self):
         for name in ("_in", "_out", "_marks"):
@@ -85,9 +96,10 @@ class Shell(Child):
                 setattr(self, name, -1)
         self.pid = 0
 
-    def _exchange(self, line, timeout_s, clip):
-        """Send a line whole, however slowly it is read, and wait for its mark."""
-        marks = Clip(1 << 16)
+    def _exchange(self, line, timeout_s, clip, listed=False):
+        """Send a line whole, however slowly it is read, and wait for its mark. `listed`: the mark begins with the
+        exported variables, which are kept as `_listing`."""
+        marks = Clip(MAX_ENVIRONMENT)
         self._pending_line = memoryview(line)
         os.set_blocking(self._in, False)
 
@@ -95,10 +107,10 @@ class Shell(Child):
             self._push()
             body, _sizes = marks.take()
             self._pending += body
-            return self._pending.count(b"\0") >= 2
+            return _mark(self._pending, listed) is not None
 
         outcome = self._wait({self._out: clip, self._marks: marks}, done, timeout_s)
-        status, folder, self._pending = self._pending.split(b"\0", 2)
+        self._listing, status, folder, self._pending = _mark(self._pending, listed)
         self._status = int(status) if status.isdigit() else 1
         self.cwd = os.fsdecode(folder)
         return outcome
@@ -117,18 +129,37 @@ class Shell(Child):
         if self.alive():
             self.run(b'cd "$PWD" 2>/dev/null || cd', 5, 4096)
 
+    def exported(self):
+        """The variables that the shell exports, as texts; what it would start with where there is no shell."""
+        if not self.alive():
+            return self._initial()
+        if self._known is None:
+            try:
+                self._exchange(b"{ __sg_exported; __sg_done; } 2>/dev/null\n", EXPORTED_S, self.output, listed=True)
+            except Gone:
+                self._close()
+                return self._initial()
+            pairs = (os.fsdecode(entry).partition("=") for entry in self._listing.split(b"\0"))
+            self._known = {name: value for name, equals, value in pairs if equals and name not in _SHELLS_OWN}
+        return self._known or self._initial()
+
     def save(self):
         """The shell's folder and exported variables, as texts; what the shell started with where there is none."""
-        if not self.alive():
-            return self.cwd, self.environment
-        reply, body = self.run(b"command env -0", 5, 1 << 18)
-        if not reply.get("exit_code") == 0 or reply["sizes"][2]:
-            return self.cwd, self.environment
-        pairs = (os.fsdecode(entry).partition("=") for entry in body.split(b"\0") if b"=" in entry)
-        kept = {
-            name: value for name, _equals, value in pairs if name not in ("PS1", "PS2", "PROMPT_COMMAND", "_", "SHLVL")
-        }
-        return self.cwd, kept
+        return self.cwd, self.exported() if self.alive() else self.environment
 
     def restore(self, cwd, environment):
         self.cwd, self.environment = cwd, environment
+
+
+def _mark(pending, listed):
+    """(listing, status, folder, what follows) of a whole mark; None before all of it is there."""
+    listing = b""
+    if listed:
+        end = pending.find(b"\0\0")
+        if end < 0:
+            return None
+        listing, pending = pending[1:end], pending[end + 2 :]
+    if pending.count(b"\0") < 2:
+        return None
+    status, folder, rest = pending.split(b"\0", 2)
+    return listing, status, folder, rest

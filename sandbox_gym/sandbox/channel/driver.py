@@ -1,6 +1,6 @@
 """The host's end of a session's driver: one long run in a box, requests and replies over its fd 3.
 
-Owns framing, bounds and deadlines; knows neither tools nor snapshots. What a reply says is the program's word.
+Owns framing, bounds and deadlines; knows neither tools nor how files are kept. A reply is the program's word.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Driver:
     """One session's driver. One call at a time."""
 
     def __init__(self, link: DriverLink, *, measure: bool = False) -> None:
-        """`measure`: whoever keeps the files can't tell how much they are, so the driver does."""
+        """`measure`: the provider can't tell how much the work folder holds, so the driver says it in each save."""
         self._link, self._measure = link, measure
         self._reader = frames.FrameReader(max_header=1 << 20, max_body=MAX_REPLY)
 

@@ -1,8 +1,8 @@
 """The work of an agent as a patch: everything in its session's repository that differs from the base commit.
 
 Untracked files and what the agent committed belong to it. What running tests leaves, bytecode and pytest's cache, does
-not, unless it was committed. git runs in the box, on the candidate's own repository, so nothing is believed of the
-patch but that the candidate hands it in.
+not, unless it was committed. git runs in the sandbox, on the candidate's own repository, so nothing is believed of the
+patch but that the candidate hands it in. It takes one call of the session's driver.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from collections import OrderedDict
 from typing import Final
 
 from sandbox_gym.errors import RequestError
-from sandbox_gym.server.tools.session_client import MAX_FILE_BYTES, SessionBox
+from sandbox_gym.sandbox.session.client import MAX_FILE_BYTES, Command, SessionClient
 
 PATCH_TIMEOUT_S: Final = 120.0
 MAX_PATCH_BYTES: Final = MAX_FILE_BYTES - 8192
-"""16 MiB with the account of how it was made."""
+"""16 MiB with what git says beside it."""
 MAX_KEPT_BYTES: Final = 256 << 20
 MAX_KEPT: Final = 10_000
 _BASE = re.compile(r"[0-9A-Za-z][0-9A-Za-z._/-]{0,199}")
@@ -28,17 +28,18 @@ unset ${{!GIT_@}}
 export GIT_CONFIG_NOSYSTEM=1 GIT_CONFIG_GLOBAL=/dev/null GIT_OPTIONAL_LOCKS=0 LC_ALL=C
 g() {{ command git -c safe.directory='*' -c core.fsmonitor=false -c core.quotePath=true -c core.fileMode=true \
   -c core.excludesFile="$excludes" "$@"; }}
-base={base} own=$PWD/index
-printf '%s\n' __pycache__/ '*.py[co]' .pytest_cache/ .hypothesis/ >excludes
-excludes=$PWD/excludes
+base={base} own=$(mktemp -d /tmp/.sg-XXXXXXXX)
+trap 'rm -rf -- "$own"' EXIT
+index=$own/index excludes=$own/excludes
+printf '%s\n' __pycache__/ '*.py[co]' .pytest_cache/ .hypothesis/ >"$excludes"
 cd -- {workdir}
 top=$(g rev-parse --show-toplevel)
 cd -- "$top"
 g rev-parse --quiet --verify "$base^{{commit}}" >/dev/null || {{ echo "no commit $base" >&2; exit 3; }}
-index=$(g rev-parse --git-path index)
-if [ -e "$index" ]; then cp -- "$index" "$own"; fi
-export GIT_INDEX_FILE=$own
-g ls-files >/dev/null 2>&1 && [ -e "$own" ] || {{ rm -f "$own"; g read-tree HEAD || g read-tree "$base"; }}
+agents=$(g rev-parse --git-path index)
+if [ -e "$agents" ]; then cp -- "$agents" "$index"; fi
+export GIT_INDEX_FILE=$index
+g ls-files >/dev/null 2>&1 && [ -e "$index" ] || {{ rm -f "$index"; g read-tree HEAD || g read-tree "$base"; }}
 g update-index -q --really-refresh >/dev/null || :
 g add --all --intent-to-add -- .
 g --no-pager diff --binary --full-index --no-ext-diff --no-textconv --no-color --no-renames --no-relative \\
@@ -50,12 +51,13 @@ class PatchFailed(RequestError):
     """The work can't be made a patch; what git says, and what would help. Never an empty patch instead."""
 
 
-async def take_patch(box: SessionBox, workdir: str, base: str) -> bytes:
-    """The patch; empty where nothing differs. Raises PatchFailed, BoxLost and what `Sessions.call` raises."""
+async def take_patch(client: SessionClient, workdir: str, base: str) -> bytes:
+    """The patch; empty where nothing differs. Raises PatchFailed, and what `SessionClient.exec` raises."""
     if not _BASE.fullmatch(base):
         raise RequestError("base", f"is {base[:80]!r}", "give a commit's id or a ref's name")
     text = _SCRIPT.format(base=shlex.quote(base), workdir=shlex.quote(workdir))
-    ran = await box.run(text, timeout_s=PATCH_TIMEOUT_S, stdout_bytes=MAX_PATCH_BYTES)
+    command = Command(("/bin/bash", "-p", "-c", text), PATCH_TIMEOUT_S, stdout_bytes=MAX_PATCH_BYTES)
+    ran = await client.exec(command)
     if ran.timed_out:
         raise PatchFailed("patch", f"took over {PATCH_TIMEOUT_S:g} s", "remove what is large and does not belong to it")
     if ran.exit_code != 0:

@@ -14,16 +14,15 @@ from typing import Final
 from pydantic import BaseModel
 
 from sandbox_gym.config import Settings
-from sandbox_gym.contract import Answer, State
-from sandbox_gym.engine import ANYONE, Caller
+from sandbox_gym.contract import Answer, SnapshotRef, State
 from sandbox_gym.errors import BoxLost, ProviderDown, RequestError, SnapshotGone
 from sandbox_gym.limits import MIB
+from sandbox_gym.plans.runner import ANYONE, Caller
 from sandbox_gym.sandbox.channel.driver import WORK
 from sandbox_gym.sandbox.session.manager import Sessions
-from sandbox_gym.sandbox.session.snapshots import SNAPSHOT_IMAGE
 from sandbox_gym.server.metrics.aggregate import aggregate_metrics
 from sandbox_gym.server.openapi import examples
-from sandbox_gym.server.protocol.resources import JudgingEngine, Tool, ToolCall
+from sandbox_gym.server.protocol.resources import JudgingEngine, Tool, ToolCall, VerifyResult
 from sandbox_gym.server.protocol.verdicts import verdict_document
 from sandbox_gym.server.protocol.wire import Document, VerifyFields, VerifyRequest
 from sandbox_gym.server.swe.arguments import ARGUMENTS
@@ -187,18 +186,18 @@ class SweResources:
         """An agent runs the repository's own tests."""
         return None
 
-    async def verify(self, engine: JudgingEngine, request: VerifyRequest, caller: Caller = ANYONE) -> VerifyFields:
+    async def verify(self, engine: JudgingEngine, request: VerifyRequest, caller: Caller = ANYONE) -> VerifyResult:
         task = self.task(request.body)
         patch = await self._patch(engine, request)
         if patch is None:
-            return SweFields(reward=0.0, instance_id=task.instance_id, failure_reason="no_patch")
+            return VerifyResult(SweFields(reward=0.0, instance_id=task.instance_id, failure_reason="no_patch"))
         started = time.monotonic()
         try:
-            return await self._judged(engine, await self.job(engine, request.body), Answer(patch), caller)
+            return await self._judged(engine, await self.job(engine, task), Answer(patch), caller)
         except SnapshotGone:  # a node was lost with its instance: another builds it, in what is left of the time
             if caller.deadline_s is not None:
                 caller = replace(caller, deadline_s=max(0.001, caller.deadline_s - (time.monotonic() - started)))
-            return await self._judged(engine, await self.job(engine, request.body), Answer(patch), caller)
+            return await self._judged(engine, await self.job(engine, task), Answer(patch), caller)
 
     def task(self, row: Document) -> SweTask:
         """Raises RequestError, and ToolchainMissing for a row whose log nothing here can read."""
@@ -208,9 +207,8 @@ class SweResources:
             parser_of(task)
         return task
 
-    async def job(self, engine: JudgingEngine, row: Document) -> SweJob:
-        """A row at its place, which is built unless it is there. Raises RequestError and Unavailable."""
-        task = self.task(row)
+    async def job(self, engine: JudgingEngine, task: SweTask) -> SweJob:
+        """A task at its place, which is built unless it is there. Raises RequestError and Unavailable."""
         parser = parser_of(task) if task.runner == "log" else ""
         job = SweJob(
             task,
@@ -224,11 +222,11 @@ class SweResources:
             return job
         return replace(job, reference=await self.references(engine).ensure(engine, job))
 
-    async def _judged(self, engine: JudgingEngine, job: SweJob, answer: Answer, caller: Caller) -> SweFields:
+    async def _judged(self, engine: JudgingEngine, job: SweJob, answer: Answer, caller: Caller) -> VerifyResult:
         judged = await judge_patch(engine, job, answer, caller)
         verdict, grade = judged.verdict, judged.grade
         groups = {group.name: group.points / group.of if group.of else 1.0 for group in verdict.groups}
-        return SweFields(
+        fields = SweFields(
             reward=verdict.reward,
             instance_id=job.task.instance_id,
             evaluation_completed=judged.report is not None,
@@ -243,6 +241,7 @@ class SweResources:
             verdict=verdict_document(verdict),
             failure_reason=verdict.failure_reason or None,
         )
+        return VerifyResult(fields, judged.judgements)
 
     async def _patch(self, engine: JudgingEngine, request: VerifyRequest) -> str | None:
         """What the row brings, else what the session's box holds, else what the text shows; None where there is none.
@@ -279,7 +278,7 @@ class SweResources:
             return Place("", WORK, REPOSITORY if task.recipe is not None else task.workdir, "", "/usr/bin/python3")
         built = await self.instances(engine).ensure(task)
         python = built.python or "/opt/miniconda3/envs/testbed/bin/python"
-        return Place(SNAPSHOT_IMAGE + built.snapshot_id, WORK, built.workdir, built.commit, python)
+        return Place(SnapshotRef(built.snapshot_id), WORK, built.workdir, built.commit, python)
 
     def aggregate(self, verify_responses: list[Document]) -> Document:
         return aggregate_metrics(verify_responses, answer_key="model_patch", subset_key="subset")

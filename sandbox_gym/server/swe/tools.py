@@ -1,7 +1,7 @@
 """What a software engineering agent works with: its shell, an editor, search, the visible tests, handing in.
 
-All on the session's own box; answers go to a model as they are, so they are short and plain. Hidden tests never come
-near here.
+All in the session's own sandbox; answers go to a model as they are, so they are short and plain. Hidden tests never
+come near here.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ import anyio.to_thread
 from typing_extensions import TypedDict
 
 from sandbox_gym.errors import RequestError
+from sandbox_gym.sandbox.session.client import FileProblem
 from sandbox_gym.server.protocol.resources import JudgingEngine, Tool, ToolCall
 from sandbox_gym.server.swe.arguments import Create, Find, Insert, RunTests, StrReplace, Submit, View
 from sandbox_gym.server.swe.edit import around, inserted, line_count, numbered, replaced
-from sandbox_gym.server.swe.find import Finding, find_script, list_script, listed
+from sandbox_gym.server.swe.find import FoundInFiles, find_command, list_command, listed
 from sandbox_gym.server.swe.patch import Submissions, take_patch
 from sandbox_gym.server.tools.files import FILE_TOOLS
-from sandbox_gym.server.tools.session_client import FileProblem, SessionBox, encoded, place
+from sandbox_gym.server.tools.session_client import ToolClient, absolute_path, encoded
 from sandbox_gym.server.tools.session_tools import RESTORED, bash
 from sandbox_gym.server.tools.shapes import tool_method
 from sandbox_gym.verifiers.swe import read_patch
 
-LOOK_TIMEOUT_S: Final = 30.0
 EDITED_BYTES: Final = 4 << 20
 """Files that are viewed and edited whole; longer ones are for bash."""
 MAX_SHOWN_PATCH: Final = 1 << 18
@@ -44,7 +44,7 @@ class TestsRan(TypedDict):
 
 
 class Submitted(TypedDict):
-    """The work as a patch."""
+    """The session's work as a patch."""
 
     submitted: bool
     size_bytes: int
@@ -84,67 +84,66 @@ class SweTools:
     @tool_method(View, str)
     async def view(self, engine: JudgingEngine, call: ToolCall, wanted: View) -> str:
         """A file's lines with their numbers, or a folder to two levels."""
-        box, path = SessionBox(engine, call), place(self.workdir, wanted.path)
+        client, path = ToolClient(engine, call), absolute_path(self.workdir, wanted.path)
         try:
-            data = await box.read(path, max_bytes=EDITED_BYTES)
+            data = await client.read_file(path, max_bytes=EDITED_BYTES)
         except FileProblem as error:
             if error.code != "EISDIR":
                 raise
-            return _told(box, await self._folder(box, path, wanted))
+            return _with_notice(client, await self._folder(client, path, wanted))
         if b"\0" in data[:65536]:
             remedy = "look at it with bash, for example file or xxd"
             raise RequestError("path", f"{wanted.path[:200]!r} is a binary file of {len(data)} bytes", remedy)
         first, last = _range(wanted.view_range, line_count(data))
-        return _told(box, numbered(data, first, last) or "[the file is empty]\n")
+        return _with_notice(client, numbered(data, first, last) or "[the file is empty]\n")
 
-    async def _folder(self, box: SessionBox, path: str, wanted: View) -> str:
+    async def _folder(self, client: ToolClient, path: str, wanted: View) -> str:
         if wanted.view_range is not None:
             raise RequestError("view_range", "is for files, and the path is none", "leave it out")
-        ran = await box.run(list_script(path), timeout_s=LOOK_TIMEOUT_S)
-        return listed(ran, path)
+        return listed(await client.exec(list_command(path)), path)
 
     @tool_method(StrReplace, str)
     async def str_replace(self, engine: JudgingEngine, call: ToolCall, wanted: StrReplace) -> str:
         """One exact replacement, and the lines around it as they are now."""
-        box, path = SessionBox(engine, call), place(self.workdir, wanted.path)
+        client, path = ToolClient(engine, call), absolute_path(self.workdir, wanted.path)
         old, new = encoded(wanted.old_str, "old_str"), encoded(wanted.new_str, "new_str")
-        before = await box.read(path, max_bytes=EDITED_BYTES)
+        before = await client.read_file(path, max_bytes=EDITED_BYTES)
         after, line = replaced(before, old, new)
-        await _rewrite(box, path, before, after)
-        return _told(box, f"edited {wanted.path}:\n{around(after, line, wanted.new_str.count(chr(10)) + 1)}")
+        await _rewrite(client, path, before, after)
+        return _with_notice(client, f"edited {wanted.path}:\n{around(after, line, wanted.new_str.count(chr(10)) + 1)}")
 
     @tool_method(Create, str)
     async def create(self, engine: JudgingEngine, call: ToolCall, wanted: Create) -> str:
         """Write a new file; one that is there is only replaced with `overwrite`."""
-        box, path = SessionBox(engine, call), place(self.workdir, wanted.path)
+        client, path = ToolClient(engine, call), absolute_path(self.workdir, wanted.path)
         data = encoded(wanted.file_text, "file_text")
-        before = await _existing(box, path)
+        before = await _existing(client, path)
         if before is not None and not wanted.overwrite:
             remedy = "edit it with str_replace or insert, or send overwrite: true"
             raise RequestError("path", f"{wanted.path[:200]!r} exists, with {len(before)} bytes", remedy)
-        await _rewrite(box, path, before or b"", data)
+        await _rewrite(client, path, before or b"", data)
         verb = "created" if before is None else "replaced"
-        return _told(box, f"{verb} {wanted.path}: {line_count(data)} lines, {len(data)} bytes\n")
+        return _with_notice(client, f"{verb} {wanted.path}: {line_count(data)} lines, {len(data)} bytes\n")
 
     @tool_method(Insert, str)
     async def insert(self, engine: JudgingEngine, call: ToolCall, wanted: Insert) -> str:
         """Put lines into a file after line `insert_line`; 0 is before the first."""
-        box, path = SessionBox(engine, call), place(self.workdir, wanted.path)
+        client, path = ToolClient(engine, call), absolute_path(self.workdir, wanted.path)
         text = encoded(wanted.insert_text, "insert_text")
-        before = await box.read(path, max_bytes=EDITED_BYTES)
+        before = await client.read_file(path, max_bytes=EDITED_BYTES)
         after, count = inserted(before, wanted.insert_line, text)
-        await _rewrite(box, path, before, after)
-        return _told(box, f"edited {wanted.path}:\n{around(after, wanted.insert_line + 1, count)}")
+        await _rewrite(client, path, before, after)
+        return _with_notice(client, f"edited {wanted.path}:\n{around(after, wanted.insert_line + 1, count)}")
 
     @tool_method(Find, str)
     async def find(self, engine: JudgingEngine, call: ToolCall, wanted: Find) -> str:
         """Files by name or lines by content, below a path."""
-        box, path = SessionBox(engine, call), place(self.workdir, wanted.path)
+        client, path = ToolClient(engine, call), absolute_path(self.workdir, wanted.path)
         encoded(wanted.pattern, "pattern")
         if "\0" in wanted.pattern or "\n" in wanted.pattern:
             raise RequestError("pattern", "holds NUL or a line end", "give one line")
-        ran = await box.run(find_script(wanted.pattern, path, wanted.kind), timeout_s=LOOK_TIMEOUT_S)
-        return _told(box, Finding.read(ran, path, wanted.kind).told())
+        ran = await client.exec(find_command(wanted.pattern, path, wanted.kind))
+        return _with_notice(client, FoundInFiles.read(ran, path, wanted.kind).text())
 
     @tool_method(RunTests, TestsRan)
     async def run_tests(self, engine: JudgingEngine, call: ToolCall, wanted: RunTests) -> TestsRan:
@@ -169,8 +168,8 @@ class SweTools:
     @tool_method(Submit, Submitted)
     async def submit(self, engine: JudgingEngine, call: ToolCall, _: Submit) -> Submitted:
         """Hand in the work; `patch` is null where it is no short UTF-8 text."""
-        box = SessionBox(engine, call)
-        patch = await self.patch(engine, call, box)
+        client = ToolClient(engine, call)
+        patch = await self.patch(engine, call, client)
         reading = await anyio.to_thread.run_sync(read_patch, patch)  # 16 MiB take a second
         if patch and reading.problem:
             raise RequestError("patch", f"would be refused: {reading.problem}", "undo that, and submit again")
@@ -183,12 +182,12 @@ class SweTools:
             "files": [_printable(path) for path in reading.paths[:MAX_SHOWN_FILES]],
             "files_left_out": max(0, len(reading.paths) - MAX_SHOWN_FILES),
             "patch": text if text is not None and text.encode() == patch else None,
-            "state_lost": box.restored,
+            "state_lost": client.restored,
         }
 
-    async def patch(self, engine: JudgingEngine, call: ToolCall, box: SessionBox | None = None) -> bytes:
+    async def patch(self, engine: JudgingEngine, call: ToolCall, client: ToolClient | None = None) -> bytes:
         """The session's work as a patch, now. Raises PatchFailed, BoxLost and what `Sessions.call` raises."""
-        return await take_patch(box or SessionBox(engine, call), self.workdir, self.base)
+        return await take_patch(client or ToolClient(engine, call), self.workdir, self.base)
 
 
 def _range(wanted: tuple[int, int] | None, count: int) -> tuple[int, int]:
@@ -202,27 +201,28 @@ def _range(wanted: tuple[int, int] | None, count: int) -> tuple[int, int]:
     return first, last
 
 
-async def _existing(box: SessionBox, path: str) -> bytes | None:
+async def _existing(client: ToolClient, path: str) -> bytes | None:
     try:
-        return await box.read(path)
+        return await client.read_file(path)
     except FileProblem as error:
         if error.code == "ENOENT":
             return None
         raise
 
 
-async def _rewrite(box: SessionBox, path: str, before: bytes, after: bytes) -> None:
+async def _rewrite(client: ToolClient, path: str, before: bytes, after: bytes) -> None:
     """Write the file; where there is no room for it, what was there."""
     try:
-        await box.write(path, after)
+        await client.write_file(path, after)
     except FileProblem as error:
         if error.code in ("ENOSPC", "EDQUOT") and before:
-            await box.write(path, before)
+            await client.write_file(path, before)
         raise
 
 
-def _told(box: SessionBox, text: str) -> str:
-    return RESTORED + text if box.restored else text
+def _with_notice(client: ToolClient, text: str) -> str:
+    """The answer, after a line that says so where the sandbox was lost before the call."""
+    return RESTORED + text if client.restored else text
 
 
 def _printable(path: str) -> str:

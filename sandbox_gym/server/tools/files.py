@@ -15,14 +15,14 @@ from typing_extensions import TypedDict
 
 from sandbox_gym.errors import RequestError
 from sandbox_gym.limits import MIB
+from sandbox_gym.sandbox.channel.driver import WORK
+from sandbox_gym.sandbox.session.client import MAX_FILE_BYTES, Command
 from sandbox_gym.server.protocol.resources import JudgingEngine, Tool, ToolCall
-from sandbox_gym.server.tools.session_client import SessionBox, encoded, place, script
+from sandbox_gym.server.tools.session_client import ToolClient, absolute_path, encoded
 from sandbox_gym.server.tools.shapes import tool
 
-HOME: Final = "/workspace"
-MAX_ARGUMENTS: Final = 3 * MIB
 MAX_STREAM: Final = 7 * MIB
-"""Two streams and their account fit in one read."""
+"""Two streams fit into one reply."""
 Encoding = Literal["utf-8", "base64"]
 _Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
 
@@ -34,7 +34,7 @@ class Exec(BaseModel):
 
     command: str | list[str]
     stdin: str = ""
-    cwd: str = HOME
+    cwd: str = WORK
     env: dict[_Name, str] = Field(default_factory=dict)
     timeout_s: float = Field(60.0, gt=0, le=3600)
     output_bytes: int = Field(64 * 1024, ge=2, le=MAX_STREAM)
@@ -42,22 +42,25 @@ class Exec(BaseModel):
 
 
 class ReadFile(BaseModel):
-    """A file to read."""
+    """A file to read: whole, or, with `max_bytes`, at most so many bytes from `offset` on."""
 
     model_config = ConfigDict(extra="ignore")
 
     path: str
     encoding: Encoding = "utf-8"
+    offset: int = Field(0, ge=0, lt=1 << 60)
+    max_bytes: int | None = Field(None, ge=1, le=MAX_FILE_BYTES)
 
 
 class WriteFile(BaseModel):
-    """A file to write whole."""
+    """A file to write whole, or, with `append`, to add to."""
 
     model_config = ConfigDict(extra="ignore")
 
     path: str
     content: str
     encoding: Encoding = "utf-8"
+    append: bool = False
 
 
 class ExecRan(TypedDict):
@@ -73,7 +76,7 @@ class ExecRan(TypedDict):
 
 
 class FileRead(TypedDict):
-    """A file, whole."""
+    """A file, or the part of it that was asked for. `size_bytes`: of `content` as bytes."""
 
     content: str
     size_bytes: int
@@ -90,45 +93,48 @@ class FileWritten(TypedDict):
 @tool(Exec, ExecRan)
 async def exec_command(engine: JudgingEngine, call: ToolCall, wanted: Exec) -> ExecRan:
     """Run one command beside the session's shell."""
-    argv = ["bash", "-c", wanted.command] if isinstance(wanted.command, str) else wanted.command
-    texts = [*argv, *wanted.env.values()]
-    if not argv or sum(len(encoded(text, "command")) for text in texts) > MAX_ARGUMENTS or "\0" in "".join(texts):
-        remedy = f"send one to {MAX_ARGUMENTS} bytes of arguments and variables, without NUL; longer ones by write_file"
-        raise RequestError("command", "is empty, too long, or holds NUL", remedy)
-    box = SessionBox(engine, call)
-    ran = await box.run(
-        script(argv, place(HOME, wanted.cwd, "cwd"), wanted.env),
-        timeout_s=wanted.timeout_s,
-        stdin=_bytes(wanted.stdin, wanted.encoding, "stdin"),
-        stdout_bytes=wanted.output_bytes,
-        stderr_bytes=wanted.output_bytes,
+    client = ToolClient(engine, call)
+    ran = await client.exec(
+        Command(
+            ["bash", "-c", wanted.command] if isinstance(wanted.command, str) else wanted.command,
+            wanted.timeout_s,
+            absolute_path(WORK, wanted.cwd, "cwd"),
+            wanted.env,
+            _bytes(wanted.stdin, wanted.encoding, "stdin"),
+            wanted.output_bytes,
+            wanted.output_bytes,
+            keep_background=True,
+        )
     )
     return {
         "stdout": _text(ran.stdout, wanted.encoding),
         "stderr": _text(ran.stderr, wanted.encoding),
         "stdout_cut_bytes": ran.stdout_cut_bytes,
         "stderr_cut_bytes": ran.stderr_cut_bytes,
-        "exit_code": ran.exit_code,
+        "exit_code": None if ran.timed_out else ran.exit_code,
         "timed_out": ran.timed_out,
-        "state_lost": box.restored,
+        "state_lost": client.restored,
     }
 
 
 @tool(ReadFile, FileRead)
 async def read_file(engine: JudgingEngine, call: ToolCall, wanted: ReadFile) -> FileRead:
-    """Read a file of at most 16 MiB, whole."""
-    box = SessionBox(engine, call)
-    data = await box.read(place(HOME, wanted.path))
-    return {"content": _text(data, wanted.encoding), "size_bytes": len(data), "state_lost": box.restored}
+    """Read a file of at most 16 MiB, or such a part of a file."""
+    client, path = ToolClient(engine, call), absolute_path(WORK, wanted.path)
+    if wanted.max_bytes is None and not wanted.offset:
+        data = await client.read_file(path)
+    else:
+        data = await client.read_part(path, wanted.offset, wanted.max_bytes or MAX_FILE_BYTES)
+    return {"content": _text(data, wanted.encoding), "size_bytes": len(data), "state_lost": client.restored}
 
 
 @tool(WriteFile, FileWritten)
 async def write_file(engine: JudgingEngine, call: ToolCall, wanted: WriteFile) -> FileWritten:
-    """Write a file of at most 16 MiB; folders are made."""
-    box = SessionBox(engine, call)
+    """Write a file of at most 16 MiB, or add as much to its end; folders are made."""
+    client = ToolClient(engine, call)
     data = _bytes(wanted.content, wanted.encoding, "content")
-    await box.write(place(HOME, wanted.path), data)
-    return {"size_bytes": len(data), "state_lost": box.restored}
+    await client.write_file(absolute_path(WORK, wanted.path), data, append=wanted.append)
+    return {"size_bytes": len(data), "state_lost": client.restored}
 
 
 FILE_TOOLS: Final[Mapping[str, Tool]] = {"exec": exec_command, "read_file": read_file, "write_file": write_file}

@@ -12,9 +12,10 @@ from typing import Final
 from pydantic import BaseModel, ConfigDict, Field
 from typing_extensions import TypedDict
 
-from sandbox_gym.errors import RequestError, SandboxShort
+from sandbox_gym.sandbox.session.client import check_started, stream_sizes
 from sandbox_gym.sandbox.session.manager import ToolReply
 from sandbox_gym.server.protocol.resources import JudgingEngine, ToolCall
+from sandbox_gym.server.tools.session_client import held_sessions
 from sandbox_gym.server.tools.shapes import tool
 
 SHOWN_BYTES: Final = 64 * 1024
@@ -23,8 +24,6 @@ RESTORED: Final = "[the sandbox was lost; files are as of its last snapshot, var
 LOST: Final = "[the sandbox was lost during this call; it may not have run. Files go back to the last snapshot]\n"
 SHELL_RESET: Final = "[a new shell was started; variables and functions of the earlier one are gone]\n"
 ROLLED_BACK: Final = "variables are as before it"
-_SHORT: Final = frozenset({"EAGAIN", "ENOMEM", "EMFILE", "ENFILE", "ENOSPC", "EIO"})
-"""Errors of a driver that started no shell or Python: EIO is one that ended as it began."""
 GONE: Final = "variables are gone"
 PYTHON_RESET: Final = "[a new Python was started; variables of the earlier one are gone]\n"
 
@@ -72,7 +71,7 @@ async def bash(engine: JudgingEngine, call: ToolCall, wanted: Bash) -> BashRan:
     """Run a command in the session's shell: what it printed, its exit code and where the shell stands now."""
     answer = await _call(engine, call, "bash", wanted.command, wanted.timeout_s)
     reply = answer.reply
-    refused(answer, "command")
+    _check_started(answer, "command")
     output = _shown(answer.body, reply.get("sizes"))
     if _flag(reply, "ended") and not _flag(reply, "timed_out"):
         output += "[the shell ended; the next call starts a new one]\n"
@@ -120,7 +119,7 @@ async def run_cell(
     options = {"echo": echo, "preload": [list(pair) for pair in preload]}
     answer = await _call(engine, call, "python", code, timeout_s, shown_bytes, options)
     reply = answer.reply
-    refused(answer, "code")
+    _check_started(answer, "code")
     stdout, stderr = _split(answer.body, reply, shown_bytes)
     status = str(reply.get("status", "lost"))[:20]
     value = reply.get("value")
@@ -168,24 +167,14 @@ async def _call(
     shown_bytes: int = SHOWN_BYTES,
     options: Mapping[str, object] | None = None,
 ) -> ToolReply:
-    if engine.sessions is None:
-        remedy = "serve with provider local or docker"
-        raise RequestError(op, f"needs a session, and provider {engine.provider_name} holds none", remedy)
     request = {"op": op, "timeout_s": timeout_s, "output_bytes": shown_bytes, **(options or {})}
     body = text.encode("utf-8", "surrogatepass" if op == "bash" else "replace")
-    return await engine.sessions.call(call.session_id, request, body, timeout_s=timeout_s)
+    return await held_sessions(engine).call(call.session_id, request, body, timeout_s=timeout_s)
 
 
-def refused(answer: ToolReply, field: str) -> None:
-    """Raises RequestError for what the sandbox's driver takes from nobody, SandboxShort for what it can't start now."""
-    if answer.lost or answer.reply.get("ok") is True:
-        return
-    error = str(answer.reply.get("error"))[:200]
-    if error.partition(":")[0] in _SHORT:
-        raise SandboxShort(
-            f"the session's sandbox can't start it now ({error}); end what runs in it, or ask again later"
-        )
-    raise RequestError(field, f"was refused: {error}", "send less, and no NUL")
+def _check_started(answer: ToolReply, field: str) -> None:
+    if not answer.lost:
+        check_started(answer.reply, field)
 
 
 def _said(answer: ToolReply, reset: bool, reset_line: str) -> str:
@@ -198,25 +187,19 @@ def _said(answer: ToolReply, reset: bool, reset_line: str) -> str:
 
 def _split(body: bytes, reply: Mapping[str, object], shown_bytes: int) -> tuple[str, str]:
     sizes = reply.get("sizes")
-    own = sum(_sizes(sizes)[:2])
+    own = sum(stream_sizes(sizes)[:2])
     return _shown(body[:own], sizes, shown_bytes), _shown(body[own:], reply.get("stderr_sizes"), shown_bytes)
 
 
 def _shown(body: bytes, sizes: object, shown_bytes: int = SHOWN_BYTES) -> str:
     """Head and tail, and between them how much was left out. The sizes are the sandbox's word, and bounded."""
-    head, _tail, dropped = _sizes(sizes)
+    head, _tail, dropped = stream_sizes(sizes)
     body = body[:shown_bytes]
     if not dropped:
         return body.decode("utf-8", "replace")
     head = min(head, len(body))
     middle = f"\n[... {dropped} bytes left out ...]\n"
     return body[:head].decode("utf-8", "replace") + middle + body[head:].decode("utf-8", "replace")
-
-
-def _sizes(sizes: object) -> tuple[int, int, int]:
-    if isinstance(sizes, list) and len(sizes) == 3 and all(type(size) is int and 0 <= size < 1 << 50 for size in sizes):
-        return sizes[0], sizes[1], sizes[2]
-    return 0, 0, 0
 
 
 def _flag(reply: Mapping[str, object], name: str) -> bool:

@@ -1,0 +1,89 @@
+"""Starting a process, and finding and signalling a whole tree of them. Linux's /proc, fork and exec; no policy."""
+
+import fcntl
+import os
+import signal
+import termios
+
+
+def start(argv, folder, environment, stdio, terminal=False):
+    """Start a program in a session of its own; its pid. `stdio`: three descriptors, which stay the caller's to close.
+
+    Raises OSError for what can't be executed, and where no process can be made.
+    """
+    report, failure = os.pipe2(os.O_CLOEXEC)
+    try:
+        pid = os.fork()
+        if pid == 0:
+            _become(argv, folder, environment, stdio, failure, terminal)
+    finally:
+        os.close(failure)
+        why = os.read(report, 4096)
+        os.close(report)
+    if why:
+        os.waitpid(pid, 0)
+        code, _, text = why.decode("utf-8", "replace").partition(" ")
+        raise OSError(int(code), text)
+    return pid
+
+
+def _become(argv, folder, environment, stdio, failure, terminal):
+    """In the child: never returns."""
+    try:
+        os.setsid()
+        for number in (signal.SIGPIPE, signal.SIGINT, signal.SIGCHLD):
+            signal.signal(number, signal.SIG_DFL)
+        failure = fcntl.fcntl(failure, fcntl.F_DUPFD_CLOEXEC, 10)
+        held = [fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 10) for fd in stdio]
+        for target, fd in enumerate(held):
+            os.dup2(fd, target)
+        if terminal:
+            fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+        os.chdir(folder)
+        environment = dict(environment, PWD=folder)
+        if terminal:
+            environment.setdefault("TERM", "xterm-256color")
+        os.execvpe(argv[0], argv, environment)
+    except OSError as error:
+        os.write(failure, ("%d %s: %s" % (error.errno or 5, argv[0], error.strerror)).encode("utf-8", "replace"))
+    except BaseException as error:
+        os.write(failure, ("22 %s" % error).encode("utf-8", "replace"))
+    finally:
+        os._exit(127)
+
+
+def send(pid, number):
+    """Signal a process; one that has ended, or is no longer ours, is left alone."""
+    try:
+        os.kill(pid, number)
+    except OSError:
+        pass
+
+
+def descendants(pid):
+    """PIDs below a process, deepest last; what left it for another parent is not among them."""
+    parents = {}
+    for name in os.listdir("/proc"):
+        if name.isdigit():
+            try:
+                parents.setdefault(int(stat_fields(name)[1]), []).append(int(name))
+            except OSError:
+                continue  # it ended
+    found, level = [], [pid]
+    while level:
+        level = [child for parent in level for child in parents.get(parent, ())]
+        found += level
+    return found
+
+
+def stat_fields(pid):
+    """/proc/PID/stat from the state on, as bytes. Raises OSError for a process that is reaped."""
+    with open("/proc/%s/stat" % pid, "rb") as file:
+        return file.read().rpartition(b")")[2].split()
+
+
+def pipe(nonblocking_read=True):
+    """(read end, write end), closed on exec; the read end does not block."""
+    read, write = os.pipe2(os.O_CLOEXEC)
+    os.set_blocking(read, not nonblocking_read)
+    return read, write
