@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from docs.generate.bodies import bodies_page
 from docs.generate.commands import command_page
 from docs.generate.metrics import metrics_page
 from docs.generate.routes import routes_page
@@ -28,6 +29,8 @@ def part(name: str) -> str:
             return metrics_page()
         case "command":
             return command_page(which)
+        case "bodies":
+            return bodies_page(which)
         case "routes":
             return routes_page(which)
     raise KeyError(name)

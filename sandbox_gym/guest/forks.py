@@ -1,8 +1,8 @@
-"""Which process answers on a channel: the one that claimed it. A fork that a program made of it never does.
+"""Lets one process alone answer on a channel: the one that made a Claim, never a fork that a program made of it.
 
-A driver that runs programs in its own process asks a Claim before it reads, answers or kills. A fork goes on to the end
-of what the program was doing, and there it ends as the interpreter ends a script. It has no descriptor of the channel,
-and what the program had printed by then is not printed twice.
+A driver that runs programs in its own process asks its Claim before it reads, replies or kills. A fork runs the rest of
+the program and then ends as an interpreter ends a script. It has no descriptor of the channel, and does not print again
+what the program had printed.
 """
 
 import atexit
@@ -11,13 +11,13 @@ import signal
 import sys
 
 CELL = "<cell"
-"""How the names of a program's pieces begin; frames outside of them are the driver's, and no traceback shows those."""
+"""How the file names of cells begin. Frames of other files are the driver's, and no traceback shows them."""
 # a program may replace what the modules hold
 _getpid, _exit, _close, _kill, _fork = os.getpid, os._exit, os.close, os.kill, os.fork
 
 
 class Claim:
-    """This process's right to a channel, which `fds` are. Lasts as long as the process."""
+    """This process's right to the channel of descriptors `fds`, for the life of the process."""
 
     def __init__(self, *fds):
         self._fds = fds
@@ -27,11 +27,12 @@ class Claim:
         os.register_at_fork(before=self._before, after_in_child=self._in_child)
 
     def mine(self):
-        """Whether this is the process that answers. A fork by way of C code runs no hook, but has another number."""
+        """Whether this process answers. A fork by C code runs no hook, but has another PID."""
         return self._pid == _getpid()
 
     def leave_if_forked(self, failure=None):
-        """Return where this process answers; end it where it is a fork. `failure`: what the program raised in it."""
+        """Return where this process answers; end it where it is a fork. `failure`: the exception of the program in
+        it."""
         if not self.mine():
             try:
                 code = _finish(failure)
@@ -41,7 +42,8 @@ class Claim:
                 _exit(code)
 
     def copy(self):
-        """A fork for the driver's own ends, with the descriptors: as os.fork. It answers once it calls `take_over`."""
+        """Fork as os.fork, with the descriptors, for the driver's own use. The copy answers once it calls
+        `take_over`."""
         self._copying = True
         try:
             return _fork()
@@ -49,7 +51,7 @@ class Claim:
             self._copying = False
 
     def take_over(self):
-        """Answer in place of the process that this one is a copy of."""
+        """Answer in place of the process of which this one is a copy."""
         self._pid = _getpid()
 
     def _before(self):
@@ -65,7 +67,7 @@ class Claim:
                 _close(fd)
             except OSError:
                 pass  # the program closed it
-        atexit._clear()  # what was registered is the session's; what the fork registers itself is run at its end
+        atexit._clear()  # exit functions of the session are not the fork's
 
 
 def _finish(failure):
@@ -86,7 +88,7 @@ def _finish(failure):
 
 
 def _reported(failure):
-    """(exit code, whether it was an interrupt) for what a program ended with, which stderr is told."""
+    """(exit code, whether it was an interrupt) of a program's end, which is written to stderr."""
     if failure is None:
         return 0, False
     if isinstance(failure, SystemExit):
@@ -98,7 +100,7 @@ def _reported(failure):
 
 
 def described(failure):
-    """The traceback of what a program raised, from its own first frame on."""
+    """The traceback of a program's exception, from its own first frame on."""
     import traceback  # most processes that know this module never need it
 
     trace = failure.__traceback__
@@ -108,12 +110,12 @@ def described(failure):
 
 
 def tell(failure, leaving=""):
-    """Say on stderr what a program raised. `leaving` stands before what it left with."""
+    """Write a program's exception to stderr. `leaving`: the text before the code of a SystemExit."""
     try:
         left = isinstance(failure, SystemExit)
         sys.stderr.write("%s%s\n" % (leaving, failure.code) if left else described(failure))
     except BaseException:
-        pass  # the program broke its own stderr, or what it raised has no text
+        pass  # the program broke its stderr, or its exception has no text
 
 
 def _flush(streams):

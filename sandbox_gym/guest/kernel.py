@@ -1,4 +1,4 @@
-"""The system calls that Python has no name for. Each raises OSError; nothing here decides anything."""
+"""System calls that Python does not offer. Each raises OSError; decisions are the callers'."""
 
 import ctypes
 import os
@@ -46,14 +46,15 @@ def prctl(option, a=0, b=0, c=0, d=0):
 
 
 def close_from(first):
-    """Close every descriptor from `first` on, whatever its number: a host with thousands open hands on high ones."""
+    """Close every descriptor from `first` on, whatever its number: a parent with thousands of open files passes on high
+    numbers."""
     if libc.syscall(ctypes.c_long(_CLOSE_RANGE), ctypes.c_uint(first), ctypes.c_uint(0xFFFFFFFF), ctypes.c_uint(0)):
         highest = max(int(name) for name in os.listdir("/proc/self/fd"))  # a kernel before 5.9
         os.closerange(first, highest + 1)
 
 
 def drop_bounding_set():
-    """Needs CAP_SETPCAP, so it comes before a change of user."""
+    """Empty the bounding set. Needs CAP_SETPCAP, so call it before a change of user."""
     for capability in range(64):
         try:
             prctl(PR_CAPBSET_DROP, capability)

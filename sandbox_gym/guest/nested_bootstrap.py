@@ -1,10 +1,10 @@
-"""Starts a guest inside a sandbox that is somebody else's, such as E2B's; carries the guest's channel.
+"""Starts a guest inside a sandbox of another service, such as E2B, and carries the guest's channel.
 
-Run as `python3 -I -c SOURCE HOW`. HOW is `box`: a supervisor as the sandbox's root, for programs that find nothing of
-the sandbox; `snapshot`: the same, for programs that begin in what a session kept in WORK; `session`: a session's driver
-as the sandbox's ordinary user, who needs no root and has none. First word on standard output: one line of JSON,
+Run as `python3 -I -c SOURCE HOW`. HOW is `box`: a supervisor as the sandbox's root, for programs that see nothing of
+the sandbox; `snapshot`: the same, for programs that start in the WORK of a session's snapshot; `session`: a session's
+driver as the sandbox's ordinary user, without root. The first line of standard output is JSON,
 `{"tier", "dirs", "isolation", "owner"}` or `{"error"}`. Then standard input is the guest's channel in, as bytes, and
-standard output its channel out, as lines of base64: what carries output there may take it for text. Imports nothing of
+standard output its channel out, as lines of base64, since the service may treat output as text. Imports nothing of
 the guest: that comes over the channel.
 """
 
@@ -24,12 +24,12 @@ CAP_SETUID, CAP_SYS_ADMIN = 1 << 7, 1 << 21
 PR_SET_PDEATHSIG, PR_SET_DUMPABLE = 1, 4
 PIECE = 1 << 18
 WORK, HOME = "/workspace", "/home/user"
-"""Where sessions keep their files, and the home of a sandbox's user; in a pool on local they are one folder."""
+"""Where sessions keep their files, and the home of a sandbox's user; one folder in a pool on local."""
 WRITABLE = ("/tmp", "/var/tmp", "/dev/shm")
 CLOSED = ("/dev/mqueue", "/run/lock", "/var/lock")
-"""Folders where any user may write in most images: those that programs use, and those that none needs."""
+"""Folders where any user may write in most images: those that programs use, and those that no program needs."""
 PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy")
-"""How a sandbox says where its way out is, which a session's programs are to know."""
+"""The variables with the sandbox's proxy, which a session's programs need."""
 
 libc = ctypes.CDLL(None, use_errno=True)
 
@@ -54,10 +54,10 @@ def capabilities():
 
 
 def enter():
-    """Leave what the sandbox shares with us as far as it lets us; (tier, whether a fork makes a PID namespace)."""
-    held = capabilities()
-    if os.getuid() == 0 and held & CAP_SETUID:
-        if held & CAP_SYS_ADMIN:
+    """Unshare the sandbox's namespaces where permitted; (tier, whether a fork makes a PID namespace)."""
+    effective = capabilities()
+    if os.getuid() == 0 and effective & CAP_SETUID:
+        if effective & CAP_SYS_ADMIN:
             unshare(NEWNS | NEWPID | NEWIPC | NEWNET)
             check(libc.mount(None, b"/", None, ctypes.c_ulong(REC | SLAVE), None), "mount /")
             return "uid", True
@@ -74,8 +74,8 @@ def enter():
 
 
 def furnish(tier, own_pids, how):
-    """In the guest's own process: a /proc of its own, and nothing of the sandbox that a program could write to or find,
-    but for WORK where it is a snapshot's. The folders that the guest empties after each run."""
+    """In the guest's own process: mount a /proc of its own, and hide or close everything of the sandbox to which a
+    program could write, except WORK of a snapshot. Returns the folders that the guest empties after each run."""
     if how == "session":
         if not os.access(WORK, os.W_OK | os.X_OK):
             raise OSError(2, "no %s to write to" % WORK)
@@ -97,14 +97,14 @@ def furnish(tier, own_pids, how):
         for path in folders:
             mode = b"755" if path == "/scratch" else b"1777"
             mount(b"tmpfs", path, NOSUID_NODEV, b"size=134217728,nr_inodes=16384,mode=" + mode)
-        if how == "snapshot":  # stays writable when all around it is not
+        if how == "snapshot":  # stays writable while / is read-only
             check(libc.mount(WORK.encode(), WORK.encode(), None, ctypes.c_ulong(BIND | REC), None), "bind " + WORK)
         check(libc.mount(None, b"/", None, ctypes.c_ulong(REMOUNT_BIND | RDONLY), None), "remount /")
     return folders
 
 
-def guest(channel, telling):
-    """Read a guest's source and become it; its words go over the channel. Never returns."""
+def guest(channel, report_write):
+    """Read a guest's source and become it; it speaks over the channel. Never returns."""
 
     def read(size):
         data = b""
@@ -115,15 +115,16 @@ def guest(channel, telling):
             data += piece
         return data
 
-    os.close(telling)
+    os.close(report_write)
     source = read(struct.unpack(">I", read(4))[0])
     exec(compile(source, "<guest>", "exec"), {"I": channel, "O": channel})
 
 
-def become_guest(tier, own_pids, how, channel, telling):
+def become_guest(tier, own_pids, how, channel, report_write):
     try:
         check(libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL), "prctl")
-        # a supervisor's memory is nobody's; a driver is its session's own, and its children need their own /proc files
+        # no process may read a supervisor's memory; a session's driver is the user's, whose children need their /proc
+        # files
         check(libc.prctl(PR_SET_DUMPABLE, int(how == "session")), "prctl")
         os.setsid()
         quiet = os.open("/dev/null", os.O_RDWR)
@@ -131,18 +132,18 @@ def become_guest(tier, own_pids, how, channel, telling):
             os.dup2(quiet, fd)
         os.chdir("/")
         dirs = furnish(tier, own_pids, how)
-        said = {"tier": tier, "dirs": dirs, "isolation": os.environ.get("SANDBOX_GYM_ISOLATION", "")}
+        state = {"tier": tier, "dirs": dirs, "isolation": os.environ.get("SANDBOX_GYM_ISOLATION", "")}
         if how != "box":
             os.chdir(WORK)
-            said["owner"] = os.stat(WORK).st_uid
+            state["owner"] = os.stat(WORK).st_uid
         os.umask(0o022)
         proxies = {name: os.environ[name] for name in PROXIES if how == "session" and name in os.environ}
         os.environ.clear()
         os.environ.update(proxies)
-        os.write(telling, json.dumps(said).encode() + b"\n")
-        guest(channel, telling)
+        os.write(report_write, json.dumps(state).encode() + b"\n")
+        guest(channel, report_write)
     except OSError as error:
-        os.write(telling, json.dumps({"error": str(error)[:500]}).encode() + b"\n")
+        os.write(report_write, json.dumps({"error": str(error)[:500]}).encode() + b"\n")
     finally:
         os._exit(1)
 
@@ -154,7 +155,7 @@ def write_all(fd, data):
 
 
 def carry(channel):
-    """Until either end closes: input to the guest as it comes, its words out in base64."""
+    """Carry bytes until either end closes: input to the guest as it comes, its output in base64."""
     selector = selectors.DefaultSelector()
     selector.register(0, selectors.EVENT_READ)
     selector.register(channel, selectors.EVENT_READ)
@@ -177,7 +178,7 @@ def carry(channel):
             except BlockingIOError:
                 break
         selector.modify(channel, selectors.EVENT_READ | (selectors.EVENT_WRITE if waiting else 0))
-        full = len(waiting) > 4 * PIECE  # the guest takes no more for now: neither do we
+        full = len(waiting) > 4 * PIECE  # the guest takes no more for now: stop reading
         if full == (0 in selector.get_map()):
             selector.unregister(0) if full else selector.register(0, selectors.EVENT_READ)
 
@@ -190,16 +191,16 @@ def main():
         write_all(1, json.dumps({"error": str(error)[:500]}).encode() + b"\n")
         return
     mine, its = socket.socketpair()
-    told, telling = os.pipe()
+    report, report_write = os.pipe()
     if os.fork() == 0:
-        os.close(told)
+        os.close(report)
         mine.close()
-        become_guest(tier, own_pids, how, its.detach(), telling)
-    os.close(telling)
+        become_guest(tier, own_pids, how, its.detach(), report_write)
+    os.close(report_write)
     its.close()
     mine.setblocking(False)
-    with os.fdopen(told, "rb") as file:
-        write_all(1, file.read())  # ends when the guest has been found willing or is gone
+    with os.fdopen(report, "rb") as file:
+        write_all(1, file.read())  # ends when the guest has started or ended
     carry(mine)
 
 

@@ -1,9 +1,9 @@
-"""First in a local box: gives it inodes of its own for the machine's files, then starts the guest. One program, run by
-its text, before there is a package; it must hold no secret and knows no frames.
+"""The first program in a local box: gives it inodes of its own for the machine's files, then executes the guest. It is
+run as source text, before there is a package; it holds no secret and knows no frames.
 
-What is bound read-only into a jail is still the machine's inode: a lock on it, or a watch, reaches every other box and
-the machine. A read-only overlay over each folder, and a copy of each single file, show the same bytes through inodes
-that are this box's alone.
+A file that is bound read-only into a jail is still the machine's inode: a lock on it, or an inotify watch, reaches
+every other box and the machine. A read-only overlay over each folder, and a copy of each single file, show the same
+bytes through inodes of this box alone.
 """
 
 import ctypes
@@ -13,9 +13,9 @@ import sys
 _CLONE_NEWNS = 0x00020000
 _MS_RDONLY, _MS_NOSUID, _MS_NODEV, _MS_NOEXEC, _MS_REMOUNT, _MS_BIND, _MNT_DETACH = 1, 2, 4, 8, 32, 4096, 2
 _FLAGS = {"ro": _MS_RDONLY, "nosuid": _MS_NOSUID, "nodev": _MS_NODEV, "noexec": _MS_NOEXEC}
-_KEPT = ("/dev", "/proc", "/cgroup")
+_UNCHANGED = ("/dev", "/proc", "/cgroup")
 STAGE = "/scratch"
-"""An empty folder: the layer below, and where copies are made."""
+"""An empty folder: the lower layer of the overlays, and where copies are made."""
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
@@ -31,33 +31,33 @@ def _mount(source, target, kind, flags, options=""):
 
 
 def mounts():
-    """(place, flags that it must keep) of what is seen of all that is mounted here. A file that has no name any more is
-    left out: it was made for this jail alone, and nothing can be mounted over it."""
+    """[(mount point, flags that it must keep)] of the visible mounts. A deleted file is left out: it was made for this
+    jail alone, and nothing can be mounted over it."""
     found = {}
     with open("/proc/self/mountinfo", encoding="utf-8", errors="surrogateescape") as file:
         for line in file:
             fields = line.split(" ")
-            place = fields[4].encode("utf-8", "surrogateescape").decode("unicode_escape")
+            point = fields[4].encode("utf-8", "surrogateescape").decode("unicode_escape")
             flags = sum(_FLAGS.get(option, 0) for option in fields[5].split(","))
-            found[place] = None if fields[3].endswith("//deleted") else flags  # the last one is on top
-    return [(place, flags) for place, flags in found.items() if flags is not None]
+            found[point] = None if fields[3].endswith("//deleted") else flags  # the last one is on top
+    return [(point, flags) for point, flags in found.items() if flags is not None]
 
 
-def _below(place, tops):
-    return any(place == top or place.startswith(top + "/") for top in tops)
+def _below(point, tops):
+    return any(point == top or point.startswith(top + "/") for top in tops)
 
 
 def _own_devices(found):
-    """The nodes are the machine's where nobody may make any: read-only, what is written through them leaves no trace,
-    neither times nor modes nor attributes. One by one: a remount does not reach what is mounted below."""
-    for place, flags in found:
-        if _below(place, ("/dev",)):
-            _mount("", place, "", _MS_REMOUNT | _MS_BIND | _MS_RDONLY | flags)
+    """Remount the device nodes read-only: where a box can't make nodes they are the machine's, and writes would change
+    their times, modes and attributes. One by one, since a remount does not reach mounts below it."""
+    for point, flags in found:
+        if _below(point, ("/dev",)):
+            _mount("", point, "", _MS_REMOUNT | _MS_BIND | _MS_RDONLY | flags)
 
 
 def _own_ptys(count):
-    """The kernel counts pseudo-terminals for the whole machine: no box may take more than `count`. Without a devpts
-    /dev/ptmx, a link into it, is not there."""
+    """Mount a devpts of at most `count` pseudo-terminals, which the kernel counts for the whole machine. With 0 there
+    is no devpts, and /dev/ptmx, a link into it, leads nowhere."""
     if count:
         options = "newinstance,ptmxmode=0666,mode=620,max=%d" % count
         _mount("devpts", "/dev/pts", "devpts", _MS_NOSUID | _MS_NOEXEC, options)
@@ -65,42 +65,43 @@ def _own_ptys(count):
         _mount("tmpfs", "/dev/pts", "tmpfs", _MS_RDONLY | _MS_NOSUID | _MS_NODEV, "size=4k,nr_inodes=2,mode=555")
 
 
-def _own_files(places):
-    """A small file system in memory with a copy of each, shown in its place. What a box must not open is an empty file
-    that nobody may."""
+def _own_files(points):
+    """Mount over each file a copy in memory. A file of /dev, which the box must not open, becomes an empty file without
+    permissions."""
     _mount("tmpfs", STAGE, "tmpfs", _MS_NOSUID | _MS_NODEV, "mode=700")
     try:
-        for number, place in enumerate(places):
+        for number, point in enumerate(points):
             copy = "%s/%d" % (STAGE, number)
-            hidden = place.startswith("/dev/")
+            hidden = point.startswith("/dev/")
             with open(copy, "xb") as out:
                 if not hidden:
-                    with open(place, "rb") as file:
+                    with open(point, "rb") as file:
                         out.write(file.read())
             os.chmod(copy, 0o000 if hidden else 0o444)
-            _mount(copy, place, "", _MS_BIND)
-            _mount("", place, "", _MS_REMOUNT | _MS_BIND | _MS_RDONLY | _MS_NOSUID | _MS_NODEV)
+            _mount(copy, point, "", _MS_BIND)
+            _mount("", point, "", _MS_REMOUNT | _MS_BIND | _MS_RDONLY | _MS_NOSUID | _MS_NODEV)
     finally:
         _check(_libc.umount2(STAGE.encode(), _MNT_DETACH), "umount")
 
 
 def unshare(ptys, hidden):
-    """Raises OSError where this kernel has no overlay in user namespaces (before 5.11), or too deep a stack of them."""
+    """Give the box its own inodes. Raises OSError where the kernel has no overlay in user namespaces (before 5.11), or
+    too many overlays are stacked."""
     _check(_libc.unshare(_CLONE_NEWNS), "unshare")
     found = mounts()
     _own_devices(found)
     _own_ptys(ptys)
-    places = sorted(
-        {place for place, flags in found if flags & _MS_RDONLY and not _below(place, _KEPT) and place != "/"}
+    points = sorted(
+        {point for point, flags in found if flags & _MS_RDONLY and not _below(point, _UNCHANGED) and point != "/"}
     )
-    for place in places:
-        if os.path.isdir(place):
-            _mount("overlay", place, "overlay", _MS_RDONLY | _MS_NOSUID | _MS_NODEV, "lowerdir=%s:%s" % (place, STAGE))
-    _own_files([place for place in places if not os.path.isdir(place)] + hidden)
+    for point in points:
+        if os.path.isdir(point):
+            _mount("overlay", point, "overlay", _MS_RDONLY | _MS_NOSUID | _MS_NODEV, "lowerdir=%s:%s" % (point, STAGE))
+    _own_files([point for point in points if not os.path.isdir(point)] + hidden)
 
 
 def main(argv):
-    """`argv`: how many pseudo-terminals, files to hide, `--`, the command to go on with."""
+    """`argv`: the number of pseudo-terminals, files to hide, `--`, the command to execute."""
     split = argv.index("--")
     try:
         unshare(int(argv[0]), argv[1:split])

@@ -1,8 +1,8 @@
-"""Fetches a release's sdist as a file and runs nothing of it: `python sdist.py NAME==VERSION FOLDER [FILE]`.
+"""Downloads a release's sdist and runs no code of it: `python sdist.py NAME==VERSION FOLDER [FILE]`.
 
 Runs in a build's box under the instance's Python, 3.6 or later; `pip download` would first install the build backend
-and ask it for metadata. Reads the lists of files (PEP 503 and 691) of the indexes that pip is set up for. What it can't
-do, such as keyrings or folders of files, is left to pip: exit 1 and a line on stderr.
+and ask it for metadata. Reads the file lists (PEP 503 and 691) of the indexes in pip's settings. It knows no keyrings
+and no local folders: it then exits with 1 and a line on stderr, and the caller uses pip.
 """
 
 import ast
@@ -44,7 +44,7 @@ def main(arguments):
 
 
 def indexes():
-    """The addresses that pip would ask, by its own settings."""
+    """The index URLs in pip's settings."""
     command = [sys.executable, "-I", "-m", "pip", "config", "list"]
     listing = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False).stdout
     found = settings_of(listing.decode("utf-8", "replace"))
@@ -56,7 +56,7 @@ def indexes():
 
 
 def settings_of(listing):
-    """`pip config list`'s settings of a download; the environment's go before those of files."""
+    """The settings of a download in the output of `pip config list`; the environment overrides files."""
     found = {}
     for section in ("global", "install", "download", ":env:"):
         for line in listing.splitlines():
@@ -75,7 +75,7 @@ def _default():
 
 
 def listed(index, name):
-    """(file name, address, sha256 or nothing) of a project's files."""
+    """(file name, URL, sha256 or "") of a project's files."""
     page = "%s/%s/" % (index.rstrip("/"), re.sub(r"[-_.]+", "-", name).lower())
     body, kind, at = read(page, index)
     if "json" in kind:
@@ -99,7 +99,7 @@ class _Links(html.parser.HTMLParser):
 
 
 def is_sdist(file, name, version):
-    """Whether a file is the release's sdist, by its name alone."""
+    """Whether a file name is that of the release's sdist."""
     stem = next((file[: -len(end)] for end in ENDS if file.endswith(end)), "")
     pieces = ((stem[:at], stem[at + 1 :]) for at, sign in enumerate(stem) if sign == "-")
     return any(_plain(left) == _plain(name) and _release(right) == _release(version) for left, right in pieces)
@@ -110,13 +110,13 @@ def _plain(name):
 
 
 def _release(version):
-    """A version such that equal ones, by their usual spellings, are equal: 1.0 is 1.0.0, 1.0-rc.1 is 1.0rc1."""
+    """A version in normal form: 1.0 and 1.0.0 are equal, 1.0-rc.1 and 1.0rc1 are equal."""
     plain = re.sub(r"[-_.]?(a|b|rc|post|dev)[-_.]?(?=\d)", r"\1", version.lower().lstrip("v"))
     return re.sub(r"^(\d+(?:\.\d+)*?)(?:\.0)+(?!\.?\d)", r"\1", plain)
 
 
 def fetch(url, index, digest, target):
-    """Raises OSError, ValueError for a file that is not what the index says."""
+    """Download a file. Raises OSError; ValueError where its sha256 is not the index's."""
     body, _kind, _at = read(url, index)
     if digest and hashlib.sha256(body).hexdigest() != digest:
         raise ValueError("%s is not what its index says it is" % os.path.basename(target))
@@ -125,7 +125,7 @@ def fetch(url, index, digest, target):
 
 
 def read(url, index):
-    """(body, content type, address after redirects). The index's name and password are for its own host."""
+    """(body, content type, URL after redirects). The index's user name and password are sent to its own host only."""
     parts = urllib.parse.urlsplit(url)
     headers = {"Accept": ACCEPT, "Cache-Control": "max-age=0", "User-Agent": "sandbox-gym (instance build)"}
     login = urllib.parse.urlsplit(index)
@@ -148,7 +148,7 @@ def read(url, index):
 
 
 def host_of(index):
-    """What may be shown of an index: no name, no password."""
+    """The host of an index, without user name and password, for messages."""
     return urllib.parse.urlsplit(index).hostname or "an index without a host"
 
 

@@ -77,7 +77,7 @@ def test_a_command_is_described(name: str) -> None:
 
 def test_marks_name_parts_that_there_are() -> None:
     marks = [(path, mark) for path in pages() for mark in MARK.findall(path.read_text())]
-    assert {mark.partition(" ")[0] for _, mark in marks} == {"settings", "metrics", "command", "routes"}
+    assert {mark.partition(" ")[0] for _, mark in marks} == {"settings", "metrics", "command", "routes", "bodies"}
     with pytest.raises(KeyError):
         part("nothing")
 

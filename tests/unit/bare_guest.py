@@ -102,7 +102,7 @@ class BareSupervisor(Supervisor):
 
     def _op_config(self, header: dict[str, Any], body: bytes) -> None:
         self.tier, self.shared_uid, self._dirs, self._uid_base = "namespaces", False, [], 0
-        self._limit_data, self._beat_s, self._touchable = False, header["beat_s"], []
+        self._limit_data, self._beat_s, self._world_writable = False, header["beat_s"], []
         self.starvation = NoWaits()  # type: ignore[assignment]
         self.evidence, self.init_client = NoEvidence(), Processes(self.selector)  # type: ignore[assignment]
         self.send({"op": "hello"})

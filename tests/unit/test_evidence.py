@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from sandbox_gym.guest.runs.evidence import Evidence, touchable
+from sandbox_gym.guest.runs.evidence import Evidence, world_writable
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,7 @@ def test_without_a_group_the_dead_count_as_they_were_last_seen(tmp_path: Path) -
 
 
 def test_what_any_user_may_touch_is_found(tmp_path: Path) -> None:
-    found = touchable([str(tmp_path)])
+    found = world_writable([str(tmp_path)])
     assert found[0] == str(tmp_path)
     assert "/dev/null" in found
     assert len(found) == len(set(found))

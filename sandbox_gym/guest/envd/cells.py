@@ -1,8 +1,8 @@
-"""A notebook's Python: cells in, what they gave out as JSON lines. Runs in a process of its own, as the user.
+"""A notebook's Python: runs cells and reports results as JSON. Runs in a process of its own, as the user.
 
-Cells come as u32 length and JSON on one pipe, words go the same way on another; standard output and error are pipes
-that the driver reads. Top-level `await`, `!command`, `display` and figures of matplotlib work as in a notebook. A fork
-that a cell makes runs the rest of the cell and ends (forks.py).
+Cells arrive on one pipe as u32 length and JSON, messages leave on another in the same form; standard output and error
+are pipes that the driver reads. Top-level `await`, `!command`, `display` and figures of matplotlib work as in a
+notebook. A fork that a cell makes runs the rest of the cell and ends (forks.py).
 """
 
 import _thread
@@ -35,7 +35,7 @@ _SHELL = re.compile(r"^(\s*)!(.+)$", re.MULTILINE)
 
 
 def bundle(value):
-    """A value's representations by name, at least `text`."""
+    """A value's representations by format, at least `text`."""
     found = {"text": _repr(value)}
     made = _call(value, "_repr_mimebundle_")
     if isinstance(made, tuple):
@@ -98,7 +98,7 @@ class Notebook(CellRunner):
         return _loads(self._receive().decode("utf-8"))
 
     def say(self, word):
-        """Write a word whole, whoever else writes one and whoever interrupts it. A fork writes none."""
+        """Write a message whole, also where threads write at once or an interrupt arrives. A fork writes none."""
         if not self._claim.mine():
             return
         flush(Exception)
@@ -113,10 +113,10 @@ class Notebook(CellRunner):
             if self._claim.mine():
                 self.say(dict(bundle(value), type="result", is_main_result=False))
             else:
-                sys.stdout.write("%s\n" % _repr(value))  # a fork is a script, and has no notebook
+                sys.stdout.write("%s\n" % _repr(value))  # a fork is a script without a notebook
 
     def _cell(self, code, environment):
-        """Run a cell. A fork that it made never comes back from here."""
+        """Run a cell. A fork that the cell made ends in here."""
         self._count += 1
         self.say({"type": "number_of_executions", "execution_count": self._count})
         before = dict(os.environ)
@@ -133,7 +133,7 @@ class Notebook(CellRunner):
         interrupts.hold()
         if failure is not None:
             self._report(failure)
-            failure = None  # its traceback has this frame, which has it
+            failure = None  # its traceback refers to this frame, which refers to it
         for name in environment:
             os.environ.pop(name, None)
             if name in before:
@@ -200,7 +200,7 @@ def _parse(code, name):
 
 
 def shell(command):
-    """What `!command` does: its output is the cell's."""
+    """Run the command of a `!command` line; its output is the cell's."""
     import subprocess
 
     for stream in (sys.stdout, sys.stderr):
@@ -212,7 +212,7 @@ builtins.__sandbox_shell = shell
 
 
 def serve_bash(cells, words):
-    """The other language: each cell a bash of its own in the context's folder, until the pipe closes."""
+    """Serve cells in bash: each is a bash of its own in the context's folder."""
     import subprocess
 
     notebook = Notebook(cells, words)
@@ -231,6 +231,6 @@ def serve_bash(cells, words):
 
 
 def _as_started():
-    """In a cell's bash: signals as a program expects them."""
+    """In a cell's bash: reset signals to what a program expects."""
     interrupts.let_in(tell)
     signal.signal(signal.SIGINT, signal.SIG_DFL)

@@ -1,4 +1,4 @@
-"""Notebook contexts as the driver holds them: a process each, one cell at a time, words and output passed on."""
+"""Notebook contexts in the driver: a process each, one cell at a time; messages and output go to the host."""
 
 import codecs
 import errno
@@ -18,7 +18,7 @@ LANGUAGES = ("python", "bash")
 
 
 class Context:
-    """`run` passes a cell on and `tell`s what comes of it, until `done`."""
+    """`run` sends a cell to the process and passes its messages to `tell`, until the event "end"."""
 
     def __init__(self, selector, language, folder, environment):
         self._selector, self.language, self.folder, self._environment = selector, language, folder, environment
@@ -32,7 +32,7 @@ class Context:
         self.pid = 0
 
     def start(self):
-        """A new process, with nothing of an earlier one."""
+        """Start a new process, without the state of an earlier one."""
         self.stop()
         (cells_read, cells_write), (words_read, words), (out_read, out), (err_read, err) = [
             os.pipe2(os.O_CLOEXEC) for _ in range(4)
@@ -95,13 +95,13 @@ class Context:
             if len(self._pending) < 4 + size:
                 return
             word, self._pending = self._pending[4 : 4 + size], self._pending[4 + size :]
-            self._heed(word)
+            self._on_word(word)
 
-    def _heed(self, word):
+    def _on_word(self, word):
         try:
             kind = json.loads(word.decode("utf-8"))["type"]
         except (ValueError, KeyError, TypeError):
-            return  # the cell wrote into the pipe
+            return  # the cell wrote into the pipe itself
         if kind != "done":
             if self._tell is not None:
                 self._tell({"event": "word"}, word)
@@ -117,7 +117,7 @@ class Context:
             tell({"event": "end"}, b"")
 
     def _gone(self):
-        """The process ended in the middle of a cell, or between two: the next cell starts another."""
+        """The process ended, in a cell or between two; the next cell starts another."""
         word = {
             "type": "error", "name": "KernelDied", "traceback": "",
             "value": "the kernel ended; variables are gone and the next cell starts another",
@@ -127,7 +127,7 @@ class Context:
         self.stop()
 
     def stop(self):
-        """End the process; whoever waits for a cell is told that it is over."""
+        """End the process, and with it the current cell."""
         if self.pid:
             try:
                 os.killpg(self.pid, signal.SIGKILL)

@@ -1,8 +1,8 @@
-"""The driver of a sandbox that is used as a small machine: many processes, files, watches and connections at once.
+"""The driver of an E2B sandbox: many processes, files, watches, notebooks and connections at once.
 
-Runs as the sandbox's own user, like all that it starts; the host believes nothing of it. Requests are frames on fd 3,
-`{"op", "id", ...}`; each is answered by `{"id", "ok", ...}`, some later. A request that opens a stream is also the
-stream's number: its events are `{"stream": id, "event", ...}`, as many bytes of them as the host has granted.
+Runs as the sandbox's user, like all that it starts; the host trusts nothing that it says. Requests are frames on fd 3,
+`{"op", "id", ...}`; the reply is `{"id", "ok", ...}`, in any order. The id of a request that opens a stream is also the
+stream's number: its events are `{"stream": id, "event", ...}`, up to the bytes that the host has granted.
 """
 
 import errno
@@ -16,13 +16,14 @@ from ..interpreter import CHANNEL_FD
 from ..protocol import frames
 from ..session import files, processes
 from . import entries
+from .connections import Connections
 from .fileops import FileOps
-from .jobs import MAX_JOBS, Job
-from .links import Links
 from .notebooks import Notebooks
+from .processes import MAX_PROCESSES, Process
 
 MAX_REQUEST = 2 << 20
-HOLD_S = 2.0  # for all processes together to stand still
+HOLD_S = 2.0
+"""Seconds for all processes together to stop."""
 _CODES = {
     errno.ENOENT: "not_found", errno.EEXIST: "already_exists", errno.EACCES: "permission_denied",
     errno.EPERM: "permission_denied", errno.EROFS: "permission_denied", errno.ENOSPC: "no_space",
@@ -57,9 +58,9 @@ class Envd:
         signal.set_wakeup_fd(self._wake, warn_on_full_buffer=False)
         signal.signal(signal.SIGCHLD, lambda *_: None)
         self.selector.register(wake, selectors.EVENT_READ, lambda _events: self._drain(wake))
-        self._jobs, self._streams = {}, {}
+        self._processes, self._streams = {}, {}
         self._files = FileOps(self, self._home)
-        self._links = Links(self)
+        self._connections = Connections(self)
         self._notebooks = Notebooks(self, self._home, self._environment)
         self._ended = False
 
@@ -68,22 +69,23 @@ class Envd:
     def serve(self):
         while not self._ended:
             for key, events in self.selector.select(self._pause()):
-                if self.selector.get_map().get(key.fd) is key or self._still(key):
+                if self.selector.get_map().get(key.fd) is key or self._is_current(key):
                     key.data(events)
             self._reap()
             now = time.monotonic()
-            for job in list(self._jobs.values()):
-                job.expire(now)
+            for process in list(self._processes.values()):
+                process.expire(now)
             self._files.sweep()
             self._flush()
 
-    def _still(self, key):
-        """Whether a callback is still the one for its descriptor: an earlier one may have closed or changed it."""
+    def _is_current(self, key):
+        """Whether the selector still has this callback for the descriptor: an earlier callback may have changed
+        that."""
         found = self.selector.get_map().get(key.fd)
         return found is not None and found.data == key.data
 
     def _pause(self):
-        due = [job.deadline for job in self._jobs.values() if job.deadline]
+        due = [process.deadline for process in self._processes.values() if process.deadline]
         return min(max(0.0, min(due) - time.monotonic()), 30.0) if due else 30.0
 
     def _drain(self, fd):
@@ -134,9 +136,9 @@ class Envd:
                 return
             if pid == 0:
                 return
-            job = self._jobs.get(pid)
-            if job is not None:
-                job.reaped(status)
+            process = self._processes.get(pid)
+            if process is not None:
+                process.reaped(status)
 
     # -- requests
 
@@ -158,19 +160,19 @@ class Envd:
         self.say({"id": number, "ok": False, "code": code, "why": str(why)[:1000]})
 
     def _operation(self, name):
-        for part in (self, self._files, self._links, self._notebooks):
+        for part in (self, self._files, self._connections, self._notebooks):
             found = getattr(part, "op_" + name, None)
             if found is not None:
                 return found
         raise ValueError("no such operation: %r" % name)
 
     def op_ping(self, request, body):
-        """Answered after what watches have seen until now."""
+        """Reply after all events that the watches have seen so far."""
         self._files.look()
         return {}, b""
 
     def later(self, number):
-        """What an outlet calls once a request's bytes are written."""
+        """The callback with which an outlet replies once a request's bytes are written."""
 
         def done(why):
             if why:
@@ -183,64 +185,63 @@ class Envd:
     # -- processes
 
     def op_start(self, request, body):
-        if len(self._jobs) >= MAX_JOBS:
-            raise OSError(errno.EAGAIN, "%d processes run already" % len(self._jobs))
+        if len(self._processes) >= MAX_PROCESSES:
+            raise OSError(errno.EAGAIN, "%d processes run already" % len(self._processes))
         number = request["id"]
-        tell = lambda event, content: self._told(job, number, event, content)  # noqa: E731
+        tell = lambda event, content: self._on_event(process, number, event, content)  # noqa: E731
         environment = dict(self._environment, **request["base"])
-        job = Job(self.selector, request, self._home, environment, tell)
-        self._jobs[job.pid] = self._streams[number] = job
-        return {"pid": job.pid}, b""
+        process = Process(self.selector, request, self._home, environment, tell)
+        self._processes[process.pid] = self._streams[number] = process
+        return {"pid": process.pid}, b""
 
-    def _told(self, job, number, event, body):
+    def _on_event(self, process, number, event, body):
         self.say(dict(event, stream=number), body)
         if event["event"] == "end":
-            self._jobs.pop(job.pid, None)
+            self._processes.pop(process.pid, None)
             self._streams.pop(number, None)
 
-    def _job(self, request):
-        if request["pid"] not in self._jobs:
+    def _process(self, request):
+        if request["pid"] not in self._processes:
             raise OSError(errno.ESRCH, "process with pid %s not found" % request["pid"])
-        return self._jobs[request["pid"]]
+        return self._processes[request["pid"]]
 
     def op_input(self, request, body):
-        job = self._job(request)
-        if job.input is None:
+        process = self._process(request)
+        if process.input is None:
             raise OSError(errno.EPIPE, "stdin not enabled or closed")
-        job.input.put(body, self.later(request["id"]))
+        process.input.put(body, self.later(request["id"]))
 
     def op_end_input(self, request, body):
-        job = self._job(request)
-        if job.input is None or job.size:
+        process = self._process(request)
+        if process.input is None or process.size:
             raise OSError(errno.EPIPE, "the process has no stdin of its own to close")
-        job.input.end()
+        process.input.end()
         return {}, b""
 
     def op_signal(self, request, body):
-        job = self._job(request)
+        process = self._process(request)
         if request["number"] == signal.SIGKILL:
-            job.kill()
+            process.kill()
         else:
-            job.signal(request["number"])
+            process.signal(request["number"])
         return {}, b""
 
     def op_resize(self, request, body):
-        self._job(request).resize(request["size"])
+        self._process(request).resize(request["size"])
         return {}, b""
 
     def op_hold(self, request, body):
-        """Stop what runs while the files are kept, `on`; let it go on, not `on`. How many there are."""
+        """With `on` stop all processes, so that a snapshot sees files at rest; without, continue them. Their number."""
         running = 0
-        # a shell must stand still before its children, and not go on before them: it would take them for stopped by
-        # the user
+        # a shell stops before its children and continues after them, else it takes them for jobs that the user stopped
         deadline = time.monotonic() + HOLD_S
         for pid in sorted(self._others(), reverse=not request["on"]):
             try:
                 os.kill(pid, signal.SIGSTOP if request["on"] else signal.SIGCONT)
                 running += 1
             except OSError:
-                continue  # it ended
-            while request["on"] and not _stands(pid) and time.monotonic() < deadline:
+                continue  # it has ended
+            while request["on"] and not _has_stopped(pid) and time.monotonic() < deadline:
                 time.sleep(0.001)
         return {"running": running}, b""
 
@@ -252,27 +253,27 @@ class Envd:
                     if int(name) not in (1, os.getpid()):
                         yield int(name)
             except OSError:
-                continue  # it ended
+                continue  # it has ended
 
     def op_quit_all(self, request, body):
-        """End every process, before the sandbox is put away."""
-        for job in list(self._jobs.values()):
-            job.kill()
+        """End every process before the sandbox is destroyed or snapshotted."""
+        for process in list(self._processes.values()):
+            process.kill()
         self._notebooks.stop()
         return {}, b""
 
     # -- the rest
 
     def op_grant(self, request, body):
-        """The host took in so many bytes of a stream."""
+        """The host took so many bytes of a stream and grants them again."""
         number, size = request["stream"], request["bytes"]
         if number in self._streams:
             self._streams[number].granted(size)
         else:
-            any(part.granted(number, size) for part in (self._files, self._links, self._notebooks))
+            any(part.granted(number, size) for part in (self._files, self._connections, self._notebooks))
 
     def op_usage(self, request, body):
-        """What the sandbox uses, as its own processes can see it."""
+        """CPU, memory and disk use of the sandbox, as its own processes see it."""
         ticks, pages = 0, 0
         for name in os.listdir("/proc"):
             if name.isdigit():
@@ -280,17 +281,17 @@ class Envd:
                     fields = processes.stat_fields(name)
                 except OSError:
                     continue
-                ticks += sum(int(field) for field in fields[11:15])  # its own, and of those it has waited for
+                ticks += sum(int(field) for field in fields[11:15])  # its own and those of its reaped children
                 pages += int(fields[21])
         disk = os.statvfs(self._home)
         used = (disk.f_blocks - disk.f_bfree) * disk.f_frsize
-        if disk.f_blocks * disk.f_frsize > request["disk_bytes"]:  # it is not the sandbox's alone
-            used, _count = files.weigh(self._home, entries.MAX_WEIGHED)
+        if disk.f_blocks * disk.f_frsize > request["disk_bytes"]:  # a file system shared with others
+            used, _count = files.weigh(self._home, entries.MAX_COUNTED)
         memory = pages * os.sysconf("SC_PAGE_SIZE")
         return {"cpu_s": ticks / os.sysconf("SC_CLK_TCK"), "memory": memory, "disk_used": used}, b""
 
     def op_settle(self, request, body):
-        """The home folder was mounted anew under us: step into it, and watch what is there now."""
+        """The home folder was mounted anew: enter it again and renew the watches."""
         os.chdir(self._home)
         self._files.settle()
         return {}, b""
@@ -302,8 +303,8 @@ class Envd:
         return {}, b""
 
 
-def _stands(pid):
-    """Whether a process has stopped, or is no more; a signal that was sent may not have arrived yet."""
+def _has_stopped(pid):
+    """Whether a process has stopped or ended; a signal takes effect a moment after it is sent."""
     try:
         return processes.stat_fields(pid)[0] in (b"T", b"t", b"Z", b"X")
     except OSError:

@@ -1,4 +1,5 @@
-"""Files and folders of a sandbox as its own user sees them. Paths are the caller's; the kernel says what is allowed."""
+"""Files and folders of a sandbox as its user sees them. The caller names any path; the kernel decides what is
+allowed."""
 
 import errno
 import grp
@@ -10,7 +11,7 @@ import time
 from ..session.files import write_all
 
 MAX_ENTRIES = 20000
-MAX_WEIGHED = 5000
+MAX_COUNTED = 5000
 MAX_HANDLES = 64
 MAX_IDLE_S = 300
 PIECE = 1 << 20
@@ -18,7 +19,7 @@ XATTR = "user.e2b."
 
 
 def resolve(path, home):
-    """An absolute path: relative ones are below the home folder. Raises OSError for what can't be one."""
+    """The absolute path; a relative one is below the home folder. Raises OSError for an invalid one."""
     if not isinstance(path, str) or "\0" in path:
         raise OSError(errno.EINVAL, "a path is a text without NUL")
     try:
@@ -31,12 +32,12 @@ def resolve(path, home):
 
 
 def text(value):
-    """A file's name as any JSON reader takes it."""
+    """A file's name as valid UTF-8."""
     return os.fsencode(value).decode("utf-8", "replace")
 
 
 def info(path):
-    """What there is at a path, links not followed. Raises OSError."""
+    """The entry at a path, links not followed. Raises OSError."""
     found = os.lstat(path)
     entry = {
         "name": text(os.path.basename(path) or "/"),
@@ -57,7 +58,7 @@ def info(path):
         try:
             mode = os.stat(path).st_mode
         except OSError:
-            mode = 0  # it leads nowhere
+            mode = 0  # a dangling link
     else:
         entry["metadata"] = metadata(path)
     entry["type"] = "dir" if stat.S_ISDIR(mode) else "file" if stat.S_ISREG(mode) else ""
@@ -65,7 +66,7 @@ def info(path):
 
 
 def metadata(path):
-    """What an upload said of a file."""
+    """The metadata that an upload gave a file."""
     found = {}
     try:
         for name in os.listxattr(path, follow_symlinks=False):
@@ -73,7 +74,7 @@ def metadata(path):
                 value = os.getxattr(path, name, follow_symlinks=False)
                 found[text(name[len(XATTR) :])] = value[:4096].decode("utf-8", "replace")
     except OSError:
-        pass  # this file system keeps none
+        pass  # this file system has no extended attributes
     return found
 
 
@@ -104,7 +105,7 @@ def listing(path, depth):
                 try:
                     entry = info(child)
                 except OSError:
-                    continue  # it went meanwhile
+                    continue  # it was removed meanwhile
                 found.append(entry)
                 if entry["type"] == "dir" and not entry["link"]:
                     deeper.append(child)
@@ -124,7 +125,8 @@ def _names(folder, must):
 
 
 def make_folder(path):
-    """With its parents. Raises FileExistsError when the folder is there, NotADirectoryError when something else is."""
+    """Make a folder with its parents. Raises FileExistsError where it exists, NotADirectoryError where the path is no
+    folder."""
     if os.path.lexists(path):
         if not os.path.isdir(path):
             raise NotADirectoryError(errno.ENOTDIR, "path already exists but it is not a directory")
@@ -140,7 +142,7 @@ def move(source, target):
 
 
 def remove(path):
-    """Whatever is there; nothing is fine too."""
+    """Remove a file or a folder tree; a missing path is no error."""
     import shutil
 
     try:
@@ -153,7 +155,7 @@ def remove(path):
 
 
 class Handles:
-    """Files that are open between requests: read or written piece by piece."""
+    """Files that stay open between requests, read or written piece by piece."""
 
     def __init__(self):
         self._fds = {}
@@ -174,13 +176,13 @@ class Handles:
         return self._fds[number][0]
 
     def sweep(self):
-        """Close what the host forgot."""
+        """Close files that the host has not used for MAX_IDLE_S."""
         old = time.monotonic() - MAX_IDLE_S
         for number in [number for number, (_fd, used) in self._fds.items() if used < old]:
             self.close(number)
 
     def open(self, path):
-        """(handle, size, first piece); the handle is 0 when that was all."""
+        """(handle, size, first piece); the handle is 0 where that is the whole file."""
         fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
         try:
             found = os.fstat(fd)
@@ -201,7 +203,7 @@ class Handles:
         return _read(self._fd(number))
 
     def create(self, path, data, notes):
-        """A file that was not there or is empty from now on, with its first bytes. The handle, to write more."""
+        """Create or truncate a file and write its first bytes. The handle, to write more."""
         if os.path.isdir(path):
             raise OSError(errno.EISDIR, "path is a directory")
         os.makedirs(os.path.dirname(path), exist_ok=True)

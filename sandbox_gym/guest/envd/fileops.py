@@ -1,4 +1,4 @@
-"""What the driver does with files: entries, pieces of open files, watches. See daemon.py for requests and replies."""
+"""The driver's operations on files: entries, open files, watches. daemon.py describes requests and replies."""
 
 import errno
 import json
@@ -18,24 +18,24 @@ class FileOps:
         return entries.resolve(request[name], self._home)
 
     def sweep(self):
-        """Close what the host forgot."""
+        """Close files that the host has not used for long."""
         self._handles.sweep()
 
     def look(self):
-        """Take in what watches have seen until now."""
-        for watcher, _kept in self._watchers.values():
+        """Read the events that the watches have seen so far."""
+        for watcher, _queue in self._watchers.values():
             watcher.read()
 
     def settle(self):
-        """The home folder was mounted anew: watch what is there now."""
-        for watcher, _kept in self._watchers.values():
+        """The home folder was mounted anew: renew the watches."""
+        for watcher, _queue in self._watchers.values():
             try:
                 watcher.start()
             except OSError:
-                continue  # what was watched is gone
+                continue  # the watched folder is gone
 
     def granted(self, number, size):
-        """Whether it is a watch that the host has room for again."""
+        """Grant bytes to a watch; False where the number is no watch."""
         if number in self._watchers:
             self._watchers[number][1].granted(size)
         return number in self._watchers
@@ -88,14 +88,14 @@ class FileOps:
         if len(self._watchers) >= inotify.MAX_WATCHERS:
             raise OSError(errno.EMFILE, "too many watchers")
         number, path = request["id"], self._path(request)
-        kept = inotify.Kept(
+        queue = inotify.EventQueue(
             Credit(request["window"]), lambda event, content: self._envd.say(dict(event, stream=number), content)
         )
 
         def tell(kind, name):
-            kept(kind, entries.text(name), self._entry(path, name) if request["entries"] else None)
+            queue(kind, entries.text(name), self._entry(path, name) if request["entries"] else None)
 
-        self._watchers[number] = (inotify.Watcher(self._envd.selector, path, request["recursive"], tell), kept)
+        self._watchers[number] = (inotify.Watcher(self._envd.selector, path, request["recursive"], tell), queue)
         return {}, b""
 
     def _entry(self, path, name):
@@ -105,7 +105,7 @@ class FileOps:
             return None
 
     def op_unwatch(self, request, body):
-        watcher, _kept = self._watchers.pop(request["stream"], (None, None))
+        watcher, _queue = self._watchers.pop(request["stream"], (None, None))
         if watcher is not None:
             watcher.close()
         return {}, b""

@@ -9,11 +9,11 @@ MAX_WAITING = 4 << 20
 """Bytes that may wait to be written to one descriptor."""
 PIECE = 1 << 16
 COST = 128
-"""What a piece takes of the host's memory beside its bytes; many small ones are as dear as a few large ones."""
+"""Bytes of the host's memory that a piece takes beside its content."""
 
 
 class Credit:
-    """How much a stream may send until the host says that it has room again. Inlets that share one stop together."""
+    """The bytes that a stream may send until the host grants more. Inlets that share a Credit stop together."""
 
     def __init__(self, size):
         self.left = size
@@ -51,12 +51,12 @@ class Inlet:
         self._watched = wanted
 
     def read(self, _events=0):
-        """Take one piece; False when there is none now."""
+        """Read one piece; False where there is none now."""
         try:
             data = os.read(self._fd, PIECE)
         except BlockingIOError:
             return False
-        except OSError:  # a terminal whose last user has gone says EIO
+        except OSError:  # a terminal whose last process has ended gives EIO
             data = b""
         if data:
             self._credit.spend(len(data))
@@ -76,8 +76,8 @@ class Inlet:
 
 
 class Outlet:
-    """Owns a descriptor's writing end. `done` callbacks are called with "" once their bytes are written, else with why
-    they never will be."""
+    """Owns a descriptor's writing end. A `done` callback gets "" once its bytes are written, else the reason why they
+    will not be."""
 
     def __init__(self, selector, fd):
         self._selector, self._fd = selector, fd
@@ -88,7 +88,7 @@ class Outlet:
         os.set_blocking(fd, False)
 
     def put(self, data, done):
-        """Write all of `data`, now or later. Raises OSError when it is closed or too much waits."""
+        """Write all of `data`, now or later. Raises OSError where this is closed or too much is queued."""
         if not self.open or self._ending:
             raise BrokenPipeError(32, "it is closed")
         if self._size + len(data) > MAX_WAITING:
@@ -98,7 +98,7 @@ class Outlet:
         self._push()
 
     def end(self):
-        """Close once all is written."""
+        """Close once all that is queued is written."""
         self._ending = True
         self._push()
 
@@ -130,7 +130,7 @@ class Outlet:
         self._watched = wanted
 
     def close(self, why="it is closed"):
-        """Give up what still waits. Idempotent."""
+        """Close, and drop what is queued. Idempotent."""
         if not self.open:
             return
         self.open = False

@@ -1,4 +1,4 @@
-"""What happens in a folder, by inotify(7): events with the entry's path relative to it."""
+"""Events in a folder by inotify(7), with the entry's path relative to it."""
 
 import ctypes
 import os
@@ -15,11 +15,11 @@ _IGNORED, _IS_DIR = 0x8000, 0x40000000
 _HEAD = struct.Struct("iIII")
 MAX_FOLDERS = 8192
 MAX_WATCHERS = 64
-MAX_KEPT = 10000
+MAX_QUEUED = 10000
 
 
 class Watcher:
-    """Watches `path`, and what is below it where `recursive`. `tell(kind, name)` for each event."""
+    """Watches `path`, and folders below it where `recursive`; calls `tell(kind, name)` for each event."""
 
     def __init__(self, selector, path, recursive, tell):
         self._selector, self._path, self._recursive, self._tell = selector, path, recursive, tell
@@ -29,7 +29,7 @@ class Watcher:
         self.start()
 
     def start(self):
-        """Anew, too, after the folder was mounted anew. Raises OSError."""
+        """Start, or start again after the folder was mounted anew. Raises OSError."""
         self.close()
         fd = kernel.libc.inotify_init1(0o2004000)  # IN_CLOEXEC, IN_NONBLOCK
         if fd < 0:
@@ -44,8 +44,8 @@ class Watcher:
         self._selector.register(fd, selectors.EVENT_READ, self.read)
         self._registered = True
 
-    def _add(self, name, told=False):
-        """Watch a folder; what is in a new one already is told of, for it came before the watch."""
+    def _add(self, name, report=False):
+        """Watch a folder. `report`: report the entries that a new folder has already, which came before the watch."""
         if len(self._folders) >= MAX_FOLDERS:
             raise OSError(28, "more than %d folders to watch" % MAX_FOLDERS)
         folder = os.path.join(self._path, name) if name else self._path
@@ -62,31 +62,31 @@ class Watcher:
             return
         for entry in entries:
             child = os.path.join(name, entry.name)
-            if told:
+            if report:
                 self._tell(CREATE, child)
             if entry.is_dir(follow_symlinks=False):
-                self._add_below(child, told)
+                self._add_below(child, report)
 
-    def _add_below(self, name, told):
+    def _add_below(self, name, report):
         try:
-            self._add(name, told)
+            self._add(name, report)
         except OSError:
-            pass  # it went meanwhile, or can't be entered
+            pass  # it was removed meanwhile, or can't be entered
 
     def read(self, _events=0):
         try:
             data = os.read(self._fd, 1 << 16)
         except OSError:
-            return  # nothing now, or the watch could not be made anew
+            return  # no event now, or no watch
         offset = 0
         while offset < len(data):
             number, mask, _cookie, size = _HEAD.unpack_from(data, offset)
             offset += _HEAD.size
             name = os.fsdecode(data[offset : offset + size].rstrip(b"\0"))
             offset += size
-            self._heed(number, mask, name)
+            self._on_event(number, mask, name)
 
-    def _heed(self, number, mask, name):
+    def _on_event(self, number, mask, name):
         folder = self._folders.get(number)
         if folder is None:
             return
@@ -99,7 +99,7 @@ class Watcher:
                 if name or not folder:
                     self._tell(kind, path)
                 if kind is CREATE and mask & _IS_DIR and self._recursive:
-                    self._add_below(path, told=True)
+                    self._add_below(path, report=True)
                 break
 
     def close(self):
@@ -112,8 +112,8 @@ class Watcher:
             self._folders = {}
 
 
-class Kept:
-    """A watcher's events as a stream with credit: beyond it they are counted out, oldest first kept."""
+class EventQueue:
+    """A watcher's events as a stream: beyond its credit they are queued, beyond MAX_QUEUED they are counted as lost."""
 
     def __init__(self, credit, tell):
         self._credit, self._tell = credit, tell
@@ -121,7 +121,7 @@ class Kept:
         self.lost = 0
 
     def __call__(self, kind, name, entry):
-        if len(self._waiting) >= MAX_KEPT:
+        if len(self._waiting) >= MAX_QUEUED:
             self.lost += 1
             return
         self._waiting.append((kind, name, entry))

@@ -1,4 +1,4 @@
-"""Notebook contexts by name, and which cell is whose. Requests and replies as in guest/envd/daemon.py."""
+"""Notebook contexts by name, and the context of each cell. daemon.py describes requests and replies."""
 
 import errno
 
@@ -12,7 +12,7 @@ class Notebooks:
         self._contexts, self._cells = {}, {}
 
     def granted(self, number, size):
-        """Whether it is a cell that the host has room for again."""
+        """Grant bytes to a cell; False where the number is no cell."""
         if number in self._cells:
             self._cells[number].granted(size)
             return True

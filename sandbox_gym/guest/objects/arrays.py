@@ -1,4 +1,4 @@
-"""numpy's arrays and scalars of plain numbers, texts and times, as bytes; never of objects."""
+"""numpy arrays and scalars of numbers, texts and times as bytes; arrays of objects do not cross."""
 
 import sys
 
@@ -23,7 +23,7 @@ def is_array(value):
 
 
 def numpy_make(dtype, shape, data):
-    """A new array. Raises CannotCross for what is none; an object dtype is none."""
+    """A new array. Raises CannotCross for malformed parts, and for an object dtype."""
     import numpy
 
     if type(dtype) is not str or type(data) is not bytes or len(dtype) > 40 or dtype[1:2] not in tuple(_PLAIN + "?"):
@@ -38,10 +38,10 @@ def numpy_make(dtype, shape, data):
         raise CannotCross("malformed array")
     made = numpy.frombuffer(data, numpy.uint8) if kind.kind == "b" else None
     if made is not None:
-        return (made != 0).reshape(shape)  # a byte that is neither 0 nor 1 would be a third truth
+        return (made != 0).reshape(shape)  # a byte other than 0 and 1 would be neither True nor False
     if not len(data):
         return numpy.empty(shape, kind)
     made = numpy.frombuffer(data, kind).reshape(shape).copy()
     if kind.kind == "U":
-        made.tolist()  # raises ValueError for what is no character
+        made.tolist()  # raises ValueError for an invalid code point
     return made

@@ -1,15 +1,18 @@
-"""What a test may ask of an answer's objects, so that no answer decides its own verdict. Lives on the test's end alone.
+"""Which operations a test may send to an answer's objects, so that no answer decides its own verdict.
 
-An object that only the answer's end can hold is never asked whether it equals something, what it hashes to, whether it
-is true, or which class it is of. What else it is asked depends on how the test came by it (`rank`): the row's text says
-which of the answer's names are classes and whether the test uses results as objects.
+Runs on the test's end alone.
 
-CONSTRUCTED: the test called one of the row's classes. Methods, operators and comparisons are the row's own questions.
-OPERATED: what an operator, an iteration or a method of one of those gave, itself again included. Where the test expects
-a number of its own there (`abs(a @ b - 3.0) < 0.01`), the object would learn which: that wants one process.
-RESULT: what a function gave. Its attributes are asked for where the row uses objects at all.
-DERIVED: what an attribute or a method gave: under the name of a value's method (`startswith`, `get`) nothing is asked,
-for there the test expects a value of its own, and would tell the object which one.
+An object that stays on the answer's end is never asked for equality, hash, truth or class. Which other operations are
+sent depends on how the test got the object (its rank). The row's text says which of the answer's names are classes and
+whether the test uses results as objects.
+
+CONSTRUCTED: the test called one of the row's classes. All methods, operators and comparisons are sent.
+OPERATED: the result of an operator, an iteration or a method of a constructed object, the object itself included. Where
+the test compares it with a number of its own (`abs(a @ b - 3.0) < 0.01`), the object would learn the expected number:
+such a test needs one process.
+RESULT: the result of a function. Its attributes are requested where the row uses objects at all.
+DERIVED: the value of an attribute or a method. Names of methods of values (`startswith`, `get`) are not requested: the
+test expects a value there, and the request would tell the object which one.
 """
 
 from . import class_making, proxies
@@ -20,8 +23,8 @@ CONSTRUCTED, OPERATED, RESULT, DERIVED = 3, 2, 1, 0
 _ARRAY = "all any argmax argmin astype cumsum dot fill flatten item max mean min nonzero prod ravel repeat"
 _ANY = (object, BaseException, Exception)
 _STEPS = ("next", "send", "throw", "anext", "close", "iter")
-_TELLING = frozenset("sub rsub lt le gt ge contains".split())
-"""Of what an object gave, a test asks these where it expects a number of its own."""
+_REVEALING = frozenset("sub rsub lt le gt ge contains".split())
+"""On an OPERATED object a test uses these where it expects a number of its own."""
 _VALUE_TYPES = (
     str, bytes, bytearray, int, float, complex, list, tuple, dict, set, frozenset, range, memoryview, slice,
 )  # fmt: skip
@@ -44,14 +47,14 @@ def _value_names():
 
 
 class NeedsOneProcess(BaseException):
-    """The test asks what can't be answered apart."""
+    """The test needs to run in one process with the answer."""
 
 
 class Asking:
-    """One dialogue's. `row`: "classes", which of the answer's names are classes; "attributes", groups of names, each
-    that the test reads of one thing of the answer's; "of_results", those that it reads of what methods gave;
-    "operates", whether its operators have instances as operands; "words", every name in it, for which exceptions it
-    knows."""
+    """The rules of one dialogue. `row`: "classes", which of the answer's names are classes; "attributes", groups of
+    names that the test reads of one object of the answer; "of_results", the names that it reads of results of methods;
+    "operates", whether its operators have instances as operands; "words", every name in it, to know which exceptions
+    it names."""
 
     def __init__(self, row):
         self._classes, self._words = frozenset(row["classes"]), frozenset(row["words"])
@@ -76,7 +79,8 @@ class Asking:
         return any(cls.__name__ in self._words for cls in type(error).__mro__ if cls not in _ANY)
 
     def need(self, why, whose="row"):
-        """Says why the test wants one process, and ends it. `whose`: the row's doing, or only this answer's."""
+        """Record why the test needs one process, and end it. `whose`: "row" where every answer to the row needs it,
+        "answer" where this one does."""
         self.needs = self.needs or "%s: %s" % (whose, why)
         raise NeedsOneProcess(why)
 
@@ -86,7 +90,8 @@ class Asking:
     # -- objects
 
     def attribute(self, facts, name):
-        """Whether the attribute is limited to giving objects. Raises AttributeError for what is not asked for."""
+        """Whether the attribute may return objects only. Raises AttributeError for an attribute that is not
+        requested."""
         whose = facts.name or getattr(facts.cls, "__name__", "object")
         if name.startswith("__") and name.endswith("__"):
             raise AttributeError("%s has no attribute %r here" % (whose, name))
@@ -96,7 +101,7 @@ class Asking:
             return True
         if facts.rank >= OPERATED and not limited:
             return False
-        of_class = facts.told.get("kind") == "class" and facts.name in self._classes
+        of_class = facts.description.get("kind") == "class" and facts.name in self._classes
         if of_class and (name not in self.value_names or name in self._methods):
             return False
         asks = name in self._methods if facts.rank >= RESULT else False
@@ -105,21 +110,21 @@ class Asking:
         raise AttributeError("%s: %r is not asked of what the answer returned" % (whose, name))
 
     def compares(self, facts, other, operator):
-        """Whether an operator may be asked with this operand."""
+        """Whether an operator may be sent with this operand."""
         if isinstance(other, proxies.RemoteObject):
             return self._objects
         if facts.rank < OPERATED or not self._operates:
             return False
-        if facts.rank == OPERATED and operator in _TELLING:
+        if facts.rank == OPERATED and operator in _REVEALING:
             self.need("the test compares what an object of the answer's class %s gave" % _class_name(facts))
         return True
 
     def takes_for_value(self, facts):
-        """Whether the row uses no objects, so that whatever a function gave is a value to it."""
+        """Whether the row uses no objects, so that it takes the result of a function as a value."""
         return not self._objects and facts.rank < OPERATED
 
     def copied(self):
-        """Says that the test copies an object of the answer's, where the row uses objects."""
+        """Record that the test copies an object of the answer, where the row uses objects."""
         if self._objects:
             self.need("the test copies an object of the answer's")
 
@@ -148,20 +153,20 @@ class Asking:
         return True
 
     def class_of(self, cls, default):
-        """What __class__ says: a class of the row's own, or the stand-in's."""
+        """The value of __class__: a class that the row shares, or `default`."""
         return getattr(cls, "near", None) or default
 
     def may_suppress(self, error, used):
-        """Whether an answer's context manager may end an exception of the body's: not one that the answer raised
-        itself, nor one that says that the test failed. `used`: whether the body used what the answer gave, which may
-        be what failed; then the test must name the exception."""
+        """Whether an answer's context manager may suppress an exception of the body: not one that the answer raised,
+        nor one that means that the test failed. `used`: whether the body used a value of the answer, which may have
+        raised it; then the test must name the exception."""
         if isinstance(error, (AssertionError, AttributeError, TypeError)) or (used and not self.names(error)):
             return False
         return isinstance(error, Exception) and not any(one is error for one in self.errors)
 
     def raised(self, error, request):
-        """What the test sees of an exception that the answer raised. What ends a loop ends one only where the loop
-        asked for the next; elsewhere it would end one of the test's own, and with it its assertions."""
+        """The exception that the test sees where the answer raised one. A StopIteration counts only as the reply to a
+        `next`; elsewhere it would end a loop of the test, and with it its assertions."""
         self.errors = [*self.errors[-999:], error]
         self.failures = [one for one in self.failures if one is not error]
         ends = isinstance(error, (StopIteration, StopAsyncIteration)) and request.get("do") not in _STEPS
@@ -170,41 +175,41 @@ class Asking:
         return error
 
     def failed_inside(self, error):
-        """A function of the test's, called by the answer, raised this: a failed assertion must come back from there."""
+        """Record the exception of a test's function that the answer called: a failed assertion must reach the test."""
         module = type(error).__module__.partition(".")[0]
         if (isinstance(error, AssertionError) or module in ("_pytest", "unittest")) and not self.names(error):
             self.failures = [*self.failures[-999:], error]
 
     # -- classes
 
-    def made_class(self, view, told, reader):
-        """What stands here for a class of the answer's: a class of names and fields, or a RemoteClass."""
-        exports, number, what = view.exports, told["n"], told["what"]
+    def made_class(self, view, description, reader):
+        """The class that stands here for one of the answer: made from names and fields, or a RemoteClass."""
+        exports, number, what = view.exports, description["n"], description["what"]
         if what == "plain":
-            facts = Facts(exports, number, told, None)
-            bases = view.bases(told, reader)
+            facts = Facts(exports, number, description, None)
+            bases = view.bases(description, reader)
             above = {number}.union(*(base.above for base in bases if isinstance(base, proxies.RemoteClass)))
             made = proxies.RemoteClass(facts, above)
-            made.__dict__["near"] = view.shared.get(told.get("near"))
+            made.__dict__["near"] = view.shared.get(description.get("near"))
             return made
-        special = class_making.special_class(told, reader)
+        special = class_making.special_class(description, reader)
         if what == "enum":
-            self._give_methods(special, exports, told)
+            self._give_methods(special, exports, description)
             return special
         body = {"__module__": "solution"}
         if what == "exception":
-            body.update(__slots__=("said_there",), __str__=class_making.said_there)
-        bases = [special] if special is not None else view.bases(told, reader)
+            body.update(__slots__=("said_there",), __str__=class_making.remote_text)
+        bases = [special] if special is not None else view.bases(description, reader)
         if what == "exception":
             bases = [base for base in bases if isinstance(base, type) and issubclass(base, BaseException)]
         if not bases:
             raise CannotCross("malformed class")
-        made = self._made_there(exports, number, told["name"])(told["name"], tuple(_least(bases)), body)
-        self._give_methods(made, exports, told)
+        made = self._made_there(exports, number, description["name"])(description["name"], tuple(_least(bases)), body)
+        self._give_methods(made, exports, description)
         return made
 
     def _made_there(self, exports, number, named):
-        """The metaclass of a class whose instances are made where the class is, and cross by their fields."""
+        """The metaclass of a class whose instances are made on the answer's end and cross by their fields."""
         made = []
 
         def construct(cls, *args, **kwargs):
@@ -218,20 +223,20 @@ class Asking:
 
         return type("type", (type,), {"__call__": construct, "__new__": derive})
 
-    def _give_methods(self, cls, exports, told):
-        """Methods and properties that run where the class is, under names that no value has."""
+    def _give_methods(self, cls, exports, description):
+        """Add methods and properties that run on the answer's end, under names that no value has."""
         if not self._objects:
             return
-        own = told["name"] in self._classes
-        for name in (*told["methods"], *told["properties"]):
+        own = description["name"] in self._classes
+        for name in (*description["methods"], *description["properties"]):
             hidden = name.startswith("_") or hasattr(cls, name) or (name in self.value_names and not own)
             if hidden:
                 continue
-            call = class_making.forwarder(exports.method, told["n"], name)
-            setattr(cls, name, call if name in told["methods"] else property(call))
+            call = class_making.forwarder(exports.method, description["n"], name)
+            setattr(cls, name, call if name in description["methods"] else property(call))
 
     def check_fields(self, cls, fields):
-        """Raises CannotCross for fields that would stand in the way of what a class or a value does."""
+        """Raises CannotCross for callable fields that would hide a method of a class or of a value."""
         for name, value in fields.items():
             if not callable(value):
                 continue
@@ -246,7 +251,7 @@ def _least(bases):
 
 def _defines(facts, name):
     cls = facts.cls
-    return isinstance(cls, proxies.RemoteClass) and name in facts_of(cls).told["custom"]
+    return isinstance(cls, proxies.RemoteClass) and name in facts_of(cls).description["custom"]
 
 
 def _class_name(facts):

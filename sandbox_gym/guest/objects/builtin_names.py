@@ -11,11 +11,11 @@ TYPES = {
         tuple, type, type(None), enumerate, filter, map, reversed, zip, type(len), type(lambda: 0),
     )
 }  # fmt: skip
-"""Builtin types that may be named; so may the exceptions, and the classes of kinds."""
+"""Builtin types that a message may name, beside builtin exceptions and the classes of kinds."""
 
 
 def type_name(cls):
-    """How a builtin type or a kind's class is named on the wire, or None."""
+    """The wire name of a builtin type or of a kind's class, or None."""
     if TYPES.get(getattr(cls, "__name__", None)) is cls:
         return cls.__name__
     kind = kinds.kind_of(cls)
@@ -57,7 +57,7 @@ def function_name(value):
 
 
 def named_function(module, name):
-    """The function of that name; None for what does more than compute."""
+    """The function of that name; None for one that does more than compute."""
     if type(module) is not str or type(name) is not str:
         return None
     cls, _, method = name.partition(".")

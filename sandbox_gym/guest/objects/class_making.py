@@ -1,4 +1,4 @@
-"""Classes looked at and made: what a class is, whether its instances' fields say all, and one from names and fields."""
+"""Classifies classes and makes new ones: enum, namedtuple, dataclass, exception or plain; from names and fields."""
 
 import builtins
 import dataclasses
@@ -22,7 +22,8 @@ STDLIB_ERRORS = {
     "sqlite3": ("Error", "DatabaseError", "IntegrityError", "OperationalError", "ProgrammingError"),
     "socket": ("gaierror", "herror"), "unicodedata": (), "string": (), "copy": ("Error",), "pickle": ("PicklingError",),
 }  # fmt: skip
-"""Exceptions of the standard library that cross as themselves. None of a test runner's: what skips is not in it."""
+"""Exceptions of the standard library that cross as themselves. A test runner's are not among them: an answer could
+skip."""
 _OPERATORS = (
     "__init__ __call__ __len__ __length_hint__ __iter__ __next__ __reversed__ __getitem__ __setitem__ __delitem__"
     " __contains__ __enter__ __exit__ __eq__ __ne__ __lt__ __le__ __gt__ __ge__ __hash__ __bool__ __str__ __repr__"
@@ -33,15 +34,16 @@ _OPERATORS = (
     " __post_init__ __copy__ __deepcopy__ __fspath__ __bytes__ __dir__"
 ).split()
 _DECIDES = frozenset(_OPERATORS) - {"__init__", "__post_init__", "__str__", "__repr__", "__format__"}
-"""Operators that an instance's fields can't answer for, where a class writes its own."""
+"""Operators whose results do not follow from an instance's fields, where its class defines them."""
 _DYNAMIC = frozenset(("__getattr__", "__getattribute__", "__setattr__", "__delattr__", "__get__", "__set__"))
-"""A class that answers for attributes by itself has no fields that say all; a frozen dataclass's are generated."""
+"""A class that defines one of these computes its attributes; those of a frozen dataclass are generated and do not
+count."""
 PLAIN_BASES = frozenset(("object", "Generic", "Protocol", "ABC", "Enum", "IntEnum", "StrEnum", "Flag", "IntFlag"))
 _WHAT = ("plain", "enum", "namedtuple", "dataclass", "exception")
 
 
 def stdlib_error(module, name):
-    """The exception of that name, if it crosses and its module is or may be loaded; else None."""
+    """The exception of that name, if it may cross and its module can be imported; else None."""
     if name not in STDLIB_ERRORS.get(module, ()):
         return None
     try:
@@ -61,7 +63,7 @@ def is_namedtuple(cls):
 
 
 def compares_by_fields(cls):
-    """Whether a class is a dataclass whose equality is the generated one, so that its fields say all."""
+    """Whether a class is a dataclass with generated comparisons, so that instances with equal fields are equal."""
     parameters = cls.__dict__.get("__dataclass_params__")
     if parameters is None or not parameters.eq:
         return False
@@ -78,10 +80,12 @@ def _is_generated(function):
     return code is None or code.co_filename in ("<string>", dataclasses.__file__)
 
 
-def check_told(told):
-    """Raises CannotCross for a description that would write operators, or what only a class body may hold."""
-    held = [*told.get("fields", ()), *((name for name, _ in told["plain"]) if told["what"] == "enum" else ())]
-    if told["what"] not in _WHAT or any(name.startswith("_") and name.endswith("_") for name in held):
+def check_description(description):
+    """Raises CannotCross for a description with names such as `_x_` or `__eq__`, which would set operators."""
+    names = list(description.get("fields", ()))
+    if description["what"] == "enum":
+        names += [name for name, _ in description["plain"]]
+    if description["what"] not in _WHAT or any(name.startswith("_") and name.endswith("_") for name in names):
         raise CannotCross("malformed class")
 
 
@@ -129,7 +133,7 @@ def is_name(name):
 
 
 def new_class(name, bases, body):
-    """A class of these bases, or of the first that goes alone."""
+    """A class of these bases; of the first alone where they do not combine."""
     wanted = [base for base in bases if base is not object]
     least = [base for base in wanted if not any(other is not base and issubclass(other, base) for other in wanted)]
     for tried in (tuple(least), tuple(least[:1])):
@@ -140,23 +144,23 @@ def new_class(name, bases, body):
     raise CannotCross("a class that can't be made")
 
 
-def special_class(told, reader):
-    """An enum, a namedtuple or a dataclass from its names and values; None for what is none."""
+def special_class(description, reader):
+    """An enum, a namedtuple or a dataclass from its names and values; None for another class."""
     import collections
 
-    what, name = told["what"], told["name"]
+    what, name = description["what"], description["name"]
     if what == "enum":
-        base = getattr(enum, told["type"], enum.Enum) if told["type"] in PLAIN_BASES else enum.Enum
-        members = [(member, reader.value(form)) for member, form in told["plain"]]
+        base = getattr(enum, description["type"], enum.Enum) if description["type"] in PLAIN_BASES else enum.Enum
+        members = [(member, reader.value(form)) for member, form in description["plain"]]
         if any(hasattr(type(value), "__get__") for _, value in members):
             raise CannotCross("a member of an enum that would be a method")
         return base(name, members)
     if what == "namedtuple":
-        defaults = [reader.value(form) for _, _, form in told["defaults"]]
-        return collections.namedtuple(name, told["fields"], defaults=defaults)
+        defaults = [reader.value(form) for _, _, form in description["defaults"]]
+        return collections.namedtuple(name, description["fields"], defaults=defaults)
     if what == "dataclass":
-        order, frozen, hashes = told["flags"]
-        fields = [_field(field, how, form, reader) for field, how, form in told["defaults"]]
+        order, frozen, hashes = description["flags"]
+        fields = [_field(field, how, form, reader) for field, how, form in description["defaults"]]
         return dataclasses.make_dataclass(
             name, fields, order=order is True, frozen=frozen is True, unsafe_hash=hashes is True and not frozen
         )
@@ -164,7 +168,7 @@ def special_class(told, reader):
 
 
 def default(field, writer):
-    """[name, 0 for no default, 1 for a value, 2 for what makes one; its form]."""
+    """[name, 0 for no default, 1 for a value, 2 for a factory; the form of the value or the factory]."""
     if field.default is not dataclasses.MISSING:
         return [field.name, 1, writer.form(field.default)]
     if field.default_factory is not dataclasses.MISSING:
@@ -190,7 +194,7 @@ def forwarder(call, number, name):
 
 
 def new_error(cls, arguments):
-    """As `cls(*arguments)`, but of the code of its classes only what is builtin runs."""
+    """As `cls(*arguments)`, but only builtin code of its classes runs."""
     made = cls.__new__(cls, *arguments) if _builtin_new(cls) else BaseException.__new__(cls, *arguments)
     base = next(base for base in cls.__mro__ if base.__module__ == "builtins")
     try:
@@ -205,9 +209,9 @@ def _builtin_new(cls):
     return owner.__module__ == "builtins"
 
 
-def said_there(error):
-    """What the class's own __str__ says on the end where it is."""
+def remote_text(error):
+    """The text that the class's own __str__ made on the end that has the class."""
     try:
-        return type(error).said_there.__get__(error)
+        return type(error).remote_text.__get__(error)
     except AttributeError:
         return BaseException.__str__(error)

@@ -1,12 +1,12 @@
-"""Classes of a dialogue: which of them both ends have, and what stands for one that only the other end has.
+"""Classes of a dialogue: which of them both ends have, and what stands here for a class of the other end.
 
 A class is named on the wire as ["ty", name] (builtins, exceptions and the classes of kinds), ["k", name] (one that the
-row's prompt defines: both ends have their own), or ["k", owner, n], owner 0 the sender, 1 the receiver, once the owner
-has told of it. Instances of shared classes, enums, dataclasses and namedtuples cross by their fields, and so do
+row's prompt defines: each end has its own), or ["k", owner, n], owner 0 the sender, 1 the receiver, once the owner
+has described it. Instances of shared classes, enums, dataclasses and namedtuples cross by their fields, and so do
 those of the test's own classes, whose methods run where the class is. Instances of the answer's other classes stay
-with it and are seen through handles.
+on its end and are used through handles.
 
-The wary end (the test's) runs no code that a message names: classes are made here from names and fields.
+The wary end (the test's) runs no code that a message names: it makes classes from names and fields.
 """
 
 import dataclasses
@@ -18,7 +18,7 @@ from .class_making import (
     PLAIN_BASES,
     STDLIB_ERRORS,
     builtin_error,
-    check_told,
+    check_description,
     compares_by_fields,
     custom,
     default,
@@ -38,17 +38,18 @@ from .kinds import CannotCross
 
 
 class Classes:
-    """One end's view. `module`: the name of this end's module of the row. `shared`: names of classes that both have."""
+    """The classes of one end. `module`: the name of this end's module of the row. `shared`: classes that both ends
+    have."""
 
     def __init__(self, exports, module, wary):
         self.exports = self._exports = exports
         self._module, self._wary = module, wary
         self.shared = {}
-        self._told, self._theirs = {}, {}
+        self._described, self._theirs = {}, {}
         self._crossings = {}
 
     def share(self, namespace, names):
-        """Take the classes of these qualified names from `namespace` for those that both ends have."""
+        """Register the classes of these qualified names in `namespace` as shared by both ends."""
         for name in names:
             found, parts = namespace.get(name.partition(".")[0]), name.split(".")[1:]
             for part in parts:
@@ -74,22 +75,22 @@ class Classes:
     def _known(self, cls):
         if cls in self._theirs:
             return ["k", 1, self._theirs[cls]]
-        if cls in self._told:
-            return ["k", 0, self._told[cls]]
+        if cls in self._described:
+            return ["k", 0, self._described[cls]]
         return ["k", cls.__qualname__] if self.shared.get(cls.__qualname__) is cls else None
 
     def reference(self, cls, writer):
         return self._known(cls) or self._tell(cls, writer)
 
     def crossing(self, cls, writer):
-        """(how an instance crosses, the tag that says so), or None where it is a handle's or a builtin's affair."""
+        """(how an instance crosses, its tag); None where it crosses as a handle or as a builtin."""
         if issubclass(cls, BaseException):
             return "exception", ["x", self._ancestry(cls, writer)]
         if issubclass(cls, enum.Enum):
             return "enum", self.reference(cls, writer)
         if is_namedtuple(cls):
             return "namedtuple", self.reference(cls, writer)
-        if self._known(cls) and (cls not in self._told or self._crosses(cls)):
+        if self._known(cls) and (cls not in self._described or self._crosses(cls)):
             return "object", self._known(cls)
         if self._wary:
             return ("object", self._tell(cls, writer)) if self._crosses(cls) else None
@@ -99,7 +100,7 @@ class Classes:
         return ("object", ["k", nearest.__qualname__]) if nearest is not None else None
 
     def _crosses(self, cls):
-        """Whether instances of a class that only this end has cross by their fields."""
+        """Whether instances of a class of this end cross by their fields."""
         if cls not in self._crossings:
             if self._wary:
                 self._crossings[cls] = cls.__module__ == self._module and all(
@@ -112,12 +113,12 @@ class Classes:
         return self._crossings[cls]
 
     def check_static(self, cls):
-        """Raises CannotCross for a class of the test's that answers for its attributes by itself."""
+        """Raises CannotCross for a class of the test that computes its attributes (__getattr__ and the like)."""
         if any(base.__module__ == self._module and is_dynamic(base) for base in cls.__mro__):
-            raise CannotCross("a %s, which answers for its attributes by itself" % cls.__name__)
+            raise CannotCross("a %s, which computes its attributes" % cls.__name__)
 
     def _nearest(self, cls):
-        """The shared class that an answer's class extends without overriding what its instances do."""
+        """The shared class that a class of the answer extends without overriding a method."""
         for base in cls.__mro__:
             if self.shared.get(base.__qualname__) is base:
                 return base
@@ -143,75 +144,76 @@ class Classes:
         return names
 
     def _tell(self, cls, writer):
-        number = self._told[cls] = self._exports.number(cls)
-        writer.told.append(self._description(cls, number, writer))
+        number = self._described[cls] = self._exports.number(cls)
+        writer.descriptions.append(self._description(cls, number, writer))
         return ["k", 0, number]
 
     def take_back(self, number):
-        self._told = {cls: told for cls, told in self._told.items() if told != number}
+        self._described = {cls: one for cls, one in self._described.items() if one != number}
 
     def _description(self, cls, number, writer):
-        told = {"n": number, "kind": "class", "what": what(cls), "name": cls.__name__, "bases": []}
+        description = {"n": number, "kind": "class", "what": what(cls), "name": cls.__name__, "bases": []}
         for base in cls.__mro__[1:]:
             if base.__module__ == self._module and base is not object:
-                told["bases"].append(self.reference(base, writer))
+                description["bases"].append(self.reference(base, writer))
             elif base in (list, dict, set, tuple, int, str, float) or builtin_error(base.__name__) is base:
-                told["bases"].append(["ty", base.__name__])
-        told["methods"], told["properties"], told["plain"] = members(cls, self._module, writer)
-        told["custom"] = [name for name in ("__eq__", "__hash__", "__bool__", "__len__") if custom(cls, name)]
-        told["near"] = self.nearest_shared(cls)
-        if told["what"] == "enum":
-            told["plain"] = [[name, writer.form(one._value_)] for name, one in cls.__members__.items()]
-            told["type"] = next(n for n in ("IntFlag", "IntEnum", "StrEnum", "Flag", "Enum") if is_enum(cls, n))
-        elif told["what"] == "namedtuple":
-            told["fields"] = list(cls._fields)
-            told["defaults"] = [[name, 1, writer.form(value)] for name, value in cls._field_defaults.items()]
-        elif told["what"] == "dataclass":
-            told["fields"] = [field.name for field in dataclasses.fields(cls)]
-            told["defaults"] = [default(field, writer) for field in dataclasses.fields(cls)]
+                description["bases"].append(["ty", base.__name__])
+        description["methods"], description["properties"], description["plain"] = members(cls, self._module, writer)
+        description["custom"] = [name for name in ("__eq__", "__hash__", "__bool__", "__len__") if custom(cls, name)]
+        description["near"] = self.nearest_shared(cls)
+        if description["what"] == "enum":
+            description["plain"] = [[name, writer.form(one._value_)] for name, one in cls.__members__.items()]
+            description["type"] = next(n for n in ("IntFlag", "IntEnum", "StrEnum", "Flag", "Enum") if is_enum(cls, n))
+        elif description["what"] == "namedtuple":
+            description["fields"] = list(cls._fields)
+            description["defaults"] = [[name, 1, writer.form(value)] for name, value in cls._field_defaults.items()]
+        elif description["what"] == "dataclass":
+            description["fields"] = [field.name for field in dataclasses.fields(cls)]
+            description["defaults"] = [default(field, writer) for field in dataclasses.fields(cls)]
             parameters = cls.__dataclass_params__
-            told["flags"] = [bool(parameters.order), bool(parameters.frozen), cls.__hash__ is not None]
-        return told
+            description["flags"] = [bool(parameters.order), bool(parameters.frozen), cls.__hash__ is not None]
+        return description
 
     # -- in
 
-    def learn(self, told, reader):
-        """Make what stands here for a class of the other end's."""
-        number, name = told["n"], told["name"]
-        names = [*told["methods"], *told["properties"], *told.get("fields", ()), *(item[0] for item in told["plain"])]
+    def learn(self, description, reader):
+        """Make the class that stands here for one of the other end."""
+        number, name = description["n"], description["name"]
+        names = [*description["methods"], *description["properties"], *description.get("fields", ())]
+        names += [item[0] for item in description["plain"]]
         if type(number) is not int or len(names) > MAX_NAMES or not all(map(is_name, [name, *names])):
             raise CannotCross("malformed class")
         if self._wary:
-            check_told(told)
-            made = self._exports.asking.made_class(self, told, reader)
+            check_description(description)
+            made = self._exports.asking.made_class(self, description, reader)
         else:
-            made = self._stand_in(told, reader)
+            made = self._stand_in(description, reader)
         self._exports.place(number, made)
         if isinstance(made, type):
             self._theirs[made] = number
 
     def adopt(self, cls, number):
-        """`cls` stands here for the other end's class of that number."""
+        """Register `cls` as what stands here for the other end's class of that number."""
         self._theirs[cls] = number
 
-    def bases(self, told, reader):
-        return [reader.value(base) for base in told["bases"]]
+    def bases(self, description, reader):
+        return [reader.value(base) for base in description["bases"]]
 
-    def _stand_in(self, told, reader):
-        """The test's class as the answer's end has it: fields here, methods there."""
-        special = special_class(told, reader)
-        bases = [base for base in self.bases(told, reader) if isinstance(base, type)]
+    def _stand_in(self, description, reader):
+        """A class of the test on the answer's end: fields are here, methods run on the test's end."""
+        special = special_class(description, reader)
+        bases = [base for base in self.bases(description, reader) if isinstance(base, type)]
         if special is not None:
             return special
         call = self._exports.method
-        body = {name: forwarder(call, told["n"], name) for name in told["methods"]}
-        body.update((name, property(forwarder(call, told["n"], name))) for name in told["properties"])
-        body.update((name, reader.value(form)) for name, form in told["plain"])
+        body = {name: forwarder(call, description["n"], name) for name in description["methods"]}
+        body.update((name, property(forwarder(call, description["n"], name))) for name in description["properties"])
+        body.update((name, reader.value(form)) for name, form in description["plain"])
         body["__module__"] = self._module
-        return new_class(told["name"], bases, body)
+        return new_class(description["name"], bases, body)
 
     def class_of(self, form, reader):
-        """The class that a form names. Raises CannotCross where this end may not have it."""
+        """The class that a form names. Raises CannotCross where this end has no such class."""
         if form[0] == "ty":
             found = builtin_names.named_type(form[1]) or builtin_error(form[1])
         elif form[0] == "g":
@@ -239,8 +241,7 @@ class Classes:
         return base.__new__(cls)
 
     def _error(self, ancestry, content, reader):
-        """An exception of the first known class of an ancestry; of a new class below the known ones where its own is
-        not known here."""
+        """An exception of the first class of an ancestry that this end knows."""
         known = []
         for reference in ancestry[:100]:
             try:
@@ -254,7 +255,7 @@ class Classes:
         arguments = reader.filled(content[1])
         made = new_error(known[0], arguments)
         if type(content[2][0]) is str and hasattr(type(made), "said_there"):
-            type(made).said_there.__set__(made, content[2][0])
+            type(made).remote_text.__set__(made, content[2][0])
         return made
 
     def instance(self, form, reader):

@@ -1,8 +1,8 @@
-"""Handles: what stays where it is and is used from the other end by its number. Owns the numbers of both ends.
+"""Handles: objects that stay on one end and that the other end uses by number. Owns the numbers of both ends.
 
-Crossing as a handle are functions, iterators, generators, coroutines, and instances of classes that the other end can't
-have. What may be done with one is the owner's to say: `DO` names every way. The test's end serves little of it
-(`_may`): a candidate that holds a function of the test's may call it, but never reach its globals or a frame.
+Functions, iterators, generators, coroutines, and instances of classes that the other end can't have cross as handles.
+The owner of a handle decides which operations it serves: `DO` lists all of them. The test's end serves few (`_may`): a
+candidate may call a function of the test, but can't reach its globals or a frame.
 """
 
 import inspect
@@ -17,18 +17,18 @@ from .remote import Remote, facts_of, number_of
 MAX_HANDLES = 200_000
 
 
-def _exit(held, *error):
-    return type(held).__exit__(held, *error)
+def _exit(target, *error):
+    return type(target).__exit__(target, *error)
 
 
 DO = {
-    "call": lambda held, *args, **kwargs: held(*args, **kwargs),
-    "invoke": lambda held, name, *args, **kwargs: getattr(held, name)(*args, **kwargs),
+    "call": lambda target, /, *args, **kwargs: target(*args, **kwargs),
+    "invoke": lambda target, name, /, *args, **kwargs: getattr(target, name)(*args, **kwargs),
     "getattr": getattr, "setattr": setattr, "delattr": delattr,
-    "next": next, "iter": iter, "aiter": lambda held: type(held).__aiter__(held),
-    "send": lambda held, value: held.send(value), "throw": lambda held, error: held.throw(error),
-    "close": lambda held: held.close(),
-    "enter": lambda held: type(held).__enter__(held), "exit": _exit,
+    "next": next, "iter": iter, "aiter": lambda target: type(target).__aiter__(target),
+    "send": lambda target, value: target.send(value), "throw": lambda target, error: target.throw(error),
+    "close": lambda target: target.close(),
+    "enter": lambda target: type(target).__enter__(target), "exit": _exit,
     "len": len, "getitem": operator.getitem, "setitem": operator.setitem, "delitem": operator.delitem,
     "contains": operator.contains, "reversed": reversed,
     "str": str, "repr": repr, "format": format, "int": int, "float": float, "complex": complex,
@@ -39,33 +39,33 @@ DO = {
     "truediv": operator.truediv, "floordiv": operator.floordiv, "mod": operator.mod, "divmod": divmod, "pow": pow,
     "lshift": operator.lshift, "rshift": operator.rshift, "and": operator.and_, "or": operator.or_,
     "xor": operator.xor,
-    "radd": lambda held, other: other + held, "rsub": lambda held, other: other - held,
-    "rmul": lambda held, other: other * held, "rtruediv": lambda held, other: other / held,
-    "rfloordiv": lambda held, other: other // held, "rmod": lambda held, other: other % held,
-    "rpow": lambda held, other: other**held, "rmatmul": lambda held, other: other @ held,
-    "rand": lambda held, other: other & held, "ror": lambda held, other: other | held,
-    "rxor": lambda held, other: other ^ held,
+    "radd": lambda target, other: other + target, "rsub": lambda target, other: other - target,
+    "rmul": lambda target, other: other * target, "rtruediv": lambda target, other: other / target,
+    "rfloordiv": lambda target, other: other // target, "rmod": lambda target, other: other % target,
+    "rpow": lambda target, other: other**target, "rmatmul": lambda target, other: other @ target,
+    "rand": lambda target, other: other & target, "ror": lambda target, other: other | target,
+    "rxor": lambda target, other: other ^ target,
     "iadd": operator.iadd, "isub": operator.isub, "imul": operator.imul, "ior": operator.ior, "iand": operator.iand,
 }  # fmt: skip
-"""What may be done with a handle, by name. Coroutines and asynchronous generators are driven by the peer."""
+"""The operations on a handle, by name. The peer runs coroutines and asynchronous generators."""
 _NEVER = (types.FrameType, types.CodeType, types.TracebackType, types.ModuleType)
 _INNER = ("_", "gi_", "cr_", "ag_", "tb_", "f_", "co_", "func_")
 
 
 class Exports:
-    """Both ends' handles. `module`: this end's module of the row; `asking` decides what a wary end asks; `request(op,
-    fields)` has the other end do something and gives the value."""
+    """The handles of both ends. `module`: this end's module of the row. `asking`: what the test's end may ask; None on
+    the answer's. `request(op, fields, ...)` sends a request to the other end and returns its value."""
 
     def __init__(self, module, asking, request):
         self.asking, self._module, self._request = asking, module, request
         self.wary = asking is not None
         self.rank = 0
-        """What the next handles that come in are worth (asking.py)."""
+        """The rank of the next handles that arrive (asking.py)."""
         self._mine, self._numbers = {}, {}
         self._theirs, self._stand_ins = {}, {}
         self._next = 0
 
-    # -- what is this end's
+    # -- this end's objects
 
     def number(self, value):
         """The number under which this end's `value` is served."""
@@ -81,15 +81,15 @@ class Exports:
             raise CannotCross("no such handle")
         return self._mine[number]
 
-    def take_back(self, told):
-        """The other end was never told."""
-        for one in told:
+    def take_back(self, descriptions):
+        """Forget handles whose descriptions were not sent."""
+        for one in descriptions:
             value = self._mine.pop(one["n"], None)
             self._numbers.pop(id(value), None)
             self.classes.take_back(one["n"])
 
     def own(self, value):
-        """The form of what has a number already, on either end; None for what has none."""
+        """The form of a value that has a number on either end; None where it has none."""
         if isinstance(value, Remote):
             if isinstance(value, proxies.RemoteClass):
                 return ["k", 1, number_of(value)]
@@ -101,7 +101,7 @@ class Exports:
         return None if number is None else ["h", 0, number]
 
     def export(self, value, writer):
-        """A handle of a value that does not cross by content. Raises CannotCross for what no handle may be of."""
+        """A handle of a value that does not cross by content. Raises CannotCross where no handle is allowed."""
         named = builtin_names.function_name(value)
         if named is not None:
             return ["g", *named]
@@ -111,13 +111,14 @@ class Exports:
             found = self.by_name(value, None) if _is_library(value, self._module) else None
             if found is not None:
                 return found
-        told = {"n": 0, **self._description(value, writer)}
-        told["n"] = self.number(value)
-        writer.told.append(told)
-        return ["h", 0, told["n"]]
+        description = {"n": 0, **self._description(value, writer)}
+        description["n"] = self.number(value)
+        writer.descriptions.append(description)
+        return ["h", 0, description["n"]]
 
     def by_name(self, value, writer):
-        """What a library that both ends have defines, by module and name; a handle where it is not found so."""
+        """The form, by module and name, of what an installed library defines; a handle where a lookup does not find
+        it."""
         module = getattr(value, "__module__", None) or getattr(getattr(value, "__objclass__", None), "__module__", "")
         name = getattr(value, "__qualname__", getattr(value, "__name__", ""))
         found = sys.modules.get(module)
@@ -130,7 +131,7 @@ class Exports:
         return self.export(value, writer)
 
     def imported(self, module, name):
-        """What the test's end names of a library. Never on the test's end."""
+        """The object of a library that the test's end named. Called on the answer's end only."""
         __import__(module)
         found = sys.modules[module]
         for part in name.split("."):
@@ -153,16 +154,16 @@ class Exports:
             return {"kind": "iterator", "type": _iterator_type(cls)}
         return {"kind": "object", "class": self.classes.reference(cls, writer)}
 
-    # -- what is the other end's
+    # -- the other end's objects
 
-    def learn(self, told, reader):
-        if told.get("kind") == "class":
-            return self.classes.learn(told, reader)
-        number = told["n"]
+    def learn(self, description, reader):
+        if description.get("kind") == "class":
+            return self.classes.learn(description, reader)
+        number = description["n"]
         if type(number) is not int or number in self._theirs:
             raise CannotCross("malformed handle")
-        cls = reader.value(told["class"]) if told["kind"] == "object" else None
-        made = proxies.make(self, number, told, cls)
+        cls = reader.value(description["class"]) if description["kind"] == "object" else None
+        made = proxies.make(self, number, description, cls)
         self.place(number, made)
         if not isinstance(made, Remote):
             self._stand_ins[id(made)] = number
@@ -174,7 +175,7 @@ class Exports:
         self._theirs[number] = made
 
     def handle(self, form):
-        """What ["h", owner, n] stands for."""
+        """The object of ["h", owner, n]."""
         return self.at(form[1], form[2])
 
     def at(self, owner, number):
@@ -185,14 +186,15 @@ class Exports:
         return self._again(self._theirs[number])
 
     def _again(self, stand_in):
-        """What the test constructed, when it comes back as what something gave, is no more than that from then on."""
+        """Lower the rank of an object that the test constructed when a call returns it: from then on it counts as a
+        result."""
         if self.wary and self.rank < 3 and isinstance(stand_in, proxies.RemoteObject):
             facts = facts_of(stand_in)
             facts.rank = min(facts.rank, 2)
         return stand_in
 
     def do(self, number, what, args=(), kwargs=None, rank=0):
-        """Have the other end do `what` with its handle."""
+        """Ask the other end for the operation `what` on its handle."""
         return self._request("do", {"h": number, "do": what}, args, kwargs or {}, rank)
 
     def method(self, number, name, args, kwargs):
@@ -202,15 +204,15 @@ class Exports:
     # -- serving
 
     def served(self, message, args, kwargs):
-        """Do what the other end asks."""
-        held, what = self.mine(message["h"]), message["do"]
+        """Serve a request of the other end."""
+        target, what = self.mine(message["h"]), message["do"]
         if message["op"] == "method":
-            return self._served_method(held, what, args, kwargs)
+            return self._served_method(target, what, args, kwargs)
         if what not in DO:
-            raise CannotCross("no such way")
+            raise CannotCross("no such operation")
         if self.wary:
-            _may(held, what, args)
-        return DO[what](held, *args, **kwargs)
+            _may(target, what, args)
+        return DO[what](target, *args, **kwargs)
 
     def _served_method(self, cls, name, args, kwargs):
         if not isinstance(cls, type) or type(name) is not str:
@@ -231,16 +233,16 @@ class Exports:
 
 def _function(value):
     name = getattr(value, "__name__", type(value).__name__)
-    told = {"kind": "function", "name": name if type(name) is str else "function", "params": None}
-    told["type"] = type(value).__name__
-    told["doc"] = value.__doc__ if type(getattr(value, "__doc__", None)) is str else None
-    told["async"] = inspect.iscoroutinefunction(value)
+    description = {"kind": "function", "name": name if type(name) is str else "function", "params": None}
+    description["type"] = type(value).__name__
+    description["doc"] = value.__doc__ if type(getattr(value, "__doc__", None)) is str else None
+    description["async"] = inspect.iscoroutinefunction(value)
     try:
         parameters = inspect.signature(value).parameters.values()
-        told["params"] = [[one.name, int(one.kind), one.default is not one.empty] for one in parameters]
+        description["params"] = [[one.name, int(one.kind), one.default is not one.empty] for one in parameters]
     except (ValueError, TypeError):
         pass  # not every builtin has one
-    return told
+    return description
 
 
 def _iterator_type(cls):
@@ -253,7 +255,7 @@ def _is_library(value, module):
 
 
 def _check_export(value):
-    """The test's end gives no handle of what leads to its frames, its modules or its runner."""
+    """Raises CannotCross for a value of the test that leads to its frames, its modules or its runner."""
     unittest = sys.modules.get("unittest")
     waits = inspect.iscoroutine(value) or inspect.isasyncgen(value) or inspect.isawaitable(value)
     if waits or inspect.iscoroutinefunction(value) or inspect.isasyncgenfunction(value):
@@ -264,32 +266,33 @@ def _check_export(value):
         raise CannotCross("a %s of the test's" % type(value).__name__)
 
 
-def _may(held, what, args):
-    """Raises CannotCross for what the answer may not do with something of the test's."""
+def _may(target, what, args):
+    """Raises CannotCross for an operation that the answer may not do on an object of the test."""
     if what in ("getattr", "setattr", "delattr", "invoke"):
         name = args[0] if args else ""
         if type(name) is not str or name.startswith(_INNER):
             raise CannotCross("a name that is the test's own")
-        if what in ("setattr", "delattr") and not _may_set(held, name):
+        if what in ("setattr", "delattr") and not _may_set(target, name):
             raise CannotCross("an attribute that is the test's own")
-        if name in _STEERS and _is_mock(held):
+        if name in _STEERS and _is_mock(target):
             raise CannotCross("a mock is called, and only the test says what it does")
-    if isinstance(held, types.MethodType) and what != "call":
+    if isinstance(target, types.MethodType) and what != "call":
         raise CannotCross("a method is only called")
 
 
 _STEERS = frozenset(("configure_mock", "reset_mock", "attach_mock", "mock_add_spec"))
 
 
-def _is_mock(held):
+def _is_mock(target):
     mock = sys.modules.get("unittest.mock")
-    return mock is not None and isinstance(held, mock.NonCallableMock)
+    return mock is not None and isinstance(target, mock.NonCallableMock)
 
 
-def _may_set(held, name):
-    """Only data of instances: never what a class, a function, or a method of an object does."""
-    if isinstance(held, (type, types.FunctionType, types.BuiltinFunctionType, types.MethodType)):
+def _may_set(target, name):
+    """Whether the answer may set the attribute: data of instances only, never classes, functions or methods."""
+    if isinstance(target, (type, types.FunctionType, types.BuiltinFunctionType, types.MethodType)):
         return False
     absent = object()
-    known = inspect.getattr_static(type(held), name, absent)
-    return known is absent or not (_is_mock(held) or callable(known) or isinstance(known, (staticmethod, classmethod)))
+    known = inspect.getattr_static(type(target), name, absent)
+    methods = (staticmethod, classmethod)
+    return known is absent or not (_is_mock(target) or callable(known) or isinstance(known, methods))

@@ -1,4 +1,4 @@
-"""The forms of values on the wire of a dialogue, and its bounds. The writer makes them, the reader reads them.
+"""The wire forms of values in a dialogue, and their bounds. graph_writer.py makes them, graph_reader.py reads them.
 
 A form is null, a boolean, a string or a small integer for itself, else a tagged list:
 ["i", hex], ["f", hex], ["c", re, im], ["b", base64] numbers and bytes; ["t"|"fs", [forms]] tuple, frozenset;
@@ -9,18 +9,18 @@ scalar; ["@", n] the shared object n; ["h", owner, n] a handle, owner 0 the send
 """
 
 MAX_DEPTH = 1000
-"""Of immutable values within each other; mutable ones nest without limit."""
-MAX_ONCE = 4096
-"""Longer texts come back as equal ones, not as the same."""
+"""Of nested immutable values; mutable values nest without limit."""
+MAX_INTERNED = 4096
+"""A longer text comes back as an equal one, not as the same object."""
 SCALARS = frozenset(("i", "f", "b", "c"))
 IMMUTABLE = frozenset(("t", "fs", "f", "r", "v", "np", "nt", "ov"))
 TUPLES = (tuple, frozenset)
 MAX_SHARED = 2000
-"""Shared objects beyond this are forgotten, the longest unused first."""
+"""Shared objects beyond this are dropped, the least recently used first."""
 FIXED = "fixed"
 """The tag of an immutable value that is shared for its identity."""
 INSTANCE = ()
-"""What is kept as the tag of an instance that the other end made."""
+"""The tag that this end stores for an instance that the other end made."""
 SMALL = 1 << 53
 BASES = (list, dict, set, bytearray)
 NO_FIELDS = ("__weakref__", "__dict__", "said_there")

@@ -1,4 +1,4 @@
-"""Real generators, coroutines and functions that do nothing but pass on to those of the other end."""
+"""Real generators, coroutines and functions that forward every step and call to the other end."""
 
 import inspect
 
@@ -6,7 +6,7 @@ _OMITTED = object()
 
 
 def generator(facts):
-    """A real generator that drives the other end's."""
+    """A real generator that drives a generator of the other end."""
     do = facts.do
     try:
         value = do("next")
@@ -38,7 +38,7 @@ async def asyncgen(facts):
 
 
 def function(facts):
-    """A real function of the same signature, so that an answer that looks at it sees what it would see."""
+    """A real function with the signature of the other end's, for an answer that inspects it."""
     call = facts.do
 
     def forward(*args, **kwargs):
@@ -47,20 +47,20 @@ def function(facts):
     async def forward_async(*args, **kwargs):
         return await call("call", args, kwargs)
 
-    made = forward_async if facts.told.get("async") else forward
-    params = facts.told.get("params")
+    made = forward_async if facts.description.get("async") else forward
+    params = facts.description.get("params")
     if params is not None:
         try:
             made = _with_signature(made, facts.name, params)
         except (SyntaxError, ValueError):
-            pass  # a signature that can't be written, as some builtins have
+            pass  # a signature that is no Python source, as of some builtins
     made.__name__ = made.__qualname__ = facts.name
-    made.__doc__ = facts.told.get("doc")
+    made.__doc__ = facts.description.get("doc")
     return made
 
 
 def _with_signature(forward, name, params):
-    """`forward` behind a signature written out: what counts arguments by __code__ counts right."""
+    """`forward` behind a written-out signature, so that `__code__.co_argcount` is right."""
     head, passed, star = [], [], False
     kinds = [kind for _, kind, _ in params]
     for index, (param, kind, optional) in enumerate(params):

@@ -1,13 +1,13 @@
-"""Object graphs as strict JSON and back, for the two ends of a dialogue, with identity, cycles and changes in place.
+"""Object graphs as strict JSON and back, for the two ends of a dialogue: identity, cycles and changes in place cross.
 
-Mutable objects are shared: each end keeps its own copy under one number, and whoever gives control away says first what
-it changed (`contents`), so that both copies agree whenever the other end runs. An object that only this table still
-refers to is dropped, on both ends.
+Mutable objects are shared: each end has its own copy under one number. An end that passes control sends first what it
+changed (`contents`), so that both copies agree whenever the other end runs. An object to which only this table refers
+is dropped on both ends.
 """
 
 import sys
 
-from .forms import MAX_ONCE, MAX_SHARED
+from .forms import MAX_INTERNED, MAX_SHARED
 from .graph_reader import Reader
 from .graph_writer import Writer
 from .kinds import CannotCross, TooMuch
@@ -21,21 +21,21 @@ class _Shared:
 
 
 class Graph:
-    """One end's shared objects. `classes` decides about instances, `exports` makes and finds handles.
+    """One end's shared objects. `classes` decides how instances cross, `exports` makes and finds handles.
 
-    `parity`: 0 or 1, so that the numbers of the two ends never clash. `wary`: what comes in is not trusted.
+    `parity`: 0 or 1, so that the numbers of the two ends differ. `wary`: messages of the other end are not trusted.
     """
 
     def __init__(self, classes, exports, parity, wary):
         self.classes, self.exports, self.wary = classes, exports, wary
-        self._shared, self._numbers, self._once = {}, {}, {}
+        self._shared, self._numbers, self._interned = {}, {}, {}
         self._next, self._parity, self._turn = parity, parity, 0
 
     # -- out
 
     def pack(self, message, values):
-        """Adds to `message` the forms of `values` (under their names), and what the other end must learn first.
-        Raises CannotCross; then nothing has changed."""
+        """Add to `message` the forms of `values` under their names, and the objects and classes that are new to the
+        other end. Raises CannotCross; nothing has changed then."""
         writer = Writer(self)
         try:
             for name, value in values.items():
@@ -44,7 +44,7 @@ class Graph:
         except (CannotCross, RecursionError) as error:
             for number in writer.new:
                 self._forget(number)
-            self.exports.take_back(writer.told)
+            self.exports.take_back(writer.descriptions)
             if isinstance(error, RecursionError):
                 raise TooMuch("nested too deeply") from None
             raise
@@ -56,11 +56,11 @@ class Graph:
                 [number, self._shared[number].tag if number in new else None, content]
                 for number, content in writer.contents.items()
             ]
-        if writer.told:
-            message["told"] = writer.told
+        if writer.descriptions:
+            message["told"] = writer.descriptions
 
     def drops(self):
-        """Numbers of what nothing else here refers to any more; the other end is to drop them too."""
+        """Drop shared objects to which nothing else here refers; their numbers, for the other end to drop."""
         self._turn += 1
         gone, more = [], True
         while more:
@@ -82,7 +82,7 @@ class Graph:
             self._numbers.pop(id(entry.value), None)
 
     def share(self, value, tag):
-        """The new number of an object of this end's."""
+        """A new number for an object of this end."""
         self._next += 2
         self.enter(self._next, value, tag)
         return self._next
@@ -101,23 +101,23 @@ class Graph:
     def entries(self):
         return list(self._shared.items())
 
-    def once(self, key, value):
-        """The text or number that stood under this key before: an equal one comes back as the same one."""
-        if len(key) > MAX_ONCE:
+    def intern(self, key, value):
+        """The value first seen under this key, so that equal texts and numbers are the same object."""
+        if len(key) > MAX_INTERNED:
             return value
-        if len(self._once) > 4 * MAX_SHARED:
-            self._once.clear()
-        return self._once.setdefault(key, value)
+        if len(self._interned) > 4 * MAX_SHARED:
+            self._interned.clear()
+        return self._interned.setdefault(key, value)
 
     # -- in
 
     def unpack(self, message, names):
-        """The values under `names` of a message, in their order. Raises CannotCross for what is no such message."""
+        """The values under `names` of a message, in that order. Raises CannotCross for a malformed message."""
         try:
             reader = Reader(self)
             reader.announce(message.get("contents", ()))
-            for told in message.get("told", ()):
-                self.exports.learn(told, reader)
+            for description in message.get("told", ()):
+                self.exports.learn(description, reader)
             reader.read()
             values = [reader.value(message[name]) for name in names]
             for number in message.get("drop", ()):
@@ -125,11 +125,12 @@ class Graph:
             return values
         except CannotCross:
             raise
-        except Exception as error:  # whatever a kind's own constructor says of bad parts
+        except Exception as error:  # a kind's constructor may raise anything for malformed parts
             raise CannotCross("malformed message: %s: %s" % (type(error).__name__, str(error)[:200])) from None
 
     def tag_of(self, number, tag):
-        """What the shared object of that number is; `tag` says what it is to be where there is none yet."""
+        """(the tag of the shared object of that number, whether it is new). `tag` is what the message says of a new
+        one."""
         entry = self._shared.get(number)
         if entry is not None:
             if tag is not None:

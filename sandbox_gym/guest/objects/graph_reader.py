@@ -1,4 +1,4 @@
-"""What one message says, made here: shared objects first, empty, then their contents, then its values."""
+"""Reads one message: makes its new shared objects empty, then fills them, then makes its values."""
 
 import base64
 
@@ -10,14 +10,14 @@ from .kinds import CannotCross
 
 
 class Reader:
-    """Makes what a message says: first every new shared object, empty, then their contents, then values."""
+    """Makes the objects of one message: `announce`, then `read`, then `value` for each of its values."""
 
     def __init__(self, graph):
         self._graph, self._depth, self._hashing = graph, 0, 0
         self._waiting, self._fresh = {}, set()
 
     def announce(self, contents):
-        """What is coming, so that whatever refers to it finds it."""
+        """Register the shared objects of the message, so that references to them resolve."""
         for number, tag, content in contents:
             if type(content) is not list:
                 raise CannotCross("malformed contents")
@@ -33,7 +33,7 @@ class Reader:
             self._fill(number)
 
     def _create(self, number):
-        """Make a new shared object, empty; what it takes to make one is made before."""
+        """Make a new shared object, empty; the values that its constructor needs are made first."""
         if number in self._fresh:
             self._fresh.discard(number)
             tag, content = self._waiting[number]
@@ -41,7 +41,7 @@ class Reader:
             self._graph.enter(number, made, tag if type(tag) is str else INSTANCE)
 
     def _hashes_keys(self, number):
-        """Those that hash their keys come last: hashes may look at the fields of others."""
+        """Sort key: objects that hash their keys come last, since hashes may read the fields of others."""
         entry = self._waiting.get(number)
         tag = entry[0] if entry else ""
         return type(tag) is str and tag in kinds.KINDS and kinds.KINDS[tag].keys_hash
@@ -103,7 +103,7 @@ class Reader:
             self._graph.classes.check_fields(type(value), named)
         if isinstance(value, BaseException):
             arguments = tuple(self.value(form) for form in base or ())
-            if not isinstance(value, OSError):  # what an OSError made of its arguments stands
+            if not isinstance(value, OSError):  # an OSError has already parsed its arguments
                 value.args = arguments
             if extra and type(extra[2]) is str and isinstance(value, (ImportError, NameError, AttributeError)):
                 value.name = extra[2]
@@ -115,7 +115,7 @@ class Reader:
         set_fields(value, named)
 
     def filled(self, forms):
-        """The values of forms, with all that they hold already filled."""
+        """The values of forms, with everything in them filled."""
         self._hashing += 1
         made = tuple([self.value(form) for form in forms])
         self._hashing -= 1
@@ -124,7 +124,7 @@ class Reader:
     def value(self, form):
         kind = type(form)
         if kind is str:
-            return self._graph.once(form, form)
+            return self._graph.intern(form, form)
         if form is None or kind is bool or kind is int:
             return form
         if kind is not list or not form or type(form[0]) is not str:
@@ -134,7 +134,7 @@ class Reader:
             raise CannotCross("nested too deeply")
         made = self._tagged(form[0], form)
         self._depth -= 1
-        return self._graph.once(tuple(form), made) if form[0] in SCALARS and made == made else made
+        return self._graph.intern(tuple(form), made) if form[0] in SCALARS and made == made else made
 
     def _tagged(self, tag, form):
         if tag == "t":

@@ -1,4 +1,4 @@
-"""One message's forms: of its values, of the shared objects that are new, and of those that have changed."""
+"""Writes one message: the forms of its values, of new shared objects, and of shared objects that changed."""
 
 import base64
 
@@ -13,20 +13,20 @@ class Writer:
     def __init__(self, graph):
         self._graph = graph
         self._queue, self._depth = [], 0
-        self._alive = []  # what was made on the way keeps its identity until the message is whole
-        self.contents, self.new, self.told = {}, [], []
+        self._alive = []  # intermediate objects live until the message is complete, so that no id is used twice
+        self.contents, self.new, self.descriptions = {}, [], []
 
     def form(self, value):
         kind = type(value)
         if value is None or value is True or value is False:
             return value
         if kind is str:
-            return self._graph.once(value, value)
+            return self._graph.intern(value, value)
         if kind is int and -SMALL < value < SMALL:
             return value
         form = self._scalar(value, kind)
         if form is not None:
-            self._graph.once(tuple(form), value)
+            self._graph.intern(tuple(form), value)
             return form
         if (kind in TUPLES and value) or kind is frozenset or kind is range or kind is float or kinds.is_fixed(kind):
             return self._identical(value)
@@ -46,7 +46,8 @@ class Writer:
         return None
 
     def _identical(self, value):
-        """An immutable value is shared too, for it may be asked whether it is the same; not where there are many."""
+        """An immutable value is shared too, because a test may compare identity; beyond MAX_SHARED it crosses by
+        content."""
         number = self._graph.number_of(value)
         if number is not None:
             return ["@", number]
@@ -78,7 +79,7 @@ class Writer:
         return ["ov", reference, self.form(as_base(value, base)), fields]
 
     def top(self, arguments):
-        """The form of a call's arguments, whose tuple nobody keeps."""
+        """The form of a call's arguments; their tuple is not shared."""
         return ["t", [self.form(one) for one in arguments]]
 
     def _forms(self, values):
@@ -102,7 +103,7 @@ class Writer:
         return self._object(value, kind)
 
     def _object(self, value, kind):
-        """Instances of classes, classes themselves, and at last whatever crosses as a handle."""
+        """Instances of classes, classes themselves, and everything else as a handle."""
         if isinstance(value, type):
             return self._graph.classes.form_of_class(value, self)
         handle = self._graph.exports.own(value)
@@ -136,7 +137,7 @@ class Writer:
         return ["@", number]
 
     def finish(self):
-        """Write the contents of what is new, and of what has changed since the other end saw it."""
+        """Write the contents of shared objects that are new or that changed since they were last sent."""
         self._drain()
         for number, entry in self._graph.entries():
             if number in self.contents:

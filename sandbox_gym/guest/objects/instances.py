@@ -1,4 +1,4 @@
-"""Instances without their classes' code: their fields, what builtin they hold, what an exception says."""
+"""Reads and sets the fields, the builtin base and the text of instances without running code of their classes."""
 
 from .forms import BASES, FIXED_BASES, NO_FIELDS
 from .kinds import CannotCross
@@ -44,8 +44,8 @@ def builtin_of(value, kind):
 
 
 def fields_of(value):
-    """An instance's own attributes, without asking its class's code. What a builtin exception keeps beside its
-    arguments is made of them."""
+    """An instance's own attributes, without running its class's code. What a builtin exception stores beside its
+    arguments follows from them and is left out."""
     fields = {}
     for cls in type(value).__mro__:
         if cls.__module__ == "builtins":
@@ -65,7 +65,7 @@ def fields_of(value):
 
 
 def set_fields(value, fields):
-    """Make these an instance's attributes, without asking its class's code."""
+    """Make these the instance's attributes, without running its class's code."""
     try:
         own = object.__getattribute__(value, "__dict__")
     except AttributeError:
@@ -89,7 +89,7 @@ def set_fields(value, fields):
 
 
 def arguments_of(error):
-    """What its class is called with to make an exception like this one."""
+    """The arguments with which its class makes an exception like this one."""
     if isinstance(error, OSError) and type(error).__module__ == "builtins":
         made_of = OSError.__reduce__(error)[1]
         return made_of if type(made_of) is tuple else error.args

@@ -1,8 +1,8 @@
-"""Values that cross between the two ends of a dialogue by content: what each is made of, and how the receiver makes its
-own. Owns the closed table of kinds; knows neither messages nor the classes of a row.
+"""Values that cross between the two ends of a dialogue by content: the parts of each kind, and how the receiver makes
+the value from them. Owns the closed table of kinds; knows neither messages nor the classes of a row.
 
-A kind is named by its class as the field writes it ("fractions.Fraction"), but the name is only looked up in this
-table: nothing is imported or resolved because a message says so. Exact types only; subclasses are the graph's affair.
+A kind is named by its class ("fractions.Fraction"). The name is only looked up in this table: no message has anything
+else imported or resolved. Exact types only; graph_writer.py handles subclasses.
 """
 
 import sys
@@ -11,13 +11,13 @@ from ..protocol.values import CannotCross
 
 
 class TooMuch(CannotCross):
-    """It would cross, were it less deep, or fewer: nothing of this kind says that a test wants one process."""
+    """The value would cross if it were smaller or less deep, so this is no reason to run test and answer together."""
 
 
 class Kind:
-    """One kind of value. `parts(value)`: the values it is made of. `make(parts)`: the value, from parts of `types`.
+    """One kind of value. `parts(value)`: the values that make it up. `make(parts)`: the value, from parts of `types`.
 
-    A mutable kind makes an empty one (`make(())`) and `fill(value, parts)` changes it in place.
+    A mutable kind makes an empty value (`make(())`), and `fill(value, parts)` sets its content in place.
     """
 
     def __init__(self, name, parts, make, types=None, fill=None):
@@ -29,12 +29,12 @@ class Kind:
 
     @property
     def cls(self):
-        """The class, None where its module was never imported here."""
+        """The class; None where its module is not imported here."""
         found = sys.modules.get(self.module)
         return getattr(found, self._path, None) if self.module != "builtins" else _BUILTIN.get(self._path)
 
     def make(self, parts):
-        """Raises CannotCross for parts that can't be this kind's."""
+        """Raises CannotCross for parts of the wrong number or types."""
         if self.types is not None and not _fits(parts, self.types):
             raise CannotCross("malformed %s" % self.name)
         __import__(self.module)
@@ -83,7 +83,7 @@ def _replace(holder, items):
 
 
 def _pairs(parts):
-    """Raises CannotCross where a part is no pair."""
+    """The parts. Raises CannotCross where one is no pair."""
     if not all(type(part) is tuple and len(part) == 2 for part in parts):
         raise CannotCross("malformed pairs")
     return parts
@@ -177,7 +177,7 @@ def _fill_data(value, parts):
 
 
 def _partial(function, args, keywords):
-    if function is type:  # what made classes here could give them any operators
+    if function is type:  # partial(type, …) would make classes with any operators
         raise CannotCross("malformed partial")
     return _module("functools").partial(function, *args, **dict(_pairs(keywords)))
 
@@ -286,7 +286,7 @@ _of_class = {}
 
 
 def kind_of(cls):
-    """The kind whose values are exactly of `cls`, or None."""
+    """The kind whose values have exactly the class `cls`, or None."""
     if cls not in _of_class:
         found = next((kind for kind in KINDS.values() if kind.cls is cls), None)
         if len(_of_class) > 4096:

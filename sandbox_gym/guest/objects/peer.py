@@ -1,9 +1,9 @@
-"""One end of a dialogue: requests to the other end, and its requests served while this end waits for a reply.
+"""One end of a dialogue: sends requests, and serves the other end's requests while it waits for a reply.
 
 A message is a u32 length and strict JSON. Requests: {"op": "do", "h", "do"} (one of exports.DO with a handle), {"op":
-"method", "h", "do"} (a method of a class), and what an end adds as `services`, each with "args" and "kwargs" as forms
-(graph.py). Replies: {"value"}, {"error"} or {"cannot": why}. Every message may carry "told" (new handles and classes),
-"contents" (new and changed shared objects) and "drop" (shared objects that the sender needs no more).
+"method", "h", "do"} (a method of a class), and the names in an end's `services`, each with "args" and "kwargs" as forms
+(forms.py). Replies: {"value"}, {"error"} or {"cannot": why}. Every message may carry "told" (new handles and classes),
+"contents" (new and changed shared objects) and "drop" (shared objects that the sender dropped).
 """
 
 import json
@@ -20,7 +20,7 @@ _getpid, _leave = os.getpid, os._exit
 
 
 class CandidateError(Exception):
-    """The answer broke the protocol, gave what can't cross, or is gone."""
+    """The answer's process broke the protocol, returned what can't cross, or ended."""
 
 
 class Ended(Exception):
@@ -48,7 +48,7 @@ def _read(size):
 
 
 def receive():
-    """The next message, None at the end. Raises CandidateError for what is none."""
+    """The next message; None at the end of the channel. Raises CandidateError for a malformed one."""
     head = _read(_LENGTH.size)
     if head is None:
         return None
@@ -68,9 +68,9 @@ def receive():
 
 
 class Peer:
-    """`module`: the name of this end's module of the row. `asking`: on the test's end, what it may ask; else None.
+    """`module`: the name of this end's module of the row. `asking`: what the test's end may ask; None on the answer's.
 
-    `services`: requests that this end serves beyond handles, by their name.
+    `services`: functions for further requests, by their op.
     """
 
     def __init__(self, module, asking=None):
@@ -86,7 +86,7 @@ class Peer:
     # -- asking
 
     def request(self, op, fields, args, kwargs, rank):
-        """What the other end gives. Raises what it raises."""
+        """The value of a request. Raises the exception that the other end raised."""
         if self._broken:
             raise CandidateError(self._broken)
         message = {"op": op, **fields}
@@ -125,7 +125,7 @@ class Peer:
         return CandidateError(why)
 
     def _exchange(self, message):
-        """Send a request and serve what comes until its reply."""
+        """Send a request and serve the other end's requests until the reply."""
         try:
             message["drop"] = self.graph.drops()
             send(message)
@@ -145,7 +145,7 @@ class Peer:
     # -- serving
 
     def serve(self, message):
-        """Do what the other end asks, and reply."""
+        """Serve one request of the other end and reply."""
         reply = {}
         try:
             try:
@@ -169,17 +169,17 @@ class Peer:
 
     def _reply(self, reply):
         if _getpid() != self._pid:
-            _leave(0)  # a child that the call forked: its parent answers
+            _leave(0)  # a child that the call forked; its parent replies
         reply["drop"] = self.graph.drops()
         try:
             send(reply)
-        except CannotCross as error:  # too long: what it would have told is lost, so no more can be said
+        except CannotCross as error:  # too long: the descriptions in it are lost, so the dialogue is over
             if self.wary:
                 raise
             send({"cannot": str(error)[:2000]})
 
     def _ends(self, error):
-        """On the test's end: what is to end the test passes through the answer's frames."""
+        """Whether an exception ends the test, and so passes through the answer's frames."""
         return self.wary and bool(self.asking.needs)
 
     def _pack_error(self, reply, error):
@@ -196,11 +196,11 @@ class Peer:
         if op not in ("do", "method"):
             raise CannotCross("no such request")
         if op == "do" and message["do"] in ("await", "anext") and not self.wary:
-            return self._driven(self.exports.mine(message["h"]), message["do"])
+            return self._run_async(self.exports.mine(message["h"]), message["do"])
         return self.exports.served(message, args, kwargs)
 
-    def _driven(self, held, what):
-        """Run a coroutine, or an asynchronous generator's next step, to its end on this end's own loop."""
+    def _run_async(self, target, what):
+        """Run a coroutine, or the next step of an asynchronous generator, to its end on this end's event loop."""
         import asyncio
 
         if self._loop is None:
@@ -208,7 +208,7 @@ class Peer:
         asyncio.set_event_loop(self._loop)
 
         async def whole():
-            return await (held if what == "await" else held.__anext__())
+            return await (target if what == "await" else target.__anext__())
 
         return self._loop.run_until_complete(whole())
 

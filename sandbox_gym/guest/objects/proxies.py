@@ -1,7 +1,7 @@
-"""What stands on one end for what is on the other: iterators, functions, classes, objects.
+"""Proxies: what stands on one end for iterators, functions, classes and objects of the other.
 
-On the answer's end they do what the thing itself would. On the test's end `asking` decides first: an answer's object is
-never asked whether it equals, hashes, is true, or what class it is of.
+On the answer's end a proxy behaves like its target. On the test's end `asking` decides which operations are sent: an
+object of the answer is never asked for equality, hash, truth or class.
 """
 
 import itertools
@@ -15,9 +15,9 @@ _MANY = 10_000_000
 _DOES_NOT = "%s of an answer's object is not asked for"
 
 
-def make(exports, number, told, cls):
-    """The stand-in for a handle that was told of."""
-    facts, kind = Facts(exports, number, told, cls), told["kind"]
+def make(exports, number, description, cls):
+    """The proxy of a handle, from its description."""
+    facts, kind = Facts(exports, number, description, cls), description["kind"]
     if kind == "generator":
         return forwarding.generator(facts)
     if kind == "coroutine":
@@ -34,7 +34,7 @@ def make(exports, number, told, cls):
 
 
 def iterator_type(named):
-    """The iterator class that a handle says to be of; None for what is none of the library's."""
+    """The iterator class that a handle names; None for one that is not of the standard library."""
     if type(named) is not list or len(named) != 2 or named[0] not in ("builtins", "itertools"):
         return None
     found = getattr(itertools, str(named[1]), None) if named[0] == "itertools" else _ITERATORS.get(named[1])
@@ -61,22 +61,22 @@ class RemoteIterator(Remote):
 
     @property
     def __class__(self):
-        return iterator_type(facts_of(self).told.get("type")) or RemoteIterator
+        return iterator_type(facts_of(self).description.get("type")) or RemoteIterator
 
 
 class RemoteFunction(Remote):
-    """An answer's function on the test's end. Calling it decides; attributes are asked for as of objects."""
+    """A function of the answer on the test's end."""
 
     __slots__ = ("__dict__",)
 
     def __init__(self, facts):
         super().__init__(facts)
         own = object.__getattribute__(self, "__dict__")
-        own.update(__name__=facts.name, __qualname__=facts.name, __doc__=facts.told.get("doc"))
+        own.update(__name__=facts.name, __qualname__=facts.name, __doc__=facts.description.get("doc"))
 
     @property
     def __class__(self):
-        return _FUNCTION_TYPES.get(facts_of(self).told.get("type"), RemoteFunction)
+        return _FUNCTION_TYPES.get(facts_of(self).description.get("type"), RemoteFunction)
 
     def __call__(self, *args, **kwargs):
         return facts_of(self).do("call", args, kwargs, rank=1)
@@ -92,7 +92,7 @@ class RemoteFunction(Remote):
 
 
 class _Bound:
-    """An answer's function as a method of a class of the test's."""
+    """A function of the answer, bound as a method of a class of the test."""
 
     def __init__(self, function, instance):
         self._function, self._instance = function, instance
@@ -102,13 +102,13 @@ class _Bound:
 
 
 class RemoteClass(Remote):
-    """An answer's class on the test's end: called, looked at, and known by its instances; never derived from."""
+    """A class of the answer on the test's end: it can be called, read and used in isinstance, but not derived from."""
 
     __slots__ = ("__dict__", "above")
 
     def __init__(self, facts, above):
         super().__init__(facts)
-        object.__setattr__(self, "above", above)  # numbers of its own and of the classes that it derives from
+        object.__setattr__(self, "above", above)  # its own number and those of its bases
         own = object.__getattribute__(self, "__dict__")
         own.update(__name__=facts.name, __qualname__=facts.name, __module__="solution")
 
@@ -142,7 +142,7 @@ class RemoteClass(Remote):
 
 
 class _Method:
-    """A method of an answer's object, in one round trip. `limited`: it may give an object, but no value."""
+    """A method of an answer's object, called in one round trip. `limited`: it may return an object, but no value."""
 
     def __init__(self, remote, name, limited):
         self.__self__, self.__name__, self.__qualname__ = remote, name, name
@@ -161,7 +161,7 @@ def _attribute(remote, name):
     if facts.exports.wary:
         limited = facts.exports.asking.attribute(facts, name)
         cls = facts.cls
-        if isinstance(cls, RemoteClass) and name in facts_of(cls).told["methods"]:
+        if isinstance(cls, RemoteClass) and name in facts_of(cls).description["methods"]:
             return _Method(remote, name, limited)
         if limited:
             facts.exports.asking.need("the test asks %s of an object that the answer made" % name)
@@ -178,9 +178,9 @@ def _set_attribute(remote, name, value):
 
 
 def _is_value(facts):
-    """Whether the test takes a sized object for a value: then its length and its items are asked for once, together."""
+    """Whether the test uses a sized object as a value: its length and its items are then requested once, together."""
     cls = facts.cls
-    sized = isinstance(cls, RemoteClass) and "__len__" in facts_of(cls).told["methods"]
+    sized = isinstance(cls, RemoteClass) and "__len__" in facts_of(cls).description["methods"]
     return sized and facts.exports.wary and facts.exports.asking.takes_for_value(facts)
 
 
@@ -191,12 +191,12 @@ def _counted(facts):
             raise TypeError(_DOES_NOT % "len")
         facts.items = list(itertools.islice(items, size + 1))
         if len(facts.items) != size:
-            raise TypeError("an object of the answer's has not as many items as it says")
+            raise TypeError("an object of the answer has another number of items than its len() says")
     return facts.items
 
 
 class RemoteObject(Remote):
-    """An instance that stays on the other end."""
+    """The proxy of an instance on the other end."""
 
     __slots__ = ()
 

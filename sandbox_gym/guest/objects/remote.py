@@ -2,7 +2,7 @@
 
 
 class Remote:
-    """Anything of the other end's that is no plain function, generator or coroutine here."""
+    """A thing of the other end for which no plain function, generator or coroutine stands here."""
 
     __slots__ = ("__weakref__", "_remote")
 
@@ -11,21 +11,21 @@ class Remote:
 
 
 class Facts:
-    """What is known of a handle: its number, its class, and how this end came by it (asking.py)."""
+    """What this end knows of a handle: its number, its description, its class, and how this end got it (asking.py)."""
 
-    __slots__ = ("cls", "entered", "exports", "items", "name", "number", "rank", "told")
+    __slots__ = ("cls", "description", "entered", "exports", "items", "name", "number", "rank")
 
-    def __init__(self, exports, number, told, cls):
+    def __init__(self, exports, number, description, cls):
         self.entered, self.items = -1, None
-        self.exports, self.number, self.told, self.cls = exports, number, told, cls
-        self.rank, self.name = exports.rank, told.get("name", "") if told.get("kind") != "object" else ""
+        self.exports, self.number, self.description, self.cls = exports, number, description, cls
+        self.rank, self.name = exports.rank, description.get("name", "") if description.get("kind") != "object" else ""
 
     def do(self, what, args=(), kwargs=None, rank=0):
         return self.exports.do(self.number, what, args, kwargs, rank)
 
 
 def rank_given(facts):
-    """What is worth that an object gives: never as much as one that the test constructed."""
+    """The rank of what an object gives: never as high as that of an object that the test constructed."""
     return min(facts.rank, 2)
 
 

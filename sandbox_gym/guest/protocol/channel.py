@@ -1,7 +1,7 @@
-"""The supervisor's end of its channel to the host. Owns both directions, of which neither ever waits for the other.
+"""The supervisor's end of its channel to the host. Owns both directions; neither waits for the other.
 
-What the host has not taken yet waits here, so that whoever sends goes on, and hears what the host says. Knows nothing
-of what frames mean: `full` says that outputs and further runs are to wait, and whoever makes them heeds it.
+Frames that the host has not taken yet are queued here, so that the supervisor never blocks on a send. Knows nothing of
+what frames mean: `full` says that outputs and further runs are to wait, and the supervisor obeys it.
 """
 
 import collections
@@ -15,33 +15,33 @@ FULL = 1 << 20
 _READ = 1 << 16
 _WRITE = 1 << 18
 _SMALL = 1 << 16
-"""A body up to here travels in one write with its header."""
+"""A body of at most this size is written together with its header."""
 
 
 class Channel:
-    """`heed(header, body)` is called for each frame of the host's, `heard()` for each piece that came."""
+    """`on_frame(header, body)` is called for each frame of the host, `on_data()` for each piece of data."""
 
-    def __init__(self, read_fd, write_fd, selector, heed, heard):
+    def __init__(self, read_fd, write_fd, selector, on_frame, on_data):
         self._read_fd = read_fd
         self._write_fd = os.dup(write_fd)  # a selector knows a descriptor once, and one socket may be both
         os.set_blocking(self._write_fd, False)
         self._selector = selector
-        self._heed, self._heard = heed, heard
+        self._on_frame, self._on_data = on_frame, on_data
         self._reader = frames.FrameReader()
         self._waiting = collections.deque()
         self._bytes = 0
         self._watching = False
         self.ended = False
-        """The host's end is closed: nothing more comes."""
+        """The host's end is closed."""
         self.selectable = True
         try:
             selector.register(read_fd, selectors.EVENT_READ, self.read)
-        except PermissionError:  # a regular file, in batch use: whoever serves reads it piece by piece
+        except PermissionError:  # a regular file, in batch use: the supervisor calls `read`
             self.selectable = False
 
     @property
     def waiting(self):
-        """Whether the host has yet to take something."""
+        """Whether the host has yet to take a frame."""
         return bool(self._waiting)
 
     @property
@@ -49,7 +49,7 @@ class Channel:
         return self._bytes >= FULL
 
     def send(self, header, body=b""):
-        """Say a frame, now or as soon as the host takes it."""
+        """Send a frame, now or as soon as the host takes it."""
         if len(body) <= _SMALL:
             parts = [frames.pack(header, body)]
         else:
@@ -80,7 +80,7 @@ class Channel:
                 self._selector.unregister(self._write_fd)
 
     def flush(self, within_s):
-        """Have the host take all that waits; False when it does not."""
+        """Write all that is queued; False where the host does not take it within the time."""
         deadline = time.monotonic() + within_s
         while self._waiting and time.monotonic() < deadline:
             with selectors.DefaultSelector() as alone:
@@ -90,7 +90,7 @@ class Channel:
         return not self._waiting
 
     def read(self):
-        """Take what the host has said."""
+        """Read what the host has sent."""
         try:
             data = os.read(self._read_fd, _READ)
         except BlockingIOError:
@@ -101,9 +101,9 @@ class Channel:
                 self._selector.unregister(self._read_fd)
             return
         self._reader.feed(data)
-        self._heard()  # a long program may take longer to arrive than a silence is borne
+        self._on_data()  # a large program may arrive more slowly than heartbeats are due
         while True:
             frame = self._reader.next()
             if frame is None:
                 return
-            self._heed(*frame)
+            self._on_frame(*frame)

@@ -15,7 +15,7 @@ class BadFrame(Exception):
 
 
 def head(header, size):
-    """What goes before a body of `size` bytes."""
+    """The bytes before a body of `size` bytes."""
     text = json.dumps(header, separators=(",", ":")).encode("utf-8")
     return HEAD.pack(len(text), size) + text
 

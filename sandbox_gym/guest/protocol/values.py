@@ -1,4 +1,4 @@
-"""Python values as strict JSON and back: exact builtin types only, bounded in depth, never a class path.
+"""Python values as strict JSON and back: exact builtin types only, bounded in depth, no class paths.
 
 Wire form: null, booleans, strings and integers below 2**53 stand for themselves; every other value is a tagged list:
 ["i", hex] big integer, ["f", hex | "nan" | "inf" | "-inf"] float, ["c", float, float] complex, ["b", base64] bytes,
@@ -13,7 +13,7 @@ _SMALL = 1 << 53
 
 
 class CannotCross(Exception):
-    """The value is no exact builtin value, or nests too deeply."""
+    """A value that does not cross between boxes, or a malformed one on the wire."""
 
 
 def float_text(x):

@@ -1,8 +1,8 @@
-"""Function tests. `serve` holds the answer; `ask` holds the hidden test, for which the answer's names are stand-ins.
+"""Function tests. `serve` runs the answer; `ask` runs the hidden test, in which proxies stand for the answer's names.
 
-Two ways to be asked. A run of its own ("call" on standard input, read from fd 3): one request {"args": [V], "kwargs":
-{name: V}} after the other, V as in values.py; reply {"value": V} (and "args" when a call changed its arguments in
-place), {"error": {"type", "message"}} or {"bad_value": reason}. A dialogue: the messages of peer.py, of which
+An answer is called in two ways. In a run of its own ("call" on standard input, read from fd 3): one request {"args":
+[V], "kwargs": {name: V}} after the other, V as in values.py; reply {"value": V} (and "args" when a call changed its
+arguments in place), {"error": {"type", "message"}} or {"bad_value": reason}. In a dialogue: the messages of peer.py;
 the test's end sends {"op": "start"} first.
 """
 
@@ -18,14 +18,14 @@ from ..protocol import values
 from . import pyrun, together
 
 _ROW = "row.json"
-"""What `ask` is told of the row, beside the test: coding/plan.py writes it."""
+"""What `ask` needs of the row beside the test; coding/plan.py writes it."""
 
 
 _getpid, _leave = os.getpid, os._exit
 
 
 def serve(spec):
-    """Load the answer, then answer until the channel ends."""
+    """Load the answer, then serve requests until the channel ends."""
     module = pyrun.load(spec, "candidate")
     entry = _entry_point(module, spec["entry_point"])
     pid = os.getpid()
@@ -35,7 +35,7 @@ def serve(spec):
     while request is not None:
         reply = _answer(entry, request)
         if _getpid() != pid:
-            _leave(0)  # a child that the call forked: its parent answers
+            _leave(0)  # a child that the call forked; its parent replies
         peer.send(reply)
         request = peer.receive()
     return None
@@ -75,16 +75,16 @@ def _text(error):
         return "(an exception whose text can't be made)"
 
 
-# -- a dialogue, the answer's end
+# -- the answer's end of a dialogue
 
 
 def _converse(module, name, entry, request):
-    """Serve a test at the channel's other end until it has ended."""
+    """Serve the test at the channel's other end until it ends."""
     end = peer.Peer("candidate")
 
     def start(names, shared):
         end.classes.share(vars(module), shared)
-        return tuple(_named(module, one, name, entry) for one in names)
+        return tuple(_lookup(module, one, name, entry) for one in names)
 
     def define(classes):
         vars(module).update(classes)
@@ -98,20 +98,20 @@ def _converse(module, name, entry, request):
             return
 
 
-def _named(module, name, entry_name, entry):
-    """(whether the answer has that name, what it is)."""
+def _lookup(module, name, entry_name, entry):
+    """(whether the answer defines that name, its value)."""
     if name == entry_name:
         return (True, entry)
     return (hasattr(module, name), getattr(module, name, None))
 
 
-# -- a dialogue, the test's end
+# -- the test's end of a dialogue
 
 
 def ask(spec):
     """Run the hidden test's `check` against the answer at the channel's other end; one JSON line of report."""
     report_fd = fcntl.fcntl(1, fcntl.F_DUPFD_CLOEXEC, CHANNEL_FD + 1)
-    os.dup2(2, 1)  # what the test prints is no report
+    os.dup2(2, 1)  # the output of the test must not mix with the report
     with open(os.path.join(spec["workdir"], _ROW), encoding="utf-8") as file:
         row = json.load(file)
     if row.get("rehearsal"):
@@ -122,7 +122,7 @@ def ask(spec):
 
 
 def _report(spec, row):
-    """What became of the test: whether it passed, where it failed, and whether it wants to be in one process."""
+    """The result of the test: whether it passed, where it failed, and why it needs one process, if it does."""
     policy = asking.Asking(row)
     error = None
     try:
@@ -154,7 +154,8 @@ def _run_test(spec, row, policy):
 
 
 def _define(end, row, space, before):
-    """Classes of a test that shares the answer's module stand in the answer's module too, as they would in one file."""
+    """Define the test's classes in the answer's module too, as in one file, where the row's style has them share
+    one."""
     unittest = sys.modules.get("unittest")
     fresh = {
         name: value
@@ -170,14 +171,14 @@ def _define(end, row, space, before):
 
 
 def _does_something(cls):
-    """A class that is no mere list of constants: those are the test's, and may be what it expects."""
+    """Whether a class has behaviour. A class of constants alone stays here: they may be what the test expects."""
     own = [item for base in cls.__mro__[:-1] for item in vars(base).values()]
     return issubclass(cls, BaseException) or any(callable(one) or isinstance(one, property) for one in own)
 
 
 def _rehearse(spec, row):
-    """How the row's own solution does: apart, in a process of its own here, and if it fails so, in one process, with
-    the test as it is and with each that was changed so that it must fail."""
+    """Run the test against the row's own solution: in a process of its own here; where that fails, in one process, with
+    the test as it is and with each variant that must fail."""
     report = _rehearsed_apart(spec, row) if row["apart"] else {"passed": False, "error": None}
     report["together"], report["inverted"] = False, []
     if not report["passed"]:
@@ -201,7 +202,7 @@ def _rehearsed_apart(spec, row):
 
 
 def _above(end):
-    """A socket's descriptor, moved out of the channel's place."""
+    """The descriptor of a socket, moved above CHANNEL_FD."""
     number = fcntl.fcntl(end.fileno(), fcntl.F_DUPFD_CLOEXEC, CHANNEL_FD + 1)
     end.close()
     return number
@@ -216,7 +217,7 @@ def _served_apart(spec):
 
 
 def _ended_together(spec, row, test):
-    """How `check` ended in one process with the row's own solution: "returned", what it raised, or nothing."""
+    """How `check` ended in one process with the row's own solution: "returned", the name of what it raised, or ""."""
     word, status = together.run(spec, row["rehearsal"], test, row["options"])
     if word["end"] == "raised":
         return "AssertionError" if word["assertion"] else word["type"]

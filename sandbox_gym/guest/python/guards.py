@@ -1,6 +1,6 @@
-"""What a test rests on in its own process: builtins and test runners, compared with what they were before an answer.
+"""Compares builtins and test runners before and after an answer ran in the process of its test.
 
-Cheap and broad, in front of what can't be fooled from inside a process: the same test, changed so that it must fail.
+A cheap first check; the check that no process can deceive is a variant of the same test that must fail.
 """
 
 import builtins
@@ -13,8 +13,8 @@ _FREE = frozenset(
 _RUNNERS = ("unittest", "_pytest", "pytest", "pluggy")
 
 
-def taken():
-    """Each function, class and method by its place, with its code."""
+def snapshot():
+    """Each function, class and method by its dotted name, with its code."""
     found = {}
     for name, value in list(vars(builtins).items()):
         if name not in _FREE and not name.startswith("__"):
@@ -22,26 +22,26 @@ def taken():
     for name, module in list(sys.modules.items()):
         if module is not None and name.partition(".")[0] in _RUNNERS:
             for key, value in list(vars(module).items()):
-                _take(found, name + "." + key, value, name)
+                _add(found, name + "." + key, value, name)
     return found
 
 
-def _take(found, place, value, module):
+def _add(found, path, value, module):
     if not callable(value):
         return
-    found[place] = (value, getattr(value, "__code__", None))
+    found[path] = (value, getattr(value, "__code__", None))
     if isinstance(value, type) and value.__module__ == module:
         for key, inner in list(vars(value).items()):
             under = getattr(inner, "__func__", None) or getattr(inner, "fget", None) or inner
             if callable(under):
-                found[place + "." + key] = (inner, getattr(under, "__code__", None))
+                found[path + "." + key] = (inner, getattr(under, "__code__", None))
 
 
 def changed(before):
-    """The first place that is no longer what it was; empty where all are."""
-    now = taken()
-    for place, (value, code) in before.items():
-        got, its_code = now.get(place, (None, None))
+    """The first name whose function or code changed; empty where none did."""
+    now = snapshot()
+    for path, (value, code) in before.items():
+        got, its_code = now.get(path, (None, None))
         if got is not value or its_code is not code:
-            return place
+            return path
     return ""

@@ -1,11 +1,11 @@
 """LiveCodeBench's import prelude: names of the standard library that an answer may use without importing them.
 
 The prelude is `from M import *` of each module in `_STARS`, `from builtins import *` and `from typing import *`, then
-`import M` of each. Of its 500 names only those are bound, and only those modules imported, that the program can reach:
-what some scope of it reads as a global. A program that looks names up at run time (`eval`, `exec`, `globals`) gets all.
+`import M` of each. Of its 500 names only those are bound, and only those modules imported, that some scope of the
+program reads as a global. A program that looks names up at run time (`eval`, `exec`, `globals`) gets all.
 
-A program is judged as without the prelude wherever it runs without it: a name that it binds at module level and whose
-absence it looks for (`try` with a handler for NameError, `globals`, `vars`, `dir`) is not bound beforehand.
+A program that runs without the prelude behaves the same with it: a name that it binds at module level, and for whose
+absence it tests (`try` with a handler for NameError, `globals`, `vars`, `dir`), is not bound beforehand.
 """
 
 import ast
@@ -78,16 +78,16 @@ _CONCERNS = _KNOWN | _LOOKS_UP | {"dataclass", "dataclasses"}  # a dataclass rea
 
 
 def bind(source, path, code, namespace):
-    """Bind in `namespace` what the program of `source`, compiled to `code`, may need of the prelude, beyond what is
-    there already."""
+    """Bind in `namespace` the names of the prelude that the program of `source`, compiled to `code`, may need and that
+    `namespace` lacks."""
     names = _names(code)
     if names.isdisjoint(_CONCERNS):
         return
     try:
-        with warnings.catch_warnings():  # the compiler has said them already
+        with warnings.catch_warnings():  # the compiler has given them already
             warnings.simplefilter("ignore")
             wanted = _wanted(source, path, names)
-    except (RecursionError, MemoryError):  # nested too deeply for a look at it
+    except (RecursionError, MemoryError):  # nested too deeply for ast
         wanted = names & _KNOWN
     for name in wanted:
         if name not in namespace:
@@ -95,7 +95,7 @@ def bind(source, path, code, namespace):
 
 
 def _names(code):
-    """Every name that `code` and the code inside it may look up beyond its locals."""
+    """Every name that `code` and nested code may look up beyond their locals."""
     names, codes = set(), [code]
     while codes:
         one = codes.pop()
@@ -135,7 +135,7 @@ def _globals(table):
 
 
 def _settled(body):
-    """Names that are bound before any of the program could read them: by its first lines, imports and functions."""
+    """Names that the first statements, imports and functions, bind before any code can read them."""
     settled, read = set(), set()
     for statement in body:
         if isinstance(statement, (ast.Import, ast.ImportFrom)):
@@ -153,9 +153,8 @@ def _settled(body):
 
 
 def _statements(tree):
-    """Names that count where they are bound at module level: those that `x += 1` or `del x` needs, and those of a
-    comprehension, which is no scope of its own since 3.12; names in annotations and the like; names whose absence is
-    handled; all names but attributes."""
+    """(names that count where the module binds them: of `x += 1`, `del x` and of comprehensions, which are no scope of
+    their own since 3.12; names in annotations and named expressions; names whose absence is handled; all names)."""
     touched, needed, guarded, mentioned = set(), set(), set(), set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Name):
@@ -186,7 +185,7 @@ def _handles_absence(handler):
 
 
 def _words(annotation):
-    """The names in an annotation, also in one that is a string."""
+    """The names in an annotation, also in a string annotation."""
     words = set()
     for node in ast.walk(annotation):
         if isinstance(node, ast.Name):

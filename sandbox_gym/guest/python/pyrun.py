@@ -1,4 +1,4 @@
-"""Python programs in a fork of the zygote: `__main__` semantics, and the end of an interpreter."""
+"""Python files run in a fork of the zygote, with the semantics of `__main__` and of an interpreter's end."""
 
 import atexit
 import builtins
@@ -12,7 +12,7 @@ from . import prelude
 
 
 def load(spec, name):
-    """Compile and run the program's main file as module `name`; the module."""
+    """Compile and run the program's main file as module `name`; returns the module."""
     path = os.path.join(spec["workdir"], spec["main"])
     module = new_module(name, path)
     execute(spec, path, module)
@@ -20,7 +20,7 @@ def load(spec, name):
 
 
 def new_module(name, path):
-    """An empty module under that name."""
+    """A new empty module, registered under that name."""
     module = types.ModuleType(name)
     module.__file__ = path
     module.__builtins__ = builtins
@@ -29,7 +29,7 @@ def new_module(name, path):
 
 
 def execute(spec, path, module):
-    """Compile and run a file in a module's namespace, behind the import prelude where the program has one."""
+    """Compile and run a file in a module's namespace, after the import prelude where the program has one."""
     with open(path, "rb") as file:
         source = file.read()
     code = compile(source, path, "exec", dont_inherit=True)
@@ -76,7 +76,8 @@ def finish(body, spec):
 
 
 def _tear_down():
-    """Let the program's globals go one by one, imports last, so that files flush and finalizers still find modules."""
+    """Drop the program's globals one by one, imports last, so that files are flushed and finalizers still find
+    modules."""
     main = sys.modules.pop("__main__", None)
     names = vars(main) if main is not None else {}
     for name in [name for name, value in names.items() if not isinstance(value, types.ModuleType)]:
@@ -109,7 +110,7 @@ def _report():
         else:
             sys.excepthook(kind, error, trace)
     except BaseException:
-        pass  # a hook that fails changes nothing: the exit code is 1 already
+        pass  # the exit code is 1 already
 
 
 def _flush():

@@ -1,9 +1,9 @@
-"""A hidden test and the answer that it checks, in one process; how it ended is told by another.
+"""A hidden test and its answer in one child process; the parent reports how the test ended.
 
-The parent reads the run's key from the channel after the fork, so the process of the answer never had it, and can't be
-looked into from there. The child runs the answer's module, then the test in its namespace, and tells the parent how
-`check` ended. The answer shares the child: it can forge that word, which is why a pass is believed only where the same
-test, changed so that it must fail, does fail.
+The parent reads the run's key from the channel after the fork, so the child never has it, and the child can't read the
+parent's memory. The child runs the answer's module, then the test in its namespace, and tells the parent how `check`
+ended. The answer shares the child and can forge that message: a pass counts only where variants of the test that must
+fail do fail.
 """
 
 import functools
@@ -26,7 +26,7 @@ _ASSERTION = AssertionError
 
 
 def serve(spec):
-    """Run the test, tell its end over the channel behind the run's key, and end as the child did."""
+    """Run the test, write its end to the channel behind the run's key, and end as the child did."""
     if spec["argv"][0] == "pytest" and importlib.util.find_spec("pytest") is None:
         word, status = {"end": "no_pytest"}, 256
     else:
@@ -48,8 +48,8 @@ def serve(spec):
 
 
 def run(spec, main, test, options, alone=False):
-    """(what the child said, its wait status). `options`: the test's style, and "guarded" where a StopIteration of the
-    answer's would end what the test goes through. `alone`: the channel is this process's."""
+    """(the child's message, its wait status). `options`: the test's style, and "guarded" where a StopIteration of the
+    answer would end a loop of the test. `alone`: the channel is this process's."""
     token = os.urandom(16).hex()
     reader, writer = os.pipe()
     pid = os.fork()
@@ -74,7 +74,8 @@ def run(spec, main, test, options, alone=False):
 
 
 def _understood(data, token):
-    """The child's word; {"end": "forged"} for what is not that of the runner in it, or was said twice."""
+    """The child's message; {"end": "forged"} where the runner in the child did not write it, or it was written
+    twice."""
     if not data:
         return {"end": ""}
     head, _space, text = data.partition(b" ")
@@ -92,7 +93,7 @@ def _teller(writer, token):
     pid = getpid()
 
     def say(**word):
-        if getpid() == pid:  # and not a fork of the answer's
+        if getpid() == pid:  # no fork that the answer made
             write(writer, (token + " " + dumps(word) + "\n").encode("ascii"))
 
     return say
@@ -100,12 +101,12 @@ def _teller(writer, token):
 
 def _check(spec, main, test, options, say):
     """The answer's module, then the test in its namespace, then `check`."""
-    if options[0] != "check":  # before the answer's first statement, which may replace what it finds
+    if options[0] != "check":  # before the answer, which could replace modules
         __import__(options[0])
-    place, test = (os.path.join(spec["workdir"], name) for name in (main, test))
-    before = guards.taken()
-    space = vars(pyrun.new_module("__main__", place))
-    pyrun.execute(spec, place, sys.modules["__main__"])
+    path, test = (os.path.join(spec["workdir"], name) for name in (main, test))
+    before = guards.snapshot()
+    space = vars(pyrun.new_module("__main__", path))
+    pyrun.execute(spec, path, sys.modules["__main__"])
     changed = guards.changed(before)
     pyrun.execute(spec, test, _Named(space))
     if spec["entry_point"] not in space:
@@ -122,14 +123,14 @@ def _check(spec, main, test, options, say):
 
 
 class _Named:
-    """Stands for a module that already has its name: whose namespace a further file is run in."""
+    """A module object over an existing namespace, in which another file runs."""
 
     def __init__(self, space):
         self.__dict__ = space
 
 
 def _about(error):
-    """An exception's class; and the last line of a file of the run's that it went through."""
+    """An exception's class, and the last line of the test file in its traceback."""
     line, trace = 0, error.__traceback__
     while trace is not None:
         if os.path.basename(trace.tb_frame.f_code.co_filename) == _TEST:
@@ -139,7 +140,7 @@ def _about(error):
 
 
 def _never_stops(function):
-    """The function, whose StopIteration is an error wherever it is called from, as in a generator (PEP 479)."""
+    """The function; its StopIteration becomes a RuntimeError, as in a generator (PEP 479)."""
     if not isinstance(function, types.FunctionType) or inspect.isgeneratorfunction(function):
         return function
 

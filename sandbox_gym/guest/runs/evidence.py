@@ -1,11 +1,11 @@
-"""What the kernel says of the box: memory, processes, CPU time, who is alive. Read from cgroup v2, v1, or /proc."""
+"""What the kernel counts of the box: memory, processes, CPU time, network. From cgroup v2 or v1, or from /proc."""
 
 import os
 import stat
 import time
 
 NEAR_CAP = 1 << 20
-"""Of a group's memory: charged ahead by the CPUs, so that a peak may miss the limit by it."""
+"""Bytes by which a peak may stay below the memory limit that it reached: the CPUs charge memory ahead."""
 _TICK = os.sysconf("SC_CLK_TCK")
 
 
@@ -36,8 +36,8 @@ def _above(root):
 
 
 def _open(root, paths, field):
-    """A descriptor of the first file that is there, and holds `field` where one is named; -1 for none. It is kept:
-    each run reads it anew."""
+    """A descriptor of the first file that exists, and holds `field` where one is named; -1 for none. It stays open, and
+    every run reads it anew."""
     for path in paths:
         text = _read(os.path.join(root, path))
         if text and (not field or _field(text, field) is not None):
@@ -45,12 +45,13 @@ def _open(root, paths, field):
     return -1
 
 
-def _again(fd):
+def _reread(fd):
     return os.pread(fd, 4096, 0).decode("ascii", "replace")
 
 
-def touchable(dirs):
-    """`dirs`, and of /dev what any user may write to: programs can set the times of these, and they outlive a run."""
+def world_writable(dirs):
+    """`dirs` and the entries of /dev that any user may write to: a program can set their times, which outlive its
+    run."""
     found = list(dirs)
     for folder in ("/dev", "/dev/pts", "/dev/mqueue"):
         if not os.path.isdir(folder):
@@ -64,8 +65,8 @@ def touchable(dirs):
 
 
 class Evidence:
-    """Counters under `root`: either one v2 group, or a folder of v1 controllers; absent files are absent evidence. The
-    v2 groups above it, if they are shown, are the folders of `above` beside it."""
+    """Counters under `root`: one v2 group, or a folder of v1 controllers; a missing file is missing evidence. The v2
+    groups above it, where visible, are the folders of `above` beside it. `trusted`: PIDs of the guest."""
 
     def __init__(self, root, trusted):
         self._trusted = set(trusted)
@@ -83,46 +84,46 @@ class Evidence:
         self.has_memory_cgroup = self._oom >= 0
 
     def oom_kills(self):
-        return (_field(_again(self._oom), "oom_kill") or 0) if self._oom >= 0 else 0
+        return (_field(_reread(self._oom), "oom_kill") or 0) if self._oom >= 0 else 0
 
     def counters(self):
-        """(processes of the box killed for memory by whoever was short of it, times that the box itself was at its
-        memory limit, forks that a process cap refused: the box's own or one above it, forks that one above refused)."""
+        """(OOM kills in the box, times that the box was at its own memory limit, forks refused by the box's process cap
+        or by one above it, forks refused by one above it)."""
         above = sum(self._counted(fd, "max") for fd in self._above)
         return self.oom_kills(), self._times_full(), self._counted(self._forks, "max") + above, above
 
     def _times_full(self):
-        """v2 counts it; v1 counts charges that its limit refused, even if room was made for them then."""
+        """v2 counts it; v1 counts charges over its limit, also those for which memory was then reclaimed."""
         if self._full >= 0:
             return self._counted(self._full, "oom")
-        return sum(_number(_again(fd)) for fd in self._failures)
+        return sum(_number(_reread(fd)) for fd in self._failures)
 
     def memory_full(self, times_before):
-        """Whether the box was at its own memory limit since then. v1 of new kernels leaves its counts at 0, and its
-        peak, which is of the box's whole task, tells."""
+        """Whether the box was at its own memory limit since then. Where v1 of a new kernel leaves its counts at 0, its
+        peak decides, which covers the box's whole task."""
         if self._times_full() > times_before:
             return True
         known = self._full < 0 and self._peak >= 0 and self._cap >= 0
-        return known and _number(_again(self._peak)) >= _number(_again(self._cap)) - NEAR_CAP
+        return known and _number(_reread(self._peak)) >= _number(_reread(self._cap)) - NEAR_CAP
 
     def _counted(self, fd, field):
-        return (_field(_again(fd), field) or 0) if fd >= 0 else 0
+        return (_field(_reread(fd), field) or 0) if fd >= 0 else 0
 
     def processes_full(self, above):
-        """Whether it was the box's own process cap that refused it a process, `above` of them refused by others. v1,
-        and v2 before Linux 6.11, count both in the box's group, whose peak tells, from Linux 6.5 on; before, it is held
-        to be its own."""
+        """Whether the box's own process cap refused a process; `above` were refused by a cap above it. v1, and v2
+        before Linux 6.11, count both in the box's group: there the group's peak decides (Linux 6.5 on), and without a
+        peak the box's own cap counts as the cause."""
         if above or self._most < 0 or self._processes_max < 0:
             return not above
-        cap = _again(self._processes_max).strip()
-        return cap.isdigit() and _number(_again(self._most)) >= int(cap)
+        cap = _reread(self._processes_max).strip()
+        return cap.isdigit() and _number(_reread(self._most)) >= int(cap)
 
     @property
     def has_cpu_cgroup(self):
         return self._cpu >= 0
 
     def begin(self):
-        """A run has been given to its init: `used_s` is the CPU time since now."""
+        """A run was given to its init: `used_s` counts from now on."""
         self._last_seen = {}
         self._reaped = 0
         self._before_s = self._group_s() if self.has_cpu_cgroup else 0.0
@@ -131,9 +132,9 @@ class Evidence:
             self._before = dict(self._last_seen), self._reaped
 
     def used_s(self):
-        """CPU seconds of the box since `begin`, this supervisor's own left out, who reaped what or nobody did. Without
-        a cgroup the zygote's and the init's are left out too, and so is what started and ended between two looks and
-        nobody reaped."""
+        """CPU seconds of the box since `begin`, without the supervisor's, whichever process reaped them or none did.
+        Without a cgroup also without the zygote's and the init's, and without processes that began and ended unreaped
+        between two readings."""
         if self.has_cpu_cgroup:
             return self._group_s() - self._before_s
         self._look()
@@ -143,16 +144,16 @@ class Evidence:
         return max(own, living) / _TICK
 
     def _group_s(self):
-        text = _again(self._cpu)
+        text = _reread(self._cpu)
         micros = _field(text, "usage_usec")
         total = micros / 1e6 if micros is not None else int(text or 0) / 1e9
         return total - time.process_time()
 
     def _look(self):
-        """Note each process's own time, which stays when it is gone, and what the living reaped, which may be the same
-        of others: the larger of the two sums counts."""
+        """Record each process's own time, which stays when it has ended, and what living processes reaped. Both may
+        count the same process: `used_s` takes the larger sum."""
         self._reaped = self._living = 0
-        for pid in self.strangers():
+        for pid in self.program_pids():
             # the command name may hold spaces and parentheses: fields are counted from the last one
             fields = _read("/proc/%d/stat" % pid).rpartition(")")[2].split()
             if len(fields) > 19:
@@ -162,23 +163,23 @@ class Evidence:
                     self._last_seen[pid, fields[19]] = own
                     self._living += own
 
-    def strangers(self):
-        """PIDs in the box that are not of the guest itself."""
+    def program_pids(self):
+        """PIDs in the box that are not the guest's own."""
         pids = {int(name) for name in os.listdir("/proc") if name.isdigit()}
         return sorted(pids - self._trusted)
 
     def connections(self):
-        """TCP sockets of the box's network, those that outlive their process (TIME_WAIT) too; 0 if none can tell."""
+        """TCP sockets of the box's network, those in TIME_WAIT included; 0 where the kernel does not say."""
         found = 0
         for path in ("/proc/self/net/sockstat", "/proc/self/net/sockstat6"):
             for line in _read(path).split("\n"):
                 fields = line.split()
                 if fields[:1] in (["TCP:"], ["TCP6:"]):
-                    told = dict(zip(fields[1::2], fields[2::2]))
-                    found += int(told.get("inuse", 0)) + int(told.get("tw", 0))
+                    counts = dict(zip(fields[1::2], fields[2::2]))
+                    found += int(counts.get("inuse", 0)) + int(counts.get("tw", 0))
         return found
 
     def network(self):
-        """What the box's network has counted, and the sockets above."""
+        """The counters of the box's network, and its `connections`."""
         counted = [_read("/proc/self/net/" + name) for name in ("dev", "snmp", "snmp6", "netstat")]
         return [self.connections(), *counted]

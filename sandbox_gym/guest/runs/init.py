@@ -1,8 +1,8 @@
-"""The init of a task's runs: for each makes a private place, starts the program in it, waits, and leaves nothing alive.
+"""The init of a task's runs: for each it makes a private file system, starts the program, waits, and kills the rest.
 
-PID 1 of a PID namespace of its own, or, where namespaces are not to be had, a child subreaper whose programs each run
-under a uid of their own. Talks to the supervisor on one socket that no program ever holds: it takes a run, and answers
-when all that the run started is dead and what it wrote is gone.
+It is PID 1 of a PID namespace; where the box has no namespaces, it is a child subreaper and each program runs under a
+uid of its own. It speaks with the supervisor over one socket that no program holds: it takes a run, and reports when
+every process of the run is dead and what the run wrote is gone.
 """
 
 import array
@@ -15,11 +15,11 @@ import socket
 import time
 
 from .. import kernel
-from . import places, program, seccomp, sudo, watch
+from . import namespaces, program, seccomp, seccomp_listener, sudo
 
 REPORT_MAX = 4096
 WORK = "/workspace"
-"""Where sessions keep their files: a named user, whose home is elsewhere, has it too."""
+"""Where sessions keep their files, also those of a named user, whose home is elsewhere."""
 MAX_FDS = 64
 """In one message; the kernel takes at most 253."""
 _SPEC_MAX = 1 << 16
@@ -36,7 +36,7 @@ def main(control_fd, tier, filter_program, own_network, run_program):
         try:
             control.send(json.dumps({"broken": "%s: %s" % (type(error).__name__, error)})[:REPORT_MAX].encode("ascii"))
         except BaseException:
-            pass  # the supervisor sees the socket end without a report, which says the same
+            pass  # the supervisor sees the socket close without a report
     finally:
         os._exit(code)
 
@@ -48,7 +48,7 @@ def _serve(control, tier, filter_program, own_network, run_program):
     signal.set_wakeup_fd(wake_write, warn_on_full_buffer=False)
     signal.signal(signal.SIGCHLD, lambda *_: None)
     if tier == "namespaces":
-        places.private_namespaces(own_network)
+        namespaces.unshare(own_network)
     else:
         kernel.prctl(kernel.PR_SET_CHILD_SUBREAPER, 1)
     ahead = []
@@ -57,11 +57,11 @@ def _serve(control, tier, filter_program, own_network, run_program):
         if not message:
             return
         if message[:1] == b"k":
-            continue  # for a run that has ended meanwhile
+            continue  # a kill of a run that has ended
         fds = ahead + fds
         ahead = fds if message[:1] == b"m" else []
         if ahead:
-            continue  # one message does not carry them all
+            continue  # the rest of the descriptors follow in another message
         spec = _read_spec(fds.pop(0)) if message[:1] == b"f" else json.loads(message[1:].decode("utf-8"))
         _run(spec, fds, tier, filter_program, control, wake_read, run_program)
 
@@ -85,29 +85,29 @@ def _read_spec(fd):
 def _run(spec, fds, tier, filter_program, control, wake_read, run_program):
     """`fds`: stdin, stdout, stderr, then files, then the channel if any; all are closed at the end."""
     if tier == "namespaces":
-        places.mount_scratch(spec)
+        namespaces.mount_scratch(spec)
     else:
-        _owned_place(spec, fds)
+        _prepare_owned(spec, fds)
     _write_files(spec, fds[3 : 3 + len(spec["files"])])
     channel = fds[-1] if spec["channel"] else -1
     poll = select.poll()
-    watching = watch.Watch(poll, seccomp.watched())
+    listener = seccomp_listener.SeccompListener(poll, seccomp.notified())
     started = time.monotonic()
     child = os.fork()
     if child == 0:
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-        control.detach()  # closed with all the rest that is not the program's
-        program.become(spec, fds[:3], channel, filter_program, watching.child_end.fileno(), run_program)
+        control.detach()  # program.become closes it with every other descriptor
+        program.become(spec, fds[:3], channel, filter_program, listener.child_end.fileno(), run_program)
     for fd in fds:
         os.close(fd)
-    watching.started()
-    status, usage, killed = _wait(child, control, wake_read, poll, watching)
+    listener.started()
+    status, usage, killed = _wait(child, control, wake_read, poll, listener)
     wall = time.monotonic() - started
     left = _kill_the_rest(spec, tier, usage)
-    watching.close()
+    listener.close()
     if tier == "namespaces":
-        places.unmount_scratch()
+        namespaces.unmount_scratch()
     account = {
         "status": status,
         "killed": killed,
@@ -116,24 +116,25 @@ def _run(spec, fds, tier, filter_program, control, wake_read, run_program):
         "own_s": _own_s(),
         "peak_kb": usage[1],
         "left": left,
-        "seen": watching.seen,
-        "unstarted": watching.unstarted,
+        "seen": listener.seen,
+        "unstarted": listener.unstarted,
     }
     control.send(json.dumps(account).encode("ascii"))
 
 
-_told_s = 0.0
+_reported_s = 0.0
 
 
 def _own_s():
-    """CPU seconds of this init since it was last asked: the guest's, in no run's account."""
-    global _told_s
-    before, _told_s = _told_s, time.process_time()
-    return _told_s - before
+    """CPU seconds of this init since the last report: the guest's time, which counts for no run."""
+    global _reported_s
+    before, _reported_s = _reported_s, time.process_time()
+    return _reported_s - before
 
 
-def _owned_place(spec, fds):
-    """Without namespaces: a folder that only the run's uid can enter, and pipes that it may reopen by name."""
+def _prepare_owned(spec, fds):
+    """Without namespaces: make a folder that only the run's uid can enter, and let that uid reopen the pipes by
+    name."""
     uid = spec["uid"]
     if spec["own_workdir"] or not os.path.isdir(spec["workdir"]):
         os.mkdir(spec["workdir"], 0o700)
@@ -148,8 +149,8 @@ def _owned_place(spec, fds):
 
 
 def _name_user(name, uid, home):
-    """The uid in the container's own passwd and group, unless it is there from an earlier time; a `python`, which
-    Debian calls python3 only, and a `sudo` where there is none."""
+    """Add the uid to the container's passwd and group where it is missing; link `python` to python3 and install a
+    `sudo` where the image has none."""
     for path, line in (
         ("/etc/passwd", "%s:x:%d:%d::%s:/bin/bash\n" % (name, uid, uid, home)),
         ("/etc/group", "%s:x:%d:\n" % (name, uid)),
@@ -189,7 +190,7 @@ def _write_files(spec, files):
 
 
 def _reap(child, usage):
-    """Collect every dead child; the wait status of `child` if it is among them, and whether any are left."""
+    """Reap every dead child; (the wait status of `child` if it is among them, whether children are left)."""
     status, more = None, True
     while True:
         try:
@@ -204,8 +205,9 @@ def _reap(child, usage):
             status = got
 
 
-def _wait(child, control, wake, poll, watching):
-    """Until the program's first process ends, or the supervisor says so or closes its end of the socket."""
+def _wait(child, control, wake, poll, listener):
+    """Wait until the program's first process ends, or until the supervisor asks for its end or closes the socket.
+    (wait status, [CPU seconds, peak KB], whether it was killed)."""
     usage = [0.0, 0]
     poll.register(control, select.POLLIN | select.POLLHUP)
     poll.register(wake, select.POLLIN)
@@ -214,7 +216,7 @@ def _wait(child, control, wake, poll, watching):
         if status is not None:
             return status, usage, False
         for fd, event in poll.poll():
-            if watching.handles(fd, event):
+            if listener.handles(fd, event):
                 continue
             if fd == wake:
                 try:
@@ -232,7 +234,7 @@ def _wait(child, control, wake, poll, watching):
 
 
 def _kill_the_rest(spec, tier, usage):
-    """Kill every process the program left; True if there were any."""
+    """Kill every process that the program left; whether there were any."""
     left = False
     deadline = time.monotonic() + 10
     while _reap(-1, usage)[1]:
@@ -251,11 +253,11 @@ def _kill_all():
     try:
         os.kill(-1, signal.SIGKILL)
     except ProcessLookupError:
-        pass  # they died meanwhile
+        pass  # they have ended
 
 
 def _kill_as(uid):
-    """Kill all that `uid` owns: one call, atomic against forks, from a process that the uid itself can't outrun."""
+    """Kill every process of `uid` in one call, which no fork can escape, from a process of that uid."""
     pid = os.fork()
     if pid == 0:
         try:

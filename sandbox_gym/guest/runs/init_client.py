@@ -1,7 +1,7 @@
-"""The supervisor's hold on the init that a task's runs go through, one after the other.
+"""The supervisor's client of the init that runs a task's programs, one after the other.
 
-An init makes namespaces of its own once, and for each run a fresh place in them; it answers when nothing of a run is
-alive. It is ended before another task, and after some runs, so that what it could gather is bounded.
+An init makes its namespaces once, and a fresh file system in them for each run; it reports when no process of the run
+is alive. It is ended before another task, and after MAX_RUNS runs, so that its state stays bounded.
 """
 
 import array
@@ -21,8 +21,8 @@ _END_S = 10.0
 
 
 class InitClient:
-    """One init at a time, started when a run wants one. A run that is given to it hears `reported(data)` when it is
-    over, or `unreported()` when the init's end closed; and `all_dead()` when nothing of it lives."""
+    """One init at a time, started when a run needs one. It calls a run's `reported(data)` when the run is over, or
+    `unreported()` when the init's socket closed, and `all_dead()` when no process of the run lives."""
 
     def __init__(self, sock, selector):
         self._zygote, self._selector = sock, selector
@@ -32,8 +32,8 @@ class InitClient:
 
     def run(self, spec, fds, run):
         """Start a run: `fds` are its stdin, stdout, stderr, files and channel, copies of which the init gets."""
-        self._hear_zygote()
-        fresh = spec["mode"] == "check" and self._runs  # what a run leaves in its namespaces must not tell the next
+        self._read_zygote()
+        fresh = spec["mode"] == "check" and self._runs  # the next test must not see what a run left in its namespaces
         if fresh or self._runs >= MAX_RUNS:
             self.end()
         self._run = run
@@ -54,18 +54,18 @@ class InitClient:
         run = self._run
         if self._control is not None:
             try:
-                self._tell(message, fds)
+                self._send_parts(message, fds)
                 self._runs += 1
                 return
-            except OSError:  # it died between two runs
+            except OSError:  # it ended between two runs
                 self.end()
                 self._run = run
         self._start()
-        self._tell(message, fds)
+        self._send_parts(message, fds)
         self._runs += 1
 
-    def _tell(self, message, fds):
-        """The message, with the last of the descriptors; as many as one message can't carry go ahead."""
+    def _send_parts(self, message, fds):
+        """Send the message with the last descriptors; those that one message can't carry go before it."""
         for start in range(0, len(fds), init.MAX_FDS):
             part = array.array("i", fds[start : start + init.MAX_FDS])
             last = start + init.MAX_FDS >= len(fds)
@@ -79,11 +79,11 @@ class InitClient:
         self._selector.register(self._control, selectors.EVENT_READ, self._on_control)
 
     def kill(self):
-        """End the run that is going on."""
+        """Kill the current run."""
         try:
             self._control.send(b"k")
         except (AttributeError, OSError):
-            pass  # it has ended, and so has all that was in it
+            pass  # the init has ended, and its run with it
 
     def _on_control(self):
         try:
@@ -92,7 +92,7 @@ class InitClient:
             data = b""
         run = self._run
         if data:
-            if not data.startswith(BROKEN):  # such an init leaves, and the zygote tells when
+            if not data.startswith(BROKEN):  # such an init ends, and the zygote reports it
                 self._run = None
             if run is not None:
                 run.reported(data)
@@ -108,8 +108,8 @@ class InitClient:
         if self._ended == self._started and self._run is not None:
             self._run.all_dead()
 
-    def _hear_zygote(self):
-        """An init that died between two runs must not be given another."""
+    def _read_zygote(self):
+        """Read what the zygote reported, so that no run is sent to an init that has ended."""
         while select.select([self._zygote], [], [], 0)[0]:
             self._on_zygote()
         if self._ended == self._started:
@@ -123,7 +123,7 @@ class InitClient:
         self._runs = 0
 
     def end(self):
-        """Have the init leave, and wait until it is gone, with everything in its namespaces."""
+        """End the init and wait until it is gone, with every process in its namespaces."""
         self._run = None
         self._close()
         deadline = time.monotonic() + _END_S

@@ -1,4 +1,4 @@
-"""The last steps of a run's child: give everything up, then become the program. Runs after fork; never returns."""
+"""The last steps of a run's child: drop every privilege and descriptor, then become the program. Runs after fork."""
 
 import errno
 import fcntl
@@ -9,54 +9,55 @@ import signal
 
 from .. import kernel
 from ..interpreter import CHANNEL_FD
-from . import seccomp, watch
+from . import seccomp, seccomp_listener
 
 
-def become(spec, stdio, channel, filter_program, watch_fd, run_program):
-    """Turn this process into the program of `spec`. `stdio` are the three fds, `channel` is fd 3's source or -1.
-    `watch_fd` carries the filter's listener to the init. `run_program(spec)` is the program where none is executed, and
-    gives its exit code."""
+def become(spec, stdio, channel, filter_program, listener_fd, run_program):
+    """Turn this process into the program of `spec`; never returns. `stdio` are the three fds, `channel` is fd 3's
+    source or -1. `listener_fd` carries the filter's listener to the init. `run_program(spec)` is the program where none
+    is executed, and gives its exit code."""
     code = 127
     try:
-        watch_fd = fcntl.fcntl(watch_fd, fcntl.F_DUPFD_CLOEXEC, 64)
+        listener_fd = fcntl.fcntl(listener_fd, fcntl.F_DUPFD_CLOEXEC, 64)
         try:
-            _give_up(spec, stdio, channel, filter_program, watch_fd)
+            _give_up(spec, stdio, channel, filter_program, listener_fd)
             _require(spec["requires"])
             if spec["mode"] == "exec":
                 _exec(spec)
         except BaseException:
-            watch.tell_unstarted(watch_fd)
+            seccomp_listener.report_unstarted(listener_fd)
             raise
-        os.close(watch_fd)  # from here on this process is the program, and has no say in whether it started
+        os.close(listener_fd)  # the program must not be able to report itself as not started
         code = run_program(spec)
     except BaseException as error:
-        _say("sandbox: can't start: %s: %s\n" % (type(error).__name__, error))
+        _write_error("sandbox: can't start: %s: %s\n" % (type(error).__name__, error))
     finally:
         os._exit(code)
 
 
-def _say(text):
+def _write_error(text):
     try:
         os.write(2, text.encode("utf-8", "replace"))
     except OSError:
-        pass  # nobody listens any more
+        pass  # stderr is closed
 
 
-def _give_up(spec, stdio, channel, filter_program, watch_fd):
-    """Keep nothing but what the program is to have, and `watch_fd`, which closes when another program is executed."""
-    kernel.prctl(kernel.PR_SET_DUMPABLE, 1)  # its own /proc files must open; nothing of the guest's is in this copy
+def _give_up(spec, stdio, channel, filter_program, listener_fd):
+    """Drop everything but what the program is to have, and `listener_fd`, which closes when another program is
+    executed."""
+    kernel.prctl(kernel.PR_SET_DUMPABLE, 1)  # its own /proc files must open; nothing of the guest is in this copy
     os.setsid()
     for target, fd in enumerate(stdio):
         os.dup2(fd, target)
     if channel >= 0:
         os.dup2(channel, CHANNEL_FD)
-    os.closerange(CHANNEL_FD + (channel >= 0), watch_fd)
-    kernel.close_from(watch_fd + 1)
+    os.closerange(CHANNEL_FD + (channel >= 0), listener_fd)
+    kernel.close_from(listener_fd + 1)
     os.chdir(spec["workdir"])
     os.umask(0o022)
     _set_limits(spec)
     if spec["mode"] == "session" and spec["argv"] == ["envd", "root"]:
-        return  # a sandbox for a guest inside: that one needs what this one has, and gives it up
+        return  # the guest of a nested sandbox needs these privileges, and drops them itself
     uid = spec["uid"]
     kernel.drop_bounding_set()
     if uid:
@@ -66,7 +67,7 @@ def _give_up(spec, stdio, channel, filter_program, watch_fd):
     kernel.prctl(kernel.PR_SET_NO_NEW_PRIVS, 1)
     kernel.drop_capabilities()
     kernel.prctl(kernel.PR_SET_DUMPABLE, 1)
-    watch.hand_over(watch_fd, seccomp.install(filter_program))
+    seccomp_listener.send(listener_fd, seccomp.install(filter_program))
 
 
 def _set_limits(spec):
@@ -94,11 +95,11 @@ def _set_limits(spec):
     if stack == resource.RLIM_INFINITY or stack >= want:
         resource.setrlimit(resource.RLIMIT_STACK, (want, want))
     with open("/proc/self/oom_score_adj", "w") as file:
-        file.write("1000")  # the kernel must choose the program before its supervisor
+        file.write("1000")  # the OOM killer must choose the program before its supervisor
 
 
 def _require(names):
-    """Raises FileNotFoundError for what a program can't do without."""
+    """Raises FileNotFoundError for a missing command or Python package that the program requires."""
     for name in names:
         if name.startswith("/"):
             found = os.access(name, os.X_OK)
@@ -111,7 +112,7 @@ def _require(names):
 
 
 def _exec(spec):
-    """Raises OSError when there is no program to become."""
+    """Execute the command. Raises OSError where that fails."""
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # Python's start-up ignores it; a program expects the default
     gc.enable()
     argv = spec["argv"]

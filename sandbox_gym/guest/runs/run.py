@@ -1,4 +1,4 @@
-"""One run as the supervisor sees it: pipes, caps, clocks, and the result."""
+"""One run as the supervisor sees it: its start, its clocks and caps, and its result."""
 
 import json
 import os
@@ -9,18 +9,18 @@ from .streams import NAMES, Streams
 
 _STUCK_S = 15.0
 _UNWATCHED_S = 0.005
-"""So long a run's pipes keep what it prints: most runs are over by then, and are read once."""
+"""Output stays in a run's pipes for this long: most runs are over by then, and are read once."""
 _CPUS = os.cpu_count() or 1
 _NO_CAP = 1 << 20
 _STACKS = 1 << 30
-"""Where data are capped and not memory, what a runtime's threads may set aside for stacks and never touch, such as
-Java's; the peak then tells what was used."""
+"""Added to a cap of data where memory is not capped: threads of a runtime such as Java's reserve stacks that they never
+touch. The peak shows what was used."""
 _FILES = 64 << 20
-"""Of a peak: libraries and other files that are mapped, which are no data."""
+"""Subtracted from a peak: mapped libraries and files, which are no data."""
 _CPU_GRACE = 1.2
-"""A program is over its CPU time at its limit, and killed at this much of it: the host can tell little from much."""
+"""A program is killed at this multiple of its CPU time limit, so that the host sees whether it was slightly over."""
 _LOOK_S = 0.05
-"""Between two looks at a run's processes where no cgroup counts their CPU time."""
+"""Seconds between two readings of /proc where no cgroup counts CPU time."""
 
 
 class Run:
@@ -56,7 +56,7 @@ class Run:
         spec["own_workdir"] = not self.workdir
         processes, cpu_s = limits["processes"] + (0 if uid else 4), _CPU_GRACE * limits["cpu_time_s"]
         if self._supervisor.shared_uid:
-            processes = _NO_CAP  # the kernel counts a user's processes over all boxes; the box's own cap holds them
+            processes = _NO_CAP  # the kernel counts a user's processes over all boxes; the box's cgroup limits them
         spec["limits"] = dict(limits, processes=processes, cpu_time_s=cpu_s)
         spec["files"] = sorted(header["files"])
         spec["channel"] = header["channel"] in ("capture", "relay") or header.get("captures", False)
@@ -71,7 +71,7 @@ class Run:
         files = [self._files[path].fd for path in spec["files"]]
         self._supervisor.init_client.run(spec, ends[:3] + files + ends[3:], self)
         self.streams.begin()
-        # only now: an earlier init, which the start may have ended, takes its sum with it
+        # after the start, which may have ended an earlier init: its CPU time leaves the sum with it
         self._evidence.begin()
         self._started = time.monotonic()
         self._starvation.begin(self._started, 0 if self.is_session else limits["wall_time_s"])
@@ -80,14 +80,14 @@ class Run:
     # -- end
 
     def reported(self, data):
-        """What init says, when nothing of the run lives: what its pipes hold is all there will be."""
+        """Init's report: no process of the run lives, unless init itself failed."""
         self._report = data
         self._over = True
         if not data.startswith(init_client.BROKEN):
             self.all_dead()
 
     def unreported(self):
-        """Init's end closed without a word: the zygote tells when it is gone, and with its PID namespace everything."""
+        """Init's socket closed without a report: the zygote reports its end, and its PID namespace ends with it."""
         if self._supervisor.tier == "uid":
             raise OSError("an init ended, and what its run started may live on")
         self._over = True
@@ -125,7 +125,7 @@ class Run:
             raise OSError("a run can't be killed")
         left = self._started + self._limits["wall_time_s"] - now
         if left <= 0:
-            if not self._late:  # what has come while this supervisor had no CPU counts: it may have ended in time
+            if not self._late:  # one more turn: this supervisor may have had no CPU, and the run may have ended in time
                 self._late = True
                 return 0
             self.kill("wall_time_limit")
@@ -138,12 +138,13 @@ class Run:
         return max(0.001, min(left, self._next_cpu_check - now, self._starvation.due_s(now)))
 
     def _cpu_pause(self, unused_s):
-        """Seconds until the next look at the CPU time: no sooner than it may be used up, but where only looks tell of
-        processes that nobody reaps. A session waits for long, and its cells have clocks of their own."""
+        """Seconds until the next reading of the CPU time: no sooner than it can be used up. Without a cgroup only
+        readings see processes that end unreaped, so they are frequent; a session's are not, its cells have their own
+        clocks."""
         return max(0.1, unused_s / _CPUS) if self._evidence.has_cpu_cgroup or self.is_session else _LOOK_S
 
     def _cpu_s(self):
-        """What all of the run's processes used: the cgroup's word, since init reaps only what its parent left."""
+        """CPU seconds of all processes of the run: from the cgroup, since init reaps orphans only."""
         account = self._account
         used = self._evidence.used_s() - (account.get("own_s", 0.0) if self._evidence.has_cpu_cgroup else 0.0)
         return max(0.0, used, account.get("cpu_s", 0.0))
@@ -158,7 +159,7 @@ class Run:
         self._used_s = self._cpu_s()
 
     def cpu_s(self):
-        """Of a run that was closed."""
+        """CPU seconds of a closed run."""
         return self._used_s
 
     def starved_s(self):
@@ -170,7 +171,7 @@ class Run:
     def result(self):
         account = self._account
         tamper = []
-        ours = self.why and self._header["mode"] == "check"  # the kill of a test's parent leaves its child
+        ours = self.why and self._header["mode"] == "check"  # a kill of the test's parent leaves its child
         if account.get("left") and not ours:
             tamper.append("processes_left_behind")
         if account.get("seen"):
@@ -186,7 +187,7 @@ class Run:
         return header, b"".join(bodies)
 
     def _ending(self):
-        """What was seen of the end. Whose doing it was, the host says: it also sees what is around the box."""
+        """How the run ended, without blame: the host decides whose fault it was, since it also sees outside the box."""
         account, reported = self._account, bool(self._report)
         status, peak = account.get("status", 0), account.get("peak_kb", 0) * 1024
         killed = os.WIFSIGNALED(status)
@@ -196,7 +197,7 @@ class Run:
             "stopped": self.why, "reported": reported,
             "exit_code": os.WEXITSTATUS(status) if reported and not killed else None,
             "signal": os.WTERMSIG(status) if reported and killed else None,
-            "unstarted": words if account.get("unstarted") else None,  # init's word, of a process that was no program
+            "unstarted": words if account.get("unstarted") else None,  # reported by init
             "peak_bytes": peak, "data_over": 0 < self._peak_bytes < peak,
             "oom_kills": counted[0], "memory_full": self._evidence.memory_full(self._counted[1]),
             "forks_denied": counted[2], "processes_full": self._evidence.processes_full(counted[3]),

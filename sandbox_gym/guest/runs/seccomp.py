@@ -1,9 +1,9 @@
-"""The system call filter of programs: what no answer needs and kernel exploits and side channels do.
+"""The system call filter of programs: denies what no answer needs and what kernel exploits and side channels use.
 
 Classic BPF as in seccomp(2); numbers from the kernel's tables for x86_64 and aarch64. Denied calls give EPERM, clone3
 gives ENOSYS so that libc falls back to clone, whose flags a filter can read; so does io_setup, as without CONFIG_AIO. A
-program that lowers its own priority is told that it is done, and nothing is: who waits for others' sake (starvation.py)
-must not be the one who let them pass.
+program that lowers its own priority gets success and no effect: starvation.py measures how long a program waited for a
+CPU, which must not be a wait that the program chose.
 """
 
 import ctypes
@@ -11,7 +11,7 @@ import os
 import struct
 
 from .. import kernel
-from . import watch
+from . import seccomp_listener
 
 _X86_64 = (
     0xC000003E,
@@ -54,44 +54,44 @@ _ALLOWED_FAMILIES = (1, 2, 10, 16)  # unix, inet, inet6, netlink
 
 _LD_ABS, _AND, _JA, _JEQ, _JGE, _JSET, _RET = 0x20, 0x54, 0x05, 0x15, 0x35, 0x45, 0x06
 _ALLOW, _ERRNO, _NOTIFY = 0x7FFF0000, 0x00050000, 0x7FC00000
-_WATCHED = {
+_NOTIFIED = {
     "x86_64": {101: "ptrace", 310: "process_vm_readv", 311: "process_vm_writev", 438: "pidfd_getfd"},
     "aarch64": {117: "ptrace", 270: "process_vm_readv", 271: "process_vm_writev", 438: "pidfd_getfd"},
 }
 _EPERM, _ENOSYS, _EOPNOTSUPP = 1, 38, 95
 
 
-def watched():
-    """The denied calls that are told of, by number: they reach into another process."""
-    return _WATCHED[os.uname().machine]
+def notified():
+    """The denied calls of which init is notified, by number: they reach into another process."""
+    return _NOTIFIED[os.uname().machine]
 
 
-def _assemble(telling):
+def _assemble(notifying):
     tables = {"x86_64": _X86_64, "aarch64": _AARCH64}
     machine = os.uname().machine
     if machine not in tables:
         raise OSError(_ENOSYS, "no system call filter for machine %s" % machine)
     arch, denied, named = tables[machine]
     op = lambda code, k, yes=0, no=0: struct.pack("HBBI", code, yes, no, k & 0xFFFFFFFF)  # noqa: E731
-    tell = op(_RET, _NOTIFY)
+    notify = op(_RET, _NOTIFY)
     deny, nosys, allow = op(_RET, _ERRNO | _EPERM), op(_RET, _ERRNO | _ENOSYS), op(_RET, _ALLOW)
-    ignore = op(_RET, _ERRNO)  # an errno of 0: it "worked"
+    ignore = op(_RET, _ERRNO)  # an errno of 0: success
     code = [op(_LD_ABS, 4), op(_JEQ, arch, 1, 0), nosys, op(_LD_ABS, 0), op(_JGE, 0x40000000, 0, 1), nosys]
-    # contexts of asynchronous I/O are counted for the whole machine, and programs do without
+    # the kernel counts contexts of asynchronous I/O for the whole machine
     for number in (_CLONE3, named["io_setup"], named["setattr"]):
         code += [op(_JEQ, number, 0, 1), nosys]
     for number in denied:
-        code += [op(_JEQ, number, 0, 1), tell if telling and number in watched() else deny]
+        code += [op(_JEQ, number, 0, 1), notify if notifying and number in notified() else deny]
     code += [op(_JEQ, named["clone"], 0, 3), op(_LD_ABS, 16), op(_JSET, _NAMESPACE_FLAGS, 0, 1), deny]
     # after the clone test the accumulator may hold an argument: load the number again
     code += [op(_LD_ABS, 0), op(_JEQ, named["prlimit64"], 0, 7)]
     # prlimit64 on another process may read (new_limit null, both halves), not set
     code += [op(_LD_ABS, 16), op(_JEQ, 0, 5, 0), op(_LD_ABS, 32), op(_JEQ, 0, 0, 2), op(_LD_ABS, 36)]
     code += [op(_JEQ, 0, 1, 0), deny]
-    # whether a page of a file that all boxes read is in memory is for the clock to tell, not for a call
+    # RWF_NOWAIT would tell whether a page of a file that all boxes share is in memory
     code += [op(_LD_ABS, 0), op(_JEQ, named["preadv2"], 0, 3), op(_LD_ABS, 56), op(_JSET, _RWF_NOWAIT, 0, 1)]
     code += [op(_RET, _ERRNO | _EOPNOTSUPP)]
-    # a niceness above 0, a policy that gives way: ignored
+    # a niceness above 0 and the policies BATCH and IDLE: ignored
     code += [op(_LD_ABS, 0), op(_JEQ, named["setpriority"], 0, 4), op(_LD_ABS, 32), op(_JEQ, 0, 2, 0)]
     code += [op(_JGE, 0x80000000, 1, 0), ignore]
     code += [op(_LD_ABS, 0), op(_JEQ, named["setscheduler"], 0, 4 + len(_LOW_POLICIES)), op(_LD_ABS, 24)]
@@ -112,10 +112,10 @@ class _Program(ctypes.Structure):
 
 
 def prepare():
-    """The filter as an object for `install`, assembled once per box: one that tells, and one that only denies."""
+    """The filter for `install`, assembled once per box: one that notifies init, and one that only denies."""
     made = []
-    for telling in (True, False):
-        code, length = _assemble(telling)
+    for notifying in (True, False):
+        code, length = _assemble(notifying)
         buffer = ctypes.create_string_buffer(code, len(code))
         made.append((_Program(length, ctypes.cast(buffer, ctypes.c_void_p)), buffer))
     return made
@@ -123,7 +123,7 @@ def prepare():
 
 def install(prepared):
     """Filter this thread and all it starts from here on; the listener's fd, or -1. Needs no_new_privs."""
-    listener = watch.install(kernel.libc, prepared[0][0])
+    listener = seccomp_listener.install(kernel.libc, prepared[0][0])
     if listener < 0:
         kernel.prctl(22, 2, ctypes.addressof(prepared[1][0]))
     return listener

@@ -1,24 +1,24 @@
-"""CPU that a run wanted and did not get because of others: how long its threads stood in the kernel's run queues.
+"""CPU time that other processes took from a run: how long its threads waited in the kernel's run queues.
 
 /proc/PID/task/TID/schedstat has for each thread its CPU time, its wait in the run queue, and its number of slices. A
-thread that sleeps, is stopped or waits for a disk is in no queue. What the run's own threads used meanwhile is taken
-off a thread's wait, and so is the time that the run's own CPU quota held it back: what is left is a lower bound of what
-others took, which a program can't raise by threads, forks, sleeps or signals of its own. Its niceness it can't change
-(seccomp.py). No other module of the guest is needed here: a service's program has this one alone.
+thread that sleeps, is stopped or waits for a disk is in no queue. From a thread's wait this module subtracts the CPU
+time of the run's own threads and the time for which the run's own CPU quota throttled it. The rest is a lower bound of
+what others took, which a program can't raise by threads, forks, sleeps or signals, nor by its niceness (seccomp.py).
+Imports no other module of the guest: a service's program has this one alone.
 """
 
 import os
 import time
 
 SLICE_S = 1e-4
-"""Of each wait: a CPU that was idle takes so long to wake, for which nobody is to blame."""
+"""Subtracted from each wait: the time in which an idle CPU wakes up."""
 _LOOKS = 64
-"""In a run's wall time: what lives for less than the time between two is not seen."""
+"""Readings in a run's wall time; threads that live between two of them are not seen."""
 _PAUSE_S = (0.1, 60.0)
 _FIRST_S = 0.05
-"""Runs that are over by then are not looked at: they cost nothing."""
+"""Runs shorter than this are not measured, at no cost."""
 _COST = 50
-"""A look's CPU time is at most one part in so many."""
+"""A reading's CPU time is at most 1/50 of the time until the next."""
 _CPUS = os.cpu_count() or 1
 _TICK = os.sysconf("SC_CLK_TCK")
 _QUOTAS = ("cpu.stat", "cpu/cpu.stat", "cpu,cpuacct/cpu.stat")
@@ -28,22 +28,22 @@ def _read(path):
     try:
         with open(path) as file:
             return file.read()
-    except OSError:  # it ended meanwhile, or this kernel has none
+    except OSError:  # the thread has ended, or this kernel has no such file
         return ""
 
 
 def threads(pid):
     """[(thread, CPU seconds, seconds in a run queue, slices)] of a process; none where the kernel does not say."""
     try:
-        found = os.listdir("/proc/%d/task" % pid)
+        tids = os.listdir("/proc/%d/task" % pid)
     except OSError:
         return []
-    told = []
-    for tid in found:
+    found = []
+    for tid in tids:
         fields = _read("/proc/%d/task/%s/schedstat" % (pid, tid)).split()
         if len(fields) == 3:
-            told.append(((pid, int(tid)), int(fields[0]) / 1e9, int(fields[1]) / 1e9, int(fields[2])))
-    return told
+            found.append(((pid, int(tid)), int(fields[0]) / 1e9, int(fields[1]) / 1e9, int(fields[2])))
+    return found
 
 
 def measurable():
@@ -52,43 +52,44 @@ def measurable():
 
 
 def _last_pid():
-    """The number of the process that was born last."""
+    """The PID of the newest process."""
     words = _read("/proc/loadavg").split()
     return int(words[-1]) if words else 0
 
 
 class Waits:
-    """The longest time that threads, one after the other, waited for others' sake: from look to look. `told`: as
-    `threads` has it; `used_s`: CPU time of them all and of those that have ended; `held_s`: the time that their own
-    quota held them back. Both only grow."""
+    """The longest time for which a chain of threads, one after the other, waited because of other processes. `found`:
+    as `threads` gives it; `used_s`: CPU seconds of them all, ended threads included; `throttled_s`: seconds for which
+    their own quota throttled them. Both only grow."""
 
-    def __init__(self, told, used_s, held_s):
-        """`told`: those that there are already, none of which waits."""
+    def __init__(self, found, used_s, throttled_s):
+        """`found`: the threads that exist already, none of which waits."""
         self.best_s = 0.0
-        self._before = used_s, held_s
+        self._before = used_s, throttled_s
         self._known = {
-            thread: ((0.0, used_s, held_s, cpu_s, wait_s, slices), wait_s) for thread, cpu_s, wait_s, slices in told
+            thread: ((0.0, used_s, throttled_s, cpu_s, wait_s, slices), wait_s)
+            for thread, cpu_s, wait_s, slices in found
         }
 
-    def look(self, told, used_s, held_s):
-        """`told`: all that live. One that is new is younger than the look before: it begins with what was found until
-        then, since nothing of that was while it waited."""
+    def look(self, found, used_s, throttled_s):
+        """`found`: all living threads. A new one is younger than the last reading, so its wait adds to what was found
+        until then. Returns the longest wait."""
         known, best_s = {}, self.best_s
-        for thread, cpu_s, wait_s, slices in told:
+        for thread, cpu_s, wait_s, slices in found:
             record, last_s = self._known.get(thread, (None, 0.0))
-            if record is None or wait_s < last_s:  # the number may be that of one that has ended
+            if record is None or wait_s < last_s:  # the TID may have been reused
                 record = (self.best_s, *self._before, 0.0, 0.0, 0)
-            base_s, used_then, held_then, cpu_then, wait_then, slices_then = record
+            base_s, used_then, throttled_then, cpu_then, wait_then, slices_then = record
             others_s = max(0.0, used_s - used_then - (cpu_s - cpu_then))
             waited_s = wait_s - wait_then - SLICE_S * (slices - slices_then)
-            best_s = max(best_s, base_s + waited_s - others_s - (held_s - held_then))
+            best_s = max(best_s, base_s + waited_s - others_s - (throttled_s - throttled_then))
             known[thread] = record, wait_s
-        self._known, self.best_s, self._before = known, best_s, (used_s, held_s)
+        self._known, self.best_s, self._before = known, best_s, (used_s, throttled_s)
         return best_s
 
 
 class Starvation:
-    """A box's: of one run after the other. `evidence` knows its processes and their CPU time."""
+    """Measures one run of a box after the other. `evidence` knows its processes and their CPU time."""
 
     def __init__(self, evidence, root, trusted):
         self._evidence, self._trusted, self.measurable = evidence, set(trusted), measurable()
@@ -98,42 +99,42 @@ class Starvation:
         self._waits, self._stolen_s = Waits([], 0.0, 0.0), 0.0
 
     def begin(self, started, wall_time_s):
-        """A run has begun, whose wall time is limited to that; 0: it is not to be looked at."""
+        """A run has begun with this limit of wall time; 0: do not measure it."""
         wanted = self.measurable and wall_time_s
         self._next = started + _FIRST_S if wanted else float("inf")
         self._pause_s = min(max(_PAUSE_S[0], wall_time_s / _LOOKS), _PAUSE_S[1])
-        self._waits = Waits([], 0.0, self._held_s() if wanted else 0.0)
+        self._waits = Waits([], 0.0, self._throttled_s() if wanted else 0.0)
         self._births = (_last_pid() if wanted and not self._evidence.has_cpu_cgroup else 0), 0
         self._machine, self._guests = None, {}
         self._looked, self._unseen_s, self._stolen_s = started, 0.0, 0.0
 
     def due_s(self, now):
-        """Look if it is time to; seconds until it is again."""
+        """Read where it is due; seconds until the next reading."""
         if now >= self._next:
             self.look(now)
         return self._next - now
 
     def look(self, now):
-        """Once more, and before what lives is killed."""
+        """Read now; also before the run is killed."""
         if self._next == float("inf"):
             return
         before = time.thread_time()
-        pids = [pid for pid in self._evidence.strangers() if not self._is_guest(pid) and self._at_its_priority(pid)]
-        told = [thread for pid in pids for thread in threads(pid)]
+        pids = [pid for pid in self._evidence.program_pids() if not self._is_guest(pid) and self._at_its_priority(pid)]
+        found = [thread for pid in pids for thread in threads(pid)]
         used_s = self._evidence.used_s()
         if not self._evidence.has_cpu_cgroup:
-            used_s += self._unseen(now, len(told))
-        self._waits.look(told, used_s, self._held_s())
+            used_s += self._unseen(now, len(found))
+        self._waits.look(found, used_s, self._throttled_s())
         self._look_at_machine(used_s)
         self._looked = now
         self._next = now + max(self._pause_s, _COST * (time.thread_time() - before))
 
     def seconds(self):
-        """Of the run so far, or of the last one; None where it can't be told."""
+        """Seconds of the current or the last run; None where the kernel does not count waits."""
         return self._waits.best_s + self._stolen_s if self.measurable else None
 
-    def _held_s(self):
-        """Seconds that the box's own quota held it back, of all CPUs together."""
+    def _throttled_s(self):
+        """Seconds for which the box's own quota throttled it, all CPUs together."""
         text = os.pread(self._quota, 4096, 0).decode("ascii", "replace") if self._quota >= 0 else ""
         for line in text.split("\n"):
             name, _space, value = line.partition(" ")
@@ -144,28 +145,28 @@ class Starvation:
         return 0.0
 
     def _unseen(self, now, seen):
-        """Without a cgroup: what may have been used by processes that were born and gone between two looks, at most."""
+        """Without a cgroup: an upper bound of the CPU time of processes that began and ended between two readings."""
         (last, seen_then), self._births = self._births, (_last_pid(), seen)
         unseen = self._births[0] - last - max(0, seen - seen_then)
         self._unseen_s += (_CPUS if unseen < 0 else min(unseen, _CPUS)) * (now - self._looked)
         return self._unseen_s
 
     def _is_guest(self, pid):
-        """Whether it is the init, a child of the zygote: older than the run, and no program of it."""
+        """Whether the process is the init, a child of the zygote, and so no program of the run."""
         if pid not in self._guests:
             fields = _read("/proc/%d/stat" % pid).rpartition(")")[2].split()
             self._guests[pid] = len(fields) > 1 and int(fields[1]) in self._trusted
         return self._guests[pid]
 
     def _at_its_priority(self, pid):
-        """Without a cgroup a session of processes may lower itself by name: it waits because it wants to."""
+        """False where a process lowered its autogroup, and so waits by choice; possible without a cgroup only."""
         if self._evidence.has_cpu_cgroup:
             return True
         nice = _read("/proc/%d/autogroup" % pid).rpartition("nice ")[2].strip()
         return not nice.isdigit() or int(nice) == 0
 
     def _look_at_machine(self, used_s):
-        """What a hypervisor took while the machine's CPUs ran: the run's part is its part of their time."""
+        """The steal time of the hypervisor; the run's share of it is its share of the machine's CPU time."""
         fields = _read("/proc/stat").partition("\n")[0].split()[1:]
         if len(fields) < 8:
             return

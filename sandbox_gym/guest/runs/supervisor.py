@@ -1,8 +1,9 @@
 """The supervisor: one channel to the host, one program at a time. Owns clocks, pipes and caps of runs.
 
 Frames from the host: config, put, data, drop, run, chan, cancel, reset, ping. To the host: hello, result, chan, took,
-beat, cancelled, reset, pong, broken. docs/design/ has the table. The host is always heard: what programs have
-yet to take is bounded by what `took` grants, and what the host has yet to take makes programs wait, not the supervisor.
+beat, cancelled, reset, pong, broken. docs/design/ has the table. The supervisor always
+reads the host: `took` bounds the input that programs have yet to take, and where the host has yet to take output the
+programs wait, not the supervisor.
 """
 
 import itertools
@@ -15,22 +16,22 @@ import time
 from ..protocol import frames
 from ..protocol.channel import Channel
 from . import init_client, zygote
-from .evidence import Evidence, touchable
+from .evidence import Evidence, world_writable
 from .run import Run
 from .starvation import Starvation
 
 MAX_BLOBS = 256 << 20
 MAX_BACKLOG = 4 << 20
-"""Input that programs have not taken yet; the host sends no more."""
+"""Bytes of input that programs have not taken yet; the host sends no more."""
 TAKEN = MAX_BACKLOG >> 2
-"""So much of it taken is worth a word to the host."""
-LAST_WORDS_S = 10.0
+"""Bytes of input taken after which `took` is sent."""
+FINAL_S = 10.0
 CLEAN_S = 60
 SMALL = 64
 
 
 class Blob:
-    """A file's content, for as long as anything refers to it."""
+    """A file's content, while something refers to it."""
 
     def __init__(self, size):
         self.size = size
@@ -48,10 +49,10 @@ class Supervisor:
         self._programs = programs
         self.selector = selectors.DefaultSelector()
         self.programs = selectors.DefaultSelector()
-        """What is read of programs and written to them: not while the host has to take what there is already."""
-        self._channel = Channel(read_fd, write_fd, self.selector, self._heed, self._beat)
+        """Pipes of programs; not polled while the host has yet to take output."""
+        self._channel = Channel(read_fd, write_fd, self.selector, self._on_frame, self._beat)
         self.send = self._channel.send
-        self._listening = False
+        self._polling = False
         self._blobs = {}
         self._blob_bytes = 0
         self._receiving = None
@@ -65,24 +66,24 @@ class Supervisor:
     # -- the channel
 
     def serve(self):
-        """Until the host's end closes and, in batch use, the last run is done."""
+        """Serve until the host's end closes and, in batch use, the last run is done."""
         channel = self._channel
         while not (channel.ended and self._current is None and not self._queue and not channel.waiting):
             if not channel.selectable and not channel.ended and self._backlog() < MAX_BACKLOG:
                 channel.read()
-            self._listen()
+            self._poll_programs()
             _call_back(self.selector, self._pause())
             if self._current is not None and self._current.finished():
                 self._finish()
             self._start_next()
 
-    def last_words(self, header):
-        """Say that it is over, if the host still listens."""
+    def send_final(self, header):
+        """Send a last frame, if the host still reads."""
         self.send(header)
-        self._channel.flush(LAST_WORDS_S)
+        self._channel.flush(FINAL_S)
 
     def _pause(self):
-        """Seconds until something is due; None when nothing is. A run that goes on is told by heartbeats."""
+        """Seconds until something is due; None when nothing is. Sends the heartbeats of a run."""
         if self._current is None:
             return None if self._channel.selectable or self._channel.ended else 0
         pause = self._current.tick()
@@ -102,11 +103,11 @@ class Supervisor:
         runs = self._queue + ([self._current] if self._current else [])
         return sum(len(run.streams.backlog) for run in runs)
 
-    def _listen(self):
-        """Hear programs only while the host takes what they say; tell it what they took of its own words."""
+    def _poll_programs(self):
+        """Poll programs only while the host takes their output; send `took` for the input that they took."""
         wanted = not self._channel.full
-        if wanted != self._listening:
-            self._listening = wanted
+        if wanted != self._polling:
+            self._polling = wanted
             if wanted:
                 self.selector.register(self.programs, selectors.EVENT_READ, self._on_programs)
             else:
@@ -118,7 +119,7 @@ class Supervisor:
     def _on_programs(self):
         _call_back(self.programs, 0)
 
-    def _heed(self, header, body):
+    def _on_frame(self, header, body):
         getattr(self, "_op_" + str(header.get("op")), self._unknown)(header, body)
 
     def _unknown(self, header, body):
@@ -138,12 +139,12 @@ class Supervisor:
         self._zygote_pid, sock = zygote.start(self.tier, header.get("own_network", False), self._programs.run)
         self.init_client = init_client.InitClient(sock, self.selector)
         trusted = [1, os.getpid(), self._zygote_pid]
-        if header.get("guests"):  # where it shares its PID namespace with what was there before
+        if header.get("guests"):  # it shares its PID namespace with older processes
             trusted += [int(name) for name in os.listdir("/proc") if name.isdigit()]
         self.evidence = Evidence(header["cgroup"], trusted)
         self.starvation = Starvation(self.evidence, header["cgroup"], trusted)
-        self._touchable = touchable(self._dirs) if self.tier == "uid" else []
-        self._untouch()
+        self._world_writable = world_writable(self._dirs) if self.tier == "uid" else []
+        self._reset_times()
         self._baseline_fds = len(os.listdir("/proc/self/fd"))
         self._network = self.evidence.network()
         self._quiet_network = not self.evidence.connections()
@@ -164,7 +165,7 @@ class Supervisor:
             view = view[os.write(self._receiving.fd, view) :]
 
     def _op_drop(self, header, body):
-        """Forget files; runs that wait for them have their own hold on them."""
+        """Forget files; queued runs keep their own references."""
         self._receiving = None
         for number in header["blobs"]:
             self._blob_bytes -= self._blobs.pop(number).size
@@ -173,11 +174,11 @@ class Supervisor:
         if "id" not in header:
             self._to_blob(body)
             return
-        for run in self._wanting(header):
+        for run in self._addressed(header):
             run.streams.add_input(body)
 
-    def _wanting(self, header):
-        """The run that a frame speaks of, started or not; none when it has ended."""
+    def _addressed(self, header):
+        """[the run that a frame names], started or queued; empty when it has ended."""
         runs = self._queue + ([self._current] if self._current else [])
         return [run for run in runs if run.id == header["id"]]
 
@@ -185,7 +186,7 @@ class Supervisor:
         self._queue.append(Run(self, header, body, self._blobs))
 
     def _op_chan(self, header, body):
-        for run in self._wanting(header):
+        for run in self._addressed(header):
             run.streams.add_relayed(body, header.get("eof", False))
 
     def _op_cancel(self, header, body):
@@ -197,7 +198,7 @@ class Supervisor:
             self._cancelled()
 
     def _cancelled(self, run=None):
-        """`run`: what was ended for it, of which nothing but its costs is told."""
+        """Report that runs were cancelled. `run`: the one that was killed, of which only the costs are sent."""
         self._cancelling = False
         costs = (run.cpu_s(), run.wall_s(), run.starved_s()) if run else (0.0, 0.0, 0.0)
         self.send({"op": "cancelled", **dict(zip(("cpu_s", "wall_s", "starved_s"), costs))})
@@ -211,11 +212,11 @@ class Supervisor:
         self.send({"op": "reset", "ok": not why, "why": why, "oom_kills": self.evidence.oom_kills()})
 
     def _canary(self):
-        """Why this box is not as it was before its first run; empty when it is."""
+        """Why this box differs from its state before the first run; empty where it does not."""
         self.init_client.end()
-        strangers = self.evidence.strangers()
-        if strangers:
-            return "%d processes are left" % len(strangers)
+        program_pids = self.evidence.program_pids()
+        if program_pids:
+            return "%d processes are left" % len(program_pids)
         if len(os.listdir("/proc/self/fd")) != self._baseline_fds:
             return "file descriptors are left"
         if self._quiet_network and self.evidence.network() != self._network:
@@ -250,25 +251,25 @@ class Supervisor:
             self.send(header, body)
 
     def _clean(self):
-        """Without namespaces what a run wrote outlives it, until here. Nobody races: all its processes are dead."""
+        """Remove what a run without namespaces wrote. All its processes are dead, so nothing changes meanwhile."""
         left = False
         for folder in self._dirs:
             for entry in os.scandir(folder):
                 left = not _remove_small(entry) or left
         if left:
             self._remove_slowly()
-        self._untouch()
+        self._reset_times()
 
-    def _untouch(self):
-        """The times of what all runs share say nothing of the last one but when it ended."""
-        for path in self._touchable:
+    def _reset_times(self):
+        """Reset the times of shared files, from which the next run could learn when the last one ended."""
+        for path in self._world_writable:
             try:
                 os.utime(path, ns=(0, 0))
             except OSError:
-                pass  # where this supervisor may not, a program that is less may not either
+                pass  # a program, which has fewer rights than this supervisor, could not set them either
 
     def _remove_slowly(self):
-        """Thousands of files, or folders in folders: by a process of its own, while the heart beats on."""
+        """Remove many files or nested folders by a process of its own, so that heartbeats go on."""
         command = ["find"] + self._dirs + ["-mindepth", "1", "-delete"]
         pid = os.posix_spawnp("find", command, {"PATH": "/usr/bin:/bin"})
         deadline = time.monotonic() + CLEAN_S
@@ -287,7 +288,7 @@ class Supervisor:
 
 
 def _call_back(selector, pause):
-    """Have everything that is ready within `pause` seconds dealt with."""
+    """Call the callback of everything that is ready within `pause` seconds."""
     for key, _events in selector.select(pause):
         now = selector.get_map().get(key.fd)
         if now is not None and now.data == key.data:  # an earlier callback may have closed it
@@ -295,7 +296,7 @@ def _call_back(selector, pause):
 
 
 def _remove_small(entry):
-    """Remove a file, or a folder of a few files; False for what is more, which stays."""
+    """Remove a file, or a folder of at most SMALL files; False for a larger folder, which stays."""
     if not entry.is_dir(follow_symlinks=False):
         os.unlink(entry.path)
         return True
@@ -316,7 +317,7 @@ def run(supervisor):
         supervisor.serve()
     except Exception as error:
         try:
-            supervisor.last_words({"op": "broken", "why": "%s: %s" % (type(error).__name__, error)})
+            supervisor.send_final({"op": "broken", "why": "%s: %s" % (type(error).__name__, error)})
         except OSError:
             pass  # the host is gone already
         os._exit(1)

@@ -1,4 +1,4 @@
-"""The zygote: a clean interpreter that forks inits. Reads only fds, so it never holds a task's data."""
+"""The zygote: a clean interpreter that forks inits. It receives descriptors only, so it never holds a task's data."""
 
 import array
 import gc
@@ -17,7 +17,7 @@ def start(tier, own_network, run_program):
     `run_program(spec)` is what a forked process becomes where a run executes no command.
 
     In the namespace tier it is PID 1 of a PID namespace that this box's user namespace owns, so that it can make one
-    PID namespace per init and step back.
+    PID namespace per init and return to its own.
     """
     mine, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     if tier == "namespaces":
@@ -46,7 +46,7 @@ def _serve(sock, tier, own_network, run_program):
         flags = kernel.MS_NOSUID | kernel.MS_NODEV | kernel.MS_NOEXEC
         kernel.mount(b"proc", b"/proc", b"proc", flags)
         own = os.open("/proc/self/ns/pid", os.O_RDONLY | os.O_CLOEXEC)
-        # evidence of the kernel's is for the supervisor; programs see an empty folder there
+        # only the supervisor may read the cgroup; programs see an empty folder
         if os.path.isdir("/cgroup"):
             kernel.mount(b"tmpfs", b"/cgroup", b"tmpfs", flags | kernel.MS_RDONLY, b"size=4k,nr_inodes=2")
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -100,5 +100,5 @@ def _receive_fds(sock):
 
 
 def send_init(sock, fd):
-    """Have an init forked that is spoken with over `fd`."""
+    """Ask the zygote for an init whose socket is `fd`."""
     sock.sendmsg([b"init"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [fd]))])

@@ -1,7 +1,7 @@
-"""A service's program: answers requests in forked workers, each request under a CPU budget, a wall and a memory cap.
+"""A service's program: answers requests in forked workers, each under a CPU limit, a wall time limit and a memory cap.
 
 `serve(handle)` forks workers from a process that has everything imported. A worker takes one request at a time; one
-that dies or is killed is replaced by another fork, in milliseconds. Runs in a box, as an ordinary program of it.
+that ends or is killed is replaced by another fork in milliseconds. Runs in a box, as an ordinary program.
 Frames on fd 3: from the host `ask` and `drop`, to the host `ready` and `answer`.
 """
 
@@ -20,15 +20,15 @@ import starvation
 CHANNEL_FD = 3
 RECYCLE_REQUESTS = 5000
 RECYCLE_GROWTH = 256 << 20
-"""Resident bytes above its start at which a worker makes room for a fresh one."""
+"""Growth of resident bytes at which a worker is replaced by a new one."""
 MAX_ANSWER = 1 << 19
 
 
 def serve(handle, workers, memory_bytes):
-    """Until the host goes. `handle(body, say)` gives bytes; `say(phase)` tells how far it got."""
+    """Serve until the host closes the channel. `handle(body, say)` returns bytes; `say(phase)` reports its progress."""
     gc.collect()
     gc.freeze()
-    _Nursery(handle, workers, memory_bytes).run()
+    _ForkServer(handle, workers, memory_bytes).run()
 
 
 class _Worker:
@@ -36,25 +36,25 @@ class _Worker:
         self.pid, self.sock = pid, sock
         self.reader = frames.FrameReader()
         self.cpu_s = 0.0
-        self.job = None
+        self.request = None
         self.waits = None
 
-    def begin(self, job):
-        """It is given a job, for which it waits."""
-        self.job, job.started = job, time.monotonic()
+    def begin(self, request):
+        """A request is given to this worker."""
+        self.request, request.started = request, time.monotonic()
         self.waits = starvation.Waits(*self._threads())
 
     def starved_s(self):
-        """For how long others kept it from the CPU since then; None where that can't be told."""
-        told = self._threads()
-        return self.waits.look(*told) if told[0] else None
+        """Seconds since `begin` for which others kept it from a CPU; None where the kernel does not count them."""
+        threads = self._threads()
+        return self.waits.look(*threads) if threads[0] else None
 
     def _threads(self):
-        told = starvation.threads(self.pid)
-        return told, sum(cpu_s for _thread, cpu_s, _wait_s, _slices in told), 0.0
+        threads = starvation.threads(self.pid)
+        return threads, sum(cpu_s for _thread, cpu_s, _wait_s, _slices in threads), 0.0
 
 
-class _Job:
+class _Request:
     def __init__(self, header, body):
         self.id = header["id"]
         self.cpu_s, self.wall_s = header["cpu_s"], header["wall_s"]
@@ -63,7 +63,7 @@ class _Job:
         self.started = 0.0
 
 
-class _Nursery:
+class _ForkServer:
     def __init__(self, handle, workers, memory_bytes):
         self._handle, self._count, self._memory_bytes = handle, workers, memory_bytes
         self._selector = selectors.DefaultSelector()
@@ -80,10 +80,10 @@ class _Nursery:
         while True:
             for key, _events in self._selector.select(self._pause()):
                 if key.fileobj is self._channel:
-                    if not self._hear():
+                    if not self._on_host():
                         return
                 elif key.data in self._workers:
-                    self._heed(key.data)
+                    self._on_worker(key.data)
             self._enforce()
             self._dispatch()
 
@@ -92,7 +92,7 @@ class _Nursery:
     def _send(self, header, body=b""):
         self._channel.sendall(frames.pack(header, body))
 
-    def _hear(self):
+    def _on_host(self):
         data = self._channel.recv(1 << 18)
         if not data:
             return False
@@ -103,22 +103,22 @@ class _Nursery:
                 return True
             header, body = frame
             if header["op"] == "ask":
-                self._queue.append(_Job(header, body))
+                self._queue.append(_Request(header, body))
             elif header["op"] == "drop":
                 self._drop(header["id"])
 
-    def _drop(self, job_id):
-        """Nobody waits for this answer any more."""
-        self._queue = [job for job in self._queue if job.id != job_id]
+    def _drop(self, request_id):
+        """The caller waits for this answer no longer: drop the request."""
+        self._queue = [request for request in self._queue if request.id != request_id]
         for worker in list(self._workers):
-            if worker.job is not None and worker.job.id == job_id:
-                worker.job = None
+            if worker.request is not None and worker.request.id == request_id:
+                worker.request = None
                 self._replace(worker)
 
-    def _answer(self, job, status, cpu_s, body=b"", detail="", starved_s=None):
-        wall_s = time.monotonic() - job.started
-        header = {"op": "answer", "id": job.id, "status": status, "cpu_s": cpu_s, "wall_s": wall_s}
-        self._send(dict(header, phase=job.phase, detail=detail, starved_s=starved_s), body)
+    def _answer(self, request, status, cpu_s, body=b"", detail="", starved_s=None):
+        wall_s = time.monotonic() - request.started
+        header = {"op": "answer", "id": request.id, "status": status, "cpu_s": cpu_s, "wall_s": wall_s}
+        self._send(dict(header, phase=request.phase, detail=detail, starved_s=starved_s), body)
 
     # -- workers
 
@@ -131,7 +131,7 @@ class _Nursery:
                 mine.close()
                 for worker in self._workers:
                     worker.sock.close()
-                _work(its, self._handle, self._memory_bytes)
+                _answer_requests(its, self._handle, self._memory_bytes)
             finally:
                 os._exit(1)
         its.close()
@@ -147,18 +147,18 @@ class _Nursery:
         try:
             os.kill(worker.pid, signal.SIGKILL)
         except ProcessLookupError:
-            pass  # not reaped yet, so this can't be; it costs nothing to be sure
+            pass  # it is not reaped yet, so this is not expected
         _pid, status, usage = os.wait4(worker.pid, 0)
         self._fork()
         return status, max(0.0, usage.ru_utime + usage.ru_stime - worker.cpu_s)
 
-    def _heed(self, worker):
+    def _on_worker(self, worker):
         try:
             data = worker.sock.recv(1 << 18)
         except OSError:
             data = b""
         if not data:
-            self._bury(worker)
+            self._reap(worker)
             return
         worker.reader.feed(data)
         while True:
@@ -166,67 +166,68 @@ class _Nursery:
             if frame is None:
                 return
             header, body = frame
-            job = worker.job
+            request = worker.request
             if "phase" in header:
-                if job is not None:
-                    job.phase = header["phase"]
+                if request is not None:
+                    request.phase = header["phase"]
                 continue
-            worker.job, worker.cpu_s = None, header["total_cpu_s"]
-            if job is not None:
-                self._answer(job, header["status"], header["cpu_s"], body, header["detail"])
+            worker.request, worker.cpu_s = None, header["total_cpu_s"]
+            if request is not None:
+                self._answer(request, header["status"], header["cpu_s"], body, header["detail"])
             if header["leaving"]:
                 self._replace(worker)
                 return
 
-    def _bury(self, worker):
-        """A worker ended by itself, or by the kernel: say why."""
-        job, worker.job = worker.job, None
+    def _reap(self, worker):
+        """A worker ended by itself or by a signal: answer its request with the cause."""
+        request, worker.request = worker.request, None
         _pid, status, usage = os.wait4(worker.pid, 0)
         self._selector.unregister(worker.sock)
         worker.sock.close()
         self._workers.remove(worker)
         self._fork()
-        if job is None:
+        if request is None:
             return
         cpu_s = max(0.0, usage.ru_utime + usage.ru_stime - worker.cpu_s)
         number = os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0
         if number == signal.SIGPROF:
-            self._answer(job, "cpu_time_limit", cpu_s)
-        elif number:  # whose doing that is, the host says
-            self._answer(job, "killed", cpu_s, detail=str(number))
+            self._answer(request, "cpu_time_limit", cpu_s)
+        elif number:  # the host decides whose fault it was
+            self._answer(request, "killed", cpu_s, detail=str(number))
         else:
-            self._answer(job, "runtime_error", cpu_s, detail="exit code %d" % os.WEXITSTATUS(status))
+            self._answer(request, "runtime_error", cpu_s, detail="exit code %d" % os.WEXITSTATUS(status))
 
     # -- clocks and turns
 
     def _pause(self):
-        ends = [worker.job.started + worker.job.wall_s for worker in self._workers if worker.job is not None]
+        busy = [worker.request for worker in self._workers if worker.request is not None]
+        ends = [request.started + request.wall_s for request in busy]
         return max(0.0, min(ends) - time.monotonic()) if ends else None
 
     def _enforce(self):
         now = time.monotonic()
         for worker in list(self._workers):
-            job = worker.job
-            if job is not None and now >= job.started + job.wall_s:
-                worker.job, starved_s = None, worker.starved_s()
+            request = worker.request
+            if request is not None and now >= request.started + request.wall_s:
+                worker.request, starved_s = None, worker.starved_s()
                 _status, cpu_s = self._replace(worker)
-                self._answer(job, "wall_time_limit", cpu_s, starved_s=starved_s)
+                self._answer(request, "wall_time_limit", cpu_s, starved_s=starved_s)
 
     def _dispatch(self):
         for worker in list(self._workers):
             if not self._queue:
                 return
-            if worker.job is None:
-                job = self._queue.pop(0)
-                worker.begin(job)
+            if worker.request is None:
+                request = self._queue.pop(0)
+                worker.begin(request)
                 try:
-                    worker.sock.sendall(frames.pack({"cpu_s": job.cpu_s}, job.body))
+                    worker.sock.sendall(frames.pack({"cpu_s": request.cpu_s}, request.body))
                 except OSError:
-                    self._bury(worker)
+                    self._reap(worker)
 
 
-def _work(sock, handle, memory_bytes):
-    """One worker's life."""
+def _answer_requests(sock, handle, memory_bytes):
+    """The loop of one worker."""
     with open("/proc/self/statm") as file:
         space, resident = (int(number) * os.sysconf("SC_PAGE_SIZE") for number in file.read().split()[:2])
     ceiling = resource.getrlimit(resource.RLIMIT_AS)[1]

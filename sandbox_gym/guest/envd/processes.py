@@ -1,4 +1,4 @@
-"""Processes of a sandbox's user: started, fed, read, signalled, resized, and told of when they end."""
+"""Processes of a sandbox's user: start, input, output, signals, terminal size, and their end."""
 
 import errno
 import fcntl
@@ -11,11 +11,11 @@ import time
 from ..session import processes
 from .flow import Credit, Inlet, Outlet
 
-MAX_JOBS = 128
+MAX_PROCESSES = 128
 
 
-class Job:
-    """One process and its session. `tell(event, body)` carries its output and its end."""
+class Process:
+    """One process and its process group. `tell(event, body)` gets its output and its end."""
 
     def __init__(self, selector, request, home, environment, tell):
         self._selector, self._tell = selector, tell
@@ -74,7 +74,8 @@ class Job:
         self._inlets = {}
         for name, fd in names:
             self._streams.add(name)
-            self._inlets[name] = Inlet(self._selector, fd, self.credit, lambda data, name=name: self._got(name, data))
+            got = lambda data, name=name: self._got(name, data)  # noqa: E731
+            self._inlets[name] = Inlet(self._selector, fd, self.credit, got)
 
     def resize(self, size, fd=-1):
         """(rows, columns) of the terminal."""
@@ -94,14 +95,14 @@ class Job:
             self.settle()
 
     def reaped(self, status):
-        """The process has ended; what it printed may still be on its way."""
+        """The process has ended; some of its output may still be unread."""
         self.status = status
         self._finish_reading()
         self.settle()
 
     def _finish_reading(self):
-        """A terminal stays open while any background job has it, and so does a killed process's output: what is there
-        now is all that counts."""
+        """A terminal stays open while any background process has it, and so does a killed process's output: what is
+        there now is all that counts."""
         if self.status is not None and (self.size or self._killed):
             for name in list(self._streams):
                 self._empty(name)
@@ -115,7 +116,7 @@ class Job:
             self._streams.discard(name)
 
     def settle(self):
-        """Tell of the end once the process is gone and its output was read."""
+        """Report the end once the process is gone and its output was read."""
         if self.ended or self.status is None or self._streams:
             return
         self.ended = True
@@ -132,21 +133,21 @@ class Job:
         self.settle()
 
     def signal(self, number):
-        """To the whole process group; raises OSError when it is gone."""
+        """Signal the whole process group. Raises OSError where it is gone."""
         os.killpg(self.pid, number)
 
     def expire(self, now):
-        """Kill a process whose time is up, and stop waiting for who holds its output."""
+        """Kill a process whose time is up, and stop waiting for other holders of its output."""
         if self.deadline and now >= self.deadline and not self.ended:
             self.deadline, self._timed_out = 0, True
             self.kill()
 
     def kill(self):
-        """The process, its group, and its claim on output that nobody will finish."""
+        """Kill the process group, and stop waiting for more output."""
         self._killed = True
         try:
             os.killpg(self.pid, signal.SIGKILL)
         except OSError:
-            pass  # all of it ended
+            pass  # every process of it has ended
         self._finish_reading()
         self.settle()

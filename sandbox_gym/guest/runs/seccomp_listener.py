@@ -1,7 +1,7 @@
-"""Attempts to reach into other processes. The system call filter hands them to the run's init, which denies them, as
-the filter alone would, and remembers what was tried. See seccomp_unotify(2).
+"""Init's end of the system call filter: it is notified of calls that reach into other processes, denies them and counts
+them. See seccomp_unotify(2).
 
-Where the kernel has no such hand-over the filter denies them unseen.
+Where the kernel has no notifications the filter denies the calls by itself, uncounted.
 """
 
 import array
@@ -28,21 +28,21 @@ def install(libc, program):
     return libc.syscall(number, _SET_MODE_FILTER, _NEW_LISTENER, ctypes.byref(program))
 
 
-def hand_over(sock_fd, listener):
-    """Give the listener to init, and keep nothing of it."""
+def send(sock_fd, listener):
+    """Send the listener to init, and close it here."""
     if listener >= 0:
         with socket.socket(fileno=os.dup(sock_fd)) as sock:
             sock.sendmsg([b"l"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [listener]))])
         os.close(listener)
 
 
-def tell_unstarted(sock_fd):
-    """Only who has not become a program yet holds this end; whatever the program prints, it can't say this."""
+def report_unstarted(sock_fd):
+    """Report to init that the program did not start. This descriptor is closed before a program runs."""
     os.write(sock_fd, b"x")
 
 
-class Watch:
-    """Init's end: takes the listener, answers it, and tells what was seen."""
+class SeccompListener:
+    """Takes the filter's listener from the child, answers its notifications, and counts them in `seen` by call."""
 
     def __init__(self, poll, names):
         self._poll = poll
@@ -53,25 +53,25 @@ class Watch:
         self.unstarted = False
 
     def started(self):
-        """The child is forked: from here on only it holds its end."""
+        """The child is forked: close its end here."""
         self.child_end.close()
         self._poll.register(self._sock, 1)
 
     def handles(self, fd, event):
-        """Whether `fd` was ours; then it has been dealt with."""
+        """Handle an event of `fd`; False where it is not this object's descriptor."""
         if self._sock is not None and fd == self._sock.fileno():
             self._take()
         elif fd == self._listener:
             if event & select.POLLIN:
                 self._answer()
-            if event & ~select.POLLIN:  # nobody is left who could ask: polled on, it would be ready for ever
+            if event & ~select.POLLIN:  # no filtered process is left: the descriptor would be ready in every poll
                 self._forget()
         else:
             return False
         return True
 
     def close(self):
-        """The run is over: all that its child said has been said."""
+        """The run is over: read the rest, and close."""
         while self._sock is not None:
             self._take()
         self._forget()
@@ -91,18 +91,18 @@ class Watch:
         buffer = bytearray(_NOTIFICATION.size)
         try:
             fcntl.ioctl(self._listener, _RECEIVE, buffer)
-            told = _NOTIFICATION.unpack(buffer)
-            name = self._names.get(told[3], "call %d" % told[3])
+            notification = _NOTIFICATION.unpack(buffer)
+            name = self._names.get(notification[3], "call %d" % notification[3])
             if len(self.seen) < MAX_SEEN or name in self.seen:
                 self.seen[name] = self.seen.get(name, 0) + 1
-            fcntl.ioctl(self._listener, _ANSWER, _REPLY.pack(told[0], 0, -_EPERM, 0))
+            fcntl.ioctl(self._listener, _ANSWER, _REPLY.pack(notification[0], 0, -_EPERM, 0))
         except FileNotFoundError:
-            pass  # the caller was killed meanwhile
+            pass  # the calling process has been killed
         except OSError:
             self._forget()
 
     def _forget(self):
-        """The listener has nothing more to tell."""
+        """Close the listener."""
         if self._listener >= 0:
             self._poll.unregister(self._listener)
             os.close(self._listener)

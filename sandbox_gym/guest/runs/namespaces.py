@@ -1,6 +1,6 @@
-"""What an init with namespaces makes for its runs: a /proc, a network, and for each run a file system to write to.
+"""The namespaces of an init: a /proc, a network, and for each run a scratch file system.
 
-Nothing of it outlives the init, and of what a run writes nothing outlives the run.
+They end with the init; the scratch file system ends with its run.
 """
 
 import errno
@@ -20,16 +20,16 @@ _COUNTERS = (
     "sys/fs/aio-nr sys/fs/dentry-state sys/fs/file-nr sys/fs/inode-nr sys/fs/inode-state sys/kernel/pty/nr vmstat "
     "zoneinfo"
 ).split()
-"""Of /proc, what counts exactly for the whole machine, any user may read, and no program of a task does."""
+"""Files of /proc with exact counters of the whole machine, which any user may read and no task's program needs."""
 
 
 _HIDDEN = kernel.MS_NOSUID | kernel.MS_NODEV
 
 
-def private_namespaces(own_network):
-    """Mount and IPC namespaces of this init's own, a /proc of its PID namespace, and a network where it may have one:
-    counters, ports in their last minute and routes end with it. A session, which has none, may hold sandboxes itself:
-    nothing of its /proc is covered, for below a covered one the kernel mounts no other."""
+def unshare(own_network):
+    """Enter new mount and IPC namespaces, mount a /proc of this PID namespace, and with `own_network` enter a new
+    network: its counters, ports in TIME_WAIT and routes end with the init. A session has none and may hold sandboxes
+    itself: its /proc stays uncovered, since the kernel mounts no /proc below a covered one."""
     kernel.unshare(kernel.CLONE_NEWNS | kernel.CLONE_NEWIPC | (kernel.CLONE_NEWNET if own_network else 0))
     kernel.mount(b"proc", b"/proc", b"proc", _HIDDEN | kernel.MS_NOEXEC)
     if own_network:
@@ -37,13 +37,13 @@ def private_namespaces(own_network):
             try:
                 kernel.mount(b"/dev/null", b"/proc/" + name.encode("ascii"), None, kernel.MS_BIND)
             except FileNotFoundError:
-                pass  # a kernel without it
+                pass  # this kernel has no such file
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
             fcntl.ioctl(any_socket, _SIOCSIFFLAGS, struct.pack("16sH22x", b"lo", _IFF_UP))
 
 
 def mount_scratch(spec):
-    """A sized scratch file system for one run."""
+    """Mount a scratch file system of limited size for one run."""
     limits = spec["limits"]
     options = "size=%d,nr_inodes=%d,mode=755" % (limits["scratch_bytes"], limits["scratch_inodes"])
     kernel.mount(b"tmpfs", b"/scratch", b"tmpfs", _HIDDEN, options.encode("ascii"))
@@ -54,7 +54,7 @@ def mount_scratch(spec):
 
 
 def unmount_scratch():
-    """Nothing alive holds the scratch file system any more: with its mounts it goes, and all that was written."""
+    """Unmount the scratch file system, and delete with it all that the run wrote. No process holds it any more."""
     deadline = time.monotonic() + COLLECT_S
     if os.path.isdir("/dev/shm"):
         _unmount(b"/dev/shm", deadline)
@@ -62,8 +62,8 @@ def unmount_scratch():
 
 
 def _unmount(target, deadline):
-    """Files that the dead sent into sockets of their own are closed when the kernel collects those, a moment later.
-    After the deadline what still holds them keeps its memory for so long, but nobody finds it again."""
+    """Unmount, retried until the deadline: files that a dead process sent into its own sockets are closed when the
+    kernel collects those, a moment later. After the deadline the mount is detached, and only its memory stays."""
     while time.monotonic() < deadline:
         try:
             kernel.unmount(target)

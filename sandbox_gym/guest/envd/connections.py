@@ -1,0 +1,76 @@
+"""Connections to ports in the sandbox, as streams. daemon.py describes requests and replies."""
+
+import errno
+import os
+import socket
+
+from .flow import Credit, Inlet, Outlet
+
+MAX_CONNECTIONS = 256
+
+
+class Connections:
+    def __init__(self, envd):
+        self._envd = envd
+        self._connections = {}
+
+    def granted(self, number, size):
+        """Grant bytes to a connection; False where the number is no connection."""
+        if number in self._connections:
+            self._connections[number].credit.grant(size)
+            return True
+        return False
+
+    def op_connect(self, request, body):
+        if len(self._connections) >= MAX_CONNECTIONS:
+            raise OSError(errno.EMFILE, "too many connections")
+        number, found = request["id"], None
+        for family, host in ((socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::1")):
+            try:
+                found = socket.socket(family, socket.SOCK_STREAM)
+                found.settimeout(1)  # the loopback connects or refuses at once
+                found.connect((host, request["port"]))
+                break
+            except OSError:
+                found.close()
+                found = None
+        if found is None:
+            raise OSError(errno.ECONNREFUSED, "port is not open")
+        self._connections[number] = _Connection(self, self._envd, number, found, request["window"])
+        return {}, b""
+
+    def forget(self, number):
+        self._connections.pop(number, None)
+
+    def op_send(self, request, body):
+        connection = self._connections.get(request["stream"])
+        if connection is None:
+            raise OSError(errno.EPIPE, "the connection is closed")
+        connection.outlet.put(body, self._envd.later(request["id"]))
+
+    def op_disconnect(self, request, body):
+        connection = self._connections.pop(request["stream"], None)
+        if connection is not None:
+            connection.close()
+        return {}, b""
+
+
+class _Connection:
+    """One connection, as a stream."""
+
+    def __init__(self, connections, envd, number, sock, window):
+        self._connections, self._envd, self._number = connections, envd, number
+        self.credit = Credit(window)
+        sock.setblocking(False)
+        self.outlet = Outlet(envd.selector, os.dup(sock.fileno()))
+        self._inlet = Inlet(envd.selector, sock.detach(), self.credit, self._got)
+
+    def _got(self, data):
+        self._envd.say({"stream": self._number, "event": "data" if data else "end"}, data)
+        if not data:
+            self._connections.forget(self._number)
+            self.close()
+
+    def close(self):
+        self.outlet.close()
+        self._inlet.close()
