@@ -8,6 +8,7 @@ from collections import Counter, OrderedDict
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Final, TypeVar
 
 import anyio
@@ -26,6 +27,7 @@ from sandbox_gym.contract import (
     Outcome,
     Plan,
     Query,
+    SnapshotRef,
     State,
     Status,
     StepOutcome,
@@ -34,19 +36,20 @@ from sandbox_gym.contract import (
 )
 from sandbox_gym.errors import BoxLost, DeadlineExceeded, LossEvidence, ProviderDown, Unavailable
 from sandbox_gym.faults import as_provider_down
+from sandbox_gym.network import Network
 from sandbox_gym.observe import traces
 from sandbox_gym.observe.loop_lag import measure_loop
 from sandbox_gym.observe.metrics import Metrics
 from sandbox_gym.observe.verdicts import attributes_of
-from sandbox_gym.sandbox.api import Provider, SupportsCheck, SupportsCosts
+from sandbox_gym.sandbox.api import Provider, SessionFolder
 from sandbox_gym.sandbox.cleanup.owner import held_lease
 from sandbox_gym.sandbox.cleanup.reaper import Reaper, reaping
 from sandbox_gym.sandbox.pool.pool import Pool
 from sandbox_gym.sandbox.pool.pressure import machine_pressure
 from sandbox_gym.sandbox.pool.services import Services, serving
-from sandbox_gym.sandbox.registry import make_provider, make_session_provider, reaping_sources
-from sandbox_gym.sandbox.session.manager import Sessions, holding
-from sandbox_gym.sandbox.session.snapshots import SNAPSHOT_IMAGE, SnapshotProvider, SupportsBuilding
+from sandbox_gym.sandbox.registry import make_provider, orphan_sources, session_policy
+from sandbox_gym.sandbox.session.holding import holding
+from sandbox_gym.sandbox.session.manager import Sessions
 from sandbox_gym.starvation import Doubt, Doubted, QuietSlot, is_starved, no_verdict
 from sandbox_gym.steps import PlanRun, boxes_for, runs_of
 
@@ -102,14 +105,14 @@ class Engine:
         self.metrics.watch("pool_queue_size", "Requests that may wait", lambda: pool.admission.queue_size)
         self.metrics.watch("builds_made", "Compilations and the like that were made", lambda: self._builds.made)
         self.metrics.watch("builds_reused", "Builds answered from what was kept", lambda: self._builds.reused)
-        if isinstance(pool.provider, SupportsCosts):
-            self.metrics.watch_all(pool.provider.name, pool.provider.costs)
+        if pool.provider.doctor.costs():
+            self.metrics.watch_all(pool.provider.name, pool.provider.doctor.costs)
         if services is not None:
             self.metrics.watch_all("services", services.stats_dict)
         if sessions is not None:
             self.metrics.watch_all("sessions", sessions.stats_dict)
-            self.metrics.watch("snapshot_bytes", "Disk that snapshots take", lambda: sessions.disk_bytes)
-            self.metrics.watch("snapshot_limit_bytes", "Disk that they may take", lambda: sessions.disk_limit_bytes)
+            self.metrics.watch("snapshot_bytes", "Disk that snapshots take", lambda: sessions.budget.used_bytes)
+            self.metrics.watch("snapshot_limit_bytes", "Disk that they may take", lambda: sessions.budget.limit_bytes)
 
     @property
     def provider_name(self) -> str:
@@ -285,7 +288,7 @@ class Engine:
                         error.evidence = await boxes[0].evidence()  # a judge's box is no answer's to end
                 raise
             timings["run"] = timings.get("run", 0.0) + time.perf_counter() - leased
-        if plan.image.startswith(SNAPSHOT_IMAGE):  # such a box serves one plan, and candidates come in groups
+        if isinstance(plan.image, SnapshotRef):  # such a box serves one plan, and candidates come in groups
             self._pool.prefetch(plan.image, 1)
         return state
 
@@ -318,7 +321,7 @@ class Engine:
 
 def _digest(plan: Plan) -> bytes:
     """Names a plan by what it runs: programs, inputs and caps."""
-    digest = hashlib.sha256(plan.image.encode())
+    digest = hashlib.sha256(str(plan.image).encode())
     for step in plan.steps:
         if isinstance(step, Query):
             digest.update(step.request)
@@ -339,65 +342,56 @@ async def open_engine(settings: Settings, *, sessions: str = "") -> AsyncIterato
     `sessions`: hold stateful sandboxes too, kept under this name in the state folder; a plan may then begin from a
     snapshot of theirs.
     """
+    folder = settings.state_dir / "sessions" / sessions
     with held_lease(settings.state_dir) as lease:
-        provider = make_provider(settings)
-        await _checked(provider)
-        reaper = Reaper(reaping_sources(settings, [provider]), lease.renew)
-        async with reaping(reaper), _sessions(settings, provider, sessions) as held:
-            pool = Pool(
-                _snapshots_too(provider, held),
-                boxes=settings.boxes,
-                box_max_tasks=settings.box.max_tasks,
-                queue_size=settings.queue_size,
-                weights=settings.tenant_weights,
-            )
-            try:
-                async with (
-                    serving(provider, queue_size=settings.queue_size, weights=settings.tenant_weights) as services,
-                    anyio.create_task_group() as tasks,
-                ):
-                    tasks.start_soon(pool.run)
-                    try:
-                        engine = Engine(
-                            pool,
-                            attempts=settings.attempts,
-                            deadline_s=settings.deadline_s,
-                            sessions=held,
-                            services=services,
-                        )
-                        tasks.start_soon(measure_loop, engine.metrics)
-                        yield engine
-                    finally:
-                        tasks.cancel_scope.cancel()
-            finally:
-                await pool.aclose()
+        provider = make_provider(settings, SessionFolder(folder, settings.session_limits()) if sessions else None)
+        pool = Pool(
+            provider,
+            boxes=settings.boxes,
+            box_max_tasks=settings.box.max_tasks,
+            queue_size=settings.queue_size,
+            weights=settings.tenant_weights,
+        )
+        try:
+            await _check(provider)
+            reaper = Reaper(orphan_sources(settings, [provider]), lease.renew)
+            async with (
+                reaping(reaper),
+                _sessions(settings, provider, folder) as held,
+                serving(provider, queue_size=settings.queue_size, weights=settings.tenant_weights) as services,
+                anyio.create_task_group() as tasks,
+            ):
+                tasks.start_soon(pool.run)
+                try:
+                    engine = Engine(
+                        pool,
+                        attempts=settings.attempts,
+                        deadline_s=settings.deadline_s,
+                        sessions=held,
+                        services=services,
+                    )
+                    tasks.start_soon(measure_loop, engine.metrics)
+                    yield engine
+                finally:
+                    tasks.cancel_scope.cancel()
+        finally:
+            await pool.aclose()
 
 
-async def _checked(provider: Provider) -> None:
+async def _check(provider: Provider) -> None:
     """Raises ConfigurationError for what will never work; what may pass is left to each verify."""
-    if not isinstance(provider, SupportsCheck):
-        return
     try:
-        await provider.check()
+        await provider.doctor.check()
     except ProviderDown as error:
         _log.warning("provider_down_at_start", provider=provider.name, why=str(error))
-    except BaseException:
-        with anyio.CancelScope(shield=True):
-            await provider.aclose()
-        raise
-
-
-def _snapshots_too(provider: Provider, sessions: Sessions | None) -> Provider:
-    keeper = sessions.provider if sessions is not None else None
-    return SnapshotProvider(provider, keeper) if isinstance(keeper, SupportsBuilding) else provider
 
 
 @asynccontextmanager
-async def _sessions(settings: Settings, provider: Provider, name: str) -> AsyncIterator[Sessions | None]:
-    folder = settings.state_dir / "sessions" / name
-    keeper = make_session_provider(settings, provider, folder) if name else None
-    if keeper is None:
+async def _sessions(settings: Settings, provider: Provider, folder: Path) -> AsyncIterator[Sessions | None]:
+    if provider.snapshots is None:
         yield None
         return
-    async with holding(keeper, folder / "held", settings.session_limits(), settings.session_policy()) as held:
+    network = Network(allow=tuple(settings.allow_out) or None)
+    limits, policy = settings.session_limits(), session_policy(settings)
+    async with holding(provider, folder / "held", limits, policy, network=network) as held:
         yield held

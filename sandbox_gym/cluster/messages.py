@@ -24,6 +24,7 @@ from sandbox_gym.contract import (
     Run,
     SelfTest,
     Service,
+    Source,
     Step,
     StepOutcome,
 )
@@ -128,7 +129,7 @@ class PlanForm:
     services: tuple[Service, ...]
     steps: tuple[RunForm | DialogueForm | CheckedForm | QueryForm, ...]
     builds: tuple[BuildForm, ...]
-    image: str
+    image: Source
     integrity: Integrity
     early_stop: bool
     groups: tuple[int, ...]

@@ -32,11 +32,10 @@ from sandbox_gym.cluster.messages import (
 )
 from sandbox_gym.cluster.placement import Placement
 from sandbox_gym.cluster.runs import Assembly
-from sandbox_gym.contract import Plan, State, StepOutcome
+from sandbox_gym.contract import Plan, SnapshotRef, State, StepOutcome
 from sandbox_gym.errors import BoxLost, DeadlineExceeded, PoolFull, ProviderDown, SnapshotGone, Unavailable
 from sandbox_gym.journal.codec import encode
 from sandbox_gym.sandbox.pool.admission import Admission
-from sandbox_gym.sandbox.session.snapshots import SNAPSHOT_IMAGE
 from sandbox_gym.steps import boxes_for
 
 NODE_WAIT_S: Final = 30.0
@@ -133,7 +132,7 @@ class Scheduler:
         """A node that makes no sandboxes rests; one that lost a snapshot no longer counts as having it."""
         if isinstance(error, ProviderDown):
             if _held(plan):
-                self._placement.drop(member.key, plan.image)
+                self._placement.drop(member.key, str(plan.image))
             else:
                 self._roster.rests(member, str(error))
 
@@ -141,7 +140,7 @@ class Scheduler:
     async def _place(self, plan: Plan, tried: set[str]) -> AsyncIterator[Member]:
         """A member, some of whose slots are taken for the plan while the body runs."""
         count, held = boxes_for(plan), _held(plan)
-        while (key := self._placement.place(plan.image, count, avoid=tried, held=held)) is None:
+        while (key := self._placement.place(str(plan.image), count, avoid=tried, held=held)) is None:
             if held:
                 raise SnapshotGone("the nodes that had what the plan begins from are gone")
             tried.clear()  # all were tried: any may be tried again, but not at once
@@ -182,4 +181,4 @@ class Scheduler:
 
 
 def _held(plan: Plan) -> bool:
-    return plan.image.startswith(SNAPSHOT_IMAGE)
+    return isinstance(plan.image, SnapshotRef)

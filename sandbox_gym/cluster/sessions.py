@@ -21,11 +21,13 @@ from sandbox_gym.cluster.membership import Member, Roster
 from sandbox_gym.cluster.messages import NodeLost, NodeRefused, Nothing, read_reply
 from sandbox_gym.cluster.node_sessions import Held, Life, SessionCall, SessionReply
 from sandbox_gym.cluster.placement import Placement
+from sandbox_gym.contract import SnapshotRef
 from sandbox_gym.errors import DeadlineExceeded, PoolFull, ProviderDown, SessionClosed
 from sandbox_gym.journal.codec import encode
 from sandbox_gym.limits import Policy
-from sandbox_gym.sandbox.session.manager import GRACE_S, MAX_CLOSED, SessionStats, ToolReply
-from sandbox_gym.sandbox.session.snapshots import BUILDER_IMAGE, SNAPSHOT_IMAGE
+from sandbox_gym.sandbox.api import BUILDER_IMAGE
+from sandbox_gym.sandbox.session.held import SessionStats
+from sandbox_gym.sandbox.session.manager import GRACE_S, MAX_CLOSED, ToolReply
 from sandbox_gym.swe.instances import Instance, instance_key
 from sandbox_gym.verifiers.swe import SweTask
 
@@ -182,7 +184,7 @@ class ClusterSessions:
         return member
 
     def _room(self, base: str, *, avoid: Collection[str] = ()) -> Member:
-        key = self._rooms.place(SNAPSHOT_IMAGE + base if base else "", avoid=avoid, held=bool(base))
+        key = self._rooms.place(str(SnapshotRef(base)) if base else "", avoid=avoid, held=bool(base))
         if key is None:
             what = "what the session begins from is on no node that takes anything new" if base else "no node is up"
             raise ProviderDown(what)
@@ -269,12 +271,12 @@ class ClusterSessions:
         self._by_key.setdefault(instance.key, {})[instance.snapshot_id] = None
         for placement in (self._placement, self._rooms):
             if member.key in placement:
-                placement.hold(member.key, SNAPSHOT_IMAGE + instance.snapshot_id)
+                placement.hold(member.key, str(SnapshotRef(instance.snapshot_id)))
 
     def _with_instance(self, key: str, tried: Collection[str]) -> str | None:
         """A node that has it and takes something new, one of whose slots is taken."""
         for snapshot_id in self._by_key.get(key, ()):
-            node = self._placement.place(SNAPSHOT_IMAGE + snapshot_id, avoid=tried, held=True)
+            node = self._placement.place(str(SnapshotRef(snapshot_id)), avoid=tried, held=True)
             if node is not None:
                 return node
         return None
