@@ -20,12 +20,12 @@ import anyio
 from rich.console import Console
 from rich.table import Table
 
-from sandbox_gym.cluster.engine import ClusterEngine, open_cluster
+from sandbox_gym.cluster.engine import open_cluster
 from sandbox_gym.cluster.membership import Pace
 from sandbox_gym.cluster.ray_fleet import RayFleet, joined, pools
 from sandbox_gym.config import Settings
 from sandbox_gym.contract import Answer
-from sandbox_gym.engine import open_engine
+from sandbox_gym.engine import Engine, open_engine
 from sandbox_gym.server.protocol.resources import JudgingEngine
 from sandbox_gym.verifiers.coding import CodingVerifier, parse_task
 
@@ -40,19 +40,19 @@ async def verify(engine: JudgingEngine, program: str) -> dict[str, float]:
     """Seconds by phase, and `whole`."""
     task = parse_task(ROW, limits=Settings().limits(), early_stop=True)
     started = time.perf_counter()
-    verdict = (await engine.judged(CodingVerifier(), task, Answer(program)))[0]
+    verdict = (await engine.verify(CodingVerifier(), task, Answer(program))).verdict
     if verdict.reward != 1.0:
         raise SystemExit(f"wrong verdict: {verdict}")
     return {**verdict.timings_s, "whole": time.perf_counter() - started}
 
 
-async def until(engine: ClusterEngine, nodes: int) -> None:
+async def until(engine: Engine, nodes: int) -> None:
     with anyio.fail_after(180):
         while engine.stats()["nodes_up"] < nodes:  # noqa: ASYNC110 - before anything is measured
             await anyio.sleep(0.1)
 
 
-async def overhead(here: JudgingEngine, there: ClusterEngine, count: int) -> Table:
+async def overhead(here: JudgingEngine, there: Engine, count: int) -> Table:
     """Direct and over Ray, in turns, one at a time."""
     (link,) = pools().values()
 
@@ -83,7 +83,7 @@ async def overhead(here: JudgingEngine, there: ClusterEngine, count: int) -> Tab
     return table
 
 
-async def throughput(engine: ClusterEngine, count: int) -> float:
+async def throughput(engine: Engine, count: int) -> float:
     """Verifies per second with many at once, of programs that mostly sleep."""
     started = time.perf_counter()
     async with anyio.create_task_group() as tasks:

@@ -40,7 +40,7 @@ async def seconds(engine: Engine, language: str, source: str, tests: int) -> flo
     row["unit_tests"] = {side: values[:tests] for side, values in row["unit_tests"].items()}
     task = parse_task(row, limits=Settings().limits(), early_stop=True)
     started = time.perf_counter()
-    verdict = await engine.verify(CodingVerifier(), task, Answer(f"```{language}\n{source}\n```"))
+    verdict = (await engine.verify(CodingVerifier(), task, Answer(f"```{language}\n{source}\n```"))).verdict
     assert verdict.reward == 1.0, verdict
     return time.perf_counter() - started
 

@@ -25,8 +25,8 @@ from rich.console import Console
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from sandbox_gym.contract import Outcome, Plan, State, Status, TestResult, TestStatus, Verdict
-from sandbox_gym.journal import Entry, Judgement, Source
+from sandbox_gym.contract import Judgement, Outcome, Plan, State, Status, TestResult, TestStatus, Verdict
+from sandbox_gym.journal import Entry, Source
 from sandbox_gym.server.dashboard.recent import Recent
 from tests.load.servers import ServerProcess
 from tests.server.fakes import verify_body
@@ -89,13 +89,14 @@ def added_s(tests: int) -> float:
     row = {"task_id": "t", "unit_tests": {"inputs": ["2"] * tests, "outputs": ["4"] * tests}}
     judgement = Judgement(Plan(()), State(outcomes, "namespace", "local"), verdict)
     recent, request = Recent(32 << 20), body()
+    source = Source("coding", {}, row, "answer")
     entries = [
-        Entry(f"{number:032x}", "coding", "local", Source("coding", {}, row, "answer"), (judgement,), 0.0, 0.1, {}, 1.0)
+        Entry(f"{number:032x}", "coding", "local", source, (judgement,), 0.0, 0.1, {}, 1.0, tenant="tenant")
         for number in range(max(20, 20_000 // tests))
     ]
     started = time.process_time()
     for entry in entries:
-        recent.add(entry, request, "tenant")
+        recent.finished(entry, request)
     return (time.process_time() - started) / len(entries)
 
 

@@ -69,7 +69,7 @@ async def verify_s(engine: Engine) -> float:
     """Seconds of one verify."""
     task = parse_task(ROW, limits=Settings().limits(), early_stop=True)
     started = time.perf_counter()
-    verdict = await engine.verify(CodingVerifier(), task, Answer(PROGRAM))
+    verdict = (await engine.verify(CodingVerifier(), task, Answer(PROGRAM))).verdict
     if verdict.reward != 1.0:
         raise SystemExit(f"wrong verdict: {verdict}")
     return time.perf_counter() - started

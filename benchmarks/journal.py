@@ -25,7 +25,7 @@ from rich.table import Table
 
 from sandbox_gym.config import Settings
 from sandbox_gym.contract import Run
-from sandbox_gym.engine import Engine
+from sandbox_gym.engine import Engine, local_engine
 from sandbox_gym.sandbox.fake import Behaviour, FakeProvider
 from sandbox_gym.sandbox.pool.pool import Pool
 from sandbox_gym.server.app import build_app
@@ -51,7 +51,7 @@ def body(number: int) -> dict[str, object]:
 async def engine() -> AsyncIterator[Engine]:
     pool = Pool(FakeProvider(echo), boxes=32, box_max_tasks=1000, queue_size=1000)
     try:
-        yield Engine(pool)
+        yield local_engine(pool)
     finally:
         await pool.aclose()
 

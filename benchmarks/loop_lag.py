@@ -47,7 +47,7 @@ EVERY_S = 0.01
 
 async def judged(engine: Engine, source: str) -> Verdict:
     task = parse_task(ROW, limits=Settings().limits(), early_stop=True)
-    return await engine.verify(CodingVerifier(), task, Answer(f"```python\n{source}\n```"))
+    return (await engine.verify(CodingVerifier(), task, Answer(f"```python\n{source}\n```"))).verdict
 
 
 async def main(rounds: int) -> None:

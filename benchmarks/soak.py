@@ -54,7 +54,7 @@ async def thousand(engine: Engine, settings: Settings, count: int) -> float:
     async def worker() -> None:
         for number in numbers:
             source = "print(2 * int(input()))" if number % 2 else "print('no')"
-            verdict = await engine.verify(CodingVerifier(), task, Answer(source))
+            verdict = (await engine.verify(CodingVerifier(), task, Answer(source))).verdict
             if verdict.reward != float(number % 2):
                 raise SystemExit(f"wrong reward: {verdict}")
 

@@ -27,6 +27,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from sandbox_gym.config import Settings
 from sandbox_gym.contract import Answer, Outcome, Plan, Program, Run, SnapshotRef
 from sandbox_gym.engine import Engine, open_engine
+from sandbox_gym.sandbox.session.manager import Sessions
 from sandbox_gym.server.protocol.wire import VerifyRequest
 from sandbox_gym.server.swe.server import SweResources
 from sandbox_gym.swe.instances import Instance
@@ -99,8 +100,8 @@ class Bench:
     async def verify(self, number: int) -> bool:
         """Whether the candidate resolved, by all that a request goes through but HTTP."""
         body = {**self._row, "model_patch": self.candidate(number)}
-        fields = await self._resources.verify(self._engine, VerifyRequest(body, "", (), {}))
-        return fields.reward == 1.0
+        result = await self._resources.verify(self._engine, VerifyRequest(body, "", (), {}))
+        return result.fields.reward == 1.0
 
     async def bare_s(self) -> float:
         """The row's test command, by its own clock."""
@@ -171,7 +172,7 @@ async def measure(
             starts.append(await bench.start_s(number))
             await anyio.sleep(PAUSE_S)
         resolved, together_s = await bench.parallel(parallel)
-        if not keep and engine.sessions is not None:
+        if not keep and isinstance(engine.sessions, Sessions):
             await engine.sessions.store.delete(instance.snapshot_id)
     middle = statistics.median
     return Found(

@@ -63,7 +63,7 @@ async def main(rounds: int) -> None:
     ):
 
         async def verify(engine: object) -> None:
-            verdict = await engine.verify(CodingVerifier(), task, Answer(PROGRAM))  # type: ignore[attr-defined]
+            verdict = (await engine.verify(CodingVerifier(), task, Answer(PROGRAM))).verdict  # type: ignore[attr-defined]
             if verdict.reward != 1.0:
                 raise SystemExit(f"wrong verdict: {verdict}")
 

@@ -21,6 +21,10 @@ SandboxGymError
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from sandbox_gym.contract import Judgement
 
 
 class SandboxGymError(Exception):
@@ -50,6 +54,8 @@ class Unavailable(SandboxGymError):
 
     failure_kind = "sandbox_unavailable"
     retry_after_s = 5
+    judgements: tuple[Judgement, ...] = ()
+    """What was judged of this verify before it was raised: the runs before the one that has no verdict."""
 
 
 @dataclass(frozen=True, slots=True)

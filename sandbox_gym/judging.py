@@ -9,7 +9,7 @@ from __future__ import annotations
 import gc
 from collections.abc import Callable
 from functools import partial
-from typing import Final, Protocol, TypeVar, runtime_checkable
+from typing import Final, TypeVar
 
 import anyio
 import anyio.to_thread
@@ -34,29 +34,17 @@ READERS: Final = 2
 """Threads that read at once: they share one interpreter's lock with the loop, so that more would only slow it."""
 T = TypeVar("T")
 R = TypeVar("R")
-
-
 _limiter: Final[RunVar[anyio.CapacityLimiter]] = RunVar("sandbox_gym_readers")
-
-
-@runtime_checkable
-class OnLoop(Protocol):
-    """A verifier that looks into no output and belongs to the event loop: never called in a thread."""
-
-    @property
-    def on_loop(self) -> bool: ...
 
 
 async def passed(verifier: Verifier[T], task: T, index: int, outcome: StepOutcome) -> bool:
     """Whether early stop goes on after a step."""
-    size_bytes = 0 if isinstance(verifier, OnLoop) else outcome_bytes(outcome)
-    return await read(size_bytes, partial(verifier.passed, task, index, outcome))
+    return await read(outcome_bytes(outcome), partial(verifier.passed, task, index, outcome))
 
 
 async def judge(verifier: Verifier[T], task: T, answer: Answer, plan: Plan, state: State) -> Verdict:
     """Raises Unavailable where the state allows no verdict."""
-    size_bytes = 0 if isinstance(verifier, OnLoop) else state_bytes(state)
-    return await read(size_bytes, partial(verifier.judge, task, answer, plan, state))
+    return await read(state_bytes(state), partial(verifier.judge, task, answer, plan, state))
 
 
 async def read(size_bytes: int, call: Callable[[], R]) -> R:

@@ -26,7 +26,7 @@ async def verdict(folder: Path, name: str) -> Verdict:
     task = parse_task(row, limits=settings.limits(), early_stop=True)
     code = Attack(folder).source(name).read_text()
     async with open_engine(settings) as engine:
-        return await engine.verify(CodingVerifier(), task, Answer(f"```{task.language.name}\n{code}\n```"))
+        return (await engine.verify(CodingVerifier(), task, Answer(f"```{task.language.name}\n{code}\n```"))).verdict
 
 
 def main() -> int:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from sandbox_gym.audit.findings import Finding, Weakness, read
 from sandbox_gym.audit.probes import as_probed, probes
 from sandbox_gym.contract import Answer, TestStatus, Verdict
+from sandbox_gym.engine import Engine
 from sandbox_gym.errors import RequestError, Unavailable
 from sandbox_gym.limits import Limits
-from sandbox_gym.server.protocol.resources import JudgingEngine
-from sandbox_gym.server.protocol.wire import Document
 from sandbox_gym.verifiers.coding import CodingTask, CodingVerifier, fenced, parse_task
 from sandbox_gym.verifiers.coding.shapes import CheckTests
 
@@ -31,7 +31,7 @@ class Audit:
         return any(finding.severe for finding in self.findings)
 
 
-async def audit_row(engine: JudgingEngine, row: Document, limits: Limits) -> Audit:
+async def audit_row(engine: Engine, row: Mapping[str, object], limits: Limits) -> Audit:
     """Raises nothing: what can't be known is a finding too."""
     metadata = row.get("verifier_metadata")
     try:
@@ -51,7 +51,7 @@ async def audit_row(engine: JudgingEngine, row: Document, limits: Limits) -> Aud
     return Audit(tuple(found), gold is not None)
 
 
-async def _probed(engine: JudgingEngine, task: CodingTask) -> list[Finding]:
+async def _probed(engine: Engine, task: CodingTask) -> list[Finding]:
     """The first probe of each kind that passes. A probe that passes an empty check shows it as well as any other."""
     found: dict[Weakness, Finding] = {}
     for probe in probes(task):
@@ -67,7 +67,7 @@ async def _probed(engine: JudgingEngine, task: CodingTask) -> list[Finding]:
     return list(found.values())
 
 
-async def _gold_findings(engine: JudgingEngine, task: CodingTask, gold: str) -> list[Finding]:
+async def _gold_findings(engine: Engine, task: CodingTask, gold: str) -> list[Finding]:
     verdicts = [await _judged(engine, task, gold) for _ in range(GOLD_TRIES)]
     passed = [verdict.reward == 1.0 for verdict in verdicts]
     if not any(passed):
@@ -82,11 +82,11 @@ async def _gold_findings(engine: JudgingEngine, task: CodingTask, gold: str) -> 
     return []
 
 
-async def _judged(engine: JudgingEngine, task: CodingTask, answer: str) -> Verdict:
-    return (await engine.judged(CodingVerifier(), task, Answer(answer)))[0]
+async def _judged(engine: Engine, task: CodingTask, answer: str) -> Verdict:
+    return (await engine.verify(CodingVerifier(), task, Answer(answer))).verdict
 
 
-def _gold(row: Document, task: CodingTask) -> str | None:
+def _gold(row: Mapping[str, object], task: CodingTask) -> str | None:
     """The row's own solution as an answer: a code field of the row or of its metadata."""
     metadata = row.get("verifier_metadata")
     for holder in (metadata, row):
@@ -99,7 +99,7 @@ def _gold(row: Document, task: CodingTask) -> str | None:
     return None
 
 
-def _public(row: Document) -> tuple[tuple[str, str], ...]:
+def _public(row: Mapping[str, object]) -> tuple[tuple[str, str], ...]:
     metadata = row.get("verifier_metadata")
     for holder in (row, metadata):
         tests = holder.get("public_tests") if isinstance(holder, dict) else None

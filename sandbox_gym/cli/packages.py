@@ -18,7 +18,7 @@ from sandbox_gym.cli.terminal.settings import settings_with
 from sandbox_gym.config import Settings
 from sandbox_gym.engine import open_engine
 from sandbox_gym.observe.sanitize import spelled
-from sandbox_gym.packages.check import Finding, check, time_limit
+from sandbox_gym.packages.check import SubmissionResult, check, time_limit
 from sandbox_gym.packages.files import plain
 from sandbox_gym.packages.package import Package, PackageError, Submission
 from sandbox_gym.packages.reader import read_package
@@ -116,11 +116,11 @@ async def _limit(settings: Settings, package: Package) -> float | PackageError:
             return error
 
 
-async def _check(settings: Settings, package: Package) -> tuple[float, list[Finding]] | PackageError:
+async def _check(settings: Settings, package: Package) -> tuple[float, list[SubmissionResult]] | PackageError:
     async with open_engine(settings) as engine:
         try:
             limit_s = await time_limit(engine, package)
-            findings: list[Finding] = []
+            findings: list[SubmissionResult] = []
             with progress(spelled(package.name), len(package.submissions)) as advance:
                 async for finding in check(engine, package, limit_s):
                     findings.append(finding)
@@ -130,7 +130,7 @@ async def _check(settings: Settings, package: Package) -> tuple[float, list[Find
     return limit_s, findings
 
 
-def _document(package: Package, limit_s: float, finding: Finding) -> dict[str, object]:
+def _document(package: Package, limit_s: float, finding: SubmissionResult) -> dict[str, object]:
     """`agrees` is null where the submission was refused, and `refused` says why."""
     submission, refused = finding.submission, finding.status == "refused"
     return {
@@ -149,7 +149,7 @@ def _document(package: Package, limit_s: float, finding: Finding) -> dict[str, o
     }
 
 
-def _table(package: Package, limit_s: float, findings: list[Finding]) -> Table:
+def _table(package: Package, limit_s: float, findings: list[SubmissionResult]) -> Table:
     title = f"{package.name}: {len(package.cases)} tests, {limit_s:g} s of CPU time"
     shown = Table(title=visible(title), title_justify="left")
     shown.add_column("submission", overflow="fold", min_width=28)
@@ -174,7 +174,7 @@ def _expected(submission: Submission) -> str:
     return "submissions.yaml" if submission.rules else " or ".join(submission.expected)
 
 
-def _mark(finding: Finding) -> str:
+def _mark(finding: SubmissionResult) -> str:
     if finding.agrees:
         return "[green]ok[/]"
     mark = "[yellow]refused[/]" if finding.status == "refused" else "[red]disagrees[/]"

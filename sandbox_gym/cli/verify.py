@@ -23,10 +23,10 @@ from sandbox_gym.cli.terminal.screen import print_json, say, visible
 from sandbox_gym.cli.terminal.settings import settings_with
 from sandbox_gym.cli.terminal.signals import interrupted_code, note_signal
 from sandbox_gym.config import Settings
-from sandbox_gym.engine import ANYONE, Caller
 from sandbox_gym.errors import ConfigurationError, RequestError, Unavailable
 from sandbox_gym.observe.traces import NOTHING, RootTracer, Span
 from sandbox_gym.observe.tracing import close_tracing, open_tracing
+from sandbox_gym.plans.runner import ANYONE, Caller
 from sandbox_gym.server.protocol.resources import JudgingEngine, no_verdict
 from sandbox_gym.server.protocol.wire import Document, VerifyFields, VerifyRequest, request_error_document
 
@@ -63,7 +63,7 @@ def verify(
     early_stop = False if all_tests else None
     settings = settings_with({"provider": provider, "early_stop": early_stop, "journal_url": journal or "off"})
     done = prepare(out, resume=resume, overwrite=overwrite, retry=retry)
-    job = Job(file, out, done, concurrency or settings.boxes, limit)
+    job = VerifyRun(file, out, done, concurrency or settings.boxes, limit)
     if not job.todo and done:
         say(f"{visible(str(out))} answers every row already.")
     interrupted = anyio.run(_run, job, settings, Console(stderr=True)) if job.todo else False
@@ -99,7 +99,7 @@ def prepare(out: Path, *, resume: bool, overwrite: bool, retry: bool = False) ->
 
 
 @dataclass
-class Job:
+class VerifyRun:
     """One run of the command: what to do, and how far it got."""
 
     file: Path
@@ -132,20 +132,20 @@ class Job:
                 yield row, line
 
 
-async def _run(job: Job, settings: Settings, console: Console) -> bool:
+async def _run(job: VerifyRun, settings: Settings, console: Console) -> bool:
     from sandbox_gym.journal.journal import open_journal
-    from sandbox_gym.server.nemo_gym.verify_recorder import Ledger
+    from sandbox_gym.server.nemo_gym.verify_recorder import VerifyRecorder
     from sandbox_gym.server.registry import SERVERS, kind_of
 
     url = settings.journal_url()
     async with nullcontext() if url is None else open_journal(url, settings.journal) as journal:
-        ledgers = {kind: Ledger(make(settings, kind), journal, settings) for kind, make in SERVERS.items()}
+        recorders = {kind: VerifyRecorder(make(settings, kind), journal, settings) for kind, make in SERVERS.items()}
         sessions = "verify" if job.needs_sessions() else ""
         tracing = open_tracing(settings.traces, "sandbox-gym-verify")
         try:
             return await verify_file(
                 job,
-                lambda request: ledgers[kind_of(request.body)],
+                lambda request: recorders[kind_of(request.body)],
                 lambda: _working_engine(settings, sessions),
                 console,
                 tracing,
@@ -156,7 +156,7 @@ async def _run(job: Job, settings: Settings, console: Console) -> bool:
 
 
 class Verifying(Protocol):
-    """A resources server, or a ledger of one. `verify` raises RequestError and Unavailable."""
+    """A resources server's recorder, or the like. `verify` raises RequestError and Unavailable."""
 
     @property
     def name(self) -> str: ...
@@ -178,7 +178,7 @@ async def _working_engine(settings: Settings, sessions: str) -> AsyncIterator[Ju
 
 
 async def verify_file(
-    job: Job,
+    job: VerifyRun,
     server_of: Callable[[VerifyRequest], Verifying],
     engine_factory: Callable[[], AbstractAsyncContextManager[JudgingEngine]],
     console: Console,
@@ -206,7 +206,7 @@ async def verify_file(
     return interrupted
 
 
-async def _verify_rows(job: Job, worker: _Worker) -> None:
+async def _verify_rows(job: VerifyRun, worker: _Worker) -> None:
     send, receive = anyio.create_memory_object_stream[tuple[int, bytes]](0)
     async with anyio.create_task_group() as workers:
         for _ in range(min(job.concurrency, max(1, job.todo))):

@@ -12,7 +12,7 @@ from typing import Protocol
 class NodeLink(Protocol):
     """A way to one node's pool."""
 
-    async def ask(self, operation: str, parcel: bytes) -> bytes:
+    async def ask(self, operation: str, message: bytes) -> bytes:
         """Its reply. Raises NodeLost when it is gone; may wait for ever: who asks keeps the clock. Cancelling a call
         ends the wait, not what the node does."""
         ...

@@ -1,6 +1,6 @@
 """A fleet within this process: nodes that share its event loop. For tests, ours and users', and for a look at it.
 
-Everything crosses in the same parcels as over Ray. A node can be lost, and can be made to hang.
+Everything crosses in the same messages as over Ray. A node can be lost, and can be made to hang.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class InProcessLink:
             self._lost.set()
             self._ended.set()
 
-    async def ask(self, operation: str, parcel: bytes) -> bytes:
+    async def ask(self, operation: str, message: bytes) -> bytes:
         """See `fleet.NodeLink`."""
         node = self._node
         if node is None:
@@ -90,7 +90,7 @@ class InProcessLink:
         answer: list[bytes] = []
 
         async def ask() -> None:
-            answer.append(await node.answer(operation, parcel))
+            answer.append(await node.answer(operation, message))
             tasks.cancel_scope.cancel()
 
         async with anyio.create_task_group() as tasks:

@@ -72,7 +72,7 @@ class Member:
         return self.link is not None and self.status in ("up", "silent", "sick", "draining")
 
 
-class Roster:
+class Membership:
     """The members by node. `joined` is awaited before a node gets its first lease."""
 
     def __init__(
@@ -115,7 +115,7 @@ class Roster:
 
     # -- asking
 
-    async def ask(self, member: Member, operation: str, parcel: bytes) -> bytes:
+    async def ask(self, member: Member, operation: str, message: bytes) -> bytes:
         """A member's reply. Raises NodeLost, also when it is lost while it is asked."""
         link = member.link
         if link is None or not member.here:
@@ -123,7 +123,7 @@ class Roster:
         with anyio.CancelScope() as scope:
             member.calls.add(scope)
             try:
-                return await link.ask(operation, parcel)
+                return await link.ask(operation, message)
             except NodeLost as error:
                 self._lose(member, str(error))
                 raise
@@ -131,20 +131,20 @@ class Roster:
                 member.calls.discard(scope)
         raise NodeLost(f"node {member.name} was lost: {member.why}")
 
-    def tell(self, member: Member, operation: str, parcel: bytes) -> None:
+    def send(self, member: Member, operation: str, message: bytes) -> None:
         """Say something that nobody waits for; what is lost with the node needs no telling."""
         if self._tasks is not None and member.here:
-            self._tasks.start_soon(self._told, member, operation, parcel)
+            self._tasks.start_soon(self._send, member, operation, message)
 
-    async def _told(self, member: Member, operation: str, parcel: bytes) -> None:
+    async def _send(self, member: Member, operation: str, message: bytes) -> None:
         try:
-            await self.ask(member, operation, parcel)
+            await self.ask(member, operation, message)
         except NodeLost as error:
-            _log.debug("node_not_told", node=member.name, operation=operation, why=str(error))
+            _log.debug("node_message_lost", node=member.name, operation=operation, why=str(error))
         except Exception as error:
-            log_failure("node_not_told", error, node=member.name, operation=operation)
+            log_failure("node_message_lost", error, node=member.name, operation=operation)
 
-    def drains(self, member: Member) -> None:
+    def mark_draining(self, member: Member) -> None:
         """A member said that it takes nothing new."""
         if member.status in ("up", "silent", "sick"):
             member.status = "draining"
@@ -152,13 +152,13 @@ class Roster:
             _log.info("node_draining", node=member.name)
             self._note(member)
 
-    def rests(self, member: Member, why: str) -> None:
+    def mark_unhealthy(self, member: Member, why: str) -> None:
         """A member could make no sandbox: with all its slots free it would be asked first, again and again."""
         if member.status == "up":
             member.status, member.why = "sick", why
             member.rests_until = time.monotonic() + REST_S
             self._placement.shut(member.key)
-            _log.warning("node_rests", node=member.name, why=why)
+            _log.warning("node_unhealthy", node=member.name, why=why)
             self._note(member)
 
     # -- members' lives
@@ -168,7 +168,7 @@ class Roster:
         async with anyio.create_task_group() as tasks:
             self._tasks = tasks
             task_status.started()
-            rounds = Rounds("fleet_not_seen")
+            rounds = Rounds("cluster_unreachable")
             try:
                 while True:
                     try:
@@ -185,7 +185,7 @@ class Roster:
         try:
             names = set(await self._fleet.nodes())
         except NodeLost as error:
-            _log.warning("fleet_not_seen", why=str(error))
+            _log.warning("cluster_unreachable", why=str(error))
             return
         for name in [name for name in self._kept if name not in names]:
             del self._kept[name]

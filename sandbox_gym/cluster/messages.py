@@ -8,26 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final, Generic, Literal, TypeVar
+from typing import Final, TypeVar
 
-from sandbox_gym.contract import (
-    Build,
-    Checked,
-    Dialogue,
-    Integrity,
-    Isolation,
-    Outcome,
-    Passes,
-    Plan,
-    Program,
-    Query,
-    Run,
-    SelfTest,
-    Service,
-    Source,
-    Step,
-    StepOutcome,
-)
+from sandbox_gym.codec import CodecError, decode, encode
+from sandbox_gym.contract import Isolation, Outcome, Plan, Program, Service, StepOutcome
 from sandbox_gym.errors import (
     BoxLost,
     DeadlineExceeded,
@@ -40,7 +24,6 @@ from sandbox_gym.errors import (
     ToolchainMissing,
     Unavailable,
 )
-from sandbox_gym.journal.codec import CodecError, decode, encode
 from sandbox_gym.limits import Limits
 
 T = TypeVar("T")
@@ -64,173 +47,6 @@ class NodeDraining(NodeRefused):
     failure_kind = "node_draining"
 
 
-# -- plans
-
-
-@dataclass(frozen=True, slots=True)
-class RunForm:
-    """A run; its program and caps by their places in the plan's tables."""
-
-    name: str
-    program: int
-    limits: int
-    stdin: bytes
-
-
-@dataclass(frozen=True, slots=True)
-class SelfTestForm:
-    run: RunForm
-    exit_codes: tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class DialogueForm:
-    name: str
-    asker: RunForm
-    candidate: RunForm
-    channel: Literal["calls", "stdio"]
-    passes: Passes | None = None
-    self_test: SelfTestForm | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class CheckedForm:
-    name: str
-    answer: RunForm
-    checker: RunForm
-    output_file: str
-    passes: Passes | None = None
-    self_test: SelfTestForm | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class QueryForm:
-    name: str
-    service: int
-    request: bytes
-    limits: int
-
-
-@dataclass(frozen=True, slots=True)
-class BuildForm:
-    name: str
-    run: RunForm
-    artifact: str
-    place: Literal["answer", "judge"]
-    advisory: bool
-
-
-@dataclass(frozen=True, slots=True)
-class PlanForm:
-    """A plan, with what its steps share in tables."""
-
-    programs: tuple[Program, ...]
-    limits: tuple[Limits, ...]
-    services: tuple[Service, ...]
-    steps: tuple[RunForm | DialogueForm | CheckedForm | QueryForm, ...]
-    builds: tuple[BuildForm, ...]
-    image: Source
-    integrity: Integrity
-    early_stop: bool
-    groups: tuple[int, ...]
-
-
-class _Table(Generic[T]):
-    """Values by number; one that is there already, the very same, is not written twice."""
-
-    def __init__(self) -> None:
-        self.values: list[T] = []
-        self._places: dict[int, int] = {}
-
-    def put(self, value: T) -> int:
-        if id(value) not in self._places:
-            self._places[id(value)] = len(self.values)
-            self.values.append(value)
-        return self._places[id(value)]
-
-
-class _Writer:
-    def __init__(self) -> None:
-        self.programs, self.limits, self.services = _Table[Program](), _Table[Limits](), _Table[Service]()
-
-    def run(self, run: Run) -> RunForm:
-        return RunForm(run.name, self.programs.put(run.program), self.limits.put(run.limits), run.stdin)
-
-    def self_test(self, test: SelfTest | None) -> SelfTestForm | None:
-        return None if test is None else SelfTestForm(self.run(test.run), test.exit_codes)
-
-    def step(self, step: Step) -> RunForm | DialogueForm | CheckedForm | QueryForm:
-        if isinstance(step, Dialogue):
-            asker, candidate = self.run(step.asker), self.run(step.candidate)
-            return DialogueForm(step.name, asker, candidate, step.channel, step.passes, self.self_test(step.self_test))
-        if isinstance(step, Checked):
-            answer, checker = self.run(step.answer), self.run(step.checker)
-            return CheckedForm(
-                step.name, answer, checker, step.output_file, step.passes, self.self_test(step.self_test)
-            )
-        if isinstance(step, Query):
-            return QueryForm(step.name, self.services.put(step.service), step.request, self.limits.put(step.limits))
-        return self.run(step)
-
-
-def _build_form(writer: _Writer, build: Build) -> BuildForm:
-    return BuildForm(build.name, writer.run(build.run), build.artifact, build.place, build.advisory)
-
-
-def plan_form(plan: Plan) -> PlanForm:
-    """The plan as it travels."""
-    writer = _Writer()
-    steps = tuple(writer.step(step) for step in plan.steps)
-    builds = tuple(_build_form(writer, one) for one in plan.builds)
-    return PlanForm(
-        programs=tuple(writer.programs.values),
-        limits=tuple(writer.limits.values),
-        services=tuple(writer.services.values),
-        steps=steps,
-        builds=builds,
-        image=plan.image,
-        integrity=plan.integrity,
-        early_stop=plan.early_stop,
-        groups=plan.groups,
-    )
-
-
-def plan_of(form: PlanForm) -> Plan:
-    """The plan that travelled. Raises CodecError for a place that no table has."""
-
-    def run(one: RunForm) -> Run:
-        return Run(one.name, _at(form.programs, one.program), one.stdin, _at(form.limits, one.limits))
-
-    def self_test(one: SelfTestForm | None) -> SelfTest | None:
-        return None if one is None else SelfTest(run(one.run), one.exit_codes)
-
-    def step(one: RunForm | DialogueForm | CheckedForm | QueryForm) -> Step:
-        if isinstance(one, DialogueForm):
-            asker, candidate = run(one.asker), run(one.candidate)
-            return Dialogue(one.name, asker, candidate, one.channel, one.passes, self_test(one.self_test))
-        if isinstance(one, CheckedForm):
-            answer, checker = run(one.answer), run(one.checker)
-            return Checked(one.name, answer, checker, one.output_file, one.passes, self_test(one.self_test))
-        if isinstance(one, QueryForm):
-            return Query(one.name, _at(form.services, one.service), one.request, _at(form.limits, one.limits))
-        return run(one)
-
-    return Plan(
-        steps=tuple(step(one) for one in form.steps),
-        image=form.image,
-        integrity=form.integrity,
-        early_stop=form.early_stop,
-        builds=tuple(Build(one.name, run(one.run), one.artifact, one.place, one.advisory) for one in form.builds),
-        groups=form.groups,
-    )
-
-
-def _at(table: tuple[T, ...], place: int) -> T:
-    if not 0 <= place < len(table):
-        raise CodecError(f"a plan names place {place} of {len(table)}")
-    return table[place]
-
-
 # -- a plan's run
 
 
@@ -239,10 +55,14 @@ class Start:
     """Run a plan under a ticket. `deadline_s`: what is left of the request's time."""
 
     ticket: str
-    plan: PlanForm
+    plan: Plan
     tenant: str
     deadline_s: float
     request_id: str
+
+
+SHARED: Final = (Program, Limits, Service)
+"""What the steps of a plan share."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,7 +82,7 @@ class Ticket:
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class StepReport:
     """One step's outcome."""
 
     index: int
@@ -286,10 +106,10 @@ class Finished:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """Outcomes of try `attempt` that were not told yet; those of an earlier try are void. The last has `finished`."""
+    """Outcomes of try `attempt` that were not sent yet; those of an earlier try are void. The last has `finished`."""
 
     attempt: int
-    outcomes: tuple[Seen, ...]
+    outcomes: tuple[StepReport, ...]
     finished: Finished | None = None
 
 

@@ -1,6 +1,6 @@
-"""One node: an engine over the sandboxes of this machine, asked by a server elsewhere in parcels.
+"""One node: what runs plans in the sandboxes of this machine, for a server elsewhere that asks in messages.
 
-Owns what runs here and whether anything new may. Knows nothing of how parcels travel, nor of what answers are worth.
+Owns what runs here and whether anything new may. Knows nothing of how messages travel, nor of what answers are worth.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Final, TypeVar
+from typing import Final
 
 import anyio
 import anyio.abc
@@ -20,6 +20,7 @@ import structlog
 from sandbox_gym import __version__, judging
 from sandbox_gym.cluster.claims import claimed_folder
 from sandbox_gym.cluster.messages import (
+    SHARED,
     GoOn,
     NodeDraining,
     NodeRefused,
@@ -29,36 +30,37 @@ from sandbox_gym.cluster.messages import (
     Start,
     Ticket,
     failure_reply,
-    plan_of,
     reply,
 )
 from sandbox_gym.cluster.node_sessions import NodeSessions
-from sandbox_gym.cluster.runs import FollowedRun
+from sandbox_gym.cluster.runs import NodeRun
+from sandbox_gym.codec import LONG, CodecError, decode
 from sandbox_gym.config import Settings
-from sandbox_gym.contract import Answer
-from sandbox_gym.engine import Caller, Engine, open_engine
+from sandbox_gym.engine import open_engine
 from sandbox_gym.errors import SandboxGymError, Unavailable
 from sandbox_gym.faults import log_failure
-from sandbox_gym.journal.codec import LONG, CodecError, decode
+from sandbox_gym.plans.runner import Caller, PlanRunner
+from sandbox_gym.sandbox.session.manager import Sessions
 
 FORGOTTEN_S: Final = 120.0
-"""A run that is over and that nobody asked after for so long is let go of."""
-T = TypeVar("T")
+"""A run that is over, and that the server has not asked after for so long, is forgotten."""
 _log = structlog.get_logger(__name__)
 
 
 @dataclass(slots=True, eq=False)
 class _Lease:
-    run: FollowedRun
+    run: NodeRun
     scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
     asked_at: float = field(default_factory=time.monotonic)
 
 
 class Node:
-    """Answers parcels. Use `open_node` to make one."""
+    """Answers messages. Use `open_node` to make one."""
 
-    def __init__(self, engine: Engine, slots: int, tasks: anyio.abc.TaskGroup, sessions: NodeSessions | None) -> None:
-        self._engine, self._slots, self._tasks, self._sessions = engine, slots, tasks, sessions
+    def __init__(
+        self, runner: PlanRunner, slots: int, tasks: anyio.abc.TaskGroup, sessions: NodeSessions | None
+    ) -> None:
+        self._runner, self._slots, self._tasks, self._sessions = runner, slots, tasks, sessions
         self._leases: dict[str, _Lease] = {}
         self._draining = False
         self._operations: dict[str, Callable[[bytes], Awaitable[object]]] = {
@@ -71,15 +73,15 @@ class Node:
             **({} if sessions is None else sessions.operations),
         }
 
-    async def answer(self, operation: str, parcel: bytes) -> bytes:
-        """The reply to a parcel; an error of ours is one, too."""
+    async def answer(self, operation: str, message: bytes) -> bytes:
+        """The reply to a message; an error of ours is one, too."""
         try:
             handler = self._operations.get(operation)
             if handler is None:
                 raise NodeRefused(f"a node knows no {operation[:40]!r}")
-            value = await handler(parcel)
-            told = value.outcomes if isinstance(value, Progress) else ()
-            size_bytes = sum(judging.outcome_bytes(seen.outcome) for seen in told)
+            value = await handler(message)
+            reports = value.outcomes if isinstance(value, Progress) else ()
+            size_bytes = sum(judging.outcome_bytes(report.outcome) for report in reports)
             return await judging.read(size_bytes, partial(reply, value, long=size_bytes > LONG))
         except CodecError as error:
             return failure_reply(NodeRefused(f"{operation[:40]}: {error}"))
@@ -88,12 +90,12 @@ class Node:
 
     # -- how it is
 
-    async def _ping(self, parcel: bytes) -> Pong:
+    async def _ping(self, message: bytes) -> Pong:
         now = time.monotonic()
         for ticket, lease in list(self._leases.items()):
             if lease.run.over.is_set() and now - lease.asked_at > FORGOTTEN_S:
                 del self._leases[ticket]
-        stats = self._engine.stats()
+        stats = self._runner.stats()
         sessions = self._sessions
         return Pong(
             version=__version__,
@@ -105,34 +107,36 @@ class Node:
             sessions={} if sessions is None else sessions.stats(),
         )
 
-    async def _drain(self, parcel: bytes) -> Nothing:
+    async def _drain(self, message: bytes) -> Nothing:
         """Nothing new from now on."""
         self._draining = True
         return Nothing()
 
-    async def _undrain(self, parcel: bytes) -> Nothing:
+    async def _undrain(self, message: bytes) -> Nothing:
         self._draining = False
         return Nothing()
 
     # -- plans
 
-    async def _start(self, parcel: bytes) -> Progress:
+    async def _start(self, message: bytes) -> Progress:
         if self._draining:
             raise NodeDraining("the node is draining")
-        start = decode(Start, parcel)
-        lease = self._leases[start.ticket] = _Lease(FollowedRun(plan_of(start.plan)))
+        start = decode(Start, message, shared=SHARED)
+        if not start.plan.steps:
+            raise NodeRefused("a plan without steps")
+        lease = self._leases[start.ticket] = _Lease(NodeRun(start.plan))
         self._tasks.start_soon(self._run, lease, start)
-        return await self._told(start.ticket, lease)
+        return await self._progress(start.ticket, lease)
 
-    async def _more(self, parcel: bytes) -> Progress:
-        wanted = decode(GoOn, parcel)
+    async def _more(self, message: bytes) -> Progress:
+        wanted = decode(GoOn, message)
         lease = self._leases.get(wanted.ticket)
         if lease is None:
             raise NodeRefused("the node knows no such run")
         lease.run.stop_at(wanted.attempt, wanted.failed)
-        return await self._told(wanted.ticket, lease)
+        return await self._progress(wanted.ticket, lease)
 
-    async def _told(self, ticket: str, lease: _Lease) -> Progress:
+    async def _progress(self, ticket: str, lease: _Lease) -> Progress:
         lease.asked_at = time.monotonic()
         try:
             progress = await lease.run.progress()
@@ -143,8 +147,8 @@ class Node:
             self._leases.pop(ticket, None)
         return progress
 
-    async def _cancel(self, parcel: bytes) -> Nothing:
-        lease = self._leases.pop(decode(Ticket, parcel).ticket, None)
+    async def _cancel(self, message: bytes) -> Nothing:
+        lease = self._leases.pop(decode(Ticket, message).ticket, None)
         if lease is not None:
             lease.scope.cancel()
         return Nothing()
@@ -153,15 +157,14 @@ class Node:
         caller, began = Caller(start.tenant, start.deadline_s), time.monotonic()
         with lease.scope, structlog.contextvars.bound_contextvars(request_id=start.request_id):
             try:
-                verdict, _plan, state = await self._engine.judged(lease.run, None, Answer(""), caller=caller)
+                result = await self._runner.run(lease.run.plan, lease.run.passed, caller)
             except SandboxGymError as error:
                 lease.run.fail(error)
             except Exception as error:  # this run's; a node holds others
                 log_failure("run_failed", error)
                 lease.run.fail(Unavailable(f"the node failed at the run: {type(error).__name__}"))
             else:
-                assert state is not None  # a plan without steps does not travel
-                lease.run.finish(state, verdict, time.monotonic() - began)
+                lease.run.finish(result, time.monotonic() - began)
         if lease.scope.cancelled_caught:
             lease.run.fail(Unavailable("the run was given up"))
 
@@ -178,9 +181,9 @@ async def open_node(settings: Settings, *, sessions: str = "") -> AsyncIterator[
         tasks = await stack.enter_async_context(anyio.create_task_group())
         folder = settings.state_dir / "sessions" / name if name else None
         held = None
-        if engine.sessions is not None and folder is not None:
+        if isinstance(engine.sessions, Sessions) and folder is not None:
             held = NodeSessions(engine.sessions, folder, disk_bytes=settings.swe.disk_mb << 20)
         try:
-            yield Node(engine, settings.boxes, tasks, held)
+            yield Node(engine.runner, settings.boxes, tasks, held)
         finally:
             tasks.cancel_scope.cancel()

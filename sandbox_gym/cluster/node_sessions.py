@@ -1,4 +1,4 @@
-"""A node's sessions and built repositories, as its server asks for them in parcels.
+"""A node's sessions and built repositories, as its server asks for them in messages.
 
 Ids are the server's: one for each life of a session, so that an id is never begun twice.
 """
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sandbox_gym.cluster.messages import NodeLost, Nothing
-from sandbox_gym.journal.codec import decode
+from sandbox_gym.codec import decode
 from sandbox_gym.sandbox.session.manager import Sessions
 from sandbox_gym.sandbox.session.snapshots import NoSuchSnapshot
 from sandbox_gym.swe.instances import Instance, Instances
@@ -75,8 +75,8 @@ class NodeSessions:
         """Counters and gauges by name."""
         return self._sessions.stats_dict()
 
-    async def _call(self, parcel: bytes) -> SessionReply:
-        wanted = decode(SessionCall, parcel)
+    async def _call(self, message: bytes) -> SessionReply:
+        wanted = decode(SessionCall, message)
         if wanted.base and wanted.life not in self._sessions:
             self._sessions.begin(wanted.life, wanted.base)
         request = json.loads(wanted.request_json)
@@ -85,25 +85,25 @@ class NodeSessions:
         )
         return SessionReply(json.dumps(dict(done.reply)).encode("ascii"), done.body, done.restored, done.lost)
 
-    async def _discard(self, parcel: bytes) -> Nothing:
-        self._sessions.discard(decode(Life, parcel).life)
+    async def _discard(self, message: bytes) -> Nothing:
+        self._sessions.discard(decode(Life, message).life)
         return Nothing()
 
-    async def _close(self, parcel: bytes) -> Nothing:
-        await self._sessions.close(decode(Life, parcel).life)
+    async def _close(self, message: bytes) -> Nothing:
+        await self._sessions.close(decode(Life, message).life)
         return Nothing()
 
-    async def _adopt(self, parcel: bytes) -> Nothing:
+    async def _adopt(self, message: bytes) -> Nothing:
         """Go on with a life that another node kept, from its last snapshot, where its folder can be read here."""
-        wanted = decode(Life, parcel)
+        wanted = decode(Life, message)
         try:
             await self._sessions.adopt(wanted.life, Path(wanted.folder))
         except NoSuchSnapshot as error:
             raise NodeLost(f"the session's snapshots are not to be had here: {error}") from error
         return Nothing()
 
-    async def _held(self, parcel: bytes) -> Held:
+    async def _held(self, message: bytes) -> Held:
         return Held(self._sessions.bases(), tuple(self._instances.kept()))
 
-    async def _ensure(self, parcel: bytes) -> Instance:
-        return await self._instances.ensure(decode(SweTask, parcel))
+    async def _ensure(self, message: bytes) -> Instance:
+        return await self._instances.ensure(decode(SweTask, message))

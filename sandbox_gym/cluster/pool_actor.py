@@ -1,4 +1,4 @@
-"""What Ray starts on a node: the node, as long as the actor lives, and a door for parcels. Imports nothing of Ray."""
+"""What Ray starts on a node: the node, as long as the actor lives, and a door for messages. Imports nothing of Ray."""
 
 from __future__ import annotations
 
@@ -51,10 +51,10 @@ class PoolActor:
         except ConfigurationError as error:
             raise Unavailable(f"the node's own settings: {error}") from None
 
-    async def answer(self, operation: str, parcel: bytes) -> bytes:
-        """The reply to a parcel."""
+    async def answer(self, operation: str, message: bytes) -> bytes:
+        """The reply to a message."""
         await self._begun.wait()
-        return self._failure if self._node is None else await self._node.answer(operation, parcel)
+        return self._failure if self._node is None else await self._node.answer(operation, message)
 
     async def stop(self) -> None:
         """End in peace; everything of it is gone when this returns."""

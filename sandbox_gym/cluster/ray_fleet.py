@@ -18,11 +18,12 @@ import anyio
 import anyio.to_thread
 import structlog
 
-from sandbox_gym.cluster.engine import ClusterEngine, open_cluster
+from sandbox_gym.cluster.engine import open_cluster
 from sandbox_gym.cluster.membership import Pace
 from sandbox_gym.cluster.messages import NodeLost, NodeRefused
 from sandbox_gym.cluster.pool_actor import PoolActor
 from sandbox_gym.config import Settings
+from sandbox_gym.engine import Engine
 from sandbox_gym.errors import ConfigurationError
 
 NAMESPACE: Final = "sandbox_gym"
@@ -92,12 +93,12 @@ class RayLink:
     def __init__(self, actor: Any, node: str) -> None:  # Ray's types know no `remote` of a method
         self._actor, self._node = actor, node
 
-    async def ask(self, operation: str, parcel: bytes) -> bytes:
+    async def ask(self, operation: str, message: bytes) -> bytes:
         """See `fleet.NodeLink`."""
         import ray
 
         try:
-            answer = await self._actor.answer.remote(operation, parcel)
+            answer = await self._actor.answer.remote(operation, message)
         except ray.exceptions.RayTaskError as error:
             raise NodeRefused(f"{self._node}: unexpected error: {str(error)[-500:]}") from error
         except (ray.exceptions.RayError, ConnectionError) as error:
@@ -141,7 +142,7 @@ def _use_token() -> None:
 
 
 @asynccontextmanager
-async def open_on_ray(settings: Settings, *, sessions: str) -> AsyncIterator[ClusterEngine]:
+async def open_on_ray(settings: Settings, *, sessions: str) -> AsyncIterator[Engine]:
     """An engine over the settings' cluster; its pools end with it. Raises ConfigurationError."""
     fleet = RayFleet(settings, sessions)
     pace = Pace(lost_s=settings.cluster.lost_s)

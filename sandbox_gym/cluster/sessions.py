@@ -17,13 +17,13 @@ from typing import Final
 import anyio
 import structlog
 
-from sandbox_gym.cluster.membership import Member, Roster
+from sandbox_gym.cluster.membership import Member, Membership
 from sandbox_gym.cluster.messages import NodeLost, NodeRefused, Nothing, read_reply
 from sandbox_gym.cluster.node_sessions import Held, Life, SessionCall, SessionReply
 from sandbox_gym.cluster.placement import Placement
+from sandbox_gym.codec import encode
 from sandbox_gym.contract import SnapshotRef
 from sandbox_gym.errors import DeadlineExceeded, PoolFull, ProviderDown, SessionClosed
-from sandbox_gym.journal.codec import encode
 from sandbox_gym.limits import Policy
 from sandbox_gym.sandbox.api import BUILDER_IMAGE
 from sandbox_gym.sandbox.session.held import SessionStats
@@ -53,8 +53,8 @@ class _Bound:
 class ClusterSessions:
     """Sessions as the server's tools use them; `ensure` is what SWE rows begin from."""
 
-    def __init__(self, roster: Roster, placement: Placement, policy: Policy) -> None:
-        self._roster, self._placement = roster, placement
+    def __init__(self, membership: Membership, placement: Placement, policy: Policy) -> None:
+        self._membership, self._placement = membership, placement
         self._policy, self._rooms = policy, Placement(margin=0.0)
         self._bound: OrderedDict[str, _Bound] = OrderedDict()
         self._closed: OrderedDict[str, None] = OrderedDict()
@@ -63,8 +63,8 @@ class ClusterSessions:
         self._by_key: dict[str, dict[str, None]] = {}
         self._builds: dict[str, anyio.Lock] = {}
         self.moved = self.lost = 0
-        roster.joined = self._joined
-        roster.listeners.append(self._follow)
+        membership.joined = self._joined
+        membership.listeners.append(self._follow)
 
     def __contains__(self, session_id: str) -> bool:
         return session_id in self._bound
@@ -72,7 +72,7 @@ class ClusterSessions:
     def stats_dict(self) -> dict[str, int]:
         """Those of all nodes together, and what the cluster adds."""
         sums = dict.fromkeys((*asdict(SessionStats()), "live", "hibernated_now"), 0)
-        for member in self._roster.members():
+        for member in self._membership.members():
             for name, value in member.pong.sessions.items() if member.here and member.pong is not None else ():
                 sums[name] = sums.get(name, 0) + value
         return {**sums, "bound": len(self._bound), "moved_to_another_node": self.moved, "lost_with_node": self.lost}
@@ -99,7 +99,7 @@ class ClusterSessions:
                 bound.called, bound.used_at = True, time.monotonic()
                 self._bound.move_to_end(session_id)
                 try:
-                    raw = await self._roster.ask(member, "session", encode(call))
+                    raw = await self._membership.ask(member, "session", encode(call))
                 except NodeLost as error:  # whether it ran is not known, so it is not repeated
                     return ToolReply({"ok": False, "error": str(error)}, b"", lost=True)
                 done = read_reply(SessionReply, raw)
@@ -120,7 +120,7 @@ class ClusterSessions:
         """As `Sessions.discard`: what comes next under this id is another life."""
         bound = self._forget(session_id)
         if bound is not None and bound.member is not None:
-            self._roster.tell(bound.member, "discard", encode(Life(bound.life)))
+            self._membership.send(bound.member, "discard", encode(Life(bound.life)))
 
     async def close(self, session_id: str) -> None:
         """As `Sessions.close`: for good."""
@@ -130,7 +130,7 @@ class ClusterSessions:
         bound = self._forget(session_id)
         if bound is not None and bound.member is not None and bound.member.here:
             try:
-                read_reply(Nothing, await self._roster.ask(bound.member, "close", encode(Life(bound.life))))
+                read_reply(Nothing, await self._membership.ask(bound.member, "close", encode(Life(bound.life))))
             except (NodeLost, NodeRefused) as error:
                 _log.info("session_gone_with_its_node", node=bound.member.name, why=str(error))
 
@@ -188,7 +188,7 @@ class ClusterSessions:
         if key is None:
             what = "what the session begins from is on no node that takes anything new" if base else "no node is up"
             raise ProviderDown(what)
-        return self._roster.by_key(key)
+        return self._membership.by_key(key)
 
     async def _moved(self, bound: _Bound) -> Member:
         """Another node, that goes on from the last snapshot. Raises NodeLost where none can."""
@@ -201,7 +201,7 @@ class ClusterSessions:
                 why = why or str(error)
                 break
             try:
-                read_reply(Nothing, await self._roster.ask(member, "adopt", encode(Life(bound.life, bound.folder))))
+                read_reply(Nothing, await self._membership.ask(member, "adopt", encode(Life(bound.life, bound.folder))))
             except (NodeLost, NodeRefused) as error:
                 why = str(error)
                 tried.add(member.key)
@@ -218,7 +218,7 @@ class ClusterSessions:
         """What a node has from before: sessions of an earlier server of this name, repositories that are built."""
         if not _folder(member):
             return
-        held = read_reply(Held, await self._roster.ask(member, "held", b""))
+        held = read_reply(Held, await self._membership.ask(member, "held", b""))
         self._rooms.join(member.key, self._policy.live)
         for instance in held.instances:
             self._remember(member, instance)
@@ -238,7 +238,7 @@ class ClusterSessions:
             self._rooms.take(member.key)
             self._bound[session_id] = _Bound(life, base, member, _folder(member), called=True)
         elif not same or known.member is not member:
-            self._roster.tell(member, "discard", encode(Life(life)))
+            self._membership.send(member, "discard", encode(Life(life)))
 
     # -- repositories
 
@@ -253,9 +253,9 @@ class ClusterSessions:
                 )
                 if node is None:
                     raise ProviderDown("no node of the cluster takes anything now")
-                member = self._roster.by_key(node)
+                member = self._membership.by_key(node)
                 try:
-                    built = read_reply(Instance, await self._roster.ask(member, "ensure", encode(task)))
+                    built = read_reply(Instance, await self._membership.ask(member, "ensure", encode(task)))
                 except (NodeLost, NodeRefused):
                     tried.add(node)
                     if len(tried) >= MOST_TRIED:

@@ -5,25 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from sandbox_gym.contract import (
-    Plan,
-    State,
-    Verdict,
-    answers_run,
-)
+from sandbox_gym.contract import Judgement, Plan, State, Verdict, answers_run
 from sandbox_gym.judging import state_bytes
 from sandbox_gym.limits import Limits
 
 Json = Mapping[str, object]
-
-
-@dataclass(frozen=True, slots=True)
-class Judgement:
-    """One plan that the engine ran, what it did (None where there was nothing to run) and what that was worth."""
-
-    plan: Plan
-    state: State | None
-    verdict: Verdict
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,10 +16,10 @@ import structlog
 from sqlalchemy.exc import InterfaceError, OperationalError, SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
+from sandbox_gym.codec import CodecError
 from sandbox_gym.errors import JournalDown
 from sandbox_gym.faults import is_of_machine
 from sandbox_gym.journal.backlog import Backlog, Item
-from sandbox_gym.journal.codec import CodecError
 from sandbox_gym.journal.entry import Entry, Filter, Replay, Stored
 from sandbox_gym.journal.rows import prepare
 from sandbox_gym.journal.schema import cause, open_database

@@ -10,8 +10,8 @@ from typing import Any, cast
 
 from sqlalchemy import RowMapping
 
+from sandbox_gym.codec import LONG, CodecError, decode, digest, encode
 from sandbox_gym.contract import State, Verdict
-from sandbox_gym.journal.codec import LONG, CodecError, decode, digest, encode
 from sandbox_gym.journal.entry import Entry, Json, Replay, Source, Stored, StoredJudgement, Summary, plan_as_run
 
 _LEVEL = 1

@@ -13,12 +13,11 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, gene
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from sandbox_gym.contract import Verdict
+from sandbox_gym.contract import Doubt, Verdict
 from sandbox_gym.errors import Unavailable
 from sandbox_gym.observe.feed import Feed
 from sandbox_gym.observe.radar import Radar, Totals
 from sandbox_gym.observe.verdicts import REASONS, reason_of
-from sandbox_gym.starvation import Doubt
 
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 CAUSES: Final = ("program_memory", "unexplained")

@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from sandbox_gym.contract import Answer, Verdict
+from sandbox_gym.engine import Engine
 from sandbox_gym.errors import RequestError, Unavailable
 from sandbox_gym.limits import MIB, Limits
 from sandbox_gym.packages.agreement import Got, agrees, decided, got
 from sandbox_gym.packages.package import Package, PackageError, Submission
 from sandbox_gym.packages.rows import package_row
-from sandbox_gym.server.protocol.resources import JudgingEngine
 from sandbox_gym.verifiers.coding import (
     CodingVerifier,
     Language,
@@ -30,7 +30,7 @@ Status = Literal["agrees", "disagrees", "refused"]
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class SubmissionResult:
     """One submission: what was expected, what came, and what it cost; or why it was not judged."""
 
     submission: Submission
@@ -45,7 +45,7 @@ class Finding:
         return self.status == "agrees"
 
 
-async def time_limit(engine: JudgingEngine, package: Package) -> float:
+async def time_limit(engine: Engine, package: Package) -> float:
     """The package's limit in CPU seconds; where it has none, its multiplier times the slowest accepted submission's
     time, the next multiple of its resolution. Raises PackageError when none is accepted."""
     if package.time_limit_s is not None:
@@ -62,7 +62,7 @@ async def time_limit(engine: JudgingEngine, package: Package) -> float:
     return float(step * max(1, math.ceil(package.time_multiplier * max(times) / step)))
 
 
-async def check(engine: JudgingEngine, package: Package, limit_s: float) -> AsyncIterator[Finding]:
+async def check(engine: Engine, package: Package, limit_s: float) -> AsyncIterator[SubmissionResult]:
     """Each submission's finding, in order. Raises PackageError for a row that can't be judged."""
     if not any(_accepted(submission) for submission in package.submissions):
         raise PackageError(f"{package.name}: has no accepted submission; put one into submissions/accepted")
@@ -74,7 +74,7 @@ def _accepted(submission: Submission) -> bool:
     return "AC" in submission.expected or any("AC" in rule.required for rule in submission.rules)
 
 
-async def judged(engine: JudgingEngine, package: Package, submission: Submission, limit_s: float) -> Finding:
+async def judged(engine: Engine, package: Package, submission: Submission, limit_s: float) -> SubmissionResult:
     """One submission's verdict under this time limit; all tests are run where the first failure does not decide."""
     if submission.refused:
         return _refused(submission, submission.refused)
@@ -95,7 +95,7 @@ async def judged(engine: JudgingEngine, package: Package, submission: Submission
     except RequestError as error:
         raise PackageError(f"{package.name}: {error}") from None
     except Unavailable as error:
-        return Finding(submission, "no verdict", 0.0, 0.0, str(error))
+        return SubmissionResult(submission, "no verdict", 0.0, 0.0, str(error))
     return _finding(package, submission, verdict, result)
 
 
@@ -107,7 +107,7 @@ def _answer(submission: Submission, language: Language) -> Answer:
 
 
 async def _verdict(
-    engine: JudgingEngine,
+    engine: Engine,
     package: Package,
     answer: Answer,
     language: Language,
@@ -119,18 +119,17 @@ async def _verdict(
     row = package_row(package, time_limit_s=limit_s, language=language.name, multi_file=several)
     limits = Limits(cpu_time_s=limit_s, wall_time_s=3 * limit_s + 2, memory_bytes=package.memory_limit_mb * MIB)
     task = replace(parse_task(row["verifier_metadata"], limits=limits, early_stop=True), early_stop=not whole)
-    verdict, _plan, _state = await engine.judged(CodingVerifier(), task, answer)
-    return verdict
+    return (await engine.verify(CodingVerifier(), task, answer)).verdict
 
 
-def _finding(package: Package, submission: Submission, verdict: Verdict, result: Got) -> Finding:
+def _finding(package: Package, submission: Submission, verdict: Verdict, result: Got) -> SubmissionResult:
     slowest = max((test.cpu_time_s for test in verdict.tests), default=0.0)
     status: Status = "agrees" if agrees(submission, result) else "disagrees"
-    return Finding(submission, result.verdict, verdict.reward, slowest, _why(package, verdict), status)
+    return SubmissionResult(submission, result.verdict, verdict.reward, slowest, _why(package, verdict), status)
 
 
-def _refused(submission: Submission, why: str) -> Finding:
-    return Finding(submission, "refused", 0.0, 0.0, why, "refused")
+def _refused(submission: Submission, why: str) -> SubmissionResult:
+    return SubmissionResult(submission, "refused", 0.0, 0.0, why, "refused")
 
 
 def _why(package: Package, verdict: Verdict) -> str:

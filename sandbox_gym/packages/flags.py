@@ -8,8 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from sandbox_gym.packages.files import Files, listed, mapping
-from sandbox_gym.packages.package import PackageError
-from sandbox_gym.server.protocol.wire import Document
+from sandbox_gym.packages.package import PackageError, Row
 
 _SWITCHES = {
     "case_sensitive": "case_sensitive",
@@ -64,12 +63,12 @@ def _split(value: object, where: str) -> tuple[str, ...]:
         raise PackageError(f"{where}: {error}") from None
 
 
-def default_checker(flags: Sequence[str]) -> Document:
+def default_checker(flags: Sequence[str]) -> Row:
     """The default output validator under these flags. Raises PackageError for one that it lacks.
 
     A flag may be spelled with dashes, and with its number behind a `=`.
     """
-    checker: Document = {"type": "tokens", "case_sensitive": False}
+    checker: Row = {"type": "tokens", "case_sensitive": False}
     left = [part for word in flags for part in word.split("=", 1)]
     while left:
         word = left.pop(0)

@@ -8,6 +8,8 @@ from typing import Literal
 
 from sandbox_gym.errors import SandboxGymError
 
+Row = dict[str, object]
+"""A row of a dataset, or a part of one, as JSON."""
 Expected = Literal["AC", "WA", "TLE", "RTE", "MLE", "OLE", "CE", "partial", "rejected"]
 
 

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from sandbox_gym.packages.flags import default_checker
-from sandbox_gym.packages.package import Package, PackageError, Validator
-from sandbox_gym.server.protocol.wire import Document
+from sandbox_gym.packages.package import Package, PackageError, Row, Validator
 from sandbox_gym.verifiers.coding import CHECKER_MAX_MEMORY_MB, CHECKER_MAX_TIME_S
 
 
-def package_row(
-    package: Package, *, time_limit_s: float, language: str | None = None, multi_file: bool = False
-) -> Document:
+def package_row(package: Package, *, time_limit_s: float, language: str | None = None, multi_file: bool = False) -> Row:
     """A row that NeMo Gym's rollout collection takes: the statement as input, the tests as `verifier_metadata`.
 
     `multi_file`: answers may be of several files. Raises PackageError for flags that the default validator lacks.
     """
-    metadata: Document = {
+    metadata: Row = {
         "unit_tests": {
             "inputs": [case.given for case in package.cases],
             "outputs": [case.answer for case in package.cases],
@@ -43,7 +40,7 @@ def package_row(
     }
 
 
-def _checker(package: Package) -> Document:
+def _checker(package: Package) -> Row:
     """The validator, or the default one under the package's flags."""
     flags = [case.flags for case in package.cases]
     same = all(each == flags[0] for each in flags)
@@ -54,8 +51,8 @@ def _checker(package: Package) -> Document:
     return default_checker(flags[0])
 
 
-def _program(package: Package, validator: Validator, flags: list[tuple[str, ...]], *, same: bool) -> Document:
-    checker: Document = {"type": "program", "style": "kattis"}
+def _program(package: Package, validator: Validator, flags: list[tuple[str, ...]], *, same: bool) -> Row:
+    checker: Row = {"type": "program", "style": "kattis"}
     if validator.source:
         checker |= {"language": validator.language, "source": validator.source}
     checker |= {"files": dict(validator.files), "args": list(flags[0]) if same else []}

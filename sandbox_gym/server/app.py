@@ -30,7 +30,7 @@ from sandbox_gym.server.dashboard.app import BeforeAll, is_form, is_page
 from sandbox_gym.server.dashboard.routes import server_operations
 from sandbox_gym.server.dashboard.wiring import is_loopback, server_dashboard
 from sandbox_gym.server.nemo_gym.host import SESSION_ID_KEY, GymHost
-from sandbox_gym.server.nemo_gym.verify_recorder import Answered, Ledger
+from sandbox_gym.server.nemo_gym.verify_recorder import Answered, VerifyRecorder
 from sandbox_gym.server.protocol.dataset import Dataset
 from sandbox_gym.server.protocol.resources import JudgingEngine, ResourcesServer
 from sandbox_gym.server.protocol.single_flight import Once
@@ -82,7 +82,7 @@ def build_app(
                 _, picture, verdicts = shown
                 picture.attach(engine)
                 verdicts.journal, recent = journal, picture.recent
-            host.keep_records(Ledger(resources, journal, settings, recent), Once[Answered](group))
+            host.keep_records(VerifyRecorder(resources, journal, settings, recent), Once[Answered](group))
             host.attach(engine)
             try:
                 yield

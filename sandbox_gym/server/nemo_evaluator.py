@@ -11,14 +11,16 @@ import json
 from collections.abc import Mapping
 from typing import Final, NotRequired
 
+from fastapi import Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 from typing_extensions import TypedDict
 
-from sandbox_gym.errors import RequestError
+from sandbox_gym.errors import RequestError, Unavailable
 from sandbox_gym.server.protocol.dataset import Dataset
 from sandbox_gym.server.protocol.envelope import messages_of, params_of, response_of, text_of_completion
+from sandbox_gym.server.protocol.exchange import reply, unavailable
 from sandbox_gym.server.protocol.resources import ResourcesServer
-from sandbox_gym.server.protocol.wire import Document, check_shape
+from sandbox_gym.server.protocol.wire import Document, VerifyFields, VerifyRequest, check_shape
 
 ROW: Final = "sandbox_gym_row"
 TASK: Final = "sandbox_gym_task"
@@ -138,9 +140,10 @@ class EvaluatorProtocol:
         params = sent if isinstance(sent, dict) else asked if isinstance(asked, dict) else {"input": []}
         return {**row, "responses_create_params": params, "response": given}
 
-    @staticmethod
-    def answer(body: Document, fields: Document) -> Document:
+    def verdict_reply(self, body: Document, fields: Document, headers: Mapping[str, str]) -> Response:
         """What an evaluator reads of a verdict; its gym form gets its request echoed too."""
+        if fields.get("mask_sample"):  # it knows no mask, and would count the reward
+            return reply(fields, 503)
         extracted = fields.get("extracted_answer") or fields.get("extracted_model_code")
         details = {key: value for key, value in fields.items() if key not in ("reward", "metadata")}
         document: Document = {
@@ -152,7 +155,13 @@ class EvaluatorProtocol:
         if "expected" not in body:
             names = ("expected_answer", "responses_create_params", "response")
             document |= {name: body[name] for name in names if name in body}
-        return document
+        return reply(document, 200, headers)
+
+    def no_verdict_reply(
+        self, request: Request, wanted: VerifyRequest, none: VerifyFields, error: Unavailable
+    ) -> Response:
+        """503 without the row, which is not the evaluator's to see."""
+        return unavailable(error, none.document())
 
     def _rows(self) -> Dataset:
         if self._dataset is None:

@@ -1,28 +1,27 @@
 """A verdict made again from its state on record, with no sandbox, beside the one that was given.
 
-The resources server verifies as ever; only its engine answers from the record instead of running anything.
+The resources server verifies as ever; only the runner of its plans answers from the record instead of running anything.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
-from typing import TypeVar
 
+from sandbox_gym.codec import digest
 from sandbox_gym.config import Settings
-from sandbox_gym.contract import Answer, Plan, State, Verdict, Verifier
-from sandbox_gym.engine import ANYONE, Caller
+from sandbox_gym.contract import Plan
+from sandbox_gym.engine import Engine
 from sandbox_gym.errors import ConfigurationError, RequestError, SandboxGymError
 from sandbox_gym.journal import Stored, StoredJudgement
-from sandbox_gym.journal.codec import digest
 from sandbox_gym.journal.entry import Json, plan_as_run
 from sandbox_gym.observe.metrics import Metrics
+from sandbox_gym.plans.runner import ANYONE, Caller, Passed, PlanResult, all_pass
 from sandbox_gym.server.protocol.wire import VerifyRequest
 from sandbox_gym.server.registry import Make
 
-T = TypeVar("T")
 _SHOWN = 160
 
 
@@ -40,7 +39,7 @@ class Agreement(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class Rejudgement:
     """One verdict, judged again. `what`: the fields that differ, or why it can't be."""
 
     request_id: str
@@ -50,12 +49,11 @@ class Finding:
     """Today's plan for this answer is another one than the state is of."""
 
 
-class RecordEngine:
-    """Answers `judged` from a verify's judgements, in their order."""
+class RecordedRuns:
+    """A runner that gives what is on record of a verify's plans, in their order, and runs nothing."""
 
     def __init__(self, judgements: tuple[StoredJudgement, ...], provider: str) -> None:
         self._left = iter(judgements)
-        self.metrics = Metrics()
         self._provider = provider
         self.planned_otherwise = False
 
@@ -63,39 +61,33 @@ class RecordEngine:
     def provider_name(self) -> str:
         return self._provider
 
-    @property
-    def sessions(self) -> None:
-        """A record holds none."""
-        return None
-
-    async def judged(
-        self, verifier: Verifier[T], task: T, answer: Answer, *, caller: Caller = ANYONE
-    ) -> tuple[Verdict, Plan, State | None]:
-        """What chance decided, the attempts and the timings, is taken from the record. Raises NotOnRecord."""
+    async def run(self, plan: Plan, passed: Passed = all_pass, caller: Caller = ANYONE) -> PlanResult:
+        """What chance decided, the attempts and the timings, is taken from the record too. Raises NotOnRecord."""
         recorded = next(self._left, None)
         if recorded is None:
             raise NotOnRecord("judging asks for more plans than were run")
-        plan = verifier.plan(task, answer)
         self.planned_otherwise |= digest(plan_as_run(plan, recorded.state)) != recorded.plan_digest
-        verdict = verifier.judge(task, answer, plan, recorded.state or State((), "none", self._provider))
-        given = recorded.verdict
-        return replace(verdict, attempts=given.attempts, timings_s=given.timings_s), plan, recorded.state
-
-    async def run(self, plan: Plan, *, caller: Caller = ANYONE) -> State:
-        raise NotOnRecord("judging runs a program outside any plan")
+        verdict = recorded.verdict
+        return PlanResult(recorded.state, verdict.attempts, verdict.timings_s)
 
     def stats(self) -> dict[str, int]:
         return {}
 
+    def queues(self) -> dict[str, int]:
+        return {}
 
-async def rejudge_one(stored: Stored, servers: Mapping[str, Make]) -> Finding:
+    def nodes(self) -> dict[str, dict[str, str | int]]:
+        return {}
+
+
+async def rejudge_one(stored: Stored, servers: Mapping[str, Make]) -> Rejudgement:
     """Judge one verify again, under the settings that it was judged under."""
     request_id = stored.summary.request_id
     why_not = _why_not(stored, servers)
     if why_not or stored.reply is None or stored.judgements is None:
-        return Finding(request_id, Agreement.NO_STATE, why_not)
+        return Rejudgement(request_id, Agreement.NO_STATE, why_not)
     source = stored.source
-    engine = RecordEngine(stored.judgements, stored.summary.provider)
+    runs = RecordedRuns(stored.judgements, stored.summary.provider)
     row = dict(source.row)
     if stored.reply.get("model_patch") is not None:  # what was taken from a session's box is on record in the reply
         row["model_patch"] = stored.reply["model_patch"]
@@ -106,12 +98,12 @@ async def rejudge_one(stored: Stored, servers: Mapping[str, Make]) -> Finding:
     try:
         settings = Settings.from_flat(dict(source.settings))
         resources = servers[source.verifier](settings, stored.summary.server)
-        fields = await resources.verify(engine, request)
+        result = await resources.verify(Engine(runs, Metrics()), request)
     except (RequestError, NotOnRecord, ConfigurationError) as error:
-        return Finding(request_id, Agreement.DISAGREES, _short(str(error)), engine.planned_otherwise)
-    what = _short("; ".join(differences(stored.reply, fields.document())))
+        return Rejudgement(request_id, Agreement.DISAGREES, _short(str(error)), runs.planned_otherwise)
+    what = _short("; ".join(differences(stored.reply, result.fields.document())))
     agreement = Agreement.DISAGREES if what else Agreement.AGREES
-    return Finding(request_id, agreement, what, engine.planned_otherwise)
+    return Rejudgement(request_id, agreement, what, runs.planned_otherwise)
 
 
 def _why_not(stored: Stored, servers: Mapping[str, Make]) -> str:

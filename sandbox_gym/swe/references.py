@@ -19,9 +19,9 @@ import structlog
 from pydantic import TypeAdapter, ValidationError
 
 from sandbox_gym.contract import Answer, Plan, State, Verdict
-from sandbox_gym.engine import ANYONE, Caller
+from sandbox_gym.plans.patience import patiently
+from sandbox_gym.plans.runner import ANYONE, Caller
 from sandbox_gym.private import make_private, write_whole
-from sandbox_gym.swe.patience import patiently
 from sandbox_gym.verifiers.swe import (
     MAX_HOLDING,
     ByteEdit,

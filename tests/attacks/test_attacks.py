@@ -32,7 +32,9 @@ async def verdict(engine: Engine, folder: Path, name: str) -> Verdict:
     row = json.loads((folder / "row.json").read_text())["verifier_metadata"]
     task = parse_task(row, limits=Settings().limits(), early_stop=True)
     (source,) = folder.glob(f"{name}.*")
-    return await engine.verify(CodingVerifier(), task, Answer(f"```{task.language.name}\n{source.read_text()}\n```"))
+    return (
+        await engine.verify(CodingVerifier(), task, Answer(f"```{task.language.name}\n{source.read_text()}\n```"))
+    ).verdict
 
 
 def test_the_corpus_is_there() -> None:

@@ -36,7 +36,7 @@ async def engine(request: pytest.FixtureRequest) -> AsyncIterator[Engine]:
 async def verdict(engine: Engine, row: str, code: str, secret: str, solution: str = "") -> Verdict:
     given = {**ROWS[row], "canonical_solution": solution, "time_limit_s": 3}
     task = parse_task(given, limits=Settings().limits(), early_stop=True, secret=secret)
-    return await engine.verify(CodingVerifier(), task, Answer(f"```python\n{code}\n```"))
+    return (await engine.verify(CodingVerifier(), task, Answer(f"```python\n{code}\n```"))).verdict
 
 
 def told(folder: Path, what: str) -> list[str]:

@@ -27,7 +27,7 @@ async def verdict(engine: Engine, folder: Path, name: str) -> Verdict:
     row = json.loads((folder / "row.json").read_text())["verifier_metadata"]
     task = parse_task(row, limits=Settings().limits(), early_stop=True)
     source = (folder / f"{name}.py").read_text()
-    return await engine.verify(CodingVerifier(), task, Answer(f"```python\n{source}\n```"))
+    return (await engine.verify(CodingVerifier(), task, Answer(f"```python\n{source}\n```"))).verdict
 
 
 def test_the_corpus_is_there() -> None:

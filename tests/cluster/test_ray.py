@@ -12,13 +12,14 @@ from pathlib import Path
 import anyio
 import pytest
 
-from sandbox_gym.cluster.engine import ClusterEngine, open_cluster
+from sandbox_gym.cluster.engine import open_cluster
 from sandbox_gym.cluster.membership import Pace
 from sandbox_gym.cluster.messages import Nothing, Pong, read_reply
 from sandbox_gym.cluster.ray_fleet import RayFleet, RayLink, joined, pools
 from sandbox_gym.config import Settings
 from sandbox_gym.contract import Answer, Verdict
-from sandbox_gym.engine import Caller
+from sandbox_gym.engine import Engine
+from sandbox_gym.plans.runner import Caller
 from sandbox_gym.verifiers.coding import CodingVerifier, parse_task
 from tests.cluster.machines import Machines
 
@@ -28,7 +29,7 @@ ROW = {"unit_tests": {"inputs": ["1", "2"], "outputs": ["2", "4"]}}
 
 
 @asynccontextmanager
-async def cluster(machines: Machines, folder: Path, name: str, *, lost_s: float = 30.0) -> AsyncIterator[ClusterEngine]:
+async def cluster(machines: Machines, folder: Path, name: str, *, lost_s: float = 30.0) -> AsyncIterator[Engine]:
     """An engine over three nodes, all of which are up."""
     machines.ensure(3)
     settings = Settings.from_flat(
@@ -42,12 +43,12 @@ async def cluster(machines: Machines, folder: Path, name: str, *, lost_s: float 
         yield engine
 
 
-async def verdict(engine: ClusterEngine, code: str) -> Verdict:
+async def verdict(engine: Engine, code: str) -> Verdict:
     task = parse_task(ROW, limits=Settings().limits(), early_stop=True)
-    return (await engine.judged(CodingVerifier(), task, Answer(code), caller=Caller(deadline_s=590)))[0]
+    return (await engine.verify(CodingVerifier(), task, Answer(code), caller=Caller(deadline_s=590))).verdict
 
 
-async def many(engine: ClusterEngine, count: int, after: Callable[[int], None]) -> list[Verdict]:
+async def many(engine: Engine, count: int, after: Callable[[int], None]) -> list[Verdict]:
     """`count` verdicts, every third of a wrong answer; `after` is told how many there are."""
     found: dict[int, Verdict] = {}
 
@@ -65,8 +66,8 @@ def wrong_ones(verdicts: list[Verdict]) -> list[int]:
     return [number for number, one in enumerate(verdicts) if one.reward != float(number % 3 != 0)]
 
 
-def status_of(engine: ClusterEngine, node: str) -> str:
-    return next((str(one["status"]) for name, one in engine.nodes().items() if name.endswith(node)), "gone")
+def status_of(engine: Engine, node: str) -> str:
+    return next((str(one["status"]) for name, one in engine.runner.nodes().items() if name.endswith(node)), "gone")
 
 
 @pytest.mark.timeout(900)
@@ -156,7 +157,7 @@ async def test_a_session_goes_on_after_its_node_was_killed(machines: Machines, f
         with anyio.fail_after(60):
             while not list(held.rglob("held/*.json")):
                 await anyio.sleep(0.1)
-        before = {name: one["leased"] for name, one in engine.nodes().items()}
+        before = {name: one["leased"] for name, one in engine.runner.nodes().items()}
         assert len(before) == 3
         machines.kill(_home(machines, next(held.rglob("held/*.json")).parent.parent))
         with anyio.fail_after(120):

@@ -26,6 +26,8 @@ def judge(engine: Engine) -> Judge:
 
     async def judged(code: str, row: dict[str, object]) -> Verdict:
         task = parse_task(row, limits=Settings().limits(), early_stop=True)
-        return await engine.verify(CodingVerifier(), task, Answer(f"````{row.get('language', 'python')}\n{code}\n````"))
+        return (
+            await engine.verify(CodingVerifier(), task, Answer(f"````{row.get('language', 'python')}\n{code}\n````"))
+        ).verdict
 
     return judged

@@ -32,7 +32,7 @@ async def test_long_inputs_and_a_wrong_answer(engine: Engine, whole: bool) -> No
         checker = {"type": "program", "source": SLOW}
         row = {"unit_tests": {"inputs": inputs, "outputs": outputs}, "language": "bash", "checker": checker}
         task = parse_task(row, limits=Settings().limits(), early_stop=True)
-        verdict = await engine.verify(CodingVerifier(), task, Answer("```bash\ncat\n```"))
+        verdict = (await engine.verify(CodingVerifier(), task, Answer("```bash\ncat\n```"))).verdict
         assert verdict.tests[wrong].status.value == "wrong_answer"
         verdicts.append(verdict)
 

@@ -113,7 +113,8 @@ async def test_a_record_is_judged_again_under_another_secret(engine: Engine) -> 
         RIGHT,
         "class A:\n    def __eq__(self, o): return True\n    def __ne__(self, o): return True\ndef f(x): return A()",
     ):
-        given, plan, state = await engine.judged(VERIFIER, task_of(ROW, "of yesterday"), answer(code))
+        (judgement,) = (await engine.verify(VERIFIER, task_of(ROW, "of yesterday"), answer(code))).judgements
+        given, plan, state = judgement.verdict, judgement.plan, judgement.state
         assert given.inverted is not None
         assert state is not None
         again = task_of({**ROW, "inversion_seed": given.inverted.seed}, "of today")

@@ -39,7 +39,7 @@ ALIAS = {
 
 async def judged(engine: Engine, row: dict[str, object], code: str, policy: InProcess) -> Verdict:
     task = parse_task(row, limits=Settings().limits(), early_stop=True, in_process=policy)
-    return await engine.verify(CodingVerifier(), task, Answer(f"```python\n{code}\n```"))
+    return (await engine.verify(CodingVerifier(), task, Answer(f"```python\n{code}\n```"))).verdict
 
 
 async def test_the_text_decides_and_says_why(judge: Judge) -> None:

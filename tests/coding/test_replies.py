@@ -10,7 +10,7 @@ import pytest
 
 from sandbox_gym.config import Settings
 from sandbox_gym.contract import Answer, Run, Verdict
-from sandbox_gym.engine import Engine, open_engine
+from sandbox_gym.engine import Engine, local_engine, open_engine
 from sandbox_gym.sandbox.fake import Behaviour, FakeProvider
 from sandbox_gym.sandbox.pool.pool import Pool
 from sandbox_gym.verifiers.coding import CodingVerifier, parse_task, result_metadata
@@ -39,7 +39,7 @@ def f(x):
 
 async def _judged(engine: Engine, source: str) -> Verdict:
     task = parse_task(ROW, limits=Settings().limits(), early_stop=True)
-    return await engine.verify(CodingVerifier(), task, Answer(f"```python\n{source}\n```"))
+    return (await engine.verify(CodingVerifier(), task, Answer(f"```python\n{source}\n```"))).verdict
 
 
 @pytest.mark.anyio
@@ -77,7 +77,7 @@ async def test_the_loop_turns_while_replies_are_read() -> None:
             await anyio.sleep(0)
             gaps.append(time.perf_counter() - began)
 
-    engine = Engine(Pool(FakeProvider(_longest_reply), boxes=1, box_max_tasks=8, queue_size=8))
+    engine = local_engine(Pool(FakeProvider(_longest_reply), boxes=1, box_max_tasks=8, queue_size=8))
     began = time.perf_counter()
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(tick)
@@ -99,8 +99,9 @@ async def test_a_reply_is_decoded_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.import_module("sandbox_gym.verifiers.coding.judge"), "parse_reply", counted)
     body = b'{"value":2}'
     behave = Behaviour(channel=len(body).to_bytes(4, "big") + body)
-    engine = Engine(Pool(FakeProvider(lambda run: behave), boxes=1, box_max_tasks=8, queue_size=8))
+    engine = local_engine(Pool(FakeProvider(lambda run: behave), boxes=1, box_max_tasks=8, queue_size=8))
     task = parse_task(ROW, limits=Settings().limits(), early_stop=True)
-    verdict, _plan, state = await engine.judged(CodingVerifier(), task, Answer(f"```python\n{HONEST}\n```"))
+    verification = await engine.verify(CodingVerifier(), task, Answer(f"```python\n{HONEST}\n```"))
+    verdict, state = verification.verdict, verification.state
     assert result_metadata(task, verdict, state)["output"] == "2"
     assert len(seen) == 1

@@ -25,6 +25,7 @@ from sandbox_gym.limits import MIB, SESSION_PTYS, Limits
 from sandbox_gym.sandbox.api import Provider, SandboxSpec, SessionFolder
 from sandbox_gym.sandbox.docker.provider import DockerProvider
 from sandbox_gym.sandbox.local import LocalProvider
+from sandbox_gym.sandbox.session.manager import Sessions
 from sandbox_gym.sandbox.session.session import Session
 from sandbox_gym.sandbox.users import RUN
 from tests.conformance.shares import HOG, PROBE
@@ -179,7 +180,7 @@ async def test_nobody_else_can_read_or_list_what_a_server_keeps() -> None:
         settings = Settings.from_flat({"state_dir": base / "state", "boxes": 2, "session_checkpoint_s": 0.1})
         async with open_engine(settings, sessions="coding") as engine:
             held = engine.sessions
-            assert held is not None
+            assert isinstance(held, Sessions)
             call = {"op": "bash", "timeout_s": 20, "output_bytes": 4000}
             await held.call("s1", call, b"echo secret > f; chmod -R 777 /workspace", timeout_s=20)
             with anyio.fail_after(30):

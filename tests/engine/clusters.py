@@ -9,7 +9,7 @@ from pathlib import Path
 
 import anyio
 
-from sandbox_gym.cluster.engine import ClusterEngine, open_cluster
+from sandbox_gym.cluster.engine import open_cluster
 from sandbox_gym.cluster.fleet import NodeLink
 from sandbox_gym.cluster.inprocess import InProcessFleet, OpenNode
 from sandbox_gym.cluster.membership import Pace
@@ -17,7 +17,8 @@ from sandbox_gym.cluster.messages import Pong, read_reply
 from sandbox_gym.cluster.node import open_node
 from sandbox_gym.config import Settings
 from sandbox_gym.contract import Answer, Verdict
-from sandbox_gym.engine import Caller
+from sandbox_gym.engine import Engine
+from sandbox_gym.plans.runner import Caller
 from sandbox_gym.server.protocol.resources import JudgingEngine
 from sandbox_gym.verifiers.coding import CodingVerifier, parse_task
 
@@ -31,12 +32,12 @@ def node_of(settings: Settings, sessions: str = "") -> OpenNode:
 
 @dataclass
 class Running:
-    engine: ClusterEngine
+    engine: Engine
     fleet: InProcessFleet
     folders: dict[str, Path]
 
     def status(self, node: str) -> str:
-        return str(self.engine.nodes().get(node, {}).get("status"))
+        return str(self.engine.runner.nodes().get(node, {}).get("status"))
 
     async def until(self, true: Callable[[], bool]) -> None:
         with anyio.fail_after(20):
@@ -71,7 +72,7 @@ def row(tests: int = 2, **more: object) -> dict[str, object]:
 async def verdict(engine: JudgingEngine, code: str, metadata: object = None, **caller: float) -> Verdict:
     task = parse_task(metadata or row(), limits=Settings().limits(), early_stop=True)
     asks = Caller(deadline_s=caller.get("deadline_s"))
-    return (await engine.judged(CodingVerifier(), task, Answer(code), caller=asks))[0]
+    return (await engine.verify(CodingVerifier(), task, Answer(code), caller=asks)).verdict
 
 
 async def pool_stats(link: NodeLink) -> Mapping[str, int]:

@@ -15,7 +15,7 @@ import pytest
 
 from sandbox_gym.config import Settings
 from sandbox_gym.contract import Answer, Outcome, Program, Run, Status, TestStatus
-from sandbox_gym.engine import Engine, open_engine
+from sandbox_gym.engine import Engine, local_engine, open_engine
 from sandbox_gym.errors import BoxLost
 from sandbox_gym.limits import MIB, Limits
 from sandbox_gym.sandbox.api import SandboxSpec
@@ -34,7 +34,7 @@ ANSWER = Answer("print(2 * int(input()))")
 
 
 def engine(behave: Callable[[Run], Behaviour]) -> Engine:
-    return Engine(Pool(FakeProvider(behave), boxes=2, box_max_tasks=8, queue_size=8))
+    return local_engine(Pool(FakeProvider(behave), boxes=2, box_max_tasks=8, queue_size=8))
 
 
 async def test_two_boxes_killed_with_evidence_are_the_programs_fault_now_and_later() -> None:
@@ -46,11 +46,11 @@ async def test_two_boxes_killed_with_evidence_are_the_programs_fault_now_and_lat
         return Behaviour(lose_box=True, oom_kills=1)
 
     opened = engine(kill)
-    verdict = await opened.verify(CodingVerifier(), TASK, ANSWER)
+    verdict = (await opened.verify(CodingVerifier(), TASK, ANSWER)).verdict
     assert (verdict.reward, verdict.attempts, runs) == (0.0, 2, 2)
     assert verdict.tests[0].status is TestStatus.MEMORY_LIMIT
     assert verdict.tamper == ("sandbox_killed",)
-    again = await opened.verify(CodingVerifier(), TASK, ANSWER)
+    again = (await opened.verify(CodingVerifier(), TASK, ANSWER)).verdict
     assert (again.reward, again.attempts, runs) == (0.0, 0, 2)
     other = Answer("print(1)")
     await opened.verify(CodingVerifier(), TASK, other)
@@ -73,7 +73,7 @@ async def test_one_kill_with_evidence_and_a_run_that_lives() -> None:
             return Behaviour(lose_box=True, oom_kills=1)
         return Behaviour(stdout=str(2 * int(run.stdin)).encode())
 
-    verdict = await engine(once).verify(CodingVerifier(), TASK, ANSWER)
+    verdict = (await engine(once).verify(CodingVerifier(), TASK, ANSWER)).verdict
     assert (verdict.reward, verdict.attempts) == (1.0, 2)
 
 
@@ -162,7 +162,7 @@ async def test_who_has_the_kernel_end_the_supervisor_is_at_fault(provider: str, 
     async with open_engine(Settings.model_validate(given)) as opened:
         for number in range(2):
             hungry = Answer(f"kept = [{number}]\nwhile True: kept.append(bytes(1_000_000) + b'x')")
-            verdict = await opened.verify(CodingVerifier(), task, hungry)
+            verdict = (await opened.verify(CodingVerifier(), task, hungry)).verdict
             assert (verdict.tests[0].status, verdict.attempts) == (TestStatus.MEMORY_LIMIT, 1)
-        verdict = await opened.verify(CodingVerifier(), task, Answer(END_THE_BOX))
+        verdict = (await opened.verify(CodingVerifier(), task, Answer(END_THE_BOX))).verdict
     assert (verdict.reward, verdict.tests[0].status, verdict.attempts) == (0.0, TestStatus.MEMORY_LIMIT, 2)

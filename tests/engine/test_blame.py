@@ -13,7 +13,7 @@ import anyio
 import pytest
 
 from sandbox_gym.contract import Answer, Outcome, Plan, Program, Run, Status, TestStatus
-from sandbox_gym.engine import Engine
+from sandbox_gym.engine import Engine, local_engine
 from sandbox_gym.errors import BoxLost
 from sandbox_gym.limits import MIB, Limits
 from sandbox_gym.sandbox.api import SandboxSpec
@@ -84,7 +84,7 @@ async def engine(provider: LocalProvider) -> AsyncIterator[Engine]:
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(pool.run)
         try:
-            yield Engine(pool)
+            yield local_engine(pool)
         finally:
             with anyio.CancelScope(shield=True):
                 await pool.aclose()
@@ -100,8 +100,8 @@ async def test_memory_that_is_short_above_the_sandboxes_is_no_verdict(tmp_path: 
             with pytest.raises(BoxLost, match="short of memory"):
                 await opened.verify(CodingVerifier(), TASK, HUNGRY)
             set_limit(memory, "memory.limit_in_bytes", "memory.max", 4096 * MIB)
-            assert (await opened.verify(CodingVerifier(), TASK, HUNGRY)).reward == 1.0
-            verdict = await opened.verify(CodingVerifier(), TASK, GREEDY)
+            assert (await opened.verify(CodingVerifier(), TASK, HUNGRY)).verdict.reward == 1.0
+            verdict = (await opened.verify(CodingVerifier(), TASK, GREEDY)).verdict
             assert (verdict.reward, verdict.tests[0].status) == (0.0, TestStatus.MEMORY_LIMIT)
 
 
@@ -114,7 +114,7 @@ async def test_processes_that_are_short_above_the_sandboxes_are_no_verdict(tmp_p
             with pytest.raises(BoxLost, match="process cap above"):
                 await opened.verify(CodingVerifier(), TASK, THREADS)
             set_limit(pids, "pids.max", "pids.max", 500)
-            assert (await opened.verify(CodingVerifier(), TASK, THREADS)).reward == 1.0
+            assert (await opened.verify(CodingVerifier(), TASK, THREADS)).verdict.reward == 1.0
 
 
 def inits_of(box: LocalMachine) -> set[int]:
@@ -151,7 +151,7 @@ async def test_a_killed_init_is_tried_again() -> None:
                 await anyio.sleep(0.05)
 
         tasks.start_soon(kill)
-        verdict = await opened.verify(CodingVerifier(), TASK, SLEEPER)
+        verdict = (await opened.verify(CodingVerifier(), TASK, SLEEPER)).verdict
     assert (verdict.reward, verdict.attempts, verdict.tamper) == (1.0, 2, ())
 
 
@@ -165,7 +165,7 @@ async def test_an_unexplained_kill_is_tried_again_where_the_place_is_as_it_was()
             return Behaviour(signal=signal.SIGKILL) if len(ran) == 1 else Behaviour(stdout=b"done")
 
         provider = FakeProvider(behave)
-        opened = Engine(Pool(provider, boxes=2, box_max_tasks=8, queue_size=8))
+        opened = local_engine(Pool(provider, boxes=2, box_max_tasks=8, queue_size=8))
         program = Program("exec", {}, argv=("tests",), workdir=workdir)
         state = await opened.run(Plan((Run("tests", program),)))
         outcome = state.outcomes[0]
@@ -179,7 +179,7 @@ async def test_a_program_that_kills_itself_each_time_is_its_own_fault(attempts: 
     """However few tries there are: no verdict would be a way out."""
     for workdir in ("", "/workspace"):
         provider = FakeProvider(lambda run: Behaviour(signal=signal.SIGKILL))
-        opened = Engine(Pool(provider, boxes=2, box_max_tasks=8, queue_size=8), attempts=attempts)
+        opened = local_engine(Pool(provider, boxes=2, box_max_tasks=8, queue_size=8), attempts=attempts)
         state = await opened.run(Plan((Run("tests", Program("exec", {}, argv=("tests",), workdir=workdir)),)))
         outcome = state.outcomes[0]
         assert isinstance(outcome, Outcome)
@@ -188,7 +188,9 @@ async def test_a_program_that_kills_itself_each_time_is_its_own_fault(attempts: 
 
 async def test_a_box_lost_between_two_doubts_leaves_no_way_out() -> None:
     ends = iter([Behaviour(signal=signal.SIGKILL), Behaviour(lose_box=True), Behaviour(signal=signal.SIGKILL)])
-    opened = Engine(Pool(FakeProvider(lambda run: next(ends)), boxes=2, box_max_tasks=8, queue_size=8), attempts=3)
+    opened = local_engine(
+        Pool(FakeProvider(lambda run: next(ends)), boxes=2, box_max_tasks=8, queue_size=8), attempts=3
+    )
     state = await opened.run(Plan((Run("tests", Program("exec", {}, argv=("tests",), workdir="/workspace")),)))
     outcome = state.outcomes[0]
     assert isinstance(outcome, Outcome)

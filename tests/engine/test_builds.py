@@ -5,11 +5,11 @@ from __future__ import annotations
 import anyio
 import pytest
 
-from sandbox_gym.builds import Builds, build_key
 from sandbox_gym.contract import Answer, Build, Outcome, Program, Run, Status, TestStatus
-from sandbox_gym.engine import Engine
+from sandbox_gym.engine import local_engine
 from sandbox_gym.errors import Starved
 from sandbox_gym.limits import Limits
+from sandbox_gym.plans.builds import Builds, build_key
 from sandbox_gym.sandbox.fake import Behaviour, FakeProvider
 from sandbox_gym.sandbox.pool.pool import Pool
 from sandbox_gym.verifiers.coding import CodingVerifier, parse_task
@@ -95,8 +95,8 @@ async def test_a_failed_compile_is_every_tests_verdict_and_runs_nothing() -> Non
 
     row = {"language": "c", "unit_tests": {"inputs": ["", ""], "outputs": ["1", "2"]}}
     task = parse_task(row, limits=Limits(), early_stop=False)
-    engine = Engine(Pool(FakeProvider(behave), boxes=1, box_max_tasks=8, queue_size=8))
-    verdict = await engine.verify(CodingVerifier(), task, Answer("```c\nint main()\n```"))
+    engine = local_engine(Pool(FakeProvider(behave), boxes=1, box_max_tasks=8, queue_size=8))
+    verdict = (await engine.verify(CodingVerifier(), task, Answer("```c\nint main()\n```"))).verdict
     assert len(names) == 1
     assert (verdict.reward, verdict.contest) == (0.0, "CE")
     assert {test.status for test in verdict.tests} <= {TestStatus.COMPILE_ERROR, TestStatus.SKIPPED}
@@ -124,7 +124,7 @@ async def test_a_compiler_that_waits_for_ever_is_the_answers_doing(
 
     pool = Pool(FakeProvider(wait), boxes=2, box_max_tasks=8, queue_size=8)
     answer = Answer('```c\n#include "/dev/ptmx"\n```')
-    verdict = await Engine(pool, busy=lambda: busy).verify(CodingVerifier(), C_TASK, answer)
+    verdict = (await local_engine(pool, busy=lambda: busy).verify(CodingVerifier(), C_TASK, answer)).verdict
     assert (verdict.reward, verdict.tests[0].status, runs) == (0.0, TestStatus.COMPILE_ERROR, made)
 
 
@@ -139,11 +139,11 @@ async def test_a_starved_compiler_is_tried_again_and_never_a_compile_error(times
         return Behaviour(stdout=b"2", cpu_time_s=2.5, wall_time_s=1e6, starved_s=100) if starved else Behaviour(b"2")
 
     pool = Pool(FakeProvider(compiled), boxes=2, box_max_tasks=8, queue_size=8)
-    engine = Engine(pool, busy=lambda: False)
+    engine = local_engine(pool, busy=lambda: False)
     answer = Answer("```c\nint main;\n```")
     if times == 2:
         with pytest.raises(Starved, match=r"100\.0 s of its 360\.0 s, twice"):
             await engine.verify(CodingVerifier(), C_TASK, answer)
-    assert (await engine.verify(CodingVerifier(), C_TASK, answer)).reward == 1.0
+    assert (await engine.verify(CodingVerifier(), C_TASK, answer)).verdict.reward == 1.0
     assert len(runs) == times + 2
     assert 'sandbox_gym_doubted_runs_total{why="starved"} 1.0' in engine.metrics.text().decode()

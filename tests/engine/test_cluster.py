@@ -108,10 +108,11 @@ async def test_math_is_judged_by_services_on_the_nodes(tmp_path: Path) -> None:
     async with cluster(tmp_path, count=2) as running:
         for answer, reward in (("\\boxed{2\\sin(x)\\cos(x)}", 1.0), ("\\boxed{3\\sin(x)\\cos(x)}", 0.0)):
             task = MathTask("$\\sin(2x)$")
-            found, plan, state = await running.engine.judged(MathVerifier(), task, Answer(answer))
-            assert (found.reward, found.isolation) == (reward, "namespace")
-            assert isinstance(plan.steps[0], Query)
-            assert state is not None
+            found = await running.engine.verify(MathVerifier(), task, Answer(answer))
+            (judgement,) = found.judgements
+            assert (found.verdict.reward, found.verdict.isolation) == (reward, "namespace")
+            assert isinstance(judgement.plan.steps[0], Query)
+            assert judgement.state is not None
 
 
 def test_the_server_shows_its_nodes(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from sandbox_gym.cluster.membership import Pace
 from sandbox_gym.cluster.node import Node
 from sandbox_gym.config import Settings
 from sandbox_gym.contract import Answer, Verdict
-from sandbox_gym.engine import Engine
+from sandbox_gym.engine import local_engine
 from sandbox_gym.errors import Unavailable
 from sandbox_gym.sandbox.fake import FakeProvider
 from sandbox_gym.sandbox.pool.pool import Pool
@@ -115,7 +115,7 @@ async def test_a_node_that_makes_no_sandboxes_is_left_alone_for_a_while(tmp_path
     async def node(provider: FakeProvider, boxes: int) -> AsyncIterator[Node]:
         pool = Pool(provider, boxes=boxes, box_max_tasks=8, queue_size=100)
         async with anyio.create_task_group() as tasks:
-            yield Node(Engine(pool, attempts=1), boxes, tasks, None)
+            yield Node(local_engine(pool, attempts=1).runner, boxes, tasks, None)
             tasks.cancel_scope.cancel()
         await pool.aclose()
 
@@ -127,10 +127,10 @@ async def test_a_node_that_makes_no_sandboxes_is_left_alone_for_a_while(tmp_path
                 while engine.stats()["nodes_up"] < 2:
                     await anyio.sleep(0.01)
             for _ in range(20):
-                assert (await engine.judged(EchoVerifier(), "", Answer("pass")))[0].reward == 1.0
+                assert (await engine.verify(EchoVerifier(), "", Answer("pass"))).verdict.reward == 1.0
             assert engine.stats()["rescheduled"] == 1
-            assert engine.nodes()["big"]["status"] == "sick"
-            assert "down" in str(engine.nodes()["big"]["why"])
+            assert engine.runner.nodes()["big"]["status"] == "sick"
+            assert "down" in str(engine.runner.nodes()["big"]["why"])
         tasks.cancel_scope.cancel()
 
 

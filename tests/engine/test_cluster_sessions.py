@@ -10,17 +10,18 @@ from pathlib import Path
 import anyio
 import pytest
 
-from sandbox_gym.cluster.engine import ClusterEngine, open_cluster
+from sandbox_gym.cluster.engine import open_cluster
 from sandbox_gym.cluster.inprocess import InProcessFleet
 from sandbox_gym.cluster.messages import NodeLost
 from sandbox_gym.config import Settings
+from sandbox_gym.engine import Engine
 from sandbox_gym.errors import SessionClosed
 from tests.engine.clusters import FAST, Running, cluster, node_of
 
 pytestmark = pytest.mark.anyio
 
 
-async def bash(engine: ClusterEngine, session: str, command: str) -> tuple[str, bool, bool]:
+async def bash(engine: Engine, session: str, command: str) -> tuple[str, bool, bool]:
     """What it printed; whether the session was restored before it, or lost in it."""
     assert engine.sessions is not None
     request = {"op": "bash", "timeout_s": 20, "output_bytes": 4096}

@@ -10,9 +10,10 @@ import anyio
 import pytest
 
 from sandbox_gym.contract import Answer, Run
-from sandbox_gym.engine import Engine
+from sandbox_gym.engine import local_engine
 from sandbox_gym.errors import BoxLost, DeadlineExceeded, PoolFull, ProviderDown
 from sandbox_gym.limits import Limits
+from sandbox_gym.plans.runner import Caller
 from sandbox_gym.sandbox.api import SandboxSpec
 from sandbox_gym.sandbox.docker.provider import DockerProvider
 from sandbox_gym.sandbox.fake import Behaviour, FakeProvider
@@ -71,7 +72,9 @@ async def _verify_and_kill(provider: WatchedLocal | WatchedDocker, kill: str) ->
                     await anyio.to_thread.run_sync(lambda: subprocess.run(command, check=True, capture_output=True))
 
             tasks.start_soon(later)
-            verdict = await Engine(pool).verify(CodingVerifier(), TASK, SLOW, deadline_s=60)
+            verdict = (
+                await local_engine(pool).verify(CodingVerifier(), TASK, SLOW, caller=Caller(deadline_s=60))
+            ).verdict
     finally:
         await pool.aclose()
     assert (verdict.reward, verdict.attempts) == (1.0, 2)
@@ -88,31 +91,31 @@ async def test_docker_kill_is_retried_in_another() -> None:
 async def test_boxes_that_keep_dying_are_our_fault() -> None:
     pool = _pool(FakeProvider(lambda run: Behaviour(lose_box=True)))
     with pytest.raises(BoxLost):
-        await Engine(pool).verify(CodingVerifier(), TASK, SLOW)
+        await local_engine(pool).verify(CodingVerifier(), TASK, SLOW)
     assert pool.stats.started == 3, "each try had a box of its own"
 
 
 async def test_a_provider_that_is_down_is_our_fault() -> None:
     with pytest.raises(ProviderDown):
-        await Engine(_pool(FakeProvider(down=True))).verify(CodingVerifier(), TASK, SLOW)
+        await local_engine(_pool(FakeProvider(down=True))).verify(CodingVerifier(), TASK, SLOW)
 
 
 async def test_the_deadline_covers_waiting() -> None:
     pool = _pool(FakeProvider(), boxes=1)
     async with pool.lease("python"):
         with pytest.raises(DeadlineExceeded):
-            await Engine(pool).verify(CodingVerifier(), TASK, SLOW, deadline_s=0.1)
+            await local_engine(pool).verify(CodingVerifier(), TASK, SLOW, caller=Caller(deadline_s=0.1))
 
 
 async def test_a_full_queue_says_so() -> None:
     pool = _pool(FakeProvider(), boxes=1, queue_size=0)
     with pytest.raises(PoolFull):
-        await Engine(pool).verify(CodingVerifier(), TASK, SLOW)
+        await local_engine(pool).verify(CodingVerifier(), TASK, SLOW)
 
 
 async def test_a_clean_box_is_reused_and_a_worn_one_replaced() -> None:
     pool = _pool(FakeProvider(), boxes=1, box_max_tasks=2)
-    engine = Engine(pool)
+    engine = local_engine(pool)
     for _ in range(4):
         await engine.verify(CodingVerifier(), TASK, SLOW)
     assert (pool.stats.started, pool.stats.reused) == (2, 2)
@@ -122,11 +125,11 @@ async def test_a_clean_box_is_reused_and_a_worn_one_replaced() -> None:
 async def test_many_at_once_lose_none() -> None:
     provider = LocalProvider()
     pool = _pool(provider, boxes=3, box_max_tasks=64, queue_size=300)
-    engine, rewards = Engine(pool), []
+    engine, rewards = local_engine(pool), []
 
     async def one(index: int) -> None:
         answer = Answer("print(2 * int(input()))" if index % 2 else "print(3 * int(input()))")
-        rewards.append((index % 2, (await engine.verify(CodingVerifier(), TASK, answer)).reward))
+        rewards.append((index % 2, (await engine.verify(CodingVerifier(), TASK, answer)).verdict.reward))
 
     async with anyio.create_task_group() as tasks:
         for index in range(200):

@@ -16,9 +16,10 @@ import pytest
 from anyio.abc import UNIXSocketStream
 
 from sandbox_gym.contract import Answer, Outcome, Run
-from sandbox_gym.engine import Engine
+from sandbox_gym.engine import Engine, local_engine
 from sandbox_gym.errors import BoxLost, ProviderDown, Unavailable
 from sandbox_gym.faults import SHORTAGES, as_provider_down, is_shortage
+from sandbox_gym.plans.runner import Caller
 from sandbox_gym.sandbox.api import SandboxSpec
 from sandbox_gym.sandbox.channel.outcomes import quantity
 from sandbox_gym.sandbox.fake import FakeMachine, FakeProvider, silent
@@ -86,7 +87,7 @@ async def engine_over(provider: FakeProvider, *, attempts: int = 3) -> AsyncIter
     pool = Pool(provider, boxes=2, box_max_tasks=2, queue_size=10)
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(pool.run)
-        yield Engine(pool, attempts=attempts), pool
+        yield local_engine(pool, attempts=attempts), pool
         tasks.cancel_scope.cancel()
     await pool.aclose()
 
@@ -96,7 +97,7 @@ async def engine_over(provider: FakeProvider, *, attempts: int = 3) -> AsyncIter
 async def test_one_fault_costs_no_verdict(call: str, error: Exception) -> None:
     async with engine_over(FaultyProvider(call, error)) as (engine, pool):
         for _ in range(3):
-            verdict = await engine.verify(EchoVerifier(), "", Answer("x"), deadline_s=30)
+            verdict = (await engine.verify(EchoVerifier(), "", Answer("x"), caller=Caller(deadline_s=30))).verdict
             assert verdict.reward == 1.0
         assert pool.stats_dict()["leased"] == 0
 
@@ -106,8 +107,10 @@ async def test_one_fault_costs_no_verdict(call: str, error: Exception) -> None:
 async def test_a_fault_that_stays_is_explicit_and_ours_and_then_it_serves_again(call: str, error: Exception) -> None:
     async with engine_over(FaultyProvider(call, *[error] * 2), attempts=2) as (engine, _pool):
         with pytest.raises(ProviderDown):
-            await engine.verify(EchoVerifier(), "", Answer("x"), deadline_s=30)
-        assert (await engine.verify(EchoVerifier(), "", Answer("x"), deadline_s=30)).reward == 1.0
+            await engine.verify(EchoVerifier(), "", Answer("x"), caller=Caller(deadline_s=30))
+        assert (
+            await engine.verify(EchoVerifier(), "", Answer("x"), caller=Caller(deadline_s=30))
+        ).verdict.reward == 1.0
 
 
 async def test_housekeeping_outlives_what_no_provider_should_raise(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -127,7 +130,7 @@ async def test_housekeeping_outlives_what_no_provider_should_raise(monkeypatch: 
 async def test_only_our_own_deadline_is_the_deadline() -> None:
     async with engine_over(FaultyProvider("run", *[OSError(errno.ETIMEDOUT, "timed out")] * 9)) as (engine, _pool):
         with pytest.raises(Unavailable) as caught:
-            await engine.verify(EchoVerifier(), "", Answer("x"), deadline_s=60)
+            await engine.verify(EchoVerifier(), "", Answer("x"), caller=Caller(deadline_s=60))
     assert caught.value.failure_kind == "provider_down"
 
 

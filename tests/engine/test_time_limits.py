@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from sandbox_gym.contract import Answer, Run, TestStatus, Verdict
-from sandbox_gym.engine import Engine
+from sandbox_gym.engine import local_engine
 from sandbox_gym.errors import Starved
 from sandbox_gym.limits import Limits
 from sandbox_gym.sandbox.fake import Behaviour, FakeProvider
@@ -39,7 +39,7 @@ class Program:
 
 async def verify(program: Program, *, busy: bool) -> tuple[float, TestStatus]:
     pool = Pool(FakeProvider(program), boxes=2, box_max_tasks=8, queue_size=8)
-    verdict = await Engine(pool, busy=lambda: busy).verify(CodingVerifier(), TASK, ANSWER)
+    verdict = (await local_engine(pool, busy=lambda: busy).verify(CodingVerifier(), TASK, ANSWER)).verdict
     return verdict.reward, verdict.tests[0].status
 
 
@@ -108,7 +108,7 @@ async def test_late_twice_is_late() -> None:
         return Behaviour(stdout=str(2 * int(run.stdin)).encode(), cpu_time_s=2.3, wall_time_s=2.5)
 
     pool = Pool(FakeProvider(late), boxes=2, box_max_tasks=8, queue_size=8)
-    verdict = await Engine(pool, busy=lambda: True).verify(CodingVerifier(), TASK, ANSWER)
+    verdict = (await local_engine(pool, busy=lambda: True).verify(CodingVerifier(), TASK, ANSWER)).verdict
     assert (verdict.reward, verdict.contest) == (0.0, "TLE")
 
 
@@ -127,7 +127,7 @@ TALKING = parse_task(
 
 async def verify_checked(task: CodingTask, behave: Callable[[Run], Behaviour]) -> Verdict:
     pool = Pool(FakeProvider(behave), boxes=2, box_max_tasks=8, queue_size=8)
-    return await Engine(pool, busy=lambda: False).verify(CodingVerifier(), task, ANSWER)
+    return (await local_engine(pool, busy=lambda: False).verify(CodingVerifier(), task, ANSWER)).verdict
 
 
 @pytest.mark.parametrize("task", [CHECKED, TALKING], ids=["checker", "interactor"])

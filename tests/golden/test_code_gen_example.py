@@ -33,7 +33,7 @@ async def test_the_example_rows_get_what_they_deserve(provider: str, data_folder
             source = (SOLUTIONS / f"{index}.py").read_text()
             for ending in ("", SPOILT):
                 answer = Answer(f"Here it is.\n```python\n{source}{ending}```")
-                verdict = await engine.verify(CodingVerifier(), task, answer)
+                verdict = (await engine.verify(CodingVerifier(), task, answer)).verdict
                 assert len(verdict.tests) == len(row["verifier_metadata"]["unit_tests"]["inputs"])
                 rewards[index, ending] = verdict.reward
                 if (index, ending) == (CONTRADICTORY, ""):

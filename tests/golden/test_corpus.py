@@ -58,7 +58,7 @@ async def test_every_label_is_the_verdict(provider: str, whole: bool) -> None:
         task = parse_task(row, limits=settings.limits(), early_stop=True)
         async with slots:
             answer = Answer(f"~~~~{row['language']}\n{program.read_text()}\n~~~~")
-            verdict = await engine.verify(CodingVerifier(), task, answer)
+            verdict = (await engine.verify(CodingVerifier(), task, answer)).verdict
         if (verdict.contest, verdict.reward) != (label(program), float(label(program) == "AC")):
             bad = next((test for test in verdict.tests if test.status != "passed"), None)
             wrong.append(f"{program.relative_to(CORPUS)}: {verdict.contest} {bad}")

@@ -32,7 +32,7 @@ async def test_humaneval(provider: str, data_folder: Path, whole: bool) -> None:
         nonlocal isolated
         async with slots:
             task = parse_task(humaneval.metadata(row), limits=settings.limits(), early_stop=True)
-            verdict = await engine.verify(CodingVerifier(), task, Answer(text))
+            verdict = (await engine.verify(CodingVerifier(), task, Answer(text))).verdict
         isolated += verdict.integrity == "isolated" and kind == "right"
         if verdict.reward != (1.0 if kind == "right" else 0.0):
             wrong.append(f"{row['task_id']} {kind}: {verdict.reward} {verdict.failure_reason}")

@@ -62,7 +62,7 @@ async def judge(engine: Engine, case: Case) -> Judged:
     try:
         task = parse_task(dict(case.row.fields), limits=Settings().limits(), early_stop=True)
         answer = Answer(f"````python\n{case.answer}\n````")
-        return Judged(case, await engine.verify(CodingVerifier(), task, answer))
+        return Judged(case, (await engine.verify(CodingVerifier(), task, answer)).verdict)
     except SandboxGymError as error:
         return Judged(case, None, f"{type(error).__name__}: {error}")
 

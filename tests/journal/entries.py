@@ -6,8 +6,8 @@ import time
 import uuid
 
 from sandbox_gym.config import Settings
-from sandbox_gym.contract import Answer, Outcome, State, Status
-from sandbox_gym.journal import Entry, Judgement, Key, Source
+from sandbox_gym.contract import Answer, Judgement, Outcome, State, Status
+from sandbox_gym.journal import Entry, Key, Source
 from sandbox_gym.verifiers.coding import CodingVerifier, parse_task
 
 ROW: dict[str, object] = {"unit_tests": {"inputs": ["1\n", "2\n"], "outputs": ["2\n", "4\n"]}}

@@ -10,6 +10,7 @@ from typing import Literal
 
 import pytest
 
+from sandbox_gym.codec import LONG, CodecError, decode, digest, encode
 from sandbox_gym.contract import (
     Answer,
     CheckedOutcome,
@@ -28,7 +29,6 @@ from sandbox_gym.contract import (
     TestStatus,
     Verdict,
 )
-from sandbox_gym.journal.codec import LONG, CodecError, decode, digest, encode
 from sandbox_gym.limits import Limits
 from sandbox_gym.verifiers.coding import CodingVerifier, parse_task
 

@@ -14,9 +14,10 @@ from sqlalchemy import update
 
 from sandbox_gym.cli import main
 from sandbox_gym.cli.records.journal import since_time
+from sandbox_gym.codec import encode
+from sandbox_gym.contract import Judgement
 from sandbox_gym.errors import ConfigurationError
-from sandbox_gym.journal import Entry, Judgement
-from sandbox_gym.journal.codec import encode
+from sandbox_gym.journal import Entry
 from sandbox_gym.journal.rows import prepare, task_digest
 from sandbox_gym.journal.schema import open_database, verdicts, writing
 from sandbox_gym.journal.store import Store

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from sandbox_gym.codec import digest
 from sandbox_gym.errors import ConfigurationError
 from sandbox_gym.journal import Entry, Filter, Key, Stored
-from sandbox_gym.journal.codec import digest
 from sandbox_gym.journal.rows import Prepared, prepare, task_digest
 from sandbox_gym.journal.schema import SCHEMA_VERSION, meta, open_database, parse_url, writing
 from sandbox_gym.journal.store import Store

@@ -100,5 +100,5 @@ async def test_in_a_verify() -> None:
     async with open_engine(settings) as engine:
         for given in (row(), row(comparison="code_gen")):
             task = parse_task(given, limits=settings.limits(), early_stop=True)
-            rewards.append((await engine.verify(CodingVerifier(), task, answer)).reward)
+            rewards.append((await engine.verify(CodingVerifier(), task, answer)).verdict.reward)
     assert rewards == [0.0, 1.0]

@@ -153,7 +153,7 @@ async def failures(provider: str, sources: dict[str, str]) -> dict[str, Verdict]
 
     async def one(name: str, slots: anyio.Semaphore) -> None:
         async with slots:
-            verdict = await engine.verify(CodingVerifier(), task, Answer(f"````java\n{sources[name]}\n````"))
+            verdict = (await engine.verify(CodingVerifier(), task, Answer(f"````java\n{sources[name]}\n````"))).verdict
         if verdict.reward != 1.0:
             wrong[name] = verdict
 

@@ -65,9 +65,11 @@ async def test_in_a_verify(provider: str) -> None:
     task = parse_task(row, limits=settings.limits(), early_stop=True)
     async with open_engine(settings) as engine:
         for why, source in RIGHT.items():
-            verdict = await engine.verify(CodingVerifier(), task, Answer(f"```python\n{source}\n```"))
+            verdict = (await engine.verify(CodingVerifier(), task, Answer(f"```python\n{source}\n```"))).verdict
             assert verdict.reward == 1.0, (why, verdict.tests)
-        wrong = await engine.verify(CodingVerifier(), task, Answer("```python\nprint(nothing_of_that_name(6))\n```"))
+        wrong = (
+            await engine.verify(CodingVerifier(), task, Answer("```python\nprint(nothing_of_that_name(6))\n```"))
+        ).verdict
         assert wrong.reward == 0.0
 
 

@@ -21,7 +21,7 @@ async def test_current_answers_pass_on_docker() -> None:
         for name, (language, source) in MODERN.items():
             row = {"language": language, "unit_tests": {"inputs": ["21\n"], "outputs": ["42\n"]}}
             task = parse_task(row, limits=settings.limits(), early_stop=True)
-            verdict = await engine.verify(CodingVerifier(), task, Answer(f"````{language}\n{source}\n````"))
+            verdict = (await engine.verify(CodingVerifier(), task, Answer(f"````{language}\n{source}\n````"))).verdict
             if verdict.reward != 1.0:
                 wrong[name] = verdict.tests
     assert wrong == {}

@@ -48,7 +48,7 @@ async def reward(engine: Engine, source: str) -> float | None:
     task = parse_task(TESTS, limits=Limits(cpu_time_s=2, wall_time_s=8), early_stop=False)
     started = time.monotonic()
     try:
-        return (await engine.verify(CodingVerifier(), task, Answer(f"```python\n{source}\n```"))).reward
+        return (await engine.verify(CodingVerifier(), task, Answer(f"```python\n{source}\n```"))).verdict.reward
     except Unavailable:
         return None
     finally:
@@ -109,7 +109,7 @@ async def test_input_that_hangs_costs_a_silence_and_another_sandbox(proxy: Proxy
     async with open_engine(settings_of(proxy.url, tmp_path, deadline_s=90)) as opened:
         proxy.harm(Harm(INPUT, "hang"))
         task = parse_task(TESTS, limits=Limits(cpu_time_s=2, wall_time_s=8), early_stop=False)
-        verdict = await opened.verify(CodingVerifier(), task, Answer(f"```python\n{RIGHT}\n```"))
+        verdict = (await opened.verify(CodingVerifier(), task, Answer(f"```python\n{RIGHT}\n```"))).verdict
         assert verdict.reward == 1.0
     assert len(proxy.done) == 1
 

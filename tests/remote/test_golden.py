@@ -83,12 +83,12 @@ async def judge_all(settings: Settings, cases: list[Case]) -> dict[str, Told]:
     async def one(engine: Engine, case: Case, slots: anyio.Semaphore) -> None:
         async with slots:
             if case.row is None:
-                verdict = await engine.verify(
-                    MathVerifier(), MathTask(case.gold, limits=MATH_LIMITS), Answer(case.answer)
-                )
+                verdict = (
+                    await engine.verify(MathVerifier(), MathTask(case.gold, limits=MATH_LIMITS), Answer(case.answer))
+                ).verdict
             else:
                 task = parse_task(dict(case.row), limits=settings.limits(), early_stop=True)
-                verdict = await engine.verify(CodingVerifier(), task, Answer(case.answer))
+                verdict = (await engine.verify(CodingVerifier(), task, Answer(case.answer))).verdict
         found[case.name] = told(verdict)
 
     async with open_engine(settings) as engine, anyio.create_task_group() as tasks:

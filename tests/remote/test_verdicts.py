@@ -66,7 +66,7 @@ async def judge_all(settings: Settings, wanted: list[Case]) -> tuple[dict[str, T
         name, metadata, answer = case
         task = parse_task(metadata, limits=settings.limits(), early_stop=False)
         async with slots:
-            verdict = await engine.verify(CodingVerifier(), task, Answer(answer))
+            verdict = (await engine.verify(CodingVerifier(), task, Answer(answer))).verdict
         found[name] = told(verdict)
         isolations.add(verdict.isolation)
 
@@ -96,7 +96,7 @@ async def test_math_verify_answers_from_a_pool(pools: Callable[[str], PoolServer
         async with open_engine(settings_of(provider, pools, tmp_path)) as engine:
             for expected, said, _reward in pairs:
                 task = MathTask(expected, limits=Limits(cpu_time_s=5, wall_time_s=15))
-                verdict = await engine.verify(MathVerifier(), task, Answer(f"It is $\\boxed{{{said}}}$."))
+                verdict = (await engine.verify(MathVerifier(), task, Answer(f"It is $\\boxed{{{said}}}$."))).verdict
                 rewards[provider, expected, said] = verdict.reward
                 rungs.append((verdict.decided_by, verdict.isolation))
     wanted = {(provider, a, b): reward for a, b, reward in pairs for provider in ("local", "e2b-on-local")}

@@ -10,14 +10,15 @@ import anyio
 from fastapi.testclient import TestClient
 
 from sandbox_gym.contract import Answer, Outcome, Plan, Program, Run, State, StepOutcome, Verdict
-from sandbox_gym.engine import ANYONE, Caller, Engine
+from sandbox_gym.engine import Engine, local_engine
 from sandbox_gym.errors import RequestError
+from sandbox_gym.plans.runner import ANYONE, Caller
 from sandbox_gym.sandbox.fake import Behaviour, FakeProvider, silent
 from sandbox_gym.sandbox.pool.pool import Pool
 from sandbox_gym.server.metrics.aggregate import aggregate_metrics
-from sandbox_gym.server.protocol.resources import JudgingEngine, Tool, ToolCall
+from sandbox_gym.server.protocol.resources import JudgingEngine, Tool, ToolCall, VerifyResult
 from sandbox_gym.server.protocol.verdicts import verdict_document
-from sandbox_gym.server.protocol.wire import CodeFields, Document, VerifyFields, VerifyRequest
+from sandbox_gym.server.protocol.wire import CodeFields, Document, VerifyRequest
 
 JSON = {"Content-Type": "application/json"}
 
@@ -67,7 +68,7 @@ class EchoResources:
         tests = row.get("public_tests")
         return tests if isinstance(tests, dict) else None
 
-    async def verify(self, engine: JudgingEngine, request: VerifyRequest, caller: Caller = ANYONE) -> VerifyFields:
+    async def verify(self, engine: JudgingEngine, request: VerifyRequest, caller: Caller = ANYONE) -> VerifyResult:
         if self.before is not None:
             self.before(request)
         if self.hang:
@@ -79,13 +80,15 @@ class EchoResources:
         if request.verifier_metadata.get("bad"):
             raise RequestError("verifier_metadata.bad", "is there", "leave it out")
         answer = Answer(request.output_text)
-        verdict, _, _ = await engine.judged(EchoVerifier(), "", answer, caller=caller)
-        return CodeFields(
+        verification = await engine.verify(EchoVerifier(), "", answer, caller=caller)
+        verdict = verification.verdict
+        fields = CodeFields(
             reward=verdict.reward,
             extracted_model_output=request.output_text,
             verdict=verdict_document(verdict),
             failure_reason=verdict.failure_reason or None,
         )
+        return VerifyResult(fields, verification.judgements)
 
     def aggregate(self, verify_responses: list[Document]) -> Document:
         return aggregate_metrics(verify_responses, answer_key="extracted_model_code", subset_key="difficulty")
@@ -95,7 +98,7 @@ class EchoResources:
 async def fake_engine(provider: FakeProvider, *, deadline_s: float = 5.0) -> AsyncIterator[Engine]:
     pool = Pool(provider, boxes=4, box_max_tasks=8, queue_size=100)
     try:
-        yield Engine(pool, attempts=2, deadline_s=deadline_s)
+        yield local_engine(pool, attempts=2, deadline_s=deadline_s)
     finally:
         await pool.aclose()
 

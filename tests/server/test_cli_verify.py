@@ -14,12 +14,14 @@ import pytest
 from rich.console import Console
 
 from sandbox_gym.cli.rows import take_up
-from sandbox_gym.cli.verify import Job, prepare, verify_file
-from sandbox_gym.engine import ANYONE, Caller
+from sandbox_gym.cli.verify import VerifyRun, prepare, verify_file
+from sandbox_gym.config import Settings
 from sandbox_gym.errors import ConfigurationError, ProviderDown
+from sandbox_gym.plans.runner import ANYONE, Caller
 from sandbox_gym.sandbox.fake import FakeProvider
-from sandbox_gym.server.protocol.resources import JudgingEngine, ResourcesServer
-from sandbox_gym.server.protocol.wire import Document, VerifyFields, VerifyRequest
+from sandbox_gym.server.nemo_gym.verify_recorder import VerifyRecorder
+from sandbox_gym.server.protocol.resources import JudgingEngine, ResourcesServer, VerifyResult
+from sandbox_gym.server.protocol.wire import Document, VerifyRequest
 from tests.server.fakes import EchoResources, exits_as_told, fake_engine, verify_body
 
 
@@ -34,12 +36,11 @@ def read(path: Path) -> dict[int, Document]:
     return {row["row"]: row for row in rows}
 
 
-def run(job: Job, resources: ResourcesServer | None = None) -> bool:
+def run(job: VerifyRun, resources: ResourcesServer | None = None) -> bool:
     async def go() -> bool:
-        return await verify_file(
-            job, lambda request: resources or EchoResources(), lambda: fake_engine(FakeProvider(exits_as_told)),
-            Console(stderr=True, quiet=True),
-        )  # fmt: skip
+        recorder = VerifyRecorder(resources or EchoResources(), None, Settings())
+        console = Console(stderr=True, quiet=True)
+        return await verify_file(job, lambda _: recorder, lambda: fake_engine(FakeProvider(exits_as_told)), console)
 
     return anyio.run(go)
 
@@ -49,7 +50,7 @@ def test_every_kind_of_row_gets_its_line(tmp_path: Path) -> None:
         verify_body(hash_id="h"), {"answer": "print(1)"}, {"answer": "exit 3"}, "", "{torn",
         {"answer": 7}, [], {"answer": "x", "verifier_metadata": {"bad": 1}},
     ]  # fmt: skip
-    job = Job(write(tmp_path / "in", rows), tmp_path / "out", set(), 3)
+    job = VerifyRun(write(tmp_path / "in", rows), tmp_path / "out", set(), 3)
     assert run(job) is False
     out = read(tmp_path / "out")
     assert sorted(out) == [0, 1, 2, 4, 5, 6, 7]
@@ -68,7 +69,7 @@ def test_no_verdict_is_masked_and_counted_apart(tmp_path: Path) -> None:
         if request.output_text == "lost":
             raise ProviderDown("gone")
 
-    job = Job(write(tmp_path / "in", [{"answer": "lost"}, {"answer": "x"}]), tmp_path / "out", set(), 2)
+    job = VerifyRun(write(tmp_path / "in", [{"answer": "lost"}, {"answer": "x"}]), tmp_path / "out", set(), 2)
     run(job, EchoResources(before=fail))
     out = read(tmp_path / "out")
     assert (out[0]["mask_sample"], out[0]["failure_kind"]) == (True, "echo:provider_down")
@@ -82,16 +83,16 @@ def test_no_verdict_is_masked_and_counted_apart(tmp_path: Path) -> None:
 def test_resume_skips_what_is_there_and_drops_a_torn_line(tmp_path: Path) -> None:
     file = write(tmp_path / "in", [{"answer": f"print({i})"} for i in range(6)])
     out = tmp_path / "out"
-    run(Job(file, out, set(), 2, limit=3))
+    run(VerifyRun(file, out, set(), 2, limit=3))
     kept = out.read_bytes()
     out.write_bytes(kept + b'{"row": 3, "rew')
     done = take_up(out)
     assert (done, out.read_bytes()) == ({0, 1, 2}, kept)
-    job = Job(file, out, done, 2)
+    job = VerifyRun(file, out, done, 2)
     assert job.todo == 3
     run(job)
     assert sorted(read(out)) == list(range(6))
-    assert Job(file, out, take_up(out), 2).todo == 0
+    assert VerifyRun(file, out, take_up(out), 2).todo == 0
 
 
 def test_resume_refuses_a_file_that_is_not_ours(tmp_path: Path) -> None:
@@ -115,11 +116,11 @@ def test_a_signal_leaves_whole_lines_and_resume_goes_on(tmp_path: Path, number: 
         if request.output_text == "print(20)":
             os.kill(os.getpid(), number)
 
-    assert run(Job(file, out, set(), 2), EchoResources(before=stop_at_20)) is True
+    assert run(VerifyRun(file, out, set(), 2), EchoResources(before=stop_at_20)) is True
     done = take_up(out)
     assert 0 < len(done) < 50
     assert set(read(out)) == done
-    assert run(Job(file, out, done, 2)) is False
+    assert run(VerifyRun(file, out, done, 2)) is False
     assert sorted(read(out)) == list(range(50))
 
 
@@ -130,7 +131,7 @@ def test_rows_in_flight_are_bounded(tmp_path: Path) -> None:
     most = 0
 
     class Slow(EchoResources):
-        async def verify(self, engine: JudgingEngine, request: VerifyRequest, caller: Caller = ANYONE) -> VerifyFields:
+        async def verify(self, engine: JudgingEngine, request: VerifyRequest, caller: Caller = ANYONE) -> VerifyResult:
             nonlocal held, most
             held += 1
             most = max(most, held)
@@ -138,7 +139,7 @@ def test_rows_in_flight_are_bounded(tmp_path: Path) -> None:
             held -= 1
             return await super().verify(engine, request, caller)
 
-    run(Job(file, tmp_path / "out", set(), 4), Slow())
+    run(VerifyRun(file, tmp_path / "out", set(), 4), Slow())
     assert most == 4
 
 

@@ -50,7 +50,9 @@ async def test_a_lost_node_costs_neither_verdicts_nor_honesty(tmp_path: Path) ->
                     await anyio.sleep(0.05)
 
             async def rewarded(patch: str) -> float:
-                return (await resources.verify(engine, VerifyRequest.parse({**asked, "model_patch": patch}))).reward
+                return (
+                    await resources.verify(engine, VerifyRequest.parse({**asked, "model_patch": patch}))
+                ).fields.reward
 
             assert await rewarded(fix) == 1.0
             (home,) = built_on()
@@ -70,5 +72,7 @@ async def test_a_lost_node_costs_neither_verdicts_nor_honesty(tmp_path: Path) ->
             assert await rewarded(fix) == 1.0  # built by the other one
             assert len(built_on()) == 2
             work = await resources.verify(engine, replace(VerifyRequest.parse(asked), session_id="s"))
-            assert work.reward == 1.0  # the session's own edit, from its last snapshot, out of the lost node's folder
+            assert (
+                work.fields.reward == 1.0
+            )  # the session's own edit, from its last snapshot, out of the lost node's folder
         tasks.cancel_scope.cancel()

@@ -1,19 +1,21 @@
-"""The runs behind a patch's verdict, on an engine that plays them: how many, in which order, what stands in the end."""
+"""The runs behind a patch's verdict, on a runner that plays them: how many, in which order, what stands."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from random import Random
 
 import pytest
 
-from sandbox_gym.contract import Answer, Outcome, Plan, Run, State, Status, Verdict, Verifier
-from sandbox_gym.engine import ANYONE, Caller
+from sandbox_gym.contract import Answer, Outcome, Plan, Run, State, Status, Verdict
+from sandbox_gym.engine import Engine
 from sandbox_gym.errors import BoxLost, PoolFull
+from sandbox_gym.observe.metrics import Metrics
+from sandbox_gym.plans.runner import ANYONE, Caller, Passed, PlanResult, all_pass
 from sandbox_gym.swe.judging import judge_patch
 from sandbox_gym.verifiers.swe import CaseStatus, Reference, SweJob
-from sandbox_gym.verifiers.swe.job import nonce
 from tests.swe.test_inverted import PATCH, job, reference
 
 pytestmark = pytest.mark.anyio
@@ -23,36 +25,44 @@ TESTS = [f"t.py::test_d{n}" for n in range(3)]
 
 @dataclass
 class Played:
-    """An engine whose tests end as `ends` says of (run number, test, how it must end)."""
+    """A runner whose tests end as `ends` says of (run number, test, how it must end)."""
 
     ends: Callable[[int, str, str], str]
     refusals: int = 0
     loses: int = -1
     runs: list[str] = field(default_factory=list)
+    provider_name: str = "played"
 
-    async def judged(
-        self, verifier: Verifier[SweJob], task: SweJob, answer: Answer, *, caller: Caller = ANYONE
-    ) -> tuple[Verdict, Plan, State | None]:
+    async def run(self, plan: Plan, passed: Passed = all_pass, caller: Caller = ANYONE) -> PlanResult:
         if self.runs and self.refusals:
             self.refusals -= 1
             raise PoolFull("all wait", retry_after_s=0)
         number = len(self.runs)
-        self.runs.append(task.purpose)
-        if number == self.loses:
-            raise BoxLost("gone")
-        plan = verifier.plan(task, answer)
         (step,) = plan.steps
         assert isinstance(step, Run)
-        says = json.loads(step.program.files[".verify/prepare.json"])["says"]
-        must = dict(task.inversion.must_fail) if task.inversion else {}
-        done = {test: self.ends(number, test, must.get(test, CaseStatus.PASSED)) for test in task.ids or task.task.ids}
-        lines = [*says, {"kind": "begin"}]
+        asked = json.loads(step.program.files[".verify/prepare.json"])
+        inversion = next((line for line in asked["says"] if line["kind"] == "inversion"), None)
+        self.runs.append("verdict" if inversion is None else "inverted")
+        if number == self.loses:
+            raise BoxLost("gone")
+        must = {} if inversion is None else inversion["statuses"]
+        tests = TESTS if inversion is None else [*must, *inversion["unchanged"]]
+        done = {test: self.ends(number, test, must.get(test, CaseStatus.PASSED)) for test in tests}
+        lines = [*asked["says"], {"kind": "begin"}]
         lines += [{"kind": "done", "id": test, "status": status} for test, status in done.items()]
         lines.append({"kind": "end", "complete": True, "rounds": 1})
-        secret = nonce(task, PATCH.encode())
+        secret = asked["nonce"]
         channel = "".join(f"{secret} {json.dumps({**line, 'n': n})}\n" for n, line in enumerate(lines)).encode()
-        state = State((Outcome(Status.OK, 0, channel=channel),), "namespace", "local")
-        return verifier.judge(task, answer, plan, state), plan, state
+        return PlanResult(State((Outcome(Status.OK, 0, channel=channel),), "namespace", "local"))
+
+    def stats(self) -> dict[str, int]:
+        return {}
+
+    def queues(self) -> dict[str, int]:
+        return {}
+
+    def nodes(self) -> dict[str, dict[str, str | int]]:
+        return {}
 
 
 def honest(_run: int, _test: str, must: str) -> str:
@@ -64,7 +74,8 @@ def asked(known: Reference | None = None) -> SweJob:
 
 
 async def verdict(played: Played, one: SweJob | None = None) -> Verdict:
-    return (await judge_patch(played, one or asked(), Answer(PATCH))).verdict
+    engine = Engine(played, Metrics(), random=Random(5))
+    return (await judge_patch(engine, one or asked(), Answer(PATCH))).verdict
 
 
 async def test_an_honest_patch_goes_through_its_inverted_runs() -> None:

@@ -11,6 +11,7 @@ from rich.table import Table
 
 from sandbox_gym.config import Settings
 from sandbox_gym.engine import open_engine
+from sandbox_gym.sandbox.session.manager import Sessions
 from tests.e2b.servers import PoolServer
 from tests.swe.instance import forget_images
 from tests.swe_full.judging import DIFFERENCES, TABLE, Judging
@@ -72,7 +73,7 @@ async def judging(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempP
         async with open_engine(settings, sessions="swe") as engine:
             yield Judging(engine, settings)
             if pool is not None:
-                assert engine.sessions is not None
+                assert isinstance(engine.sessions, Sessions)
                 for one in await engine.sessions.store.all():
                     await engine.sessions.store.delete(one.snapshot_id)
     finally:

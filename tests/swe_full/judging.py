@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass, replace
 
 from sandbox_gym.config import Settings
-from sandbox_gym.contract import Answer, Outcome, Run, SnapshotRef
+from sandbox_gym.contract import Answer, Outcome, Run, SnapshotRef, State
 from sandbox_gym.engine import Engine
 from sandbox_gym.server.swe.server import SweResources
 from sandbox_gym.verifiers.swe import CaseStatus, Grade, Place, SweJob, SweTask, SweVerifier, statuses
@@ -45,11 +45,14 @@ class Judging:
     async def judged(self, task: SweTask, patch: str) -> Judged:
         """The first run's verdict; nothing is run again."""
         verifier, job, answer = SweVerifier(), await self.job(task), Answer(patch)
-        verdict, _plan, state = await self.engine.judged(verifier, job, answer)
+        plan = verifier.plan(job, answer)
+        result = await self.engine.runner.run(plan)
+        state = result.state
+        verdict = verifier.judge(job, answer, plan, state or State((), "none", self.provider))
         report = verifier.report(job, answer, state)
         found = statuses(job, report) if report is not None else {}
         grade = verifier.grade_of(job, answer, state)
-        return Judged(grade, found, verdict.tamper, verdict.timings_s.get("run", 0.0))
+        return Judged(grade, found, verdict.tamper, result.timings_s.get("run", 0.0))
 
     async def log(self, task: SweTask, patch: str) -> str:
         """What the row's test command prints, prepared as for a verdict: only the watcher's place is taken by it."""

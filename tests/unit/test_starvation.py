@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from sandbox_gym.contract import DialogueOutcome, Outcome, Status
+from sandbox_gym.contract import DialogueOutcome, Doubt, Outcome, Status
 from sandbox_gym.guest.runs.starvation import SLICE_S, Waits, measurable
 from sandbox_gym.limits import Limits
+from sandbox_gym.plans.starvation import STARVED_SHARE, QuietSlot, doubt_of_compiler, is_starved, may_go_aside
 from sandbox_gym.sandbox.channel.outcomes import starved
-from sandbox_gym.starvation import STARVED_SHARE, Doubt, QuietSlot, doubt_of_compiler, is_starved, may_go_aside
 
 TICK_S = 0.001
 

@@ -6,6 +6,7 @@ from sandbox_gym.verifiers.swe.channel import CaseReport, ChannelReport, read_ch
 from sandbox_gym.verifiers.swe.commands import SCRUBBED, RunCommand, RunOptions, as_row_ids, run_command, script_sources
 from sandbox_gym.verifiers.swe.diff import FileChange, PatchReading, read_patch
 from sandbox_gym.verifiers.swe.extract import ExtractedPatch, extract_patch, normalised
+from sandbox_gym.verifiers.swe.follow_up import flakes, rerun_of
 from sandbox_gym.verifiers.swe.grading import CaseGrade, Grade, Resolution, Share, grade, to_rerun, weak_spots
 from sandbox_gym.verifiers.swe.inverted import in_doubt, inverted_jobs, with_inverted
 from sandbox_gym.verifiers.swe.job import Place, SweJob
@@ -29,7 +30,7 @@ from sandbox_gym.verifiers.swe.report import verdict_of
 from sandbox_gym.verifiers.swe.restore import COSTLY, SIGNS, RestorePlan, hook_signs, restore_plan
 from sandbox_gym.verifiers.swe.rows import parse_task
 from sandbox_gym.verifiers.swe.task import CaseStatus, Recipe, SweLimits, SweTask
-from sandbox_gym.verifiers.swe.verifier import SweVerifier, flakes, statuses, tests_outcome
+from sandbox_gym.verifiers.swe.verifier import SweVerifier, statuses, tests_outcome
 
 __all__ = [
     "COSTLY",
@@ -79,6 +80,7 @@ __all__ = [
     "pytest_settings_differ",
     "read_channel",
     "read_patch",
+    "rerun_of",
     "restore_plan",
     "run_command",
     "runs_for",

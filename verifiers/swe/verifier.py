@@ -8,12 +8,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from importlib.resources import files
+from random import Random
 from typing import Final
 
 from sandbox_gym.contract import (
     Answer,
     Checked,
     CheckedOutcome,
+    FollowUp,
+    Judgement,
     Outcome,
     Plan,
     Program,
@@ -28,7 +31,8 @@ from sandbox_gym.limits import MIB, Limits
 from sandbox_gym.verifiers.swe.channel import ChannelReport, read_channel
 from sandbox_gym.verifiers.swe.commands import RunOptions, as_row_ids, run_command, script_sources
 from sandbox_gym.verifiers.swe.diff import PatchReading, read_patch
-from sandbox_gym.verifiers.swe.grading import Grade, grade, to_rerun
+from sandbox_gym.verifiers.swe.follow_up import further_runs
+from sandbox_gym.verifiers.swe.grading import Grade, grade
 from sandbox_gym.verifiers.swe.inverted import inverted_verdict
 from sandbox_gym.verifiers.swe.job import SweJob, log_marker, nonce, patch_bytes
 from sandbox_gym.verifiers.swe.logs import exit_code, log_script, read_log, reader_run, without_exit_code
@@ -49,7 +53,11 @@ NOT_RESTORED: Final = "patch_hinders_tests"
 
 
 class SweVerifier:
-    """The answer's text is the patch itself; what is no UTF-8 in it is there as lone surrogates."""
+    """The answer's text is the patch itself; what is no UTF-8 in it is there as lone surrogates. One of these is for
+    one answer: it reads each run's report once."""
+
+    def __init__(self) -> None:
+        self._reports: list[tuple[Outcome, ChannelReport]] = []
 
     def plan(self, task: SweJob, answer: Answer) -> Plan:
         data = patch_bytes(answer.text)
@@ -99,14 +107,26 @@ class SweVerifier:
         outcome = tests_outcome(state)
         if outcome is None:
             return Verdict(0.0, failure_reason=EMPTY, integrity="in_process", decided_by=EMPTY)
-        return _judged(task, data, reading, outcome, state)
+        return _judged(task, reading, self._report(task, data, outcome, state), outcome, state)
+
+    def follow_up(self, task: SweJob, answer: Answer, first: Judgement, random: Random) -> FollowUp[SweJob]:
+        """The runs after the first one, and the verdict that stands after them."""
+        return further_runs(task, first, self.report(task, answer, first.state), random)
 
     def report(self, task: SweJob, answer: Answer, state: State | None) -> ChannelReport | None:
         """What came of the tests; none where none were run."""
         outcome = tests_outcome(state)
         if state is None or outcome is None or outcome.exit_code in NOT_PREPARED:
             return None
-        return _report(task, patch_bytes(answer.text), outcome, state)
+        return self._report(task, patch_bytes(answer.text), outcome, state)
+
+    def _report(self, task: SweJob, data: bytes, outcome: Outcome, state: State) -> ChannelReport:
+        for known, report in self._reports:
+            if known is outcome:
+                return report
+        report = _report(task, data, outcome, state)
+        self._reports.append((outcome, report))
+        return report
 
     def grade_of(self, task: SweJob, answer: Answer, state: State | None) -> Grade | None:
         """The grade of one run; none where no test was run."""
@@ -116,18 +136,14 @@ class SweVerifier:
         known = report.reference.statuses if report.reference is not None else {}
         return grade(task.task, as_row_ids(task.task, report), reference=known, exit_code=_exit_code(task, outcome))
 
-    def rerun(self, task: SweJob, ids: tuple[str, ...], first: Mapping[str, CaseStatus]) -> SweJob:
-        """The job of running `ids` once more."""
-        return replace(task, ids=ids, first=first, purpose="rerun")
-
-    def flaky(self, task: SweJob, answer: Answer, state: State | None) -> list[str]:
+    def flaky(self, task: SweJob, answer: Answer, state: State | None) -> tuple[str, ...]:
         """Of a rerun: the tests that passed this time."""
         report = self.report(task, answer, state)
         if report is None:
-            return []
+            return ()
         known = report.reference.statuses if report.reference is not None else {}
         graded = grade(task.task, task.first, reference=known, rerun=as_row_ids(task.task, report))
-        return [case.test_id for case in graded.cases if case.flaky]
+        return tuple(case.test_id for case in graded.cases if case.flaky)
 
 
 def tests_outcome(state: State | None) -> Outcome | None:
@@ -162,12 +178,6 @@ def _exit_code(job: SweJob, outcome: Outcome) -> int | None:
     return exit_code(outcome.channel) if job.task.runner == "log" else None
 
 
-def flakes(job: SweJob, report: ChannelReport) -> tuple[str, ...]:
-    """The PASS_TO_PASS to run once more."""
-    known = report.reference.statuses if report.reference is not None else {}
-    return to_rerun(job.task, as_row_ids(job.task, report), known)
-
-
 def statuses(job: SweJob, report: ChannelReport) -> dict[str, CaseStatus]:
     """How the tests ended, under the row's ids."""
     return as_row_ids(job.task, report)
@@ -200,8 +210,7 @@ def _limits(run_time_s: float, memory_bytes: int) -> Limits:
     )
 
 
-def _judged(job: SweJob, data: bytes, reading: PatchReading, outcome: Outcome, state: State) -> Verdict:
-    report = _report(job, data, outcome, state)
+def _judged(job: SweJob, reading: PatchReading, report: ChannelReport, outcome: Outcome, state: State) -> Verdict:
     if outcome.exit_code in NOT_PREPARED or outcome.status is Status.START_ERROR:
         return _not_prepared(job, report, outcome, state)
     if _unsaid(job, report):

@@ -24,5 +24,5 @@ async def test_example_rows() -> None:
         for row in ROWS:
             text = row["response"]["output"][0]["content"][0]["text"]
             task = parse_task(row["verifier_metadata"], limits=settings.limits(), early_stop=True)
-            verdict = await engine.verify(CodingVerifier(), task, Answer(text))
+            verdict = (await engine.verify(CodingVerifier(), task, Answer(text))).verdict
             assert verdict.failure_reason == WORTH[row["response"]["id"].rpartition("_")[2]], row["response"]["id"]

@@ -23,9 +23,9 @@ from sandbox_gym.cli.records.journal import (
 from sandbox_gym.cli.rows import Lines
 from sandbox_gym.cli.terminal.options import JsonOption
 from sandbox_gym.cli.terminal.screen import print_json, say, visible
+from sandbox_gym.codec import CodecError
 from sandbox_gym.errors import ConfigurationError
 from sandbox_gym.journal import Filter, Stored
-from sandbox_gym.journal.codec import CodecError
 from sandbox_gym.server.protocol.wire import Document
 
 if TYPE_CHECKING:

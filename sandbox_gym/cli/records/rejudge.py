@@ -25,12 +25,12 @@ from sandbox_gym.cli.records.journal import (
 from sandbox_gym.cli.terminal.options import JsonLinesOption
 from sandbox_gym.cli.terminal.progress import progress
 from sandbox_gym.cli.terminal.screen import print_json, visible
+from sandbox_gym.codec import CodecError
 from sandbox_gym.journal import Filter
-from sandbox_gym.journal.codec import CodecError
 
 if TYPE_CHECKING:
     from sandbox_gym.journal.store import Store
-    from sandbox_gym.server.rejudge import Finding
+    from sandbox_gym.server.rejudge import Rejudgement
 
 
 def rejudge(
@@ -70,17 +70,17 @@ def rejudge(
     raise typer.Exit(1 if counts[Agreement.DISAGREES] else 0)
 
 
-def findings(store: Store, wanted: Filter) -> Iterator[Finding]:
+def findings(store: Store, wanted: Filter) -> Iterator[Rejudgement]:
     """One by one, earliest first. A damaged record disagrees with everything."""
     from sandbox_gym.server.registry import SERVERS
-    from sandbox_gym.server.rejudge import Agreement, Finding, rejudge_one
+    from sandbox_gym.server.rejudge import Agreement, Rejudgement, rejudge_one
 
     with start_blocking_portal() as portal:
         for number in store.ids(wanted):
             try:
                 stored = store.get(number)
             except CodecError as error:
-                yield Finding(f"row {number}", Agreement.DISAGREES, str(error))
+                yield Rejudgement(f"row {number}", Agreement.DISAGREES, str(error))
                 continue
             if stored is not None:
                 yield portal.call(rejudge_one, stored, SERVERS)

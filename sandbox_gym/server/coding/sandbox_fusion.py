@@ -17,9 +17,9 @@ from pydantic import BaseModel, ConfigDict, Field
 from typing_extensions import TypedDict
 
 from sandbox_gym.contract import Outcome, State, Status
-from sandbox_gym.engine import Caller
 from sandbox_gym.errors import RequestError, ToolchainMissing, Unavailable
 from sandbox_gym.limits import MIB, Limits, mebibytes
+from sandbox_gym.plans.runner import Caller
 from sandbox_gym.server.protocol.exchange import ToolFailed
 from sandbox_gym.server.protocol.resources import JudgingEngine, ToolCall
 from sandbox_gym.server.protocol.wire import Document

@@ -105,11 +105,12 @@ class FusionSubmit:
         limits = tightened(self._limits, config)
         task = parse_task(row, limits=limits, early_stop=not config.extra.run_all_cases)
         try:
-            verdict, _plan, state = await engine.judged(
+            verification = await engine.verify(
                 CodingVerifier(), task, Answer(wanted.completion), caller=config.caller(call.caller)
             )
         except Unavailable as error:
             raise sandbox_error(error) from error
+        verdict, state = verification.verdict, verification.state
         if verdict.failure_reason == TestStatus.CHECKER_FAILED:
             failed: FusionFailed = {"status": "SandboxError", "message": "the row's own checker failed"}
             raise ToolFailed(failed, 503, 60)

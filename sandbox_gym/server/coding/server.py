@@ -11,14 +11,14 @@ from typing import Final
 
 from sandbox_gym.config import Settings
 from sandbox_gym.contract import Answer, TestStatus
-from sandbox_gym.engine import ANYONE, Caller
 from sandbox_gym.errors import RequestError
+from sandbox_gym.plans.runner import ANYONE, Caller
 from sandbox_gym.server.coding.sandbox_fusion import FusionRan, FusionRunCode, FusionTools, is_fusion
 from sandbox_gym.server.coding.sandbox_fusion_submit import FusionSubmit
 from sandbox_gym.server.coding.tools import CodeRan, CodingTools, RunCode
 from sandbox_gym.server.metrics.aggregate import aggregate_metrics
 from sandbox_gym.server.openapi import examples
-from sandbox_gym.server.protocol.resources import JudgingEngine, Tool, ToolCall
+from sandbox_gym.server.protocol.resources import JudgingEngine, Tool, ToolCall, VerifyResult
 from sandbox_gym.server.protocol.verdicts import verdict_document
 from sandbox_gym.server.protocol.wire import CodeFields, Document, VerifyFields, VerifyRequest
 from sandbox_gym.server.tools import plain_sandboxes
@@ -110,7 +110,7 @@ class CodingResources:
                 raise RequestError("public_tests", f"is a {type(tests).__name__}", "send {inputs, outputs}")
         return None
 
-    async def verify(self, engine: JudgingEngine, request: VerifyRequest, caller: Caller = ANYONE) -> VerifyFields:
+    async def verify(self, engine: JudgingEngine, request: VerifyRequest, caller: Caller = ANYONE) -> VerifyResult:
         task = parse_task(
             request.verifier_metadata,
             limits=self._limits,
@@ -122,11 +122,12 @@ class CodingResources:
         )
         difficulty = request.verifier_metadata.get("difficulty")
         answer = Answer(request.output_text)
-        verdict, _plan, state = await engine.judged(CodingVerifier(), task, answer, caller=caller)
+        verification = await engine.verify(CodingVerifier(), task, answer, caller=caller)
+        verdict, state = verification.verdict, verification.state
         masked = verdict.failure_reason == TestStatus.CHECKER_FAILED
         masked |= verdict.failure_reason == IN_PROCESS and self._in_process == "mask"
         violation = not masked and has_reasoning_format_violation(request.output_text, request.reasoning_texts)
-        return CodeFields(
+        fields = CodeFields(
             reward=self._penalty if violation else verdict.reward,
             extracted_model_output=request.output_text or None,
             extracted_model_code=extract_code(request.output_text, task.language) or None,
@@ -140,6 +141,7 @@ class CodingResources:
             failure_kind=f"{self.name}:{verdict.failure_reason}" if masked else None,
             failure_reason="reasoning_format_violation" if violation else verdict.failure_reason or None,
         )
+        return VerifyResult(fields, verification.judgements)
 
     def aggregate(self, verify_responses: list[Document]) -> Document:
         return aggregate_metrics(verify_responses, answer_key="extracted_model_code", subset_key="difficulty")

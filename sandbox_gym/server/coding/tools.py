@@ -126,7 +126,7 @@ class CodingTools:
             field = error.field.rpartition("unit_tests")[2]
             raise RequestError(f"public_tests{field}", error.problem, error.remedy) from None
         answer = Answer(fenced(wanted.code, task.language))
-        verdict, _plan, _state = await engine.judged(CodingVerifier(), task, answer, caller=call.caller)
+        verdict = (await engine.verify(CodingVerifier(), task, answer, caller=call.caller)).verdict
         return {
             "passed": sum(test.status == "passed" for test in verdict.tests),
             "total": len(verdict.tests),

@@ -6,9 +6,10 @@ import heapq
 import time
 from collections.abc import Mapping
 from dataclasses import asdict
-from typing import Final, Protocol, runtime_checkable
+from typing import Final
 
 from sandbox_gym import __version__
+from sandbox_gym.engine import HeldSessions
 from sandbox_gym.observe.feed import Feed
 from sandbox_gym.observe.sanitize import inert
 from sandbox_gym.sandbox.session.held import SessionGlance
@@ -18,7 +19,7 @@ from sandbox_gym.server.dashboard.recent import Recent
 from sandbox_gym.server.dashboard.shapes import ListedVerdict, LivePicture, ServerShown
 from sandbox_gym.server.dashboard.stored_verify import Kept
 from sandbox_gym.server.dashboard.tally import BIN_S, WINDOW_S, Kind, Share
-from sandbox_gym.server.protocol.resources import HeldSessions, JudgingEngine
+from sandbox_gym.server.protocol.resources import JudgingEngine
 from sandbox_gym.server.protocol.wire import Document
 
 MAX_TENANTS: Final = 12
@@ -26,15 +27,6 @@ MAX_SESSIONS: Final = 12
 MAX_LISTED: Final = 24
 MAX_EVENTS: Final = 24
 _SHORT_ID: Final = 8
-
-
-@runtime_checkable
-class ShowsQueues(Protocol):
-    """An engine that can say who waits."""
-
-    def queues(self) -> dict[str, int]:
-        """Requests that wait, by tenant."""
-        ...
 
 
 class ServerPicture:
@@ -58,7 +50,7 @@ class ServerPicture:
             "at": time.time(),
             "server": server_document(self._name, self._kind, provider, recent.isolation, self._started_at),
             "pool": counts or None,
-            "queue": queue_document(engine.queues() if isinstance(engine, ShowsQueues) else {}),
+            "queue": queue_document(engine.runner.queues() if engine is not None else {}),
             "sessions": _sessions(engine.sessions if engine is not None else None),
             "verdicts": _verdicts(recent),
             "phases": [asdict(phase) for phase in recent.tally.phases()],

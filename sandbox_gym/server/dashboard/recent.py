@@ -28,9 +28,9 @@ class Recent:
     def __len__(self) -> int:
         return len(self._kept)
 
-    def add(self, entry: Entry, body: Mapping[str, object], tenant: str) -> None:
+    def finished(self, entry: Entry, body: Mapping[str, object]) -> None:
         """One finished verify. Runs on the way of every one: appends, counts, weighs."""
-        kept = keep(entry, body, tenant)
+        kept = keep(entry, body)
         verdict = kept.verdict
         if verdict.isolation != "none" or self.isolation == "unknown":
             self.isolation = verdict.isolation
@@ -42,6 +42,10 @@ class Recent:
         while len(self._kept) > MAX_VERDICTS or (self.size_bytes > self._max_bytes and len(self._kept) > 1):
             _, oldest = self._kept.popitem(last=False)
             self.size_bytes -= oldest.size_bytes
+
+    def refused(self, kind: str) -> None:
+        """A verify that found the queue full."""
+        self.tally.refused(kind)
 
     def find(self, request_id: str) -> Kept | None:
         """One of those that are still here."""

@@ -6,20 +6,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
+from sandbox_gym.codec import digest
 from sandbox_gym.contract import TestStatus, Verdict
 from sandbox_gym.journal import Entry, Source, Stored, StoredJudgement, Summary
-from sandbox_gym.journal.codec import digest
 from sandbox_gym.journal.entry import Json
 from sandbox_gym.journal.rows import task_digest
 from sandbox_gym.limits import Limits
+from sandbox_gym.observe.task_labels import label_of
 from sandbox_gym.server.dashboard.tally import Kind
 
-_LABEL_CHARS: Final = 120
 _NODE_BYTES: Final = 80
 """What a Python object weighs beside its content, about."""
 _TEST_BYTES: Final = 1200
 """A test's result, and the same in the reply."""
-_NAMES: Final = ("task_id", "instance_id", "problem_id", "question_id", "id", "name", "title")
 _UNJUDGED: Final = Verdict(0.0)
 _LIMITS: Final = tuple(Limits.__dataclass_fields__)
 
@@ -89,7 +88,7 @@ class Kept:
         return replace(slim, size_bytes=_TEST_BYTES)
 
 
-def keep(entry: Entry, body: Mapping[str, object], tenant: str) -> Kept:
+def keep(entry: Entry, body: Mapping[str, object]) -> Kept:
     """What an entry holds that a page shows. `body`: the request, for the task's name."""
     last = entry.judgements[-1] if entry.judgements else None
     verdict = last.verdict if last else _UNJUDGED
@@ -99,7 +98,7 @@ def keep(entry: Entry, body: Mapping[str, object], tenant: str) -> Kept:
         server=entry.server,
         provider=entry.provider,
         label=label_of(entry.source.row, body),
-        tenant=tenant,
+        tenant=entry.tenant,
         kind=kind,
         reason=reason,
         reward=entry.reward,
@@ -126,25 +125,6 @@ def kind_of(entry: Entry) -> tuple[Kind, str]:
     if entry.failure_reason or entry.reward <= 0:
         return Kind.FAILED, entry.failure_reason or "wrong_answer"
     return Kind.PASSED, "passed"
-
-
-def label_of(row: Json, body: Mapping[str, object]) -> str:
-    """What people call the task: its id by one of the usual names, else how its prompt begins."""
-    for holder in (row, body):
-        for name in _NAMES:
-            value = holder.get(name)
-            if isinstance(value, str | int) and not isinstance(value, bool) and value != "":
-                return str(value)[:_LABEL_CHARS]
-    return _prompt(body)[:_LABEL_CHARS] or "unnamed task"
-
-
-def _prompt(body: Mapping[str, object]) -> str:
-    params = body.get("responses_create_params")
-    given = params.get("input") if isinstance(params, Mapping) else None
-    if isinstance(given, list):
-        last = given[-1] if given else None
-        given = last.get("content") if isinstance(last, Mapping) else None
-    return given[: 4 * _LABEL_CHARS].strip().partition("\n")[0] if isinstance(given, str) else ""
 
 
 def weight(entry: Entry) -> int:

@@ -13,15 +13,15 @@ from typing import Final
 from sandbox_gym import judging
 from sandbox_gym.config import Settings
 from sandbox_gym.contract import Answer, Verdict
-from sandbox_gym.engine import ANYONE, Caller
 from sandbox_gym.errors import RequestError
 from sandbox_gym.limits import MIB, Limits
+from sandbox_gym.plans.runner import ANYONE, Caller
 from sandbox_gym.server.math.judge_model import MAX_ANSWER_CHARS, EquivalenceJudge, Evaluation, judge_from
 from sandbox_gym.server.math.tools import MathTools
 from sandbox_gym.server.metrics.aggregate import aggregate_metrics
 from sandbox_gym.server.metrics.pass_at_k import accuracy
 from sandbox_gym.server.openapi import examples
-from sandbox_gym.server.protocol.resources import JudgingEngine, Tool
+from sandbox_gym.server.protocol.resources import JudgingEngine, Tool, VerifyResult
 from sandbox_gym.server.protocol.verdicts import verdict_document
 from sandbox_gym.server.protocol.wire import Document, VerifyFields, VerifyRequest
 from sandbox_gym.server.tools.files import FILE_TOOLS
@@ -133,30 +133,31 @@ class MathResources:
         """Math rows show none."""
         return None
 
-    async def verify(self, engine: JudgingEngine, request: VerifyRequest, caller: Caller = ANYONE) -> VerifyFields:
+    async def verify(self, engine: JudgingEngine, request: VerifyRequest, caller: Caller = ANYONE) -> VerifyResult:
         request = replace(request, body=_lifted(request.body))
         wire = self._wire if self._wire != "auto" else _wire_of(request.body)
         if wire == "ns_tools":
             return await self._delegated(engine, request, caller)
         return await self._plain(wire, engine, request, caller)
 
-    async def _plain(self, wire: str, engine: JudgingEngine, request: VerifyRequest, caller: Caller) -> VerifyFields:
+    async def _plain(self, wire: str, engine: JudgingEngine, request: VerifyRequest, caller: Caller) -> VerifyResult:
         if wire == WITH_CODE:
             return await self._with_code(engine, request, caller)
         return await self._with_judge(engine, request, caller)
 
-    async def _with_judge(self, engine: JudgingEngine, request: VerifyRequest, caller: Caller) -> JudgeFields:
+    async def _with_judge(self, engine: JudgingEngine, request: VerifyRequest, caller: Caller) -> VerifyResult:
         task = parse_task(request.body, self._base)
         answer = Answer(request.output_text)
         verifier = MathVerifier()
-        verdict, _plan, state = await engine.judged(verifier, task, answer, caller=caller)
+        verification = await engine.verify(verifier, task, answer, caller=caller)
+        verdict, state = verification.verdict, verification.state
         extracted = await judging.read(judging.state_bytes(state), partial(verifier.extracted, task, answer, state))
         asked = extracted or _judgeable(answer.text, task.options)
         library_reward, evaluations = verdict.reward, None
         if self._judge is not None and asked and verdict.reward <= 0.5:
             equal, evaluations = await self._judge.equal(task.question, task.expected_answer, asked)
             verdict = _judged(verdict, equal)
-        return JudgeFields(
+        fields = JudgeFields(
             reward=verdict.reward,
             expected_answer=task.expected_answer,
             extracted_answer=extracted,
@@ -165,28 +166,32 @@ class MathResources:
             verdict=verdict_document(verdict),
             **self._failure(verdict),  # type: ignore[arg-type]
         )
+        return VerifyResult(fields, verification.judgements)
 
-    async def _with_code(self, engine: JudgingEngine, request: VerifyRequest, caller: Caller) -> MathCodeFields:
+    async def _with_code(self, engine: JudgingEngine, request: VerifyRequest, caller: Caller) -> VerifyResult:
         options = replace(self._base.options, boxed_only=True)
         base = replace(self._base, options=options, relative_tolerance=CODE_TOLERANCE)
         task = parse_task(request.body, base, gold_field="expected_result")
         text = request.output_text if last_box(request.output_text) else _tool_text(request.body)
-        verdict, _plan, _state = await engine.judged(MathVerifier(), task, Answer(text), caller=caller)
-        return MathCodeFields(
+        verification = await engine.verify(MathVerifier(), task, Answer(text), caller=caller)
+        verdict = verification.verdict
+        fields = MathCodeFields(
             reward=verdict.reward,
             extracted_answer=ask(task, text).extracted,
             accuracy=verdict.reward == 1.0,
             verdict=verdict_document(verdict),
             **self._failure(verdict),  # type: ignore[arg-type]
         )
+        return VerifyResult(fields, verification.judgements)
 
-    async def _delegated(self, engine: JudgingEngine, request: VerifyRequest, caller: Caller) -> DelegatedFields:
+    async def _delegated(self, engine: JudgingEngine, request: VerifyRequest, caller: Caller) -> VerifyResult:
         kind = request.body.get("verifier_type") or WITH_JUDGE
         if kind not in DELEGATES:
             raise RequestError("verifier_type", f"is {kind!r}"[:80], f"give one of {', '.join(DELEGATES)}")
-        inner = await self._plain(str(kind), engine, request, caller)
+        result = await self._plain(str(kind), engine, request, caller)
+        inner = result.fields
         spent = self._tools.spent(request.session_id)
-        return DelegatedFields(
+        fields = DelegatedFields(
             reward=inner.reward,
             delegated_response=inner.answer(request),
             total_tool_execution_time_seconds=spent.seconds,
@@ -199,6 +204,7 @@ class MathResources:
             failure_kind=inner.failure_kind,
             failure_reason=inner.failure_reason,
         )
+        return replace(result, fields=fields)
 
     def _failure(self, verdict: Verdict) -> Mapping[str, object]:
         """Nobody decided: who stopped short is named; the row's own fault masks the sample, the answer's does not

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 import anyio
 
 from sandbox_gym.contract import Answer, Plan, Program, Run, State, StepOutcome, Verdict
-from sandbox_gym.engine import Caller
 from sandbox_gym.errors import DeadlineExceeded, PoolFull, Unavailable
 from sandbox_gym.limits import Limits
+from sandbox_gym.plans.runner import Caller
 from sandbox_gym.server.protocol.resources import JudgingEngine
 
 FRESH_S = 10.0
@@ -39,7 +39,7 @@ _PROBER = Caller("health", PROBE_DEADLINE_S)
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class HealthFinding:
     """`up` or not, why not, and when that was found (monotonic)."""
 
     up: bool
@@ -53,39 +53,38 @@ class Health:
     def __init__(self, engine: JudgingEngine) -> None:
         self._engine = engine
         self._lock = anyio.Lock()
-        self._found: Finding | None = None
+        self._found: HealthFinding | None = None
         self._verdict_at = float("-inf")
         self.isolation = "unknown"
 
-    def saw_verdict(self, isolation: str | None) -> None:
-        """A verify came through: that is proof, and better than a probe."""
-        self._verdict_at = time.monotonic()
-        if isolation and isolation != "none":
-            self.isolation = isolation
+    def saw_verdict(self, isolation: str) -> None:
+        """A verify came through: if it ran anything, that is proof, and better than a probe."""
+        if isolation != "none":
+            self._verdict_at, self.isolation = time.monotonic(), isolation
 
-    async def check(self) -> Finding:
+    async def check(self) -> HealthFinding:
         """What is known, or a probe's finding. Never raises Unavailable."""
         async with self._lock:
             now = time.monotonic()
             if now - self._verdict_at < FRESH_S:
-                return Finding(True, "", self._verdict_at)
+                return HealthFinding(True, "", self._verdict_at)
             if self._found is None or now - self._found.at > FRESH_S:
                 self._found = await self._probe()
             return self._found
 
-    async def _probe(self) -> Finding:
+    async def _probe(self) -> HealthFinding:
         started = time.monotonic()
         try:
             with anyio.fail_after(PROBE_DEADLINE_S + 5):
-                _, _, state = await self._engine.judged(_Probe(), None, Answer(""), caller=_PROBER)
+                state = (await self._engine.verify(_Probe(), None, Answer(""), caller=_PROBER)).state
         except PoolFull:
-            return Finding(True, "busy: the queue is full", time.monotonic())
+            return HealthFinding(True, "busy: the queue is full", time.monotonic())
         except (DeadlineExceeded, TimeoutError) as error:
             if self._verdict_at >= started:
-                return Finding(True, "busy: verdicts come, the probe waited in vain", time.monotonic())
-            return Finding(False, str(error) or "no verdict within the probe's deadline", time.monotonic())
+                return HealthFinding(True, "busy: verdicts come, the probe waited in vain", time.monotonic())
+            return HealthFinding(False, str(error) or "no verdict within the probe's deadline", time.monotonic())
         except Unavailable as error:
-            return Finding(False, str(error) or error.failure_kind, time.monotonic())
+            return HealthFinding(False, str(error) or error.failure_kind, time.monotonic())
         if state is not None:
             self.isolation = state.isolation
-        return Finding(True, "", time.monotonic())
+        return HealthFinding(True, "", time.monotonic())

@@ -13,13 +13,14 @@ from typing import cast
 import anyio
 from fastapi import FastAPI, Request, Response
 
-from sandbox_gym.engine import Caller
 from sandbox_gym.errors import Unavailable
 from sandbox_gym.observe.metrics import CONTENT_TYPE
 from sandbox_gym.observe.traces import note
+from sandbox_gym.plans.runner import Caller
 from sandbox_gym.server.access.accounts import owned
 from sandbox_gym.server.access.auth import key_tenant
 from sandbox_gym.server.nemo_evaluator import EvaluatorProtocol
+from sandbox_gym.server.nemo_gym.gym_protocol import GymProtocol
 from sandbox_gym.server.nemo_gym.health import Health
 from sandbox_gym.server.nemo_gym.routes import (
     REPLAYED_HEADER,
@@ -29,22 +30,20 @@ from sandbox_gym.server.nemo_gym.routes import (
     tool_operation,
 )
 from sandbox_gym.server.nemo_gym.seeds import Seeds
-from sandbox_gym.server.nemo_gym.verify_recorder import Answered, Ledger
+from sandbox_gym.server.nemo_gym.verify_recorder import Answered, VerifyRecorder
 from sandbox_gym.server.openapi import Operation, make_document
 from sandbox_gym.server.openapi.docs import Documentation, asset, docs_operations
 from sandbox_gym.server.protocol.dataset import Dataset
-from sandbox_gym.server.protocol.exchange import error_reply, plain, read_document, reply, unavailable, while_connected
+from sandbox_gym.server.protocol.exchange import error_reply, plain, read_document, reply, while_connected
 from sandbox_gym.server.protocol.resources import (
     JudgingEngine,
     ResourcesServer,
-    SupportsNodes,
     Tool,
     ToolCall,
     no_verdict,
 )
 from sandbox_gym.server.protocol.shapes import (
     DEADLINE_HEADER,
-    NO_VERDICT_HEADER,
     TENANT_HEADER,
     Aggregate,
     CallerHeaders,
@@ -53,7 +52,7 @@ from sandbox_gym.server.protocol.shapes import (
     Seed,
 )
 from sandbox_gym.server.protocol.single_flight import KEY_HEADER, Once
-from sandbox_gym.server.protocol.wire import Document, VerifyRequest, check_shape, set_aside
+from sandbox_gym.server.protocol.wire import Document, VerifyRequest, check_shape
 
 SESSION_ID_KEY = "session_id"
 
@@ -68,12 +67,12 @@ class GymHost:
         self, resources: ResourcesServer, dataset: Dataset | None = None, *, rows_without_verdict: bool = False
     ) -> None:
         self._resources = resources
-        self._rows_without_verdict = rows_without_verdict
+        self._gym = GymProtocol(rows_without_verdict=rows_without_verdict)
         self._evaluator = EvaluatorProtocol(resources, dataset)
         # an agent that could ask for any row's answer, or try answers to it, would: it is not for agents then
         self._tools = resources.tools if dataset is None else {}
         self._seeds = Seeds()
-        self._records: tuple[Ledger, Once[Answered]] | None = None
+        self._records: tuple[VerifyRecorder, Once[Answered]] | None = None
         self._engine: JudgingEngine | None = None
         self._health: Health | None = None
         self._grant: Callable[[str, str], Document] | None = None
@@ -85,9 +84,9 @@ class GymHost:
         if engine is not None and self._records is not None:
             engine.metrics.watch_all("journal", self._records[0].stats)
 
-    def keep_records(self, ledger: Ledger, once: Once[Answered]) -> None:
+    def keep_records(self, recorder: VerifyRecorder, once: Once[Answered]) -> None:
         """Where verdicts go on record, and where those with a key meet; before the first request."""
-        self._records = (ledger, once)
+        self._records = (recorder, once)
 
     def grant_with(self, grant: Callable[[str, str], Document]) -> None:
         """What a seed answers beyond its id: how this session's tools are reached in other ways, by session id and
@@ -157,8 +156,8 @@ class GymHost:
             "stats": dict(engine.stats()),
             "journal": self._recording()[0].stats(),
         }
-        if isinstance(engine, SupportsNodes):
-            document["nodes"] = engine.nodes()
+        if nodes := engine.runner.nodes():
+            document["nodes"] = nodes
         if (held := self._evaluator.health()) is not None:
             document["benchmark"], document["protocol"] = held["benchmark"], held["protocol"]
             document["dataset_size"] = held["dataset_size"]
@@ -207,35 +206,23 @@ class GymHost:
         """A verdict; or 503 (200 for a client that asks so) with a masked body, never a plain reward 0."""
         cookie_id = str(request.session[SESSION_ID_KEY])
         body = await read_document(request)
-        evaluates = self._evaluator.wants_verify(body)
-        parsed = VerifyRequest.parse(await self._evaluator.verify_body(body) if evaluates else body)
+        protocol = self._evaluator if self._evaluator.wants_verify(body) else self._gym
+        parsed = VerifyRequest.parse(await protocol.verify_body(body))
         wanted = replace(parsed, session_id=cookie_id)
         engine, health = self._running()
-        ledger, once = self._recording()
-        tenant = key_tenant(request.scope)
-        key = ledger.key(request.headers.getlist(KEY_HEADER), wanted, engine.provider_name, tenant)
+        recorder, once = self._recording()
+        key = recorder.key(request.headers.getlist(KEY_HEADER), wanted, engine.provider_name, key_tenant(request.scope))
+        caller = _caller(request)
         try:
-            caller = _caller(request)
-            answered = await while_connected(request, lambda: ledger.answer(engine, wanted, key, once, caller))
+            answered = await while_connected(request, lambda: recorder.answer(engine, wanted, key, once, caller))
         except Unavailable as error:
-            none = no_verdict(self._resources.name, error)
-            if evaluates:  # the row is not its own to see
-                return unavailable(error, none.document())
-            document = set_aside(none.answer(wanted))
-            wants_row = self._rows_without_verdict or _wants_body(request)
-            return reply(document) if wants_row else unavailable(error, document)
+            return protocol.no_verdict_reply(request, wanted, no_verdict(self._resources.name, error), error)
         note({"replayed": answered.replayed})
-        verdict = answered.fields.get("verdict")
-        isolation = verdict.get("isolation") if isinstance(verdict, dict) else None
-        if isolation and isolation != "none" and not answered.replayed:
-            health.saw_verdict(str(isolation))
+        if not answered.replayed:
+            health.saw_verdict(answered.isolation)
         _start_anew(engine, cookie_id)
-        if evaluates and answered.fields.get("mask_sample"):  # it knows no mask, and would count the reward
-            return reply(answered.fields, 503)
         headers = {VERDICT_ID_HEADER: answered.request_id, **({REPLAYED_HEADER: "true"} if answered.replayed else {})}
-        fields = answered.fields
-        document = self._evaluator.answer(body, fields) if evaluates else set_aside({**body, **fields})
-        return reply(document, 200, headers)
+        return protocol.verdict_reply(body, answered.fields, headers)
 
     async def aggregate_metrics(self, request: Request) -> Response:
         body = await read_document(request)
@@ -257,7 +244,7 @@ class GymHost:
         call = ToolCall(arguments, self._seeds.public_tests(session_id), session_id, _caller(request))
         return await tool(engine, call)
 
-    def _recording(self) -> tuple[Ledger, Once[Answered]]:
+    def _recording(self) -> tuple[VerifyRecorder, Once[Answered]]:
         if self._records is None:
             raise Unavailable("the server is starting or stopping")
         return self._records
@@ -279,12 +266,6 @@ def _caller(request: Request) -> Caller:
     given = {name: request.headers[name] for name in (TENANT_HEADER, DEADLINE_HEADER) if name in request.headers}
     wanted = check_shape(CallerHeaders, dict(given))
     return Caller(key_tenant(request.scope) or wanted.tenant, wanted.deadline_s)
-
-
-def _wants_body(request: Request) -> bool:
-    """Whether this client can't retry, and wants "no verdict" as a 200."""
-    wish = request.headers.get(NO_VERDICT_HEADER) or request.query_params.get("no_verdict") or ""
-    return wish.strip().lower() == "body"
 
 
 def _answering(handler: Handler) -> Handler:

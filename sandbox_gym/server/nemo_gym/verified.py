@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from sandbox_gym.journal import Entry
 from sandbox_gym.observe.radar import Verified, inverted_of
-from sandbox_gym.server.dashboard.stored_verify import label_of
+from sandbox_gym.observe.task_labels import label_of
 
 
 def verified_of(entry: Entry, body: Mapping[str, object]) -> Verified:

@@ -9,30 +9,26 @@ import hashlib
 import json
 import time
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeVar
+from typing import Literal, Protocol
 
 import structlog
 
 from sandbox_gym import __version__
 from sandbox_gym.config import Settings
-from sandbox_gym.contract import Answer, Plan, State, Verdict, Verifier
-from sandbox_gym.engine import ANYONE, Caller
 from sandbox_gym.errors import JournalDown, PoolFull, RequestError, Unavailable
-from sandbox_gym.journal import Entry, Judgement, Key, Replay, Source
+from sandbox_gym.journal import Entry, Key, Replay, Source
 from sandbox_gym.journal.journal import Journal
-from sandbox_gym.observe.metrics import Metrics
+from sandbox_gym.plans.runner import ANYONE, Caller
 from sandbox_gym.server.access.accounts import owned
-from sandbox_gym.server.dashboard.recent import Recent
 from sandbox_gym.server.nemo_gym.verified import verified_of
-from sandbox_gym.server.protocol.resources import HeldSessions, JudgingEngine, ResourcesServer, no_verdict
+from sandbox_gym.server.protocol.resources import JudgingEngine, ResourcesServer, VerifyResult, no_verdict
 from sandbox_gym.server.protocol.single_flight import KEY_HEADER, Once, other_body
 from sandbox_gym.server.protocol.wire import Document, VerifyFields, VerifyRequest
 
 MAX_KEY_CHARS = 255
 
-T = TypeVar("T")
 _log = structlog.get_logger("sandbox_gym.server")
 
 
@@ -45,57 +41,36 @@ class Answered:
     fields: Document
     replayed: bool = False
 
-
-class Witness:
-    """An engine for one verify that remembers what it judged."""
-
-    def __init__(self, engine: JudgingEngine) -> None:
-        self._engine = engine
-        self._judgements: list[Judgement | None] = []
-
     @property
-    def judgements(self) -> list[Judgement]:
-        """In the order in which they were asked for."""
-        return [one for one in self._judgements if one is not None]
-
-    @property
-    def provider_name(self) -> str:
-        return self._engine.provider_name
-
-    async def judged(
-        self, verifier: Verifier[T], task: T, answer: Answer, *, caller: Caller = ANYONE
-    ) -> tuple[Verdict, Plan, State | None]:
-        number = len(self._judgements)
-        self._judgements.append(None)  # several may be asked for at once
-        verdict, plan, state = await self._engine.judged(verifier, task, answer, caller=caller)
-        self._judgements[number] = Judgement(plan, state, verdict)
-        return verdict, plan, state
-
-    async def run(self, plan: Plan, *, caller: Caller = ANYONE) -> State:
-        return await self._engine.run(plan, caller=caller)
-
-    @property
-    def metrics(self) -> Metrics:
-        return self._engine.metrics
-
-    @property
-    def sessions(self) -> HeldSessions | None:
-        return self._engine.sessions
-
-    def stats(self) -> dict[str, int]:
-        return self._engine.stats()
+    def isolation(self) -> str:
+        """What its sandboxes were isolated by; "none" where it needed none."""
+        verdict = self.fields.get("verdict")
+        return str(verdict.get("isolation") or "none") if isinstance(verdict, dict) else "none"
 
 
-class Ledger:
+class VerifyObserver(Protocol):
+    """Sees each verify on its way out, whether or not it goes on record. Must not wait, nor raise."""
+
+    def finished(self, entry: Entry, body: Mapping[str, object]) -> None:
+        """One that began, with a verdict or without. `body`: the request."""
+        ...
+
+    def refused(self, kind: str) -> None:
+        """One that never began, by the kind of failure."""
+        ...
+
+
+class VerifyRecorder:
     """One resources server's verifies. Without a journal none is on record, and a key holds while its run lasts."""
 
     def __init__(
-        self, resources: ResourcesServer, journal: Journal | None, settings: Settings, recent: Recent | None = None
+        self,
+        resources: ResourcesServer,
+        journal: Journal | None,
+        settings: Settings,
+        observer: VerifyObserver | None = None,
     ) -> None:
-        """`recent`: where the dashboard looks."""
-        self._resources = resources
-        self._recent = recent
-        self._journal = journal
+        self._resources, self._journal, self._observer = resources, journal, observer
         self._settings = settings.judging()
         self._idempotency: Literal["header", "body", "off"] = settings.idempotency
 
@@ -124,15 +99,9 @@ class Ledger:
 
     async def verify(self, engine: JudgingEngine, request: VerifyRequest, caller: Caller = ANYONE) -> VerifyFields:
         """A verdict, on record soon. Raises RequestError, and Unavailable when there is none."""
-        return (await self._recorded(engine, request, caller))[0]
-
-    async def _recorded(
-        self, engine: JudgingEngine, request: VerifyRequest, caller: Caller
-    ) -> tuple[VerifyFields, Entry]:
         fields, entry = await self._run(engine, request, None, caller)
-        if self._journal is not None:
-            await self._journal.add(entry)
-        return fields, entry
+        await self._keep(entry)
+        return fields
 
     async def answer(
         self,
@@ -144,7 +113,8 @@ class Ledger:
     ) -> Answered:
         """`verify`, and under a key once: with those who ask now, and with those who asked before."""
         if key is None:
-            fields, entry = await self._recorded(engine, request, caller)
+            fields, entry = await self._run(engine, request, None, caller)
+            await self._keep(entry)
             return Answered(entry.request_id, fields.document())
         answered, own = await once.run(key, lambda: self._settle(engine, request, key, caller))
         return answered if own else Answered(answered.request_id, answered.fields, replayed=True)
@@ -166,45 +136,49 @@ class Ledger:
     async def _run(
         self, engine: JudgingEngine, request: VerifyRequest, key: Key | None, caller: Caller
     ) -> tuple[VerifyFields, Entry]:
-        witness, started = Witness(engine), time.time()
+        started, provider = time.time(), engine.provider_name
         try:
-            fields = await self._resources.verify(witness, request, caller)
+            result = await self._resources.verify(engine, request, caller)
         except PoolFull as error:  # refused at the door: nothing was begun
-            if self._recent is not None:
-                self._recent.tally.refused(error.failure_kind)
+            if self._observer is not None:
+                self._observer.refused(error.failure_kind)
             raise
         except Unavailable as error:
-            none = self._entry(witness, request, started, no_verdict(self._resources.name, error), None, caller)
-            self._show(witness, none, request)
-            await self._note(none)
+            none = VerifyResult(no_verdict(self._resources.name, error), error.judgements)
+            entry = self._entry(provider, request, started, none, None, caller)
+            self._show(engine, entry, request)
+            await self._keep_no_verdict(entry)
             raise
-        entry = self._entry(witness, request, started, fields, key, caller)
-        self._show(witness, entry, request)
-        return fields, entry
+        entry = self._entry(provider, request, started, result, key, caller)
+        self._show(engine, entry, request)
+        return result.fields, entry
 
-    def _show(self, witness: Witness, entry: Entry, request: VerifyRequest) -> None:
-        witness.metrics.radar.add(verified_of(entry, request.body))
-        if self._recent is not None:
-            self._recent.add(entry, request.body, entry.tenant)
+    def _show(self, engine: JudgingEngine, entry: Entry, request: VerifyRequest) -> None:
+        engine.metrics.radar.add(verified_of(entry, request.body))
+        if self._observer is not None:
+            self._observer.finished(entry, request.body)
 
-    async def _note(self, entry: Entry) -> None:
-        """A no-verdict, on record if it can be: its cause is worth more than the journal's."""
-        if self._journal is None:
-            return
-        try:
+    async def _keep(self, entry: Entry) -> None:
+        if self._journal is not None:
             await self._journal.add(entry)
+
+    async def _keep_no_verdict(self, entry: Entry) -> None:
+        """On record if it can be: its cause is worth more than the journal's."""
+        try:
+            await self._keep(entry)
         except JournalDown as error:
             _log.error("no_verdict_not_journalled", kind=entry.failure_kind, why=str(error))
 
     def _entry(
         self,
-        witness: Witness,
+        provider: str,
         request: VerifyRequest,
         started: float,
-        fields: VerifyFields,
+        result: VerifyResult,
         key: Key | None,
         caller: Caller,
     ) -> Entry:
+        fields = result.fields
         source = Source(
             self._resources.kind,
             self._settings,
@@ -215,9 +189,9 @@ class Ledger:
         return Entry(
             request_id=uuid.uuid4().hex,
             server=self._resources.name,
-            provider=witness.provider_name,
+            provider=provider,
             source=source,
-            judgements=tuple(witness.judgements),
+            judgements=result.judgements,
             started_at=started,
             finished_at=time.time(),
             reply=None if fields.mask_sample else fields.document(),

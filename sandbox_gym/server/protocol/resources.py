@@ -8,55 +8,32 @@ from typing import Protocol, TypeVar, runtime_checkable
 
 from pydantic import BaseModel
 
-from sandbox_gym.contract import Answer, Plan, State, Verdict, Verifier
-from sandbox_gym.engine import ANYONE, Caller
+from sandbox_gym.contract import Answer, Judgement, Plan, State, Verifier
+from sandbox_gym.engine import HeldSessions, Verification
 from sandbox_gym.errors import Unavailable
 from sandbox_gym.observe.metrics import Metrics
-from sandbox_gym.sandbox.session.manager import ToolReply
+from sandbox_gym.plans.runner import ANYONE, Caller, PlanRunner
 from sandbox_gym.server.protocol.wire import Document, VerifyFields, VerifyRequest
 
 T = TypeVar("T")
 
 
-class HeldSessions(Protocol):
-    """Stateful sandboxes by session: `sandbox.sessions.Sessions`, or those of a cluster."""
-
-    def __contains__(self, session_id: str) -> bool: ...
-
-    async def call(
-        self,
-        session_id: str,
-        request: Mapping[str, object],
-        body: bytes = b"",
-        *,
-        timeout_s: float,
-        deadline_s: float = 600.0,
-    ) -> ToolReply: ...
-
-    def begin(self, session_id: str, snapshot_id: str) -> None: ...
-
-    def base_of(self, session_id: str) -> str | None: ...
-
-    def discard(self, session_id: str) -> None: ...
-
-    async def close(self, session_id: str) -> None: ...
-
-    def stats_dict(self) -> dict[str, int]: ...
-
-
 class JudgingEngine(Protocol):
-    """The engine as servers and commands use it. `judged` and `run` raise RequestError and Unavailable."""
+    """The engine as servers use it. `verify` and `run` raise RequestError and Unavailable."""
 
     @property
     def provider_name(self) -> str: ...
 
-    async def judged(
+    async def verify(
         self, verifier: Verifier[T], task: T, answer: Answer, *, caller: Caller = ANYONE
-    ) -> tuple[Verdict, Plan, State | None]: ...
+    ) -> Verification: ...
 
     async def run(self, plan: Plan, *, caller: Caller = ANYONE) -> State: ...
 
     def stats(self) -> dict[str, int]: ...
+
+    @property
+    def runner(self) -> PlanRunner: ...
 
     @property
     def metrics(self) -> Metrics: ...
@@ -64,15 +41,6 @@ class JudgingEngine(Protocol):
     @property
     def sessions(self) -> HeldSessions | None:
         """Stateful sandboxes, where the provider has them."""
-        ...
-
-
-@runtime_checkable
-class SupportsNodes(Protocol):
-    """An engine over many machines."""
-
-    def nodes(self) -> dict[str, dict[str, str | int]]:
-        """Each node by name: its status, why it is in it, its slots and leases."""
         ...
 
 
@@ -88,6 +56,14 @@ class ToolCall:
 
 Tool = Callable[[JudgingEngine, ToolCall], Awaitable[Mapping[str, object] | str]]
 """A string is answered as plain text."""
+
+
+@dataclass(frozen=True, slots=True)
+class VerifyResult:
+    """What a verify answers, and the runs behind it in the order in which they were asked for."""
+
+    fields: VerifyFields
+    judgements: tuple[Judgement, ...] = ()
 
 
 class ResourcesServer(Protocol):
@@ -120,7 +96,7 @@ class ResourcesServer(Protocol):
         """The tests that an agent may see, out of the row that seeds a session. Raises RequestError."""
         ...
 
-    async def verify(self, engine: JudgingEngine, request: VerifyRequest, caller: Caller = ANYONE) -> VerifyFields: ...
+    async def verify(self, engine: JudgingEngine, request: VerifyRequest, caller: Caller = ANYONE) -> VerifyResult: ...
 
     def aggregate(self, verify_responses: list[Document]) -> Document:
         """NeMo Gym's AggregateMetrics. Raises RequestError."""

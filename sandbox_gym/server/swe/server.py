@@ -15,14 +15,14 @@ from pydantic import BaseModel
 
 from sandbox_gym.config import Settings
 from sandbox_gym.contract import Answer, SnapshotRef, State
-from sandbox_gym.engine import ANYONE, Caller
 from sandbox_gym.errors import BoxLost, ProviderDown, RequestError, SnapshotGone
 from sandbox_gym.limits import MIB
+from sandbox_gym.plans.runner import ANYONE, Caller
 from sandbox_gym.sandbox.channel.driver import WORK
 from sandbox_gym.sandbox.session.manager import Sessions
 from sandbox_gym.server.metrics.aggregate import aggregate_metrics
 from sandbox_gym.server.openapi import examples
-from sandbox_gym.server.protocol.resources import JudgingEngine, Tool, ToolCall
+from sandbox_gym.server.protocol.resources import JudgingEngine, Tool, ToolCall, VerifyResult
 from sandbox_gym.server.protocol.verdicts import verdict_document
 from sandbox_gym.server.protocol.wire import Document, VerifyFields, VerifyRequest
 from sandbox_gym.server.swe.arguments import ARGUMENTS
@@ -186,11 +186,11 @@ class SweResources:
         """An agent runs the repository's own tests."""
         return None
 
-    async def verify(self, engine: JudgingEngine, request: VerifyRequest, caller: Caller = ANYONE) -> VerifyFields:
+    async def verify(self, engine: JudgingEngine, request: VerifyRequest, caller: Caller = ANYONE) -> VerifyResult:
         task = self.task(request.body)
         patch = await self._patch(engine, request)
         if patch is None:
-            return SweFields(reward=0.0, instance_id=task.instance_id, failure_reason="no_patch")
+            return VerifyResult(SweFields(reward=0.0, instance_id=task.instance_id, failure_reason="no_patch"))
         started = time.monotonic()
         try:
             return await self._judged(engine, await self.job(engine, task), Answer(patch), caller)
@@ -222,11 +222,11 @@ class SweResources:
             return job
         return replace(job, reference=await self.references(engine).ensure(engine, job))
 
-    async def _judged(self, engine: JudgingEngine, job: SweJob, answer: Answer, caller: Caller) -> SweFields:
+    async def _judged(self, engine: JudgingEngine, job: SweJob, answer: Answer, caller: Caller) -> VerifyResult:
         judged = await judge_patch(engine, job, answer, caller)
         verdict, grade = judged.verdict, judged.grade
         groups = {group.name: group.points / group.of if group.of else 1.0 for group in verdict.groups}
-        return SweFields(
+        fields = SweFields(
             reward=verdict.reward,
             instance_id=job.task.instance_id,
             evaluation_completed=judged.report is not None,
@@ -241,6 +241,7 @@ class SweResources:
             verdict=verdict_document(verdict),
             failure_reason=verdict.failure_reason or None,
         )
+        return VerifyResult(fields, judged.judgements)
 
     async def _patch(self, engine: JudgingEngine, request: VerifyRequest) -> str | None:
         """What the row brings, else what the session's box holds, else what the text shows; None where there is none.

@@ -6,10 +6,11 @@ import posixpath
 from collections.abc import Mapping
 from typing import Final
 
+from sandbox_gym.engine import HeldSessions
 from sandbox_gym.errors import BoxLost, RequestError
 from sandbox_gym.sandbox.session.client import SessionClient
 from sandbox_gym.sandbox.session.manager import GRACE_S
-from sandbox_gym.server.protocol.resources import HeldSessions, JudgingEngine, ToolCall
+from sandbox_gym.server.protocol.resources import JudgingEngine, ToolCall
 
 MAX_PATH: Final = 4096
 

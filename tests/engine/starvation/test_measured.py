@@ -12,9 +12,9 @@ from dataclasses import replace
 import pytest
 
 from sandbox_gym.contract import Status
+from sandbox_gym.plans.starvation import STARVED_SHARE
 from sandbox_gym.sandbox.api import SandboxSpec
 from sandbox_gym.sandbox.local import LocalProvider
-from sandbox_gym.starvation import STARVED_SHARE
 from tests.conftest import make_real
 from tests.e2b.servers import PoolServer
 from tests.engine.starvation.boxes import SHORT, SLEEP, SPIN, Weight, open_box, outcome_of, share

@@ -8,18 +8,18 @@ from dataclasses import replace
 
 import pytest
 
-from sandbox_gym.builds import Builds
 from sandbox_gym.contract import Build, Outcome, Plan, Query, Service, State, Status, StepOutcome
-from sandbox_gym.engine import Engine
+from sandbox_gym.engine import local_engine
 from sandbox_gym.errors import Starved
 from sandbox_gym.limits import MIB
+from sandbox_gym.plans.builds import Builds
+from sandbox_gym.plans.starvation import STARVED_SHARE, QuietSlot
+from sandbox_gym.plans.steps import PlanRun
 from sandbox_gym.sandbox.fake import FakeProvider
 from sandbox_gym.sandbox.local import LocalProvider
 from sandbox_gym.sandbox.pool.pool import Pool
 from sandbox_gym.sandbox.pool.services import serving
 from sandbox_gym.sandbox.sandbox import Sandbox
-from sandbox_gym.starvation import STARVED_SHARE, QuietSlot
-from sandbox_gym.steps import PlanRun
 from tests.engine.starvation.boxes import LIMITS, SHORT, SLEEP, Weight, open_box, python, share
 
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(120)]
@@ -102,7 +102,7 @@ async def test_a_services_worker_that_starves_twice_is_no_verdict(
 ) -> None:
     service = Service("toy", {"main.py": SERVICE}, worker_memory_bytes=128 * MIB)
     async with serving(provider, workers=2, queue_size=5) as services:
-        engine = Engine(Pool(FakeProvider(), boxes=1, box_max_tasks=8, queue_size=8), services=services)
+        engine = local_engine(Pool(FakeProvider(), boxes=1, box_max_tasks=8, queue_size=8), services=services)
 
         async def ask(word: bytes) -> Outcome:
             state = await engine.run(Plan((Query("q", service, word, LIMITS),)))

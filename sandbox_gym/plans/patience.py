@@ -7,8 +7,8 @@ from typing import Final, TypeVar
 
 import anyio
 
-from sandbox_gym.engine import Caller
 from sandbox_gym.errors import PoolFull
+from sandbox_gym.plans.runner import Caller
 
 PATIENCE_S: Final = 600.0
 """Where the caller says nothing of how long the answer is wanted."""

@@ -11,13 +11,13 @@ from dataclasses import replace
 
 import structlog
 
-from sandbox_gym.builds import Builds, build_key
 from sandbox_gym.contract import (
     Build,
     Checked,
     CheckedOutcome,
     Dialogue,
     DialogueOutcome,
+    Doubt,
     Outcome,
     PassOutcome,
     Plan,
@@ -33,10 +33,9 @@ from sandbox_gym.contract import (
 )
 from sandbox_gym.errors import BoxLost
 from sandbox_gym.observe.runs import RunSpans
-from sandbox_gym.passes import next_checked, next_dialogue, next_pass, past
-from sandbox_gym.sandbox.sandbox import Sandbox
-from sandbox_gym.starvation import (
-    Doubt,
+from sandbox_gym.plans.builds import Builds, build_key
+from sandbox_gym.plans.passes import next_checked, next_dialogue, next_pass, past
+from sandbox_gym.plans.starvation import (
     Doubted,
     QuietSlot,
     doubt_of_compiler,
@@ -46,6 +45,7 @@ from sandbox_gym.starvation import (
     patient,
     spun,
 )
+from sandbox_gym.sandbox.sandbox import Sandbox
 
 _log = structlog.get_logger(__name__)
 

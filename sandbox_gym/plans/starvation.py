@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from typing import Final
 
-from sandbox_gym.contract import DialogueOutcome, Outcome, Status
+from sandbox_gym.contract import DialogueOutcome, Doubt, Outcome, Status
 from sandbox_gym.errors import BoxLost, LossEvidence, Starved
 from sandbox_gym.limits import Limits
 from sandbox_gym.sandbox.blame import unexplained
@@ -30,20 +29,6 @@ ASIDE_S: Final = 60.0
 PATIENCE: Final = 3.0
 """So many times its wall time a starved run may have when it is tried again, with its CPU time as it was: on a machine
 that stays busy it comes to its end, or to its CPU time limit."""
-
-
-class Doubt(StrEnum):
-    """Why an end may not be the program's own doing."""
-
-    KILLED = "killed"
-    """A signal that somebody sent ended it, or a part of a compiler, and nothing tells who."""
-
-    STARVED = "starved"
-    """It wanted CPU that others had."""
-    UNMEASURED = "unmeasured"
-    """It met its wall time limit on a busy machine, in a box that can't tell why."""
-    NEAR = "near"
-    """It was over its CPU time limit by little, on a busy machine, where everything costs more CPU time."""
 
 
 def waited_s(outcome: Outcome, partner: Outcome | None = None) -> float:

@@ -1,0 +1,41 @@
+"""NeMo Gym's own verify: its body as it comes, its answer the body with the verdict's fields over it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from fastapi import Request, Response
+
+from sandbox_gym.errors import Unavailable
+from sandbox_gym.server.protocol.exchange import reply, unavailable
+from sandbox_gym.server.protocol.shapes import NO_VERDICT_HEADER
+from sandbox_gym.server.protocol.wire import Document, VerifyFields, VerifyRequest, set_aside
+
+
+class GymProtocol:
+    """`rows_without_verdict`: "no verdict" is a masked row with status 200 for every client."""
+
+    def __init__(self, *, rows_without_verdict: bool) -> None:
+        self._rows_without_verdict = rows_without_verdict
+
+    async def verify_body(self, body: Document) -> Document:
+        """It is one already."""
+        return body
+
+    def verdict_reply(self, body: Document, fields: Document, headers: Mapping[str, str]) -> Response:
+        """The whole row."""
+        return reply(set_aside({**body, **fields}), 200, headers)
+
+    def no_verdict_reply(
+        self, request: Request, wanted: VerifyRequest, none: VerifyFields, error: Unavailable
+    ) -> Response:
+        """503, or 200 for a client that can't retry; masked either way."""
+        document = set_aside(none.answer(wanted))
+        wants_row = self._rows_without_verdict or _wants_body(request)
+        return reply(document) if wants_row else unavailable(error, document)
+
+
+def _wants_body(request: Request) -> bool:
+    """Whether this client can't retry, and wants "no verdict" as a 200."""
+    wish = request.headers.get(NO_VERDICT_HEADER) or request.query_params.get("no_verdict") or ""
+    return wish.strip().lower() == "body"
