@@ -9,7 +9,7 @@ from sandbox_gym.verifiers.swe.extract import ExtractedPatch, extract_patch, nor
 from sandbox_gym.verifiers.swe.follow_up import flakes, rerun_of
 from sandbox_gym.verifiers.swe.grading import CaseGrade, Grade, Resolution, Share, grade, to_rerun, weak_spots
 from sandbox_gym.verifiers.swe.inverted import in_doubt, inverted_jobs, with_inverted
-from sandbox_gym.verifiers.swe.job import Place, SweJob
+from sandbox_gym.verifiers.swe.job import Checkout, SweJob
 from sandbox_gym.verifiers.swe.logs import R2E_PARSER, log_command
 from sandbox_gym.verifiers.swe.paths import pytest_settings_differ
 from sandbox_gym.verifiers.swe.reference import (
@@ -20,7 +20,7 @@ from sandbox_gym.verifiers.swe.reference import (
     InvertibleTest,
     KeptVariant,
     Reference,
-    Told,
+    ReferenceRecord,
     candidates,
     digest_of,
     files_to_read,
@@ -51,7 +51,7 @@ __all__ = [
     "InvertibleTest",
     "KeptVariant",
     "PatchReading",
-    "Place",
+    "Checkout",
     "Recipe",
     "Reference",
     "Resolution",
@@ -63,7 +63,7 @@ __all__ = [
     "SweLimits",
     "SweTask",
     "SweVerifier",
-    "Told",
+    "ReferenceRecord",
     "as_row_ids",
     "candidates",
     "digest_of",

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from sandbox_gym.verifiers.bounded import Bounds, loads
-from sandbox_gym.verifiers.swe.reference import MAX_FILE_BYTES, Inversion, Told
+from sandbox_gym.verifiers.swe.reference import MAX_FILE_BYTES, Inversion, ReferenceRecord
 from sandbox_gym.verifiers.swe.restore import SIGNS
 from sandbox_gym.verifiers.swe.task import CaseStatus
 
@@ -66,7 +66,7 @@ class ChannelReport:
     rounds: int = 0
     crashes: tuple[str, ...] = ()
     python: str = ""
-    reference: Told | None = None
+    reference: ReferenceRecord | None = None
     """What the judge had the box say of the reference, before anything of the answer's ran."""
     inversion: Inversion | None = None
     """The same of tests that were changed, without the edits."""
@@ -93,7 +93,7 @@ class _Reading:
     complete: bool = False
     rounds: int = 0
     began: bool = False
-    reference: Told | None = None
+    reference: ReferenceRecord | None = None
     inversion: Inversion | None = None
     files: dict[str, bytes] = field(default_factory=dict)
 
@@ -135,7 +135,9 @@ class _Reading:
         if kind == "reference" and self.reference is None:
             ran, runs = line.get("ran") is True, line.get("runs")
             count = runs if isinstance(runs, int) else 0
-            self.reference = Told(_statuses(line), _lists(line, "signs"), ran, count, _text(line, "why_none"))
+            self.reference = ReferenceRecord(
+                _statuses(line), _lists(line, "signs"), ran, count, _text(line, "why_none")
+            )
         elif kind == "inversion" and self.inversion is None:
             unchanged = line.get("unchanged")
             names = tuple(name for name in unchanged if isinstance(name, str)) if isinstance(unchanged, list) else ()

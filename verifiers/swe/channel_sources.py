@@ -101,7 +101,7 @@ class Sources:
                     folder = folder.rpartition("/")[0]
 
     def tell_changed(self):
-        """A file that was read ahead and is another now: whoever changed it did so from within the tests' process."""
+        """A file that was read ahead and is another now: it was changed from within the tests' process."""
         for path, before in list(self.text.items()):
             if before != self.read(path):
                 self.pipe.sign("tests_replaced", path[len(self.workdir) + 1 :])

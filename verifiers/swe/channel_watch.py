@@ -69,7 +69,7 @@ class Watch:
         self.key, self.prefix, self.began_at = "", b"", time.time()
 
     def new_key(self):
-        """Of the next runner: nobody else in its box can say a line."""
+        """Of the next runner: no other process of the sandbox can write a line."""
         self.key = secrets.token_hex(16)
         self.prefix = self.key.encode("ascii") + b" "
 

@@ -58,7 +58,7 @@ class RunOptions:
     folder: str
     """Where the files of `script_sources()` were put: a folder of their own that no candidate may write."""
     nonce: str
-    """Random, of this run only, known to nobody in the box but the watcher."""
+    """Random, of this run only; in the sandbox only the watcher knows it."""
     channel_fd: int = 3
     said: int = 0
     """How many lines the channel has before the watcher's first."""
@@ -77,7 +77,7 @@ class RunOptions:
 
 @dataclass(frozen=True, slots=True)
 class RunCommand:
-    """What to start. `stdin` holds the nonce: it must reach nobody but the process of `argv`."""
+    """What to start. `stdin` holds the nonce: it must reach the process of `argv` and no other."""
 
     argv: tuple[str, ...]
     stdin: bytes
