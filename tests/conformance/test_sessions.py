@@ -12,10 +12,11 @@ import pytest
 from sandbox_gym.errors import BoxLost
 from sandbox_gym.limits import MIB, Limits
 from sandbox_gym.sandbox.api import SessionFolder
-from sandbox_gym.sandbox.local import LocalProvider, trees
+from sandbox_gym.sandbox.local import LocalProvider
 from sandbox_gym.sandbox.local import provider as local
+from sandbox_gym.sandbox.local.sessions import trees
 from sandbox_gym.sandbox.session.session import Session
-from sandbox_gym.sandbox.session.snapshots import NoSuchSnapshot, SnapshotFailed
+from sandbox_gym.sandbox.snapshots import NoSuchSnapshot, SnapshotFailed
 from tests.conftest import REAL_PROVIDERS, make_real
 from tests.e2b.servers import PoolServer
 from tests.keeper import Keeper

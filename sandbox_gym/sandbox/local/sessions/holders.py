@@ -9,7 +9,7 @@ import os
 from collections.abc import Iterable, Iterator, Set
 from pathlib import Path
 
-from sandbox_gym.sandbox.local import mounts
+from sandbox_gym.sandbox.local.sessions import mounts
 
 
 def work_mounts(pids: Iterable[int], point: str) -> frozenset[int]:
