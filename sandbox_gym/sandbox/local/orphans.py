@@ -1,7 +1,7 @@
-"""What dead owners left of local boxes: cgroups with all that is in them, and jails outside any cgroup.
+"""Orphans of local sandboxes: cgroups of dead owners with all that is in them, and jails outside any cgroup.
 
 A jail dies with its owner by PR_SET_PDEATHSIG; what is found here is what the kernel could not end then, such as
-processes that something froze.
+frozen processes.
 """
 
 from __future__ import annotations

@@ -55,7 +55,7 @@ class OverlayTrees:
         self._covered: dict[Path, int] = {}
         self._spaces: dict[Path, Space] = {}
         self._mappings: dict[Path, int] = {}
-        """Slot -> the user namespace that makes what is stored its session's."""
+        """By slot: the user namespace that shows stored files as its session's."""
         self._count = 0
         self.renew()
         self.why_shared = self._unmappable(store)
@@ -67,7 +67,7 @@ class OverlayTrees:
         mounts.share(self._root)
 
     def _unmappable(self, store: Path) -> str:
-        """Why what is stored can't be shown as another user's here; empty where it can."""
+        """Why stored files can't be shown as another user's here; empty where they can."""
         trial = self._root / "trial"
         trial.mkdir()
         try:
@@ -100,7 +100,7 @@ class OverlayTrees:
     def fill(self, slot: Path, layers: Sequence[Path], space: Space | None = None) -> None:
         """Put a slot on layers, topmost first."""
         self._spaces[slot] = space or Space(self._limits.scratch_bytes, self._limits.scratch_inodes)
-        # a layer that comes again below hides nothing of itself, and overlay refuses to see it twice
+        # overlay refuses a layer that comes twice; the upper one hides nothing of it
         self._stack(slot, list(dict.fromkeys(layers)) or [self._empty()])
 
     def cut(self, slot: Path) -> Path:
