@@ -13,7 +13,7 @@ from pathlib import Path
 from sandbox_gym.cluster.messages import NodeLost, Nothing
 from sandbox_gym.codec import decode
 from sandbox_gym.sandbox.session.manager import Sessions
-from sandbox_gym.sandbox.session.snapshots import NoSuchSnapshot
+from sandbox_gym.sandbox.snapshots import NoSuchSnapshot
 from sandbox_gym.swe.instances import Instance, Instances
 from sandbox_gym.verifiers.swe import SweTask
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Final
 
 from sandbox_gym.errors import ToolchainMissing
-from sandbox_gym.sandbox.local.trees import remove_tree
+from sandbox_gym.sandbox.local.files import remove_tree
 
 PLACE: Final = "/opt/sandbox-gym/python"
 CACHE: Final = Path("/var/cache/sandbox-gym/pythons")
