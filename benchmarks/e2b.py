@@ -32,8 +32,10 @@ from sandbox_gym.config import Settings
 from sandbox_gym.contract import Answer
 from sandbox_gym.engine import Engine, open_engine
 from sandbox_gym.limits import Policy
-from sandbox_gym.sandbox.registry import make_provider, make_session_provider
-from sandbox_gym.sandbox.session.manager import Sessions, holding
+from sandbox_gym.sandbox.api import SessionFolder
+from sandbox_gym.sandbox.registry import make_provider
+from sandbox_gym.sandbox.session.holding import holding
+from sandbox_gym.sandbox.session.manager import Sessions
 from sandbox_gym.verifiers.coding import CodingVerifier, parse_task
 
 PROGRAM = "print(int(input()) * 2)"
@@ -132,13 +134,12 @@ async def calls(beneath: str, url: str, folder: Path, count: int) -> dict[str, t
 
 @asynccontextmanager
 async def _holding(settings: Settings, folder: Path) -> AsyncIterator[Sessions]:
-    provider = make_provider(settings)
-    keeper = make_session_provider(settings, provider, folder / "kept")
-    if keeper is None:
+    provider = make_provider(settings, SessionFolder(folder / "kept", settings.session_limits()))
+    if provider.snapshots is None:
         raise SystemExit(f"provider {settings.provider} holds no sessions")
     try:
         policy = Policy(idle_s=1e6, checkpoint_s=1e6)
-        async with holding(keeper, folder / "held", settings.session_limits(), policy) as sessions:
+        async with holding(provider, folder / "held", settings.session_limits(), policy) as sessions:
             yield sessions
     finally:
         await provider.aclose()

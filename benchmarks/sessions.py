@@ -23,9 +23,11 @@ from rich.table import Table
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from sandbox_gym.limits import MIB, Limits, Policy
+from sandbox_gym.sandbox.api import SessionFolder
 from sandbox_gym.sandbox.local import LocalProvider
-from sandbox_gym.sandbox.local.sessions import LocalSession, LocalSessions
-from sandbox_gym.sandbox.session.manager import Sessions, holding
+from sandbox_gym.sandbox.local.machine import LocalMachine
+from sandbox_gym.sandbox.session.holding import holding
+from sandbox_gym.sandbox.session.manager import Sessions
 
 LIMITS = Limits(cpu_time_s=3600, wall_time_s=24 * 3600, memory_bytes=256 * MIB, processes=64)
 WORKERS = 4
@@ -60,10 +62,10 @@ def own_rss() -> int:
     return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
-def private_bytes(box: LocalSession) -> int:
+def private_bytes(machine: LocalMachine) -> int:
     """Memory that is a live session's alone: private pages of all its processes."""
     total = 0
-    for pid in box.box.pids():
+    for pid in machine.pids():
         try:
             lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
         except OSError:
@@ -84,12 +86,13 @@ def pair(seconds: list[float]) -> str:
 async def measure(sessions: Sessions, held: int, live: int, table: Table, built_s: float, rss: int, disk: Path) -> None:
     awake = [name for name, one in sessions._sessions.items() if one.box is not None]
     asleep = [name for name, one in sessions._sessions.items() if one.box is None]
-    boxes = [one.box for one in sessions._sessions.values() if isinstance(one.box, LocalSession)]
+    machines = [one.box.sandbox.machine for one in sessions.all() if one.box is not None]
+    boxes = [machine for machine in machines if isinstance(machine, LocalMachine)]
     private = statistics.median(private_bytes(box) for box in boxes)
     calls = [await bash(sessions, random.choice(awake), "cat a.py") for _ in range(SAMPLES)]
     wakes = []
     for name in random.sample(asleep, min(SAMPLES, len(asleep))):
-        await sessions._make_room()  # what a server does in its idle seconds
+        await sessions.lifecycle.make_room()  # what a server does in its idle seconds
         wakes.append(await bash(sessions, name, "cat a.py"))
     used = await anyio.to_thread.run_sync(disk_bytes, disk)
     table.add_row(
@@ -113,9 +116,9 @@ async def main(counts: list[int], live: int) -> None:
     for column in ("private MB a live one", "server KiB each", "disk KiB each"):
         table.add_column(column)
     try:
-        keeper = LocalSessions(LocalProvider(), folder / "local", LIMITS)
+        provider = LocalProvider(sessions=SessionFolder(folder / "local", LIMITS))
         policy = Policy(idle_s=1e6, checkpoint_s=1e6, live=live, held=max(counts))
-        async with holding(keeper, folder / "held", LIMITS, policy) as sessions:
+        async with holding(provider, folder / "held", LIMITS, policy) as sessions:
             rss, done, spent = own_rss(), 0, 0.0
             for count in sorted(counts):
                 started = time.perf_counter()
@@ -124,6 +127,7 @@ async def main(counts: list[int], live: int) -> None:
                 done = count
                 await measure(sessions, count, live, table, spent, rss, folder)
                 Console().print(table)
+        await provider.aclose()
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 

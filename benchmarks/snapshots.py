@@ -21,18 +21,18 @@ from rich.table import Table
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from sandbox_gym.limits import MIB, Limits
+from sandbox_gym.sandbox.api import SessionFolder
 from sandbox_gym.sandbox.docker.provider import DockerProvider
-from sandbox_gym.sandbox.docker.sessions import DockerSessions
 from sandbox_gym.sandbox.local import LocalProvider
-from sandbox_gym.sandbox.local.sessions import LocalSessions
-from sandbox_gym.sandbox.session.snapshots import SessionBox, fork
+from sandbox_gym.sandbox.session.session import Session
+from tests.keeper import Keeper
 
 FILES = 10_000
 LIMITS = Limits(cpu_time_s=3600, wall_time_s=24 * 3600, memory_bytes=256 * MIB, processes=64)
 DIRTY = "mkdir -p d; for i in $(seq 10000); do echo $RANDOM $i > d/f$i; done"
 
 
-async def bash(box: SessionBox, command: str) -> str:
+async def bash(box: Session, command: str) -> str:
     request = {"op": "bash", "timeout_s": 60, "output_bytes": 4000}
     reply, body = await box.call(request, command.encode(), within_s=75)
     assert reply.get("exit_code") == 0, reply
@@ -42,16 +42,16 @@ async def bash(box: SessionBox, command: str) -> str:
 async def main(rounds: int) -> None:
     folder = Path(tempfile.mkdtemp(prefix="sandbox-gym-bench-"))
     took: dict[str, list[float]] = defaultdict(list)
-    local, provider = LocalSessions(LocalProvider(), folder / "local", LIMITS), DockerProvider()
-    docker = DockerSessions(provider, folder / "globals")
+    local = Keeper(LocalProvider(sessions=SessionFolder(folder / "local", LIMITS)))
+    docker = Keeper(DockerProvider(sessions=SessionFolder(folder, LIMITS)))
     try:
         box, container = await local.open_session(LIMITS), await docker.open_session(LIMITS)
         for number in range(rounds):
             await bash(box, DIRTY)
             await bash(container, DIRTY)
-            await local.prepare()  # a server does this between requests
+            await local.provider.prepare()  # a server does this between requests
             started = time.perf_counter()
-            [one] = await fork(local, box, 1, LIMITS)
+            [one] = await local.fork(box, 1, LIMITS)
             took["local: fork, to a live sandbox"].append(time.perf_counter() - started)
             assert await bash(one, "ls d | wc -l") == f"{FILES}\n"
             await one.aclose()
@@ -78,7 +78,7 @@ async def main(rounds: int) -> None:
     finally:
         await local.aclose()
         await docker.collect(budget_bytes=0, pinned=set())
-        await provider.aclose()
+        await docker.aclose()
         shutil.rmtree(folder, ignore_errors=True)
     table = Table("what", "p50 ms", "worst ms", title=f"{FILES} dirtied files, {rounds} rounds")
     for name, seconds in took.items():

@@ -25,10 +25,9 @@ from rich.table import Table
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from sandbox_gym.config import Settings
-from sandbox_gym.contract import Answer, Outcome, Plan, Program, Run
+from sandbox_gym.contract import Answer, Outcome, Plan, Program, Run, SnapshotRef
 from sandbox_gym.engine import Engine, open_engine
 from sandbox_gym.sandbox.session.manager import Sessions
-from sandbox_gym.sandbox.session.snapshots import SNAPSHOT_IMAGE
 from sandbox_gym.server.protocol.wire import VerifyRequest
 from sandbox_gym.server.swe.server import SweResources
 from sandbox_gym.swe.instances import Instance
@@ -86,7 +85,7 @@ class Bench:
     ) -> None:
         self._engine, self._resources, self._row, self._task = engine, resources, row, task
         place = Place(
-            SNAPSHOT_IMAGE + instance.snapshot_id, "/workspace", instance.workdir, instance.commit, instance.python
+            SnapshotRef(instance.snapshot_id), "/workspace", instance.workdir, instance.commit, instance.python
         )
         self._job = SweJob(task, place)
 
@@ -174,7 +173,7 @@ async def measure(
             await anyio.sleep(PAUSE_S)
         resolved, together_s = await bench.parallel(parallel)
         if not keep and isinstance(engine.sessions, Sessions):
-            await engine.sessions.provider.delete(instance.snapshot_id)
+            await engine.sessions.store.delete(instance.snapshot_id)
     middle = statistics.median
     return Found(
         provider=provider,

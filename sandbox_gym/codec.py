@@ -173,11 +173,12 @@ def _read_bytes(value: object, _: _Tables) -> bytes:
 
 
 def _union_decoder(members: tuple[object, ...]) -> _Decode:
-    """None or a value, or one of several dataclasses that are told apart by their fields."""
+    """None or a value, or a text or one of several dataclasses that are told apart by their fields."""
     some = [member for member in members if member is not type(None)]
     optional = len(some) < len(members)
     classes = [member for member in some if isinstance(member, type) and is_dataclass(member)]
-    if len(some) > 1 and len(classes) < len(some):
+    may_be_text = str in some and len(classes) == len(some) - 1
+    if len(some) > 1 and len(classes) < len(some) and not may_be_text:
         raise TypeError(f"can't tell {members} apart")
 
     def read(value: object, shared: _Tables) -> object:
@@ -185,6 +186,8 @@ def _union_decoder(members: tuple[object, ...]) -> _Decode:
             return None
         if len(some) == 1:
             return _decoder(some[0])(value, shared)
+        if may_be_text and isinstance(value, str):
+            return value
         keys = set(_exact(value, dict))
         for kind in classes:
             if keys <= {field.name for field in fields(kind)}:

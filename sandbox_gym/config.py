@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Literal
 
 from pydantic import Field, ValidationError
 from pydantic_core import ErrorDetails
@@ -51,7 +50,7 @@ class Settings(CodingSettings, HttpSettings, AccessSettings, RunSettings, BaseSe
         env_prefix=PREFIX, env_nested_delimiter="_", env_nested_max_split=1, toml_file="sandbox_gym.toml"
     )
 
-    provider: Literal["local", "docker", "e2b", "fake"] = Field("local", description="Where sandboxes are made.")
+    provider: str = Field("local", description="Where sandboxes are made.")
     state_dir: Path = Field(
         default_factory=default_state_dir,
         description="Folder for what outlives the process: owner locks, scratch folders, snapshots, the journal."
@@ -108,17 +107,11 @@ class Settings(CodingSettings, HttpSettings, AccessSettings, RunSettings, BaseSe
             ttl_s=session.ttl_s,
             idle_s=session.idle_s,
             checkpoint_s=session.checkpoint_s,
-            live=self._sessions_live(),
+            live=session.max_live,
             held=session.max_count,
             disk_bytes=session.snapshot_disk_mb * MIB,
             keep_globals=session.keep_globals,
         )
-
-    def _sessions_live(self) -> int:
-        """Where an account bounds the sandboxes, sessions leave those that verifies need."""
-        if self.provider != "e2b":
-            return self.session.max_live
-        return max(1, min(self.session.max_live, self.e2b.max_sandboxes - self.boxes))
 
     def journal_url(self) -> str | None:
         """The journal's path or URL; None when it is off."""

@@ -10,6 +10,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
+from pathlib import Path
 from random import Random, SystemRandom
 from typing import Final, Protocol, TypeVar
 
@@ -32,6 +33,7 @@ from sandbox_gym.contract import (
 )
 from sandbox_gym.errors import ProviderDown, Unavailable
 from sandbox_gym.limits import Limits
+from sandbox_gym.network import Network
 from sandbox_gym.observe import traces
 from sandbox_gym.observe.loop_lag import measure_loop
 from sandbox_gym.observe.metrics import Metrics
@@ -39,14 +41,14 @@ from sandbox_gym.observe.verdicts import attributes_of
 from sandbox_gym.plans.follow_up import run_follow_up
 from sandbox_gym.plans.local import LocalPlanRunner, machine_is_busy
 from sandbox_gym.plans.runner import ANYONE, Caller, PlanRunner
-from sandbox_gym.sandbox.api import Provider, SupportsCheck
+from sandbox_gym.sandbox.api import Provider, SessionFolder
 from sandbox_gym.sandbox.cleanup.owner import held_lease
 from sandbox_gym.sandbox.cleanup.reaper import Reaper, reaping
 from sandbox_gym.sandbox.pool.pool import Pool
 from sandbox_gym.sandbox.pool.services import Services, serving
-from sandbox_gym.sandbox.registry import make_provider, make_session_provider, reaping_sources
-from sandbox_gym.sandbox.session.manager import Sessions, ToolReply, holding
-from sandbox_gym.sandbox.session.snapshots import SnapshotProvider, SupportsBuilding
+from sandbox_gym.sandbox.registry import make_provider, orphan_sources, session_policy
+from sandbox_gym.sandbox.session.holding import holding
+from sandbox_gym.sandbox.session.manager import Sessions, ToolReply
 
 _UNFORESEEN: Final = SystemRandom()
 _NOTHING: Final = Program(mode="fork", files={"main.py": b""})
@@ -185,8 +187,8 @@ def local_engine(
     metrics = Metrics()
     if sessions is not None:
         metrics.watch_all("sessions", sessions.stats_dict)
-        metrics.watch("snapshot_bytes", "Disk that snapshots take", lambda: sessions.disk_bytes)
-        metrics.watch("snapshot_limit_bytes", "Disk that they may take", lambda: sessions.disk_limit_bytes)
+        metrics.watch("snapshot_bytes", "Disk that snapshots take", lambda: sessions.budget.used_bytes)
+        metrics.watch("snapshot_limit_bytes", "Disk that they may take", lambda: sessions.budget.limit_bytes)
     runner = LocalPlanRunner(pool, metrics, attempts=attempts, deadline_s=deadline_s, services=services, busy=busy)
     return Engine(runner, metrics, sessions)
 
@@ -198,65 +200,56 @@ async def open_engine(settings: Settings, *, sessions: str = "") -> AsyncIterato
     `sessions`: hold stateful sandboxes too, kept under this name in the state folder; a plan may then begin from a
     snapshot of theirs.
     """
+    folder = settings.state_dir / "sessions" / sessions
     with held_lease(settings.state_dir) as lease:
-        provider = make_provider(settings)
-        await _checked(provider)
-        reaper = Reaper(reaping_sources(settings, [provider]), lease.renew)
-        async with reaping(reaper), _sessions(settings, provider, sessions) as held:
-            pool = Pool(
-                _snapshots_too(provider, held),
-                boxes=settings.boxes,
-                box_max_tasks=settings.box.max_tasks,
-                queue_size=settings.queue_size,
-                weights=settings.tenant_weights,
-            )
-            try:
-                async with (
-                    serving(provider, queue_size=settings.queue_size, weights=settings.tenant_weights) as services,
-                    anyio.create_task_group() as tasks,
-                ):
-                    tasks.start_soon(pool.run)
-                    try:
-                        engine = local_engine(
-                            pool,
-                            attempts=settings.attempts,
-                            deadline_s=settings.deadline_s,
-                            sessions=held,
-                            services=services,
-                        )
-                        tasks.start_soon(measure_loop, engine.metrics)
-                        yield engine
-                    finally:
-                        tasks.cancel_scope.cancel()
-            finally:
-                await pool.aclose()
+        provider = make_provider(settings, SessionFolder(folder, settings.session_limits()) if sessions else None)
+        pool = Pool(
+            provider,
+            boxes=settings.boxes,
+            box_max_tasks=settings.box.max_tasks,
+            queue_size=settings.queue_size,
+            weights=settings.tenant_weights,
+        )
+        try:
+            await _check(provider)
+            reaper = Reaper(orphan_sources(settings, [provider]), lease.renew)
+            async with (
+                reaping(reaper),
+                _sessions(settings, provider, folder) as held,
+                serving(provider, queue_size=settings.queue_size, weights=settings.tenant_weights) as services,
+                anyio.create_task_group() as tasks,
+            ):
+                tasks.start_soon(pool.run)
+                try:
+                    engine = local_engine(
+                        pool,
+                        attempts=settings.attempts,
+                        deadline_s=settings.deadline_s,
+                        sessions=held,
+                        services=services,
+                    )
+                    tasks.start_soon(measure_loop, engine.metrics)
+                    yield engine
+                finally:
+                    tasks.cancel_scope.cancel()
+        finally:
+            await pool.aclose()
 
 
-async def _checked(provider: Provider) -> None:
+async def _check(provider: Provider) -> None:
     """Raises ConfigurationError for what will never work; what may pass is left to each verify."""
-    if not isinstance(provider, SupportsCheck):
-        return
     try:
-        await provider.check()
+        await provider.doctor.check()
     except ProviderDown as error:
         _log.warning("provider_down_at_start", provider=provider.name, why=str(error))
-    except BaseException:
-        with anyio.CancelScope(shield=True):
-            await provider.aclose()
-        raise
-
-
-def _snapshots_too(provider: Provider, sessions: Sessions | None) -> Provider:
-    keeper = sessions.provider if sessions is not None else None
-    return SnapshotProvider(provider, keeper) if isinstance(keeper, SupportsBuilding) else provider
 
 
 @asynccontextmanager
-async def _sessions(settings: Settings, provider: Provider, name: str) -> AsyncIterator[Sessions | None]:
-    folder = settings.state_dir / "sessions" / name
-    keeper = make_session_provider(settings, provider, folder) if name else None
-    if keeper is None:
+async def _sessions(settings: Settings, provider: Provider, folder: Path) -> AsyncIterator[Sessions | None]:
+    if provider.snapshots is None:
         yield None
         return
-    async with holding(keeper, folder / "held", settings.session_limits(), settings.session_policy()) as held:
+    network = Network(allow=tuple(settings.allow_out) or None)
+    limits, policy = settings.session_limits(), session_policy(settings)
+    async with holding(provider, folder / "held", limits, policy, network=network) as held:
         yield held

@@ -10,11 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from sandbox_gym.sandbox.api import Box, Provider
+from sandbox_gym.sandbox.api import Provider, SandboxSpec
 from sandbox_gym.sandbox.docker.provider import DockerProvider
 from sandbox_gym.sandbox.e2b.limits import E2bOptions
 from sandbox_gym.sandbox.e2b.provider import E2bProvider
 from sandbox_gym.sandbox.local import LocalProvider
+from sandbox_gym.sandbox.sandbox import Sandbox
 from tests import daily
 from tests.chaos.outcomes import HEAD
 from tests.e2b.servers import PoolServer
@@ -151,10 +152,10 @@ def make_real(name: str, pools: Callable[[str], PoolServer] | None = None) -> Pr
 
 
 @pytest.fixture(params=REAL_PROVIDERS)
-async def box(request: pytest.FixtureRequest, pools: Callable[[str], PoolServer]) -> AsyncIterator[Box]:
+async def box(request: pytest.FixtureRequest, pools: Callable[[str], PoolServer]) -> AsyncIterator[Sandbox]:
     """A fresh box of each real provider."""
     provider = make_real(request.param, pools)
-    box = await provider.start("python")
+    box = await provider.create(SandboxSpec())
     try:
         yield box
     finally:

@@ -16,9 +16,9 @@ from sandbox_gym.cli.terminal.screen import print_json, visible
 from sandbox_gym.cli.terminal.settings import settings_with
 from sandbox_gym.config import Settings
 from sandbox_gym.errors import ProviderDown, SandboxGymError
-from sandbox_gym.sandbox.api import Capability, Provider
-from sandbox_gym.sandbox.caps import CapRow, SupportsCaps
-from sandbox_gym.sandbox.registry import PROVIDERS, make_provider
+from sandbox_gym.sandbox.api import Capability, Provider, SandboxSpec
+from sandbox_gym.sandbox.caps import CapRow
+from sandbox_gym.sandbox.registry import PROVIDERS, capabilities_of, make_provider
 
 START_DEADLINE_S = 60.0
 STARTS = "starts a sandbox"
@@ -35,9 +35,7 @@ def doctor(
     settings = settings_with({"provider": provider})
     names = [provider] if provider else list(PROVIDERS)
     findings = {name: anyio.run(probe, settings.model_copy(update={"provider": name})) for name in names}
-    if "local" in findings and "docker" in findings:
-        newer = with_newer(findings["local"].languages, findings["docker"].languages, "docker")
-        findings["local"] = replace(findings["local"], languages=newer)
+    findings = with_newer_elsewhere(findings, settings)
     works = any(row.name == STARTS and row.works for row in findings[settings.provider].capabilities)
     if as_json:
         print_json(as_document(findings, settings.provider))
@@ -52,6 +50,17 @@ def doctor(
     verdict = "[green]works[/]" if works else "[red]doesn't work[/] (see the remedies above)"
     console.print(f"The default provider, [bold]{settings.provider}[/], {verdict}.")
     raise typer.Exit(0 if works else 1)
+
+
+def with_newer_elsewhere(findings: Mapping[str, Findings], settings: Settings) -> dict[str, Findings]:
+    """The findings, saying of a provider that uses this machine's toolchains which other one brings newer ones."""
+    told = dict(findings)
+    bringing = [name for name in told if capabilities_of(settings.model_copy(update={"provider": name})).own_toolchains]
+    for name in told:
+        for other in bringing if name not in bringing else ():
+            newer = with_newer(told[name].languages, told[other].languages, other)
+            told[name] = replace(told[name], languages=newer)
+    return told
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,10 +80,10 @@ async def probe(settings: Settings) -> Findings:
         return Findings((Capability(STARTS, False, str(error), "install what the message names"),))
     try:
         starts = await _start(provider)
-        capabilities = (starts, *await provider.doctor())
+        capabilities = (starts, *await provider.doctor.probe())
         if not starts.works:
             return Findings(capabilities)
-        caps = await provider.caps() if isinstance(provider, SupportsCaps) else ()
+        caps = await provider.doctor.caps()
         return Findings(capabilities, caps, await languages(provider))
     except ProviderDown as error:  # it was up a moment ago
         return Findings((Capability(STARTS, False, str(error), "try again"),))
@@ -86,7 +95,7 @@ async def probe(settings: Settings) -> Findings:
 async def _start(provider: Provider) -> Capability:
     try:
         with anyio.fail_after(START_DEADLINE_S):
-            box = await provider.start("python")
+            box = await provider.create(SandboxSpec())
             isolation = box.isolation
             await box.aclose()
     except TimeoutError:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from sandbox_gym.contract import Outcome, Program, Run, Status
 from sandbox_gym.errors import BoxLost, ProviderDown
 from sandbox_gym.limits import MIB, Limits
-from sandbox_gym.sandbox.api import Provider
+from sandbox_gym.sandbox.api import Provider, SandboxSpec
 from sandbox_gym.verifiers.coding import LANGUAGES, Language
 
 _LIMITS = Limits(cpu_time_s=20, wall_time_s=60, memory_bytes=1024 * MIB)
@@ -47,10 +47,10 @@ def version_of(said: str) -> tuple[int, ...]:
 
 async def languages(provider: Provider) -> list[LanguageRow]:
     """One row a language; every one a failure where no box of the image starts."""
-    if provider.name == "fake":
+    if not provider.capabilities.runs_programs:
         return []
     try:
-        box = await provider.start(IMAGE)
+        box = await provider.create(SandboxSpec(IMAGE))
     except ProviderDown as error:
         return [LanguageRow(language.name, False, "", str(error)) for language in LANGUAGES if not language.forks]
     try:

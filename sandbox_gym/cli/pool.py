@@ -17,7 +17,7 @@ from sandbox_gym.config import Settings
 from sandbox_gym.errors import ConfigurationError
 from sandbox_gym.sandbox.api import Provider
 from sandbox_gym.sandbox.cleanup.reaper import Failure, Reaper, Swept
-from sandbox_gym.sandbox.registry import PROVIDERS, make_provider, reaping_sources
+from sandbox_gym.sandbox.registry import PROVIDERS, make_provider, orphan_sources
 
 pool = typer.Typer(name="pool", no_args_is_help=True, help="What sandboxes hold on this machine.")
 
@@ -63,7 +63,7 @@ async def collect(settings: Settings, dry_run: bool) -> Swept:
                 continue
             stack.push_async_callback(provider.aclose)
             providers.append(provider)
-        swept = await Reaper(reaping_sources(settings, providers)).sweep(dry_run=dry_run)
+        swept = await Reaper(orphan_sources(settings, providers)).sweep(dry_run=dry_run)
     return Swept(swept.found, swept.removed, (*missing, *swept.failures))
 
 

@@ -21,6 +21,7 @@ from sandbox_gym.engine import Engine
 from sandbox_gym.errors import ConfigurationError
 from sandbox_gym.observe.loop_lag import measure_loop
 from sandbox_gym.observe.metrics import Metrics
+from sandbox_gym.sandbox.registry import session_policy
 
 FIRST_NODE_S: Final = 240.0
 """How long a server waits at its start for the first node that can hold sandboxes."""
@@ -41,7 +42,7 @@ async def open_cluster(fleet: Fleet, settings: Settings, *, pace: Pace) -> Async
         queue_size=settings.queue_size,
         weights=settings.tenant_weights,
     )
-    sessions = ClusterSessions(membership, placement, settings.session_policy())
+    sessions = ClusterSessions(membership, placement, session_policy(settings))
     async with anyio.create_task_group() as tasks:
         await tasks.start(membership.run)
         try:

@@ -33,13 +33,12 @@ from sandbox_gym.cluster.messages import (
 from sandbox_gym.cluster.placement import Placement
 from sandbox_gym.cluster.runs import Assembly
 from sandbox_gym.codec import encode
-from sandbox_gym.contract import Plan
+from sandbox_gym.contract import Plan, SnapshotRef
 from sandbox_gym.errors import BoxLost, DeadlineExceeded, PoolFull, ProviderDown, SnapshotGone, Unavailable
 from sandbox_gym.observe.metrics import Metrics
 from sandbox_gym.plans.runner import ANYONE, Caller, Passed, PlanResult, all_pass
 from sandbox_gym.plans.steps import boxes_for
 from sandbox_gym.sandbox.pool.admission import Admission
-from sandbox_gym.sandbox.session.snapshots import SNAPSHOT_IMAGE
 
 NODE_WAIT_S: Final = 30.0
 """Since so long there is no node that takes anything new: plans wait for one no longer."""
@@ -62,7 +61,7 @@ class _Request:
 
     @property
     def begins_from_snapshot(self) -> bool:
-        return self.plan.image.startswith(SNAPSHOT_IMAGE)
+        return isinstance(self.plan.image, SnapshotRef)
 
 
 class ClusterPlanRunner:
@@ -188,14 +187,14 @@ class ClusterPlanRunner:
         it."""
         if isinstance(error, ProviderDown):
             if request.begins_from_snapshot:
-                self._placement.drop(member.key, request.plan.image)
+                self._placement.drop(member.key, str(request.plan.image))
             else:
                 self._membership.mark_unhealthy(member, str(error))
 
     @asynccontextmanager
     async def _slot(self, request: _Request, tried: set[str]) -> AsyncIterator[Member]:
         """A member, some of whose slots are taken for the plan while the body runs."""
-        image, count, held = request.plan.image, boxes_for(request.plan), request.begins_from_snapshot
+        image, count, held = str(request.plan.image), boxes_for(request.plan), request.begins_from_snapshot
         while (key := self._placement.place(image, count, avoid=tried, held=held)) is None:
             if held:
                 raise SnapshotGone("the nodes that had what the plan begins from are gone")

@@ -22,11 +22,12 @@ from sandbox_gym.cluster.messages import NodeLost, NodeRefused, Nothing, read_re
 from sandbox_gym.cluster.node_sessions import Held, Life, SessionCall, SessionReply
 from sandbox_gym.cluster.placement import Placement
 from sandbox_gym.codec import encode
+from sandbox_gym.contract import SnapshotRef
 from sandbox_gym.errors import DeadlineExceeded, PoolFull, ProviderDown, SessionClosed
 from sandbox_gym.limits import Policy
 from sandbox_gym.sandbox.session.builds import BuiltSnapshot
-from sandbox_gym.sandbox.session.manager import GRACE_S, MAX_CLOSED, SessionStats, ToolReply
-from sandbox_gym.sandbox.session.snapshots import SNAPSHOT_IMAGE
+from sandbox_gym.sandbox.session.held import SessionStats
+from sandbox_gym.sandbox.session.manager import GRACE_S, MAX_CLOSED, ToolReply
 
 MOST_TRIED: Final = 3
 """Nodes that are asked to take a session over, or to build a repository, before that is given up."""
@@ -181,7 +182,7 @@ class ClusterSessions:
         return member
 
     def _room(self, base: str, *, avoid: Collection[str] = ()) -> Member:
-        key = self._rooms.place(SNAPSHOT_IMAGE + base if base else "", avoid=avoid, held=bool(base))
+        key = self._rooms.place(str(SnapshotRef(base)) if base else "", avoid=avoid, held=bool(base))
         if key is None:
             what = "what the session begins from is on no node that takes anything new" if base else "no node is up"
             raise ProviderDown(what)
@@ -266,12 +267,12 @@ class ClusterSessions:
         self._by_key.setdefault(built.key, {})[built.snapshot_id] = None
         for placement in (self._placement, self._rooms):
             if member.key in placement:
-                placement.hold(member.key, SNAPSHOT_IMAGE + built.snapshot_id)
+                placement.hold(member.key, str(SnapshotRef(built.snapshot_id)))
 
     def _with_built(self, key: str, tried: Collection[str]) -> str | None:
         """A node that has it and takes something new, one of whose slots is taken."""
         for snapshot_id in self._by_key.get(key, ()):
-            node = self._placement.place(SNAPSHOT_IMAGE + snapshot_id, avoid=tried, held=True)
+            node = self._placement.place(str(SnapshotRef(snapshot_id)), avoid=tried, held=True)
             if node is not None:
                 return node
         return None

@@ -32,6 +32,8 @@ from sandbox_gym.contract.plan import (
     Run,
     SelfTest,
     Service,
+    SnapshotRef,
+    Source,
     Step,
     answers_run,
 )
@@ -77,6 +79,8 @@ __all__ = [
     "Run",
     "SelfTest",
     "Service",
+    "SnapshotRef",
+    "Source",
     "State",
     "Status",
     "Step",

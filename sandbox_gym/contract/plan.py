@@ -117,6 +117,20 @@ class Checked:
 
 
 @dataclass(frozen=True, slots=True)
+class SnapshotRef:
+    """A snapshot of a session, as what a sandbox begins from."""
+
+    snapshot_id: str
+
+    def __str__(self) -> str:
+        return f"snapshot:{self.snapshot_id}"
+
+
+Source = str | SnapshotRef
+"""What a sandbox begins from: an image by its name, or a snapshot."""
+
+
+@dataclass(frozen=True, slots=True)
 class Service:
     """A program that stays: started once in a box of `image`, it answers requests in forked workers.
 
@@ -167,7 +181,7 @@ class Plan:
     that `Verifier.passed` denies is run, in its group where there are groups."""
 
     steps: tuple[Step, ...]
-    image: str = "python"
+    image: Source = "python"
     integrity: Integrity = "isolated"
     early_stop: bool = False
     builds: tuple[Build, ...] = ()

@@ -159,7 +159,7 @@ class PoolApp:
                 check_traffic(request, sandbox)
         except Fault as fault:
             return fault.response()
-        if target.port == proxy.PORT and sandbox.has_egress_proxy:  # the way out is for the sandbox's own programs
+        if target.port == proxy.PORT and sandbox.egress is not None:  # the way out is for the sandbox's own programs
             return port_closed(sandbox.sandbox_id, target.port)
         return await Proxy(sandbox, work, target.port).answer(request)
 

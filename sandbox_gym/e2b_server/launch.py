@@ -19,12 +19,12 @@ from sandbox_gym.e2b_server.faults import Fault
 from sandbox_gym.e2b_server.picture import PoolPicture
 from sandbox_gym.e2b_server.sandboxes.housekeeping import holding
 from sandbox_gym.e2b_server.sandboxes.manager import Sandboxes
-from sandbox_gym.e2b_server.sandboxes.templates import Machines
+from sandbox_gym.e2b_server.sandboxes.templates import Machines, session_folder
 from sandbox_gym.errors import ConfigurationError
 from sandbox_gym.observe.tracing import open_tracing
 from sandbox_gym.sandbox.cleanup.owner import held_lease
 from sandbox_gym.sandbox.cleanup.reaper import Reaper, reaping
-from sandbox_gym.sandbox.registry import make_provider, reaping_sources
+from sandbox_gym.sandbox.registry import capabilities_of, make_provider, orphan_sources
 from sandbox_gym.server.access.accounts import Accounts, load_accounts
 from sandbox_gym.server.access.request_guard import RequestGuard
 from sandbox_gym.server.app import check_bind
@@ -43,8 +43,8 @@ def serve_pool(settings: Settings, *, domain: str) -> None:
     accounts = load_accounts(settings.keys, settings.token, network=settings.pool.network, allow_out=settings.allow_out)
     if accounts.open:
         check_bind(settings.model_copy(update={"allow_unauthenticated": False}))
-    if settings.provider == "fake":
-        raise ConfigurationError("provider fake holds no sandboxes; use local or docker")
+    if not capabilities_of(settings).computers:
+        raise ConfigurationError(f"provider {settings.provider} holds no sandboxes; use local or docker")
 
     @asynccontextmanager
     async def open_sandboxes(tasks: anyio.abc.TaskGroup) -> AsyncIterator[Sandboxes]:
@@ -93,11 +93,11 @@ def pool_app(settings: Settings, accounts: Accounts, domain: str, opened: Open, 
 async def _open(settings: Settings, accounts: Accounts, tasks: anyio.abc.TaskGroup) -> AsyncIterator[Sandboxes]:
     folder = settings.state_dir / "e2b" / str(settings.port)
     with held_lease(settings.state_dir) as lease:
-        provider = make_provider(settings)
-        reaper = Reaper(reaping_sources(settings, [provider]), lease.renew)
+        provider = make_provider(settings, session_folder(settings, folder / "boxes"))
+        reaper = Reaper(orphan_sources(settings, [provider]), lease.renew)
         try:
             async with reaping(reaper):
-                machines = Machines(settings, provider, folder / "boxes", tasks)
+                machines = Machines(settings, provider, tasks)
                 sandboxes = Sandboxes(machines, accounts, folder / "held", tasks, most=settings.session.max_live)
                 async with holding(sandboxes, tasks):
                     yield sandboxes

@@ -55,7 +55,7 @@ def prepare(entry: Entry, *, state_max_bytes: float) -> Prepared:
         "task_digest": task_digest(source.row),
         "answer_digest": digest(source.answer),
         "plan_digest": digest(plan_as_run(last.plan, last.state)) if last else "",
-        "image": _text(last.plan.image, 400) if last else "",
+        "image": _text(str(last.plan.image), 400) if last else "",
         "limits": encode(entry.limits).decode() if entry.limits else "{}",
         "provider": _text(entry.provider, 100),
         "isolation": verdict.isolation if last else "",

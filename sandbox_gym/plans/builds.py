@@ -12,7 +12,7 @@ from typing import Final
 
 import anyio
 
-from sandbox_gym.contract import Build, Outcome, Status
+from sandbox_gym.contract import Build, Outcome, Source, Status
 from sandbox_gym.limits import MIB
 
 KEPT_BYTES: Final = 256 * MIB
@@ -70,10 +70,10 @@ def _size(outcome: Outcome) -> int:
     return len(outcome.stdout) + len(outcome.stderr) + len(outcome.channel) + _OVERHEAD
 
 
-def build_key(build: Build, image: str, provider: str) -> bytes:
+def build_key(build: Build, image: Source, provider: str) -> bytes:
     """Names a build by all that decides what it makes: the program, its input, its caps, and where it runs."""
     run, program = build.run, build.run.program
-    head = (image, provider, program.mode, program.main, program.argv, sorted(program.env.items()))
+    head = (str(image), provider, program.mode, program.main, program.argv, sorted(program.env.items()))
     digest = hashlib.sha256(repr((head, program.entry_point, run.limits, sorted(program.files))).encode())
     for path in sorted(program.files):
         digest.update(hashlib.sha256(program.files[path]).digest())

@@ -14,7 +14,7 @@ from typing import Final
 import anyio
 import structlog
 
-from sandbox_gym.contract import Doubt, Isolation, Plan, Query, State, Status, StepOutcome
+from sandbox_gym.contract import Doubt, Isolation, Plan, Query, SnapshotRef, State, Status, StepOutcome
 from sandbox_gym.errors import BoxLost, DeadlineExceeded, LossEvidence, ProviderDown, Unavailable
 from sandbox_gym.faults import as_provider_down
 from sandbox_gym.observe import traces
@@ -24,11 +24,9 @@ from sandbox_gym.plans.quarantine import Quarantine
 from sandbox_gym.plans.runner import ANYONE, Caller, Passed, PlanResult, all_pass
 from sandbox_gym.plans.starvation import Doubted, QuietSlot, is_starved, no_verdict
 from sandbox_gym.plans.steps import PlanRun, boxes_for
-from sandbox_gym.sandbox.api import SupportsCosts
 from sandbox_gym.sandbox.pool.pool import Pool
 from sandbox_gym.sandbox.pool.pressure import machine_pressure
 from sandbox_gym.sandbox.pool.services import Services
-from sandbox_gym.sandbox.session.snapshots import SNAPSHOT_IMAGE
 
 EVIDENCE_S: Final = 5.0
 QUIET_S: Final = 3.0
@@ -70,8 +68,8 @@ class LocalPlanRunner:
         metrics.watch("pool_queue_size", "Requests that may wait", lambda: pool.admission.queue_size)
         metrics.watch("builds_made", "Compilations and the like that were made", lambda: self._builds.made)
         metrics.watch("builds_reused", "Builds answered from what was kept", lambda: self._builds.reused)
-        if isinstance(pool.provider, SupportsCosts):
-            metrics.watch_all(pool.provider.name, pool.provider.costs)
+        if pool.provider.doctor.costs():
+            metrics.watch_all(pool.provider.name, pool.provider.doctor.costs)
         if self._services is not None:
             metrics.watch_all("services", self._services.stats_dict)
 
@@ -182,7 +180,7 @@ class LocalPlanRunner:
                         error.evidence = await boxes[0].evidence()  # a judge's box is no answer's to end
                 raise
             timings["run"] = timings.get("run", 0.0) + time.perf_counter() - leased
-        if plan.image.startswith(SNAPSHOT_IMAGE):  # such a box serves one plan, and candidates come in groups
+        if isinstance(plan.image, SnapshotRef):  # such a box serves one plan, and candidates come in groups
             self._pool.prefetch(plan.image, 1)
         return state
 

@@ -72,7 +72,7 @@ class Quarantine:
 
 def _digest(plan: Plan) -> bytes:
     """Names a plan by what it runs: programs, inputs and caps."""
-    digest = hashlib.sha256(plan.image.encode())
+    digest = hashlib.sha256(str(plan.image).encode())
     for step in plan.steps:
         if isinstance(step, Query):
             digest.update(step.request)

@@ -31,7 +31,7 @@ from sandbox_gym.contract import (
     answers_outcome,
     ends_plan,
 )
-from sandbox_gym.errors import BoxLost, ProviderDown
+from sandbox_gym.errors import BoxLost
 from sandbox_gym.observe.runs import RunSpans
 from sandbox_gym.plans.builds import Builds, build_key
 from sandbox_gym.plans.passes import next_checked, next_dialogue, next_pass, past
@@ -45,7 +45,7 @@ from sandbox_gym.plans.starvation import (
     patient,
     spun,
 )
-from sandbox_gym.sandbox.api import Box, SupportsDialogue
+from sandbox_gym.sandbox.sandbox import Sandbox
 
 _log = structlog.get_logger(__name__)
 
@@ -75,7 +75,7 @@ class PlanRun:
     def __init__(
         self,
         plan: Plan,
-        boxes: Sequence[Box],
+        boxes: Sequence[Sandbox],
         builds: Builds,
         quiet: QuietSlot,
         passed: Callable[[int, StepOutcome], Awaitable[bool]],
@@ -248,8 +248,6 @@ class PlanRun:
 
     async def _converse(self, dialogue: Dialogue) -> DialogueOutcome:
         judges_box = self._boxes[1]
-        if not isinstance(judges_box, SupportsDialogue):
-            raise ProviderDown(f"{judges_box.box_id} can't be joined with another box")
         whole = replace(dialogue, asker=self._whole(dialogue.asker), candidate=self._whole(dialogue.candidate))
         outcome = await judges_box.converse(whole, self._boxes[0])
         limits = dialogue.asker.limits, dialogue.candidate.limits
@@ -258,7 +256,7 @@ class PlanRun:
             outcome = await self._converse_again(judges_box, whole, doubt)
         return replace(outcome, self_test=await self._self_test(dialogue.self_test, outcome.asker))
 
-    async def _converse_again(self, judges_box: SupportsDialogue, whole: Dialogue, doubt: Doubt) -> DialogueOutcome:
+    async def _converse_again(self, judges_box: Sandbox, whole: Dialogue, doubt: Doubt) -> DialogueOutcome:
         """Once more, for a time limit on a quiet slot; both programs with patience where one was starved and both are
         short."""
         self._note(doubt, whole.name)
@@ -284,13 +282,13 @@ class PlanRun:
 
     # -- one run
 
-    async def _tried(self, box: Box, run: Run) -> Outcome:
+    async def _tried(self, box: Sandbox, run: Run) -> Outcome:
         """A run, and another one where the first one's time limit is doubted."""
         outcome = await self._one(box, run)
         doubt = self._quiet.doubt(outcome, run.limits)
         return await self._again(box, run, doubt) if doubt else outcome
 
-    async def _again(self, box: Box, run: Run, doubt: Doubt, *, aside: bool = True) -> Outcome:
+    async def _again(self, box: Sandbox, run: Run, doubt: Doubt, *, aside: bool = True) -> Outcome:
         """Once more: this time it counts, unless it was starved again. `aside`: on a quiet slot, if it is short."""
         self._note(doubt, run.name)
         short = may_go_aside(run.limits)
@@ -306,7 +304,7 @@ class PlanRun:
         self._quiet.noted(doubt)
         _log.info("run_again", run=name, why=doubt.value)
 
-    async def _one(self, box: Box, run: Run) -> Outcome:
+    async def _one(self, box: Sandbox, run: Run) -> Outcome:
         async with box.run_all([run]) as results:
             async for outcome in results:
                 return outcome

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Literal, Protocol, runtime_checkable
+from typing import Literal
 
 Scope = Literal["run", "process", "box", "none"]
 
@@ -42,13 +42,6 @@ class CapRow:
     @property
     def enforced(self) -> bool:
         return self.scope != "none"
-
-
-@runtime_checkable
-class SupportsCaps(Protocol):
-    """A provider that knows who enforces its caps here. Raises ProviderDown when it can't be asked."""
-
-    async def caps(self) -> Sequence[CapRow]: ...
 
 
 def guest_caps() -> tuple[CapRow, ...]:

@@ -1,22 +1,31 @@
-"""The fake provider: boxes in this process whose programs are described, not run. For tests, ours and users'.
+"""The fake provider: sandboxes in this process whose programs are described, not run. For tests, ours and users'.
 
-A `Behaviour` says what a program would do; the box applies the limits to it as a real one would.
+A `Behaviour` says what a program would do; the sandbox applies the limits to it as a real one would.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from typing import Final
 
 import anyio
 import anyio.lowlevel
 
-from sandbox_gym.contract import Dialogue, DialogueOutcome, Isolation, Outcome, Run, Status
+from sandbox_gym.config import Settings
+from sandbox_gym.contract import Dialogue, DialogueOutcome, Isolation, Outcome, Run, SnapshotRef, Status
 from sandbox_gym.errors import BoxLost, LossEvidence, ProviderDown
-from sandbox_gym.sandbox.api import Box, Capability
+from sandbox_gym.limits import Limits
+from sandbox_gym.sandbox.api import Capabilities, Capability, Doctor, SandboxSpec, SessionFolder, SnapshotStore
+from sandbox_gym.sandbox.caps import CapRow
+from sandbox_gym.sandbox.channel.attached_run import AttachedRun
+from sandbox_gym.sandbox.cleanup.reaper import OrphanSource
+from sandbox_gym.sandbox.machine import Channel
+from sandbox_gym.sandbox.sandbox import Sandbox
 
+CAPABILITIES: Final = Capabilities(runs_programs=False, computers=False)
 CPU_GRACE = 1.2
 """As a guest has it: a program is killed at so much of its CPU time limit, and over it from the limit on."""
 
@@ -46,16 +55,26 @@ def silent(run: Run) -> Behaviour:
     return Behaviour()
 
 
-class FakeBox:
-    """A box that asks `behave` what each run does. Time passes in the outcome only."""
+def capabilities(settings: Settings) -> Capabilities:
+    return CAPABILITIES
+
+
+def from_settings(settings: Settings, sessions: SessionFolder | None = None) -> FakeProvider:
+    return FakeProvider()
+
+
+class FakeMachine:
+    """A machine, and the channel to its programs, that asks `behave` what each run does. Time passes in the outcome
+    only."""
 
     isolation: Isolation = "none"
     _numbers = itertools.count()
 
     def __init__(self, behave: Callable[[Run], Behaviour]) -> None:
         self.box_id = f"fake-{next(self._numbers)}"
+        self.expired = False
         self._behave = behave
-        self._closed = False
+        self._destroyed = False
         self._evidence = LossEvidence()
 
     @asynccontextmanager
@@ -71,18 +90,21 @@ class FakeBox:
         finally:
             await iterator.aclose()  # type: ignore[attr-defined]
 
-    async def converse(self, dialogue: Dialogue, candidate_box: Box) -> DialogueOutcome:
-        if not isinstance(candidate_box, FakeBox):
-            raise BoxLost(f"{candidate_box.box_id} is no fake box")
+    async def converse(self, dialogue: Dialogue, candidate: Channel) -> DialogueOutcome:
+        if not isinstance(candidate, FakeMachine):
+            raise BoxLost(f"{self.box_id} can't be joined with a sandbox that is not fake")
         await anyio.lowlevel.checkpoint()
-        return DialogueOutcome(self._outcome(dialogue.asker), candidate_box._outcome(dialogue.candidate))
+        return DialogueOutcome(self._outcome(dialogue.asker), candidate._outcome(dialogue.candidate))
+
+    async def attach(self, run: Run) -> AttachedRun:
+        raise ProviderDown("provider fake holds no services; use local, docker or e2b")
 
     def _outcome(self, run: Run) -> Outcome:
-        if self._closed:
+        if self._destroyed:
             raise BoxLost(f"{self.box_id} is closed")
         behaviour = self._behave(run)
         if behaviour.lose_box:
-            self._closed = True
+            self._destroyed = True
             self._evidence = LossEvidence(oom_kills=behaviour.oom_kills)
             raise BoxLost(f"{self.box_id} was lost, as its behaviour says")
         status = self._status(run, behaviour)
@@ -116,31 +138,74 @@ class FakeBox:
         return Status.OK if behaviour.exit_code == 0 and behaviour.signal is None else Status.RUNTIME_ERROR
 
     async def reset(self) -> bool:
-        return not self._closed
+        return not self._destroyed
+
+    async def set_limits(self, limits: Limits) -> None:
+        """Each outcome is held against its own run's limits."""
+
+    def begin_task(self) -> bool:
+        return True
 
     async def evidence(self) -> LossEvidence:
         return self._evidence
 
-    async def aclose(self) -> None:
-        self._closed = True
+    async def destroy(self) -> None:
+        self._destroyed = True
+
+
+class FakeDoctor:
+    """See `api.Doctor`."""
+
+    def __init__(self, provider: FakeProvider) -> None:
+        self._provider = provider
+
+    async def check(self) -> None:
+        """Nothing can be wrong for good."""
+
+    async def probe(self) -> Sequence[Capability]:
+        return [Capability("behaviours", not self._provider.down, "programs are described, not run")]
+
+    async def caps(self) -> Sequence[CapRow]:
+        """None: there is nothing to cap."""
+        return ()
+
+    def costs(self) -> Mapping[str, int]:
+        return {}
 
 
 class FakeProvider:
-    """Makes fake boxes. `down` refuses every start, as a provider whose daemon is gone."""
+    """See `api.Provider`. `down` refuses every sandbox, as a provider whose daemon is gone."""
 
     name = "fake"
+    capabilities = CAPABILITIES
 
     def __init__(self, behave: Callable[[Run], Behaviour] = silent, *, down: bool = False) -> None:
         self._behave = behave
         self.down = down
+        self.doctor: Doctor = FakeDoctor(self)
+        self.orphan_sources: Mapping[str, OrphanSource] = {}
 
-    async def start(self, image: str) -> FakeBox:
+    @property
+    def snapshots(self) -> SnapshotStore | None:
+        return None
+
+    async def create(self, spec: SandboxSpec) -> Sandbox:
         if self.down:
             raise ProviderDown("the fake provider is down, as it was told")
-        return FakeBox(self._behave)
+        if spec.role != "run" or isinstance(spec.source, SnapshotRef):
+            raise ProviderDown("provider fake holds no sessions; use local, docker or e2b")
+        machine = self.make_machine()
+        return Sandbox(machine, machine)
 
-    async def doctor(self) -> list[Capability]:
-        return [Capability("behaviours", not self.down, "programs are described, not run")]
+    def make_machine(self) -> FakeMachine:
+        """A new one; for providers of other machines."""
+        return FakeMachine(self._behave)
+
+    async def prepare(self) -> None:
+        """Nothing has to be ready."""
+
+    async def has_image(self, name: str, python: str = "") -> bool:
+        return True
 
     async def aclose(self) -> None:
         """Nothing is held."""

@@ -18,9 +18,12 @@ import structlog
 
 from sandbox_gym.errors import BoxLost, InstanceFailed, ProviderDown, RequestError
 from sandbox_gym.limits import MIB, Limits
+from sandbox_gym.network import MACHINES_NETWORK
+from sandbox_gym.sandbox.api import BUILDER_IMAGE, SandboxSpec
 from sandbox_gym.sandbox.session.client import Command, FileProblem, SessionClient
 from sandbox_gym.sandbox.session.manager import Sessions
-from sandbox_gym.sandbox.session.snapshots import BUILDER_IMAGE, SupportsBuilding
+from sandbox_gym.sandbox.session.session import open_session
+from sandbox_gym.sandbox.session.snapshots import NoSuchSnapshot
 from sandbox_gym.swe.causes import cause_of, last_words
 from sandbox_gym.swe.pip_settings import BUNDLE, certificates, pip_settings
 from sandbox_gym.swe.recipes import ENVIRONMENT, REPOSITORY, BuildStep, image_steps, recipe_steps
@@ -80,7 +83,7 @@ class Instances:
         self._locks: dict[str, anyio.Lock] = {}
         self._builds = anyio.Semaphore(BUILDS_AT_ONCE)
         self.built = self.reused = self.evicted = 0
-        sessions.pinned.update(one.snapshot_id for one in self._known.values())
+        sessions.budget.pinned.update(one.snapshot_id for one in self._known.values())
 
     def stats_dict(self) -> dict[str, int]:
         """Counters and gauges by name."""
@@ -110,14 +113,17 @@ class Instances:
             async with self._builds:
                 built = await self._build(key, task)
             self.built += 1
-            self._sessions.pinned.add(built.snapshot_id)
+            self._sessions.budget.pinned.add(built.snapshot_id)
             self._touch(built)
             await self._evict(keep=key)
             return built
 
     async def _is_there(self, instance: Instance) -> bool:
-        snapshots = await self._sessions.provider.snapshots()
-        return any(one.snapshot_id == instance.snapshot_id for one in snapshots)
+        try:
+            await self._sessions.store.find(instance.snapshot_id)
+        except NoSuchSnapshot:
+            return False
+        return True
 
     def _touch(self, instance: Instance) -> Instance:
         fresh = Instance(**{**asdict(instance), "last_used": time.time()})
@@ -134,24 +140,23 @@ class Instances:
                 return
             if one.key != keep:
                 del self._known[one.key]
-                self._sessions.pinned.discard(one.snapshot_id)
-                await self._sessions.provider.delete(one.snapshot_id)
+                self._sessions.budget.pinned.discard(one.snapshot_id)
+                await self._sessions.store.delete(one.snapshot_id)
                 self.evicted += 1
                 _log.info("instance_evicted", instance=one.key[:16])
 
     # -- building
 
     async def _build(self, key: str, task: SweTask) -> Instance:
-        provider = self._sessions.provider
-        if not isinstance(provider, SupportsBuilding):
-            raise ProviderDown("this provider builds no instances; use local, docker or e2b")
         recipe, started = task.recipe, time.monotonic()
         image = task.image or (recipe.base_image if recipe is not None else "") or BUILDER_IMAGE
         pip = await anyio.to_thread.run_sync(pip_settings)
         steps = recipe_steps(recipe, pip) if recipe is not None else image_steps(task.workdir)
         workdir = REPOSITORY if recipe is not None and recipe.source else task.workdir
         _log.info("instance_build", instance=task.instance_id, image=image)
-        box = await provider.open_builder(BUILD_LIMITS, image, recipe.python if recipe is not None else "")
+        python = recipe.python if recipe is not None else ""
+        spec = SandboxSpec(image, "builder", BUILD_LIMITS, MACHINES_NETWORK, python)
+        box = await open_session(self._sessions.provider, spec)
         try:
             client = SessionClient(box)
             await _bring_certificates(client)
@@ -164,10 +169,10 @@ class Instances:
             raise ProviderDown(f"a build of {task.instance_id} lost its sandbox: {error}") from error
         finally:
             await box.aclose()
-        python = f"{ENVIRONMENT}/bin/python" if recipe is not None else ""
+        interpreter = f"{ENVIRONMENT}/bin/python" if recipe is not None else ""
         took = time.monotonic() - started
         _log.info("instance_built", instance=task.instance_id, seconds=round(took, 1), bytes=snapshot.size_bytes)
-        return Instance(key, snapshot.snapshot_id, commit, workdir, python, snapshot.size_bytes, took, time.time())
+        return Instance(key, snapshot.snapshot_id, commit, workdir, interpreter, snapshot.size_bytes, took, time.time())
 
 
 def instance_key(task: SweTask) -> str:

@@ -9,9 +9,9 @@ from sandbox_gym.codec import CodecError, decode, encode
 from sandbox_gym.config import Settings
 from sandbox_gym.errors import ProviderDown
 from sandbox_gym.limits import MIB
+from sandbox_gym.sandbox.api import BUILDER_IMAGE
 from sandbox_gym.sandbox.session.builds import BuiltSnapshot
 from sandbox_gym.sandbox.session.manager import Sessions
-from sandbox_gym.sandbox.session.snapshots import BUILDER_IMAGE
 from sandbox_gym.swe.instances import Instance, Instances, instance_key
 from sandbox_gym.verifiers.swe import SweTask
 

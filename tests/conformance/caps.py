@@ -15,16 +15,17 @@ import anyio
 
 from sandbox_gym.contract import Outcome, Program, Run, Status
 from sandbox_gym.limits import MIB, Limits
-from sandbox_gym.sandbox.api import Box
+from sandbox_gym.sandbox.api import SandboxSpec
 from sandbox_gym.sandbox.caps import Cap, CapRow
 from sandbox_gym.sandbox.docker.provider import DockerProvider
 from sandbox_gym.sandbox.e2b.limits import E2bOptions
 from sandbox_gym.sandbox.e2b.provider import E2bProvider
 from sandbox_gym.sandbox.local import LocalProvider
-from sandbox_gym.sandbox.local.provider import GUEST_BYTES, LocalBox
+from sandbox_gym.sandbox.local.machine import GUEST_BYTES, LocalMachine
+from sandbox_gym.sandbox.sandbox import Sandbox
 
 LIMITS = Limits(cpu_time_s=5, wall_time_s=15, memory_bytes=128 * MIB, processes=16)
-Cell = Callable[[Box, CapRow], Awaitable[None]]
+Cell = Callable[[Sandbox, CapRow], Awaitable[None]]
 
 
 class Wrong(Exception):
@@ -36,31 +37,31 @@ def must(holds: bool, outcome: object) -> None:
         raise Wrong(str(outcome)[:1000])
 
 
-async def run(box: Box, source: str, limits: Limits = LIMITS) -> Outcome:
+async def run(box: Sandbox, source: str, limits: Limits = LIMITS) -> Outcome:
     async with box.run_all([Run("cap", Program("fork", {"main.py": source.encode()}), b"", limits)]) as outcomes:
         return await anext(outcomes)
 
 
-async def cpu_time(box: Box, row: CapRow) -> None:
+async def cpu_time(box: Sandbox, row: CapRow) -> None:
     """Of the whole tree: neither of the two processes gets there alone."""
     source = "import os, time\nos.fork()\nwhile time.process_time() < 0.7: pass\nos.wait()"
     outcome = await run(box, source, replace(LIMITS, cpu_time_s=1.0))
     must(outcome.status is Status.CPU_TIME_LIMIT, outcome)
 
 
-async def cpu_share(box: Box, row: CapRow) -> None:
+async def cpu_share(box: Sandbox, row: CapRow) -> None:
     source = "import os, time\nend = time.monotonic() + 2\nos.fork()\nwhile time.monotonic() < end: pass\nos.wait()"
     outcome = await run(box, source, replace(LIMITS, cpus=0.1))
     share = outcome.cpu_time_s / outcome.wall_time_s
     must(share < 0.2 if row.enforced else share > 0.2, f"{share:.2f} CPUs of {outcome}")
 
 
-async def wall_time(box: Box, row: CapRow) -> None:
+async def wall_time(box: Sandbox, row: CapRow) -> None:
     outcome = await run(box, "import time; time.sleep(60)", replace(LIMITS, wall_time_s=0.5))
     must(outcome.status is Status.WALL_TIME_LIMIT, outcome)
 
 
-async def memory(box: Box, row: CapRow) -> None:
+async def memory(box: Sandbox, row: CapRow) -> None:
     bomb = await run(box, "kept = []\nwhile True: kept.append(bytearray(1 << 20))")
     must(bomb.status is Status.MEMORY_LIMIT, bomb)
     source = f"""
@@ -80,7 +81,7 @@ print([os.wait()[1] for _ in range(2)])
         must(outcome.stdout == b"[0, 0]\n", f"each process has the cap to itself: {outcome}")
 
 
-async def swap(box: Box, row: CapRow) -> None:
+async def swap(box: Sandbox, row: CapRow) -> None:
     """By cgroup: memory and swap together are capped at what memory is. By rlimit: pages count before they exist."""
     if row.scope == "process":
         source = (
@@ -88,9 +89,9 @@ async def swap(box: Box, row: CapRow) -> None:
         )
         outcome = await run(box, source)
         must(outcome.stdout == b"1\n", outcome)
-    elif isinstance(box, LocalBox):
+    elif isinstance(box.machine, LocalMachine):
         await run(box, "pass")
-        group = box._group
+        group = box.machine.group
         must(group is not None, "no cgroup")
         assert group is not None
         v1 = group.version == 1
@@ -108,7 +109,7 @@ print(v1 == read('memory/memory.limit_in_bytes') if v1 else read('memory.swap.ma
         must(outcome.stdout == b"True\n", outcome)
 
 
-async def processes(box: Box, row: CapRow) -> None:
+async def processes(box: Sandbox, row: CapRow) -> None:
     source = """
 import os, time
 n = 0
@@ -123,13 +124,13 @@ print(n)
     must(outcome.stdout.strip().isdigit() and 8 <= int(outcome.stdout) <= LIMITS.processes + 4, outcome)
 
 
-async def open_files(box: Box, row: CapRow) -> None:
+async def open_files(box: Sandbox, row: CapRow) -> None:
     source = "import os\nn = 0\ntry:\n    while n < 999: n = os.dup(0)\nexcept OSError: print(n + 1)"
     outcome = await run(box, source, replace(LIMITS, open_files=40))
     must(outcome.stdout == b"40\n", outcome)
 
 
-async def file_size(box: Box, row: CapRow) -> None:
+async def file_size(box: Sandbox, row: CapRow) -> None:
     source = """
 import os
 file = os.open('big', os.O_CREAT | os.O_WRONLY)
@@ -141,7 +142,7 @@ except OSError as error: print(error.errno, os.path.getsize('big'))
     must(outcome.stdout == b"27 %d\n" % MIB, outcome)
 
 
-async def disk_bytes(box: Box, row: CapRow) -> None:
+async def disk_bytes(box: Sandbox, row: CapRow) -> None:
     """Over many files and both writable folders, each file within its own cap."""
     cap = 4 * MIB if row.scope == "run" else Limits().scratch_bytes + 64 * MIB
     source = """
@@ -159,7 +160,7 @@ print(total)
     must(outcome.stdout.strip().isdigit() and cap // 2 <= int(outcome.stdout) <= cap, outcome)
 
 
-async def disk_inodes(box: Box, row: CapRow) -> None:
+async def disk_inodes(box: Sandbox, row: CapRow) -> None:
     cap = 500 if row.scope == "run" else Limits().scratch_inodes
     source = """
 n = 0
@@ -173,14 +174,14 @@ except OSError: print(n)
     must(outcome.stdout.strip().isdigit() and cap // 2 <= int(outcome.stdout) <= cap, outcome)
 
 
-async def output_bytes(box: Box, row: CapRow) -> None:
+async def output_bytes(box: Sandbox, row: CapRow) -> None:
     for name in ("stdout", "stderr"):
         limits = replace(LIMITS, stdout_bytes=100_000, stderr_bytes=100_000)
         outcome = await run(box, f"import sys\nwhile True: sys.{name}.write('x' * 1000)", limits)
         must(outcome.status is Status.OUTPUT_LIMIT and len(getattr(outcome, name)) == 100_000, outcome)
 
 
-async def ptys(box: Box, row: CapRow) -> None:
+async def ptys(box: Sandbox, row: CapRow) -> None:
     source = """
 import os
 held = []
@@ -193,7 +194,7 @@ print(len(held))
     must(outcome.stdout.strip().isdigit() and (int(outcome.stdout) == 0) == row.enforced, outcome)
 
 
-async def network(box: Box, row: CapRow) -> None:
+async def network(box: Sandbox, row: CapRow) -> None:
     source = """
 import socket
 reached = []
@@ -239,8 +240,8 @@ async def column(name: str) -> dict[str, dict[str, str]]:
     provider = provider_named(name)
     found = {}
     try:
-        for row in await provider.caps():
-            box = await provider.start("python")
+        for row in await provider.doctor.caps():
+            box = await provider.create(SandboxSpec())
             wrong = ""
             try:
                 await CELLS[row.cap](box, row)

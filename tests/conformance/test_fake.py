@@ -11,6 +11,7 @@ import pytest
 from sandbox_gym.contract import Outcome, Program, Run, Status
 from sandbox_gym.errors import BoxLost, ProviderDown
 from sandbox_gym.limits import MIB, Limits
+from sandbox_gym.sandbox.api import SandboxSpec
 from sandbox_gym.sandbox.fake import Behaviour, FakeProvider
 
 pytestmark = pytest.mark.anyio
@@ -18,7 +19,7 @@ LIMITS = Limits(cpu_time_s=1, wall_time_s=2, memory_bytes=64 * MIB, stdout_bytes
 
 
 async def run(behaviour: Behaviour) -> Outcome:
-    box = await FakeProvider(lambda run: behaviour).start("python")
+    box = await FakeProvider(lambda run: behaviour).create(SandboxSpec())
     async with box.run_all([Run("one", Program("fork", {"main.py": b""}), b"", LIMITS)]) as outcomes:
         return await anext(outcomes)
 
@@ -43,7 +44,7 @@ async def test_caps(behaviour: Behaviour, status: Status) -> None:
 
 
 async def test_order_loss_and_closing() -> None:
-    box = await FakeProvider(lambda run: Behaviour(stdout=run.stdin, lose_box=run.stdin == b"9")).start("python")
+    box = await FakeProvider(lambda run: Behaviour(stdout=run.stdin, lose_box=run.stdin == b"9")).create(SandboxSpec())
     runs = [Run(str(i), Program("fork", {}), str(i).encode(), LIMITS) for i in range(10)]
     seen = []
     with pytest.raises(BoxLost):  # noqa: PT012 - the loss may come at any outcome
@@ -58,4 +59,4 @@ async def test_order_loss_and_closing() -> None:
 
 async def test_down() -> None:
     with pytest.raises(ProviderDown):
-        await FakeProvider(down=True).start("python")
+        await FakeProvider(down=True).create(SandboxSpec())

@@ -19,7 +19,8 @@ from anyio.streams.buffered import BufferedByteReceiveStream
 
 from sandbox_gym.contract import Outcome, Program, Run, Status
 from sandbox_gym.limits import MIB, Limits
-from sandbox_gym.sandbox.channel.guest_channel import GuestConfig, GuestLink
+from sandbox_gym.sandbox.channel.guest_channel import GuestChannel
+from sandbox_gym.sandbox.channel.guest_config import GuestConfig
 
 pytestmark = pytest.mark.anyio
 LIMITS = Limits(cpu_time_s=20, wall_time_s=40, memory_bytes=128 * MIB, processes=16)
@@ -56,7 +57,7 @@ class Lines(ByteStream):
 
 
 @pytest.fixture
-async def link() -> AsyncIterator[GuestLink]:
+async def link() -> AsyncIterator[GuestChannel]:
     source = files("sandbox_gym.guest").joinpath("nested_bootstrap.py").read_text()
     command = f"exec python3 -I -c {shlex.quote(source)}"
     async with await anyio.open_process([*MACHINE, "bash", "-c", command]) as process:
@@ -64,7 +65,7 @@ async def link() -> AsyncIterator[GuestLink]:
         with anyio.fail_after(60):
             said = json.loads(await stream.stdout.receive_until(b"\n", FIRST))
             assert said["tier"] == "uid", said
-            made = GuestLink(stream, lambda: "inside", silence_s=10)
+            made = GuestChannel(stream, lambda: "inside", silence_s=10)
             await made.handshake(
                 GuestConfig(
                     tier="uid", cgroup="/none", dirs=said["dirs"], uid_base=50_000, limit_data=True, guests=True
@@ -76,12 +77,12 @@ async def link() -> AsyncIterator[GuestLink]:
             await process.wait()
 
 
-async def run(link: GuestLink, source: str) -> Outcome:
+async def run(link: GuestChannel, source: str) -> Outcome:
     async with link.run_all([Run("one", Program("fork", {"main.py": source.encode()}), b"in", LIMITS)]) as outcomes:
         return await anext(outcomes)
 
 
-async def test_programs_run_and_leave_nothing(link: GuestLink) -> None:
+async def test_programs_run_and_leave_nothing(link: GuestChannel) -> None:
     outcome = await run(link, "print(input()); open('/tmp/x', 'w').write('secret'); open('y', 'w').write('secret')")
     assert (outcome.status, outcome.stdout) == (Status.OK, b"in\n"), outcome
     left = await run(link, "import os; print(os.listdir('/tmp'), os.listdir('.'), sorted(os.listdir('/scratch'))[1:])")
@@ -91,7 +92,7 @@ async def test_programs_run_and_leave_nothing(link: GuestLink) -> None:
     assert await link.reset()
 
 
-async def test_programs_hold_nothing_of_the_machine(link: GuestLink) -> None:
+async def test_programs_hold_nothing_of_the_machine(link: GuestChannel) -> None:
     source = """
 import os, socket
 written = []

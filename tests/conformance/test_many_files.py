@@ -6,7 +6,7 @@ import pytest
 
 from sandbox_gym.contract import Program, Run, Status
 from sandbox_gym.limits import MIB, Limits
-from sandbox_gym.sandbox.api import Box
+from sandbox_gym.sandbox.sandbox import Sandbox
 
 pytestmark = pytest.mark.anyio
 
@@ -19,7 +19,7 @@ def run_of(number: int, size: int) -> Run:
     return Run("one", Program("fork", {"main.py": SOURCE, "kept": b"kept", "given": given}), limits=LIMITS)
 
 
-async def outcomes_of(box: Box, *runs: Run) -> list[str]:
+async def outcomes_of(box: Sandbox, *runs: Run) -> list[str]:
     found = []
     async with box.run_all(runs) as outcomes:
         async for outcome in outcomes:
@@ -28,7 +28,7 @@ async def outcomes_of(box: Box, *runs: Run) -> list[str]:
     return found
 
 
-async def test_a_file_of_each_run_as_large_as_an_output_may_be(box: Box) -> None:
+async def test_a_file_of_each_run_as_large_as_an_output_may_be(box: Sandbox) -> None:
     """As a checker has it, whose file is what the answer printed: what a hostile answer prints is no reason to end."""
     size = Limits().stdout_bytes
     for number in range(20):
@@ -36,7 +36,7 @@ async def test_a_file_of_each_run_as_large_as_an_output_may_be(box: Box) -> None
     assert await box.reset()
 
 
-async def test_runs_that_wait_keep_their_files(box: Box) -> None:
+async def test_runs_that_wait_keep_their_files(box: Sandbox) -> None:
     """Each of those under way has files that the next one's would push out, and the first ones come again."""
     size = 5 * MIB
     numbers = [*range(12), *range(12)]
@@ -45,7 +45,7 @@ async def test_runs_that_wait_keep_their_files(box: Box) -> None:
     assert await box.reset()
 
 
-async def test_a_program_of_many_files(box: Box) -> None:
+async def test_a_program_of_many_files(box: Sandbox) -> None:
     """More than one message to an init can carry, and others after them."""
     source = b"import os; print(sum(int(open(name).read()) for name in os.listdir('.') if name.startswith('f')))"
     for first in (0, 900, 0):

@@ -11,9 +11,11 @@ from sandbox_gym.contract import Program, Run, Status
 from sandbox_gym.errors import BoxLost
 from sandbox_gym.guest.runs import init_client
 from sandbox_gym.limits import MIB, Limits
-from sandbox_gym.sandbox.api import Box
-from sandbox_gym.sandbox.docker.provider import DockerBox, DockerProvider
-from sandbox_gym.sandbox.local.provider import LocalBox
+from sandbox_gym.sandbox.api import SandboxSpec
+from sandbox_gym.sandbox.docker.machine import DockerMachine
+from sandbox_gym.sandbox.docker.provider import DockerProvider
+from sandbox_gym.sandbox.local.machine import LocalMachine
+from sandbox_gym.sandbox.sandbox import Sandbox
 
 pytestmark = pytest.mark.anyio
 
@@ -90,7 +92,7 @@ os._exit(0)
 }
 
 
-async def outcomes_of(box: Box, *sources: str) -> list[Status | str]:
+async def outcomes_of(box: Sandbox, *sources: str) -> list[Status | str]:
     """What each program printed, or how it ended where that was not well. All in one go."""
     caps = {HOSTILE["over its wall time"]: Limits(cpu_time_s=1, wall_time_s=1, memory_bytes=128 * MIB)}
     runs = [Run("one", Program("fork", {"main.py": text.encode()}), limits=caps.get(text, LIMITS)) for text in sources]
@@ -102,7 +104,7 @@ async def outcomes_of(box: Box, *sources: str) -> list[Status | str]:
 
 
 @pytest.mark.parametrize("what", HOSTILE)
-async def test_the_next_run_finds_nothing(box: Box, what: str) -> None:
+async def test_the_next_run_finds_nothing(box: Sandbox, what: str) -> None:
     before, _, after = await outcomes_of(box, LOOK, HOSTILE[what], LOOK)
     first, then = json.loads(before), json.loads(after)
     assert then == first
@@ -110,7 +112,7 @@ async def test_the_next_run_finds_nothing(box: Box, what: str) -> None:
     assert first["others"] == []
 
 
-async def test_every_ill_one_after_the_other(box: Box) -> None:
+async def test_every_ill_one_after_the_other(box: Sandbox) -> None:
     ended = await outcomes_of(box, *HOSTILE.values(), "print('well')")
     assert ended[-1] == "well\n"
     assert ended[3:6] == [Status.RUNTIME_ERROR, Status.WALL_TIME_LIMIT, Status.OUTPUT_LIMIT]
@@ -118,7 +120,7 @@ async def test_every_ill_one_after_the_other(box: Box) -> None:
     assert await outcomes_of(box, "print('again')") == ["again\n"]
 
 
-async def test_an_init_serves_so_many_runs_and_no_more(box: Box) -> None:
+async def test_an_init_serves_so_many_runs_and_no_more(box: Sandbox) -> None:
     """Each run prints its init's start time: constant for a while, and then another's."""
     birth = "print(open('/proc/%d/stat' % __import__('os').getppid()).read().rpartition(')')[2].split()[19])"
     found = await outcomes_of(box, *[birth] * (init_client.MAX_RUNS + 2))
@@ -126,7 +128,7 @@ async def test_an_init_serves_so_many_runs_and_no_more(box: Box) -> None:
     assert found[init_client.MAX_RUNS] == found[-1] != found[0]
 
 
-async def test_a_new_init_gives_no_credit_of_cpu_time(box: Box) -> None:
+async def test_a_new_init_gives_no_credit_of_cpu_time(box: Sandbox) -> None:
     """What the old one's runs used is nothing that a later run may use too. Children that nobody waits for are told of
     by no parent: only who looks at the whole box sees their time."""
     spin = "import time\nwhile time.process_time() < %f: pass"
@@ -141,7 +143,7 @@ async def test_a_new_init_gives_no_credit_of_cpu_time(box: Box) -> None:
     assert statuses == [Status.OK] * init_client.MAX_RUNS + [Status.CPU_TIME_LIMIT]
 
 
-async def test_a_reset_ends_the_init(box: Box) -> None:
+async def test_a_reset_ends_the_init(box: Sandbox) -> None:
     birth = "print(open('/proc/%d/stat' % __import__('os').getppid()).read().rpartition(')')[2].split()[19])"
     (first,) = await outcomes_of(box, birth)
     assert await outcomes_of(box, birth) == [first]
@@ -149,7 +151,7 @@ async def test_a_reset_ends_the_init(box: Box) -> None:
     assert await outcomes_of(box, birth) != [first]
 
 
-async def test_ports_that_are_taken_are_not_the_next_tasks(box: Box) -> None:
+async def test_ports_that_are_taken_are_not_the_next_tasks(box: Sandbox) -> None:
     """A closed connection keeps its port for a minute, though all are dead: the next could not listen there. A local
     box's next task has another network; a container goes."""
     source = """
@@ -165,11 +167,13 @@ except OSError:
 """
     well, found = await outcomes_of(box, "print('well')", source)
     assert well == "well\n"
-    assert found == "taken\n" or (found == "no loopback\n" and not isinstance(box, LocalBox | DockerBox))
+    own_network = isinstance(box.machine, LocalMachine)
+    here = own_network or isinstance(box.machine, DockerMachine)
+    assert found == "taken\n" or (found == "no loopback\n" and not here)
     clean = await box.reset()
-    assert clean or not isinstance(box, LocalBox)
-    assert not (clean and found == "taken\n" and not isinstance(box, LocalBox)), "what was tried in vain may count, too"
-    if isinstance(box, LocalBox):
+    assert clean or not own_network
+    assert not (clean and found == "taken\n" and not own_network), "what was tried in vain may count, too"
+    if own_network:
         assert await outcomes_of(box, source, "print('well')") == ["taken\n", "well\n"]
 
 
@@ -191,11 +195,13 @@ while True:
 async def test_a_container_whose_init_died_is_lost_with_what_its_run_left() -> None:
     """Without a PID namespace of the run's, what an init does not end lives on; the next run must not be beside it."""
     provider = DockerProvider()
-    box = await provider.start("python")
+    box = await provider.create(SandboxSpec())
+    machine = box.machine
+    assert isinstance(machine, DockerMachine)
     try:
         command = ["python3", "-c", KILL_THE_PARENT_OF_A_PROGRAM]
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(provider.engine_call, lambda _client: box.container.exec_run(command))
+            tasks.start_soon(provider.engine.call, lambda _client: machine.container.exec_run(command))
             with pytest.raises(BoxLost, match="an init ended"):
                 await outcomes_of(box, "import time; time.sleep(10)", "print('beside it')")
     finally:

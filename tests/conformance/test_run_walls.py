@@ -8,13 +8,13 @@ import json
 import pytest
 
 from sandbox_gym.contract import Status
-from sandbox_gym.sandbox.api import Box
+from sandbox_gym.sandbox.sandbox import Sandbox
 from tests.conformance.running import LIMITS, run
 
 pytestmark = pytest.mark.anyio
 
 
-async def test_runs_share_nothing(box: Box) -> None:
+async def test_runs_share_nothing(box: Sandbox) -> None:
     write = """
 import ctypes, os
 for path in ('x', '/tmp/x', '/dev/shm/x'):
@@ -28,7 +28,7 @@ print(libc.shmget(77, 4096, 0o1666))
     assert (await run(box, read)).stdout == b"[]\n"
 
 
-async def test_no_network(box: Box) -> None:
+async def test_no_network(box: Sandbox) -> None:
     source = """
 import socket
 open_ = []
@@ -42,7 +42,7 @@ print(open_, [n for _, n in socket.if_nameindex() if n not in ('lo', 'sit0', 'tu
     assert (await run(box, source)).stdout.startswith(b"[] []")
 
 
-async def test_no_host_environment(box: Box, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_no_host_environment(box: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
     outcome = await run(box, "import os, json; print(json.dumps(dict(os.environ)))")
     seen = json.loads(outcome.stdout)
     assert set(seen) <= {
@@ -50,7 +50,7 @@ async def test_no_host_environment(box: Box, monkeypatch: pytest.MonkeyPatch) ->
     }  # fmt: skip
 
 
-async def test_no_privileges(box: Box) -> None:
+async def test_no_privileges(box: Sandbox) -> None:
     source = """
 import os
 s = dict(l.split(':', 1) for l in open('/proc/self/status').read().strip().split('\\n'))
@@ -59,7 +59,7 @@ print(os.getuid() != 0, int(s['CapEff'], 16), int(s['CapBnd'], 16), s['NoNewPriv
     assert (await run(box, source)).stdout == b"True 0 0 1 2\n"
 
 
-async def test_denied_system_calls(box: Box) -> None:
+async def test_denied_system_calls(box: Sandbox) -> None:
     source = """
 import ctypes, os
 libc = ctypes.CDLL(None, use_errno=True)
@@ -75,7 +75,7 @@ except OSError: print('denied')
     assert (await run(box, source)).stdout == b"[-1, -1, -1, -1, -1, -1, -1, -1]\ndenied\n"
 
 
-async def test_the_supervisor_is_out_of_reach(box: Box) -> None:
+async def test_the_supervisor_is_out_of_reach(box: Sandbox) -> None:
     source = """
 import os, signal
 reached = []
@@ -102,7 +102,7 @@ print(reached, fds)
     assert (await run(box, "print(1)")).stdout == b"1\n"
 
 
-async def test_the_system_is_read_only(box: Box) -> None:
+async def test_the_system_is_read_only(box: Sandbox) -> None:
     source = """
 import os
 written = []

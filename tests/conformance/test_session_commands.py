@@ -10,8 +10,9 @@ import pytest
 from sandbox_gym.errors import BoxLost, RequestError
 from sandbox_gym.limits import MIB, Limits
 from sandbox_gym.sandbox.session.client import Command, FileProblem, SessionClient
-from sandbox_gym.sandbox.session.snapshots import SessionBox, SessionProvider
+from sandbox_gym.sandbox.session.session import Session
 from tests.conformance.test_sessions import bash, keeper, python
+from tests.keeper import Keeper
 
 __all__ = ["keeper"]
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(180)]
@@ -20,7 +21,7 @@ LEFT = "setsid sh -c 'while sleep 0.1; do echo more; touch left; done' & (sleep 
 
 
 @pytest.fixture
-async def session(keeper: SessionProvider) -> AsyncIterator[SessionBox]:
+async def session(keeper: Keeper) -> AsyncIterator[Session]:
     box = await keeper.open_session(LIMITS)
     yield box
     await box.aclose()
@@ -36,7 +37,7 @@ async def output(client: SessionClient, script: str) -> str:
     return ran.stdout.decode()
 
 
-async def test_a_command_has_streams_input_variables_and_an_end(session: SessionBox) -> None:
+async def test_a_command_has_streams_input_variables_and_an_end(session: Session) -> None:
     client = SessionClient(session)
     data = bytes(range(256)) * 40_000
     ran = await client.exec(sh('cat; pwd >&2; echo "$V$HOME" >&2; exit 7', cwd="/tmp", env={"V": "a'\n"}, stdin=data,
@@ -50,7 +51,7 @@ async def test_a_command_has_streams_input_variables_and_an_end(session: Session
     assert (ran.exit_code, b"/none" in ran.stderr) == (1, True)
 
 
-async def test_output_is_bounded(session: SessionBox) -> None:
+async def test_output_is_bounded(session: Session) -> None:
     client = SessionClient(session)
     flood = "echo first; head -c 40000000 /dev/zero; echo last"
     ran = await client.exec(sh(flood, stdout_bytes=100))
@@ -60,7 +61,7 @@ async def test_output_is_bounded(session: SessionBox) -> None:
     assert (ran.stderr, ran.stderr_cut_bytes) == (b"first\n".ljust(1000, b"\0"), 40_000_011 - 1000)
 
 
-async def test_a_command_that_takes_too_long_is_ended_with_all_that_it_started(session: SessionBox) -> None:
+async def test_a_command_that_takes_too_long_is_ended_with_all_that_it_started(session: Session) -> None:
     client = SessionClient(session)
     ran = await client.exec(sh("echo begun; trap '' INT; setsid sleep 98 & sleep 97", 0.5))
     assert (ran.timed_out, ran.stdout) == (True, b"begun\n")
@@ -69,7 +70,7 @@ async def test_a_command_that_takes_too_long_is_ended_with_all_that_it_started(s
     assert "sleep 9" not in await output(client, "cat /proc/[0-9]*/cmdline | tr '\\0' ' '")
 
 
-async def test_what_a_command_leaves_behind_goes_or_stays_as_is_asked(session: SessionBox) -> None:
+async def test_what_a_command_leaves_behind_goes_or_stays_as_is_asked(session: Session) -> None:
     client = SessionClient(session)
     assert (await client.exec(sh(LEFT))).exit_code == 5
     await client.exec(sh("rm -f left"))
@@ -80,7 +81,7 @@ async def test_what_a_command_leaves_behind_goes_or_stays_as_is_asked(session: S
         assert (await client.exec(sh("until rm left 2>/dev/null; do sleep 0.1; done", 60))).exit_code == 0
 
 
-async def test_neither_shell_nor_python_feel_commands(session: SessionBox) -> None:
+async def test_neither_shell_nor_python_feel_commands(session: Session) -> None:
     client = SessionClient(session)
     await bash(session, "cd /tmp; x=1; export Y=2; f() { echo f; }; alias cat=false; exec 5>&1; sleep 95 &")
     await python(session, "n = 5")
@@ -92,7 +93,7 @@ async def test_neither_shell_nor_python_feel_commands(session: SessionBox) -> No
     assert (cell.text, cell.reply["reset"]) == ("5\n", False)
 
 
-async def test_files_are_read_and_written_whole_and_in_parts(session: SessionBox) -> None:
+async def test_files_are_read_and_written_whole_and_in_parts(session: Session) -> None:
     client = SessionClient(session)
     data = bytes(range(256)) * 1000
     await client.write_file("/workspace/d/e/f", data)
@@ -107,7 +108,7 @@ async def test_files_are_read_and_written_whole_and_in_parts(session: SessionBox
     assert await output(client, "stat -c %a d/e/f; readlink link") == "640\nd/e/f\n"
 
 
-async def test_what_is_no_file_that_can_be_had_is_named(session: SessionBox) -> None:
+async def test_what_is_no_file_that_can_be_had_is_named(session: Session) -> None:
     client = SessionClient(session)
     await client.exec(sh("mkdir d; mkfifo fifo; ln -s loop loop; : > f; : > closed; chmod 0 closed; echo 12 > two"))
     reads = {"none": "ENOENT", "d": "EISDIR", "fifo": "EINVAL", "/dev/zero": "EINVAL", "loop": "ELOOP",
@@ -131,7 +132,7 @@ async def test_what_is_no_file_that_can_be_had_is_named(session: SessionBox) -> 
         await client.exec(Command(("x\0",), 5))
 
 
-async def test_a_full_disk_is_named_and_does_not_hinder_commands(session: SessionBox) -> None:
+async def test_a_full_disk_is_named_and_does_not_hinder_commands(session: Session) -> None:
     client = SessionClient(session)
     await client.exec(sh("for i in $(seq 60); do head -c 50000000 /dev/zero > /tmp/full$i || break; done"))
     with pytest.raises(FileProblem) as failed:
@@ -141,6 +142,6 @@ async def test_a_full_disk_is_named_and_does_not_hinder_commands(session: Sessio
     await client.write_file("/tmp/more", bytes(8 * MIB))
 
 
-async def test_a_dead_driver_is_a_lost_box(session: SessionBox) -> None:
+async def test_a_dead_driver_is_a_lost_box(session: Session) -> None:
     with pytest.raises(BoxLost):
         await SessionClient(session).exec(sh("kill -9 $(cut -d' ' -f4 /proc/$PPID/stat); sleep 93"))

@@ -11,14 +11,16 @@ import pytest
 
 from sandbox_gym.errors import BoxLost
 from sandbox_gym.limits import MIB, Limits
+from sandbox_gym.sandbox.api import SessionFolder
 from sandbox_gym.sandbox.docker.provider import DockerProvider
-from sandbox_gym.sandbox.docker.sessions import DockerSessions
 from sandbox_gym.sandbox.e2b.provider import E2bProvider
-from sandbox_gym.sandbox.e2b.sessions import E2bSessions
-from sandbox_gym.sandbox.local import LocalProvider, sessions, trees
-from sandbox_gym.sandbox.session.snapshots import NoSuchSnapshot, SessionBox, SessionProvider, SnapshotFailed, fork
+from sandbox_gym.sandbox.local import LocalProvider, trees
+from sandbox_gym.sandbox.local import provider as local
+from sandbox_gym.sandbox.session.session import Session
+from sandbox_gym.sandbox.session.snapshots import NoSuchSnapshot, SnapshotFailed
 from tests.conftest import e2b_options
 from tests.e2b.servers import PoolServer
+from tests.keeper import Keeper
 
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(180)]
 LIMITS = Limits(cpu_time_s=300, wall_time_s=600, memory_bytes=256 * MIB, processes=64)
@@ -30,31 +32,27 @@ async def keeper(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     pools: Callable[[str], PoolServer],
-) -> AsyncIterator[SessionProvider]:
+) -> AsyncIterator[Keeper]:
     """Each way to hold sessions; `local-copy` is what those get who may not mount."""
+    folder = SessionFolder(tmp_path / "state", LIMITS)
+    provider: LocalProvider | DockerProvider | E2bProvider
     if request.param.startswith("e2b-on-"):
-        remote = E2bProvider(e2b_options(pools(request.param.removeprefix("e2b-on-"))))
-        keeper: SessionProvider = E2bSessions(remote, tmp_path / "snapshots")
+        provider = E2bProvider(e2b_options(pools(request.param.removeprefix("e2b-on-"))), sessions=folder)
     elif request.param == "docker":
-        docker = DockerProvider()
-        keeper = DockerSessions(docker, tmp_path)
+        provider = DockerProvider(sessions=folder)
     else:
         if request.param == "local-copy":
-            monkeypatch.setattr(sessions, "_trees", lambda live, store, limits: trees.CopyTrees(live))
-        local = sessions.LocalSessions(LocalProvider(), tmp_path / "state", LIMITS)
-        keeper = local
+            monkeypatch.setattr(local, "make_trees", lambda live, *, store, limits: trees.CopyTrees(live))
+        provider = LocalProvider(sessions=folder)
+    keeper = Keeper(provider)
     yield keeper
     for snapshot in await keeper.snapshots():
         await keeper.delete(snapshot.snapshot_id)
     await keeper.collect(budget_bytes=0, pinned=set())
+    assert provider.doctor.costs().get("running", 0) == 0
     await keeper.aclose()
-    if request.param.startswith("e2b-on-"):
-        assert remote.costs()["running"] == 0
-        await remote.aclose()
-    elif request.param == "docker":
-        await docker.aclose()
-    else:
-        assert str(local.live) not in Path("/proc/self/mountinfo").read_text()
+    if isinstance(provider, LocalProvider):
+        assert str(provider.slots) not in Path("/proc/self/mountinfo").read_text()
 
 
 @dataclass(frozen=True)
@@ -64,21 +62,21 @@ class Said:
     reply: dict[str, object]
 
 
-async def bash(box: SessionBox, command: str, timeout_s: float = 20) -> Said:
+async def bash(box: Session, command: str, timeout_s: float = 20) -> Said:
     request = {"op": "bash", "timeout_s": timeout_s, "output_bytes": 4000}
     reply, body = await box.call(request, command.encode(), within_s=timeout_s + 15)
     assert reply["ok"] is True, reply
     return Said(body.decode(), reply.get("exit_code"), dict(reply))
 
 
-async def python(box: SessionBox, cell: str, timeout_s: float = 20) -> Said:
+async def python(box: Session, cell: str, timeout_s: float = 20) -> Said:
     request = {"op": "python", "timeout_s": timeout_s, "output_bytes": 4000}
     reply, body = await box.call(request, cell.encode(), within_s=timeout_s + 15)
     assert reply["ok"] is True, reply
     return Said(body.decode(), reply["status"], dict(reply))
 
 
-async def test_a_shell_keeps_folder_variables_functions_and_jobs(keeper: SessionProvider) -> None:
+async def test_a_shell_keeps_folder_variables_functions_and_jobs(keeper: Keeper) -> None:
     box = await keeper.open_session(LIMITS)
     await bash(box, "mkdir -p a/b; cd a/b; export X=1; y=2; f() { echo f$1; }; (sleep 0.3; echo late > ../job) &")
     assert (await bash(box, "pwd; echo $X$y; f 3")).text == "/workspace/a/b\n12\nf3\n"
@@ -92,7 +90,7 @@ async def test_a_shell_keeps_folder_variables_functions_and_jobs(keeper: Session
     await box.aclose()
 
 
-async def test_a_call_that_takes_too_long_is_interrupted_then_killed(keeper: SessionProvider) -> None:
+async def test_a_call_that_takes_too_long_is_interrupted_then_killed(keeper: Keeper) -> None:
     box = await keeper.open_session(LIMITS)
     await bash(box, "x=kept")
     for command in ("sleep 60", "while true; do :; done"):
@@ -110,7 +108,7 @@ async def test_a_call_that_takes_too_long_is_interrupted_then_killed(keeper: Ses
     await box.aclose()
 
 
-async def test_a_python_keeps_its_namespace_and_echoes_the_last_value_once(keeper: SessionProvider) -> None:
+async def test_a_python_keeps_its_namespace_and_echoes_the_last_value_once(keeper: Keeper) -> None:
     box = await keeper.open_session(LIMITS)
     assert (
         await python(box, "def f(n): return g(n) + 1\ndef g(n): return n\nn = f(1)\nprint('a')\nn")
@@ -125,7 +123,7 @@ async def test_a_python_keeps_its_namespace_and_echoes_the_last_value_once(keepe
     await box.aclose()
 
 
-async def test_a_fork_of_a_cell_or_a_command_answers_nothing(keeper: SessionProvider) -> None:
+async def test_a_fork_of_a_cell_or_a_command_answers_nothing(keeper: Keeper) -> None:
     box = await keeper.open_session(LIMITS)
     await python(box, "import multiprocessing, os, subprocess, time\nn = 0")
     forks = [
@@ -147,7 +145,7 @@ async def test_a_fork_of_a_cell_or_a_command_answers_nothing(keeper: SessionProv
     await box.aclose()
 
 
-async def test_output_is_cut_in_the_middle_and_counted(keeper: SessionProvider) -> None:
+async def test_output_is_cut_in_the_middle_and_counted(keeper: Keeper) -> None:
     box = await keeper.open_session(LIMITS)
     said = await bash(box, "echo first; head -c 300000 /dev/zero | tr '\\0' x; echo; echo last")
     assert said.text.startswith("first\nxxx")
@@ -156,7 +154,7 @@ async def test_output_is_cut_in_the_middle_and_counted(keeper: SessionProvider) 
     await box.aclose()
 
 
-async def test_files_are_read_and_written_as_bytes(keeper: SessionProvider) -> None:
+async def test_files_are_read_and_written_as_bytes(keeper: Keeper) -> None:
     box = await keeper.open_session(LIMITS)
     data = bytes(range(256)) * 40_000
     reply, _ = await box.call({"op": "write", "path": "deep/er/file"}, data, within_s=20)
@@ -171,7 +169,7 @@ async def test_files_are_read_and_written_as_bytes(keeper: SessionProvider) -> N
     await box.aclose()
 
 
-async def test_a_snapshot_brings_back_files_folder_environment_and_globals(keeper: SessionProvider) -> None:
+async def test_a_snapshot_brings_back_files_folder_environment_and_globals(keeper: Keeper) -> None:
     box = await keeper.open_session(LIMITS)
     await bash(box, "mkdir d; cd d; echo 1 > a; ln -s a link; chmod 750 a; printf x > 'odd\nname'; export V='a b'")
     await python(box, "import math\nvalue = [1, 2]\nf = lambda: 1")
@@ -189,10 +187,10 @@ async def test_a_snapshot_brings_back_files_folder_environment_and_globals(keepe
     await again.aclose()
 
 
-async def test_forks_do_not_see_each_other(keeper: SessionProvider) -> None:
+async def test_forks_do_not_see_each_other(keeper: Keeper) -> None:
     box = await keeper.open_session(LIMITS)
     await bash(box, "echo base > file; mkdir dir; touch dir/a dir/b")
-    forks = await fork(keeper, box, 2, LIMITS)
+    forks = await keeper.fork(box, 2, LIMITS)
     for number, one in enumerate([box, *forks]):
         assert (await bash(one, "cat file; ls dir")).text == "base\na\nb\n"
         await bash(one, f"echo {number} > file; rm -r dir; mkdir dir; touch dir/{number}")
@@ -201,7 +199,7 @@ async def test_forks_do_not_see_each_other(keeper: SessionProvider) -> None:
         await one.aclose()
 
 
-async def test_a_writer_in_the_background_can_not_change_a_snapshot(keeper: SessionProvider) -> None:
+async def test_a_writer_in_the_background_can_not_change_a_snapshot(keeper: Keeper) -> None:
     box = await keeper.open_session(LIMITS)
     await bash(box, "(exec 5>>log; while sleep 0.01; do echo x >&5; done) & sleep 0.2")
     kept = await box.snapshot(durable=False)
@@ -211,20 +209,20 @@ async def test_a_writer_in_the_background_can_not_change_a_snapshot(keeper: Sess
     await box.aclose()
 
 
-async def test_snapshots_that_changed_nothing_or_back_again(keeper: SessionProvider) -> None:
+async def test_snapshots_that_changed_nothing_or_back_again(keeper: Keeper) -> None:
     box = await keeper.open_session(LIMITS)
     kept = await box.snapshot()
     for command in ("true", "echo 1 > a", "rm a", "echo 1 > a", "rm a; mkdir a; touch a/b", "true"):
         await bash(box, command)
         kept = await box.snapshot()
-    [one] = await fork(keeper, box, 1, LIMITS)
+    [one] = await keeper.fork(box, 1, LIMITS)
     again = await keeper.open_session(LIMITS, kept.snapshot_id)
     for session in (box, one, again):
         assert (await bash(session, "find . -mindepth 1 | sort")).text == "./a\n./a/b\n"
         await session.aclose()
 
 
-async def test_a_long_chain_of_snapshots(keeper: SessionProvider) -> None:
+async def test_a_long_chain_of_snapshots(keeper: Keeper) -> None:
     box = await keeper.open_session(LIMITS)
     kept = None
     for number in range(15):
@@ -240,7 +238,7 @@ async def test_a_long_chain_of_snapshots(keeper: SessionProvider) -> None:
     await again.aclose()
 
 
-async def test_what_a_hostile_program_left_runs_nothing_when_restored(keeper: SessionProvider) -> None:
+async def test_what_a_hostile_program_left_runs_nothing_when_restored(keeper: Keeper) -> None:
     box = await keeper.open_session(LIMITS)
     trap = "echo pwned > /workspace/pwned"
     names = ".bashrc .bash_profile .profile .bash_login .inputrc sitecustomize.py usercustomize.py"
@@ -257,20 +255,20 @@ async def test_what_a_hostile_program_left_runs_nothing_when_restored(keeper: Se
     await again.aclose()
 
 
-async def test_unknown_snapshots_are_named(keeper: SessionProvider) -> None:
+async def test_unknown_snapshots_are_named(keeper: Keeper) -> None:
     for name in ("0123456789abcdef", "../../etc", "", "a b"):
         with pytest.raises(NoSuchSnapshot):
             await keeper.open_session(LIMITS, name)
 
 
-async def test_a_dead_driver_is_a_lost_box(keeper: SessionProvider) -> None:
+async def test_a_dead_driver_is_a_lost_box(keeper: Keeper) -> None:
     box = await keeper.open_session(LIMITS)
     with pytest.raises(BoxLost):
         await bash(box, "kill -9 $PPID; sleep 10")
     await box.aclose()
 
 
-async def test_a_driver_that_lies_is_bounded(keeper: SessionProvider) -> None:
+async def test_a_driver_that_lies_is_bounded(keeper: Keeper) -> None:
     box = await keeper.open_session(LIMITS)
     # whoever holds the driver's descriptor may say what they like; the host refuses what is no frame of bounded size
     flood = """
@@ -288,7 +286,7 @@ for fd in os.listdir(fds):
     await box.aclose()
 
 
-async def test_nothing_unused_is_kept(keeper: SessionProvider) -> None:
+async def test_nothing_unused_is_kept(keeper: Keeper) -> None:
     box = await keeper.open_session(LIMITS)
     await bash(box, "head -c 300000 /dev/urandom > a")
     old = await box.snapshot()
@@ -299,7 +297,7 @@ async def test_nothing_unused_is_kept(keeper: SessionProvider) -> None:
     assert [one.snapshot_id for one in await keeper.snapshots()] == [new.snapshot_id]
     assert left >= 200_000
     assert old.size_bytes >= 300_000
-    whole = getattr(keeper, "kind", "") != "overlay"  # a copy, and a commit, hold all since the base
+    whole = getattr(keeper.store, "kind", "") != "overlay"  # a copy, and a commit, hold all since the base
     assert new.size_bytes >= (500_000 if whole else 200_000)
     assert whole or new.size_bytes < 300_000
     await keeper.delete(new.snapshot_id)
@@ -307,7 +305,7 @@ async def test_nothing_unused_is_kept(keeper: SessionProvider) -> None:
 
 
 async def test_a_tree_too_deep_to_keep_is_the_programs_fault(tmp_path: Path) -> None:
-    keeper = sessions.LocalSessions(LocalProvider(), tmp_path / "state", LIMITS)
+    keeper = Keeper(LocalProvider(sessions=SessionFolder(tmp_path / "state", LIMITS)))
     box = await keeper.open_session(LIMITS)
     await bash(box, "for i in $(seq 400); do mkdir d && cd d; done; cd")
     with pytest.raises(SnapshotFailed, match="deep"):

@@ -22,18 +22,18 @@ from sandbox_gym.config import Settings
 from sandbox_gym.contract import Program, Run
 from sandbox_gym.engine import open_engine
 from sandbox_gym.limits import MIB, SESSION_PTYS, Limits
-from sandbox_gym.sandbox.api import Provider
+from sandbox_gym.sandbox.api import Provider, SandboxSpec, SessionFolder
 from sandbox_gym.sandbox.docker.provider import DockerProvider
-from sandbox_gym.sandbox.docker.sessions import DockerSessions
-from sandbox_gym.sandbox.local import LocalProvider, sessions
+from sandbox_gym.sandbox.local import LocalProvider
 from sandbox_gym.sandbox.session.manager import Sessions
-from sandbox_gym.sandbox.session.snapshots import SessionBox, SessionProvider
+from sandbox_gym.sandbox.session.session import Session
 from sandbox_gym.sandbox.users import RUN
 from tests.conformance.shares import HOG, PROBE
+from tests.keeper import Keeper
 
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(180)]
 LIMITS = Limits(cpu_time_s=300, wall_time_s=600, memory_bytes=512 * MIB, processes=48, scratch_inodes=2000)
-Server = tuple[Provider, SessionProvider]
+Server = tuple[Provider, Keeper]
 
 
 @pytest.fixture(params=["local", "docker"])
@@ -42,31 +42,30 @@ async def servers(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterat
     async with AsyncExitStack() as stack:
         made: list[Server] = []
         for number in range(2):
+            folder = SessionFolder(tmp_path / str(number), LIMITS)
             if request.param == "docker":
-                docker = DockerProvider()
-                stack.push_async_callback(docker.aclose)
-                made.append((docker, DockerSessions(docker, tmp_path / str(number))))
+                provider: Provider = DockerProvider(sessions=folder)
             else:
-                local = LocalProvider()
-                made.append((local, sessions.LocalSessions(local, tmp_path / str(number), LIMITS, warm=0)))
-            stack.push_async_callback(made[-1][1].aclose)
+                provider = LocalProvider(sessions=folder, prepared=0)
+            stack.push_async_callback(provider.aclose)
+            made.append((provider, Keeper(provider)))
         yield made
 
 
-async def bash(box: SessionBox, command: str) -> str:
+async def bash(box: Session, command: str) -> str:
     request = {"op": "bash", "timeout_s": 60, "output_bytes": 4000}
     reply, body = await box.call(request, command.encode(), within_s=80)
     assert reply["ok"] is True, reply
     return body.decode()
 
 
-async def probe(box: SessionBox) -> dict[str, int]:
+async def probe(box: Session) -> dict[str, int]:
     await box.call({"op": "write", "path": "/tmp/probe.py"}, PROBE.encode(), within_s=30)
     found: dict[str, int] = json.loads(await bash(box, "python3 /tmp/probe.py"))
     return found
 
 
-async def take_all(box: SessionBox) -> None:
+async def take_all(box: Session) -> None:
     await box.call({"op": "write", "path": "/tmp/hog.py"}, HOG.encode(), within_s=30)
     await bash(box, "python3 /tmp/hog.py > /tmp/out 2>&1 &")
     with anyio.fail_after(60):
@@ -96,7 +95,7 @@ async def test_who_takes_all_leaves_others_theirs(servers: list[Server]) -> None
 
 async def answered(provider: Provider, source: str) -> str:
     """What a program of a verdict prints."""
-    box = await provider.start("python")
+    box = await provider.create(SandboxSpec())
     try:
         program = Program("fork", {"main.py": source.encode()})
         async with box.run_all([Run("probe", program, b"", LIMITS)]) as outcomes:
@@ -187,9 +186,11 @@ async def test_nobody_else_can_read_or_list_what_a_server_keeps() -> None:
             with anyio.fail_after(30):
                 while not list((base / "state").glob("sessions/coding/held/*.json")):  # its checkpoint is kept
                     await anyio.sleep(0.1)
-            assert isinstance(held.provider, sessions.LocalSessions)
-            folders = [base / "state", held.provider.live]
-            assert list(held.provider.live.glob("*/w/f")), "the session's file is there"
+            assert isinstance(held.provider, LocalProvider)
+            live = held.provider.slots
+            assert live is not None
+            folders = [base / "state", live]
+            assert list(live.glob("*/w/f")), "the session's file is there"
             found = [(top, name) for root in folders for top, subs, files in os.walk(root) for name in [*subs, *files]]
             paths = [Path(top, name) for top, name in found]
             command = [*NOBODY, sys.executable, "-c", _TRIES]

@@ -15,12 +15,10 @@ import pytest
 
 from sandbox_gym.errors import ProviderDown
 from sandbox_gym.network import Network
+from sandbox_gym.sandbox.api import SessionFolder
 from sandbox_gym.sandbox.docker.provider import DockerProvider
-from sandbox_gym.sandbox.docker.sessions import DockerSessions
 from sandbox_gym.sandbox.e2b.limits import E2bOptions
 from sandbox_gym.sandbox.e2b.provider import E2bProvider
-from sandbox_gym.sandbox.e2b.sessions import E2bSessions
-from sandbox_gym.sandbox.session.snapshots import SessionProvider
 from tests.conformance.test_caps import NOBODY
 from tests.conformance.way_out import (
     LIMITS,
@@ -35,6 +33,7 @@ from tests.conformance.way_out import (
 )
 from tests.e2b.servers import KEYS, PoolServer
 from tests.in_compose import REPOSITORY, in_compose
+from tests.keeper import Keeper
 
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(180)]
 TENANTS = f"""
@@ -52,24 +51,25 @@ def port() -> Iterator[int]:
 
 
 @pytest.fixture(params=["local", "docker", "e2b-on-local", "e2b-on-docker"])
-async def keeper(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[SessionProvider]:
+async def keeper(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Keeper]:
     async with AsyncExitStack() as stack:
         kind = request.param
         if kind == "local":
             yield await stack.enter_async_context(local_sessions(tmp_path))
         elif kind == "docker":
-            docker = DockerProvider()
+            docker = DockerProvider(sessions=SessionFolder(tmp_path))
             stack.push_async_callback(docker.aclose)
-            yield DockerSessions(docker, tmp_path, network=NETWORK)
+            yield Keeper(docker, NETWORK)
         else:
             pool = PoolServer(kind.removeprefix("e2b-on-"), tmp_path, keys=TENANTS)
             stack.callback(pool.stop)
-            remote = E2bProvider(E2bOptions(api_key=KEYS["alice"], api_url=pool.url, creates_per_s=100))
+            options = E2bOptions(api_key=KEYS["alice"], api_url=pool.url, creates_per_s=100)
+            remote = E2bProvider(options, sessions=SessionFolder(tmp_path))
             stack.push_async_callback(remote.aclose)
-            yield E2bSessions(remote, tmp_path / "snapshots", network=NETWORK)
+            yield Keeper(remote, NETWORK)
 
 
-async def test_what_is_listed_is_reached_and_nothing_else(keeper: SessionProvider, port: int) -> None:
+async def test_what_is_listed_is_reached_and_nothing_else(keeper: Keeper, port: int) -> None:
     await check_life(keeper, port)
 
 
@@ -95,7 +95,7 @@ async def test_without_a_list_there_is_no_way_out(tmp_path: Path, port: int) -> 
 async def test_a_warm_room_gets_it_and_nothing_is_left_of_it(tmp_path: Path, port: int) -> None:
     async with local_sessions(tmp_path) as keeper:
         for _ in range(2):
-            await keeper.prepare()
+            await keeper.provider.prepare()
             box = await keeper.open_session(LIMITS)
             await check(box, port)
             await box.aclose()
@@ -116,10 +116,11 @@ def test_compose_says_that_it_has_none() -> None:
     source = (
         "import anyio, sys; from pathlib import Path; from sandbox_gym.errors import ProviderDown; "
         "from sandbox_gym.sandbox.docker.provider import DockerProvider; from sandbox_gym.network import Network; "
-        "from sandbox_gym.sandbox.docker.sessions import DockerSessions; from sandbox_gym.limits import Limits\n"
+        "from sandbox_gym.sandbox.api import SandboxSpec, SessionFolder\n"
         "async def main():\n"
-        " keeper = DockerSessions(DockerProvider(), Path('/tmp/kept'), network=Network(allow=('127.0.0.2',)))\n"
-        " try: await keeper.open_session(Limits())\n"
+        " provider = DockerProvider(sessions=SessionFolder(Path('/tmp/kept')))\n"
+        " network = Network(allow=('127.0.0.2',))\n"
+        " try: await provider.create(SandboxSpec(role='session', network=network))\n"
         " except ProviderDown as error: print(error)\n"
         "anyio.run(main)"
     )

@@ -18,9 +18,10 @@ import anyio
 
 from sandbox_gym.limits import MIB, Limits
 from sandbox_gym.network import Network
+from sandbox_gym.sandbox.api import SessionFolder
 from sandbox_gym.sandbox.local import LocalProvider
-from sandbox_gym.sandbox.local.sessions import LocalSessions
-from sandbox_gym.sandbox.session.snapshots import SessionBox, SessionProvider
+from sandbox_gym.sandbox.session.session import Session
+from tests.keeper import Keeper
 
 LISTED, UNLISTED = "127.0.0.2", "127.0.0.3"
 """Both are this machine, and neither is where programs go without their proxy."""
@@ -79,14 +80,14 @@ def page() -> Iterator[int]:
         server.server_close()
 
 
-async def said(box: SessionBox, source: str, *arguments: object) -> str:
+async def said(box: Session, source: str, *arguments: object) -> str:
     command = "python3 -c '" + source.replace("'", '"') + "' " + " ".join(map(str, arguments))
     request = {"op": "bash", "timeout_s": 30, "output_bytes": 4000}
     _, body = await box.call(request, command.encode(), within_s=45)
     return body.decode()
 
 
-async def check(box: SessionBox, port: int) -> None:
+async def check(box: Session, port: int) -> None:
     """Both ways through the proxy, no way around it, and nothing else behind it."""
     assert "a page of this machine" in await said(box, _GET, f"http://{LISTED}:{port}/")
     assert "a page of this machine" in await said(box, _TUNNEL, LISTED, port)
@@ -98,14 +99,14 @@ async def check(box: SessionBox, port: int) -> None:
         assert "reached" not in await said(box, _STRAIGHT, address, port)
 
 
-async def check_closed(box: SessionBox, port: int) -> None:
+async def check_closed(box: Session, port: int) -> None:
     """A session without a list has no proxy and reaches nothing."""
     assert "page" not in await said(box, _GET, f"http://{LISTED}:{port}/")
     assert "reached" not in await said(box, _STRAIGHT, LISTED, port)
     assert "reached" not in await said(box, _STRAIGHT, "127.0.0.1", 3128)
 
 
-async def check_life(keeper: SessionProvider, port: int) -> None:
+async def check_life(keeper: Keeper, port: int) -> None:
     """The list goes with every session: of new ones, and of those that go on from a snapshot."""
     first = await keeper.open_session(LIMITS)
     await check(first, port)
@@ -119,8 +120,8 @@ async def check_life(keeper: SessionProvider, port: int) -> None:
 
 
 @asynccontextmanager
-async def local_sessions(folder: Path, network: Network = NETWORK) -> AsyncIterator[LocalSessions]:
-    keeper = LocalSessions(LocalProvider(), folder, LIMITS, network=network)
+async def local_sessions(folder: Path, network: Network = NETWORK) -> AsyncIterator[Keeper]:
+    keeper = Keeper(LocalProvider(sessions=SessionFolder(folder, LIMITS)), network)
     try:
         yield keeper
     finally:

@@ -16,10 +16,11 @@ import structlog
 
 from sandbox_gym.config import Settings
 from sandbox_gym.engine import open_engine
+from sandbox_gym.sandbox.api import SandboxSpec
 from sandbox_gym.sandbox.cleanup.owner import held_lease, this_owner
 from sandbox_gym.sandbox.docker import orphans
-from sandbox_gym.sandbox.docker.provider import DockerBox
-from sandbox_gym.sandbox.local.provider import LocalBox
+from sandbox_gym.sandbox.docker.machine import DockerMachine
+from sandbox_gym.sandbox.local.machine import LocalMachine
 from sandbox_gym.sandbox.registry import make_provider
 
 
@@ -28,15 +29,15 @@ async def hold(provider: str, mounts: bool) -> None:
     maker = make_provider(settings)
     held: dict[str, object] = {"owner": str(this_owner())}
     async with open_engine(settings):
-        boxes = [await maker.start("python") for _ in range(2)]
-        held["pids"] = [box.pid for box in boxes if isinstance(box, LocalBox)]
+        machines = [(await maker.create(SandboxSpec())).machine for _ in range(2)]
+        held["pids"] = [one.pid for one in machines if isinstance(one, LocalMachine)]
         held["groups"] = [
             str(folder)
-            for box in boxes
-            if isinstance(box, LocalBox) and box._group
-            for folder in box._group.folders.values()
+            for one in machines
+            if isinstance(one, LocalMachine) and one.group
+            for folder in one.group.folders.values()
         ]
-        held["containers"] = [str(box._container.id) for box in boxes if isinstance(box, DockerBox)]
+        held["containers"] = [str(one.container.id) for one in machines if isinstance(one, DockerMachine)]
         if provider == "docker":
             held |= in_engine()
         with held_lease(settings.state_dir) as lease:

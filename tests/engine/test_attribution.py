@@ -18,11 +18,14 @@ from sandbox_gym.contract import Answer, Outcome, Program, Run, Status, TestStat
 from sandbox_gym.engine import Engine, local_engine, open_engine
 from sandbox_gym.errors import BoxLost
 from sandbox_gym.limits import MIB, Limits
-from sandbox_gym.sandbox.docker.provider import DockerBox, DockerProvider
+from sandbox_gym.sandbox.api import SandboxSpec
+from sandbox_gym.sandbox.docker.machine import DockerMachine
+from sandbox_gym.sandbox.docker.provider import DockerProvider
 from sandbox_gym.sandbox.fake import Behaviour, FakeProvider
 from sandbox_gym.sandbox.local import LocalProvider
-from sandbox_gym.sandbox.local.provider import LocalBox
+from sandbox_gym.sandbox.local.machine import LocalMachine
 from sandbox_gym.sandbox.pool.pool import Pool
+from sandbox_gym.sandbox.sandbox import Sandbox
 from sandbox_gym.verifiers.coding import CodingVerifier, parse_task
 
 pytestmark = pytest.mark.anyio
@@ -74,12 +77,14 @@ async def test_one_kill_with_evidence_and_a_run_that_lives() -> None:
     assert (verdict.reward, verdict.attempts) == (1.0, 2)
 
 
-def freeze(box: LocalBox | DockerBox) -> None:
-    if isinstance(box, LocalBox):
-        for pid in box.pids():
+def freeze(box: Sandbox) -> None:
+    if isinstance(box.machine, LocalMachine):
+        for pid in box.machine.pids():
             os.kill(pid, signal.SIGSTOP)
     else:
-        subprocess.run([os.environ.get("DOCKER", "docker"), "pause", box.container.id], check=True, capture_output=True)
+        assert isinstance(box.machine, DockerMachine)
+        command = [os.environ.get("DOCKER", "docker"), "pause", str(box.machine.container.id)]
+        subprocess.run(command, check=True, capture_output=True)
 
 
 @pytest.mark.parametrize("make", [LocalProvider, DockerProvider])
@@ -87,7 +92,7 @@ async def test_a_frozen_box_is_lost_long_before_the_wall_limit(
     make: Callable[[], LocalProvider | DockerProvider],
 ) -> None:
     provider = make()
-    box = await provider.start("python")
+    box = await provider.create(SandboxSpec())
     limits = Limits(cpu_time_s=60, wall_time_s=120)
     program = Program("fork", {"main.py": b"import time\ntime.sleep(100)"})
     started = time.monotonic()
@@ -111,7 +116,7 @@ async def test_a_frozen_box_is_lost_long_before_the_wall_limit(
 @pytest.mark.parametrize("make", [LocalProvider, DockerProvider])
 async def test_a_sleeping_program_is_not_a_frozen_box(make: Callable[[], LocalProvider | DockerProvider]) -> None:
     provider = make()
-    box = await provider.start("python")
+    box = await provider.create(SandboxSpec())
     program = Program("fork", {"main.py": b"import time\ntime.sleep(4)\nprint('awake')"})
     seen: list[Outcome] = []
     async with box.run_all([Run("sleeper", program, limits=Limits(wall_time_s=30))] * 2) as outcomes:
@@ -124,12 +129,14 @@ async def test_a_sleeping_program_is_not_a_frozen_box(make: Callable[[], LocalPr
 @pytest.mark.parametrize("make", [LocalProvider, DockerProvider])
 async def test_no_task_answers_for_an_earlier_ones_memory(make: Callable[[], LocalProvider | DockerProvider]) -> None:
     provider = make()
-    box = await provider.start("python")
+    box = await provider.create(SandboxSpec())
     hungry = Program("fork", {"main.py": b"kept = []\nwhile True: kept.append(bytes(1_000_000) + b'x')"})
     async with box.run_all([Run("hungry", hungry, limits=Limits(memory_bytes=64 << 20))]) as outcomes:
         assert (await anext(outcomes)).status is Status.MEMORY_LIMIT
     again = await box.reset()
-    assert again == isinstance(box, LocalBox), "an Engine's word stays as it is: such a box is for no other task"
+    assert again == isinstance(box.machine, LocalMachine), (
+        "an Engine's word stays as it is: such a box is for no other task"
+    )
     evidence = await box.evidence()
     assert not evidence.points_at_program
     await box.aclose()

@@ -16,11 +16,13 @@ from sandbox_gym.contract import Answer, Outcome, Plan, Program, Run, Status, Te
 from sandbox_gym.engine import Engine, local_engine
 from sandbox_gym.errors import BoxLost
 from sandbox_gym.limits import MIB, Limits
+from sandbox_gym.sandbox.api import SandboxSpec
 from sandbox_gym.sandbox.fake import Behaviour, FakeProvider
 from sandbox_gym.sandbox.local import LocalProvider
 from sandbox_gym.sandbox.local.cgroups import Cgroups
-from sandbox_gym.sandbox.local.provider import LocalBox
+from sandbox_gym.sandbox.local.machine import LocalMachine
 from sandbox_gym.sandbox.pool.pool import Pool
+from sandbox_gym.sandbox.sandbox import Sandbox
 from sandbox_gym.verifiers.coding import CodingVerifier, parse_task
 
 pytestmark = pytest.mark.anyio
@@ -92,7 +94,7 @@ async def engine(provider: LocalProvider) -> AsyncIterator[Engine]:
 async def test_memory_that_is_short_above_the_sandboxes_is_no_verdict(tmp_path: Path) -> None:
     with above(tmp_path) as (groups, memory, _pids):
         provider = LocalProvider()
-        provider._cgroups = groups
+        provider.jails.cgroups = groups
         async with engine(provider) as opened:
             set_limit(memory, "memory.limit_in_bytes", "memory.max", 150 * MIB)
             with pytest.raises(BoxLost, match="short of memory"):
@@ -106,7 +108,7 @@ async def test_memory_that_is_short_above_the_sandboxes_is_no_verdict(tmp_path: 
 async def test_processes_that_are_short_above_the_sandboxes_are_no_verdict(tmp_path: Path) -> None:
     with above(tmp_path) as (groups, _memory, pids):
         provider = LocalProvider()
-        provider._cgroups = groups
+        provider.jails.cgroups = groups
         async with engine(provider) as opened:
             set_limit(pids, "pids.max", "pids.max", 24)
             with pytest.raises(BoxLost, match="process cap above"):
@@ -115,7 +117,7 @@ async def test_processes_that_are_short_above_the_sandboxes_are_no_verdict(tmp_p
             assert (await opened.verify(CodingVerifier(), TASK, THREADS)).verdict.reward == 1.0
 
 
-def inits_of(box: LocalBox) -> set[int]:
+def inits_of(box: LocalMachine) -> set[int]:
     """PID 1 of a namespace that lies in another of the box's: its runs' init."""
     found = set()
     for pid in box.pids():
@@ -128,11 +130,12 @@ def inits_of(box: LocalBox) -> set[int]:
 
 async def test_a_killed_init_is_tried_again() -> None:
     class Watched(LocalProvider):
-        boxes: list[LocalBox] = []
+        machines: list[LocalMachine] = []
 
-        async def start(self, image: str, **how: object) -> LocalBox:
-            box = await super().start(image, **how)  # type: ignore[arg-type]
-            self.boxes.append(box)
+        async def create(self, spec: SandboxSpec) -> Sandbox:
+            box = await super().create(spec)
+            assert isinstance(box.machine, LocalMachine)
+            self.machines.append(box.machine)
             return box
 
     provider = Watched()
@@ -141,8 +144,8 @@ async def test_a_killed_init_is_tried_again() -> None:
         async def kill() -> None:
             deadline = time.monotonic() + 30
             while time.monotonic() < deadline:
-                for box in provider.boxes:
-                    for pid in inits_of(box):
+                for machine in provider.machines:
+                    for pid in inits_of(machine):
                         os.kill(pid, signal.SIGKILL)
                         return
                 await anyio.sleep(0.05)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-from pathlib import Path
 
 import anyio
 import pytest
@@ -15,12 +14,13 @@ from sandbox_gym.engine import local_engine
 from sandbox_gym.errors import BoxLost, DeadlineExceeded, PoolFull, ProviderDown
 from sandbox_gym.limits import Limits
 from sandbox_gym.plans.runner import Caller
-from sandbox_gym.sandbox.docker.provider import DockerBox, DockerProvider
+from sandbox_gym.sandbox.api import SandboxSpec
+from sandbox_gym.sandbox.docker.provider import DockerProvider
 from sandbox_gym.sandbox.fake import Behaviour, FakeProvider
 from sandbox_gym.sandbox.local import LocalProvider
-from sandbox_gym.sandbox.local.provider import LocalBox
+from sandbox_gym.sandbox.local.machine import LocalMachine
 from sandbox_gym.sandbox.pool.pool import Pool
-from sandbox_gym.sandbox.users import User
+from sandbox_gym.sandbox.sandbox import Sandbox
 from sandbox_gym.verifiers.coding import CodingVerifier, parse_task
 
 pytestmark = pytest.mark.anyio
@@ -33,16 +33,14 @@ SLOW = Answer("import time\nn = int(input())\ntime.sleep(0.3)\nprint(2 * n)")
 class WatchedLocal(LocalProvider):
     """Remembers its boxes, so that a test can kill one."""
 
-    async def start(
-        self, image: str, *, work: Path | None = None, home: str = "", network: bool = False, user: User | None = None
-    ) -> LocalBox:
-        self.last = await super().start(image, work=work, home=home, network=network, user=user)
+    async def create(self, spec: SandboxSpec) -> Sandbox:
+        self.last = await super().create(spec)
         return self.last
 
 
 class WatchedDocker(DockerProvider):
-    async def start(self, image: str) -> DockerBox:
-        self.last = await super().start(image)
+    async def create(self, spec: SandboxSpec) -> Sandbox:
+        self.last = await super().create(spec)
         return self.last
 
 
@@ -67,8 +65,8 @@ async def _verify_and_kill(provider: WatchedLocal | WatchedDocker, kill: str) ->
                         await anyio.sleep(0.02)
                 await anyio.sleep(0.6)
                 box = provider.last
-                if isinstance(box, LocalBox):
-                    os.kill(box.pid, signal.SIGKILL)
+                if isinstance(box.machine, LocalMachine):
+                    os.kill(box.machine.pid, signal.SIGKILL)
                 else:
                     command = [os.environ.get("DOCKER", "docker"), kill, box.box_id]
                     await anyio.to_thread.run_sync(lambda: subprocess.run(command, check=True, capture_output=True))
@@ -143,17 +141,19 @@ async def test_many_at_once_lose_none() -> None:
 
 async def test_nothing_is_left_of_local_boxes() -> None:
     provider = LocalProvider()
-    boxes = [await provider.start("python") for _ in range(3)]
+    boxes = [await provider.create(SandboxSpec()) for _ in range(3)]
     async with boxes[0].run_all([Run("one", TASK_PROGRAM, b"1")]) as outcomes:
         assert (await anext(outcomes)).stdout == b"2\n"
-    groups = [box._group for box in boxes]
+    machines = [box.machine for box in boxes if isinstance(box.machine, LocalMachine)]
+    groups = [machine.group for machine in machines]
+    assert len(machines) == len(boxes)
     for box in boxes:
         await box.aclose()
         await box.aclose()
     assert all(group is None or not any(path.exists() for path in group.folders.values()) for group in groups)
-    for box in boxes:
+    for machine in machines:
         with pytest.raises(ProcessLookupError):
-            os.kill(box.pid, 0)
+            os.kill(machine.pid, 0)
 
 
 TASK_PROGRAM = CodingVerifier().plan(TASK, Answer("print(2 * int(input()))")).steps[0].program  # type: ignore[union-attr]

@@ -10,9 +10,11 @@ import anyio
 import pytest
 
 from sandbox_gym.errors import ProviderDown
-from sandbox_gym.sandbox.fake import FakeBox, FakeProvider, silent
+from sandbox_gym.sandbox.api import SandboxSpec
+from sandbox_gym.sandbox.fake import FakeProvider
 from sandbox_gym.sandbox.pool import pool as pool_module
 from sandbox_gym.sandbox.pool.pool import Pool
+from sandbox_gym.sandbox.sandbox import Sandbox
 
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(60)]
 
@@ -22,11 +24,11 @@ class Counting(FakeProvider):
         super().__init__()
         self.asked, self.broken = 0, False
 
-    async def start(self, image: str) -> FakeBox:
+    async def create(self, spec: SandboxSpec) -> Sandbox:
         self.asked += 1
         if self.broken:
             raise ProviderDown("down")
-        return FakeBox(silent)
+        return await super().create(spec)
 
 
 @asynccontextmanager

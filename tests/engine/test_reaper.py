@@ -131,7 +131,7 @@ from sandbox_gym.contract import Program, Run
 from sandbox_gym.sandbox.local import LocalProvider
 SOURCE = b"import os\\nos.setsid() if os.fork() == 0 else 0\\nwhile True: pass"
 async def main():
-    box = await LocalProvider(cgroup="never").start("python")
+    box = await LocalProvider(cgroup="never").create(SandboxSpec())
     async with box.run_all([Run("busy", Program("fork", {"main.py": SOURCE}))]) as outcomes:
         print(box.pid, flush=True)
         await anext(outcomes)

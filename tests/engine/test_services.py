@@ -15,7 +15,7 @@ from sandbox_gym.errors import BoxLost, PoolFull, ProviderDown, ToolchainMissing
 from sandbox_gym.limits import MIB, Limits
 from sandbox_gym.sandbox.fake import FakeProvider
 from sandbox_gym.sandbox.local import LocalProvider
-from sandbox_gym.sandbox.local.provider import LocalBox
+from sandbox_gym.sandbox.local.machine import LocalMachine
 from sandbox_gym.sandbox.pool.services import Services, serving
 from tests.conftest import make_real
 from tests.e2b.servers import PoolServer
@@ -130,12 +130,12 @@ async def test_who_gives_up_frees_the_worker(services: Services) -> None:
 async def test_a_lost_box_is_ours_and_the_next_request_gets_another() -> None:
     async with serving(LocalProvider(), workers=1, queue_size=5) as services:
         await ask(services, "a")
-        box = next(iter(services._live.values())).box
-        assert isinstance(box, LocalBox)
+        machine = next(iter(services._live.values())).box.machine
+        assert isinstance(machine, LocalMachine)
 
         async def kill() -> None:
             await anyio.sleep(0.2)
-            os.kill(box.pid, signal.SIGKILL)
+            os.kill(machine.pid, signal.SIGKILL)
 
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(kill)

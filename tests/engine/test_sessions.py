@@ -16,15 +16,17 @@ from e2b import AsyncSandbox
 
 from sandbox_gym.errors import DeadlineExceeded, PoolFull, SessionClosed
 from sandbox_gym.limits import MIB, Limits, Policy
+from sandbox_gym.sandbox.api import SandboxSpec, SessionFolder
 from sandbox_gym.sandbox.cleanup.reaper import Orphan
+from sandbox_gym.sandbox.docker.machine import DockerMachine
 from sandbox_gym.sandbox.docker.provider import DockerProvider
-from sandbox_gym.sandbox.docker.sessions import DockerSession, DockerSessions
 from sandbox_gym.sandbox.e2b.provider import E2bProvider
-from sandbox_gym.sandbox.e2b.sessions import E2bSession, E2bSessions
 from sandbox_gym.sandbox.local import LocalProvider
-from sandbox_gym.sandbox.local.sessions import LocalSession, LocalSessions
+from sandbox_gym.sandbox.local.machine import LocalMachine
 from sandbox_gym.sandbox.local.slots import SlotOrphans
-from sandbox_gym.sandbox.session.manager import Sessions, ToolReply, holding
+from sandbox_gym.sandbox.session.holding import holding
+from sandbox_gym.sandbox.session.manager import Sessions, ToolReply
+from sandbox_gym.sandbox.session.session import open_session
 from tests.conftest import e2b_options
 from tests.e2b.servers import PoolServer
 
@@ -40,24 +42,19 @@ def hold(request: pytest.FixtureRequest, tmp_path: Path, pools: Callable[[str], 
     @asynccontextmanager
     async def opened(**policy: object) -> AsyncIterator[Sessions]:
         chosen = Policy(**{"idle_s": 1000, "checkpoint_s": 1000, **policy})  # type: ignore[arg-type]
+        folder = SessionFolder(tmp_path / "state", LIMITS)
+        provider: LocalProvider | DockerProvider | E2bProvider
         if request.param == "local":
-            keeper = LocalSessions(LocalProvider(), tmp_path / "local", LIMITS)
-            async with holding(keeper, tmp_path / "held", LIMITS, chosen) as sessions:
-                yield sessions
-            return
-        if request.param.startswith("e2b-on-"):
-            account = E2bProvider(e2b_options(pools(request.param.removeprefix("e2b-on-"))))
-            remote = E2bSessions(account, tmp_path / "snapshots")
-            async with holding(remote, tmp_path / "held", LIMITS, chosen) as sessions:
-                yield sessions
-            assert account.costs()["running"] == 0
-            await account.aclose()
-            return
-        provider = DockerProvider()
-        docker = DockerSessions(provider, tmp_path / "globals")
+            provider = LocalProvider(sessions=folder)
+        elif request.param.startswith("e2b-on-"):
+            options = e2b_options(pools(request.param.removeprefix("e2b-on-")))
+            provider = E2bProvider(options, sessions=folder)
+        else:
+            provider = DockerProvider(sessions=folder)
         try:
-            async with holding(docker, tmp_path / "held", LIMITS, chosen) as sessions:
+            async with holding(provider, tmp_path / "held", LIMITS, chosen) as sessions:
                 yield sessions
+            assert provider.doctor.costs().get("running", 0) == 0
         finally:
             await provider.aclose()
 
@@ -86,15 +83,16 @@ async def close_all(sessions: Sessions, *ids: str) -> None:
 
 async def kill(sessions: Sessions, session_id: str) -> None:
     box = sessions._sessions[session_id].box
-    if isinstance(box, LocalSession):
-        os.kill(box.box.pid, signal.SIGKILL)
-    elif isinstance(box, E2bSession):
-        assert isinstance(sessions.provider, E2bSessions)
-        api = sessions.provider.provider.api
-        assert await AsyncSandbox.kill(box.box_id, **api)
+    assert box is not None
+    machine = box.sandbox.machine
+    if isinstance(machine, LocalMachine):
+        os.kill(machine.pid, signal.SIGKILL)
+    elif isinstance(machine, DockerMachine):
+        machine.container.kill()
     else:
-        assert isinstance(box, DockerSession)
-        box.box.container.kill()
+        assert isinstance(sessions.provider, E2bProvider)
+        api = sessions.provider.account.api
+        assert await AsyncSandbox.kill(box.box_id, **api)
 
 
 async def test_an_idle_session_hibernates_and_wakes_where_it_was(hold: Hold) -> None:
@@ -168,7 +166,7 @@ async def test_closed_is_closed(hold: Hold) -> None:
             with pytest.raises(SessionClosed):
                 await bash(sessions, name, "true")
         assert (sessions.live, sessions.hibernated) == (0, 0)
-        assert await sessions.collect() == 0
+        assert await sessions.lifecycle.collect() == 0
 
 
 async def test_a_close_ends_the_call_that_is_under_way(hold: Hold) -> None:
@@ -246,12 +244,13 @@ import anyio
 from pathlib import Path
 from sandbox_gym.limits import Limits
 from sandbox_gym.sandbox.local import LocalProvider
-from sandbox_gym.sandbox.local.sessions import LocalSessions
+from sandbox_gym.sandbox.api import SandboxSpec, SessionFolder
+from sandbox_gym.sandbox.session.session import open_session
 
 async def main():
-    keeper = LocalSessions(LocalProvider(), Path({str(tmp_path)!r}) / "dead", Limits())
-    await keeper.open_session(Limits())
-    print(keeper.live, flush=True)
+    provider = LocalProvider(sessions=SessionFolder(Path({str(tmp_path)!r}) / "dead"))
+    await open_session(provider, SandboxSpec(role="session"))
+    print(provider.slots, flush=True)
     await anyio.sleep(100)
 
 anyio.run(main)
@@ -259,22 +258,24 @@ anyio.run(main)
     async with await anyio.open_process([sys.executable, "-c", script], stdin=subprocess.DEVNULL) as owner:
         assert owner.stdout is not None
         live = Path((await owner.stdout.receive()).decode().strip())
-        living = LocalSessions(LocalProvider(), tmp_path / "living", LIMITS)
-        session = await living.open_session(LIMITS)
+        living = LocalProvider(sessions=SessionFolder(tmp_path / "living", LIMITS))
+        session = await open_session(living, SandboxSpec("python", "session", LIMITS))
+        mine = living.slots
+        assert mine is not None
         orphans = SlotOrphans()
-        assert {one.name for one in await orphans.orphans()}.isdisjoint({live.name, living.live.name})
+        assert {one.name for one in await orphans.orphans()}.isdisjoint({live.name, mine.name})
         owner.kill()
         await owner.wait()
         found = {one.name: one for one in await orphans.orphans()}
         assert live.name in found
-        assert living.live.name not in found
+        assert mine.name not in found
         for one in found.values():
             await orphans.remove(one)
         mounted = await anyio.Path("/proc/self/mountinfo").read_text()
         assert str(live) not in mounted
-        assert str(living.live) in mounted
+        assert str(mine) in mounted
         assert not await anyio.Path(live).exists()
-        await orphans.remove(Orphan("mount", living.live.name, "", ""))
+        await orphans.remove(Orphan("mount", mine.name, "", ""))
         await orphans.remove(Orphan("mount", "../../etc", "", ""))
         request = {"op": "bash", "timeout_s": 5, "output_bytes": 100}
         assert (await session.call(request, b"echo here; pwd", within_s=20))[1] == b"here\n/workspace\n"

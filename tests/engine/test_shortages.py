@@ -7,7 +7,7 @@ import itertools
 import os
 import socket
 import subprocess
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 
@@ -20,8 +20,9 @@ from sandbox_gym.engine import Engine, local_engine
 from sandbox_gym.errors import BoxLost, ProviderDown, Unavailable
 from sandbox_gym.faults import SHORTAGES, as_provider_down, is_shortage
 from sandbox_gym.plans.runner import Caller
+from sandbox_gym.sandbox.api import SandboxSpec
 from sandbox_gym.sandbox.channel.outcomes import quantity
-from sandbox_gym.sandbox.fake import FakeBox, FakeProvider
+from sandbox_gym.sandbox.fake import FakeMachine, FakeProvider, silent
 from sandbox_gym.sandbox.local import LocalProvider
 from sandbox_gym.sandbox.local.cgroups import Cgroups
 from sandbox_gym.sandbox.pool import pool as pool_module
@@ -38,14 +39,14 @@ ERRORS = [
     MemoryError(),
     subprocess.TimeoutExpired("mount", 1),
 ]
-CALLS = ["start", "run", "reset", "aclose"]
+CALLS = ["start", "run", "reset", "destroy"]
 
 
-class FaultyBox(FakeBox):
+class FaultyMachine(FakeMachine):
     """Raises at one of its calls, once for each error that is left."""
 
-    def __init__(self, made: FakeBox, call: str, errors: Iterator[Exception]) -> None:
-        super().__init__(made._behave)
+    def __init__(self, call: str, errors: Iterator[Exception]) -> None:
+        super().__init__(silent)
         self._call, self._errors = call, errors
 
     def fail(self, call: str) -> None:
@@ -54,7 +55,7 @@ class FaultyBox(FakeBox):
             raise error
 
     @asynccontextmanager
-    async def run_all(self, runs: list[Run]) -> AsyncIterator[AsyncIterator[Outcome]]:  # type: ignore[override]
+    async def run_all(self, runs: Sequence[Run]) -> AsyncIterator[AsyncIterator[Outcome]]:
         self.fail("run")
         async with super().run_all(runs) as outcomes:
             yield outcomes
@@ -63,9 +64,9 @@ class FaultyBox(FakeBox):
         self.fail("reset")
         return await super().reset()
 
-    async def aclose(self) -> None:
-        await super().aclose()
-        self.fail("aclose")
+    async def destroy(self) -> None:
+        await super().destroy()
+        self.fail("destroy")
 
 
 class FaultyProvider(FakeProvider):
@@ -75,10 +76,10 @@ class FaultyProvider(FakeProvider):
         super().__init__()
         self._call, self._left = call, iter(errors)
 
-    async def start(self, image: str) -> FakeBox:
-        box = FaultyBox(await super().start(image), self._call, self._left)
-        box.fail("start")
-        return box
+    def make_machine(self) -> FakeMachine:
+        machine = FaultyMachine(self._call, self._left)
+        machine.fail("start")
+        return machine
 
 
 @asynccontextmanager
@@ -196,14 +197,14 @@ async def test_a_jail_that_can_t_be_made_leaves_nothing(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, place: object, name: str, at: int
 ) -> None:
     provider = LocalProvider()
-    warm = await provider.start("python")  # what a first box alone makes is there
+    warm = await provider.create(SandboxSpec())  # what a first box alone makes is there
     await warm.aclose()
     before = _left()
     error = OSError(errno.EMFILE, "Too many open files")
     with failing_at(monkeypatch, place, name, at, error), pytest.raises(ProviderDown):
-        await provider.start("python", work=tmp_path, home="/home/user")
+        await provider.jails.start("python", work=tmp_path, home="/home/user")
     with anyio.fail_after(20):
         while _left() != before:
             await anyio.sleep(0.05)
-    box = await provider.start("python")
+    box = await provider.create(SandboxSpec())
     await box.aclose()

@@ -14,7 +14,8 @@ import pytest
 
 from sandbox_gym.contract import Outcome, Program, Run, Status
 from sandbox_gym.limits import MIB, Limits
-from sandbox_gym.sandbox.api import Box
+from sandbox_gym.sandbox.api import SandboxSpec
+from sandbox_gym.sandbox.sandbox import Sandbox
 from tests import humaneval
 from tests.conftest import make_real
 from tests.daily import part
@@ -97,7 +98,7 @@ def likeness(outcome: Outcome) -> tuple[object, ...]:
     return outcome.status, outcome.exit_code, outcome.signal, outcome.stdout, last
 
 
-async def outcomes(box: Box, programs: list[Program]) -> list[Outcome]:
+async def outcomes(box: Sandbox, programs: list[Program]) -> list[Outcome]:
     runs = [Run(str(number), program, b"3\n1 2 3\n", LIMITS) for number, program in enumerate(programs)]
     async with box.run_all(runs) as results:
         return [outcome async for outcome in results]
@@ -111,7 +112,7 @@ async def test_fork_and_exec_agree(data_folder: Path, whole: bool) -> None:
     found: dict[str, list[Outcome]] = {}
 
     async def run(kind: str, programs: list[Program]) -> None:
-        box = await provider.start("python")
+        box = await provider.create(SandboxSpec())
         try:
             found[kind] = await outcomes(box, programs)
         finally:

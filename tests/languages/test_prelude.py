@@ -14,6 +14,7 @@ from sandbox_gym.contract import Answer, Program, Run, Status
 from sandbox_gym.engine import open_engine
 from sandbox_gym.guest.python import prelude
 from sandbox_gym.limits import Limits
+from sandbox_gym.sandbox.api import SandboxSpec
 from sandbox_gym.verifiers.coding import CodingVerifier, parse_task
 from tests.conftest import make_real
 from tests.languages.prelude_programs import PRELUDE, RIGHT, USES, generated
@@ -41,7 +42,7 @@ def test_it_is_as_if_the_prelude_stood_before_the_program() -> None:
 @pytest.mark.parametrize("image", ["python", "polyglot"])
 async def test_on_the_pythons_of_the_images(image: str) -> None:
     provider = make_real("docker")
-    box = await provider.start(image)
+    box = await provider.create(SandboxSpec(image))
     try:
         driver = DRIVER.read_bytes().replace(b"sys.argv[1]", b"'prelude.py'")
         files = {"main.py": driver, "prelude.py": GUEST.read_bytes()}

@@ -16,6 +16,7 @@ from sandbox_gym.contract import Dialogue, Program, Run, Status
 from sandbox_gym.engine import open_engine
 from sandbox_gym.errors import BoxLost, ConfigurationError, ProviderDown
 from sandbox_gym.limits import Limits
+from sandbox_gym.sandbox.api import SandboxSpec
 from sandbox_gym.sandbox.cleanup.owner import this_owner
 from sandbox_gym.sandbox.e2b.limits import E2bOptions, Gate, Meter
 from sandbox_gym.sandbox.e2b.orphans import marks
@@ -30,18 +31,18 @@ async def ids(pool: PoolServer) -> set[str]:
 
 
 async def test_a_closed_box_is_killed_and_paid_for(provider: E2bProvider, pool: PoolServer) -> None:
-    box = await provider.start("python")
+    box = await provider.create(SandboxSpec())
     assert box.box_id in await ids(pool)
-    assert (provider.costs()["created"], provider.costs()["running"]) == (1, 1)
+    assert (provider.doctor.costs()["created"], provider.doctor.costs()["running"]) == (1, 1)
     await anyio.sleep(1.1)
     await box.aclose()
     await box.aclose()
     assert box.box_id not in await ids(pool)
-    assert provider.costs()["running"] == 0
-    paid_for = provider.costs()["sandbox_seconds"]
+    assert provider.doctor.costs()["running"] == 0
+    paid_for = provider.doctor.costs()["sandbox_seconds"]
     assert paid_for >= 1
     await anyio.sleep(1.1)
-    assert provider.costs()["sandbox_seconds"] == paid_for
+    assert provider.doctor.costs()["sandbox_seconds"] == paid_for
 
 
 async def test_costs_are_metrics(pool: PoolServer, tmp_path: Path) -> None:
@@ -55,13 +56,14 @@ async def test_costs_are_metrics(pool: PoolServer, tmp_path: Path) -> None:
 
 
 async def test_orphans_of_a_dead_process_are_killed_and_no_others(provider: E2bProvider, pool: PoolServer) -> None:
-    mine = await provider.start("python")
+    mine = await provider.create(SandboxSpec())
     script = """
 import sys, anyio
 from sandbox_gym.sandbox.e2b.provider import E2bProvider
 from sandbox_gym.sandbox.e2b.limits import E2bOptions
+from sandbox_gym.sandbox.api import SandboxSpec
 async def main():
-    box = await E2bProvider(E2bOptions(api_key="any", api_url=sys.argv[1], creates_per_s=100)).start("python")
+    box = await E2bProvider(E2bOptions(api_key="any", api_url=sys.argv[1], creates_per_s=100)).create(SandboxSpec())
     print(box.box_id, flush=True)
     import os; os._exit(9)
 anyio.run(main)
@@ -69,12 +71,12 @@ anyio.run(main)
     done = subprocess.run([sys.executable, "-c", script, pool.url], capture_output=True, text=True, timeout=60)
     orphan = done.stdout.strip()
     assert orphan in await ids(pool), done.stderr
-    found = await provider.orphans()
+    found = await provider.orphan_sources["e2b"].orphans()
     assert orphan in {one.name for one in found}
     assert mine.box_id not in {one.name for one in found}
     for one in found:
-        await provider.remove(one)
-        await provider.remove(one)
+        await provider.orphan_sources["e2b"].remove(one)
+        await provider.orphan_sources["e2b"].remove(one)
     assert orphan not in await ids(pool)
     assert mine.box_id in await ids(pool)
     await mine.aclose()
@@ -82,20 +84,20 @@ anyio.run(main)
 
 async def test_a_sandbox_that_is_somebody_elses_is_never_removed(provider: E2bProvider, pool: PoolServer) -> None:
     box = await AsyncSandbox.create(timeout=60, api_key="any", api_url=pool.url, sandbox_url=pool.url)
-    assert box.sandbox_id not in {one.name for one in await provider.orphans()}
+    assert box.sandbox_id not in {one.name for one in await provider.orphan_sources["e2b"].orphans()}
     assert str(this_owner()) in marks(1).values()
     await box.kill()
 
 
-async def test_a_box_in_use_outlives_its_timeout_and_an_idle_one_is_worn(pool: PoolServer) -> None:
+async def test_a_box_in_use_outlives_its_timeout_and_an_idle_one_expires(pool: PoolServer) -> None:
     options = E2bOptions(api_key="any", api_url=pool.url, creates_per_s=100, timeout_s=4)
     provider = E2bProvider(options)
-    used, idle = await provider.start("python"), await provider.start("python")
-    assert not idle.worn
+    used, idle = await provider.create(SandboxSpec()), await provider.create(SandboxSpec())
+    assert not idle.expired
     program = Program("fork", {"main.py": b"import time; time.sleep(7); print('done')"})
     async with used.run_all([Run("long", program, b"", Limits(wall_time_s=20))]) as outcomes:
         assert (await anext(outcomes)).stdout == b"done\n"
-    assert idle.worn
+    assert idle.expired
     assert not await idle.reset()
     with pytest.raises(BoxLost):
         async with idle.run_all([Run("late", program, b"", Limits())]) as outcomes:
@@ -106,7 +108,7 @@ async def test_a_box_in_use_outlives_its_timeout_and_an_idle_one_is_worn(pool: P
 
 
 async def test_two_sandboxes_talk(provider: E2bProvider) -> None:
-    asker, candidate = await provider.start("python"), await provider.start("python")
+    asker, candidate = await provider.create(SandboxSpec()), await provider.create(SandboxSpec())
     asks = b"print(20)\nimport sys\nprint('got', input(), file=sys.stderr)"
     answers = b"print(int(input()) + 1)"
     dialogue = Dialogue(
@@ -151,10 +153,10 @@ async def test_a_missing_template_and_a_sandbox_without_root_are_named(pool: Poo
         options = E2bOptions(api_key="any", api_url=pool.url, templates={"python": template}, creates_per_s=100)
         provider = E2bProvider(options)
         with pytest.raises(ConfigurationError, match=words):
-            await provider.check()
+            await provider.doctor.check()
         with pytest.raises(ProviderDown, match=words):  # a verify must not fail a server that is up
-            await provider.start("python")
-        assert provider.costs()["running"] == 0
+            await provider.create(SandboxSpec())
+        assert provider.doctor.costs()["running"] == 0
         await provider.aclose()
 
 
@@ -163,10 +165,10 @@ async def test_root_is_for_tenants_that_may(tmp_path: Path) -> None:
     server = PoolServer("local", tmp_path, keys=keys)
     try:
         alice = E2bProvider(E2bOptions(api_key=KEYS["alice"], api_url=server.url))
-        await alice.check()
+        await alice.doctor.check()
         for key, words in ((KEYS["bob"], "root = true"), ("wrong-key-0123456789", "E2B_API_KEY")):
             with pytest.raises(ConfigurationError, match=words):
-                await E2bProvider(E2bOptions(api_key=key, api_url=server.url)).check()
+                await E2bProvider(E2bOptions(api_key=key, api_url=server.url)).doctor.check()
     finally:
         server.stop()
 

@@ -13,11 +13,12 @@ from e2b import AsyncSandbox
 
 from sandbox_gym.errors import DeadlineExceeded, ProviderDown
 from sandbox_gym.limits import Limits, Policy
+from sandbox_gym.sandbox.api import SessionFolder
 from sandbox_gym.sandbox.e2b import snapshots
 from sandbox_gym.sandbox.e2b.limits import E2bOptions
 from sandbox_gym.sandbox.e2b.provider import E2bProvider
-from sandbox_gym.sandbox.e2b.sessions import E2bSessions
-from sandbox_gym.sandbox.session.manager import Sessions, ToolReply, holding
+from sandbox_gym.sandbox.session.holding import holding
+from sandbox_gym.sandbox.session.manager import Sessions, ToolReply
 from tests.e2b.servers import PoolServer
 from tests.remote.proxy import CREATE, EXTEND, HANG, INPUT, KILL, NOT_FOUND, PORT, START, Harm, Proxy
 
@@ -29,13 +30,14 @@ CALL_S = 10.0
 
 @pytest.fixture
 async def sessions(proxy: Proxy, tmp_path: Path) -> AsyncIterator[Sessions]:
-    provider = E2bProvider(E2bOptions(api_key="any", api_url=proxy.url, creates_per_s=100))
+    options = E2bOptions(api_key="any", api_url=proxy.url, creates_per_s=100)
+    provider = E2bProvider(options, sessions=SessionFolder(tmp_path))
     policy = Policy(idle_s=1000, checkpoint_s=1000)
-    async with holding(E2bSessions(provider, tmp_path / "snapshots"), tmp_path / "held", Limits(), policy) as held:
+    async with holding(provider, tmp_path / "held", Limits(), policy) as held:
         yield held
         proxy.harm()
         await held.close("s")
-    assert provider.costs()["running"] == 0
+    assert provider.doctor.costs()["running"] == 0
     await provider.aclose()
 
 
@@ -197,8 +199,8 @@ async def test_what_can_not_be_cleared_away_now_is_later(
     assert (await bash(sessions, "cat f g")).body == b"kept\nlater\n"
     proxy.harm()
     await sessions.checkpoint("s")
-    await sessions.collect()
-    keeper = sessions.provider
-    assert isinstance(keeper, E2bSessions)
-    assert len(await keeper.snapshots()) == 1
-    assert len(await keeper.kept.listed()) == 1
+    await sessions.lifecycle.collect()
+    store = sessions.store
+    assert isinstance(store, snapshots.E2bSnapshots)
+    assert len(await store.all()) == 1
+    assert len(await store.listed()) == 1

@@ -12,12 +12,14 @@ import pytest
 from sandbox_gym.contract import Outcome, Program, Run, Status
 from sandbox_gym.errors import ProviderDown
 from sandbox_gym.limits import Limits
+from sandbox_gym.sandbox.api import BUILDER_IMAGE, SessionFolder
 from sandbox_gym.sandbox.e2b.provider import E2bProvider
-from sandbox_gym.sandbox.e2b.sessions import E2bSessions
-from sandbox_gym.sandbox.session.snapshots import BUILDER_IMAGE, NoSuchSnapshot, SnapshotBox
+from sandbox_gym.sandbox.sandbox import Sandbox
+from sandbox_gym.sandbox.session.snapshots import NoSuchSnapshot
 from tests.attacks.test_swe_attacks import FOLDERS, Judged, attacked, expected_signs, judged
 from tests.conftest import e2b_options, remote_environment
 from tests.e2b.servers import PoolServer
+from tests.keeper import Keeper
 from tests.swe.instance import INSTANCE, Client, Document, row, serving_swe
 
 pytestmark = pytest.mark.timeout(1500)
@@ -127,17 +129,17 @@ def test_what_cheats_nobody_on_docker_cheats_nobody_here(verdicts: dict[str, Fut
 
 
 @pytest.fixture
-async def keeper(networked: PoolServer, tmp_path: Path) -> AsyncIterator[E2bSessions]:
-    provider = E2bProvider(e2b_options(networked))
-    made = E2bSessions(provider, tmp_path)
+async def keeper(networked: PoolServer, tmp_path: Path) -> AsyncIterator[Keeper]:
+    provider = E2bProvider(e2b_options(networked), sessions=SessionFolder(tmp_path))
+    made = Keeper(provider)
     yield made
     for one in await made.snapshots():
         await made.delete(one.snapshot_id)
-    assert provider.costs()["running"] == 0
+    assert provider.doctor.costs()["running"] == 0
     await provider.aclose()
 
 
-async def run(box: SnapshotBox, source: str) -> Outcome:
+async def run(box: Sandbox, source: str) -> Outcome:
     program = Program("exec", {}, argv=("python3", "-I", "-c", source), workdir="/workspace")
     async with box.run_all([Run("one", program, b"", Limits(wall_time_s=60))]) as outcomes:
         return await anext(outcomes)
@@ -158,9 +160,7 @@ print(open('/workspace/d/f').read().strip(), os.stat('/workspace/d/f').st_uid ==
 
 
 @pytest.mark.anyio
-async def test_a_box_begins_as_its_snapshot_and_nothing_of_it_comes_back(
-    keeper: E2bSessions, networked: PoolServer
-) -> None:
+async def test_a_box_begins_as_its_snapshot_and_nothing_of_it_comes_back(keeper: Keeper, networked: PoolServer) -> None:
     session = await keeper.open_builder(Limits(), BUILDER_IMAGE)
     _, body = await session.call(BASH, b"mkdir d; echo kept > d/f; id -u; git --version", within_s=60)
     assert b"git version" in body
@@ -180,7 +180,7 @@ async def test_a_box_begins_as_its_snapshot_and_nothing_of_it_comes_back(
 
 
 @pytest.mark.anyio
-async def test_only_a_builder_has_the_network(keeper: E2bSessions, networked: PoolServer) -> None:
+async def test_only_a_builder_has_the_network(keeper: Keeper, networked: PoolServer) -> None:
     reach = (
         f"python3 -c \"import socket; socket.create_connection(('127.0.0.1', {networked.port}), 2)\" && echo reached"
     )
@@ -192,7 +192,7 @@ async def test_only_a_builder_has_the_network(keeper: E2bSessions, networked: Po
 
 
 @pytest.mark.anyio
-async def test_what_there_is_no_template_for_is_named(keeper: E2bSessions) -> None:
+async def test_what_there_is_no_template_for_is_named(keeper: Keeper) -> None:
     with pytest.raises(ProviderDown, match="SANDBOX_GYM_E2B_TEMPLATES"):
         await keeper.open_builder(Limits(), "swebench/sweb.eval.x86_64.none:latest")
     with pytest.raises(NoSuchSnapshot):

@@ -74,8 +74,8 @@ async def judging(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempP
             yield Judging(engine, settings)
             if pool is not None:
                 assert isinstance(engine.sessions, Sessions)
-                for one in await engine.sessions.provider.snapshots():
-                    await engine.sessions.provider.delete(one.snapshot_id)
+                for one in await engine.sessions.store.all():
+                    await engine.sessions.store.delete(one.snapshot_id)
     finally:
         if pool is not None:
             pool.stop()

@@ -6,9 +6,8 @@ import json
 from dataclasses import dataclass, replace
 
 from sandbox_gym.config import Settings
-from sandbox_gym.contract import Answer, Outcome, Run, State
+from sandbox_gym.contract import Answer, Outcome, Run, SnapshotRef, State
 from sandbox_gym.engine import Engine
-from sandbox_gym.sandbox.session.snapshots import SNAPSHOT_IMAGE
 from sandbox_gym.server.swe.server import SweResources
 from sandbox_gym.verifiers.swe import CaseStatus, Grade, Place, SweJob, SweTask, SweVerifier, statuses
 
@@ -40,7 +39,7 @@ class Judging:
 
     async def job(self, task: SweTask) -> SweJob:
         built = await self._resources.instances(self.engine).ensure(task)
-        place = Place(SNAPSHOT_IMAGE + built.snapshot_id, "/workspace", built.workdir, built.commit, built.python)
+        place = Place(SnapshotRef(built.snapshot_id), "/workspace", built.workdir, built.commit, built.python)
         return SweJob(task, place, run_empty=True)
 
     async def judged(self, task: SweTask, patch: str) -> Judged:

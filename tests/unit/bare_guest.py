@@ -20,8 +20,8 @@ import anyio
 from anyio.abc import UNIXSocketStream
 
 from sandbox_gym.guest.runs.supervisor import Supervisor, run
-from sandbox_gym.sandbox.channel import guest_channel as links
-from sandbox_gym.sandbox.channel.guest_channel import GuestLink
+from sandbox_gym.sandbox.channel import guest_config
+from sandbox_gym.sandbox.channel.guest_channel import GuestChannel
 
 ROOT = Path(__file__).parents[2]
 
@@ -112,7 +112,7 @@ class BareSupervisor(Supervisor):
 
 
 @asynccontextmanager
-async def bare_guest() -> AsyncIterator[GuestLink]:
+async def bare_guest() -> AsyncIterator[GuestChannel]:
     """A link to a guest of its own process, configured."""
     ours, theirs = socket.socketpair()
     ours.setblocking(False)
@@ -121,9 +121,9 @@ async def bare_guest() -> AsyncIterator[GuestLink]:
         command, stdin=None, stdout=None, stderr=None, pass_fds=[theirs.fileno()], cwd=ROOT
     )
     theirs.close()
-    link = GuestLink(await UNIXSocketStream.from_socket(ours), lambda: "a bare guest", silence_s=20)
+    link = GuestChannel(await UNIXSocketStream.from_socket(ours), lambda: "a bare guest", silence_s=20)
     try:
-        await link.send({"op": "config", "beat_s": links.BEAT_S})
+        await link.send({"op": "config", "beat_s": guest_config.BEAT_S})
         await link.hello()
         link._beats = True
         yield link

@@ -14,7 +14,7 @@ from sandbox_gym.errors import BoxLost
 from sandbox_gym.guest.protocol import frames
 from sandbox_gym.limits import Limits
 from sandbox_gym.sandbox.channel.envd import COST, STRAYS, WINDOW, Envd, Refused
-from sandbox_gym.sandbox.channel.guest_channel import GuestLink
+from sandbox_gym.sandbox.channel.guest_channel import GuestChannel
 
 pytestmark = pytest.mark.anyio
 
@@ -67,7 +67,7 @@ async def envd(serve: Callable[[Box], Awaitable[None]]) -> AsyncIterator[Envd]:
     async with listener, anyio.create_task_group() as tasks:
         tasks.start_soon(listener.serve, handle)
         client = await anyio.connect_tcp("127.0.0.1", port)
-        link = GuestLink(client, lambda: "a box")
+        link = GuestChannel(client, lambda: "a box")
         driver = Envd(link, tasks)
         await driver.start(Limits())
         try:

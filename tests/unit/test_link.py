@@ -14,7 +14,7 @@ from sandbox_gym.errors import BoxLost
 from sandbox_gym.guest.protocol import frames
 from sandbox_gym.limits import Limits
 from sandbox_gym.sandbox.channel import guest_channel as links
-from sandbox_gym.sandbox.channel.guest_channel import GuestLink
+from sandbox_gym.sandbox.channel.guest_channel import GuestChannel
 from sandbox_gym.sandbox.channel.outcomes import parse_outcome
 
 RUN = Run("one", Program("fork", {"main.py": b"pass"}), limits=Limits())
@@ -48,8 +48,8 @@ class Talker(ByteStream):
         """Nothing to close."""
 
 
-def link_to(said: bytes, pause_s: float = 0.0, silence_s: float = 10.0) -> GuestLink:
-    made = GuestLink(Talker(lambda: said, pause_s), lambda: "a box", silence_s=silence_s)
+def link_to(said: bytes, pause_s: float = 0.0, silence_s: float = 10.0) -> GuestChannel:
+    made = GuestChannel(Talker(lambda: said, pause_s), lambda: "a box", silence_s=silence_s)
     made._beats = True
     return made
 

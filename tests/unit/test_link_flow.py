@@ -18,8 +18,7 @@ from sandbox_gym.errors import BoxLost
 from sandbox_gym.guest.protocol import frames
 from sandbox_gym.limits import Limits
 from sandbox_gym.sandbox.channel import guest_channel as links
-from sandbox_gym.sandbox.channel.dialogue import converse
-from sandbox_gym.sandbox.channel.guest_channel import GuestLink
+from sandbox_gym.sandbox.channel.guest_channel import GuestChannel
 from tests.unit.bare_guest import bare_guest
 from tests.unit.test_link import RESULT
 
@@ -37,7 +36,7 @@ Guest = Callable[[socket.socket], None]
 
 
 @asynccontextmanager
-async def linked(guest: Guest) -> AsyncIterator[GuestLink]:
+async def linked(guest: Guest) -> AsyncIterator[GuestChannel]:
     """A link to `guest`, which has the other end of a socket in a thread of its own."""
     ours, theirs = socket.socketpair()
     ours.setblocking(False)
@@ -48,7 +47,7 @@ async def linked(guest: Guest) -> AsyncIterator[GuestLink]:
 
     thread = threading.Thread(target=body, daemon=True)
     thread.start()
-    link = GuestLink(await UNIXSocketStream.from_socket(ours), lambda: "a fake guest", silence_s=1)
+    link = GuestChannel(await UNIXSocketStream.from_socket(ours), lambda: "a fake guest", silence_s=1)
     link._beats = True
     try:
         yield link
@@ -95,7 +94,7 @@ def never_speaks(sock: socket.socket) -> None:
         continue
 
 
-async def _take(link: GuestLink, runs: list[Run], taken: int, pause_s: float) -> None:
+async def _take(link: GuestChannel, runs: list[Run], taken: int, pause_s: float) -> None:
     """The first outcomes, then no more."""
     async with link.run_all(runs) as outcomes:
         for _ in range(taken):
@@ -151,7 +150,7 @@ async def test_who_talks_to_a_program_that_does_not_listen_is_ended(seconds: int
     with anyio.fail_after(DEADLINE_S):
         async with bare_guest() as first, bare_guest() as second:
             dialogue = Dialogue("one", asker, shell("sleep 60", wall_time_s=2), channel="stdio")
-            outcome = await converse(first, second, dialogue)
+            outcome = await first.converse(dialogue, second)
             assert outcome.asker.status is Status.OK
             assert outcome.candidate.status is Status.WALL_TIME_LIMIT
             await first.ping(5)
@@ -163,7 +162,7 @@ async def test_what_two_programs_say_to_each_other_arrives() -> None:
     asker = shell(f"head -c {size} /dev/zero & exec >&-; wc -c >&2; wait")
     with anyio.fail_after(DEADLINE_S):
         async with bare_guest() as first, bare_guest() as second:
-            outcome = await converse(first, second, Dialogue("one", asker, shell("cat"), channel="stdio"))
+            outcome = await first.converse(Dialogue("one", asker, shell("cat"), channel="stdio"), second)
             assert outcome.asker.status is Status.OK, outcome
             assert outcome.asker.stderr.strip() == b"%d" % size
 
@@ -171,7 +170,7 @@ async def test_what_two_programs_say_to_each_other_arrives() -> None:
 SIZES = [0, 10, 100_000, MEGABYTE, 3 * MEGABYTE, 6 * MEGABYTE]
 
 
-async def _some_runs(link: GuestLink, rng: random.Random) -> None:
+async def _some_runs(link: GuestChannel, rng: random.Random) -> None:
     """Runs of all kinds, of which the first few are taken: each is whole, and the link is in step afterwards."""
     kinds = {
         "cat": lambda given: given,
@@ -194,11 +193,11 @@ async def _some_runs(link: GuestLink, rng: random.Random) -> None:
         assert outcome.stdout == kinds[run.program.argv[2]](run.stdin)
 
 
-async def _a_dialogue(first: GuestLink, second: GuestLink, rng: random.Random) -> None:
+async def _a_dialogue(first: GuestChannel, second: GuestChannel, rng: random.Random) -> None:
     size = rng.choice(SIZES)
     candidate = rng.choice(["cat", "true", "cat >/dev/null", "exec <&-; sleep 0.1"])
     asker = shell(f"head -c {size} /dev/zero & exec >&-; wc -c >&2; wait", wall_time_s=10)
-    outcome = await converse(first, second, Dialogue("one", asker, shell(candidate, wall_time_s=10), channel="stdio"))
+    outcome = await first.converse(Dialogue("one", asker, shell(candidate, wall_time_s=10), channel="stdio"), second)
     if candidate == "cat":
         assert outcome.asker.stderr.strip() == b"%d" % size
 

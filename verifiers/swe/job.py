@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from sandbox_gym.contract import Source
 from sandbox_gym.verifiers.swe.reference import Inversion, Reference
 from sandbox_gym.verifiers.swe.task import CaseStatus, SweTask
 
@@ -18,7 +19,7 @@ class Place:
     """Where a task's instance is in its box: `image` begins a box with it, `home` is a folder to work in, beside the
     repository `workdir`, whose one commit is `commit`; `python` runs its tests."""
 
-    image: str
+    image: Source
     home: str
     workdir: str
     commit: str

@@ -70,7 +70,7 @@ class Housekeeping:
     def _end_expired(self) -> None:
         now = time.time()
         for sandbox in self._sandboxes.running():
-            expired = sandbox.end_at <= now or (sandbox.box is not None and getattr(sandbox.box, "worn", False))
+            expired = sandbox.end_at <= now or (sandbox.box is not None and sandbox.box.expired)
             lost = sandbox.work is not None and sandbox.work.envd.ended.is_set()
             if lost or (expired and not sandbox.lock.locked()):
                 self._tasks.start_soon(self._try_expire, sandbox, lost)

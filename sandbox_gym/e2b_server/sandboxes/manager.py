@@ -115,10 +115,10 @@ class Sandboxes:
         """What a running sandbox may reach from now on, where it has a way out. Raises Fault."""
         if sandbox.box is None:
             raise Fault(409, f"Sandbox {sandbox.sandbox_id} is paused")
-        if sandbox.box.door is None:
+        if sandbox.egress is None:
             raise Fault(400, "a sandbox has the network it was made with; this one was made without a way out")
         entries = granted(tenant, False, allow_out).allow or ()
-        sandbox.box.door.restrict(entries)
+        sandbox.egress.restrict(entries)
         sandbox.record = replace(sandbox.record, allow_out=entries)
 
     async def _open(self, sandbox: Sandbox, snapshot_id: str | None) -> None:
@@ -176,7 +176,6 @@ class Sandboxes:
             await self._have_disk()
             with anyio.CancelScope(shield=True):
                 await sandbox.work.envd.call({"op": "quit_all"})
-                sandbox.box.busy = False
                 snapshot = await sandbox.box.snapshot()
                 self._disk_bytes += snapshot.size_bytes
                 sandbox.record = replace(sandbox.record, snapshot_id=snapshot.snapshot_id)
@@ -248,8 +247,7 @@ class Sandboxes:
         with anyio.CancelScope(shield=True):
             held, _ = await sandbox.work.envd.call({"op": "hold", "on": True})
             try:
-                sandbox.box.busy = bool(held.get("running"))
-                snapshot = await sandbox.box.snapshot(durable=durable)
+                snapshot = await sandbox.box.snapshot(durable=durable, busy=bool(held.get("running")))
             finally:
                 if sandbox.work is not None:
                     await sandbox.work.envd.call({"op": "hold", "on": False})

@@ -14,10 +14,12 @@ from sandbox_gym.e2b_server.faults import Fault
 from sandbox_gym.e2b_server.sandboxes.network import granted
 from sandbox_gym.e2b_server.sandboxes.processes import Work, real
 from sandbox_gym.e2b_server.sandboxes.records import SandboxRecord
-from sandbox_gym.e2b_server.sandboxes.templates import ROOT, Kind, Machine
+from sandbox_gym.e2b_server.sandboxes.templates import ROOT, Kind
 from sandbox_gym.errors import BoxLost
 from sandbox_gym.limits import Limits
 from sandbox_gym.network import Network
+from sandbox_gym.sandbox.egress.proxy import EgressProxy
+from sandbox_gym.sandbox.session.session import Session
 from sandbox_gym.server.access.accounts import Tenant, new_id
 
 MAX_SAMPLES: Final = 720
@@ -39,7 +41,7 @@ class Sandbox:
 
     record: SandboxRecord
     end_at: float
-    box: Machine | None = None
+    box: Session | None = None
     work: Work | None = None
     lock: anyio.Lock = field(default_factory=anyio.Lock)
     samples: deque[Sample] = field(default_factory=lambda: deque(maxlen=MAX_SAMPLES))
@@ -64,9 +66,9 @@ class Sandbox:
         return Kind(self.record.image, Network(self.record.network, None if allow_out is None else tuple(allow_out)))
 
     @property
-    def has_egress_proxy(self) -> bool:
-        """Whether it runs with a proxy as its way out, whatever that lets through now."""
-        return self.box is not None and self.box.door is not None
+    def egress(self) -> EgressProxy | None:
+        """The proxy that is its way out, whatever that lets through now."""
+        return self.box.sandbox.egress if self.box is not None else None
 
     @property
     def running(self) -> bool:

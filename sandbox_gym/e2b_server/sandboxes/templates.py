@@ -1,72 +1,38 @@
-"""Boxes as E2B's templates: which name is which image, and who opens a box of it. Knows no tenants and no HTTP."""
+"""Sandboxes as E2B's templates: which name is which image, and who opens one of it. Knows no tenants and no HTTP."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence, Set
+from collections.abc import Set
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final
 
 import anyio.abc
-import anyio.to_thread
-import structlog
 
 from sandbox_gym.config import Settings
-from sandbox_gym.errors import ConfigurationError, ToolchainMissing
+from sandbox_gym.contract import SnapshotRef
+from sandbox_gym.errors import ConfigurationError
 from sandbox_gym.limits import MIB, Limits
 from sandbox_gym.network import NO_NETWORK, Network
-from sandbox_gym.private import make_private
-from sandbox_gym.sandbox.api import Provider
-from sandbox_gym.sandbox.channel.driver import Driver
+from sandbox_gym.sandbox.api import BUILDER_IMAGE, Provider, SandboxSpec, SessionFolder
+from sandbox_gym.sandbox.channel.driver import DriverLink
 from sandbox_gym.sandbox.channel.envd import HOME, Envd
-from sandbox_gym.sandbox.channel.guest_channel import GuestLink
-from sandbox_gym.sandbox.egress.proxy import Door
-from sandbox_gym.sandbox.session.snapshots import BUILDER_IMAGE, SessionBox, SessionProvider, SupportsPreparing
+from sandbox_gym.sandbox.session.session import Session, open_session
 
 ALIASES: Final = {"": "python", "base": "python", "code-interpreter-v1": "python", "code-interpreter": "python"}
 """E2B's own templates, by the image that stands for them."""
-LOCAL_IMAGES: Final = ("python", "polyglot", BUILDER_IMAGE)
-"""What a machine itself is, whatever compilers it has; beside those that bring packages."""
 ROOT: Final = ":root"
 """Ends the template of a sandbox whose commands run as the box's root, for a guest of our own inside it."""
-_log = structlog.get_logger(__name__)
 _NAME: Final = re.compile(r"[a-z0-9][a-z0-9._-]{0,60}")
-
-
 _SWE: Final = re.compile(r"swe-(3\.\d{1,2})")
 """What repositories are installed in, with a Python of that version."""
-
-
-class Machine(SessionBox, Protocol):
-    """A session's box whose driver takes many requests at once."""
-
-    busy: bool
-    driver: Driver
-    door: Door | None
-    """Its way out, where it has one."""
-
-
-class Keeper(SessionProvider, Protocol):
-    """Opens boxes of any image over one store of snapshots."""
-
-    async def open_as(
-        self,
-        limits: Limits,
-        snapshot_id: str | None,
-        *,
-        image: str,
-        driver: Callable[[GuestLink], Driver],
-        network: Network = NO_NETWORK,
-    ) -> SessionBox: ...
-
-
-Opened = tuple[Machine, Envd]
+Opened = tuple[Session, Envd]
 
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """What a box is made as. `image` ends in ROOT where its commands are the box's root."""
+    """What a sandbox is made as. `image` ends in ROOT where its commands are the box's root."""
 
     image: str
     network: Network = NO_NETWORK
@@ -75,38 +41,28 @@ class Kind:
 USUAL: Final = Kind("python")
 
 
-class Machines:
-    """Opens boxes of any image. Use one task group for all that its boxes' drivers do."""
+def session_folder(settings: Settings, folder: Path) -> SessionFolder:
+    """Where a provider keeps the state of such sandboxes, and how their users see it."""
+    return SessionFolder(folder, pool_limits(settings, USUAL.image), HOME)
 
-    def __init__(
-        self, settings: Settings, provider: Provider, folder: Path, tasks: anyio.abc.TaskGroup, *, warm: int = 2
-    ) -> None:
-        """`warm`: boxes of the usual image that are kept ready before anybody asks."""
+
+class Machines:
+    """Opens sandboxes of any image. Use one task group for all that their drivers do."""
+
+    def __init__(self, settings: Settings, provider: Provider, tasks: anyio.abc.TaskGroup, *, warm: int = 2) -> None:
+        """`provider`: made with `session_folder`; its owner closes it. `warm`: sandboxes of the usual image that are
+        kept ready before they are asked for."""
+        if provider.snapshots is None or not provider.capabilities.computers:
+            raise ConfigurationError(f"provider {provider.name!r} holds no sandboxes; use local or docker")
         self._settings, self._provider, self._tasks = settings, provider, tasks
+        self._store = provider.snapshots
         self.budget_bytes = settings.session.snapshot_disk_mb * MIB
         self._warm = warm
         self._ready: dict[Kind, list[Opened]] = {USUAL: []}
-        make_private(folder)
-        self._keeper = self._make_keeper(folder)
 
     def limits_of(self, image: str) -> Limits:
         """The caps of one sandbox of an image, as a whole."""
         return pool_limits(self._settings, image.removesuffix(ROOT))
-
-    def _make_keeper(self, folder: Path) -> Keeper:
-        if self._provider.name == "local":
-            from sandbox_gym.sandbox.local import LocalProvider
-            from sandbox_gym.sandbox.local.sessions import LocalSessions
-
-            assert isinstance(self._provider, LocalProvider)
-            return LocalSessions(self._provider, folder, self.limits_of(USUAL.image), home=HOME)
-        if self._provider.name == "docker":
-            from sandbox_gym.sandbox.docker.provider import DockerProvider
-            from sandbox_gym.sandbox.docker.sessions import DockerSessions
-
-            assert isinstance(self._provider, DockerProvider)
-            return DockerSessions(self._provider, folder / "globals")
-        raise ConfigurationError(f"provider {self._provider.name!r} holds no sandboxes; use local or docker")
 
     async def image(self, template: str) -> str | None:
         """The image that a template's name stands for, with ROOT where that does; None where there is none."""
@@ -114,81 +70,56 @@ class Machines:
             name = await self.image(template.removesuffix(ROOT))
             return f"{name}{ROOT}" if name else None
         name = ALIASES.get(template, template)
-        if versioned := _SWE.fullmatch(name):
-            name = "swe" if await self._has_python(versioned[1]) else name
-        if self._provider.name == "local":
-            from sandbox_gym.sandbox.local.site_packages import PACKAGES
-
-            return name if name in (*LOCAL_IMAGES, *PACKAGES) else None
-        if name == "python" or not _NAME.fullmatch(name):
-            return name if name == "python" else None
-        from sandbox_gym.sandbox.docker.provider import DockerProvider
-
-        assert isinstance(self._provider, DockerProvider)
-        reference = f"{self._provider.prefix}{name}:latest"
-        found = await self._provider.engine_call(lambda client: bool(client.images.list(name=reference)))
-        return name if found else None
-
-    async def _has_python(self, version: str) -> bool:
-        """Whether sandboxes can have a Python of that version: an image brings its own, and a build says so where it
-        does not; here it is copied to where every sandbox finds it."""
-        if self._provider.name != "local":
-            return True
-        from sandbox_gym.sandbox.local import pythons
-
-        try:
-            await anyio.to_thread.run_sync(pythons.ready, version)
-        except ToolchainMissing as error:
-            _log.warning("no_python", version=version, why=str(error))
-            return False
-        return True
+        versioned = _SWE.fullmatch(name)
+        if versioned and await self._provider.has_image(BUILDER_IMAGE, versioned[1]):
+            name = BUILDER_IMAGE
+        if name == USUAL.image:
+            return name
+        return name if _NAME.fullmatch(name) and await self._provider.has_image(name) else None
 
     async def open(self, kind: Kind, snapshot_id: str | None = None) -> Opened:
-        """A new box, or one that goes on from a snapshot. Raises NoSuchSnapshot, ProviderDown."""
+        """A new sandbox, or one that goes on from a snapshot. Raises NoSuchSnapshot, ProviderDown."""
         if kind.image.removesuffix(ROOT) == USUAL.image and kind.network.allow is None:
             self._ready.setdefault(kind, [])  # kept ready from now on
         while snapshot_id is None and self._ready.get(kind):
-            box, envd = self._ready[kind].pop(0)
-            if not envd.ended.is_set() and not getattr(box, "worn", False):
-                return box, envd
-            await box.aclose()
+            session, envd = self._ready[kind].pop(0)
+            if not envd.ended.is_set() and not session.expired:
+                return session, envd
+            await session.aclose()
         return await self._open(kind, snapshot_id)
 
     async def _open(self, kind: Kind, snapshot_id: str | None) -> Opened:
         root = kind.image.endswith(ROOT)
-        image, limits = kind.image.removesuffix(ROOT), self.limits_of(kind.image)
+        image = kind.image.removesuffix(ROOT)
 
-        def envd(link: GuestLink) -> Envd:
+        def make_envd(link: DriverLink) -> Envd:
             return Envd(link, self._tasks, root=root)
 
-        box = await self._keeper.open_as(limits, snapshot_id, image=image, driver=envd, network=kind.network)
-        driver = getattr(box, "driver", None)
-        assert isinstance(driver, Envd)
-        return box, driver  # type: ignore[return-value]
+        source = SnapshotRef(snapshot_id) if snapshot_id is not None else image
+        spec = SandboxSpec(source, "computer", self.limits_of(image), kind.network, base_image=image)
+        session = await open_session(self._provider, spec, make_envd)
+        assert isinstance(session.driver, Envd)
+        return session, session.driver
 
     async def prepare(self) -> None:
-        """Have as many boxes ready as are kept. Raises ProviderDown."""
+        """Have as many sandboxes ready as are kept. Raises ProviderDown."""
         for kind, ready in list(self._ready.items()):
             while len(ready) < self._warm:
                 ready.append(await self._open(kind, None))
-        if isinstance(self._keeper, SupportsPreparing):  # those that go on from a snapshot
-            await self._keeper.prepare()
-
-    async def snapshots(self) -> Sequence[str]:
-        return [one.snapshot_id for one in await self._keeper.snapshots()]
+        await self._provider.prepare()  # those that go on from a snapshot
 
     async def delete(self, snapshot_id: str) -> None:
-        await self._keeper.delete(snapshot_id)
+        await self._store.delete(snapshot_id)
 
     async def collect(self, pinned: Set[str]) -> int:
-        """Delete what nobody uses; the bytes that are left."""
-        return await self._keeper.collect(budget_bytes=self.budget_bytes, pinned=pinned)
+        """Delete what nothing refers to; the bytes that are left."""
+        return await self._store.collect(budget_bytes=self.budget_bytes, pinned=pinned)
 
     async def aclose(self) -> None:
+        """End those that are ready."""
         for ready in self._ready.values():
             while ready:
                 await ready.pop()[0].aclose()
-        await self._keeper.aclose()
 
 
 def pool_limits(settings: Settings, image: str) -> Limits:

@@ -12,12 +12,12 @@ from typing import Final, Literal
 
 import anyio
 
-from sandbox_gym.contract import Dialogue, DialogueOutcome, Outcome, Run, Status
+from sandbox_gym.contract import DialogueOutcome, Outcome, Run, Status
 from sandbox_gym.errors import BoxLost
 from sandbox_gym.guest.protocol import frames
 from sandbox_gym.sandbox.channel.frame_stream import Header
-from sandbox_gym.sandbox.channel.guest_channel import GRACE_S, GuestLink
 from sandbox_gym.sandbox.channel.outcomes import seconds, starved
+from sandbox_gym.sandbox.channel.run_carrier import GRACE_S, RunCarrier
 
 RELAY_MAX_BYTES: Final = 64 << 20
 ENDED: Final = "ended by the dialogue"
@@ -25,11 +25,11 @@ ABANDONED_S: Final = 8.0
 """How long a program may go on after the one that it talked to has left."""
 
 
-class _End:
-    """One end of a dialogue: the link, its run, and what became of it."""
+class End:
+    """One end of a dialogue: the sandbox's channel, its run, and what became of it."""
 
-    def __init__(self, link: GuestLink, run: Run, run_id: int) -> None:
-        self.link, self.run, self.run_id = link, run, run_id
+    def __init__(self, carrier: RunCarrier, run: Run, run_id: int) -> None:
+        self.carrier, self.run, self.run_id = carrier, run, run_id
         self.outcome: Outcome | None = None
         self.cancelled = False
         self.left_first = False
@@ -57,15 +57,15 @@ class _End:
                     last = start + frames.CHUNK >= len(body)
                     if self.outcome is None:
                         header = {"op": "chan", "id": self.run_id, "eof": eof and last}
-                        await self.link.send(header, chunk, self.run.limits.wall_time_s + GRACE_S)
+                        await self.carrier.send(header, chunk, self.run.limits.wall_time_s + GRACE_S)
 
 
-async def converse(asker: GuestLink, candidate: GuestLink, dialogue: Dialogue) -> DialogueOutcome:
-    """Join the two programs' fd 3 until both have ended. Raises BoxLost for either box."""
-    ends = [_End(asker, dialogue.asker, asker.begin()), _End(candidate, dialogue.candidate, candidate.begin())]
-    channel: Literal["relay", "stdio"] = "stdio" if dialogue.channel == "stdio" else "relay"
+async def converse(asker: End, candidate: End, channel: Literal["calls", "stdio"]) -> DialogueOutcome:
+    """Join the two programs' fd 3, or their standard streams, until both have ended. Raises BoxLost for either
+    sandbox."""
+    ends = [asker, candidate]
     for end in ends:
-        await end.link.send_run(end.run, end.run_id, channel)
+        await end.carrier.send_run(end.run, end.run_id, "stdio" if channel == "stdio" else "relay")
     lost: list[BoxLost] = []
     async with anyio.create_task_group() as tasks:
 
@@ -81,26 +81,24 @@ async def converse(asker: GuestLink, candidate: GuestLink, dialogue: Dialogue) -
             tasks.start_soon(guarded, partial(_pump, end, other))
     if lost:
         raise lost[0]
-    for end in ends:
-        end.link.done()
     asked, answered = (end.outcome for end in ends)
     if asked is None or answered is None:
         raise BoxLost("a dialogue ended without both outcomes")
     return DialogueOutcome(asked, answered, first="asker" if ends[0].left_first else "candidate")
 
 
-async def _pump(end: _End, other: _End) -> None:
+async def _pump(end: End, other: End) -> None:
     """Carry `end`'s messages to `other`; when `end` has ended, tell `other`, and end it if it won't."""
     relayed = 0
     while end.outcome is None:
-        header, body = await end.link.receive_live(end.run.limits.wall_time_s + GRACE_S)
+        header, body = await end.carrier.receive_live(end.run.limits.wall_time_s + GRACE_S)
         if header.get("op") == "chan":
             relayed += len(body)
             eof = header.get("eof") is True
             end.left_first = end.left_first or (eof and not other.left_first)
             if relayed > RELAY_MAX_BYTES and not end.cancelled:
                 end.cancelled = True
-                await end.link.send({"op": "cancel"})
+                await end.carrier.send({"op": "cancel"})
             if not end.cancelled:
                 other.pass_on(body, eof)
         elif header.get("op") == "cancelled":
@@ -108,7 +106,7 @@ async def _pump(end: _End, other: _End) -> None:
             status = Status.OUTPUT_LIMIT if flood else Status.OK
             end.outcome = ended_early(status, header)
         else:
-            end.outcome = end.link.outcome(header, body, end.run_id, end.run.limits)
+            end.outcome = end.carrier.outcome(header, body, end.run_id, end.run.limits)
     end.ended.set()
     end.left_first = end.left_first or not other.left_first
     other.pass_on(b"", eof=True)
@@ -118,7 +116,7 @@ async def _pump(end: _End, other: _End) -> None:
             await other.ended.wait()
         if other.outcome is None and not other.cancelled:
             other.cancelled = True
-            await other.link.send({"op": "cancel"})
+            await other.carrier.send({"op": "cancel"})
 
 
 def ended_early(status: Status, header: Header) -> Outcome:
@@ -134,7 +132,7 @@ def _starved_s(header: Header, wall_s: float) -> float | None:
         return None
 
 
-def _patience_s(ended: _End, other: _End) -> float:
+def _patience_s(ended: End, other: End) -> float:
     """How long the other one has to come to its end by itself."""
     if ended.run.program.mode == "ask":
         return 1.0

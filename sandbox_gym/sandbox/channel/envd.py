@@ -20,8 +20,7 @@ from sandbox_gym.errors import BoxLost, SandboxGymError
 from sandbox_gym.faults import log_failure
 from sandbox_gym.guest.protocol import frames
 from sandbox_gym.limits import Limits
-from sandbox_gym.sandbox.channel.driver import NOTHING, Driver
-from sandbox_gym.sandbox.channel.guest_channel import GuestLink
+from sandbox_gym.sandbox.channel.driver import NOTHING, Driver, DriverLink
 
 HOME: Final = "/home/user"
 USER: Final = "user"
@@ -101,7 +100,7 @@ class Stream:
 class Envd(Driver):
     """One box's. Any number of requests at once."""
 
-    def __init__(self, link: GuestLink, tasks: anyio.abc.TaskGroup, *, root: bool = False) -> None:
+    def __init__(self, link: DriverLink, tasks: anyio.abc.TaskGroup, *, root: bool = False) -> None:
         """`root`: what runs keeps all that the box's own supervisor holds, and is held by the box alone."""
         super().__init__(link)
         self._tasks, self._root = tasks, root

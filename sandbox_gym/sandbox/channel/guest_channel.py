@@ -9,23 +9,28 @@ import time
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Final, Literal
 
 import anyio
 import structlog
 from anyio.abc import ByteStream
 
-from sandbox_gym.contract import Outcome, Run, Status
+from sandbox_gym.contract import Dialogue, DialogueOutcome, Outcome, Run, Status
 from sandbox_gym.errors import BoxLost
 from sandbox_gym.guest.protocol.frames import CHUNK
 from sandbox_gym.limits import Limits
 from sandbox_gym.observe.traces import span
 from sandbox_gym.sandbox.blame import NotTheProgram
+from sandbox_gym.sandbox.channel.attached_run import AttachedRun
 from sandbox_gym.sandbox.channel.bundle import guest_bundle
+from sandbox_gym.sandbox.channel.dialogue import End, converse
 from sandbox_gym.sandbox.channel.frame_stream import SMALL, FrameStream, Header
+from sandbox_gym.sandbox.channel.guest_config import GuestConfig
 from sandbox_gym.sandbox.channel.outcomes import parse_outcome
+from sandbox_gym.sandbox.channel.run_carrier import GRACE_S
 from sandbox_gym.sandbox.channel.run_encoder import Sending, check_paths
+from sandbox_gym.sandbox.machine import Channel
 from sandbox_gym.sandbox.pool.pressure import machine_pressure
 
 SILENCE_S: Final = 1.5
@@ -33,42 +38,15 @@ SILENCE_S: Final = 1.5
 BUSY_SILENCE_S: Final = 8.0
 LAG_S: Final = 0.25
 BUSY: Final = 0.5
-BEAT_S: Final = 0.4
 WINDOW: Final = 8
 """Runs sent ahead of their results: hides the round trip, and few writes carry many runs. The guest starts one at a
 time, so that an early stop wastes what it has begun and no more."""
-GRACE_S: Final = 20.0
-"""Beyond a run's wall limit before a silent guest counts as frozen."""
 HANDSHAKE_S: Final = 30.0
 
 _log = structlog.get_logger(__name__)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GuestConfig:
-    """What each folder and cap is in a box, as its guest is told."""
-
-    tier: str
-    """`namespaces`, or `uid` where they are not to be had."""
-    cgroup: str
-    dirs: Sequence[str]
-    """What programs can write to, emptied after each run."""
-    uid_base: int
-    limit_data: bool
-    """Memory is capped for each process, since no cgroup caps it."""
-    sessions: bool = False
-    """The box will hold one, and needs its driver."""
-    own_network: bool = False
-    """Each init makes a network namespace of its own, so that no counter, port or route outlives a task."""
-    shared_uid: bool = False
-    """Other boxes run programs as the same users, so that the kernel's count of them says nothing."""
-    guests: bool = False
-    """What runs in the box already belongs there, and is no run's."""
-    beat_s: float = BEAT_S
-    """Between heartbeats; 0 for none."""
-
-
-class GuestLink(FrameStream):
+class GuestChannel(FrameStream):
     """One guest. Not for concurrent use, but for the two pumps of a dialogue."""
 
     def __init__(
@@ -86,7 +64,7 @@ class GuestLink(FrameStream):
         self._beats = False
         self.memory_limits = 0
         """Runs that ended at their memory cap."""
-        self.ooms_told = 0
+        self.reported_ooms = 0
         """Processes that the kernel killed for memory since the box was made, as the last reset told."""
         self._busy = False
 
@@ -169,7 +147,7 @@ class GuestLink(FrameStream):
 
     @asynccontextmanager
     async def run_all(self, runs: Sequence[Run]) -> AsyncIterator[AsyncIterator[Outcome]]:
-        """See `sandbox.api.Box.run_all`."""
+        """See `sandbox.Sandbox.run_all`."""
         for run in runs:
             check_paths(run.program)
         try:
@@ -265,14 +243,27 @@ class GuestLink(FrameStream):
         header, body = await self.receive_live(limits.wall_time_s + GRACE_S)
         return self.outcome(header, body, run_id, limits)
 
-    def begin(self) -> int:
-        """The id of a run that is about to be sent outside `run_all`; `done` says that it is over."""
+    async def converse(self, dialogue: Dialogue, candidate: Channel) -> DialogueOutcome:
+        """See `sandbox.Sandbox.converse`."""
+        if not isinstance(candidate, GuestChannel):
+            raise BoxLost(f"{self._describe()} can't be joined with a sandbox without a guest")
+        asker_id, candidate_id = self._begin(), candidate._begin()
+        ends = End(self, dialogue.asker, asker_id), End(candidate, dialogue.candidate, candidate_id)
+        outcome = await converse(*ends, dialogue.channel)
+        self._busy = candidate._busy = False
+        return outcome
+
+    def _begin(self) -> int:
+        """The id of a run that is about to be sent outside `run_all`. One that is cut short leaves the guest busy."""
         self._busy = True
         self._next_id += 1
         return self._next_id - 1
 
-    def done(self) -> None:
-        self._busy = False
+    async def attach(self, run: Run) -> AttachedRun:
+        """See `sandbox.Sandbox.attach`."""
+        attached = AttachedRun(self, run)
+        await attached.start()
+        return attached
 
     def outcome(self, header: Header, body: bytes, run_id: int, limits: Limits) -> Outcome:
         """A frame as the outcome of a run, every field checked. Raises BoxLost."""
@@ -299,7 +290,7 @@ class GuestLink(FrameStream):
             _log.warning("box_lost_at_reset", why=str(error))
             return False
         ooms = header.get("oom_kills")
-        self.ooms_told = ooms if type(ooms) is int else 0
+        self.reported_ooms = ooms if type(ooms) is int else 0
         if header.get("op") == "reset" and header.get("ok") is True:
             return True
         _log.warning("box_not_clean", box=self._describe(), why=str(header.get("why"))[:300])

@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import Protocol
 
 import anyio
 import structlog
@@ -41,8 +41,7 @@ class Orphan:
     why: str
 
 
-@runtime_checkable
-class SupportsReaping(Protocol):
+class OrphanSource(Protocol):
     """Something that leaves things outside this process. Both raise OSError or SandboxGymError, and touch only what a
     dead owner left; removing what is gone already is no error."""
 
@@ -72,7 +71,7 @@ class Swept:
 class Reaper:
     """Sweeps its sources by name. `on_sweep` is called before each sweep of `keep_sweeping`: the lease's renewal."""
 
-    def __init__(self, sources: Mapping[str, SupportsReaping], on_sweep: Callable[[], None] | None = None) -> None:
+    def __init__(self, sources: Mapping[str, OrphanSource], on_sweep: Callable[[], None] | None = None) -> None:
         self._sources = sources
         self._on_sweep = on_sweep
 

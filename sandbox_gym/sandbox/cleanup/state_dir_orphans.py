@@ -23,8 +23,8 @@ _MNT_DETACH, _UMOUNT_NOFOLLOW = 2, 8
 _ESCAPE = re.compile(r"\\([0-7]{3})")
 
 
-class StateLeftovers:
-    """The state folder's own SupportsReaping. `lifetime_s`: when a thing without a visible lock counts as expired."""
+class StateDirOrphans:
+    """The state folder's own OrphanSource. `lifetime_s`: when a thing without a visible lock counts as expired."""
 
     def __init__(self, state_dir: Path, *, lifetime_s: float) -> None:
         self._root = Path(os.path.realpath(state_dir))

@@ -7,16 +7,31 @@ container's into the image), names are not.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from sandbox_gym.sandbox.cleanup.owner import EXPIRY_GRACE_S, Owner, Owners, parse_owner, this_owner
 from sandbox_gym.sandbox.cleanup.reaper import Orphan
+from sandbox_gym.sandbox.docker.engine import Engine
 
 OWNER: Final = "sandbox-gym.owner"
 EXPIRES: Final = "sandbox-gym.expires"
 TEMPORARY: Final = "sandbox-gym.temporary"
 _NAME: Final = "sandbox-gym"
+
+
+class DockerOrphans:
+    """An Engine's OrphanSource."""
+
+    def __init__(self, engine: Engine, owners: Owners) -> None:
+        self._engine, self._owners = engine, owners
+
+    async def orphans(self) -> Sequence[Orphan]:
+        return await self._engine.ask(lambda client: find(client.api, self._owners))
+
+    async def remove(self, orphan: Orphan) -> None:
+        api_error = self._engine.api_error
+        await self._engine.ask(lambda client: remove(client.api, orphan, self._owners, api_error))
 
 
 def labels(lifetime_s: float) -> dict[str, str]:

@@ -1,431 +1,152 @@
-"""Boxes as containers of a Docker Engine, through the docker SDK; the guest talks over the attach stream.
-
-A container has no network, a read-only root, sized tmpfs, no capability but what the guest needs to change users and
-clean up, no new privileges, the default seccomp profile, and caps on memory, swap, processes and CPU.
-"""
+"""The docker provider: sandboxes as containers of a Docker Engine. Which role is made of what."""
 
 from __future__ import annotations
 
-import contextlib
-import itertools
-import socket
-import time
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
+from typing import Final
 
 import anyio
 import anyio.to_thread
-from anyio.abc import ByteStream, SocketStream, UNIXSocketStream
 
-from sandbox_gym.contract import Dialogue, DialogueOutcome, Isolation, Outcome, Run
-from sandbox_gym.errors import BoxLost, ConfigurationError, LossEvidence, ProviderDown
-from sandbox_gym.limits import MIB, SESSION_PTYS, Limits
-from sandbox_gym.sandbox.api import Box, Capability
-from sandbox_gym.sandbox.caps import CapRow
-from sandbox_gym.sandbox.channel.attached_run import Relay
-from sandbox_gym.sandbox.channel.bundle import BOOTSTRAP
-from sandbox_gym.sandbox.channel.dialogue import converse
-from sandbox_gym.sandbox.channel.guest_channel import GuestConfig, GuestLink
+from sandbox_gym.config import Settings
+from sandbox_gym.contract import SnapshotRef
+from sandbox_gym.errors import ProviderDown
+from sandbox_gym.sandbox.api import Capabilities, Doctor, SandboxSpec, SessionFolder
 from sandbox_gym.sandbox.cleanup.owner import Owners
-from sandbox_gym.sandbox.cleanup.reaper import Orphan
-from sandbox_gym.sandbox.docker import orphans
-from sandbox_gym.sandbox.docker.caps import docker_caps
-from sandbox_gym.sandbox.users import User, Users
+from sandbox_gym.sandbox.cleanup.reaper import OrphanSource
+from sandbox_gym.sandbox.docker.containers import ContainerOptions, Containers, ContainerSpec
+from sandbox_gym.sandbox.docker.doctor import DockerDoctor
+from sandbox_gym.sandbox.docker.engine import Engine
+from sandbox_gym.sandbox.docker.machine import DockerMachine
+from sandbox_gym.sandbox.docker.orphans import DockerOrphans
+from sandbox_gym.sandbox.docker.snapshots import DockerSnapshots
+from sandbox_gym.sandbox.egress.inner_listener import NOT_HERE, NoWayOut
+from sandbox_gym.sandbox.egress.proxy import EgressProxy, open_egress_proxy
+from sandbox_gym.sandbox.sandbox import Sandbox, SessionParts
+from sandbox_gym.sandbox.session.snapshots import SavedState
+from sandbox_gym.sandbox.users import Users
 
-if TYPE_CHECKING:
-    from docker.models.containers import Container
-
-GUEST_BYTES: Final = 64 * MIB
-CAPABILITIES: Final = ("SETUID", "SETGID", "KILL", "CHOWN", "DAC_OVERRIDE", "FOWNER", "SETPCAP")
-CALL_TIMEOUT_S: Final = 60
-UIDS: Final = 20_000
-"""A container's users, one for each run until they come round again. No other container has them: the kernel counts
-much by user for the whole machine."""
-NO_PTYS: Final = {"/dev/pts": "size=4k,nr_inodes=2,mode=555,ro"}
-"""In the place of Docker's devpts: /dev/ptmx, a link into it, is not there."""
-CPU_PERIOD_US: Final = 100_000
-R = TypeVar("R")
-_numbers = itertools.count()
+CAPABILITIES: Final = Capabilities(own_toolchains=True)
 
 
-class SupportsClose(Protocol):
-    """The SDK's file object over the attach socket."""
-
-    def close(self) -> None: ...
+def capabilities(settings: Settings) -> Capabilities:
+    return CAPABILITIES
 
 
-class AttachStream(ByteStream):
-    """The raw attach connection as a byte stream: input as it is, output freed of its 8-byte headers."""
-
-    def __init__(self, raw: SocketStream | UNIXSocketStream, keep_alive: SupportsClose) -> None:
-        self._raw = raw
-        self._keep_alive = keep_alive  # the SDK's response closes the socket when it is collected
-        self._buffer = bytearray()
-        self._left = 0
-        self._is_output = True
-        self.stderr = bytearray()
-
-    async def receive(self, max_bytes: int = 65536) -> bytes:
-        while True:
-            if self._left:
-                if not self._buffer:
-                    self._buffer += await self._raw.receive(1 << 17)
-                piece = bytes(self._buffer[: min(self._left, max_bytes)])
-                del self._buffer[: len(piece)]
-                self._left -= len(piece)
-                if self._is_output:
-                    return piece
-                self.stderr += piece[: max(0, 4096 - len(self.stderr))]
-                continue
-            while len(self._buffer) < 8:
-                self._buffer += await self._raw.receive(1 << 17)
-            self._is_output = self._buffer[0] == 1
-            self._left = int.from_bytes(self._buffer[4:8], "big")
-            del self._buffer[:8]
-
-    async def send(self, item: bytes) -> None:
-        await self._raw.send(item)
-
-    async def send_eof(self) -> None:
-        await self._raw.send_eof()
-
-    async def aclose(self) -> None:
-        """Both: the SDK's file object holds the descriptor open until it is closed too."""
-        self._keep_alive.close()
-        await self._raw.aclose()
-
-
-class DockerBox:
-    """A container and its guest's link."""
-
-    def __init__(
-        self, provider: DockerProvider, container: Container, link: GuestLink, isolation: Isolation, user: User
-    ) -> None:
-        self.box_id = str(container.id)[:12]
-        self.isolation: Isolation = isolation
-        self.link = link
-        self._provider = provider
-        self._container = container
-        self.user = user
-        self._earlier_oom = False
-        self._caps = (provider.memory_bytes, Limits().cpus)
-        self._worn_at = time.monotonic() + provider.lifetime_s
-
-    @property
-    def worn(self) -> bool:
-        """Whether its lifetime is over: soon its label lets other hosts' reapers take it for an orphan."""
-        return time.monotonic() > self._worn_at
-
-    @asynccontextmanager
-    async def run_all(self, runs: Sequence[Run]) -> AsyncIterator[AsyncIterator[Outcome]]:
-        await self.cap(runs)
-        async with self.link.run_all(runs) as outcomes:
-            yield outcomes
-
-    async def converse(self, dialogue: Dialogue, candidate_box: Box) -> DialogueOutcome:
-        if not isinstance(candidate_box, DockerBox):
-            raise BoxLost(f"{candidate_box.box_id} is no docker box")
-        await self.cap([dialogue.asker])
-        await candidate_box.cap([dialogue.candidate])
-        return await converse(self.link, candidate_box.link, dialogue)
-
-    async def evidence(self) -> LossEvidence:
-        found = await self._provider.inspect(self._container)
-        # the Engine's flag stays up for good, and an earlier task may have raised it
-        return replace(found, oom_kills=0) if self._earlier_oom else found
-
-    @property
-    def container(self) -> Container:
-        return self._container
-
-    async def cap(self, runs: Sequence[Run]) -> None:
-        """Set the container's memory and CPUs to the largest of the runs' limits; runs of one task share theirs."""
-        if not runs:
-            return
-        caps = (max(run.limits.memory_bytes for run in runs), max(run.limits.cpus for run in runs))
-        if caps != self._caps:
-            await self._provider.limit(self._container, *caps)
-            self._caps = caps
-
-    async def relay(self, run: Run) -> Relay:
-        await self.cap([run])
-        relay = Relay(self.link, run)
-        await relay.start()
-        return relay
-
-    async def reset(self) -> bool:
-        """Not after the OOM killer either: the Engine's flag stays up, and of the next task could not tell anything."""
-        self._earlier_oom = self._earlier_oom or self.link.memory_limits > 0
-        return not self.worn and await self.link.reset() and not self.link.ooms_told
-
-    async def aclose(self) -> None:
-        with anyio.CancelScope(shield=True):
-            await self.link.aclose()
-            await self._provider.destroy(self._container)
-            self.user.close()
+def from_settings(settings: Settings, sessions: SessionFolder | None = None) -> DockerProvider:
+    """Raises ConfigurationError."""
+    return DockerProvider(
+        image_prefix=settings.docker.image_prefix,
+        options=ContainerOptions(
+            runtime=settings.docker.runtime,
+            memory_bytes=settings.limits().memory_bytes,
+            lifetime_s=settings.box.lifetime_s,
+        ),
+        state_dir=settings.state_dir,
+        users=Users(settings.uid.base, settings.uid.count),
+        sessions=sessions,
+    )
 
 
 class DockerProvider:
-    """Starts containers of `memory_bytes` and the guest's own; a container follows what its runs ask for."""
+    """See `api.Provider`."""
 
     name = "docker"
+    capabilities = CAPABILITIES
 
     def __init__(
         self,
         *,
         image_prefix: str = "sandbox-gym/",
-        runtime: str = "",
-        memory_bytes: int = 1024 * MIB,
-        lifetime_s: float = 24 * 3600.0,
+        options: ContainerOptions | None = None,
         state_dir: Path | None = None,
         users: Users | None = None,
+        sessions: SessionFolder | None = None,
     ) -> None:
-        """`users`: of which containers have their own."""
-        try:
-            import docker
-        except ImportError as error:
-            raise ConfigurationError("the docker SDK is missing; pip install 'sandbox-gym[docker]'") from error
-        self._errors: tuple[type[BaseException], ...] = (docker.errors.DockerException, OSError)
-        self._not_found: type[BaseException] = docker.errors.NotFound
-        self._image_missing: type[BaseException] = docker.errors.ImageNotFound
-        self._prefix, self._runtime, self.memory_bytes = image_prefix, runtime, memory_bytes
-        self.lifetime_s = lifetime_s
-        self._owners = Owners(state_dir)
-        self._users = users or Users()
-        self._limiter = anyio.CapacityLimiter(8)
-        self._reaping = anyio.CapacityLimiter(8)
-        self._isolation: Isolation = "gvisor" if "runsc" in runtime else "container"
-        self._client: Any = None
-        self._unremoved: list[Container] = []
-        self._docker = docker
-
-    async def _call(self, function: Callable[[], R]) -> R:
-        return await anyio.to_thread.run_sync(function, limiter=self._limiter, abandon_on_cancel=False)
-
-    def _connect(self) -> Any:
-        if self._client is None:
-            self._client = self._docker.from_env(timeout=CALL_TIMEOUT_S)
-        return self._client
-
-    def _create(self, reference: str, *, session: bool, network: bool) -> tuple[Container, Any]:
-        """Create, attach, start, in this order: the guest's first byte must not be missed. Blocking."""
-        client = self._connect()
-        memory = self.memory_bytes + GUEST_BYTES
-        limits = Limits()
-        container = client.containers.create(
-            reference,
-            ["python3", "-I", "-c", BOOTSTRAP, "0", "1"],
-            stdin_open=True,
-            network_mode="host" if network else "none",
-            read_only=not session,  # a session's files are in the container's own layer, where a snapshot finds them
-            tmpfs={
-                "/scratch": f"size={limits.scratch_bytes},nr_inodes={limits.scratch_inodes},mode=755,exec",
-                "/tmp": f"size={64 * MIB},nr_inodes=8192,mode=1777,exec",
-                **(NO_PTYS if not session and self._isolation == "container" else {}),
-            },
-            mounts=[self._ptys()] if session and self._isolation == "container" else [],
-            shm_size=f"{64 * MIB}b",
-            cap_drop=["ALL"],
-            cap_add=list(CAPABILITIES),
-            security_opt=["no-new-privileges"],
-            pids_limit=256,
-            mem_limit=memory,
-            memswap_limit=memory,
-            cpu_period=CPU_PERIOD_US,
-            cpu_quota=round(limits.cpus * CPU_PERIOD_US),
-            init=True,
-            name=orphans.container_name(next(_numbers)),
-            labels=orphans.labels(self.lifetime_s),
-            **({} if network else {"hostname": "box"}),
-            working_dir="/",
-            user="0:0",
-            environment={},
-            entrypoint=[],
-            log_config={"type": "none"},
-            **({"runtime": self._runtime} if self._runtime else {}),
+        """`users`: of which containers have their own. Raises ConfigurationError where the SDK is missing."""
+        self.engine, self._prefix = Engine(), image_prefix
+        self._containers = Containers(self.engine, options or ContainerOptions(), users or Users())
+        self.doctor: Doctor = DockerDoctor(self.engine, self._containers, self._own_image("python"))
+        self.orphan_sources: Mapping[str, OrphanSource] = {self.name: DockerOrphans(self.engine, Owners(state_dir))}
+        repository = f"{image_prefix}snapshot"
+        self._snapshots = (
+            DockerSnapshots(self.engine, repository, sessions.folder / "globals") if sessions is not None else None
         )
-        try:
-            attached = client.api.attach_socket(container.id, {"stdin": 1, "stdout": 1, "stderr": 1, "stream": 1})
-            container.start()
-        except BaseException:
-            with contextlib.suppress(*self._errors):
-                container.remove(force=True)
-            raise
-        return container, attached
-
-    def _ptys(self) -> Any:
-        """A devpts of the container's own in the place of Docker's, with a limit: the machine has so many for all. An
-        anonymous volume, which goes with the container."""
-        options = {"type": "devpts", "device": "devpts", "o": f"newinstance,ptmxmode=0666,mode=0620,max={SESSION_PTYS}"}
-        types = self._docker.types
-        driver = types.DriverConfig("local", options)
-        return types.Mount("/dev/pts", None, type="volume", no_copy=True, driver_config=driver)
-
-    def _claim(self, uid: int | None) -> User:
-        """Users for a container: those from `uid` on, whose files it has, else of its own. Raises ProviderDown."""
-        if not self._users.can_claim():  # chance keeps them apart
-            return User(self._users.any(UIDS) if uid is None else uid)
-        if uid is None:
-            return self._users.claim(UIDS)
-        return self._users.claim_at(uid, UIDS) or User(uid)  # it shares them with others of the same snapshot
-
-    async def start(self, image: str) -> DockerBox:
-        """A container of `image` with its guest saying hello. Raises ProviderDown."""
-        return await self.start_from(f"{self._prefix}{image}:latest")
-
-    async def start_from(
-        self, reference: str, *, session: bool = False, network: bool = False, uid: int | None = None
-    ) -> DockerBox:
-        """A container of any image that holds a Python. `session`: it will hold one. `network`: the machine's, only to
-        build what others begin with. `uid`: whose files are in the image; None where there are none."""
-        user = self._claim(uid)
-        try:
-            return await self._start_from(reference, session, network, user)
-        except BaseException:
-            user.close()
-            raise
-
-    async def _start_from(self, reference: str, session: bool, network: bool, user: User) -> DockerBox:
-        try:
-            container, attached = await self._call(lambda: self._create(reference, session=session, network=network))
-        except self._image_missing as error:
-            raise ProviderDown(f"image {reference} is missing; run `make images`") from error
-        except self._errors as error:
-            raise ProviderDown(f"the Docker Engine can't start a container: {str(error)[:500]}") from error
-        try:
-            await self._catch_up()
-            raw: socket.socket = getattr(attached, "_sock", attached)
-            raw.setblocking(False)
-            stream_type: type[SocketStream] | type[UNIXSocketStream] = (
-                UNIXSocketStream if raw.family == socket.AF_UNIX else SocketStream
-            )
-            stream = AttachStream(await stream_type.from_socket(raw), attached)
-        except BaseException:  # no box owns the container yet
-            with anyio.CancelScope(shield=True):
-                attached.close()
-                await self.destroy(container)
-            raise
-        link = GuestLink(stream, lambda: f"docker box {str(container.id)[:12]}")
-        box = DockerBox(self, container, link, self._isolation, user)
-        try:
-            await link.handshake(
-                GuestConfig(
-                    tier="uid",
-                    cgroup="/sys/fs/cgroup",
-                    dirs=("/scratch", "/tmp", "/dev/shm"),
-                    uid_base=user.uid,
-                    limit_data=True,
-                    sessions=session,
-                    shared_uid=session,
-                )
-            )
-        except BaseException as error:
-            await box.aclose()
-            if isinstance(error, BoxLost):
-                words = bytes(stream.stderr[-500:]).decode("utf-8", "replace")
-                raise ProviderDown(f"a container did not start its guest: {error} {words}") from error
-            raise
-        return box
-
-    async def limit(self, container: Container, memory_bytes: int, cpus: float) -> None:
-        """Raises BoxLost when the Engine won't: a box without its caps is not to be used."""
-        total = memory_bytes + GUEST_BYTES
-        quota = max(1000, round(cpus * CPU_PERIOD_US))
-        try:
-            await self._call(
-                lambda: container.update(
-                    mem_limit=total, memswap_limit=total, cpu_period=CPU_PERIOD_US, cpu_quota=quota
-                )
-            )
-        except self._errors as error:
-            raise BoxLost(f"container {container.id}: it can't be capped ({str(error)[:300]})") from error
-
-    async def engine_call(self, function: Callable[[Any], R]) -> R:
-        """`function(client)` in a worker thread. Raises ProviderDown for whatever the Engine refuses."""
-        try:
-            return await self._call(lambda: function(self._connect()))
-        except self._errors as error:
-            raise ProviderDown(f"the Docker Engine refused: {str(error)[:500]}") from error
 
     @property
-    def prefix(self) -> str:
-        return self._prefix
+    def snapshots(self) -> DockerSnapshots | None:
+        return self._snapshots
 
-    async def inspect(self, container: Container) -> LossEvidence:
-        """What the Engine recorded of a container's end; nothing when it is gone or the daemon is down."""
+    def _own_image(self, name: str) -> str:
+        return f"{self._prefix}{name}:latest"
 
-        def state() -> dict[str, Any]:
-            container.reload()
-            return dict(container.attrs["State"])
+    async def create(self, spec: SandboxSpec) -> Sandbox:
+        if isinstance(spec.source, SnapshotRef):
+            return await self._create_from_snapshot(spec, spec.source)
+        # a builder's name without a registry or tag is one of our own images
+        ours = spec.role != "builder" or ("/" not in spec.source and ":" not in spec.source)
+        reference = self._own_image(spec.source) if ours else spec.source
+        machine = await self._containers.start(
+            ContainerSpec(reference, keeps_files=spec.role != "run", network=spec.network.machine)
+        )
+        return Sandbox(machine, machine.channel) if spec.role == "run" else await self._for_session(machine, spec)
 
+    async def _create_from_snapshot(self, spec: SandboxSpec, source: SnapshotRef) -> Sandbox:
+        if self._snapshots is None:
+            raise ProviderDown("this process holds no sessions of docker; name a state folder for them")
+        kept = await self._snapshots.read(source.snapshot_id)
+        machine = await self._containers.start(
+            ContainerSpec(kept.reference, keeps_files=True, network=spec.network.machine, uid=kept.uid)
+        )
+        if spec.role == "run":
+            return Sandbox(machine, machine.channel, reusable=False)
+        return await self._for_session(machine, spec, kept.state)
+
+    async def _for_session(
+        self, machine: DockerMachine, spec: SandboxSpec, begins_from: SavedState | None = None
+    ) -> Sandbox:
+        egress = None
         try:
-            found = await self._call(state)
-        except self._errors as error:
-            return LossEvidence(detail=f"the Engine does not know it: {str(error)[:200]}")
-        detail = f"{found.get('Status')}, exit code {found.get('ExitCode')}"
-        return LossEvidence(oom_kills=int(found.get("OOMKilled") is True), detail=detail)
+            if self._snapshots is None:
+                raise ProviderDown("this process holds no sessions of docker; name a state folder for them")
+            if spec.network.allow is not None:
+                egress = await self._egress(machine, spec.network.allow)
+        except BaseException:
+            with anyio.CancelScope(shield=True):
+                await machine.destroy()
+            raise
+        parts = SessionParts(machine.channel, partial(self._snapshots.save, machine), begins_from)
+        return Sandbox(machine, machine.channel, session=parts, egress=egress, reusable=False)
 
-    async def pid_of(self, container: Container) -> int:
-        """The container's first process, as the Engine's machine numbers it. Raises ProviderDown."""
-        found = await self.engine_call(lambda client: client.api.inspect_container(container.id))
-        return int(found["State"]["Pid"])
+    @staticmethod
+    async def _egress(machine: DockerMachine, allow: Sequence[str]) -> EgressProxy:
+        """Raises ProviderDown."""
+        if machine.isolation == "gvisor":
+            raise NoWayOut("gVisor has a loopback of its own, where no proxy of ours can listen; use another runtime")
+        pid = await machine.pid()
+        if not await anyio.to_thread.run_sync(_is_of, pid, str(machine.container.id)):
+            raise NoWayOut(NOT_HERE)
+        return await open_egress_proxy(pid, allow, machine.box_id, below=False)
 
-    async def destroy(self, container: Container) -> None:
-        """Kill and remove; a container that is gone already is fine. Where the daemon is down, it is tried later."""
-        try:
-            with anyio.move_on_after(CALL_TIMEOUT_S):
-                await self._call(lambda: container.remove(force=True, v=True))
-        except self._not_found:
-            return
-        except Exception:  # the Engine, or no thread here to ask it with
-            self._unremoved.append(container)
+    async def prepare(self) -> None:
+        """No container is started before it is needed."""
 
-    async def _catch_up(self) -> None:
-        """The daemon answers: remove what could not be removed while it did not."""
-        unremoved, self._unremoved = self._unremoved, []
-        for container in unremoved:
-            await self.destroy(container)
-
-    async def caps(self) -> Sequence[CapRow]:
-        return docker_caps(await self._ask(lambda: self._connect().info()))
-
-    async def orphans(self) -> Sequence[Orphan]:
-        return await self._ask(lambda: orphans.find(self._connect().api, self._owners))
-
-    async def remove(self, orphan: Orphan) -> None:
-        def remove() -> None:
-            orphans.remove(self._connect().api, orphan, self._owners, self._docker.errors.APIError)
-
-        await self._ask(remove)
-
-    async def _ask(self, function: Callable[[], R]) -> R:
-        """As `_call`, on threads of its own that a caller may leave behind. Raises ProviderDown."""
-        try:
-            return await anyio.to_thread.run_sync(function, limiter=self._reaping, abandon_on_cancel=True)
-        except self._errors as error:
-            raise ProviderDown(f"the Docker Engine: {str(error)[:500]}") from error
-
-    async def doctor(self) -> list[Capability]:
-        """Ask the daemon, then start a box."""
-        try:
-            version = await self._call(lambda: str(self._connect().version()["Version"]))
-        except self._errors as error:
-            remedy = "apt-get install docker.io, start dockerd, or set DOCKER_HOST"
-            return [Capability("docker engine", False, str(error)[:200], remedy)]
-        rows = [Capability("docker engine", True, version)]
-        try:
-            box = await self.start("python")
-        except ProviderDown as error:
-            return [*rows, Capability("container", False, str(error)[:300], "make images")]
-        await box.aclose()
-        caps = "network none, read-only root, user per run, seccomp, memory, pids and cpu caps"
-        return [*rows, Capability("container", True, caps)]
+    async def has_image(self, name: str, python: str = "") -> bool:
+        """An image brings its Pythons, and a build says so where it does not."""
+        reference = self._own_image(name)
+        return await self.engine.call(lambda client: bool(client.images.list(name=reference)))
 
     async def aclose(self) -> None:
-        await self._catch_up()
-        if self._client is not None:
-            client, self._client = self._client, None
-            await self._call(client.close)
+        await self._containers.removals.retry()
+        await self.engine.aclose()
+
+
+def _is_of(pid: int, container_id: str) -> bool:
+    """Whether a process of this machine is that container's: the Engine may be on another machine, or we in a PID
+    namespace of our own, and a number says nothing then."""
+    try:
+        return pid > 0 and container_id in Path(f"/proc/{pid}/cgroup").read_text()
+    except OSError:
+        return False

@@ -40,11 +40,11 @@ _log = structlog.get_logger(__name__)
 
 
 class CommandStream(ByteStream):
-    """Use `open_command` to make one. `tend` is called every `tend_s` while somebody waits for output."""
+    """Use `open_command` to make one. `keep_alive` is called every `every_s` while output is waited for."""
 
-    def __init__(self, tend: Callable[[], Awaitable[None]], tend_s: float) -> None:
-        self._tend, self._tend_s = tend, tend_s
-        self._tended_at = time.monotonic()
+    def __init__(self, keep_alive: Callable[[], Awaitable[None]], every_s: float) -> None:
+        self._keep_alive, self._every_s = keep_alive, every_s
+        self._kept_alive_at = time.monotonic()
         self._line = ""
         self._lines: list[str] = []
         """Whole lines before the first `receive`."""
@@ -133,16 +133,16 @@ class CommandStream(ByteStream):
     async def receive(self, max_bytes: int = 65536) -> bytes:
         """Raises BoxLost."""
         while True:
-            if time.monotonic() - self._tended_at > self._tend_s:
-                self._tended_at = time.monotonic()
-                await self._tend()
+            if time.monotonic() - self._kept_alive_at > self._every_s:
+                self._kept_alive_at = time.monotonic()
+                await self._keep_alive()
             if self._unread:
                 piece = bytes(self._unread[:max_bytes])
                 del self._unread[:max_bytes]
                 self._room.set()
                 return piece
             self._check()
-            await self._wait(self._tend_s)
+            await self._wait(self._every_s)
 
     # -- what goes
 
@@ -200,15 +200,15 @@ class CommandStream(ByteStream):
 
 async def open_command(
     sandbox: AsyncSandbox,
-    tend: Callable[[], Awaitable[None]],
+    keep_alive: Callable[[], Awaitable[None]],
     *,
-    tend_s: float,
+    every_s: float,
     how: Literal["box", "snapshot", "session"] = "box",
     first: str = "",
 ) -> CommandStream:
     """The program that starts a guest (guest/nested_bootstrap.py), running: as root, but for a session. `first`: a
     command of the same shell before it. Raises BoxLost, ProviderDown, ConfigurationError."""
-    stream = CommandStream(tend, tend_s)
+    stream = CommandStream(keep_alive, every_s)
     source = files("sandbox_gym.guest").joinpath("nested_bootstrap.py").read_text(encoding="utf-8")
     async with watched("starting the guest", CALL_S):
         handle = await sandbox.commands.run(

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from sandbox_gym.sandbox.cleanup.owner import EXPIRY_GRACE_S, Owner, Owners, parse_owner, this_owner
@@ -28,13 +29,16 @@ def marks(lifetime_s: float) -> dict[str, str]:
 
 
 class E2bOrphans:
-    """One account's."""
+    """One account's OrphanSource."""
 
-    def __init__(self, sdk: type[AsyncSandbox], api: ApiParams, owners: Owners) -> None:
-        self._sdk, self._api, self._owners = sdk, api, owners
+    def __init__(self, sdk: type[AsyncSandbox], api: ApiParams, owners: Owners, *, has_key: bool) -> None:
+        self._sdk, self._api, self._owners, self._has_key = sdk, api, owners, has_key
 
-    async def find(self) -> list[Orphan]:
-        """Sandboxes of dead owners. Raises Unavailable, ConfigurationError."""
+    async def orphans(self) -> Sequence[Orphan]:
+        """Sandboxes of dead owners; none where there is no account, for every provider is swept. Raises Unavailable,
+        ConfigurationError."""
+        if not (self._has_key or os.environ.get("E2B_API_KEY")):
+            return ()
         from e2b import SandboxQuery
 
         found: list[Orphan] = []

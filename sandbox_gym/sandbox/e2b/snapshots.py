@@ -6,22 +6,26 @@ for the sandbox and nobody else. Names at the service say whose they are, so tha
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
 import json
 import re
 import secrets
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+import anyio.to_thread
 import structlog
 
-from sandbox_gym.errors import BoxLost
+from sandbox_gym.errors import BoxLost, SandboxGymError
 from sandbox_gym.private import make_private, write_whole
 from sandbox_gym.sandbox.e2b.errors import watched
-from sandbox_gym.sandbox.session.snapshots import NoSuchSnapshot, Snapshot
+from sandbox_gym.sandbox.e2b.machine import E2bMachine
+from sandbox_gym.sandbox.session.snapshots import NoSuchSnapshot, Saving, Snapshot, SnapshotFailed
 
 if TYPE_CHECKING:
     from e2b import AsyncSandbox, SnapshotInfo
@@ -57,12 +61,14 @@ class E2bSnapshots:
         self._prefix = f"sandbox-gym-{self.keeper}-"
         self._records = {one.snapshot.snapshot_id: one for one in self._load()}
         self._making: set[str] = set()
+        self.used = bool(self._records)
+        """Whether any session was opened here: else the account is not asked for snapshots to collect."""
 
     def records(self) -> list[Record]:
         """Those on record, oldest first."""
         return sorted(self._records.values(), key=lambda one: one.snapshot.created_at)
 
-    def find(self, snapshot_id: str) -> Record:
+    def record(self, snapshot_id: str) -> Record:
         """Raises NoSuchSnapshot."""
         try:
             return self._records[snapshot_id]
@@ -77,7 +83,7 @@ class E2bSnapshots:
             return b""
 
     @contextmanager
-    def making(self, snapshot_id: str) -> Iterator[None]:
+    def _being_made(self, snapshot_id: str) -> Iterator[None]:
         """While the service has it and no record is written yet."""
         name = self._prefix + snapshot_id
         self._making.add(name)
@@ -86,7 +92,23 @@ class E2bSnapshots:
         finally:
             self._making.discard(name)
 
-    async def keep(self, sandbox: AsyncSandbox, snapshot_id: str) -> tuple[str, bool]:
+    async def save(self, machine: E2bMachine, saving: Saving) -> Snapshot:
+        """Always durable: the service's. Raises SnapshotFailed, and then the session lives on; BoxLost."""
+        snapshot = saving.snapshot
+        with self._being_made(snapshot.snapshot_id):
+            try:
+                service_id, memory = await self._keep(machine.remote.sandbox, snapshot.snapshot_id)
+            except SandboxGymError as error:
+                if machine.lost:
+                    raise BoxLost(f"e2b sandbox {machine.box_id}: {error}") from error
+                raise SnapshotFailed(f"the service keeps no snapshot: {error}") from error
+            # a name of the content; the service tells no other
+            digest = hashlib.sha256(service_id.encode()).hexdigest()
+            snapshot = replace(snapshot, digest=digest)
+            await anyio.to_thread.run_sync(self._add, Record(snapshot, service_id, memory), saving.globals_blob)
+        return snapshot
+
+    async def _keep(self, sandbox: AsyncSandbox, snapshot_id: str) -> tuple[str, bool]:
         """(the service's id, whether it holds memory too) of a sandbox's files as they are. Raises BoxLost,
         ProviderDown, ConfigurationError."""
         from e2b.exceptions import SandboxException
@@ -102,13 +124,42 @@ class E2bSnapshots:
                 made = await sandbox.create_snapshot(name, request_timeout=KEEP_S)
                 return made.snapshot_id, True
 
-    def add(self, record: Record, globals_blob: bytes) -> None:
+    def _add(self, record: Record, globals_blob: bytes) -> None:
         """Once this returns the snapshot survives a crash of this process. Blocking."""
         snapshot_id = record.snapshot.snapshot_id
         if globals_blob:
             write_whole(self._folder / f"{snapshot_id}.pickle", globals_blob)
         write_whole(self._folder / f"{snapshot_id}.json", json.dumps(asdict(record)).encode())
         self._records[snapshot_id] = record
+
+    async def find(self, snapshot_id: str) -> Snapshot:
+        return self.record(snapshot_id).snapshot
+
+    async def all(self) -> Sequence[Snapshot]:
+        return [one.snapshot for one in self.records()]
+
+    async def collect(self, *, budget_bytes: int, pinned: Set[str]) -> int:
+        """Sizes are what the sandboxes said when they were kept."""
+        if not self.used:
+            return 0
+        await self.sweep()
+        used = sum(one.snapshot.size_bytes for one in self.records())
+        for one in self.records():
+            if used <= budget_bytes:
+                break
+            if one.snapshot.snapshot_id not in pinned:
+                await self.delete(one.snapshot.snapshot_id)
+                used -= one.snapshot.size_bytes
+        return used
+
+    async def adopt(self, folder: Path, snapshot_id: str) -> None:
+        """The service keeps each snapshot under the name of the store that made it."""
+        raise NoSuchSnapshot(f"snapshot {snapshot_id[:40]!r} of {folder}: those of a service are not taken over")
+
+    async def forget(self, snapshot_id: str) -> None:
+        """A snapshot that the service has no longer."""
+        with contextlib.suppress(SandboxGymError):  # its record is gone, which is what counts
+            await self.delete(snapshot_id)
 
     async def delete(self, snapshot_id: str) -> None:
         """Forget it, and have the service forget it; where that can't be asked, `sweep` asks later. Raises BoxLost,

@@ -81,8 +81,8 @@ class Pace:
             await asyncio.sleep(self._next - now)
 
 
-class Door:
-    """One sandbox's. `open_door` makes one."""
+class EgressProxy:
+    """One sandbox's. `open_egress_proxy` makes one."""
 
     def __init__(self, allow: Sequence[str], box_id: str) -> None:
         """Raises ValueError for what is no allow-list."""
@@ -311,15 +311,15 @@ class Door:
             raise
 
 
-async def open_door(pid: int, allow: Sequence[str], box_id: str, *, below: bool = True) -> Door:
-    """A door in the sandbox that `pid` of this machine is in, or, where `below`, a child of it. Raises NoWayOut, and
+async def open_egress_proxy(pid: int, allow: Sequence[str], box_id: str, *, below: bool = True) -> EgressProxy:
+    """A proxy in the sandbox that `pid` of this machine is in, or, where `below`, a child of it. Raises NoWayOut, and
     ValueError for what is no allow-list."""
     have_descriptors()
-    door = Door(allow, box_id)
+    proxy = EgressProxy(allow, box_id)
     with anyio.CancelScope(shield=True):  # a socket that nobody takes over would keep the namespace alive
         listener = await anyio.to_thread.run_sync(partial(listen_inside, pid, PORT, below=below))
-        door.serve(listener)
-    return door
+        proxy.serve(listener)
+    return proxy
 
 
 def have_descriptors() -> None:

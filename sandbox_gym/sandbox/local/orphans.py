@@ -31,7 +31,7 @@ _FOREIGN_KEEP_S = 24 * 3600 + EXPIRY_GRACE_S
 
 
 class LocalOrphans:
-    """The local provider's side of `SupportsReaping`."""
+    """The local provider's OrphanSource."""
 
     def __init__(self, owners: Owners, cgroups: Cgroups | None, users: Users) -> None:
         self._owners = owners

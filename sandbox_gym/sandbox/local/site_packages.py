@@ -30,7 +30,7 @@ _MADE = ".complete"
 _LEFT_OUT = ("tests", "benchmarks", "__pycache__")
 
 
-class Sites:
+class SitePackages:
     """The copies: below CACHE as root, else below `state_dir`, or the temporary folder where there is none."""
 
     def __init__(self, python: Path, state_dir: Path | None) -> None:

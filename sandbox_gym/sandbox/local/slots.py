@@ -85,7 +85,7 @@ def _clear(live: Path) -> None:
 
 
 class SlotOrphans:
-    """Slots of killed servers: SupportsReaping. `run` is /run/sandbox-gym but in tests."""
+    """Slots of killed servers, as an OrphanSource. `run` is /run/sandbox-gym but in tests."""
 
     def __init__(self, run: Path = RUN) -> None:
         self._run = run

@@ -36,20 +36,33 @@ class Space:
     inodes: int
 
 
-class Trees(Protocol):
-    """Slots are folders that a jail binds before it is known what they will hold."""
+class Slots(Protocol):
+    """Folders that a jail binds before it is known what they will hold."""
 
-    kind: Literal["overlay", "copy"]
     own_users: bool
     """Whether each slot can be another user's, whatever it is filled with."""
 
     def slot(self, name: str, uid: int = 0) -> Path:
-        """A new slot that is `uid`'s and root's alone, whatever mode the session gives it; 0: of whoever stores."""
+        """A new slot that is `uid`'s and root's alone, whatever mode the session gives it; 0: the storing user's."""
         ...
 
     def renew(self) -> None:
         """The folder of all slots, anew where it is gone."""
         ...
+
+    def dispose(self, slot: Path) -> None:
+        """Remove a slot and what was written in it since its last cut. Idempotent."""
+        ...
+
+    def close(self) -> None:
+        """Take away what was made for all slots, once they are gone."""
+        ...
+
+
+class Trees(Slots, Protocol):
+    """Slots whose content is layers."""
+
+    kind: Literal["overlay", "copy"]
 
     def fill(self, slot: Path, layers: Sequence[Path], space: Space | None = None) -> None: ...
 
@@ -61,16 +74,8 @@ class Trees(Protocol):
         """Put a slot on other layers of the same content; False when it was written meanwhile, or needs none."""
         ...
 
-    def dispose(self, slot: Path) -> None:
-        """Remove a slot and what was written in it since its last cut. Idempotent."""
-        ...
-
     def drop(self, cut: Path) -> None:
         """A cut is needed no longer: its bytes are in the store, or nowhere. Idempotent."""
-        ...
-
-    def close(self) -> None:
-        """Take away what was made for all slots, once they are gone."""
         ...
 
 

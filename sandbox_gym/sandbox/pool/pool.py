@@ -15,12 +15,15 @@ from dataclasses import asdict, dataclass
 
 import anyio
 
+from sandbox_gym.contract import Source
 from sandbox_gym.errors import ProviderDown
 from sandbox_gym.faults import Rounds, as_provider_down, log_failure
 from sandbox_gym.observe.traces import span
-from sandbox_gym.sandbox.api import Box, Provider, SupportsWear
+from sandbox_gym.sandbox.api import Provider, spec_of_runs
 from sandbox_gym.sandbox.pool.admission import Admission
 from sandbox_gym.sandbox.pool.pressure import Governor, machine_pressure
+from sandbox_gym.sandbox.sandbox import Sandbox
+from sandbox_gym.sandbox.session.snapshots import NoSuchSnapshot
 
 HOUSEKEEPING_S = 1.0
 IDLE_S = 60.0
@@ -29,8 +32,8 @@ IDLE_S = 60.0
 
 @dataclass(slots=True)
 class _Held:
-    box: Box
-    image: str
+    box: Sandbox
+    image: Source
     tasks: int = 0
     idle_since: float = 0.0
 
@@ -58,7 +61,7 @@ class _Demand:
 class Lease:
     """Boxes for one task, and the seconds that it waited for its turn."""
 
-    boxes: Sequence[Box]
+    boxes: Sequence[Sandbox]
     queued_s: float
 
 
@@ -90,8 +93,8 @@ class Pool:
         self.admission = Admission(boxes, queue_size, weights)
         self._governor = Governor(max(2, 3 * (os.cpu_count() or 1) // 2), boxes)
         self._box_max_tasks = box_max_tasks
-        self._idle: dict[str, list[_Held]] = defaultdict(list)
-        self._demand: dict[str, _Demand] = defaultdict(_Demand)
+        self._idle: dict[Source, list[_Held]] = defaultdict(list)
+        self._demand: dict[Source, _Demand] = defaultdict(_Demand)
         self._alive = 0
         self._closed = False
         self._quiet_turn = anyio.Lock()
@@ -117,7 +120,7 @@ class Pool:
         return sum(len(held) for held in self._idle.values())
 
     @asynccontextmanager
-    async def lease(self, image: str, count: int = 1, *, tenant: str = "") -> AsyncIterator[Lease]:
+    async def lease(self, image: Source, count: int = 1, *, tenant: str = "") -> AsyncIterator[Lease]:
         """`count` boxes of `image`, clean. Raises PoolFull or ProviderDown. An error in the body discards the boxes."""
         self._demand[image].since += 1
         asked = time.monotonic()
@@ -126,7 +129,7 @@ class Pool:
             held: list[_Held] = []
             clean = False
             try:
-                with span("acquire", {"image": image}) as acquiring:
+                with span("acquire", {"image": str(image)}) as acquiring:
                     for _ in range(count):
                         held.append(await self._get(image))
                     acquiring.note({"box_ids": [one.box.box_id for one in held]})
@@ -153,10 +156,10 @@ class Pool:
         finally:
             self._quiet_slots -= slots
 
-    async def _get(self, image: str) -> _Held:
+    async def _get(self, image: Source) -> _Held:
         while self._idle[image]:
             held = self._idle[image].pop()
-            if not (isinstance(held.box, SupportsWear) and held.box.worn):
+            if not held.box.expired:
                 self.stats.reused += 1
                 return held
             await self._discard(held)
@@ -164,12 +167,12 @@ class Pool:
             await self._drop_oldest_idle()
         return await self._start(image)
 
-    async def _start(self, image: str) -> _Held:
+    async def _start(self, image: Source) -> _Held:
         self._alive += 1
         started = time.monotonic()
         try:
-            with as_provider_down(f"a box of {image!r} can't be made"):
-                box = await self.provider.start(image)
+            with as_provider_down(f"a sandbox of {str(image)!r} can't be made"):
+                box = await self._create(image)
         except BaseException as error:
             self._alive -= 1
             self.stats.start_failures += isinstance(error, ProviderDown)
@@ -178,6 +181,12 @@ class Pool:
         demand.start_s += 0.2 * (time.monotonic() - started - demand.start_s)
         self.stats.started += 1
         return _Held(box, image)
+
+    async def _create(self, image: Source) -> Sandbox:
+        try:
+            return await self.provider.create(spec_of_runs(image))
+        except NoSuchSnapshot as error:
+            raise ProviderDown(f"a plan begins from a snapshot that is gone: {error}") from error
 
     async def _drop_oldest_idle(self) -> None:
         """An idle box of another image goes when its slot is wanted."""
@@ -212,7 +221,7 @@ class Pool:
 
     # -- ahead of demand
 
-    def prefetch(self, image: str, count: int) -> None:
+    def prefetch(self, image: Source, count: int) -> None:
         """A hint: `count` leases of `image` come next. Boxes for them are started in the background, from now on."""
         self._demand[image].wanted = min(count, self.boxes)
         self._hinted.set()

@@ -22,12 +22,13 @@ from sandbox_gym.errors import BoxLost, LossEvidence, ProviderDown, ToolchainMis
 from sandbox_gym.faults import as_provider_down, log_failure
 from sandbox_gym.guest.protocol import frames
 from sandbox_gym.limits import MIB, Limits
-from sandbox_gym.sandbox.api import Box, Provider
+from sandbox_gym.sandbox.api import Provider, spec_of_runs
 from sandbox_gym.sandbox.blame import NotTheProgram, of_worker
-from sandbox_gym.sandbox.channel.attached_run import Relay, RunEnded, SupportsRelay
+from sandbox_gym.sandbox.channel.attached_run import AttachedRun, RunEnded
 from sandbox_gym.sandbox.channel.bundle import source
 from sandbox_gym.sandbox.channel.outcomes import quantity, starved
 from sandbox_gym.sandbox.pool.admission import Admission
+from sandbox_gym.sandbox.sandbox import Sandbox
 
 START_S: Final = 120.0
 """How long a service may take to import what it needs; a cold disk and a busy machine take their time."""
@@ -53,8 +54,8 @@ class _Waiter:
 class _Live:
     """A service in its box."""
 
-    def __init__(self, box: Box, relay: Relay) -> None:
-        self.box, self.relay = box, relay
+    def __init__(self, box: Sandbox, run: AttachedRun) -> None:
+        self.box, self.run = box, run
         self.waiters: dict[int, _Waiter] = {}
         self.gone: BoxLost | None = None
         self.oom_kills = 0
@@ -69,7 +70,7 @@ class _Live:
                 raise BoxLost(f"{self.box.box_id}: its service answered nonsense ({error})") from error
             if found is not None:
                 return found
-            self._reader.feed(await self.relay.receive(within_s))
+            self._reader.feed(await self.run.receive(within_s))
 
     async def listen(self) -> None:
         """Pass answers on until the box is lost; then everybody who waits is told."""
@@ -131,7 +132,7 @@ class Services:
         """What holds each service that lives now."""
         return {name: live.box.isolation for name, live in self._live.items()}
 
-    async def ask(self, query: Query, *, tenant: str = "") -> tuple[Outcome, Box, float]:
+    async def ask(self, query: Query, *, tenant: str = "") -> tuple[Outcome, Sandbox, float]:
         """(what became of the request, the service's box, seconds that it waited for its turn).
 
         Raises PoolFull, ProviderDown, ToolchainMissing, and BoxLost when the service was lost meanwhile.
@@ -150,7 +151,7 @@ class Services:
         limits = query.limits
         header = {"op": "ask", "id": number, "cpu_s": limits.cpu_time_s, "wall_s": limits.wall_time_s}
         try:
-            await live.relay.send(frames.pack(header, query.request))
+            await live.run.send(frames.pack(header, query.request))
             with anyio.fail_after(limits.wall_time_s + GRACE_S):
                 await waiter.answered.wait()
         except TimeoutError:
@@ -162,7 +163,7 @@ class Services:
         finally:
             if live.waiters.pop(number, None) is not None and live.gone is None:
                 with anyio.CancelScope(shield=True), anyio.move_on_after(1):
-                    await live.relay.send(frames.pack({"op": "drop", "id": number}))
+                    await live.run.send(frames.pack({"op": "drop", "id": number}))
         if waiter.lost is not None:
             raise BoxLost(str(waiter.lost))
         assert waiter.outcome is not None
@@ -200,12 +201,9 @@ class Services:
 
     async def _start(self, service: Service) -> _Live:
         with as_provider_down(f"service {service.name} can't be started"):
-            box = await self._provider.start(service.image)
+            box = await self._provider.create(spec_of_runs(service.image))
         try:
-            if not isinstance(box, SupportsRelay):
-                raise ProviderDown(f"provider {self._provider.name} holds no services; use local, docker or e2b")
-            relay = await box.relay(_run_of(service, self._workers))
-            live = _Live(box, relay)
+            live = _Live(box, await box.attach(_run_of(service, self._workers)))
             with anyio.fail_after(START_S):
                 header, _body = await live.frame(START_S)
             if header.get("op") != "ready":
@@ -229,7 +227,7 @@ class Services:
             self._live.clear()
 
 
-async def _closed(box: Box) -> None:
+async def _closed(box: Sandbox) -> None:
     """A box that can't be closed keeps nobody from the next one; what it leaves is the reaper's."""
     try:
         await box.aclose()

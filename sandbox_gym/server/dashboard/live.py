@@ -12,7 +12,8 @@ from sandbox_gym import __version__
 from sandbox_gym.engine import HeldSessions
 from sandbox_gym.observe.feed import Feed
 from sandbox_gym.observe.sanitize import inert
-from sandbox_gym.sandbox.session.manager import SessionGlance, Sessions
+from sandbox_gym.sandbox.session.held import SessionGlance
+from sandbox_gym.sandbox.session.manager import Sessions
 from sandbox_gym.server.dashboard.radar import radar_document
 from sandbox_gym.server.dashboard.recent import Recent
 from sandbox_gym.server.dashboard.shapes import ListedVerdict, LivePicture, ServerShown
@@ -99,7 +100,7 @@ def _sessions(sessions: HeldSessions | None) -> Document | None:
     return {
         "live": sessions.live,
         "hibernated": sessions.hibernated,
-        "disk_bytes": sessions.disk_bytes,
+        "disk_bytes": sessions.budget.used_bytes,
         "counts": counts,
         "latest": [_session(one) for one in sessions.glance(MAX_SESSIONS)],
     }

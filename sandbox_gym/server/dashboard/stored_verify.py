@@ -105,7 +105,7 @@ def keep(entry: Entry, body: Mapping[str, object]) -> Kept:
         verdict=verdict,
         passed=sum(test.status is TestStatus.PASSED for test in verdict.tests),
         tests=len(verdict.tests),
-        image=last.plan.image if last else "",
+        image=str(last.plan.image) if last else "",
         limits=entry.limits,
         started_at=entry.started_at,
         finished_at=entry.finished_at,

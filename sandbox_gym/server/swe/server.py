@@ -14,13 +14,12 @@ from typing import Final
 from pydantic import BaseModel
 
 from sandbox_gym.config import Settings
-from sandbox_gym.contract import Answer, State
+from sandbox_gym.contract import Answer, SnapshotRef, State
 from sandbox_gym.errors import BoxLost, ProviderDown, RequestError, SnapshotGone
 from sandbox_gym.limits import MIB
 from sandbox_gym.plans.runner import ANYONE, Caller
 from sandbox_gym.sandbox.channel.driver import WORK
 from sandbox_gym.sandbox.session.manager import Sessions
-from sandbox_gym.sandbox.session.snapshots import SNAPSHOT_IMAGE
 from sandbox_gym.server.metrics.aggregate import aggregate_metrics
 from sandbox_gym.server.openapi import examples
 from sandbox_gym.server.protocol.resources import JudgingEngine, Tool, ToolCall, VerifyResult
@@ -280,7 +279,7 @@ class SweResources:
             return Place("", WORK, REPOSITORY if task.recipe is not None else task.workdir, "", "/usr/bin/python3")
         built = await self.instances(engine).ensure(task)
         python = built.python or "/opt/miniconda3/envs/testbed/bin/python"
-        return Place(SNAPSHOT_IMAGE + built.snapshot_id, WORK, built.workdir, built.commit, python)
+        return Place(SnapshotRef(built.snapshot_id), WORK, built.workdir, built.commit, python)
 
     def aggregate(self, verify_responses: list[Document]) -> Document:
         return aggregate_metrics(verify_responses, answer_key="model_patch", subset_key="subset")

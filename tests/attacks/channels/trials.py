@@ -14,7 +14,8 @@ import anyio
 
 from sandbox_gym.contract import Outcome, Program, Run, Status
 from sandbox_gym.limits import MIB, Limits
-from sandbox_gym.sandbox.api import Box, Provider
+from sandbox_gym.sandbox.api import Provider, SandboxSpec
+from sandbox_gym.sandbox.sandbox import Sandbox
 from tests.attacks.channels.catalogue import COMMON, Channel
 
 LIMITS = Limits(cpu_time_s=10, wall_time_s=30, memory_bytes=192 * MIB, processes=32, open_files=1024)
@@ -59,7 +60,7 @@ def _reader_at(channel: Channel) -> str:
     )
 
 
-async def _run(box: Box, source: str, stdin: str = "") -> Outcome:
+async def _run(box: Sandbox, source: str, stdin: str = "") -> Outcome:
     run = Run("one", Program("fork", {"main.py": source.encode()}), stdin.encode(), LIMITS)
     async with box.run_all([run]) as outcomes:
         outcome = await anext(outcomes)
@@ -85,7 +86,7 @@ def hopeless(readings: Readings) -> bool:
     return same or (len(readings) >= 8 and told(readings) < TOLD)
 
 
-async def change_in_one_program(box: Box, channel: Channel, bit: int) -> int:
+async def change_in_one_program(box: Sandbox, channel: Channel, bit: int) -> int:
     """What the reader hears of the sender where both are one program."""
     read = f"exec({channel.read!r})\n"
     source = (
@@ -99,12 +100,12 @@ class Boxes:
     """A box that is kept as the pool keeps one: another in its place where its reset does not prove it clean."""
 
     provider: Provider
-    box: Box | None = None
+    box: Sandbox | None = None
     renewed: int = 0
 
-    async def get(self) -> Box:
+    async def get(self) -> Sandbox:
         if self.box is None:
-            self.box = await self.provider.start("python")
+            self.box = await self.provider.create(SandboxSpec())
         return self.box
 
     async def next_task(self) -> None:
@@ -133,13 +134,13 @@ async def _after(boxes: Boxes, channel: Channel, bit: int, *, tasks: bool) -> in
     return change % cycle if cycle else change
 
 
-async def _beside(ours: Box, theirs: Box, channel: Channel, bit: int) -> int:
+async def _beside(ours: Sandbox, theirs: Sandbox, channel: Channel, bit: int) -> int:
     """One reading while the sender is there; tried again where the machine let one of them come late."""
     for _ in range(TRIES):
         start = str(time.time() + LEAD_S)
         outcomes: dict[str, Outcome] = {}
 
-        async def run(name: str, box: Box, source: str, start: str, kept: dict[str, Outcome]) -> None:
+        async def run(name: str, box: Sandbox, source: str, start: str, kept: dict[str, Outcome]) -> None:
             kept[name] = await _run(box, source, start)
 
         async with anyio.create_task_group() as tasks:
@@ -162,7 +163,7 @@ async def carries_to_the_next_task(boxes: Boxes, channel: Channel) -> bool:
     return await _all_told([(bit, _Trial(boxes, channel, bit, tasks=True)) for bit in BITS])
 
 
-async def carries_beside(ours: Box, theirs: Box, channel: Channel) -> bool:
+async def carries_beside(ours: Sandbox, theirs: Sandbox, channel: Channel) -> bool:
     """From one box to another at the same time."""
     return await _all_told([(bit, _Pair(ours, theirs, channel, bit)) for bit in BITS])
 
@@ -180,8 +181,8 @@ class _Trial:
 
 @dataclass(frozen=True, slots=True)
 class _Pair:
-    ours: Box
-    theirs: Box
+    ours: Sandbox
+    theirs: Sandbox
     channel: Channel
     bit: int
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 from sandbox_gym.contract import Outcome, Program, Run
 from sandbox_gym.limits import MIB, Limits
-from sandbox_gym.sandbox.api import Box
+from sandbox_gym.sandbox.api import SandboxSpec
 from sandbox_gym.sandbox.local import LocalProvider
-from sandbox_gym.sandbox.local.provider import LocalBox
+from sandbox_gym.sandbox.sandbox import Sandbox
 
 LIMITS = Limits(cpu_time_s=5, wall_time_s=2.0, memory_bytes=256 * MIB, processes=80, cpus=4.0)
 FILES = {1: ("cpu.shares", 100, 1 << 18), 2: ("cpu.weight", 10, 10_000)}
@@ -32,8 +32,8 @@ class Weight:
 
 
 @asynccontextmanager
-async def open_box(provider: LocalProvider) -> AsyncIterator[LocalBox]:
-    box = await provider.start("python")
+async def open_box(provider: LocalProvider) -> AsyncIterator[Sandbox]:
+    box = await provider.create(SandboxSpec())
     try:
         yield box
     finally:
@@ -44,7 +44,7 @@ def python(source: str, limits: Limits = LIMITS, name: str = "one") -> Run:
     return Run(name, Program("fork", {"main.py": source.encode()}), limits=limits)
 
 
-async def outcome_of(box: Box, source: str, limits: Limits = LIMITS) -> Outcome:
+async def outcome_of(box: Sandbox, source: str, limits: Limits = LIMITS) -> Outcome:
     async with box.run_all([python(source, limits)]) as outcomes:
         return await anext(outcomes)
 

@@ -13,6 +13,7 @@ import pytest
 
 from sandbox_gym.contract import Status
 from sandbox_gym.plans.starvation import STARVED_SHARE
+from sandbox_gym.sandbox.api import SandboxSpec
 from sandbox_gym.sandbox.local import LocalProvider
 from tests.conftest import make_real
 from tests.e2b.servers import PoolServer
@@ -140,7 +141,7 @@ async def test_starved_is_told_from_asleep(provider: LocalProvider, weight: Weig
 async def test_starved_is_told_in_every_box(name: str, pools: Callable[[str], PoolServer], crowd: None) -> None:
     """Without a weight of its own a box gets most of a CPU's time taken, but not all of it."""
     provider = make_real(name, pools)
-    box = await provider.start("python")
+    box = await provider.create(SandboxSpec())
     try:
         starved = await outcome_of(box, SPIN)
         asleep = await outcome_of(box, SLEEP)
@@ -153,7 +154,7 @@ async def test_starved_is_told_in_every_box(name: str, pools: Callable[[str], Po
 
 async def test_without_a_cgroup_neither_forks_nor_sessions_fake_it(crowd: None) -> None:
     """What nobody reaps has no CPU time there, and a session of processes has a niceness of its own."""
-    box = await LocalProvider(cgroup="never").start("python")
+    box = await LocalProvider(cgroup="never").create(SandboxSpec())
     try:
         lowered = await outcome_of(box, "open('/proc/self/autogroup', 'w').write('19')\n" + SPIN, SHORT)
         forks = await outcome_of(box, FAKED["forks that nobody reaps"], SHORT)

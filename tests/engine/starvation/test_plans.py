@@ -17,9 +17,9 @@ from sandbox_gym.plans.starvation import STARVED_SHARE, QuietSlot
 from sandbox_gym.plans.steps import PlanRun
 from sandbox_gym.sandbox.fake import FakeProvider
 from sandbox_gym.sandbox.local import LocalProvider
-from sandbox_gym.sandbox.local.provider import LocalBox
 from sandbox_gym.sandbox.pool.pool import Pool
 from sandbox_gym.sandbox.pool.services import serving
+from sandbox_gym.sandbox.sandbox import Sandbox
 from tests.engine.starvation.boxes import LIMITS, SHORT, SLEEP, Weight, open_box, python, share
 
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(120)]
@@ -33,7 +33,7 @@ async def _go_on(index: int, outcome: StepOutcome) -> bool:
     return True
 
 
-async def run_plan(box: LocalBox, weight: Weight, plan: Plan, *, slot_is_quiet: bool) -> State:
+async def run_plan(box: Sandbox, weight: Weight, plan: Plan, *, slot_is_quiet: bool) -> State:
     """On a machine that starves the plan's first try; `slot_is_quiet`: the quiet slot ends that."""
 
     @asynccontextmanager

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from sandbox_gym.sandbox.egress import http, proxy
-from sandbox_gym.sandbox.egress.proxy import Door
+from sandbox_gym.sandbox.egress.proxy import EgressProxy
 
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(60)]
 
@@ -24,11 +24,11 @@ def anyio_backend() -> str:
 
 
 @asynccontextmanager
-async def opened(*allow: str) -> AsyncIterator[tuple[Door, int]]:
+async def opened(*allow: str) -> AsyncIterator[tuple[EgressProxy, int]]:
     """A door and the port where it listens, here on this machine's own loopback."""
     listener = socket.create_server(("127.0.0.1", 0))
     listener.setblocking(False)
-    one = Door(allow, "test")
+    one = EgressProxy(allow, "test")
     one.serve(listener)
     try:
         yield one, listener.getsockname()[1]
@@ -284,7 +284,7 @@ async def test_a_peer_that_the_kernel_gives_up_on_ends_its_tunnel() -> None:
     """ETIMEDOUT is a TimeoutError too, and comes again at once whenever it is asked for."""
     reader, writer = asyncio.StreamReader(), _Nowhere()
     reader.set_exception(TimeoutError(110, "Connection timed out"))
-    one = Door(["127.0.0.1"], "test")
+    one = EgressProxy(["127.0.0.1"], "test")
     with pytest.raises(TimeoutError):
         await asyncio.wait_for(one._pump(proxy._Flow(), reader, writer), 5)  # type: ignore[arg-type]
 

@@ -1,4 +1,4 @@
-"""A sandbox of E2B while it is ours: told to live on while it is used, too old at some time, killed in the end."""
+"""A sandbox at E2B while it is ours: kept alive while it is used, too old at some time, killed in the end."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ _MIN_S: Final = 5.0
 _log = structlog.get_logger(__name__)
 
 
-class Lease:
-    """One sandbox. `destroy` kills it and gives its place back."""
+class RemoteSandbox:
+    """One sandbox. `destroy` kills it and gives its place in the account back."""
 
     def __init__(
         self, sandbox: AsyncSandbox, *, timeout_s: int, lifetime_s: float, destroy: Callable[[str], Awaitable[None]]
@@ -29,28 +29,28 @@ class Lease:
         self._closed = False
         now = time.monotonic()
         self._ends_at = now + timeout_s
-        self._worn_at = now + lifetime_s - timeout_s
+        self._too_old_at = now + lifetime_s - timeout_s
 
     @property
     def sandbox_id(self) -> str:
         return str(self.sandbox.sandbox_id)
 
     @property
-    def tend_s(self) -> float:
-        """How often `tend` is to be called."""
+    def keep_alive_every_s(self) -> float:
+        """How often `keep_alive` is to be called."""
         return self.timeout_s / 4
 
     @property
     def old(self) -> bool:
         """Whether the account soon lets it live no longer."""
-        return time.monotonic() > self._worn_at
+        return time.monotonic() > self._too_old_at
 
     @property
     def ending(self) -> bool:
-        """Whether it soon is gone: nobody told it to live on."""
-        return time.monotonic() > self._ends_at - self.tend_s
+        """Whether it soon is gone: it was not kept alive."""
+        return time.monotonic() > self._ends_at - self.keep_alive_every_s
 
-    async def tend(self) -> None:
+    async def keep_alive(self) -> None:
         """Have it live on, once half of its time is over. Raises BoxLost when it won't and its time is nearly up."""
         left = self._ends_at - time.monotonic()
         if left > self.timeout_s / 2:

@@ -1,0 +1,24 @@
+"""What attached runs and dialogues need of a guest's channel: to send a run, and frames both ways."""
+
+from __future__ import annotations
+
+from typing import Final, Literal, Protocol
+
+from sandbox_gym.contract import Outcome, Run
+from sandbox_gym.limits import Limits
+from sandbox_gym.sandbox.channel.frame_stream import WRITE_S, Header
+
+GRACE_S: Final = 20.0
+"""Beyond a run's wall limit before a silent guest counts as frozen."""
+
+
+class RunCarrier(Protocol):
+    """See `GuestChannel`. Every method raises BoxLost."""
+
+    async def send_run(self, run: Run, run_id: int, channel: Literal["", "relay", "stdio"] = "") -> None: ...
+
+    async def send(self, header: Header, body: bytes = b"", within_s: float = WRITE_S) -> None: ...
+
+    async def receive_live(self, within_s: float) -> tuple[Header, bytes]: ...
+
+    def outcome(self, header: Header, body: bytes, run_id: int, limits: Limits) -> Outcome: ...

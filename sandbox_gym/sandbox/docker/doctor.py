@@ -1,0 +1,48 @@
+"""What works of a Docker Engine here, and who enforces the caps of its containers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import anyio
+
+from sandbox_gym.errors import ProviderDown
+from sandbox_gym.sandbox.api import Capability
+from sandbox_gym.sandbox.caps import CapRow
+from sandbox_gym.sandbox.docker.caps import docker_caps
+from sandbox_gym.sandbox.docker.containers import Containers, ContainerSpec
+from sandbox_gym.sandbox.docker.engine import Engine
+
+
+class DockerDoctor:
+    """See `api.Doctor`."""
+
+    def __init__(self, engine: Engine, containers: Containers, reference: str) -> None:
+        """`reference`: the image that is tried."""
+        self._engine, self._containers, self._reference = engine, containers, reference
+
+    async def check(self) -> None:
+        """An Engine that is down now may be up for the first verify."""
+
+    async def probe(self) -> Sequence[Capability]:
+        """Ask the Engine, then start a container."""
+        try:
+            version = await self._engine.raw_call(lambda client: str(client.version()["Version"]))
+        except self._engine.errors as error:
+            remedy = "apt-get install docker.io, start dockerd, or set DOCKER_HOST"
+            return [Capability("docker engine", False, str(error)[:200], remedy)]
+        rows = [Capability("docker engine", True, version)]
+        try:
+            machine = await self._containers.start(ContainerSpec(self._reference))
+        except ProviderDown as error:
+            return [*rows, Capability("container", False, str(error)[:300], "make images")]
+        with anyio.CancelScope(shield=True):
+            await machine.destroy()
+        caps = "network none, read-only root, user per run, seccomp, memory, pids and cpu caps"
+        return [*rows, Capability("container", True, caps)]
+
+    async def caps(self) -> Sequence[CapRow]:
+        return docker_caps(await self._engine.ask(lambda client: client.info()))
+
+    def costs(self) -> Mapping[str, int]:
+        return {}

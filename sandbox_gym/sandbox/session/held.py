@@ -1,0 +1,57 @@
+"""One held session, as the manager and its overview know it. Values only."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import anyio
+
+from sandbox_gym.sandbox.session.records import SessionRecord
+from sandbox_gym.sandbox.session.session import Session
+
+
+@dataclass(slots=True, eq=False)
+class HeldSession:
+    """Where a session is: in a sandbox, in a snapshot, or both. Its lock is held while that changes."""
+
+    session_id: str
+    created_at: float
+    last_used: float
+    box: Session | None = None
+    snapshot_id: str | None = None
+    base: str | None = None
+    """The snapshot that it begins from, which its owner deletes."""
+    dirty_since: float | None = None
+    restored: bool = False
+    closed: bool = False
+    calls: int = 0
+    lock: anyio.Lock = field(default_factory=anyio.Lock)
+
+    def record(self) -> SessionRecord:
+        """What of it is written down. It has been kept at least once."""
+        assert self.snapshot_id is not None
+        return SessionRecord(self.session_id, self.created_at, self.last_used, self.snapshot_id, self.base)
+
+
+@dataclass(frozen=True, slots=True)
+class SessionGlance:
+    """One session as an overview shows it. Times as the session's records have them."""
+
+    session_id: str
+    created_at: float
+    last_used: float
+    live: bool
+    calls: int
+
+
+@dataclass(slots=True)
+class SessionStats:
+    """Counters since the start."""
+
+    opened: int = 0
+    woken: int = 0
+    hibernated: int = 0
+    lost: int = 0
+    closed: int = 0
+    checkpoints: int = 0
+    snapshot_failures: int = 0
