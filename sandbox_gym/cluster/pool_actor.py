@@ -39,8 +39,8 @@ class PoolActor:
             self._failure = failure_reply(_first(group))
         except* Exception as group:  # a background task died: the server hears it, and opens another pool here
             why = _first(group)
-            _log.error("pool_broke", exc_info=group)
-            self._failure = failure_reply(NodeLost(f"the pool broke: {str(why)[:300]}"))
+            _log.error("node_pool_failed", exc_info=group)
+            self._failure = failure_reply(NodeLost(f"the pool failed: {str(why)[:300]}"))
         finally:
             self._node = None
             self._begun.set()

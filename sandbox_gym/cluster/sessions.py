@@ -130,7 +130,7 @@ class ClusterSessions:
             try:
                 read_reply(Nothing, await self._membership.ask(bound.member, "close", encode(Life(bound.life))))
             except (NodeLost, NodeRefused) as error:
-                _log.info("session_gone_with_its_node", node=bound.member.name, why=str(error))
+                _log.info("session_lost_with_node", node=bound.member.name, why=str(error))
 
     def _get(self, session_id: str) -> _Bound:
         if session_id in self._closed:
