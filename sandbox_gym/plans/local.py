@@ -158,7 +158,7 @@ class LocalPlanRunner:
 
     def _note_rerun(self, doubt: Doubt) -> None:
         self._metrics.reruns.labels(doubt.value).inc()
-        traces.event("run_again", {"why": doubt.value})
+        traces.event("run_repeated", {"why": doubt.value})
 
     # -- one try
 

@@ -10,7 +10,7 @@ import time
 import weakref
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Final, Protocol, runtime_checkable
+from typing import Final, Protocol
 
 import anyio
 import anyio.to_thread
@@ -64,7 +64,6 @@ class Instance:
     last_used: float
 
 
-@runtime_checkable
 class BuildsInstances(Protocol):
     """Builds instances and knows those that are built: `Instances` here, or a cluster's nodes."""
 

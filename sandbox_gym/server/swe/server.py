@@ -32,6 +32,7 @@ from sandbox_gym.server.tools.shapes import shape_of, shaped
 from sandbox_gym.swe.instances import FOLDER, BuildsInstances, Instance, Instances
 from sandbox_gym.swe.judging import judge_patch
 from sandbox_gym.swe.logs import log_parsers, parser_of
+from sandbox_gym.swe.node_instances import BuildsOnNodes, NodeInstances
 from sandbox_gym.swe.recipes import REPOSITORY
 from sandbox_gym.swe.references import References
 from sandbox_gym.verifiers.swe import (
@@ -141,8 +142,8 @@ class SweResources:
         """What is built here. Raises ProviderDown where nothing can be."""
         if engine.sessions is None:
             raise ProviderDown(f"provider {engine.provider_name} holds no repositories; use local, docker or e2b")
-        if isinstance(engine.sessions, BuildsInstances):  # a cluster's: its nodes build
-            return engine.sessions
+        if isinstance(engine.sessions, BuildsOnNodes):
+            return NodeInstances(engine.sessions)
         if self._instances is None or self._instances[0] is not engine.sessions:
             assert isinstance(engine.sessions, Sessions)
             made = Instances(engine.sessions, disk_bytes=self._disk_bytes)
