@@ -12,20 +12,20 @@ from dataclasses import dataclass
 from importlib.resources import files
 
 from sandbox_gym.errors import RequestError
-from sandbox_gym.verifiers.swe.channel import ChannelReport
+from sandbox_gym.verifiers.swe.channel.reader import ChannelReport
 from sandbox_gym.verifiers.swe.ids import dotted, file_of, files_of, is_cut
-from sandbox_gym.verifiers.swe.paths import refusal
+from sandbox_gym.verifiers.swe.patches.paths import refusal
 from sandbox_gym.verifiers.swe.task import CaseStatus, SweTask
 
-_WATCHER = "channel_watch.py"
+_WATCHER = "watch.py"
 _RUNNER = (
-    "channel_guard.py",
-    "channel_baseline.py",
-    "channel_sources.py",
-    "channel_tests.py",
-    "channel_events.py",
-    "channel_unittest.py",
-    "channel_plugin.py",
+    "guard.py",
+    "baseline.py",
+    "sources.py",
+    "test_modules.py",
+    "events.py",
+    "unittest_runner.py",
+    "plugin.py",
 )
 """One program, in this order."""
 SCRUBBED = (
@@ -88,7 +88,7 @@ class RunCommand:
 
 def script_sources() -> dict[str, bytes]:
     """The watcher and the runner, by the names that they need in `RunOptions.folder`: files of this package."""
-    return {name: files(__package__).joinpath(name).read_bytes() for name in (_WATCHER, *_RUNNER)}
+    return {name: files(__package__).joinpath("channel", name).read_bytes() for name in (_WATCHER, *_RUNNER)}
 
 
 def run_command(task: SweTask, ids: Iterable[str], options: RunOptions) -> RunCommand:

@@ -28,17 +28,17 @@ from sandbox_gym.contract import (
 )
 from sandbox_gym.errors import InstanceFailed
 from sandbox_gym.limits import MIB, Limits
-from sandbox_gym.verifiers.swe.channel import ChannelReport, read_channel
+from sandbox_gym.verifiers.swe.channel.reader import ChannelReport, read_channel
 from sandbox_gym.verifiers.swe.commands import RunOptions, as_row_ids, run_command, script_sources
-from sandbox_gym.verifiers.swe.diff import PatchReading, read_patch
 from sandbox_gym.verifiers.swe.follow_up import further_runs
 from sandbox_gym.verifiers.swe.grading import Grade, grade
 from sandbox_gym.verifiers.swe.inverted import inverted_verdict
 from sandbox_gym.verifiers.swe.job import SweJob, log_marker, nonce, patch_bytes
-from sandbox_gym.verifiers.swe.logs import exit_code, log_script, read_log, reader_run, without_exit_code
+from sandbox_gym.verifiers.swe.logs.verdicts import exit_code, log_script, read_log, reader_run, without_exit_code
+from sandbox_gym.verifiers.swe.patches.diff import PatchReading, read_patch
+from sandbox_gym.verifiers.swe.patches.restore import RestorePlan, hook_signs, restore_plan
 from sandbox_gym.verifiers.swe.prepare_job import CHANNEL_FD, lines_said, prepare_json
 from sandbox_gym.verifiers.swe.report import verdict_of
-from sandbox_gym.verifiers.swe.restore import RestorePlan, hook_signs, restore_plan
 from sandbox_gym.verifiers.swe.task import CaseStatus, SweTask
 
 FOLDER: Final = ".verify"
@@ -75,7 +75,7 @@ class SweVerifier:
             "prepare.json": prepare_json(task, _restored(task, reading).restore, argv, secret),
             "candidate.diff": data,
             "tests.diff": task.task.test_patch.encode("utf-8", "surrogateescape"),
-            "prepare.py": files(__package__).joinpath("channel_prepare.py").read_bytes(),
+            "prepare.py": files(__package__).joinpath("channel", "prepare.py").read_bytes(),
             **script_sources(),
         }
         path = f"{checkout.python.rpartition('/')[0]}:/usr/local/bin:/usr/bin:/bin"

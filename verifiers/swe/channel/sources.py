@@ -1,5 +1,5 @@
-"""What the files of tests say, and whether the tests that run are what they say. One program with channel_guard.py and
-channel_baseline.py, which stand before it.
+"""What the files of tests say, and whether the tests that run are what they say. One program with guard.py and
+baseline.py, which stand before it.
 
 A test's file is the host's own copy, so what its code and its names must be is known: functions and methods that it
 defines once and undecorated are its own code, names that it takes from pytest or unittest are theirs.

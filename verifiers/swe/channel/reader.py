@@ -1,4 +1,4 @@
-"""The judge's end of channel_prepare.py and channel_watch.py: lines read strictly, within bounds, and trusted as far as
+"""The judge's end of prepare.py and watch.py: lines read strictly, within bounds, and trusted as far as
 they go.
 
 A line is the nonce, a blank and a JSON object whose `n` counts from 0. What is missing, out of order or told twice is a
@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from sandbox_gym.verifiers.bounded import Bounds, loads
+from sandbox_gym.verifiers.swe.patches.restore import SIGNS
 from sandbox_gym.verifiers.swe.reference import MAX_FILE_BYTES, Inversion, ReferenceRecord
-from sandbox_gym.verifiers.swe.restore import SIGNS
 from sandbox_gym.verifiers.swe.task import CaseStatus
 
 MAX_BYTES = 64 << 20
@@ -128,7 +128,7 @@ class _Reading:
             self.complete = line.get("complete") is True
 
     def _prepared(self, kind: object, line: Mapping[str, object]) -> None:
-        """A line of channel_prepare.py's: nothing of the answer's had run, or it is none."""
+        """A line of prepare.py's: nothing of the answer's had run, or it is none."""
         if self.began:
             self.sign("channel_garbled", f"{kind} after the tests began")
             return
