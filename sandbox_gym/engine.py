@@ -56,8 +56,8 @@ _log = structlog.get_logger(__name__)
 T = TypeVar("T")
 
 
-class HeldSessions(Protocol):
-    """Stateful sandboxes by session: `sandbox.sessions.Sessions`, or those of a cluster."""
+class SessionCalls(Protocol):
+    """Stateful sandboxes by session, as tools use them."""
 
     def __contains__(self, session_id: str) -> bool: ...
 
@@ -71,13 +71,17 @@ class HeldSessions(Protocol):
         deadline_s: float = 600.0,
     ) -> ToolReply: ...
 
-    def begin(self, session_id: str, snapshot_id: str) -> None: ...
-
-    def base_of(self, session_id: str) -> str | None: ...
-
     def discard(self, session_id: str) -> None: ...
 
     async def close(self, session_id: str) -> None: ...
+
+
+class HeldSessions(SessionCalls, Protocol):
+    """And as servers use them, which choose what a session begins from: those of this machine, or of a cluster."""
+
+    def begin(self, session_id: str, snapshot_id: str) -> None: ...
+
+    def base_of(self, session_id: str) -> str | None: ...
 
     def stats_dict(self) -> dict[str, int]: ...
 

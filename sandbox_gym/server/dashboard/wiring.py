@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import ipaddress
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 
 from sandbox_gym.config import Settings
+from sandbox_gym.engine import Engine
+from sandbox_gym.journal.journal import Journal
 from sandbox_gym.limits import MIB
 from sandbox_gym.server.dashboard.app import Dashboard, Picture
 from sandbox_gym.server.dashboard.live import ServerPicture
@@ -15,13 +20,37 @@ from sandbox_gym.server.dashboard.verdicts import Verdicts
 _REMEDY = "set SANDBOX_GYM_DASHBOARD_TOKEN (or SANDBOX_GYM_TOKEN) and log in with it"
 
 
-def server_dashboard(name: str, kind: str, settings: Settings) -> tuple[Dashboard, ServerPicture, Verdicts] | None:
+@dataclass(frozen=True, slots=True)
+class ServerDashboard:
+    """A resources server's dashboard, and what it shows of an engine while one is attached."""
+
+    dashboard: Dashboard
+    picture: ServerPicture
+    verdicts: Verdicts
+
+    @property
+    def recent(self) -> Recent:
+        """The latest verifies; a recorder adds to them."""
+        return self.picture.recent
+
+    @contextmanager
+    def attached(self, engine: Engine, journal: Journal | None) -> Iterator[None]:
+        """Show this engine, and verdicts of this journal."""
+        self.picture.attach(engine)
+        self.verdicts.journal = journal
+        try:
+            yield
+        finally:
+            self.picture.attach(None)
+
+
+def server_dashboard(name: str, kind: str, settings: Settings) -> ServerDashboard | None:
     """Of a resources server; None where the settings want none."""
     if not settings.dashboard.enabled:
         return None
     recent = Recent(settings.dashboard.memory_mb * MIB)
     picture, verdicts = ServerPicture(name, kind, recent), Verdicts(recent)
-    return Dashboard(operator_auth_of(settings), picture.document, verdicts), picture, verdicts
+    return ServerDashboard(Dashboard(operator_auth_of(settings), picture.document, verdicts), picture, verdicts)
 
 
 def pool_dashboard(settings: Settings, picture: Picture) -> Dashboard | None:

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 import anyio
 
 from sandbox_gym.contract import Answer, Plan, Program, Run, State, StepOutcome, Verdict
+from sandbox_gym.engine import Engine
 from sandbox_gym.errors import DeadlineExceeded, PoolFull, Unavailable
 from sandbox_gym.limits import Limits
 from sandbox_gym.plans.runner import Caller
-from sandbox_gym.server.protocol.resources import JudgingEngine
 from sandbox_gym.server.protocol.wire import Document
 
 FRESH_S = 10.0
@@ -51,7 +51,7 @@ class HealthFinding:
 class Health:
     """Answers from what verifies showed lately; probes, one probe at a time, when they showed nothing."""
 
-    def __init__(self, engine: JudgingEngine) -> None:
+    def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._lock = anyio.Lock()
         self._found: HealthFinding | None = None

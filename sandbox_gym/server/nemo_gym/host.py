@@ -13,6 +13,7 @@ from typing import cast
 import anyio
 from fastapi import FastAPI, Request, Response
 
+from sandbox_gym.engine import Engine
 from sandbox_gym.errors import Unavailable
 from sandbox_gym.observe.metrics import CONTENT_TYPE
 from sandbox_gym.observe.traces import note
@@ -36,7 +37,6 @@ from sandbox_gym.server.openapi.docs import Documentation, asset, docs_operation
 from sandbox_gym.server.protocol.dataset import Dataset
 from sandbox_gym.server.protocol.exchange import error_reply, plain, read_document, reply, while_connected
 from sandbox_gym.server.protocol.resources import (
-    JudgingEngine,
     ResourcesServer,
     Tool,
     ToolCall,
@@ -73,11 +73,11 @@ class GymHost:
         self._tools = resources.tools if dataset is None else {}
         self._seeds = Seeds()
         self._records: tuple[VerifyRecorder, Once[Answered]] | None = None
-        self._engine: JudgingEngine | None = None
+        self._engine: Engine | None = None
         self._health: Health | None = None
         self._grant: Callable[[str, str], Document] | None = None
 
-    def attach(self, engine: JudgingEngine | None) -> None:
+    def attach(self, engine: Engine | None) -> None:
         """The engine at start, None at the end."""
         self._engine = engine
         self._health = None if engine is None else Health(engine)
@@ -249,13 +249,13 @@ class GymHost:
             raise Unavailable("the server is starting or stopping")
         return self._records
 
-    def _running(self) -> tuple[JudgingEngine, Health]:
+    def _running(self) -> tuple[Engine, Health]:
         if self._engine is None or self._health is None:
             raise Unavailable("the server is starting or stopping")
         return self._engine, self._health
 
 
-def _start_anew(engine: JudgingEngine, cookie_id: str) -> None:
+def _start_anew(engine: Engine, cookie_id: str) -> None:
     """A seed begins a rollout and a verify ends one: either way the sandbox of an earlier one is not to be seen."""
     if engine.sessions is not None:
         engine.sessions.discard(cookie_id)
