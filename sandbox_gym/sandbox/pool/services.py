@@ -127,11 +127,6 @@ class Services:
         """How many requests wait, of each tenant that has any waiting."""
         return self._admission.by_tenant()
 
-    @property
-    def isolations(self) -> dict[str, str]:
-        """What holds each service that lives now."""
-        return {name: live.box.isolation for name, live in self._live.items()}
-
     async def ask(self, query: Query, *, tenant: str = "") -> tuple[Outcome, Sandbox, float]:
         """(what became of the request, the service's box, seconds that it waited for its turn).
 
