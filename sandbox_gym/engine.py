@@ -121,14 +121,14 @@ class Engine:
     async def verify(self, verifier: Verifier[T], task: T, answer: Answer, *, caller: Caller = ANYONE) -> Verification:
         """The verdict on an answer. Raises RequestError from the plan, and Unavailable when there can be no verdict,
         with what was judged before it."""
+        first = await self._judgement(verifier, task, answer, caller)
+        if not isinstance(verifier, SupportsFollowUp):
+            return Verification(first.verdict, (first,))
+        judgements = [first]
 
         async def judge(task: T) -> Judgement:
             return await self._judgement(verifier, task, answer, caller)
 
-        first = await judge(task)
-        if not isinstance(verifier, SupportsFollowUp):
-            return Verification(first.verdict, (first,))
-        judgements = [first]
         try:
             follow_up = verifier.follow_up(task, answer, first, self._random)
             verdict = await run_follow_up(follow_up, judge, caller, judgements)

@@ -62,6 +62,4 @@ _VERIFY: Final = "the verify path is being made one of run and judge"
 PATH_KNOWN: Final[Mapping[tuple[str, str], Known]] = {
     ("coding", "path_functions"): Known(72, _VERIFY),
     ("coding", "path_modules"): Known(30, _VERIFY),
-    ("swe", "report_parses"): Known(3, _VERIFY),
-    ("swe", "listings"): Known(1, _CONTRACT),
 }

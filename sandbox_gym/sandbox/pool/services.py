@@ -1,4 +1,4 @@
-"""Services: programs that stay in boxes and answer requests, one box for each, started when first asked.
+"""Services: programs that stay in boxes and answer requests, one box for each, started at the first request.
 
 Owns which request waits for which answer and what a lost box costs; knows neither what is asked nor why. A request
 whose box is lost raises BoxLost, and the next one starts another box.

@@ -17,7 +17,7 @@ from sandbox_gym.sandbox.session.manager import Sessions
 from sandbox_gym.server.dashboard.radar import radar_document
 from sandbox_gym.server.dashboard.recent import Recent
 from sandbox_gym.server.dashboard.shapes import ListedVerdict, LivePicture, ServerShown
-from sandbox_gym.server.dashboard.stored_verify import Kept
+from sandbox_gym.server.dashboard.stored_verify import StoredVerify
 from sandbox_gym.server.dashboard.tally import BIN_S, WINDOW_S, Kind, Share
 from sandbox_gym.server.protocol.resources import JudgingEngine
 from sandbox_gym.server.protocol.wire import Document
@@ -129,7 +129,7 @@ def _share(share: Share) -> Document:
     return {**asdict(share), "kind": share.kind.value, "reason": sanitized(share.reason, 80)}
 
 
-def listed(kept: Kept) -> ListedVerdict:
+def listed(kept: StoredVerify) -> ListedVerdict:
     """One line of a list of verdicts."""
     return {
         "id": kept.request_id,

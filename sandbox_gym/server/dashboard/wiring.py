@@ -8,7 +8,7 @@ from sandbox_gym.config import Settings
 from sandbox_gym.limits import MIB
 from sandbox_gym.server.dashboard.app import Dashboard, Picture
 from sandbox_gym.server.dashboard.live import ServerPicture
-from sandbox_gym.server.dashboard.operator_auth import Door
+from sandbox_gym.server.dashboard.operator_auth import OperatorAuth
 from sandbox_gym.server.dashboard.recent import Recent
 from sandbox_gym.server.dashboard.verdicts import Verdicts
 
@@ -21,23 +21,23 @@ def server_dashboard(name: str, kind: str, settings: Settings) -> tuple[Dashboar
         return None
     recent = Recent(settings.dashboard.memory_mb * MIB)
     picture, verdicts = ServerPicture(name, kind, recent), Verdicts(recent)
-    return Dashboard(door_of(settings), picture.document, verdicts), picture, verdicts
+    return Dashboard(operator_auth_of(settings), picture.document, verdicts), picture, verdicts
 
 
 def pool_dashboard(settings: Settings, picture: Picture) -> Dashboard | None:
     """Of the pool's server."""
     if not settings.dashboard.enabled:
         return None
-    return Dashboard(door_of(settings), picture)
+    return Dashboard(operator_auth_of(settings), picture)
 
 
-def door_of(settings: Settings) -> Door:
+def operator_auth_of(settings: Settings) -> OperatorAuth:
     """Without any token the dashboard is for this machine's own users: a server that others reach keeps it shut, and
     one whose tenants have keys: they are not the operator."""
     token = settings.dashboard.token or settings.token
     shut = not token and (settings.keys is not None or not is_loopback(settings.host))
     closed = f"the dashboard shows hidden tests, and this server has no operator's token: {_REMEDY}" if shut else ""
-    return Door(token, settings.port, closed=closed)
+    return OperatorAuth(token, settings.port, closed=closed)
 
 
 def is_loopback(host: str) -> bool:

@@ -15,6 +15,7 @@ from sandbox_gym.errors import DeadlineExceeded, PoolFull, Unavailable
 from sandbox_gym.limits import Limits
 from sandbox_gym.plans.runner import Caller
 from sandbox_gym.server.protocol.resources import JudgingEngine
+from sandbox_gym.server.protocol.wire import Document
 
 FRESH_S = 10.0
 """How long a verdict, or a probe's finding, stands."""
@@ -57,10 +58,12 @@ class Health:
         self._verdict_at = float("-inf")
         self.isolation = "unknown"
 
-    def saw_verdict(self, isolation: str) -> None:
-        """A verify came through: if it ran anything, that is proof, and better than a probe."""
-        if isolation != "none":
-            self._verdict_at, self.isolation = time.monotonic(), isolation
+    def saw_verdict(self, fields: Document) -> None:
+        """A verify's answer: if anything ran for it, that is proof, and better than a probe."""
+        verdict = fields.get("verdict")
+        isolation = verdict.get("isolation") if isinstance(verdict, dict) else None
+        if isolation and isolation != "none":
+            self._verdict_at, self.isolation = time.monotonic(), str(isolation)
 
     async def check(self) -> HealthFinding:
         """What is known, or a probe's finding. Never raises Unavailable."""

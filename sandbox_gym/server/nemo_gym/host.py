@@ -219,7 +219,7 @@ class GymHost:
             return protocol.no_verdict_reply(request, wanted, no_verdict(self._resources.name, error), error)
         note({"replayed": answered.replayed})
         if not answered.replayed:
-            health.saw_verdict(answered.isolation)
+            health.saw_verdict(answered.fields)
         _start_anew(engine, cookie_id)
         headers = {VERDICT_ID_HEADER: answered.request_id, **({REPLAYED_HEADER: "true"} if answered.replayed else {})}
         return protocol.verdict_reply(body, answered.fields, headers)

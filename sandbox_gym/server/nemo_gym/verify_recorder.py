@@ -41,12 +41,6 @@ class Answered:
     fields: Document
     replayed: bool = False
 
-    @property
-    def isolation(self) -> str:
-        """What its sandboxes were isolated by; "none" where it needed none."""
-        verdict = self.fields.get("verdict")
-        return str(verdict.get("isolation") or "none") if isinstance(verdict, dict) else "none"
-
 
 class VerifyObserver(Protocol):
     """Sees each verify on its way out, whether or not it goes on record. Must not wait, nor raise."""
