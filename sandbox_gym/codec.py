@@ -31,11 +31,11 @@ _NON_FINITE = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 
 
 class CodecError(SandboxGymError):
-    """Stored JSON is not the value it should be: damaged, or written by a version that knew other fields."""
+    """Stored JSON is not the expected value: damaged, or written by a version with other fields."""
 
 
 LONG: Final = 1 << 20
-"""Bytes beyond this travel in pieces of it: the making of one JSON string lets no other thread run."""
+"""Longer bytes are written in pieces of this size, because encoding one JSON string lets no other thread run."""
 _PIECEWISE: Final = json.JSONEncoder(separators=(",", ":"), allow_nan=False)
 
 
@@ -168,7 +168,7 @@ def _read_bytes(value: object, _: _Tables) -> bytes:
             if "b64" in form:
                 return b"".join(base64.b64decode(piece, validate=True) for piece in pieces)
         except (UnicodeEncodeError, ValueError, binascii.Error):
-            pass  # told below, as every other malformed form
+            pass  # reported below, as every other malformed form
     raise CodecError("malformed bytes")
 
 
@@ -233,7 +233,7 @@ def _required(field: Field[object]) -> bool:
 
 @cache
 def _fields(kind: type) -> tuple[tuple[str, object], ...]:
-    """Names and defaults of a dataclass's fields; what has no default has MISSING, which nothing equals."""
+    """Names and defaults of a dataclass's fields; MISSING, which nothing equals, for a field without a default."""
     made = ((field, field.default_factory) for field in fields(kind))
     return tuple((field.name, field.default if make is MISSING else make()) for field, make in made)
 
@@ -241,7 +241,7 @@ def _fields(kind: type) -> tuple[tuple[str, object], ...]:
 def digest(value: object) -> str:
     """SHA-256 of a value in hex. Equal values have equal digests; mappings count by content, not by order.
 
-    A field that has its default is left out, so that one which a later version adds changes no digest of today.
+    A field with its default value is left out, so that a field added by a later version changes no existing digest.
 
     A list counts as a tuple. Raises TypeError for what `encode` doesn't take.
     """
@@ -249,7 +249,7 @@ def digest(value: object) -> str:
 
 
 def _digest(value: object, known: dict[int, bytes]) -> bytes:
-    """A Merkle tree of the value, so that a program shared by a hundred runs is hashed once."""
+    """A Merkle tree of the value, which hashes a program once that a hundred runs share."""
     if id(value) in known:
         return known[id(value)]
     if isinstance(value, bytes):
@@ -264,14 +264,14 @@ def _digest(value: object, known: dict[int, bytes]) -> bytes:
         parts = [part for pair in pairs for part in pair]
         mark = b"m"
     elif is_dataclass(value):
-        told = ((name, getattr(value, name), default) for name, default in _fields(cast(Hashable, type(value))))
+        fields = ((name, getattr(value, name), default) for name, default in _fields(cast(Hashable, type(value))))
         parts = [
-            part for name, item, default in told if item != default for part in (name.encode(), _digest(item, known))
+            part for name, item, default in fields if item != default for part in (name.encode(), _digest(item, known))
         ]
         mark = b"d" + type(value).__name__.encode()
     else:
         return hashlib.sha256(b"j" + json.dumps(_plain(value, {})).encode("ascii")).digest()
     result = hashlib.sha256(mark + b"\0" + b"\0".join(parts)).digest()
     if is_dataclass(value):
-        known[id(value)] = result  # alive as long as the root is, so its id stays its own
+        known[id(value)] = result  # alive as long as the root, so its id is not reused
     return result

@@ -24,7 +24,7 @@ from sandbox_gym.settings.environment import PREFIX, Environment
 from sandbox_gym.settings.http import HttpSettings
 from sandbox_gym.settings.journal import JournalSettings
 from sandbox_gym.settings.math import JudgeSettings, MathSettings
-from sandbox_gym.settings.names import changed, nested
+from sandbox_gym.settings.names import changed, named, nested
 from sandbox_gym.settings.providers import DockerSettings, E2bSettings, LocalSettings, UidSettings
 from sandbox_gym.settings.run import BoxSettings, RunSettings
 from sandbox_gym.settings.sessions import SessionSettings
@@ -87,7 +87,7 @@ class Settings(CodingSettings, HttpSettings, AccessSettings, RunSettings, BaseSe
         try:
             return cls.model_validate(nested(cls, values))
         except ValidationError as error:
-            lines = [f"{'.'.join(map(str, each['loc']))}: {_wrong(each)}" for each in error.errors()]
+            lines = [f"{named(cls, each['loc'])}: {_wrong(each)}" for each in error.errors()]
             raise ConfigurationError("settings: " + "; ".join(lines)) from None
 
     def replaced(self, values: Mapping[str, object]) -> Settings:

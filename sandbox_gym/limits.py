@@ -1,4 +1,4 @@
-"""Every cap a program runs under. Owns the numbers and their units; knows nothing of who enforces them."""
+"""Every cap that a program runs under. Owns the numbers and their units; knows nothing of their enforcement."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from dataclasses import dataclass, fields, replace
 
 MIB = 1024 * 1024
 UID_BASE = 0x78000000
-"""Sandboxes' users on the server's machine are from here on: after the last that systemd (systemd.io/UIDS-GIDS), a
-distribution, or SSSD and FreeIPA (up to 2,000,200,000) assign."""
+"""The first user id of sandboxes on the server's machine: after the last ids that systemd (systemd.io/UIDS-GIDS),
+distributions, SSSD and FreeIPA (up to 2,000,200,000) assign."""
 UID_COUNT = 0x07FFFFFF
 SESSION_PTYS = 64
-"""Pseudo-terminals of one session or pool sandbox at once. The machine has kernel.pty.max of them, 4096 by default, for
-all; runs of a verdict have none, but for those in a task's own repository (SWE), which are as a session's."""
+"""Pseudo-terminals of one session or pool sandbox at once. The whole machine has kernel.pty.max, 4096 by default. Runs
+of a verdict have none, except those in a task's own repository (SWE), which have as many as a session."""
 
 
 def mebibytes(number: float) -> int:
-    """So many MiB as bytes: a whole number, however large a float a request asks for."""
+    """MiB as an integer number of bytes, bounded however large the float is."""
     return int(min(number, 1 << 40) * MIB)
 
 
@@ -26,11 +26,11 @@ class Limits:
     cpu_time_s: float = 10.0
     """CPU seconds of the whole process tree."""
     cpus: float = 2.0
-    """CPUs that the whole box may use at once, a fraction or more than one, where a cgroup is at hand."""
+    """CPUs that the whole box may use at once, such as 0.5 or 2, where a cgroup can be made."""
     wall_time_s: float = 30.0
     """Wall seconds from start to exit: the backstop for programs that sleep."""
     memory_bytes: int = 1024 * MIB
-    """Resident memory of the tree where a cgroup is at hand, data segment of each process where not."""
+    """Resident memory of the process tree where a cgroup can be made, else the data segment of each process."""
     processes: int = 64
     """Processes and threads."""
     open_files: int = 256
@@ -42,9 +42,9 @@ class Limits:
     scratch_inodes: int = 16_384
     """Files and folders in the scratch file system."""
     stdout_bytes: int = 16 * MIB
-    """Bytes of standard output, then the run is killed as `output_limit`."""
+    """Bytes of standard output; with more, the run is killed as `output_limit`."""
     stderr_bytes: int = 1 * MIB
-    """Bytes of standard error, then the run is killed as `output_limit`."""
+    """Bytes of standard error; with more, the run is killed as `output_limit`."""
 
     def __post_init__(self) -> None:
         for field in fields(self):
@@ -70,19 +70,19 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """How sessions are held. Times in seconds."""
+    """When sessions hibernate, are snapshotted and closed. Times in seconds."""
 
     ttl_s: float = 24 * 3600
-    """A session that nobody called for so long is closed."""
+    """A session without a call for this long is closed."""
     idle_s: float = 60
-    """A session idle for so long hibernates."""
+    """A session without a call for this long hibernates."""
     checkpoint_s: float = 30
-    """A session that was called is snapshotted this long after the first call, so that a crash costs no more."""
+    """A session is snapshotted this long after its first call since the last snapshot: the most that a crash costs."""
     live: int = 64
-    """Sessions in sandboxes at once; beyond it the longest idle one hibernates."""
+    """Sessions in sandboxes at once; one more makes the one idle for longest hibernate."""
     held: int = 20_000
-    """Sessions at all; beyond it a new one is refused."""
+    """Sessions in all, hibernated ones included; one more is refused."""
     disk_bytes: int = 8 << 30
-    """Disk for all snapshots; the oldest that no session needs go first, then new ones are refused."""
+    """Bytes of disk for all snapshots; the oldest that no session needs are deleted, then new ones are refused."""
     keep_globals: bool = False
     """Keep Python's picklable globals in snapshots too."""

@@ -1,7 +1,7 @@
-"""How much of the network a sandbox has: nothing, what a list names, or the machine's. Pure.
+"""How much of the network a sandbox has: none, an allow-list, or the machine's. Pure.
 
-A list's entries are what E2B's `allow_out` takes: an address or a CIDR block (any port), a host name, or `*.` and a
-name for all that is below it (ports 80 and 443).
+An allow-list has the entries of E2B's `allow_out`: an address or a CIDR block (any port), a host name, or `*.` and a
+name for every name below it (ports 80 and 443).
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ Block = ipaddress.IPv4Network | ipaddress.IPv6Network
 NAME_PORTS: Final = (80, 443)
 MAX_ENTRIES: Final = 1000
 NARROW: Final = {4: 8, 6: 7}
-"""By IP version: a block wider than this prefix stands for public addresses only. Who writes 0.0.0.0/0 means the
-internet, not what listens on the server's own loopback."""
+"""By IP version: a block with a shorter prefix than this covers public addresses only. 0.0.0.0/0 means the internet,
+not the services on the server's own loopback."""
 _LABEL: Final = r"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?"
 _NAME: Final = re.compile(rf"(\*\.)?({_LABEL}\.)*{_LABEL}")
 _OWN: Final = tuple(
@@ -31,13 +31,14 @@ _OWN: Final = tuple(
         "2001:db8::/32", "2002::/16", "5f00::/16", "fc00::/7", "fe80::/9", "ff00::/8",
     )
 )  # fmt: skip
-"""What is not public: IANA's special-purpose registries, multicast, and IPv6 addresses that stand for IPv4 ones."""
+"""Addresses that are not public: IANA's special-purpose registries, multicast, and IPv6 addresses that stand for IPv4
+ones."""
 
 
 @dataclass(frozen=True, slots=True)
 class Network:
-    """What a sandbox has of it. `machine`: all of it, as this machine has it; `allow`: what an AllowList names, through
-    a proxy; None: no proxy either."""
+    """A sandbox's network. `machine`: all of this machine's network; `allow`: the entries of an AllowList, through a
+    proxy; None: no proxy."""
 
     machine: bool = False
     allow: tuple[str, ...] | None = None
@@ -48,7 +49,7 @@ MACHINES_NETWORK: Final = Network(machine=True)
 
 
 class AllowList:
-    """What may be reached. Raises ValueError that names the entry which is none."""
+    """What may be reached. Raises ValueError that names the invalid entry."""
 
     def __init__(self, entries: Sequence[str]) -> None:
         if len(entries) > MAX_ENTRIES:
@@ -63,21 +64,21 @@ class AllowList:
                 self._blocks.append(parsed)
 
     def covers(self, entry: str) -> bool:
-        """Whether all that another list's entry stands for may be reached by this one. Raises ValueError."""
+        """Whether this list allows everything that `entry` of another list covers. Raises ValueError."""
         parsed = _parsed(entry)
         if isinstance(parsed, str):
             return self._has_name(parsed)
-        # of a wide entry's own, as of a wide block's, nothing is meant but what is public
+        # a wide entry, like a wide block, covers public addresses only
         public = not _narrow(parsed) or not any(_within(parsed, own) or _within(own, parsed) for own in _OWN)
         return any(_within(parsed, block) and (public or _narrow(block)) for block in self._blocks)
 
     def permits_name(self, host: str, port: int) -> bool:
-        """Whether a name may be looked up, to go to that port of what it stands for."""
+        """Whether a name may be resolved in order to connect to that port."""
         return port in NAME_PORTS and self._has_name(host.lower().removesuffix("."))
 
     def permits_address(self, address: str, *, named: bool) -> bool:
-        """Whether an address may be dialled. `named`: a listed name stands for it, which is enough where it is public;
-        who answers for a name must not lead into somebody's own network."""
+        """Whether an address may be connected to. `named`: a listed name resolved to it, which is enough where the
+        address is public; the owner of a name must not direct sandboxes into a private network."""
         found = _plain(ipaddress.ip_address(address.partition("%")[0]))
         public = found.is_global and not any(found in own for own in _OWN)
         if named and public:
@@ -93,7 +94,7 @@ class AllowList:
 
 
 def normal(entry: str) -> str:
-    """An entry as it is passed on: without what people write around it. Raises ValueError."""
+    """An entry in its normal form. Raises ValueError."""
     parsed = _parsed(entry)
     if isinstance(parsed, str):
         return parsed

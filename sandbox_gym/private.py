@@ -1,6 +1,6 @@
-"""Folders and files that are the server's alone: answers, hidden tests, tokens and sessions' files are in them.
+"""Private folders and files of the server: they hold answers, hidden tests, tokens and sessions' files.
 
-Every folder of the state is made here. Knows no layout.
+Creates every folder of the state directory. Knows no layout.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from typing import Final
 from sandbox_gym.errors import ConfigurationError
 
 _OURS: Final = frozenset({"e2b", "owners", "scratch", "sessions", "sites", "lost+found"})
-"""What a state folder holds; and the files of the journal and of the sessions' key."""
+"""Names in a state directory, besides the files of the journal and of the sessions' key."""
 _REMEDY: Final = "set SANDBOX_GYM_STATE_DIR to a folder of the server's own"
 
 
 def make_private(folder: Path) -> Path:
-    """Make `folder` and what is missing above it, each for its owner alone. Raises OSError."""
+    """Make `folder` and its missing parents, each readable by its owner alone. Raises OSError."""
     missing = [folder]
     while not missing[-1].parent.exists():
         missing.append(missing[-1].parent)
@@ -28,10 +28,10 @@ def make_private(folder: Path) -> Path:
 
 
 def state_folder(folder: Path) -> Path:
-    """The state folder, made, or closed to others where it holds nothing but state.
+    """Create the state directory, or close it to other users where it holds nothing but state.
 
-    Raises ConfigurationError where it is another user's, or is open to others and holds other things too: it would
-    not do to close somebody's home, or /tmp.
+    Raises ConfigurationError where it belongs to another user, or is open to others and holds other files too: a home
+    folder or /tmp must not be closed.
     """
     try:
         make_private(folder)
@@ -41,7 +41,7 @@ def state_folder(folder: Path) -> Path:
         if found.st_mode & 0o077:
             strange = sorted(name for name in os.listdir(folder) if not _is_ours(name))
             if strange or found.st_mode & stat.S_ISVTX:
-                what = f"holds {strange[0]!r}" if strange else "is shared by all (sticky)"
+                what = f"holds {strange[0]!r}" if strange else "is shared by all users (sticky)"
                 raise ConfigurationError(
                     f"state_dir {folder} is open to other users (mode {found.st_mode & 0o7777:o}) and {what}; "
                     f"chmod 700 it, or {_REMEDY}"
@@ -57,7 +57,7 @@ def _is_ours(name: str) -> bool:
 
 
 def write_whole(path: Path, data: bytes) -> None:
-    """All of `data` or nothing, for the owner's eyes. Raises OSError."""
+    """Write `data` atomically, readable by the owner alone. Raises OSError."""
     new = path.with_suffix(".new")
     try:
         with open(new, "wb", opener=lambda name, flags: os.open(name, flags, 0o600)) as file:

@@ -10,19 +10,22 @@ from pathlib import Path
 
 import pytest
 
-from sandbox_gym.sandbox.api import Provider, SandboxSpec
-from sandbox_gym.sandbox.docker.provider import DockerProvider
+from sandbox_gym.config import Settings
+from sandbox_gym.sandbox.api import Provider, SandboxSpec, SessionFolder
 from sandbox_gym.sandbox.e2b.limits import E2bOptions
 from sandbox_gym.sandbox.e2b.provider import E2bProvider
 from sandbox_gym.sandbox.local import LocalProvider
+from sandbox_gym.sandbox.registry import PROVIDERS, make_provider
 from sandbox_gym.sandbox.sandbox import Sandbox
 from tests import daily
 from tests.chaos.outcomes import HEAD
 from tests.e2b.servers import PoolServer
 
-REAL_PROVIDERS = ("local", "local-rlimits", "docker", "e2b-on-local", "e2b-on-docker")
+VARIANTS = {"local": ("local", "local-rlimits"), "e2b": ("e2b-on-local", "e2b-on-docker"), "fake": ()}
 """`e2b-on-*` is the e2b provider with a `serve pool` of our own, over that provider.
 `local-rlimits` is what an unprivileged user gets; tests run as root, where cgroups must work."""
+REAL_PROVIDERS = tuple(variant for name in PROVIDERS for variant in VARIANTS.get(name, (name,)))
+"""Every provider of the registry that runs programs: a new one is among them by its line there."""
 
 
 ALONE = (
@@ -143,12 +146,14 @@ def remote_environment(pool: PoolServer) -> dict[str, str]:
     }
 
 
-def make_real(name: str, pools: Callable[[str], PoolServer] | None = None) -> Provider:
+def make_real(
+    name: str, pools: Callable[[str], PoolServer] | None = None, *, sessions: SessionFolder | None = None
+) -> Provider:
     if name.startswith("e2b-on-") and pools is not None:
-        return E2bProvider(e2b_options(pools(name.removeprefix("e2b-on-"))))
-    if name == "docker":
-        return DockerProvider()
-    return LocalProvider(cgroup="never" if name == "local-rlimits" else "require")
+        return E2bProvider(e2b_options(pools(name.removeprefix("e2b-on-"))), sessions=sessions)
+    if name in VARIANTS["local"]:
+        return LocalProvider(cgroup="never" if name == "local-rlimits" else "require", sessions=sessions)
+    return make_provider(Settings(provider=name), sessions)
 
 
 @pytest.fixture(params=REAL_PROVIDERS)

@@ -12,7 +12,7 @@ from sandbox_gym.engine import Engine
 from sandbox_gym.errors import RequestError, Unavailable
 from sandbox_gym.limits import Limits
 from sandbox_gym.verifiers.coding import CodingTask, CodingVerifier, fenced, parse_task
-from sandbox_gym.verifiers.coding.shapes import CheckTests
+from sandbox_gym.verifiers.coding.functions.shapes import CheckTests
 
 GOLD_FIELDS = ("canonical_solution", "gold", "gold_solution", "reference_solution", "solution", "code")
 GOLD_TRIES = 2

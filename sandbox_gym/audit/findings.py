@@ -9,8 +9,8 @@ from enum import StrEnum
 from typing import Final
 
 from sandbox_gym.verifiers.coding import CodingTask, why_not_isolated
-from sandbox_gym.verifiers.coding.checkers import TextChecker
-from sandbox_gym.verifiers.coding.shapes import CheckTests, FunctionTests, StdinTests
+from sandbox_gym.verifiers.coding.functions.shapes import CheckTests, FunctionTests, StdinTests
+from sandbox_gym.verifiers.coding.running.checkers import TextChecker
 
 LOOSE: Final = 1e-2
 _SHOWN = 60

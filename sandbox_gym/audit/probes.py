@@ -9,7 +9,7 @@ from typing import Final
 
 from sandbox_gym.audit.findings import Weakness
 from sandbox_gym.verifiers.coding import PYTHON, CodingTask, fenced
-from sandbox_gym.verifiers.coding.shapes import FunctionTests, StdinTests
+from sandbox_gym.verifiers.coding.functions.shapes import FunctionTests, StdinTests
 
 _OUTPUTS: Final = ("", "0", "1", "-1", "YES", "NO", "Yes", "No")
 _VALUES: Final = ("None", "0", "1", "-1", "True", "False", "''", "[]", "{}")

@@ -1,7 +1,7 @@
 """The command line. The one place that prints: through rich, and JSON lines as they are.
 
-Exit codes of every command: 0 all is well, 1 not all is well, 2 wrong usage or settings, 130 or 143 interrupted.
-What went wrong is one line, `error: ...`, on stderr.
+Exit codes of every command: 0 success, 1 a finding or a failure, 2 wrong usage or settings, 130 or 143 interrupted.
+An error is one line, `error: ...`, on stderr.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from sandbox_gym.errors import SandboxGymError, Unavailable
 
 INTERRUPTED = 130
 _EXIT_CODES = (
-    "Exit codes: 0 all is well; 1 not all is well: a row without a verdict, a weak row, a verdict that differs;"
+    "Exit codes: 0 success; 1 a finding or a failure: a row without a verdict, a weak row, a verdict that differs;"
     " 2 wrong usage or settings; 130 interrupted by SIGINT, 143 by SIGTERM. docs/reference/cli.md has each command's."
 )
 _app = typer.Typer(name="sandbox-gym", no_args_is_help=True, pretty_exceptions_enable=False, epilog=_EXIT_CODES)
@@ -65,7 +65,7 @@ def _version(wanted: bool) -> None:
 def _root(
     version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Show it.")] = False,
 ) -> None:
-    """Runs what models answer in sandboxes and says what it is worth."""
+    """Run models' answers in sandboxes and judge them."""
     log_to_stderr()
 
 
@@ -84,12 +84,12 @@ def _run() -> None:
     code, wrong = 0, ""
     try:
         _app()
-    except* SandboxGymError as group:  # alone, or out of a task group
+    except* SandboxGymError as group:  # raised alone or from a task group
         error: BaseException = group
         while isinstance(error, BaseExceptionGroup):
             error = error.exceptions[0]
         code, wrong = 1 if isinstance(error, Unavailable) else 2, str(error) or type(error).__name__
-    except* KeyboardInterrupt:  # out of a task group, where nobody else sees to it
+    except* KeyboardInterrupt:  # from a task group, where typer does not handle it
         code, wrong = INTERRUPTED, "interrupted"
     if code:
         say(f"[red]error:[/] {visible(wrong, breaks=True)}")

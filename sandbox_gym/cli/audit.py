@@ -30,13 +30,15 @@ SHOWN = 15
 
 
 def audit(
-    file: Annotated[Path, typer.Argument(exists=True, dir_okay=False, readable=True, help="Rows, one a line.")],
-    out: Annotated[Path | None, typer.Option("--out", "-o", dir_okay=False, help="Findings, one row a line.")] = None,
+    file: Annotated[Path, typer.Argument(exists=True, dir_okay=False, readable=True, help="JSON lines, one row each.")],
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", dir_okay=False, help="File for the findings, one row per line.")
+    ] = None,
     provider: ProviderOption = None,
-    limit: Annotated[int | None, typer.Option(min=1, help="Only the first so many rows.")] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="Audit only this many rows.")] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Audit rows: tests that a constant or an echo passes, solutions that fail, tests that can't be kept apart.
+    """Audit rows: tests that a constant or an echo passes, solutions that fail, tests in the answer's process.
 
     A row's own solution is its `canonical_solution`, `gold`, `solution` or `code`.
 
@@ -57,7 +59,7 @@ def audit(
 def _show(report: Report, out: Path | None) -> None:
     console = Console()
     console.print(
-        f"{report.rows} rows, {report.weak} weak, {report.with_gold} with a solution of their own", highlight=False
+        f"{report.rows} rows, {report.weak} weak, {report.with_gold} with their own solution", highlight=False
     )
     if report.counts:
         console.print(report.table())
@@ -86,7 +88,7 @@ class Report:
         self.worst.sort(key=lambda pair: pair[0])
 
     def document(self) -> Document:
-        """All of it, for programs."""
+        """The report as JSON."""
         return {
             "rows": self.rows,
             "weak": self.weak,

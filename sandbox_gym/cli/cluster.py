@@ -1,4 +1,4 @@
-"""`sandbox-gym cluster`: the pools that servers hold on a Ray cluster's nodes; stop giving a node anything new."""
+"""`sandbox-gym cluster`: lists servers' pools on a Ray cluster's nodes; drains and undrains a node."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from sandbox_gym.errors import ConfigurationError, SandboxGymError
 
 ASK_S = 10.0
 Address = Annotated[str, typer.Option(help="The cluster's address; auto: RAY_ADDRESS, or the one of this machine.")]
-NodeName = Annotated[str, typer.Argument(help="A node as `cluster nodes` names it, or its address.")]
+NodeName = Annotated[str, typer.Argument(help="A node's name as `cluster nodes` shows it, or its address.")]
 cluster = typer.Typer(name="cluster", no_args_is_help=True, help="Nodes of a Ray cluster that servers verify on.")
 
 
@@ -65,9 +65,9 @@ def nodes(
 
 @cluster.command()
 def drain(node: NodeName, address: Address = "auto", as_json: JsonOption = False) -> None:
-    """Give a node nothing new; what it has goes on to its end.
+    """Stop giving a node new work; what it runs continues to its end.
 
-    Exit: 0 told, 1 no server has a pool there, 2 no cluster, or the node does not answer.
+    Exit: 0 done, 1 no server has a pool there, 2 no cluster, or the node does not answer.
     """
     _tell(node, address, "drain", as_json=as_json)
 
@@ -76,24 +76,24 @@ def drain(node: NodeName, address: Address = "auto", as_json: JsonOption = False
 def undrain(node: NodeName, address: Address = "auto", as_json: JsonOption = False) -> None:
     """Let a drained node take verifies again.
 
-    Exit: 0 told, 1 no server has a pool there, 2 no cluster, or the node does not answer.
+    Exit: 0 done, 1 no server has a pool there, 2 no cluster, or the node does not answer.
     """
     _tell(node, address, "undrain", as_json=as_json)
 
 
 def _tell(node: str, address: str, operation: str, *, as_json: bool) -> None:
-    told = anyio.run(_told, node, address, operation)
+    pools = anyio.run(_send, node, address, operation)
     if as_json:
-        typer.echo(json.dumps({"node": node, "operation": operation, "pools": told}))
-    raise typer.Exit(0 if told else 1)
+        typer.echo(json.dumps({"node": node, "operation": operation, "pools": pools}))
+    raise typer.Exit(0 if pools else 1)
 
 
 @asynccontextmanager
 async def _pools(address: str) -> AsyncIterator[list[tuple[str, str, NodeLink]]]:
-    """Node, server and a way to each pool."""
+    """(node, server, connection) of each pool."""
     from sandbox_gym.cluster.ray_fleet import joined, pools
 
-    with redirect_stdout(sys.stderr):  # Ray prints what it hears of nodes; stdout is for results
+    with redirect_stdout(sys.stderr):  # Ray prints log lines of nodes; stdout is for results
         async with joined(address):
             found = await anyio.to_thread.run_sync(pools)
             named = [(name.rsplit("|", 2), link) for name, link in found.items()]
@@ -118,14 +118,14 @@ async def _row(node: str, server: str, link: NodeLink) -> Row:
     return Row(node, server, status, pong.slots, pong.leased, pong.sessions.get("live", 0))
 
 
-async def _told(node: str, address: str, operation: str) -> int:
-    """How many servers' pools were told. Raises ConfigurationError where one could not be."""
+async def _send(node: str, address: str, operation: str) -> int:
+    """How many servers' pools took the command. Raises ConfigurationError where one did not answer."""
     async with _pools(address) as found:
-        told = [link for name, _, link in found if name == node or name.split("/")[0] == node]
-        for link in told:
+        links = [link for name, _, link in found if name == node or name.split("/")[0] == node]
+        for link in links:
             try:
                 with anyio.fail_after(ASK_S):
                     read_reply(Nothing, await link.ask(operation, b""))
             except (TimeoutError, NodeLost) as error:
                 raise ConfigurationError(f"{node} does not answer: {error}") from error
-        return len(told)
+        return len(links)

@@ -1,4 +1,4 @@
-"""`sandbox-gym doctor`: which providers and caps work on this machine, and what to do about the rest."""
+"""`sandbox-gym doctor`: which providers and caps work on this machine, with a remedy for each that does not."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def with_newer_elsewhere(findings: Mapping[str, Findings], settings: Settings) -
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """What one provider can do here, and who enforces its caps; no caps where no sandbox starts."""
+    """What one provider can do here, and what enforces its caps; no caps where no sandbox starts."""
 
     capabilities: Sequence[Capability]
     caps: Sequence[CapRow] = ()
@@ -73,11 +73,11 @@ class Findings:
 
 
 async def probe(settings: Settings) -> Findings:
-    """The provider's own findings, and the one that counts: whether a box comes up."""
+    """The provider's own findings, and whether a sandbox starts."""
     try:
         provider = make_provider(settings)
     except (SandboxGymError, ImportError) as error:
-        return Findings((Capability(STARTS, False, str(error), "install what the message names"),))
+        return Findings((Capability(STARTS, False, str(error), "install the package that the message names"),))
     try:
         starts = await _start(provider)
         capabilities = (starts, *await provider.doctor.probe())
@@ -85,7 +85,7 @@ async def probe(settings: Settings) -> Findings:
             return Findings(capabilities)
         caps = await provider.doctor.caps()
         return Findings(capabilities, caps, await languages(provider))
-    except ProviderDown as error:  # it was up a moment ago
+    except ProviderDown as error:  # it worked a moment ago
         return Findings((Capability(STARTS, False, str(error), "try again"),))
     finally:
         with anyio.CancelScope(shield=True):
@@ -106,7 +106,7 @@ async def _start(provider: Provider) -> Capability:
 
 
 def as_document(findings: Mapping[str, Findings], default: str) -> dict[str, object]:
-    """The `--json` answer, by provider."""
+    """The `--json` result, by provider."""
     return {
         "default_provider": default,
         "providers": {
@@ -135,7 +135,7 @@ def languages_table(name: str, rows: Sequence[LanguageRow]) -> Table:
 
 
 def caps_table(name: str, caps: Sequence[CapRow]) -> Table:
-    """This machine's row of docs/guides/operator/caps.md, upright."""
+    """This machine's row of docs/guides/operator/caps.md, as a column."""
     shown = Table(title=f"{name}: caps on this machine", title_justify="left")
     for column in ("cap", "holds for each", "enforced by"):
         shown.add_column(column, overflow="fold")

@@ -1,4 +1,4 @@
-"""Which languages a provider's sandboxes judge: each toolchain is asked for its version in a box."""
+"""Which languages a provider's sandboxes support: asks each toolchain for its version in a sandbox."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ IMAGE = "polyglot"
 
 @dataclass(frozen=True, slots=True)
 class LanguageRow:
-    """One language: whether a box has what it needs, which version, and else what to do."""
+    """One language: whether a sandbox has its toolchain, which version, and a remedy where it has not."""
 
     name: str
     works: bool
     version: str
     remedy: str = ""
     newer: str = ""
-    """A newer version that another provider has."""
+    """A newer version at another provider."""
 
 
 def with_newer(rows: Sequence[LanguageRow], others: Sequence[LanguageRow], provider: str) -> list[LanguageRow]:
-    """The rows, each saying so where `provider`, whose rows the others are, has a newer version."""
+    """`rows`, each with a note where `provider`, whose rows are `others`, has a newer version."""
     theirs = {row.name: row for row in others if row.works}
     return [
         replace(row, newer=f"{provider} has {theirs[row.name].version}")
@@ -40,13 +40,13 @@ def with_newer(rows: Sequence[LanguageRow], others: Sequence[LanguageRow], provi
 
 
 def version_of(said: str) -> tuple[int, ...]:
-    """The first number with a point in what a toolchain says of itself, else the first number; () where none is."""
+    """The version in a toolchain's output: the first number with a point, else the first number; () without one."""
     found = re.search(r"\d+(?:\.\d+)+", said) or re.search(r"\d+", said)
     return tuple(map(int, found[0].split("."))) if found else ()
 
 
 async def languages(provider: Provider) -> list[LanguageRow]:
-    """One row a language; every one a failure where no box of the image starts."""
+    """One row per language; all are failures where no sandbox of the image starts."""
     if not provider.capabilities.runs_programs:
         return []
     try:

@@ -1,4 +1,4 @@
-"""`sandbox-gym check-package` and `import-package`: contest problems judged by their own submissions, and made rows."""
+"""`sandbox-gym check-package` and `import-package`: check contest packages; turn them into rows."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ def check_package(
 ) -> None:
     """Run every submission of each package; each must get a verdict that its folder names.
 
-    A submission that can't be run here is refused alone, a folder that is no package too, and the rest is judged.
-    Exit: 0 all agree, 1 some don't or got no verdict, 2 a folder is no package that can be judged here, 3 all that
+    A submission that can't be run here, or a folder that is not a package, is refused; the rest is judged.
+    Exit: 0 all agree, 1 some don't or got no verdict, 2 a folder is not a package that can be judged here, 3 all that
     were judged agree, some were refused.
     """
     settings = settings_with({"provider": provider})
@@ -66,13 +66,13 @@ def _checked(settings: Settings, folder: Path, *, as_json: bool) -> int:
 
 def import_package(
     folders: Folders,
-    out: Annotated[Path, typer.Option("--out", "-o", dir_okay=False, help="Rows, one a line; appended to.")],
+    out: Annotated[Path, typer.Option("--out", "-o", dir_okay=False, help="File of rows to append to, one per line.")],
     provider: ProviderOption = None,
     as_json: JsonLinesOption = False,
 ) -> None:
-    """Write each package as a row. A time limit that the package leaves open is measured by its accepted submissions.
+    """Write each package as a row. A missing time limit is measured with the package's accepted submissions.
 
-    Exit: 0 done, 2 a folder is no package that can be judged here; the others are written.
+    Exit: 0 done, 2 a folder is not a package that can be judged here; the others are written.
     """
     settings = settings_with({"provider": provider})
     refused = False
@@ -102,7 +102,7 @@ def _refuse(folder: Path, error: PackageError, *, as_json: bool) -> None:
 
 
 def _unless_refused(result: T | PackageError) -> T:
-    """What was found. Raises the PackageError that came instead: raised in the engine it would be one of a group."""
+    """The result. Raises the PackageError of a failed check, which the engine would have wrapped in a group."""
     if isinstance(result, PackageError):
         raise result
     return result

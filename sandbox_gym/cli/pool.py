@@ -1,4 +1,4 @@
-"""`sandbox-gym pool gc`: what dead servers and commands left behind on this machine, listed and removed."""
+"""`sandbox-gym pool gc`: lists and removes what dead servers and commands left behind on this machine."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from sandbox_gym.sandbox.api import Provider
 from sandbox_gym.sandbox.cleanup.reaper import Failure, Reaper, Swept
 from sandbox_gym.sandbox.registry import PROVIDERS, make_provider, orphan_sources
 
-pool = typer.Typer(name="pool", no_args_is_help=True, help="What sandboxes hold on this machine.")
+pool = typer.Typer(name="pool", no_args_is_help=True, help="Resources of sandboxes on this machine.")
 
 
 @pool.callback()
 def _root() -> None:
-    """What sandboxes hold on this machine."""
+    """Resources of sandboxes on this machine."""
 
 
 @pool.command()
@@ -32,7 +32,7 @@ def gc(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="List only; remove nothing.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Remove containers, cgroups, mounts, folders and jails whose owner is dead; nothing of a living owner.
+    """Remove containers, cgroups, mounts, folders and jails whose owner process is dead.
 
     Servers do the same at their start and every minute. Exit: 0 nothing is left (or --dry-run listed it), 1 something
     could not be removed or the default provider could not be asked, 2 wrong settings.
@@ -51,7 +51,7 @@ def gc(
 
 
 async def collect(settings: Settings, dry_run: bool) -> Swept:
-    """One sweep over every provider that can be had here; those that can't are among the failures."""
+    """One sweep over every provider that works here; the others are among the failures."""
     providers: list[Provider] = []
     missing: list[Failure] = []
     async with AsyncExitStack() as stack:
@@ -68,7 +68,7 @@ async def collect(settings: Settings, dry_run: bool) -> Swept:
 
 
 def as_document(swept: Swept, *, dry_run: bool) -> dict[str, object]:
-    """The `--json` answer: every orphan with `removed`, and what went wrong."""
+    """The `--json` result: every orphan with `removed`, and the failures."""
     removed = set(swept.removed)
     return {
         "dry_run": dry_run,
@@ -89,7 +89,7 @@ def as_document(swept: Swept, *, dry_run: bool) -> dict[str, object]:
 
 
 def table(swept: Swept, *, dry_run: bool) -> Table:
-    """The orphans, one a row."""
+    """The orphans, one per row."""
     shown = Table(title=f"{len(swept.found)} orphans, {len(swept.removed)} removed", title_justify="left")
     for column in ("kind", "name", "why", "removed"):
         shown.add_column(column, overflow="fold")

@@ -1,4 +1,4 @@
-"""The files of `verify`: rows in one at a time, answers out in whole lines, and what OUT holds already.
+"""The files of `verify`: reads rows one at a time, writes responses in whole lines, reads what OUT has already.
 
 Knows nothing of engines or screens.
 """
@@ -25,7 +25,7 @@ def lines(path: Path) -> Iterator[tuple[int, bytes]]:
 
 
 def as_request(row: int, line: bytes) -> Document:
-    """A verify request out of a line: a row with `response`, or one with a plain `answer` text.
+    """A verify request of a line: a row with `response`, or with a plain `answer` string.
 
     Raises RequestError.
     """
@@ -33,17 +33,17 @@ def as_request(row: int, line: bytes) -> Document:
     if "response" not in body:
         answer = body.get("answer", "" if "model_patch" in body else None)
         if not isinstance(answer, str):
-            raise RequestError("response", "is missing", "give the row a response, or an answer text")
+            raise RequestError("response", "is missing", "give the row a `response` or an `answer`")
         body["response"] = response_of(answer, str(row))
     body.setdefault("responses_create_params", {"input": []})
     return body
 
 
 def take_up(out: Path, *, retry: bool = False) -> set[int]:
-    """The rows that OUT answers already. A torn last line is cut off the file. `retry`: lines without a verdict leave
-    it, too, and their rows are not answered.
+    """The rows that OUT has responses for. A torn last line is removed from the file. `retry`: lines without a verdict
+    are removed too, and their rows count as not done.
 
-    Raises ConfigurationError when another line is not ours.
+    Raises ConfigurationError when another line was not written by `verify`.
     """
     rows: set[int] = set()
     if not out.exists():
@@ -79,20 +79,20 @@ def _answers(out: Path) -> Iterator[tuple[int, bytes, bool]]:
 
 
 def _keep_judged(out: Path) -> None:
-    """OUT without its lines that have no verdict, put in its place whole."""
-    kept = out.with_name(f"{out.name}.{os.getpid()}.tmp")
+    """Replace OUT atomically by a copy without the lines that have no verdict."""
+    rewritten = out.with_name(f"{out.name}.{os.getpid()}.tmp")
     try:
-        with kept.open("wb") as file:
+        with rewritten.open("wb") as file:
             file.writelines(line for _row, line, judged in _answers(out) if judged)
             file.flush()
             os.fsync(file.fileno())
-        kept.replace(out)
+        rewritten.replace(out)
     finally:
-        kept.unlink(missing_ok=True)
+        rewritten.unlink(missing_ok=True)
 
 
 class Lines:
-    """OUT, opened for appending whole lines; nothing but a crash can tear one, and then only the last."""
+    """OUT, opened for appending whole lines; only a crash can tear a line, and only the last one."""
 
     def __init__(self, out: Path) -> None:
         self._fd = os.open(out, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
@@ -106,7 +106,7 @@ class Lines:
         os.close(self._fd)
 
     def write(self, document: Document) -> None:
-        """Append one line; no cancellation can fall in the middle."""
+        """Append one line; a cancellation can't interrupt it."""
         rest = memoryview(dumps(document) + b"\n")
         while rest:
             rest = rest[os.write(self._fd, rest) :]

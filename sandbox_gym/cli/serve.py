@@ -24,14 +24,12 @@ class ServerName(StrEnum):
 
 
 ServerArgument = Annotated[
-    ServerName, typer.Argument(help="Which resources server; pool is E2B's API over sandboxes here.")
+    ServerName, typer.Argument(help="Which resources server; `pool` serves E2B's API over this machine's sandboxes.")
 ]
-HostOption = Annotated[str | None, typer.Option(help="Address to bind; 127.0.0.1 unless set.")]
-PortOption = Annotated[
-    int | None, typer.Option(help="Port to bind; 8080 unless set here, or by SANDBOX_GYM_PORT or PORT.")
-]
+HostOption = Annotated[str | None, typer.Option(help="Address to bind; 127.0.0.1 unless given.")]
+PortOption = Annotated[int | None, typer.Option(help="Port to bind; SANDBOX_GYM_PORT, PORT or 8080 unless given.")]
 TokenOption = Annotated[
-    str | None, typer.Option(help="Bearer token; SANDBOX_GYM_TOKEN keeps it out of the process list.")
+    str | None, typer.Option(help="Bearer token. Prefer SANDBOX_GYM_TOKEN: it is not in the process list.")
 ]
 AllowUnauthenticatedOption = Annotated[
     bool | None,
@@ -39,23 +37,28 @@ AllowUnauthenticatedOption = Annotated[
 ]
 BoxesOption = Annotated[int | None, typer.Option(help="Sandboxes alive at once.")]
 WorkersOption = Annotated[
-    int | None, typer.Option(help="Processes behind the port; they share sandboxes' number and sessions.")
+    int | None, typer.Option(help="Server processes behind the port; they share the sandboxes and sessions.")
 ]
 JournalOption = Annotated[
-    str | None, typer.Option(help="Where verdicts go on record: a path, a URL, or off; its own file unless set.")
+    str | None,
+    typer.Option(
+        help="Where verdicts are recorded: a path, a URL, or off; a file in the state directory unless given."
+    ),
 ]
-ClusterOption = Annotated[str | None, typer.Option(help="Verify on a Ray cluster's nodes: auto, or its address.")]
+ClusterOption = Annotated[str | None, typer.Option(help="Verify on a Ray cluster's nodes: its address, or auto.")]
 DatasetOption = Annotated[
     Path | None,
-    typer.Option(dir_okay=False, help="Rows that NeMo Evaluator may ask for by number; no agents' tools then."),
+    typer.Option(dir_okay=False, help="Rows that NeMo Evaluator asks for by index; agents' tools are off then."),
 ]
-KeysOption = Annotated[Path | None, typer.Option(help="TOML file of tenants and their keys; quotas are the pool's.")]
+KeysOption = Annotated[
+    Path | None, typer.Option(help="TOML file of tenants and their keys; its quotas hold for `pool`.")
+]
 AllowedHostOption = Annotated[
     list[str] | None,
-    typer.Option(help="Name besides localhost at which a server without a token answers; may come again."),
+    typer.Option(help="Host name besides localhost at which a server without a token answers; repeatable."),
 ]
 DomainOption = Annotated[
-    str, typer.Option(help="pool only: domain whose hosts <port>-<sandbox>.<domain> lead here, told to clients.")
+    str, typer.Option(help="pool only: the domain whose hosts <port>-<sandbox>.<domain> resolve to this server.")
 ]
 NetworkOption = Annotated[
     bool | None,
@@ -84,7 +87,7 @@ def serve(
 
     Exit: 0 stopped, 2 wrong settings.
     """
-    # FastAPI costs half a second that other commands needn't pay
+    # importing FastAPI takes half a second, which other commands save
     from sandbox_gym.server.launch import serve_built
     from sandbox_gym.server.registry import SERVERS
 
@@ -114,5 +117,5 @@ def serve(
 
 
 def _given_port() -> str | None:
-    """PORT, by which a process that starts servers says where; what is named for us goes before it."""
+    """PORT, which process managers set, unless SANDBOX_GYM_PORT is set."""
     return None if "SANDBOX_GYM_PORT" in os.environ else os.environ.get("PORT") or None

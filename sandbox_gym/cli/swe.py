@@ -1,4 +1,4 @@
-"""`sandbox-gym swe validate` and `sandbox-gym images prefetch`: repositories, before anybody trains on them."""
+"""`sandbox-gym swe validate` and `sandbox-gym images prefetch`: check and build repositories before a training."""
 
 from __future__ import annotations
 
@@ -31,15 +31,19 @@ if TYPE_CHECKING:
     from sandbox_gym.server.swe.server import SweResources
 
 swe = typer.Typer(name="swe", no_args_is_help=True, help="Rows of repositories.")
-images = typer.Typer(name="images", no_args_is_help=True, help="What repositories are begun from.")
+images = typer.Typer(name="images", no_args_is_help=True, help="Built instances of repositories.")
 STORE = "swe-8080"
-"""Where `serve swe` keeps what it begins from, unless it is given another port."""
+"""The instance store of `serve swe` at its default port."""
 StoreOption = Annotated[
     str,
-    typer.Option("--for", help="Whose instances: a server's name and port, which must not run meanwhile, or `verify`."),
+    typer.Option(
+        "--for", help="Whose instance store: a server's name and port (it must not run meanwhile), or `verify`."
+    ),
 ]
 MAX_REASON = 1000
-RowsArgument = Annotated[Path, typer.Argument(exists=True, dir_okay=False, readable=True, help="Rows, one a line.")]
+RowsArgument = Annotated[
+    Path, typer.Argument(exists=True, dir_okay=False, readable=True, help="JSON lines, one row each.")
+]
 
 
 @swe.callback()
@@ -49,24 +53,24 @@ def _swe() -> None:
 
 @images.callback()
 def _images() -> None:
-    """What repositories are begun from."""
+    """Built instances of repositories."""
 
 
 @swe.command("validate")
 def validate_rows(
     file: RowsArgument,
     provider: ProviderOption = None,
-    runs: Annotated[int, typer.Option(min=1, help="How often each patch is run: flakes show.")] = 2,
+    runs: Annotated[int, typer.Option(min=1, help="How often each patch is run, to find flaky tests.")] = 2,
     store: StoreOption = STORE,
     as_json: JsonLinesOption = False,
 ) -> None:
-    """Run each row's own patch and an empty one: the first must resolve, the second not, and tests must not flake.
+    """Run each row's own patch and an empty one: the first must resolve the row, the second must not.
 
-    Instances that `images prefetch` or the server built are used, and those built here are there for them.
+    Instances are shared with `images prefetch` and the server.
 
     Exit: 0 every row is sound, 1 some are not, 2 wrong usage.
     """
-    from sandbox_gym.server.swe.server import SweResources  # a server's imports cost time that `--help` needn't pay
+    from sandbox_gym.server.swe.server import SweResources  # a server's imports take time, which `--help` saves
 
     settings = settings_with({"provider": provider})
     found: list[Validation] = []
@@ -91,9 +95,9 @@ def prefetch(
     store: StoreOption = STORE,
     as_json: JsonLinesOption = False,
 ) -> None:
-    """Build each row's instance now and run its own fix in it, so that nobody waits for that later.
+    """Build each row's instance and run its own fix in it now, so that no verify waits for that later.
 
-    Exit: 0 every instance is there, 1 some could not be built, 2 wrong usage.
+    Exit: 0 every instance is built, 1 some could not be built, 2 wrong usage.
     """
     from sandbox_gym.server.swe.server import SweResources
 
@@ -134,7 +138,7 @@ async def _validated(engine: Engine, resources: SweResources, row: Document, run
 async def _each(
     file: Path, settings: Settings, store: str, do: Callable[[Engine, Document], Awaitable[None]], what: str
 ) -> None:
-    """Row by row, `settings.boxes` halves at once. Raises RequestError for a line that is no row, before any is run."""
+    """All rows, `settings.boxes` / 2 at once. Raises RequestError for a line that is not a row, before any is run."""
     total = sum(1 for row, line in lines(file) if _is_row(row, line))
     with _alone(settings, store), progress(what, total) as advance:
         async with open_engine(settings, sessions=store) as engine, _limited(max(1, settings.boxes // 2)) as start:
@@ -150,7 +154,7 @@ async def _each(
 
 @contextmanager
 def _alone(settings: Settings, store: str) -> Iterator[None]:
-    """No server has the store meanwhile. Raises ConfigurationError."""
+    """Hold the store's lock, which a running server holds too. Raises ConfigurationError."""
     folder = settings.state_dir / "sessions" / store / FOLDER
     try:
         lock = take(folder)
@@ -191,7 +195,7 @@ async def _limited(count: int) -> AsyncIterator[Callable[[Callable[[], Awaitable
 
 
 def _show(console: Console, found: list[Validation]) -> None:
-    """A line for each row, and below what there is to say of some, over the screen's whole width."""
+    """A line for each row, and below them the remarks on rows, over the screen's whole width."""
     console.print(_table(found))
     for each in sorted(found, key=lambda one: one.instance_id):
         for reason in _reasons(each):
@@ -218,5 +222,5 @@ def _reasons(each: Validation) -> list[str]:
     found = [each.problem, each.gold_reason and f"its own patch does not resolve it: {each.gold_reason}"]
     for what, tests in (("weak", each.weak), ("flaky", each.flaky), ("signs of its own patch", each.signs)):
         found.append(f"{what}: {', '.join(tests)}" if tests else "")
-    found.append(f"its passes can't be tried by inverted tests: {each.not_inverted}" if each.not_inverted else "")
+    found.append(f"no inverted test can be made of its passing tests: {each.not_inverted}" if each.not_inverted else "")
     return [reason[:MAX_REASON] for reason in found if reason]

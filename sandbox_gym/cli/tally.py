@@ -1,4 +1,4 @@
-"""The sums of a `verify`: passed, failed by reason, no verdict, invalid, and how long verdicts took."""
+"""Counts of a `verify`: passed, failed by reason, no verdict, invalid; and how long verdicts took."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from sandbox_gym.cli.terminal.screen import visible
 from sandbox_gym.server.protocol.wire import Document, VerifyFields
 
 _REASONS = 40
-"""Distinct reasons kept; the rest is counted together, so that memory stays put."""
+"""Distinct reasons that are counted; the rest is counted together, which bounds the memory."""
 
 
 class Tally:
-    """Counts as rows come; one float per row is all it keeps of them."""
+    """Counts rows as they arrive; stores one float per row."""
 
     def __init__(self) -> None:
         self.passed = 0
@@ -49,7 +49,7 @@ class Tally:
         return self.passed + self.invalid + self.failed.total() + self.no_verdict.total()
 
     def document(self) -> Document:
-        """The sums for programs; seconds per verify are null where none got a verdict."""
+        """The counts as JSON; seconds per verify are null where no row got a verdict."""
         times = sorted(self._wall_times_s)
         return {
             "rows": self.rows,
@@ -90,7 +90,7 @@ def _reason(fields: VerifyFields) -> str:
 
 
 def _percentile(times: Sequence[float], share: float) -> float | None:
-    """Nearest rank."""
+    """Percentile by nearest rank."""
     return times[min(len(times) - 1, int(share * len(times)))] if times else None
 
 

@@ -1,4 +1,4 @@
-"""`sandbox-gym top`: a server's live picture in a terminal, as /dashboard shows it in a browser."""
+"""`sandbox-gym top`: shows a server's live state in a terminal, as /dashboard does in a browser."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SVG_COLUMNS: Final = 118
 
 
 class Unreadable(Exception):
-    """The server gave no picture. `final`: asking again won't help."""
+    """The server sent no picture. `final`: asking again won't help."""
 
     def __init__(self, why: str, *, final: bool = False) -> None:
         super().__init__(why)
@@ -33,7 +33,7 @@ class Unreadable(Exception):
 
 
 class _NoRedirects(urllib.request.HTTPRedirectHandler):
-    """A token goes to the address that it was given for, and to no other."""
+    """Follows no redirect, so that a token goes only to the address that it was given for."""
 
     def redirect_request(self, *_: object) -> None:
         return None
@@ -42,15 +42,13 @@ class _NoRedirects(urllib.request.HTTPRedirectHandler):
 def top(
     url: Annotated[str, typer.Argument(help="The server's address; the settings' host and port unless given.")] = "",
     token: Annotated[
-        str | None, typer.Option(help="Operator's token; SANDBOX_GYM_DASHBOARD_TOKEN or _TOKEN keep it out of sight.")
+        str | None, typer.Option(help="Operator's token. Prefer SANDBOX_GYM_DASHBOARD_TOKEN or SANDBOX_GYM_TOKEN.")
     ] = None,
     every_s: Annotated[float, typer.Option("--every", min=0.5, max=3600, help="Seconds between pictures.")] = 1.0,
-    once: Annotated[bool, typer.Option("--once", help="One picture, then stop.")] = False,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="The picture as a JSON object a line; with --once one.")
-    ] = False,
+    once: Annotated[bool, typer.Option("--once", help="Draw once, then stop.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON lines; with --once one.")] = False,
     svg: Annotated[
-        Path | None, typer.Option(dir_okay=False, help="Write one picture to an SVG file, and stop.")
+        Path | None, typer.Option(dir_okay=False, help="Write one picture to an SVG file, then stop.")
     ] = None,
 ) -> None:
     """Show a running server's pool, queue, sessions, verdicts, latencies and crashes until Ctrl-C.
@@ -73,10 +71,10 @@ def top(
 
 
 def fetch(address: str, token: str) -> Picture:
-    """The picture of now. Raises Unreadable."""
+    """The current picture. Raises Unreadable."""
     headers = {"Authorization": f"Bearer {token}"} if token else {}
     if not address.startswith(("http://", "https://")):
-        raise Unreadable(f"{address!r} is no http:// or https:// address", final=True)
+        raise Unreadable(f"{address!r} is not an http:// or https:// address", final=True)
     request = urllib.request.Request(f"{address}/dashboard/api/live", headers=headers)
     try:
         with urllib.request.build_opener(_NoRedirects).open(request, timeout=TIMEOUT_S) as answer:
@@ -87,14 +85,14 @@ def fetch(address: str, token: str) -> Picture:
     except (OSError, ValueError) as error:
         raise Unreadable(f"{address}: {error}") from None
     if not isinstance(document, dict):
-        raise Unreadable(f"{address} answered something else than a picture")
+        raise Unreadable(f"{address} answered with something else than a picture")
     return document
 
 
 def _refused(address: str, status: int) -> str:
     words = {
-        401: "wants the operator's token: --token, SANDBOX_GYM_DASHBOARD_TOKEN or SANDBOX_GYM_TOKEN",
-        403: "keeps its dashboard shut: set SANDBOX_GYM_DASHBOARD_TOKEN where it runs",
+        401: "needs the operator's token: --token, SANDBOX_GYM_DASHBOARD_TOKEN or SANDBOX_GYM_TOKEN",
+        403: "has its dashboard closed: set SANDBOX_GYM_DASHBOARD_TOKEN where it runs",
         404: "has no dashboard: another program, an older version, or one with SANDBOX_GYM_DASHBOARD_ENABLED=false",
         421: "has no token, and does not answer at that name: set SANDBOX_GYM_ALLOWED_HOSTS or a token where it runs",
     }
@@ -117,7 +115,7 @@ def _say(document: Picture, *, as_json: bool) -> None:
 
 
 def _follow(address: str, token: str, every_s: float, *, as_json: bool) -> None:
-    """Until Ctrl-C; a server that does not answer for a while is waited for."""
+    """Redraw until Ctrl-C; while the server does not answer, try again."""
     if as_json:
         while True:
             _say(fetch(address, token), as_json=True)

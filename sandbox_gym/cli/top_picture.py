@@ -1,6 +1,6 @@
-"""A live picture as rich's renderables. Every word of it is printed as text: no markup, no control characters.
+"""The live picture as rich renderables. Every text is printed without markup and control characters.
 
-The server has made its texts inert already; a server is a stranger to a terminal too, so it is done again here.
+The server has sanitized its texts already; this module does it again, because the server need not be trusted.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from sandbox_gym.observe.sanitize import inert
+from sandbox_gym.observe.sanitize import sanitized
 
 Picture = Mapping[str, object]
 _STYLES: Final = {"passed": "green", "failed": "red", "no_verdict": "yellow"}
@@ -44,8 +44,8 @@ def picture(document: Picture, width: int) -> RenderableType:
 
 
 def no_answer(why: str) -> RenderableType:
-    """What stands there while the server says nothing."""
-    return Text(f"No answer, trying again: {inert(why, 300)}", style="red")
+    """Shown while the server does not answer."""
+    return Text(f"No answer, trying again: {sanitized(why, 300)}", style="red")
 
 
 def _head(document: Picture) -> RenderableType:
@@ -200,11 +200,11 @@ def _boxes(rows: Sequence[Picture]) -> RenderableType:
         age = _seconds(max(0.0, time.time() - _number(one, "started_at")))
         state = Text("running", style="green") if one.get("running") is True else Text("paused", style="dim")
         table.add_row(Text(_word(one.get("id"))), Text(_word(one.get("tenant"))), state, Text(age))
-    return table if rows else Text("nobody holds a sandbox", style="dim")
+    return table if rows else Text("no tenant has a sandbox", style="dim")
 
 
 def _table(*names: str, texts: int = 1) -> Table:
-    """Columns of text first, of numbers then."""
+    """Columns of text first, then columns of numbers."""
     table = Table(box=None, pad_edge=False, expand=True, header_style="dim")
     for index, name in enumerate(names):
         wide = texts > 1 and index == 1
@@ -221,7 +221,7 @@ def _sparks(verdicts: Picture) -> str:
 
 
 def _rate(verdicts: Picture) -> float:
-    """Verifies a second in the last six bins."""
+    """Verifies per second in the last six bins."""
     return sum(_sums(verdicts)[-6:]) / (6 * max(1.0, _number(verdicts, "bin_s")))
 
 
@@ -234,7 +234,7 @@ def _are_numbers(value: object) -> bool:
     return isinstance(value, list) and all(type(one) is int and one >= 0 for one in value)
 
 
-# -- reading a document that may say anything
+# -- reading an untrusted document
 
 
 def _map(document: Picture, name: str) -> Picture:
@@ -257,7 +257,7 @@ def _count(document: Picture, name: str) -> str:
 
 
 def _word(value: object, limit: int = 80) -> str:
-    return inert(value, limit) if isinstance(value, str) else ""
+    return sanitized(value, limit) if isinstance(value, str) else ""
 
 
 def _seconds(value: float) -> str:

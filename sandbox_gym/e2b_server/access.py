@@ -1,4 +1,4 @@
-"""Whose sandbox a request means, and whether it may: hosts, routing headers, access tokens, signed URLs."""
+"""Which sandbox a request is for, and whether it may: hosts, routing headers, access tokens, signed URLs."""
 
 from __future__ import annotations
 
@@ -32,17 +32,17 @@ _LABEL: Final = re.compile(r"(\d{1,5})-([a-z0-9]{1,63})")
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A port of a sandbox, which may not be there."""
+    """A port of a sandbox, which may not exist."""
 
     sandbox_id: str
     port: int
 
 
 class PoolHosts:
-    """The hosts of a pool: its own, where headers say which sandbox is meant, and `{port}-{id}.` of its sandboxes.
+    """The hosts of a pool: its own, where headers name the sandbox, and `{port}-{id}.<domain>` of its sandboxes.
 
-    Where tenants have keys, whatever name leads here is its own, and sandboxes are below any domain unless one is
-    configured: their tokens decide, and a page that does not know them gets nothing by a name.
+    Where tenants have keys, every host name counts as the pool's own, and sandboxes are below any domain unless one is
+    configured: tokens decide, and a page that does not know them gains nothing by a host name.
     """
 
     def __init__(self, bind: str, names: Sequence[str] = (), *, domain: str = "", keyed: bool = False) -> None:
@@ -51,7 +51,7 @@ class PoolHosts:
         self._domains = () if keyed and not domain else tuple(filter(None, (domain.lower(), "localhost")))
 
     def admit(self, host: str) -> bool:
-        """Whether a host leads here: the pool's own, or a sandbox's."""
+        """Whether a host is the pool's own or a sandbox's."""
         try:
             return self.is_own(host) or self.sandbox_at(host) is not None
         except Fault:
@@ -72,7 +72,7 @@ class PoolHosts:
 
 
 def target_of(request: Request, hosts: PoolHosts) -> Target | None:
-    """What a request is for; None for the control plane. Raises Fault 400 for one that says two things.
+    """The sandbox and port of a request; None for the control plane. Raises Fault 400 for a contradictory one.
 
     Host `{port}-{id}.domain` decides. Routing headers count only where the host is this server itself: an address,
     localhost, a configured name, or `sandbox.domain`.
@@ -82,7 +82,7 @@ def target_of(request: Request, hosts: PoolHosts) -> Target | None:
         raise Fault(400, "more than one Host header")
     host = host_of(named[0]) if named and named[0] else ""
     if host is None:
-        raise Fault(400, f"Host is {named[0][:80]!r}, which is no host")
+        raise Fault(400, f"Host is {named[0][:80]!r}, which is not a host")
     target = hosts.sandbox_at(host)
     if target is not None:
         return target
@@ -92,19 +92,19 @@ def target_of(request: Request, hosts: PoolHosts) -> Target | None:
     if len(ids) > 1 or len(ports) > 1:
         raise Fault(400, f"more than one {ID_HEADER} or {PORT_HEADER} header")
     if host and not hosts.is_own(host):
-        raise Fault(400, f"{ID_HEADER} is not taken at host {host[:80]!r}")
+        raise Fault(400, f"{ID_HEADER} is not accepted at host {host[:80]!r}")
     return Target(ids[0], _port(ports[0]) if ports else ENVD_PORT)
 
 
 def _port(text: str) -> int:
     if not text.isascii() or not text.isdigit() or not 0 < int(text) < 65536:
-        raise Fault(400, f"{text[:20]!r} is no port")
+        raise Fault(400, f"{text[:20]!r} is not a port")
     return int(text)
 
 
 def for_a_program(scope: Scope, hosts: PoolHosts) -> bool:
-    """Whether a request is for a program in a sandbox, which takes other sites' pages or not as it likes, or for a file
-    by a signed URL, which is made to be given to pages."""
+    """Whether a request is for a program in a sandbox, which decides itself about pages of other sites, or for a file
+    by a signed URL, which is meant for use in pages."""
     if scope["type"] != "http":
         return False
     request = Request(scope)
@@ -148,14 +148,14 @@ def check_traffic(request: Request, sandbox: Sandbox) -> None:
 
 
 def user_of(request: Request, sandbox: Sandbox | None = None) -> str:
-    """The user that an envd request names. Raises Fault 401 for one that sandboxes have not."""
+    """The user that an envd request names. Raises Fault 401 for a user that does not exist in sandboxes."""
     scheme, _, given = request.headers.get("authorization", "").partition(" ")
     if scheme.lower() != "basic":
         return USER
     try:
         name = base64.b64decode(given.strip(), validate=True).decode("utf-8").partition(":")[0]
     except (binascii.Error, UnicodeDecodeError):
-        raise Fault(401, "the Authorization header is no basic one", code="unauthenticated") from None
+        raise Fault(401, "the Authorization header is not Basic", code="unauthenticated") from None
     if sandbox is not None and sandbox.root and name == "root":
         return name
     check_user(name)
@@ -177,7 +177,7 @@ def signature(path: str, operation: str, user: str, token: str, expires: str) ->
 
 
 def check_signature(request: Request, sandbox: Sandbox, operation: str) -> None:
-    """Raises Fault 401 unless a file's URL was signed with this sandbox's token, for this, and is not over."""
+    """Raises Fault 401 unless a file's URL has this sandbox's signature for this operation and has not expired."""
     if not _is_signed(request, sandbox, operation):
         raise Fault(401, "the signature is not valid for this file", code="unauthenticated")
     expires = request.query_params.get("signature_expiration", "")
@@ -198,8 +198,8 @@ def _is_signed(request: Request, sandbox: Sandbox, operation: str) -> bool:
 
 
 def signed_for(request: Request, sandboxes: Sandboxes) -> Target | None:
-    """The sandbox of a signed file URL that names none, because it was made for this server's own address: the one
-    whose token made the signature."""
+    """The sandbox of a signed file URL that was made for this server's own address and so names none: the one whose
+    token made the signature."""
     if request.url.path != "/files" or "signature" not in request.query_params:
         return None
     operation = "write" if request.method == "POST" else "read"

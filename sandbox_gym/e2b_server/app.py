@@ -1,4 +1,4 @@
-"""The application: which part answers a request, and the server's life around it."""
+"""The ASGI application of the pool: dispatches each request to its part, and opens and closes the sandboxes."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def _leaves(group: BaseExceptionGroup[BaseException]) -> list[BaseException]:
 
 
 class PoolApp:
-    """One port for all: the control plane, envd of every sandbox, the code interpreter, and what listens in boxes."""
+    """One port for the control plane, every sandbox's envd and code interpreter, and programs in sandboxes."""
 
     def __init__(
         self, open_sandboxes: Open, hosts: PoolHosts, domain: str = "", dashboard: Shown | None = None
@@ -74,8 +74,8 @@ class PoolApp:
             try:
                 response = await self._answer(request)
             except ClientDisconnect:
-                return  # nobody reads an answer
-            except Exception as error:  # what a part forgot is an answer, too, under an id
+                return  # the client has left
+            except Exception as error:  # an error that no part handled is answered under an error id
                 response = fault_of(error).response()
             await response(scope, receive, send)
         else:
@@ -154,12 +154,12 @@ class PoolApp:
         if target.port == INTERPRETER_PORT:
             return await Interpreter(sandbox, work).answer(request)
         try:
-            # with the machine's network the sandbox's loopback is the machine's: what listens there is not for all
+            # with the machine's network a sandbox's loopback is the machine's own: never expose it
             if not sandbox.record.public_traffic or sandbox.record.network:
                 check_traffic(request, sandbox)
         except Fault as fault:
             return fault.response()
-        if target.port == proxy.PORT and sandbox.egress is not None:  # the way out is for the sandbox's own programs
+        if target.port == proxy.PORT and sandbox.egress is not None:  # for its own programs only
             return port_closed(sandbox.sandbox_id, target.port)
         return await Proxy(sandbox, work, target.port).answer(request)
 
@@ -192,7 +192,7 @@ class PoolApp:
     async def _health(self, sandbox: Sandbox, work: Work) -> Response:
         try:
             await work.envd.ask({"op": "ping"}, within_s=HEALTH_S)
-        except TimeoutError:  # a container stands still while it is committed
+        except TimeoutError:  # Docker freezes a container while it commits it
             return port_closed(sandbox.sandbox_id, ENVD_PORT)
         except SandboxGymError:
             return gone(sandbox.sandbox_id)
@@ -220,4 +220,4 @@ class PoolApp:
 
 
 def _asked_with(request: Request, methods: str) -> Fault:
-    return Fault(405, f"{request.url.path[:200]} is asked with {methods}", headers={"Allow": methods})
+    return Fault(405, f"{request.url.path[:200]} takes {methods}", headers={"Allow": methods})

@@ -1,4 +1,4 @@
-"""The code interpreter's API: cells in contexts, what they gave out as lines of JSON while they run."""
+"""The code interpreter's API: runs cells in contexts and streams their output as JSON lines."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from sandbox_gym.e2b_server.envd.connect_rpc import WRITE_S
 from sandbox_gym.e2b_server.envd.process import base_environment
 from sandbox_gym.e2b_server.faults import Fault, as_json, fault_of
 from sandbox_gym.e2b_server.routing import Routes
-from sandbox_gym.e2b_server.sandboxes.processes import Notebook, Work, words
+from sandbox_gym.e2b_server.sandboxes.processes import Notebook, Work, text_of
 from sandbox_gym.e2b_server.sandboxes.sandbox import Sandbox
 from sandbox_gym.errors import BoxLost
 from sandbox_gym.sandbox.channel.envd import HOME, Refused, Stream
@@ -41,7 +41,7 @@ class Interpreter:
         self._sandbox, self._work = sandbox, work
 
     def routes(self) -> Sequence[tuple[Operation, Handler]]:
-        """Every route, as it is declared, with what answers it."""
+        """Every declared route with its handler."""
         return [
             (declared.INTERPRETER_HEALTH, self._health),
             (declared.EXECUTE, self._execute),
@@ -73,7 +73,7 @@ class Interpreter:
     async def _delete(self, request: Request, parts: Parts) -> Response:
         context_id = self._find(parts["context_id"]).context_id
         await self._work.envd.call({"op": "drop_context", "name": context_id})
-        self._work.notebooks.pop(context_id, None)  # another request may have been quicker
+        self._work.notebooks.pop(context_id, None)  # another request may have opened it meanwhile
         return Response(status_code=204)
 
     async def _restart(self, request: Request, parts: Parts) -> Response:
@@ -93,11 +93,11 @@ class Interpreter:
             reply, _ = await self._work.envd.call({**request, "base": base_environment(self._sandbox)})
         except Refused as error:
             raise Fault(400, str(error)) from None
-        notebook = self._work.notebooks[name] = Notebook(name, language, words(reply, "cwd", 4096))
+        notebook = self._work.notebooks[name] = Notebook(name, language, text_of(reply, "cwd", 4096))
         return notebook
 
     async def _context(self, wanted: Execute) -> Notebook:
-        """The one that is named, or the language's own, opened when it is first used. Raises Fault 404."""
+        """The named context, or the language's default one, opened at its first use. Raises Fault 404."""
         if wanted.context_id:
             if wanted.language:
                 raise Fault(400, "Only one of context_id or language can be provided")
@@ -113,7 +113,7 @@ class Interpreter:
 
 
 class _Cell(Response):
-    """A cell's words as they come; a client that leaves interrupts the cell."""
+    """A cell's messages as they arrive; a client that disconnects interrupts the cell."""
 
     def __init__(self, work: Work, notebook: Notebook, code: str, environment: Mapping[str, str]) -> None:
         super().__init__()
@@ -138,7 +138,7 @@ class _Cell(Response):
                         with anyio.fail_after(WRITE_S):
                             await send({"type": "http.response.body", "body": line, "more_body": True})
             except (BoxLost, TimeoutError):
-                whole = False  # the connection is cut: the SDK asks for the sandbox's health then
+                whole = False  # close the connection: the SDK then asks for the sandbox's health
             except Refused as error:
                 line = _line({"type": "error", "name": error.code, "value": str(error), "traceback": ""})
                 await send({"type": "http.response.body", "body": line, "more_body": True})
@@ -148,7 +148,7 @@ class _Cell(Response):
 
     async def _lines(self) -> AsyncGenerator[bytes, None]:
         name = self._notebook.context_id
-        async with self._notebook.lock:  # cells of a context run one after the other
+        async with self._notebook.lock:  # cells of one context run one after another
             request = {"op": "cell", "name": name, "env": self._environment}
             _, stream = await self._work.envd.open(request, self._code)
             ended = False
@@ -156,16 +156,16 @@ class _Cell(Response):
                 while not ended:
                     header, body = await stream.next(CELL_S)
                     ended = header.get("event") == "end"
-                    word = _checked(body) if body else None
-                    if word is not None:
-                        yield _line(word)
+                    message = _checked(body) if body else None
+                    if message is not None:
+                        yield _line(message)
             finally:
                 if not ended:
                     with anyio.CancelScope(shield=True):
                         await self._interrupt(stream)
 
     async def _interrupt(self, stream: Stream) -> None:
-        """End the cell; a kernel that does not heed an interrupt is restarted."""
+        """End the cell; a kernel that ignores the interrupt is restarted."""
         name = self._notebook.context_id
         try:
             await self._work.envd.call({"op": "interrupt", "name": name})
@@ -181,12 +181,12 @@ class _Cell(Response):
 
 
 def _checked(body: bytes) -> Mapping[str, object] | None:
-    """A word of a kernel, which the cell may have written itself: only what the SDK knows passes."""
+    """One message of a kernel. The cell may have forged it, so only fields that the SDK knows pass."""
     try:
-        word = json.loads(body)
+        message = json.loads(body)
     except (ValueError, RecursionError):
         return None
-    if not isinstance(word, dict) or word.get("type") not in _TYPES:
+    if not isinstance(message, dict) or message.get("type") not in _TYPES:
         return None
     needed = {
         "stdout": ("text", "timestamp"),
@@ -194,11 +194,11 @@ def _checked(body: bytes) -> Mapping[str, object] | None:
         "error": ("name", "value", "traceback"),
         "number_of_executions": ("execution_count",),
     }
-    return word if all(name in word for name in needed.get(str(word["type"]), ())) else None
+    return message if all(name in message for name in needed.get(str(message["type"]), ())) else None
 
 
-def _line(word: Mapping[str, object]) -> bytes:
-    return json.dumps(word).encode("ascii") + b"\n"
+def _line(message: Mapping[str, object]) -> bytes:
+    return json.dumps(message).encode("ascii") + b"\n"
 
 
 def _language(given: str | None) -> str:

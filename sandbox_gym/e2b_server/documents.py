@@ -1,6 +1,6 @@
-"""The pool's OpenAPI documents and their pages: the control plane's, envd's and the code interpreter's.
+"""The pool's OpenAPI documents and their pages: for the control plane, envd and the code interpreter.
 
-Three, since paths such as `/health` are in each. Whoever may ask for sandboxes may read them; without keys, anyone.
+There are three because paths such as `/health` are in each. Where tenants have keys, reading them needs one.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ _PAGES: Final = (
     ("code interpreter", f"{PAGE}/code-interpreter"),
 )
 _ABOUT: Final = "Sandboxes under E2B's API. envd's document is at /openapi/envd.json, the code interpreter's beside it."
-_ABOUT_ENVD: Final = "What runs in a sandbox: processes, files, watches. The sandbox is named by host or by headers."
-_ABOUT_INTERPRETER: Final = "Cells in contexts of a sandbox, which is named by host or by headers."
+_ABOUT_ENVD: Final = "Processes, files and watches of one sandbox, which the host or headers name."
+_ABOUT_INTERPRETER: Final = "Cells in contexts of one sandbox, which the host or headers name."
 
 
 def interpreter_operations() -> Sequence[Operation]:
-    """The code interpreter's."""
+    """Operations of the code interpreter."""
     return (
         sandbox_routes.INTERPRETER_HEALTH,
         sandbox_routes.EXECUTE,
@@ -49,7 +49,7 @@ def interpreter_operations() -> Sequence[Operation]:
 
 
 class PoolDocuments:
-    """The documents of a pool. `control`: what is served beside them."""
+    """The documents of a pool. `control`: operations that are served beside them."""
 
     def __init__(self, accounts: Accounts, control: Sequence[Operation]) -> None:
         self._accounts = accounts
@@ -99,7 +99,7 @@ def _documentation(title: str, about: str, operations: Sequence[Operation]) -> D
 
 
 def _refusals() -> dict[int, Reply]:
-    """Those of the pool, in its words."""
+    """Operations of the documents themselves."""
     return {**{status: FAULTS[status] for status in (400, 403, 405)}, 401: control_routes.NO_KEY}
 
 

@@ -1,4 +1,4 @@
-"""What goes wrong, as the SDK understands it: status, code and text of each error. Knows no route."""
+"""Errors in the forms that E2B's SDK understands: status, code and message. Knows no route."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ STATUS: Final = {
 
 
 class Fault(SandboxGymError):
-    """An answer that is no success."""
+    """An error response."""
 
     def __init__(
         self,
@@ -58,7 +58,7 @@ class Fault(SandboxGymError):
         return as_json(document, self.status, self.headers())
 
     def headers(self) -> dict[str, str]:
-        """Those of the answer, beside its body's."""
+        """Headers of the response besides its body's."""
         if self.status not in (429, 503):
             return dict(self._headers)
         return {**self._headers, "Retry-After": str(max(1, round(self.retry_after_s)))}
@@ -70,7 +70,7 @@ def as_json(document: object, status: int = 200, headers: Mapping[str, str] | No
 
 
 def gone(sandbox_id: str) -> Response:
-    """What the proxy in front of a sandbox says of one that does not run; the SDK reads the words."""
+    """The proxy's response for a sandbox that does not run; the SDK matches its wording."""
     document = {"sandboxId": sandbox_id, "message": "The sandbox was not found", "code": 502}
     return as_json(document, 502)
 
@@ -86,12 +86,12 @@ def port_closed(sandbox_id: str, port: int) -> Response:
 
 
 def sandbox_not_found(sandbox_id: str) -> Fault:
-    """Of one that is not there, and of one that is somebody else's: the same words."""
+    """The same for a sandbox that does not exist and for another tenant's."""
     return Fault(404, f"Sandbox {sandbox_id[:80]!r} not found")
 
 
 def fault_of(error: Exception) -> Fault:
-    """Any error as an answer; what is not in our tree is logged under an id and told as that id only."""
+    """Any error as a response. An unexpected one is logged under an id, and the client gets only that id."""
     if isinstance(error, Fault):
         return error
     if isinstance(error, Refused):
@@ -110,9 +110,9 @@ def fault_of(error: Exception) -> Fault:
         return Fault(499, "the client has left")
     if is_shortage(error):
         _log.warning("machine_short", why=f"{type(error).__name__}: {str(error)[:300]}")
-        return Fault(503, "the server's machine has no more of something", retry_after_s=5)
+        return Fault(503, "the server's machine has run out of a resource", retry_after_s=5)
     if isinstance(error, TimeoutError):
-        return Fault(504, "it took too long", code="deadline_exceeded")
+        return Fault(504, "the operation timed out", code="deadline_exceeded")
     error_id = uuid.uuid4().hex
     frames = "".join(traceback.format_tb(error.__traceback__))  # no message, no locals: they may hold secrets
     _log.error("unexpected_error", error_id=error_id, type=type(error).__name__, frames=frames)

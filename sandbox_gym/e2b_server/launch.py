@@ -1,4 +1,4 @@
-"""Starts the pool's server: settings in, E2B's API out."""
+"""Starts `serve pool`: E2B's API by the settings."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def serve_pool(settings: Settings, *, domain: str) -> None:
 
     logging.getLogger("uvicorn.error").addFilter(
         lambda record: record.getMessage() != _CUT
-    )  # streams are cut on purpose
+    )  # streams are closed early on purpose
     picture = PoolPicture(settings.provider)
     dashboard = pool_dashboard(settings, picture.document)
 
@@ -67,7 +67,7 @@ def serve_pool(settings: Settings, *, domain: str) -> None:
     serve_app(
         app if tracing is None else TracedExchanges(app, tracing),
         settings,
-        body_s=max(settings.body_timeout_s, STREAM_S),  # input of programs comes when somebody types
+        body_s=max(settings.body_timeout_s, STREAM_S),  # a program's input may come from a person who types
         timeout_keep_alive=KEEP_ALIVE_S,
         timeout_graceful_shutdown=SHUTDOWN_GRACE_S,
         h11_max_incomplete_event_size=1 << 18,
@@ -75,8 +75,7 @@ def serve_pool(settings: Settings, *, domain: str) -> None:
 
 
 def pool_app(settings: Settings, accounts: Accounts, domain: str, opened: Open, shown: Shown | None) -> ASGIApp:
-    """The application; without keys it is shut to pages of other sites. What programs in sandboxes serve is theirs to
-    guard."""
+    """The application. Without keys it refuses pages of other sites; programs in sandboxes guard their own ports."""
     hosts = PoolHosts(settings.host, settings.allowed_hosts, domain=domain, keyed=not accounts.open)
     app = PoolApp(opened, hosts, domain, shown)
     if not accounts.open:

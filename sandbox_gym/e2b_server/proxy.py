@@ -1,6 +1,6 @@
-"""What listens in a sandbox, reached from outside: one HTTP/1.1 exchange over a connection inside the box.
+"""Passes HTTP/1.1 requests to programs that listen in a sandbox, one exchange over one connection inside the box.
 
-Both ends are parsed by h11, so that neither can put a request or a reply into the other's mouth.
+h11 parses both ends, so that neither can smuggle a request or a response past the other.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Proxy:
         except BaseException as error:
             await exchange.aclose()
             if isinstance(error, h11.RemoteProtocolError | h11.LocalProtocolError):
-                return Fault(502, f"port {self._port} speaks no HTTP/1.1 that can be passed on").response()
+                return Fault(502, f"port {self._port} does not speak HTTP/1.1").response()
             if isinstance(error, Exception):
                 return fault_of(error).response()
             raise
@@ -71,7 +71,7 @@ class Proxy:
 
 class _Exchange:
     def __init__(self, envd: Envd, stream: Stream, host: str) -> None:
-        """`host`: told instead of what the client said, unless empty."""
+        """`host`: the Host header to send instead of the client's; empty for the client's own."""
         self._envd, self._stream, self._host = envd, stream, host
         self._http = h11.Connection(our_role=h11.CLIENT)
         self._ended = False
@@ -109,7 +109,7 @@ class _Exchange:
             try:
                 await self._envd.ask(request, data[start : start + PIECE], within_s=SEND_S)
             except Refused:
-                return  # it answers without having read all, as it may
+                return  # the program may answer before it has read the whole body
 
     async def _event(self, within_s: float) -> h11.Event | type[h11.NEED_DATA] | type[h11.PAUSED]:
         deadline = time.monotonic() + within_s

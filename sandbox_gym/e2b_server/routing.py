@@ -15,13 +15,13 @@ H = TypeVar("H")
 
 
 class Routes(Generic[H]):
-    """Operations, and what answers each."""
+    """Declared operations, each with its handler."""
 
     def __init__(self, handlers: Iterable[tuple[Operation, H]]) -> None:
         self._routes = [(one.method, tuple(one.template.split("/")[1:]), handler) for one, handler in handlers]
 
     def find(self, request: Request) -> tuple[H, Mapping[str, str]]:
-        """The handler, and the path's own parameters. A literal part goes before a place. Raises Fault 404 and 405."""
+        """The handler and the path's parameters; a literal segment matches first. Raises Fault 404 and 405."""
         raw = request.scope.get("raw_path") or request.url.path.encode()
         parts = [urllib.parse.unquote(part) for part in raw.decode("latin-1").split("/")[1:]]
         found = [(method, shape, handler) for method, shape, handler in self._routes if _fits(shape, parts)]
@@ -32,10 +32,10 @@ class Routes(Generic[H]):
         for method, shape, handler in found:
             if method == request.method and len(shape) == len(best):
                 return handler, {
-                    place[1:-1]: part for place, part in zip(shape, parts, strict=True) if place[:1] == "{"
+                    segment[1:-1]: part for segment, part in zip(shape, parts, strict=True) if segment[:1] == "{"
                 }
         methods = ", ".join(sorted({method for method, _, _ in found}))
-        raise Fault(405, f"{request.url.path[:200]} is asked with {methods}", headers={"Allow": methods})
+        raise Fault(405, f"{request.url.path[:200]} takes {methods}", headers={"Allow": methods})
 
 
 def _fits(shape: tuple[str, ...], parts: list[str]) -> bool:

@@ -1,7 +1,7 @@
-"""The verdict ledger: every verify on record, replayed by key, judged again from its state. Knows no server and no
-verifier.
+"""The journal of verdicts: records every verify, replays it by key, keeps the state to judge it again. Knows no server
+and no verifier.
 
-`journal.journal` and what is behind it import the database library; the values here do not.
+`journal.journal` and its helpers import the database library; the values here do not.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What waits to be written: a queue bounded in entries and in bytes, whose producers wait while it is full."""
+"""The queue of entries to write, bounded in entries and in bytes; producers wait while it is full."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ BATCH_ENTRIES = 128
 
 @dataclass(slots=True, eq=False)
 class Item:
-    """An entry on its way. `done` is set when it is on record, or when it is known that it never will be."""
+    """An entry that waits. `done` is set when it is recorded, or has finally failed."""
 
     entry: Entry
     done: anyio.Event = field(default_factory=anyio.Event)
@@ -26,14 +26,14 @@ class Item:
 
     @property
     def size_bytes(self) -> int:
-        """The outputs and, twice for the row that holds them as well, the inputs."""
+        """Bytes of the outputs, and twice those of the inputs, which the row contains too."""
         steps = [step for judgement in self.entry.judgements for step in judgement.plan.steps]
         inputs = sum(len(step.stdin) for step in steps if isinstance(step, Run))
         return self.entry.output_bytes + 2 * inputs + len(self.entry.source.answer)
 
 
 class Backlog:
-    """First in, first out, one consumer. An item leaves when it is written, not when it is taken up."""
+    """First in, first out, one consumer. An item leaves when it is written, not when it is read."""
 
     def __init__(self, *, max_entries: int = MAX_ENTRIES, max_bytes: int = MAX_BYTES) -> None:
         self._max_entries = max_entries
@@ -59,14 +59,14 @@ class Backlog:
             self._changed.notify_all()
 
     async def batch(self) -> list[Item]:
-        """The first items, as soon as there are any; empty at the end, after `close`."""
+        """Wait for items and return the first; empty at the end, after `close`."""
         async with self._changed:
             while not self._items and not self._closed:
                 await self._changed.wait()
             return [self._items[index] for index in range(min(BATCH_ENTRIES, len(self._items)))]
 
     async def drop(self, count: int) -> None:
-        """The first `count` are dealt with."""
+        """Remove the first `count` items, which are written or have failed."""
         async with self._changed:
             for _ in range(count):
                 self._items.popleft()
@@ -74,7 +74,7 @@ class Backlog:
             self._changed.notify_all()
 
     async def close(self) -> None:
-        """No more will come; what is there is still handed out."""
+        """Accept no more items; the waiting ones are still returned."""
         async with self._changed:
             self._closed = True
             self._changed.notify_all()

@@ -1,4 +1,4 @@
-"""What the journal takes and gives: one verify, before and after it went through the database."""
+"""The journal's values: a verify to record, and a verify read from the database."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ Json = Mapping[str, object]
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """What was judged, whole enough to judge it again without the request's body."""
+    """What was judged: enough to judge it again without the request's body."""
 
     verifier: str
     """The kind of resources server, such as `coding`."""
     settings: Json
     """The settings that the verdict depends on."""
     row: Json
-    """What of the request describes its task: a coding row's verifier_metadata."""
+    """The part of the request that describes its task: a coding row's verifier_metadata."""
     answer: str
     reasoning: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """What makes two requests one: the key's text, and a digest of the body that it came with."""
+    """What identifies a repeated request: its key, and the digest of the body that the key came with."""
 
     text: str
     body_digest: str
@@ -56,12 +56,12 @@ class Entry:
 
     @property
     def output_bytes(self) -> int:
-        """Bytes of all outputs in the states: what an entry weighs, nearly."""
+        """Bytes of all outputs in the states: nearly the entry's size."""
         return sum(state_bytes(judgement.state) for judgement in self.judgements)
 
     @property
     def limits(self) -> Limits | None:
-        """The caps of the first program that holds the answer; a verify's runs share theirs."""
+        """The caps of the first program with the answer; all runs of a verify have the same."""
         for judgement in self.judgements:
             for step in judgement.plan.steps:
                 run = answers_run(step)
@@ -70,8 +70,8 @@ class Entry:
 
 
 def plan_as_run(plan: Plan, state: State | None) -> Plan:
-    """The plan without the steps that were never begun: those may hold what chance decided and nobody needed to know,
-    such as which variants of a test would be run."""
+    """The plan without the steps that were never begun: those may depend on random choices that had no effect, such as
+    which variants of a test would be run."""
     if state is None or len(state.outcomes) >= len(plan.steps):
         return plan
     return replace(plan, steps=plan.steps[: len(state.outcomes)], groups=())
@@ -97,7 +97,7 @@ class Replay:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """A verify as lists show it: the columns, without what it takes to judge again."""
+    """A verify as in lists: its columns, without the data to judge it again."""
 
     id: int
     request_id: str
@@ -126,7 +126,7 @@ class Summary:
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """A verify with all that is on record of it."""
+    """A verify with everything that is recorded of it."""
 
     summary: Summary
     source: Source
@@ -137,7 +137,7 @@ class Stored:
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """Which verifies; every field that is set must hold."""
+    """Which verifies: those that match every field that is set."""
 
     reward: float | None = None
     reason: str = ""

@@ -1,6 +1,6 @@
-"""The journal as servers use it: entries in without waiting for the disk, or with; finished verdicts by key out.
+"""The journal for servers: records entries, with or without waiting for the disk; finds finished verdicts by key.
 
-One writer takes what has come since its last transaction and commits it in one. Blocking calls run in worker threads.
+One writer commits all entries that have arrived since its last transaction. Blocking calls run in worker threads.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from sandbox_gym.limits import MIB
 from sandbox_gym.settings.journal import JournalSettings
 
 WAIT_S = 30.0
-"""Longest that a verify waits for a place in the backlog, for its commit, or for a lookup."""
+"""Seconds that a verify waits at most for space in the backlog, for its commit, or for a lookup."""
 CLOSE_S = 30.0
-"""Longest that a stop waits for the backlog to be written."""
+"""Seconds that a stop waits at most for the backlog to be written."""
 PRUNE_EVERY_S = 60.0
 _RETRY_S = (0.1, 0.5, 2.0, 5.0)
 _READERS = 4
@@ -55,7 +55,7 @@ class Journal:
         self._much_written = anyio.Event()
 
     def stats(self) -> dict[str, int]:
-        """Entries that wait, that were written and that could not be; transactions, failed tries of the next one."""
+        """Entries that wait, were written, failed; transactions, and failed attempts of the next one."""
         return {
             "backlog": len(self._backlog),
             "written": self._written,
@@ -65,32 +65,33 @@ class Journal:
         }
 
     async def add(self, entry: Entry) -> None:
-        """Take an entry; it is written soon. Waits only while the backlog is full."""
+        """Queue an entry, which is written soon. Waits only while the backlog is full."""
         await self._put(Item(entry))
 
     async def write(self, entry: Entry) -> Replay | None:
-        """Take an entry and wait until it is committed. With a key: what is on record under it, which is another's
-        where another was first."""
+        """Queue an entry and wait until it is committed. With a key: returns the verdict on record under it, which is
+        another request's where that was first."""
         item = Item(entry)
         await self._put(item)
-        await _in_time(item.done.wait, "no commit of the verdict")
+        await _in_time(item.done.wait, "the verdict was not committed")
         if item.error:
             raise JournalDown(item.error)
         return item.on_record
 
     async def _put(self, item: Item) -> None:
-        await _in_time(partial(self._backlog.put, item), "no place in the journal's backlog")
+        await _in_time(partial(self._backlog.put, item), "the journal's backlog had no space")
 
     async def find(self, server: str, key: str) -> Replay | None:
         """The finished verdict under a key. Raises JournalDown."""
         return await self._read(partial(self._store.find, server, key))
 
     async def stored(self, request_id: str) -> Stored | None:
-        """All that is on record of one verify, by its whole id. Raises JournalDown."""
+        """Everything recorded of one verify, by its whole id. Raises JournalDown."""
         return await self._read(partial(self._stored, request_id))
 
     async def _read(self, call: Callable[[], T]) -> T:
-        """Raises JournalDown, also where this process has no thread, descriptor or memory for it."""
+        """Run `call` in a thread. Raises JournalDown, also where this process is out of threads, descriptors or
+        memory."""
         try:
             with anyio.fail_after(WAIT_S):
                 return await self._in_thread(call, self._readers)
@@ -113,8 +114,8 @@ class Journal:
         return await anyio.to_thread.run_sync(call, limiter=limiter)
 
     async def run(self) -> None:
-        """Write what comes, until `close` and then until nothing is left, whatever a try meets: entries that can't be
-        written wait in the backlog, which is bounded."""
+        """Write entries until `close`, and then until none is left. Entries that can't be written now wait in the
+        bounded backlog and are tried again."""
         while batch := await self._backlog.batch():
             try:
                 await self._write(batch)
@@ -128,13 +129,14 @@ class Journal:
             await self._backlog.drop(len(batch))
 
     async def _write(self, batch: Sequence[Item]) -> None:
-        """Commit a batch; one that the database refuses is tried entry by entry, so that one can't lose another."""
+        """Commit a batch. A batch that the database refuses is written entry by entry, so that one entry can't lose
+        another."""
         try:
             await self._commit(batch)
         except (OperationalError, InterfaceError, PoolTimeout):
             raise
         except Exception as error:
-            if is_of_machine(error):  # nothing is wrong with the entries
+            if is_of_machine(error):  # the entries are all right
                 raise
             if len(batch) > 1:
                 for item in batch:
@@ -159,12 +161,12 @@ class Journal:
             item.done.set()
 
     def _add(self, items: Sequence[Item]) -> tuple[dict[str, Replay], int]:
-        """In the writer's thread: what is on record under the items' keys, and bytes written."""
+        """In the writer's thread: the verdicts on record under the items' keys, and the bytes written."""
         rows = [prepare(item.entry, state_max_bytes=self._state_max_bytes) for item in items]
         return (self._store.add(rows) if rows else {}), sum(row.size_bytes for row in rows)
 
     async def prune_regularly(self) -> None:
-        """Keep size and age in bounds: every minute, and whenever a twentieth of the size was written."""
+        """Prune by size and age: every minute, and after each twentieth of the size limit."""
         while True:
             self._much_written = anyio.Event()
             self._unpruned_bytes = 0
@@ -180,14 +182,14 @@ class Journal:
                 await self._much_written.wait()
 
     async def close(self) -> None:
-        """No entry comes any more: `run` ends when it has written what waits."""
+        """Accept no more entries; `run` ends when it has written the waiting ones."""
         await self._backlog.close()
 
 
 @asynccontextmanager
 async def open_journal(url: str, settings: JournalSettings) -> AsyncIterator[Journal]:
-    """A journal that writes while the context lasts, and at its end writes all that waits: for at most CLOSE_S, and
-    what is left then is counted in the log. Raises ConfigurationError."""
+    """A journal that writes while the context lasts. At the end it writes the waiting entries for at most CLOSE_S and
+    logs how many are lost. Raises ConfigurationError."""
     engine = await anyio.to_thread.run_sync(partial(open_database, url, create=True))
     store = Store(engine)
     journal = Journal(
@@ -218,7 +220,7 @@ async def open_journal(url: str, settings: JournalSettings) -> AsyncIterator[Jou
 
 
 async def _write_on(journal: Journal, scope: anyio.CancelScope, written: anyio.Event) -> None:
-    """The writer, deaf to a cancelled lifespan: only the end of the close's patience stops it."""
+    """The writer, which a cancelled lifespan does not stop: only the end of CLOSE_S does."""
     with scope:
         await journal.run()
         written.set()

@@ -1,4 +1,4 @@
-"""Between entries and rows: columns to filter by, and compressed JSON for all else. Pure."""
+"""Converts between entries and database rows: columns to filter by, and compressed JSON for everything else. Pure."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from sandbox_gym.contract import State, Verdict
 from sandbox_gym.journal.entry import Entry, Json, Replay, Source, Stored, StoredJudgement, Summary, plan_as_run
 
 _LEVEL = 1
-"""Of zlib: outputs are mostly text, and the higher levels cost five times as much for a tenth less."""
+"""zlib's level: outputs are mostly text, and higher levels cost five times as much for a tenth less."""
 _COLUMNS_BYTES = 1024
-"""What a row takes beside its blobs, indexes included."""
+"""Bytes of a row besides its blobs, indexes included."""
 _UNJUDGED = Verdict(0.0)
 
 Columns = dict[str, object]
@@ -25,7 +25,7 @@ Columns = dict[str, object]
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """An entry as it goes into the tables."""
+    """An entry in the form of the tables."""
 
     columns: Columns
     task: Columns
@@ -33,13 +33,13 @@ class Prepared:
 
 
 def task_digest(row: Json) -> str:
-    """The digest of a row's verifier_metadata: what the tests of one task have in common."""
+    """The digest of a row's verifier_metadata, which identifies its task."""
     return digest(row)
 
 
 def prepare(entry: Entry, *, state_max_bytes: float) -> Prepared:
-    """The rows of one entry. A state over the bound is left out. Raises ValueError and RecursionError for values
-    that JSON can't hold."""
+    """The rows of one entry; a state over the bound is left out. Raises ValueError and RecursionError for values that
+    JSON can't represent."""
     source = entry.source
     last = entry.judgements[-1] if entry.judgements else None
     verdict = last.verdict if last else _UNJUDGED
@@ -81,12 +81,12 @@ def prepare(entry: Entry, *, state_max_bytes: float) -> Prepared:
 
 
 def _signs(entry: Entry) -> tuple[str, ...]:
-    """Of all judgements: those of a run that another one replaced were seen, too."""
+    """The signs of all judgements, also of a run that a later one replaced."""
     return tuple(dict.fromkeys(sign for judged in entry.judgements for sign in judged.verdict.tamper))
 
 
 def _source(source: Source) -> Json:
-    """Everything but the row, which the tasks' table holds."""
+    """Everything but the row, which is in the table of tasks."""
     return {"settings": dict(source.settings), "answer": source.answer, "reasoning": list(source.reasoning)}
 
 
@@ -104,7 +104,7 @@ class _Judgements:
 
 
 def _json(value: Json) -> bytes:
-    """Any JSON document, NaN included; ASCII, so that lone surrogates survive."""
+    """Any JSON document, NaN included. ASCII, which preserves lone surrogates."""
     return json.dumps(value, separators=(",", ":")).encode("ascii")
 
 
@@ -123,19 +123,19 @@ def _object(raw: bytes | str) -> dict[str, object]:
     try:
         value: object = json.loads(raw)
     except ValueError:
-        raise CodecError("a stored object is no JSON") from None
+        raise CodecError("a stored object is not JSON") from None
     if not isinstance(value, dict):
-        raise CodecError("a stored object is none")
+        raise CodecError("a stored value is not an object")
     return value
 
 
 def _text(text: str, length: int) -> str:
-    """Fit for a text column: PostgreSQL takes neither NUL nor what is no UTF-8."""
+    """Text for a column: PostgreSQL accepts neither NUL nor invalid UTF-8."""
     return text[:length].replace("\0", "\ufffd").encode("utf-8", "replace").decode()
 
 
 def as_replay(row: RowMapping) -> Replay:
-    """Of the columns request_id, body_digest and reply. Raises CodecError."""
+    """A replay from the columns request_id, body_digest and reply. Raises CodecError."""
     return Replay(str(row["request_id"]), str(row["body_digest"] or ""), _object(_unpack(row["reply"])))
 
 
@@ -154,11 +154,11 @@ def as_summary(row: RowMapping) -> Summary:
 
 
 def as_stored(row: RowMapping) -> Stored:
-    """Of all columns and the task's row as `row`. Raises CodecError."""
+    """A stored verify from all columns and the task's row as `row`. Raises CodecError."""
     source = _object(_unpack(row["source"]))
     settings, reasoning = source["settings"], source["reasoning"]
     if not isinstance(settings, dict) or not isinstance(reasoning, list):
-        raise CodecError("a stored source is none")
+        raise CodecError("a stored source is not an object")
     return Stored(
         as_summary(row),
         Source(
@@ -174,5 +174,5 @@ def as_stored(row: RowMapping) -> Stored:
 
 
 def state_document(state: State | None) -> Json | None:
-    """A state as the export shows it."""
+    """A state in the form of the export."""
     return None if state is None else _object(encode(state))

@@ -1,7 +1,7 @@
-"""The journal's tables, and a database of the right version under a URL. Knows no entries.
+"""The journal's tables and migrations; opens a database of the right version by URL. Knows no entries.
 
-`journal_meta` holds the version. An older database is brought up by the migrations, one transaction for all; a newer
-one is refused, because what it means is not known here.
+`journal_meta` holds the version. An older database is migrated in one transaction; a newer one is refused, because its
+meaning is unknown here.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ MIGRATIONS: Mapping[int, Callable[[Connection], None]] = {1: _add_tenant}
 
 BUSY_TIMEOUT_S = 30
 _LOCK = 0x5A4D_6A72
-"""Of PostgreSQL's advisory lock that keeps two servers from making the tables at once."""
+"""Key of PostgreSQL's advisory lock, which keeps two servers from creating the tables at once."""
 
 metadata = MetaData()
 meta = Table("journal_meta", metadata, Column("schema_version", Integer, primary_key=True))
@@ -64,7 +64,7 @@ tasks = Table(
     Column("size_bytes", BigInteger, nullable=False),
     Column("row", LargeBinary, nullable=False),
 )
-"""Rows by digest: a group of rollouts shares one."""
+"""Rows of datasets by digest; all rollouts of a row share one."""
 
 verdicts = Table(
     "journal_verdicts",
@@ -100,7 +100,7 @@ verdicts = Table(
     Index("journal_by_task", "task_digest"),
     Index("journal_by_age", "finished_at", "size_bytes"),
 )
-"""Blobs are zlib over the codec's JSON, and stand last: a list reads none of them."""
+"""Blobs are zlib over the codec's JSON. They are the last columns, so that lists don't read them."""
 
 
 def parse_url(text: str) -> URL:
@@ -119,7 +119,7 @@ def parse_url(text: str) -> URL:
 
 
 def open_database(text: str, *, create: bool) -> Engine:
-    """A database with our tables. `create` False: it must be there. Raises ConfigurationError."""
+    """A database with the journal's tables. `create` False: it must exist. Raises ConfigurationError."""
     url = parse_url(text)
     shown = url.render_as_string(hide_password=True)
     try:
@@ -143,19 +143,19 @@ def open_database(text: str, *, create: bool) -> Engine:
 
 
 def cause(error: SQLAlchemyError) -> str:
-    """What the database said, on one line, without the statement and its values."""
+    """The database's message on one line, without the statement and its values."""
     return " ".join(str(getattr(error, "orig", None) or type(error).__name__).split())[:300]
 
 
 def _prepare_file(path: Path, *, create: bool) -> None:
     if not create and not path.exists():
         raise ConfigurationError(
-            f"no journal at {path}: `sandbox-gym serve` writes one, or name another with --journal"
+            f"no journal at {path}: `sandbox-gym serve` creates one, or name another with --journal"
         )
     try:
         make_private(path.parent)
         if not path.exists():
-            path.touch(mode=0o600)  # answers and hidden tests are nobody else's
+            path.touch(mode=0o600)  # answers and hidden tests are private
         elif path.stat().st_mode & 0o077 and path.stat().st_uid == os.geteuid():
             path.chmod(0o600)
     except OSError as error:
@@ -175,8 +175,8 @@ def _engine(url: URL) -> Engine:
 
 
 def _set_up_sqlite(connection: DBAPIConnection, record: PoolProxiedConnection) -> None:
-    """WAL: readers never wait. `synchronous=FULL`: a commit is on the disk, whatever loses power."""
-    connection.isolation_level = None  # transactions are begun by us, below
+    """WAL: readers never wait. `synchronous=FULL`: a commit survives a power failure."""
+    connection.isolation_level = None  # `_begin` below starts the transactions
     cursor = connection.cursor()
     cursor.execute("PRAGMA auto_vacuum=INCREMENTAL")
     _write_ahead(cursor)
@@ -186,7 +186,8 @@ def _set_up_sqlite(connection: DBAPIConnection, record: PoolProxiedConnection) -
 
 
 def _write_ahead(cursor: DBAPICursor) -> None:
-    """The first to open a journal turns it over; others are told "locked" at once meanwhile, busy timeout or not."""
+    """Switch the journal to WAL. While another process does so, SQLite reports "locked" at once, despite a busy
+    timeout."""
     deadline = time.monotonic() + BUSY_TIMEOUT_S
     while True:
         try:
@@ -199,7 +200,7 @@ def _write_ahead(cursor: DBAPICursor) -> None:
 
 
 def _begin_sqlite(connection: Connection) -> None:
-    """A writer takes its lock at once: one that read first could not, after another's commit."""
+    """A writer takes its lock at the start: after a read, another's commit would make that impossible."""
     writes = connection.get_execution_options().get("writes", False)
     connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
 
@@ -216,14 +217,14 @@ def _bring_up(connection: Connection, shown: str, *, create: bool) -> None:
         connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_LOCK})")
     if not inspect(connection).has_table(meta.name):
         if not create:
-            raise ConfigurationError(f"no journal in {shown}: `sandbox-gym serve` writes one")
+            raise ConfigurationError(f"no journal in {shown}: `sandbox-gym serve` creates one")
         metadata.create_all(connection)
         connection.execute(insert(meta).values(schema_version=SCHEMA_VERSION))
         return
     version = connection.execute(select(meta.c.schema_version)).scalar_one()
     if version > SCHEMA_VERSION:
         raise ConfigurationError(
-            f"journal {shown} has version {version}, made by a later sandbox-gym; this one reads up to"
+            f"journal {shown} has version {version}, written by a later sandbox-gym; this one reads up to"
             f" {SCHEMA_VERSION}: upgrade, or give another journal"
         )
     for number in range(version, SCHEMA_VERSION):

@@ -1,6 +1,6 @@
-"""The journal's statements: add, find, list, prune. Blocking; to be called from worker threads or commands.
+"""The journal's SQL statements: add, find, list, prune. Blocking: call it from worker threads or commands.
 
-Raises SQLAlchemyError as it comes; `Journal` and the commands turn it into their own.
+Raises SQLAlchemyError, which `Journal` and the commands turn into their own errors.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _PRUNE_ROWS = 2000
 
 @dataclass(frozen=True, slots=True)
 class Pruned:
-    """What a pruning took away, and what is left."""
+    """What a pruning deleted, and the size that remains."""
 
     verdicts: int
     tasks: int
@@ -44,8 +44,8 @@ class Store:
         self._engine.dispose()
 
     def add(self, batch: Sequence[Prepared]) -> dict[str, Replay]:
-        """One transaction for all. For each entry with a key: the verdict that is on record under that key, which
-        is another's where another was first; that entry is then not added."""
+        """Add all in one transaction. Returns for each entry with a key the verdict on record under it. Where another
+        request was first, that is the other's verdict, and the entry is not added."""
         with writing(self._engine) as connection:
             self._lock(connection, "ROW EXCLUSIVE")
             self._add_tasks(connection, [prepared.task for prepared in batch])
@@ -54,7 +54,8 @@ class Store:
             return self._on_record(connection, [row for row in rows if row["idempotency_key"] is not None])
 
     def _lock(self, connection: Connection, mode: str) -> None:
-        """Keeps pruning apart from adding, so that no task goes while its verdict comes. SQLite has one writer."""
+        """Excludes pruning while verdicts are added, so that no task is deleted under a new verdict. SQLite has one
+        writer."""
         if connection.dialect.name == "postgresql":
             connection.execute(text(f"LOCK TABLE {tasks.name} IN {mode} MODE"))
 
@@ -91,7 +92,7 @@ class Store:
             return [as_summary(row) for row in connection.execute(statement).mappings()]
 
     def get(self, number: int) -> Stored | None:
-        """All that is on record under an id; None when it was pruned. Raises CodecError."""
+        """Everything recorded under an id; None when it was pruned. Raises CodecError."""
         joined = verdicts.join(tasks, verdicts.c.task_digest == tasks.c.digest)
         statement = select(*verdicts.columns, tasks.c.row).select_from(joined).where(verdicts.c.id == number)
         with self._engine.connect() as connection:
@@ -99,7 +100,7 @@ class Store:
         return None if row is None else as_stored(row)
 
     def ids(self, wanted: Filter) -> Iterator[int]:
-        """The earliest first; holds no transaction in between."""
+        """The earliest first; without a transaction across the ids."""
         after, base = 0, select(verdicts.c.id).where(*_conditions(wanted)).order_by(verdicts.c.id).limit(_PAGE)
         while True:
             with self._engine.connect() as connection:
@@ -110,18 +111,18 @@ class Store:
             after = ids[-1]
 
     def size_bytes(self) -> int:
-        """Of all rows; the file is a little larger."""
+        """Bytes of all rows; the file is a little larger."""
         with self._engine.connect() as connection:
             return _size(connection)
 
     def prune(self, *, max_bytes: float, max_age_s: float) -> Pruned:
-        """Delete what is too old, then the oldest until the rest fits, then tasks that no verdict refers to."""
+        """Delete verdicts that are too old, then the oldest until the rest fits, then tasks without a verdict."""
         gone = tasks_gone = 0
         while deleted := self._delete(verdicts.c.finished_at < time.time() - max_age_s, _PRUNE_ROWS):
             gone += deleted[0]
             tasks_gone += deleted[1]
         if self.size_bytes() > max_bytes:
-            target = 0.9 * max_bytes  # so that the next pruning is not at the next verdict
+            target = 0.9 * max_bytes  # a margin, so that the next verdict does not prune again
             while self.size_bytes() > target and (deleted := self._delete(None, None)):
                 gone += deleted[0]
                 tasks_gone += deleted[1]
@@ -130,7 +131,7 @@ class Store:
         return Pruned(gone, tasks_gone, self.size_bytes())
 
     def _delete(self, where: ColumnElement[bool] | None, rows: int | None) -> tuple[int, int] | None:
-        """Delete the oldest that match; how many verdicts and tasks went, None when no verdict matched."""
+        """Delete the oldest that match. Returns how many verdicts and tasks, None when no verdict matched."""
         with writing(self._engine) as connection:
             self._lock(connection, "SHARE ROW EXCLUSIVE")
             if rows is None:
@@ -150,7 +151,7 @@ class Store:
         """Give freed pages back to the file system; PostgreSQL's autovacuum does so by itself."""
         if self._engine.dialect.name == "sqlite":
             with closing(self._engine.raw_connection()) as connection:
-                script = "PRAGMA incremental_vacuum"  # as a script: `execute` steps once, which frees one page
+                script = "PRAGMA incremental_vacuum"  # as a script, because `execute` steps once, which frees one page
                 connection.cursor().executescript(script)
 
 

@@ -1,1 +1,1 @@
-"""What operators see of a running server: metrics. Knows no HTTP and no provider."""
+"""What operators see of a running server: metrics, traces, the radar. Knows no HTTP and no provider."""

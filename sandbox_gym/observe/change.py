@@ -1,4 +1,4 @@
-"""When a share began to be larger: the likeliest point of change in a series of counts. Pure."""
+"""When a share began to rise: the likeliest change point in a series of counts. Pure."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import Final
 
 LEAST: Final = 3
-"""Fewer may be chance, or somebody's one trial."""
+"""Fewer occurrences may be chance, or one person's test."""
 LIKELIHOOD: Final = 7.0
-"""How much better, in log-likelihood, two shares must explain a series than one does; of series of six hours in which
-nothing changes about one in a hundred does so."""
+"""Log-likelihood that two shares must gain over one share to count as a rise. Of series of six hours without a change,
+about one in a hundred reaches it."""
 FACTOR: Final = 1.5
 
 
@@ -27,7 +27,7 @@ class Change:
 
 
 def rise_of(series: Sequence[tuple[int, int]]) -> Change | None:
-    """The best point of a rise in (count, of) pairs, in the order of time; None where there is none to speak of."""
+    """The likeliest point of a rise in (count, of) pairs, in the order of time; None where none is significant."""
     total, total_of = sum(count for count, _ in series), sum(of for _, of in series)
     best, found = LIKELIHOOD, None
     before = before_of = 0
@@ -44,7 +44,7 @@ def rise_of(series: Sequence[tuple[int, int]]) -> Change | None:
 
 
 def _fit(count: int, of: int) -> float:
-    """The log-likelihood of so many of so many, at the share that explains them best."""
+    """The log-likelihood of `count` of `of` at their maximum-likelihood share."""
     if not 0 < count < of:
         return 0.0
     share = count / of

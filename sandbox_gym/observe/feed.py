@@ -1,5 +1,4 @@
-"""What went wrong lately in an engine: sandboxes lost, plans tried again, programs kept out. Bounded; tells, judges
-nothing."""
+"""Recent failures of an engine: sandboxes lost, plans tried again, plans quarantined. Bounded."""
 
 from __future__ import annotations
 
@@ -16,7 +15,7 @@ MAX_CHARS: Final = 300
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """`number` counts from the start of the process, `at` is Unix time. `why` holds a stranger's words, cut."""
+    """`number` counts from the start of the process, `at` is Unix time. `why` is untrusted text, truncated."""
 
     number: int
     at: float
@@ -35,7 +34,7 @@ class Feed:
         self.counts: Counter[Kind] = Counter()
 
     def note(self, kind: Kind, *, cause: str = "", why: str = "", attempt: int = 0) -> None:
-        """Costs what an append costs."""
+        """Add an event; as cheap as an append."""
         self.counts[kind] += 1
         number = self.counts.total()
         self._events.append(Event(number, self._clock(), kind, cause[:MAX_CHARS], why[:MAX_CHARS], attempt))

@@ -1,7 +1,7 @@
-"""How late the event loop is: a task that asks to be woken regularly, and counts by how much it was not.
+"""The event loop's lag: a task sleeps for a fixed time and measures how late it is woken.
 
-Whatever blocks the loop, or keeps the interpreter's lock from it, holds up every verify, every heartbeat of a sandbox
-and every health check alike; this is where it shows.
+Whatever blocks the loop, or holds the interpreter's lock, delays every verify, every heartbeat of a sandbox and every
+health check; this metric shows it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ EVERY_S: Final = 0.02
 
 
 async def measure_loop(metrics: Metrics) -> None:
-    """Runs until it is cancelled."""
+    """Measure until cancelled."""
     while True:
         due = time.perf_counter() + EVERY_S
         await anyio.sleep(EVERY_S)

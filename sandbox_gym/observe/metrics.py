@@ -1,6 +1,6 @@
-"""Counters, gauges and histograms of one engine, in a registry of its own, as Prometheus reads them.
+"""Counters, gauges and histograms of one engine in a registry of its own, in Prometheus' format.
 
-Counters with labels are there from the start, at zero: a rate over a series that begins with its first event misses it.
+Counters with labels start at zero, because a rate over a series that begins with its first event misses that event.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from sandbox_gym.observe.verdicts import REASONS, reason_of
 
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 CAUSES: Final = ("program_memory", "unexplained")
-"""What the evidence may say of a lost sandbox."""
+"""Values of the evidence label of a lost sandbox."""
 STALL_S: Final = 0.1
-"""A loop that is later than this has stood still: heartbeats and answers of all others waited."""
+"""A loop that is later than this was blocked: all heartbeats and responses waited."""
 _LAGS: Final = (0.001, 0.003, 0.01, 0.03, STALL_S, 0.3, 1, 3, 10, 30)
 _PHASES: Final = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30, 100)
 
 
 class _Each(Collector):
-    """A gauge by one label, read when it is asked for."""
+    """A gauge with one label, read at each scrape."""
 
     def __init__(self, name: str, text: str, label: str, read: Callable[[], Mapping[str, float]]) -> None:
         self._name, self._text, self._label, self._read = name, text, label, read
@@ -42,7 +42,7 @@ class _Each(Collector):
 
 
 class _Counts(Collector):
-    """A counter whose values are kept elsewhere, by one label or several."""
+    """A counter with labels whose values another object counts."""
 
     def __init__(
         self, name: str, text: str, labels: Sequence[str], read: Callable[[], Iterable[tuple[Sequence[str], int]]]
@@ -57,8 +57,8 @@ class _Counts(Collector):
 
 
 class Metrics:
-    """What happened, by name. Labels are small closed sets, but for tenants and signs of tampering, of which the radar
-    keeps a bounded number apart."""
+    """The metrics of an engine. Labels are small closed sets, except tenants and signs of tampering, whose number the
+    radar bounds."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
@@ -69,19 +69,19 @@ class Metrics:
         self.no_verdicts = self._counter("no_verdicts", "Requests that ended without a verdict", "kind")
         self.crashes = self._counter("sandbox_crashes", "Sandboxes lost in use, by what the evidence says", "cause")
         self.retries = self._counter("retries", "Plans tried again in another sandbox")
-        self.reruns = self._counter("doubted_runs", "Runs tried again since their end was in doubt", "why")
-        self.quarantined = self._counter("quarantined", "Plans answered without running: they killed two sandboxes")
+        self.reruns = self._counter("doubted_runs", "Runs tried again because their end was in doubt", "why")
+        self.quarantined = self._counter("quarantined", "Plans quarantined after they lost two sandboxes")
         _begin(self.verdicts, REASONS)
         _begin(self.no_verdicts, sorted({Unavailable.failure_kind, *_kinds(Unavailable)}))
         _begin(self.crashes, CAUSES)
         _begin(self.reruns, tuple(Doubt))
         self.phases = self._histogram("phase", "Seconds of a verify by phase", "phase")
-        self.verifies = self._histogram("verify", "Seconds from a plan to its verdict, all tries and waits included")
-        self.loop_lag = self._histogram("loop_lag", "Seconds that the event loop woke a waiting task late", at=_LAGS)
+        self.verifies = self._histogram("verify", "Seconds from a plan to its verdict, retries and waits included")
+        self.loop_lag = self._histogram("loop_lag", "Seconds by which the event loop woke a task late", at=_LAGS)
         self.loop_stalls = 0
 
     def count(self, verdict: Verdict, seconds: float, timings_s: Mapping[str, float]) -> None:
-        """A verdict that took `seconds` from its plan on. `timings_s`: by phase."""
+        """Count a verdict that took `seconds` from its plan on. `timings_s`: by phase."""
         self.verdicts.labels(reason_of(verdict)).inc()
         self.verifies.observe(seconds)
         for phase, phase_s in timings_s.items():
@@ -106,7 +106,7 @@ class Metrics:
         self.registry.register(_Counts(f"sandbox_gym_{name}", text, labels, read))
 
     def loop_was_late(self, seconds: float) -> None:
-        """The event loop came to a task so long after it should have."""
+        """Record by how much the event loop was late."""
         self.loop_lag.observe(seconds)
         self.loop_stalls += seconds > STALL_S
 
@@ -117,20 +117,20 @@ class Metrics:
         return Counter(f"sandbox_gym_{name}", text, labels, registry=self.registry)
 
     def watch(self, name: str, text: str, read: Callable[[], float]) -> None:
-        """A gauge that is read when it is asked for."""
+        """Add a gauge that is read at each scrape."""
         Gauge(f"sandbox_gym_{name}", text, registry=self.registry).set_function(read)
 
     def watch_all(self, prefix: str, read: Callable[[], Mapping[str, int]]) -> None:
-        """A gauge for each number that `read` gives now and later."""
+        """Add a gauge for each number that `read` returns, now and later."""
         for name in read():
             self.watch(f"{prefix}_{name}", f"{name.replace('_', ' ')} ({prefix})", lambda name=name: read()[name])  # type: ignore[misc]
 
     def watch_each(self, name: str, text: str, label: str, read: Callable[[], Mapping[str, float]]) -> None:
-        """A gauge with one label whose values come and go; `read` gives all that there are now."""
+        """Add a gauge with one label whose values change; `read` returns all current ones."""
         self.registry.register(_Each(f"sandbox_gym_{name}", text, label, read))
 
     def text(self) -> bytes:
-        """All of it in the exposition format."""
+        """All metrics in Prometheus' exposition format."""
         return generate_latest(self.registry)
 
 

@@ -1,6 +1,7 @@
-"""Traces by OpenTelemetry, over OTLP and HTTP, as the standard OTEL_* variables say. Imported only where they are on.
+"""Traces by OpenTelemetry over OTLP/HTTP, configured by the standard OTEL_* variables. Imported only where traces are
+on.
 
-Spans end in a bounded queue that a thread empties; when it is full spans are dropped, and nobody waits.
+Ended spans go into a bounded queue, which a thread sends; a full queue drops spans instead of blocking.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ _W3C: Final = TraceContextTextMapPropagator()
 
 
 class OtelSpan:
-    """One span. Attributes whose names have no dot get ours before them."""
+    """One span. Attribute names without a dot get the prefix `sandbox_gym.`."""
 
     def __init__(self, inner: trace.Span) -> None:
         self._inner = inner
@@ -48,7 +49,7 @@ class OtelSpan:
 
 
 class OtelTracer:
-    """Makes spans beneath the current one of OpenTelemetry's own context, so that libraries which know it join in."""
+    """Makes spans below the current one of OpenTelemetry's context, which instrumented libraries share."""
 
     recording = True
 
@@ -77,7 +78,7 @@ class OtelTracing:
     """The traces of one process."""
 
     def __init__(self, service: str) -> None:
-        """Raises ConfigurationError for OTEL_* variables that ask for what there is not."""
+        """Raises ConfigurationError for OTEL_* variables that are not supported."""
         _check_environment()
         try:
             self._provider = TracerProvider(resource=_resource(service), shutdown_on_exit=False)
@@ -89,7 +90,8 @@ class OtelTracing:
 
     @contextmanager
     def root(self, name: str, carrier: Mapping[str, str], attributes: Attributes) -> Iterator[Span]:
-        """A server's span, under the caller's where `carrier` names one. What is not sampled costs no spans below."""
+        """A server's span, below the caller's where `carrier` names one. An exchange that is not sampled makes no
+        spans."""
         parent = _W3C.extract(carrier, otel_context.Context())
         inner = self._inner.start_span(name, context=parent, kind=trace.SpanKind.SERVER, attributes=_named(attributes))
         chosen: Tracer = self._tracer if inner.is_recording() else Unsampled()
@@ -105,7 +107,7 @@ class OtelTracing:
 
 
 class Unsampled:
-    """No spans; those who are asked are told which trace they belong to, and that it is not sampled."""
+    """Makes no spans; servers that are called get the trace's id and that it is not sampled."""
 
     recording = False
 
@@ -124,7 +126,7 @@ class Unsampled:
 
 @contextmanager
 def _ended(inner: trace.Span) -> Iterator[OtelSpan]:
-    """The span as the current one; its end, and the kind of the error that leaves it, never that error's words."""
+    """Make the span current and end it, with the kind of an error that leaves it, never the error's message."""
     token = otel_context.attach(trace.set_span_in_context(inner))
     made = OtelSpan(inner)
     try:
@@ -151,7 +153,7 @@ def _named(attributes: Attributes) -> Mapping[str, str | bool | int | float | li
 
 
 def _resource(service: str) -> Resource:
-    """Who we are; what the environment says goes before it."""
+    """This service's resource; the environment overrides it."""
     given = "OTEL_SERVICE_NAME" in os.environ or "service.name=" in os.environ.get("OTEL_RESOURCE_ATTRIBUTES", "")
     own = {} if given else {"service.name": service}
     return Resource.create({"service.version": __version__, **own})
@@ -161,9 +163,9 @@ def _check_environment() -> None:
     exporter = os.environ.get("OTEL_TRACES_EXPORTER", "otlp")
     if exporter != "otlp":
         raise ConfigurationError(
-            f"OTEL_TRACES_EXPORTER={exporter}: only otlp is known; unset SANDBOX_GYM_TRACES for none"
+            f"OTEL_TRACES_EXPORTER={exporter}: only otlp is supported; unset SANDBOX_GYM_TRACES for none"
         )
     for name in ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL"):
         protocol = os.environ.get(name, "http/protobuf")
         if protocol != "http/protobuf":
-            raise ConfigurationError(f"{name}={protocol}: traces go by http/protobuf; unset it, or send to port 4318")
+            raise ConfigurationError(f"{name}={protocol}: traces are sent by http/protobuf; unset it, or use port 4318")

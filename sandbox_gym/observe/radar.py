@@ -1,5 +1,5 @@
-"""What looks like hacking, counted as verifies come, and which kind of it rose when: the one place that metrics, the
-dashboard and alerts read. Bounded in memory; knows neither HTTP nor any verifier.
+"""Counts signs of reward hacking by kind, tenant and task, and finds which kind rose when. Metrics, the dashboard and
+alerts read it. Bounded in memory; knows neither HTTP nor any verifier.
 
 A kind is the name of a sign of tampering, or one of `IN_PROCESS` and `MASKED`. Names of signs may come from a box.
 """
@@ -25,20 +25,20 @@ HOURS: Final = 6
 MAX_KINDS: Final = 48
 MAX_TENANTS: Final = 32
 MAX_TASKS: Final = 1000
-"""In an hour; verifies of later ones count under OTHER."""
+"""Tasks that are counted in an hour; verifies of further ones count under OTHER."""
 MAX_TASKS_A_MINUTE: Final = 50
 MAX_CHARS: Final = 200
 FIRST: Final = 3
-"""Answers that are named of each minute, and of each rise."""
+"""Answers that are listed for each minute and for each rise."""
 TASKS: Final = 5
-"""Tasks that are named of each rise."""
+"""Tasks that are listed for each rise."""
 MAX_SERIES: Final = 200
-"""Of kinds by tenant, that are looked at for a rise: the most frequent."""
+"""Series of (tenant, kind) that are checked for a rise: the most frequent."""
 FRESH_S: Final = 5.0
 _KIND: Final = re.compile(r"[a-z][a-z0-9_]{0,59}")
 
 Inverted = Literal["", "held", "failed", "none"]
-"""Of a run of inverted tests: all failed as they must, one did not, none could be made; empty: there was no run."""
+"""Result of a run of inverted tests: all failed as they must, one did not, none could be made; empty without a run."""
 INVERTED_SIGN: Final = "inverted_test"
 
 
@@ -69,7 +69,7 @@ class Sighting:
 
 @dataclass(frozen=True, slots=True)
 class TaskShare:
-    """How many of a task's verifies of an hour had a kind, or several."""
+    """How many of a task's verifies in an hour had one or several kinds."""
 
     task: str
     count: int
@@ -78,7 +78,7 @@ class TaskShare:
 
 @dataclass(frozen=True, slots=True)
 class Rise:
-    """A kind that a tenant's verifies have more often than before. Shares are from 0 to 1."""
+    """A kind that became more frequent in a tenant's verifies. Shares are from 0 to 1."""
 
     kind: str
     tenant: str
@@ -93,7 +93,7 @@ class Rise:
 
 @dataclass(frozen=True, slots=True)
 class Hour:
-    """One hour that began at `at`: verifies, kinds, and the tasks that most signs were seen at."""
+    """One hour that began at `at`: verifies, kinds, and the tasks with the most signs."""
 
     at: float
     verifies: int
@@ -106,7 +106,7 @@ class Hour:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """As things are at a time."""
+    """The state at one time."""
 
     at: float
     rises: tuple[Rise, ...]
@@ -167,16 +167,16 @@ class Radar:
         kinds = {**signs, **({IN_PROCESS: ""} if one.in_process else {}), **({MASKED: ""} if one.masked else {})}
         minute, hour = self._minute(now), self._hour(now)
         minute.verifies[tenant] += 1
-        place = (tenant, task)
-        if place not in hour.verifies and len(hour.verifies) >= MAX_TASKS:
-            place = (tenant, OTHER)
-        hour.verifies[place] += 1
+        counted = (tenant, task)
+        if counted not in hour.verifies and len(hour.verifies) >= MAX_TASKS:
+            counted = (tenant, OTHER)
+        hour.verifies[counted] += 1
         for kind, evidence in kinds.items():
-            hour.kinds.setdefault(place, Counter())[kind] += 1
+            hour.kinds.setdefault(counted, Counter())[kind] += 1
             self._sight(minute, Sighting(now, kind, tenant, task, one.request_id, evidence[:MAX_CHARS]))
 
     def report(self) -> Report:
-        """What rose, and the hours; made at most once in FRESH_S seconds."""
+        """Rises and hours; computed at most once in FRESH_S seconds."""
         now = self._clock()
         if self._report is None or not 0 <= now - self._report.at < FRESH_S:
             self._report = Report(now, tuple(self._rises(now)), tuple(map(_shown, reversed(self._hours))))
@@ -196,7 +196,7 @@ class Radar:
         totals.tampered[tenant] += bool(signs)
         totals.in_process[tenant] += one.in_process
         totals.masked[tenant] += one.masked
-        totals.signs[OTHER, tenant] += 0  # a rate needs a series that was there before
+        totals.signs[OTHER, tenant] += 0  # a rate needs a series that existed before
         totals.inverted["failed", tenant] += 0
         totals.signs.update((sign, tenant) for sign in signs)
         if one.inverted:
@@ -223,10 +223,10 @@ class Radar:
             self._hours.append(_Hour(at))
         return self._hours[-1]
 
-    # -- what rose
+    # -- rises
 
     def _rises(self, now: float) -> Iterator[Rise]:
-        """Those of most doubt first: signs before shares that may rise for a harmless reason."""
+        """The most suspicious first: signs before shares that may rise for a harmless reason."""
         minutes = [minute for minute in self._minutes if minute.at > now - HOURS * HOUR_S]
         totals = Counter[_Pair]()
         for minute in minutes:
@@ -252,7 +252,7 @@ class Radar:
         )
 
     def _verifies_of(self, tenant: str, task: str, since: float) -> int:
-        """Of the hours since then, whole."""
+        """Verifies of the whole hours since then."""
         return sum(hour.verifies[tenant, task] for hour in self._hours if hour.at + HOUR_S > since)
 
 
@@ -273,14 +273,14 @@ def _shown(hour: _Hour) -> Hour:
     for (tenant, _), counts in hour.kinds.items():
         kinds.update(counts)
         tenants[tenant].update(counts)
-    signed = ((place, counts) for place, counts in hour.kinds.items() if counts.keys() - _MILD or counts[MASKED])
+    signed = ((task, counts) for task, counts in hour.kinds.items() if counts.keys() - _MILD or counts[MASKED])
     worst = sorted(signed, key=lambda one: -sum(n for kind, n in one[1].items() if kind != IN_PROCESS))[:20]
     tasks = tuple((tenant, task, hour.verifies[tenant, task], dict(counts)) for (tenant, task), counts in worst)
     return Hour(hour.at, hour.verifies.total(), dict(kinds), {name: dict(of) for name, of in tenants.items()}, tasks)
 
 
 def inverted_of(variants: int, signs: Mapping[str, str]) -> Inverted:
-    """The result of a run of inverted tests with so many variants, whose failures are signs."""
+    """The result of a run of inverted tests with this number of variants and these signs."""
     if any(name.startswith(INVERTED_SIGN) for name in signs):
         return "failed"
     return "held" if variants else "none"

@@ -1,4 +1,4 @@
-"""Spans of one plan's runs, from when a run could begin to when its outcome was here: at most so many of a plan."""
+"""Spans of one plan's runs, each from when the run could begin until its outcome arrived; bounded per plan."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from sandbox_gym.contract import Outcome
 from sandbox_gym.observe import traces
 
 MOST: Final = 100
-"""Spans of one try; a row may have thousands of tests, and those that are over it are only counted."""
+"""Spans of one attempt; a row may have thousands of tests, and runs beyond this are only counted."""
 
 
 class RunSpans:
@@ -21,12 +21,12 @@ class RunSpans:
         self._ended = 0
 
     def begin(self) -> None:
-        """The next run could begin now."""
+        """Note that the next run could begin now."""
         if self._traced:
             self._since = time.perf_counter()
 
     def end(self, name: str, index: int, outcome: Outcome) -> None:
-        """The outcome of the run, or build, of this index has come."""
+        """Note that the outcome of the run, or build, of this index has arrived."""
         if not self._traced:
             return
         now, since = time.perf_counter(), self._since
@@ -45,6 +45,6 @@ class RunSpans:
         traces.finished(name, now - since, attributes)
 
     def note(self) -> None:
-        """How many there were, on the span around them."""
+        """Set the number of runs on the enclosing span."""
         if self._traced:
             traces.note({"runs": self._ended, "runs_without_span": max(0, self._ended - MOST)})

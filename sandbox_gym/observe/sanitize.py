@@ -1,7 +1,7 @@
-"""Text of strangers made harmless to look at: what steers a terminal, a page or an eye is shown, not done.
+"""Makes untrusted text harmless to display: characters that control a terminal or mislead a reader are spelled out.
 
 Control characters become their names (⟨ESC⟩), characters that reorder, join or hide become their code points
-(⟨U+202E⟩), bytes that are no UTF-8 become escapes. What is too long is cut in the middle, and the cut says how much.
+(⟨U+202E⟩), bytes that are not UTF-8 become escapes. Long text is cut in the middle, with a note of how much is missing.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import Final
 
 _STEERING: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
-"""Unicode's controls (ESC and C1 among them), what turns or hides text (bidi, zero width), and what is none."""
+"""Unicode categories of controls (ESC and C1 among them), of formatting (bidi, zero width), and of non-characters."""
 _FILLERS: Final = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u3164\uffa0")
-"""Letters and marks by name that show nothing."""
+"""Letters and marks that are invisible, by name."""
 _NOT_PLAIN: Final = re.compile("[^ -~]")
 _NAMES: Final = (
     *("NUL", "SOH", "STX", "ETX", "EOT", "ENQ", "ACK", "BEL", "BS", "TAB", "LF", "VT", "FF", "CR", "SO", "SI"),
@@ -26,7 +26,7 @@ _TAIL_SHARE: Final = 4
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """What is shown of a text. `total` and `cut` count what `unit` says; `cut` is how much is left out."""
+    """The displayed part of a text. `total` and `cut`, the part left out, are in `unit`."""
 
     text: str
     total: int
@@ -35,25 +35,25 @@ class Shown:
 
 
 def spelled(text: str, *, breaks: bool = False) -> str:
-    """The text with every character that is none to see spelled out. `breaks`: line ends and tabs may stay."""
+    """The text with every invisible or controlling character spelled out. `breaks`: keep line ends and tabs."""
     return _NOT_PLAIN.sub(lambda found: _seen(found[0], breaks), text)
 
 
-def inert(text: str, limit: int = 200) -> str:
+def sanitized(text: str, limit: int = 200) -> str:
     """One line of at most about `limit` characters: for names, reasons and labels."""
-    kept = text if len(text) <= limit else text[:limit] + "…"
-    return spelled(kept)
+    shown = text if len(text) <= limit else text[:limit] + "…"
+    return spelled(shown)
 
 
-def inert_text(text: str, limit: int) -> Shown:
-    """Lines and tabs stay; over `limit` characters the middle goes."""
+def sanitized_text(text: str, limit: int) -> Shown:
+    """Keeps lines and tabs; cuts the middle over `limit` characters."""
     head, tail, cut = _cut(len(text), limit)
-    kept = text if not cut else f"{text[:head]}{_gap(cut, 'characters')}{text[len(text) - tail :]}"
-    return Shown(spelled(kept, breaks=True), len(text), cut, "characters")
+    shown = text if not cut else f"{text[:head]}{_gap(cut, 'characters')}{text[len(text) - tail :]}"
+    return Shown(spelled(shown, breaks=True), len(text), cut, "characters")
 
 
 def inert_bytes(raw: bytes, limit: int) -> Shown:
-    """As `inert_text`, of a program's output."""
+    """As `sanitized_text`, of a program's output."""
     head, tail, cut = _cut(len(raw), limit)
     text = _decoded(raw) if not cut else f"{_decoded(raw[:head])}{_gap(cut, 'bytes')}{_decoded(raw[len(raw) - tail :])}"
     return Shown(spelled(text, breaks=True), len(raw), cut, "bytes")
@@ -64,7 +64,7 @@ def _decoded(raw: bytes) -> str:
 
 
 def _cut(total: int, limit: int) -> tuple[int, int, int]:
-    """How much of the beginning and of the end is kept, and how much between them is not."""
+    """How much to keep of the beginning and of the end, and how much to leave out between."""
     if total <= limit:
         return total, 0, 0
     tail = limit // _TAIL_SHARE

@@ -1,7 +1,7 @@
-"""The seam between what is traced and what traces: spans of the current exchange, which are nothing unless one began.
+"""The interface between traced code and the tracer: spans of the current exchange, which do nothing without a trace.
 
-Owns the words (`span`, `finished`, `note`, `event`, `carried`); knows no telemetry library. Attributes are ours:
-numbers, ids and closed sets of words, never what an answer, a program or a row says.
+Owns `span`, `finished`, `note`, `event` and `carried`; knows no telemetry library. Attributes are numbers, ids and
+closed sets of words, never text of an answer, a program or a row.
 """
 
 from __future__ import annotations
@@ -18,27 +18,27 @@ NONE: Final[Attributes] = {}
 
 
 class Span(Protocol):
-    """Something that began. It ends with its context; an error that leaves the context is the span's."""
+    """A span that has begun. It ends with its context; an error that leaves the context is recorded on it."""
 
     def note(self, attributes: Attributes) -> None: ...
 
     def event(self, name: str, attributes: Attributes = NONE) -> None: ...
 
     def rename(self, name: str) -> None:
-        """What it was is known only now. From a closed set, too."""
+        """Rename the span, once its kind is known. The name is of a closed set too."""
         ...
 
     def fail(self, kind: str) -> None:
-        """Ours, though no error was raised: `kind` is a word of a closed set."""
+        """Mark the span as failed although no error was raised. `kind` is of a closed set."""
         ...
 
 
 class Tracer(Protocol):
-    """What makes spans beneath the one that is current in this task. Nothing here waits or raises."""
+    """Makes spans below the one that is current in this task. Nothing here waits or raises."""
 
     @property
     def recording(self) -> bool:
-        """Whether anybody will see them."""
+        """Whether spans are recorded."""
         ...
 
     def span(self, name: str, attributes: Attributes, *, calls_out: bool) -> AbstractContextManager[Span]: ...
@@ -51,17 +51,17 @@ class Tracer(Protocol):
 
 
 class RootTracer(Protocol):
-    """What begins the traces of a process. `root`: `carrier` are the caller's headers, by names in lower case."""
+    """Begins the traces of a process. `root`: `carrier` has the caller's headers by lower-case name."""
 
     def root(self, name: str, carrier: Mapping[str, str], attributes: Attributes) -> AbstractContextManager[Span]: ...
 
     def close(self) -> None:
-        """Send what is left. Blocks, at most as long as the exporter's own timeouts."""
+        """Send the remaining spans. Blocks, at most as long as the exporter's own timeouts."""
         ...
 
 
 class _Nothing:
-    """The span, and the tracer, of what is not traced."""
+    """The span and the tracer of code that is not traced."""
 
     recording = False
 
@@ -100,34 +100,34 @@ class _Nothing:
 
 NOTHING: Final = _Nothing()
 tracer: Final[ContextVar[Tracer]] = ContextVar("sandbox_gym_tracer", default=NOTHING)
-"""Set by the root of a trace for all that its task does; tasks that it starts inherit it."""
+"""Set by the root of a trace for its task; tasks that it starts inherit it."""
 
 
 def span(name: str, attributes: Attributes = NONE, *, calls_out: bool = False) -> AbstractContextManager[Span]:
-    """A part of what is going on, for the time of a `with`. `calls_out`: another server is asked."""
+    """A span for the time of a `with`. `calls_out`: it calls another server."""
     return tracer.get().span(name, attributes, calls_out=calls_out)
 
 
 def finished(name: str, seconds: float, attributes: Attributes = NONE) -> None:
-    """A part that ends now and took `seconds`."""
+    """A span that ends now and took `seconds`."""
     tracer.get().finished(name, seconds, attributes)
 
 
 def traced() -> bool:
-    """Whether anybody will see spans that are made now: what only they need may be left out."""
+    """Whether spans are recorded now; work that only they need may be skipped otherwise."""
     return tracer.get().recording
 
 
 def note(attributes: Attributes) -> None:
-    """Attributes of the current span."""
+    """Set attributes of the current span."""
     tracer.get().current().note(attributes)
 
 
 def event(name: str, attributes: Attributes = NONE) -> None:
-    """Something that happened during the current span."""
+    """Add an event to the current span."""
     tracer.get().current().event(name, attributes)
 
 
 def carried() -> dict[str, str]:
-    """Headers by which a server that is asked now goes on with this trace (W3C Trace Context); empty without one."""
+    """Headers by which a called server continues this trace (W3C Trace Context); empty without a trace."""
     return tracer.get().carried()

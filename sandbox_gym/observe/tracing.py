@@ -1,4 +1,4 @@
-"""Opens the traces that the settings ask for. OpenTelemetry's SDK is imported only if they do."""
+"""Opens tracing where the settings ask for it. OpenTelemetry's SDK is imported only then."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from sandbox_gym.errors import ConfigurationError
 from sandbox_gym.observe.traces import RootTracer
 
 CLOSE_S: Final = 5.0
-"""Longest that a stop waits for spans to be sent."""
+"""Seconds that a stop waits at most for spans to be sent."""
 
 
 def open_tracing(wanted: bool, service: str) -> RootTracer | None:
-    """None where none are wanted. Raises ConfigurationError: the extra is missing, or an OTEL_* variable is wrong."""
+    """None where traces are off. Raises ConfigurationError: the extra is missing, or an OTEL_* variable is wrong."""
     if not wanted:
         return None
     try:
@@ -26,8 +26,10 @@ def open_tracing(wanted: bool, service: str) -> RootTracer | None:
 
 
 async def close_tracing(tracing: RootTracer) -> None:
-    """Send what is left, for at most CLOSE_S: a collector that is gone holds up no stop."""
-    closing = threading.Thread(target=tracing.close, name="traces-close", daemon=True)  # it may outlast the process
+    """Send the remaining spans for at most CLOSE_S, so that an unreachable collector does not delay a stop."""
+    closing = threading.Thread(
+        target=tracing.close, name="traces-close", daemon=True
+    )  # the thread may outlast the process
     closing.start()
     with anyio.CancelScope(shield=True):
         await anyio.to_thread.run_sync(closing.join, CLOSE_S)

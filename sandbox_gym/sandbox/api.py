@@ -1,4 +1,4 @@
-"""The contract between the product and whoever provides sandboxes. Contracts only; knows no provider and no verifier.
+"""The contract between the product and the providers of sandboxes. Contracts only; knows no provider and no verifier.
 
 A provider makes machines. What every sandbox can do is written once over a machine: `sandbox.Sandbox` runs programs,
 `session.session.Session` keeps state between calls. A new provider is one folder, one line of the registry, and the

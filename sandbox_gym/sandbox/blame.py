@@ -32,7 +32,7 @@ class Ending:
     stopped: str = ""
     """Which of the run's caps the supervisor ended it for: a Status by name; empty if it ended otherwise."""
     reported: bool = True
-    """Whether the run's init told of its end: if not, the init is gone."""
+    """Whether the run's init reported its end: if not, the init is gone."""
     exit_code: int | None = None
     signal: int | None = None
     unstarted: str | None = None
@@ -42,7 +42,7 @@ class Ending:
     data_over: bool = False
     """Where data are capped and not memory: whether a process used more than the memory cap."""
     oom_kills: int = 0
-    """Processes of the sandbox that the kernel killed for memory, whoever was short of it."""
+    """Processes of the sandbox that the kernel killed for memory, whichever group was short of it."""
     memory_full: bool = False
     """Whether the sandbox's own group was at its memory limit."""
     forks_denied: int = 0
@@ -87,8 +87,8 @@ def _by_itself(ending: Ending, limits: Limits) -> tuple[Status, str]:
 
 
 def unexplained(status: Status, number: int | None) -> bool:
-    """Whether a program ended by a signal that somebody sent, without a trace of who: worth another try, and its own
-    doing if that ends alike."""
+    """Whether a program ended by a signal from outside of it, without a trace of the sender: worth another try, and
+    its own doing if that ends alike."""
     return status is Status.RUNTIME_ERROR and number is not None and number not in OWN_SIGNALS
 
 

@@ -33,7 +33,8 @@ class Cap(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class CapRow:
-    """Who enforces a cap, and on what: each run's whole tree, each process of it, or the box. Scope "none": nobody."""
+    """Who enforces a cap, and on what: each run's whole tree, each process of it, or the box. Scope "none": not
+    enforced."""
 
     cap: Cap
     scope: Scope

@@ -191,7 +191,7 @@ class FakeProvider:
 
     async def create(self, spec: SandboxSpec) -> Sandbox:
         if self.down:
-            raise ProviderDown("the fake provider is down, as it was told")
+            raise ProviderDown("the fake provider is down, as its `down` says")
         if spec.role != "run" or isinstance(spec.source, SnapshotRef):
             raise ProviderDown("provider fake holds no sessions; use local, docker or e2b")
         machine = self.make_machine()

@@ -1,4 +1,4 @@
-"""Users of this machine for sandboxes: each sandbox alive has its own, whichever process of the machine started it.
+"""Users of this machine for sandboxes: each living sandbox has its own, whichever process of the machine started it.
 
 The kernel keeps many limits per user: inotify, descriptors in flight, pages of pipes, epoll, locked memory, pending
 signals. A claim is a lock on one byte per uid of one file below /run; it ends with the last descriptor of it, which the
@@ -93,7 +93,7 @@ class Users:
         )
 
     def any(self, size: int) -> int:
-        """The first of `size` uids, by chance and unclaimed: for who may not claim."""
+        """The first of `size` uids, by chance and unclaimed: for processes that may not claim."""
         return self._base + size * secrets.randbelow(max(1, self._count // size))
 
     def claim_at(self, uid: int, size: int = 1) -> User | None:

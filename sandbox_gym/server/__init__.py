@@ -1,1 +1,2 @@
-"""The HTTP side: NeMo Gym's protocol over an engine. The only package that may import FastAPI."""
+"""The HTTP server: NeMo Gym's protocol over an engine. Only this package and e2b_server may import the web
+framework."""

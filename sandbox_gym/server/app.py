@@ -77,20 +77,11 @@ def build_app(
         recording = nullcontext() if journal_url is None else open_journal(journal_url, settings.journal)
         serving_mcp = nullcontext() if tools_over_mcp is None else tools_over_mcp.running()
         async with recording as journal, engine_factory() as engine, anyio.create_task_group() as group, serving_mcp:
-            recent = None
-            if shown is not None:
-                _, picture, verdicts = shown
-                picture.attach(engine)
-                verdicts.journal, recent = journal, picture.recent
-            host.keep_records(VerifyRecorder(resources, journal, settings, recent), Once[Answered](group))
-            host.attach(engine)
-            try:
+            recorder = VerifyRecorder(resources, journal, settings, None if shown is None else shown.observer)
+            host.keep_records(recorder, Once[Answered](group))
+            with host.attached(engine), nullcontext() if shown is None else shown.attached(engine, journal):
                 yield
-            finally:
-                host.attach(None)
-                if shown is not None:
-                    picture.attach(None)
-                group.cancel_scope.cancel()
+            group.cancel_scope.cancel()
 
     # a redirect's Location would be made of whatever Host a client sends
     app = FastAPI(lifespan=lifespan, openapi_url=None, redirect_slashes=False)
@@ -105,7 +96,7 @@ def build_app(
     if not accounts.open:
         app.add_middleware(BearerAuth, accounts=accounts)
     if shown is not None:
-        app.add_middleware(BeforeAll, dashboard=shown[0])
+        app.add_middleware(BeforeAll, dashboard=shown.dashboard)
     if accounts.open:
         app.add_middleware(guarded, settings=settings)
     return app

@@ -1,7 +1,7 @@
-"""Connections in bounds: how many there are, how long one may take for a head, a body, and to read its answer.
+"""Bounds on connections: their number, and the time for a head, for a body, and for reading the response.
 
-Owns sockets and time; knows no route. When all places are taken the longest idle connection makes room, so that clients
-who only hold connections keep nobody out; where every connection is at work a new one is told 503.
+Owns sockets and time; knows no route. At the limit the connection idle for longest is closed for a new one, so that
+clients with idle connections block no other client; where every connection is busy a new one is answered 503.
 """
 
 from __future__ import annotations
@@ -19,31 +19,31 @@ from uvicorn.server import ServerState
 from sandbox_gym.sandbox.egress.proxy import have_descriptors
 
 WRITE_STALL_S: Final = 600.0
-"""How long a client may leave its answer unread; streams of sandboxes may be looked at late."""
+"""Seconds that a client may leave its response unread; long, because a sandbox's stream may be read late."""
 _OF_SERVER: Final = 128
 _OF_SANDBOX: Final = 6
-"""Descriptors that the server holds, and those of one sandbox, with some to spare."""
+"""Descriptors that the server needs, and those of one sandbox, with a margin."""
 MAX_BACKLOG: Final = 2048
 _PHRASES: Final = {408: b"Request Timeout", 503: b"Service Unavailable"}
 
 
 @dataclass(eq=False)
 class Bounds:
-    """What one server process allows its clients, and which connections could make room, the longest idle first."""
+    """Limits of one server process's clients, and its idle connections, the one idle for longest first."""
 
     most: int
     """Connections at once."""
     head_s: float
-    """From a connection's start, or a further request's first byte, to the end of the head."""
+    """Seconds from a connection's start, or a further request's first byte, to the end of the head."""
     body_s: float
-    """Without a byte of a body that is waited for."""
+    """Seconds without a byte of an awaited body."""
     backlog: int = MAX_BACKLOG
     idle: dict[BoundedProtocol, None] = field(default_factory=dict)
     sending: dict[BoundedProtocol, float] = field(default_factory=dict)
-    """Bodies that come, and since when."""
+    """Bodies that are being received, and since when."""
 
     def make_room(self, connections: int, now: float) -> bool:
-        """Whether one connection more may stay, for which another may have been closed."""
+        """Whether one more connection may stay; another may have been closed for it."""
         if connections <= self.most:
             return True
         victim = next(iter(self.idle), None)
@@ -60,18 +60,18 @@ class Bounds:
 
 
 def bounds_of(most: int, head_s: float, body_s: float, *, sandboxes: int) -> Bounds:
-    """Bounds that leave `sandboxes` and the server the descriptors that they need; the soft limit is raised for it."""
+    """Bounds that leave enough descriptors for `sandboxes` and the server; raises the soft limit for it."""
     have_descriptors()
     descriptors = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
     reserve = _OF_SERVER + _OF_SANDBOX * sandboxes
     most = min(most, max(descriptors - reserve, descriptors // 2))
-    # asyncio accepts as many at one go as may wait, before any of them can be refused
+    # asyncio accepts the whole backlog at once, before any connection can be refused
     backlog = min(MAX_BACKLOG, max(16, (descriptors - most) // 4))
     return Bounds(most, head_s, body_s, backlog)
 
 
 class BoundedConfig(uvicorn.Config):
-    """uvicorn's, with bounds for its protocol. Web sockets are not served: their protocol would escape the bounds."""
+    """uvicorn's configuration with a bounded protocol. Web sockets are not served: their protocol has no bounds."""
 
     def __init__(self, app: Any, bounds: Bounds, **options: Any) -> None:  # uvicorn's own types
         super().__init__(app, http=BoundedProtocol, ws="none", backlog=bounds.backlog, **options)
@@ -79,7 +79,7 @@ class BoundedConfig(uvicorn.Config):
 
 
 class BoundedProtocol(H11Protocol):
-    """uvicorn's HTTP/1.1 with a deadline for whatever a connection waits for."""
+    """uvicorn's HTTP/1.1 protocol with a deadline for everything that a connection waits for."""
 
     def __init__(
         self,
@@ -94,12 +94,12 @@ class BoundedProtocol(H11Protocol):
         self._due = 0.0
         self._timer: asyncio.TimerHandle | None = None
 
-    # -- what happens
+    # -- events
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         if not self._bounds.make_room(len(self.connections), self.loop.time()):
-            return self._refuse(503, "all connections are at work", {"retry-after": "1"})
+            return self._refuse(503, "all connections are busy", {"retry-after": "1"})
         self._bounds.idle[self] = None
         self._wait_for("head", self._bounds.head_s)
 
@@ -115,7 +115,7 @@ class BoundedProtocol(H11Protocol):
     def on_response_complete(self) -> None:
         self._rest()
         super().on_response_complete()
-        if self._at_work():  # the next request came with the last
+        if self._at_work():  # the next request arrived together with this one
             self._work()
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -137,22 +137,22 @@ class BoundedProtocol(H11Protocol):
 
     def timeout_keep_alive_handler(self) -> None:
         if self.transport.get_write_buffer_size():
-            self.transport.abort()  # a close would wait for a client that does not read
+            self.transport.abort()  # close() would wait for a client that does not read
         else:
             super().timeout_keep_alive_handler()
 
-    # -- what follows
+    # -- deadlines
 
     def make_room(self) -> None:
-        """End this connection for another one's sake."""
+        """Close this connection to make room for another."""
         self._bounds.forget(self)
         if self._waits_for == "body":
-            self._time_out("the server needs the place")
+            self._time_out("the server has too many connections")
         elif self.transport.get_write_buffer_size():
             self.transport.abort()
         else:
             self.transport.close()
-        self.connections.discard(self)  # now, not when the loop gets round to it: more may wait to come in
+        self.connections.discard(self)  # at once, because more connections may be waiting
 
     def _at_work(self) -> bool:
         return self.cycle is not None and not self.cycle.response_complete
@@ -167,7 +167,7 @@ class BoundedProtocol(H11Protocol):
             self._wait_for("", 0)
 
     def _rest(self) -> None:
-        """Until the next request; uvicorn's own timer runs for that."""
+        """Idle until the next request; uvicorn's own timer limits that."""
         self._bounds.sending.pop(self, None)
         self._bounds.idle.pop(self, None)
         self._bounds.idle[self] = None
@@ -186,23 +186,23 @@ class BoundedProtocol(H11Protocol):
             self._timer = self.loop.call_at(self._due, self._look)
 
     def _look(self) -> None:
-        """The timer's end, which may have been put off since it was set."""
+        """The timer has ended; the deadline may have been extended since."""
         self._timer = None
         if not self._waits_for:
             return
-        if self._waits_for == "body" and self.flow.read_paused:  # it is the server that takes its time
+        if self._waits_for == "body" and self.flow.read_paused:  # the server is busy, not the client
             self._due = self.loop.time() + self._bounds.body_s
         if self.loop.time() < self._due:
             self._timer = self.loop.call_at(self._due, self._look)
         elif self._waits_for == "reader" or self.transport.is_closing():
             self.transport.abort()
         elif self._waits_for == "body":
-            self._time_out(f"no byte of the body came for {self._bounds.body_s:g} s")
+            self._time_out(f"no byte of the body arrived for {self._bounds.body_s:g} s")
         else:
-            self._refuse(408, f"no whole head of a request came within {self._bounds.head_s:g} s")
+            self._refuse(408, f"no complete head of a request arrived within {self._bounds.head_s:g} s")
 
     def _time_out(self, why: str) -> None:
-        """End a request whose body does not come; what works on it sees that the client has left."""
+        """End a request whose body does not arrive; its handler sees a disconnect."""
         started = self.cycle.response_started
         self.cycle.disconnected = True
         self.cycle.message_event.set()
@@ -214,8 +214,8 @@ class BoundedProtocol(H11Protocol):
     def _refuse(self, status: int, why: str, headers: dict[str, str] | None = None) -> None:
         self._wait_for("", 0)
         body = b'{"detail":"%s"}' % why.encode()
-        told = {"content-type": "application/json", "content-length": str(len(body)), "connection": "close"}
-        fields = [(name.encode(), value.encode()) for name, value in {**told, **(headers or {})}.items()]
+        defaults = {"content-type": "application/json", "content-length": str(len(body)), "connection": "close"}
+        fields = [(name.encode(), value.encode()) for name, value in {**defaults, **(headers or {})}.items()]
         try:
             for event in (
                 h11.Response(status_code=status, headers=fields, reason=_PHRASES[status]),
@@ -223,6 +223,6 @@ class BoundedProtocol(H11Protocol):
                 h11.EndOfMessage(),
             ):
                 self.transport.write(self.conn.send(event) or b"")
-        except h11.LocalProtocolError:  # the connection is past answering
+        except h11.LocalProtocolError:  # the connection can't be answered any more
             self.transport.abort()
         self.transport.close()

@@ -1,4 +1,4 @@
-"""The resources servers there are, by kind: what makes one from settings and an instance's name."""
+"""The resources servers by kind, each made from settings and an instance's name."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SERVERS: Mapping[str, Make] = {"coding": _coding, "math": _math, "swe": _swe}
 
 
 def kind_of(row: Mapping[str, object]) -> str:
-    """Which server a row is for, by its fields."""
+    """The kind of server that a row is for, by its fields."""
     if "FAIL_TO_PASS" in row or "expected_output_json" in row or isinstance(row.get("instance"), dict):
         return "swe"
     metadata = row.get("verifier_metadata")

@@ -1,7 +1,7 @@
-"""One way to serve: with bounds on connections and logs, until a signal, and never longer than what is served lives.
+"""Serves an application by uvicorn, with bounds on connections and logs, until a signal or the application's failure.
 
-A background task that dies takes the application's lifespan with it. The process ends then, with the reason in the log
-and exit code 1, so that whoever supervises it starts it again; uvicorn alone would answer 503 for ever.
+A background task that fails ends the application's lifespan. The process then ends too, with the reason in the log and
+exit code 1, so that its supervisor restarts it; uvicorn alone would answer 503 for ever.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from sandbox_gym.server.connections import BoundedConfig, Bounds, bounds_of
 BROKE: Final = 1
 WINDOW_S: Final = 10.0
 LINES: Final = 20
-"""Log lines of one kind in WINDOW_S; clients cause as many as they like."""
+"""Log lines of one kind in WINDOW_S, because clients could cause any number."""
 _log = structlog.get_logger("sandbox_gym.server")
 
 
 def server_bounds(settings: Settings, *, body_s: float | None = None) -> Bounds:
-    """What the settings allow this process's clients."""
+    """The settings' limits for this process's clients."""
     return bounds_of(
         settings.connections,
         settings.head_timeout_s,
@@ -44,7 +44,7 @@ def server_bounds(settings: Settings, *, body_s: float | None = None) -> Bounds:
 
 
 def serve_app(app: Any, settings: Settings, *, body_s: float | None = None, **options: Any) -> None:
-    """Serve until a signal. `options`: uvicorn's. Ends the process with BROKE where the application broke."""
+    """Serve until a signal. `options`: uvicorn's. Ends the process with BROKE where the application failed."""
     bound_logs()
     bounds = server_bounds(settings, body_s=body_s)
     config = BoundedConfig(
@@ -59,22 +59,22 @@ def serve_app(app: Any, settings: Settings, *, body_s: float | None = None, **op
 
 
 class Server(uvicorn.Server):
-    """Ends with its application, and by a signal with no other."""
+    """A uvicorn server that ends with its application, and handles a signal without raising it again."""
 
     broke = False
 
     async def on_tick(self, counter: int) -> bool:
         if await super().on_tick(counter):
             return True
-        # set when the lifespan's task has ended, which nobody has asked it to
+        # set when the lifespan's task has ended without a shutdown
         self.broke = isinstance(self.lifespan, LifespanOn) and self.lifespan.shutdown_event.is_set()
         if self.broke:
-            _log.error("server_failed", why="a background task died; its error is above", exit_code=BROKE)
+            _log.error("server_failed", why="a background task failed; its error is logged above", exit_code=BROKE)
         return self.broke
 
     @contextmanager
     def capture_signals(self) -> Generator[None]:
-        """As uvicorn has it, but an orderly stop ends there: the signal is not raised once more."""
+        """As in uvicorn, but after an orderly stop the signal is not raised again."""
         if threading.current_thread() is not threading.main_thread():
             yield
             return
@@ -94,13 +94,13 @@ class _Count:
 
 
 class Rate:
-    """Which lines of a log still go out: LINES of a kind in WINDOW_S."""
+    """Limits a log to LINES lines of each kind in WINDOW_S."""
 
     def __init__(self) -> None:
         self._counts: dict[str, _Count] = {}
 
     def take(self, kind: str) -> int | None:
-        """None: this line is one too many. Else how many like it were dropped since the last that was not."""
+        """None where this line is to be dropped; else how many of its kind were dropped since the last one written."""
         now = time.monotonic()
         if len(self._counts) > 1000:
             self._counts.clear()
@@ -116,7 +116,7 @@ class Rate:
 
 
 class RateFilter(logging.Filter):
-    """For loggers of libraries, by the first words of a message: asyncio says each failed accept, with a traceback."""
+    """For libraries' loggers, by the first words of a message: asyncio logs each failed accept with a traceback."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -134,7 +134,7 @@ _of_events = Rate()
 
 
 def bounded_rate(_logger: object, method: str, event: EventDict) -> EventDict:
-    """structlog: warnings and errors of one name, at most LINES in WINDOW_S; what else there was is counted."""
+    """structlog processor: at most LINES warnings and errors of one event in WINDOW_S; the dropped ones are counted."""
     if method not in ("warning", "error", "exception", "critical"):
         return event
     dropped = _of_events.take(str(event.get("event")))
@@ -144,7 +144,7 @@ def bounded_rate(_logger: object, method: str, event: EventDict) -> EventDict:
 
 
 def bound_logs() -> None:
-    """Bound what clients and shortages can write to this process's log. Idempotent."""
+    """Bound the log lines that clients and shortages can cause in this process. Idempotent."""
     for name in ("asyncio", "uvicorn.error"):
         logger = logging.getLogger(name)
         if not any(isinstance(one, RateFilter) for one in logger.filters):

@@ -1,4 +1,4 @@
-"""Each exchange as a trace's span: the caller's where a traceparent came along, else one that begins here."""
+"""Makes each exchange a span: of the caller's trace where the request has a traceparent, else of a new trace."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from sandbox_gym.observe.traces import Attributes, RootTracer, Span
 from sandbox_gym.observe.tracing import close_tracing
 
 _UNTRACED: Final = frozenset({"/", "/health", "/metrics", "/reverify_mode", "/dataset_size"})
-"""Asked every few seconds by machines, and of no interest."""
+"""Paths that machines poll, which are not traced."""
 _SERVER_ERROR: Final = 500
 _VERDICT_ID: Final = b"x-sandbox-gym-verdict-id"
 
 
 class TracedExchanges:
-    """ASGI around an application, whose lifespan's end is the traces' end."""
+    """ASGI middleware; the end of the application's lifespan closes the tracing."""
 
     def __init__(self, app: ASGIApp, tracing: RootTracer) -> None:
         self._app, self._tracing = app, tracing
@@ -42,7 +42,7 @@ class TracedExchanges:
     async def _live(self, scope: Scope, receive: Receive, send: Send) -> None:
         async def last(message: Message) -> None:
             if message["type"] in ("lifespan.shutdown.complete", "lifespan.shutdown.failed"):
-                await close_tracing(self._tracing)  # before it is told: the process may end then
+                await close_tracing(self._tracing)  # before the response is sent, because the process may end then
             await send(message)
 
         await self._app(scope, receive, last)

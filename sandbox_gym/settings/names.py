@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
 from pydantic import BaseModel
@@ -46,6 +46,13 @@ def nested(settings: type[BaseModel], values: Mapping[str, object]) -> dict[str,
         given = top.get(table_name)
         top[table_name] = {**(given if isinstance(given, dict) else {}), **fields}
     return top
+
+
+def named(settings: type[BaseModel], location: Sequence[str | int]) -> str:
+    """A place in the settings by the flat name of its setting, or by dots where no setting is there."""
+    flat = "_".join(map(str, location[:2]))
+    parts = [flat, *location[2:]] if flat in paths(settings) else location
+    return ".".join(map(str, parts))
 
 
 def changed(settings: Model, values: Mapping[str, object]) -> Model:

@@ -20,13 +20,13 @@ from sandbox_gym.errors import BoxLost, InstanceFailed, ProviderDown, RequestErr
 from sandbox_gym.limits import MIB, Limits
 from sandbox_gym.network import MACHINES_NETWORK
 from sandbox_gym.sandbox.api import BUILDER_IMAGE, SandboxSpec
-from sandbox_gym.sandbox.session.client import Command, FileProblem, SessionClient
-from sandbox_gym.sandbox.session.manager import Sessions
+from sandbox_gym.sandbox.session.client import Command, FileProblem, SessionClient, TakesCalls
+from sandbox_gym.sandbox.session.manager import GRACE_S, Sessions
 from sandbox_gym.sandbox.session.session import open_session
 from sandbox_gym.sandbox.session.snapshots import NoSuchSnapshot
 from sandbox_gym.swe.causes import cause_of, last_words
 from sandbox_gym.swe.pip_settings import BUNDLE, certificates, pip_settings
-from sandbox_gym.swe.recipes import ENVIRONMENT, REPOSITORY, BuildStep, image_steps, recipe_steps
+from sandbox_gym.swe.recipes import ENVIRONMENT, REPOSITORY, BuildStep, image_steps, recipe_steps, where_sessions_begin
 from sandbox_gym.swe.store_lock import take
 from sandbox_gym.verifiers.swe import SweTask
 
@@ -44,6 +44,7 @@ BUILDS_AT_ONCE: Final = 2
 FOLDER: Final = "instances"
 """Beside a store's sessions."""
 _SHOWN: Final = 200
+_ENTER_S: Final = 30.0
 _log = structlog.get_logger(__name__)
 
 
@@ -164,6 +165,7 @@ class Instances:
                 await _do(client, step, task.instance_id)
             asked = BuildStep("commit id", f"git -C {workdir} rev-parse HEAD", 60)
             commit = (await _do(client, asked, task.instance_id)).strip()
+            await _enter(box, where_sessions_begin(workdir, recipe), task.instance_id)
             snapshot = await box.snapshot()
         except BoxLost as error:
             raise ProviderDown(f"a build of {task.instance_id} lost its sandbox: {error}") from error
@@ -196,6 +198,15 @@ async def _do(client: SessionClient, step: BuildStep, instance_id: str) -> str:
         _log.debug("instance_step_failed", instance=instance_id, step=step.name, output=text)
         raise InstanceFailed(f"building {instance_id}: {what} failed: {cause_of(text)}")
     return text
+
+
+async def _enter(box: TakesCalls, command: str, instance_id: str) -> None:
+    """Have the session's own shell run a command, so that the snapshot has its folder and variables."""
+    request = {"op": "bash", "timeout_s": _ENTER_S, "output_bytes": 4096}
+    reply, body = await box.call(request, command.encode(), within_s=_ENTER_S + GRACE_S)
+    if reply.get("exit_code") != 0:
+        said = body.decode("utf-8", "replace")[:_SHOWN]
+        raise InstanceFailed(f"building {instance_id}: its repository can't be entered: {said}")
 
 
 async def _bring_certificates(client: SessionClient) -> None:

@@ -109,6 +109,12 @@ def _clean() -> str:
     )
 
 
+def where_sessions_begin(workdir: str, recipe: Recipe | None) -> str:
+    """For the shell that the snapshot keeps: sessions begin in the repository, with its environment's programs."""
+    own = f" && export PATH={ENVIRONMENT}/bin:$PATH" if recipe is not None else ""
+    return f"cd {shlex.quote(workdir)}{own}"
+
+
 def image_steps(workdir: str) -> Sequence[BuildStep]:
     """A dataset's image holds the repository and its environment; only its history goes."""
     return (BuildStep("commit", first_commit(workdir)),)

@@ -6,7 +6,7 @@ import ast
 
 import pytest
 
-from sandbox_gym.verifiers.coding.reads import attributes_read, operates, read_of_results
+from sandbox_gym.verifiers.coding.functions.reads import attributes_read, operates, read_of_results
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from sandbox_gym.engine import Engine, local_engine, open_engine
 from sandbox_gym.sandbox.fake import Behaviour, FakeProvider
 from sandbox_gym.sandbox.pool.pool import Pool
 from sandbox_gym.verifiers.coding import CodingVerifier, parse_task, result_metadata
-from sandbox_gym.verifiers.coding.wire import parse_reply
+from sandbox_gym.verifiers.coding.functions.wire import parse_reply
 
 ROW = {"unit_tests": {"fn_name": "f", "inputs": ["1"], "outputs": ["1"]}}
 HONEST = "def f(x):\n    return x"
@@ -96,7 +96,7 @@ async def test_a_reply_is_decoded_once(monkeypatch: pytest.MonkeyPatch) -> None:
         seen.append(len(channel))
         return parse_reply(channel)
 
-    monkeypatch.setattr(importlib.import_module("sandbox_gym.verifiers.coding.judge"), "parse_reply", counted)
+    monkeypatch.setattr(importlib.import_module("sandbox_gym.verifiers.coding.judging.judge"), "parse_reply", counted)
     body = b'{"value":2}'
     behave = Behaviour(channel=len(body).to_bytes(4, "big") + body)
     engine = local_engine(Pool(FakeProvider(lambda run: behave), boxes=1, box_max_tasks=8, queue_size=8))

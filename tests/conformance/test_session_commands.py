@@ -102,9 +102,10 @@ async def test_files_are_read_and_written_whole_and_in_parts(session: Session) -
     await client.write_file("/workspace/link", data + b"END")
     assert await client.read_file("/workspace/hard") == data + b"END"
     assert await client.read_file("/workspace/link", max_bytes=256_003) == data + b"END"
-    assert await client.read_part("/workspace/link", 255_998, 3) == data[-2:] + b"E"
-    assert await client.read_part("/workspace/link", 256_002, 3) == b"D"
-    assert await client.read_part("/workspace/link", 1 << 40, 3) == b""
+    assert await client.read_file("/workspace/link", offset=255_998, part_bytes=3) == data[-2:] + b"E"
+    assert await client.read_file("/workspace/link", offset=256_002, part_bytes=3) == b"D"
+    assert await client.read_file("/workspace/link", offset=1 << 40, part_bytes=3) == b""
+    assert await client.read_file("/workspace/link", offset=255_999, max_bytes=4) == data[-1:] + b"END"
     assert await output(client, "stat -c %a d/e/f; readlink link") == "640\nd/e/f\n"
 
 
@@ -123,8 +124,9 @@ async def test_what_is_no_file_that_can_be_had_is_named(session: Session) -> Non
         with pytest.raises(FileProblem) as failed:
             await client.write_file(path, b"x")
         assert failed.value.code == code, path
-    with pytest.raises(FileProblem, match="EFBIG"):
-        await client.read_file("two", max_bytes=2)
+    for offset, most in ((0, 2), (1, 1)):
+        with pytest.raises(FileProblem, match="EFBIG"):
+            await client.read_file("two", offset=offset, max_bytes=most)
     await client.exec(sh("truncate -s 1T huge || truncate -s 60M huge"))
     with pytest.raises(FileProblem, match="EFBIG"):
         await client.read_file("huge")

@@ -12,13 +12,11 @@ import pytest
 from sandbox_gym.errors import BoxLost
 from sandbox_gym.limits import MIB, Limits
 from sandbox_gym.sandbox.api import SessionFolder
-from sandbox_gym.sandbox.docker.provider import DockerProvider
-from sandbox_gym.sandbox.e2b.provider import E2bProvider
 from sandbox_gym.sandbox.local import LocalProvider, trees
 from sandbox_gym.sandbox.local import provider as local
 from sandbox_gym.sandbox.session.session import Session
 from sandbox_gym.sandbox.session.snapshots import NoSuchSnapshot, SnapshotFailed
-from tests.conftest import e2b_options
+from tests.conftest import REAL_PROVIDERS, make_real
 from tests.e2b.servers import PoolServer
 from tests.keeper import Keeper
 
@@ -26,7 +24,7 @@ pytestmark = [pytest.mark.anyio, pytest.mark.timeout(180)]
 LIMITS = Limits(cpu_time_s=300, wall_time_s=600, memory_bytes=256 * MIB, processes=64)
 
 
-@pytest.fixture(params=["local", "local-copy", "docker", "e2b-on-local", "e2b-on-docker"])
+@pytest.fixture(params=[name if name != "local-rlimits" else "local-copy" for name in REAL_PROVIDERS])
 async def keeper(
     request: pytest.FixtureRequest,
     tmp_path: Path,
@@ -35,15 +33,9 @@ async def keeper(
 ) -> AsyncIterator[Keeper]:
     """Each way to hold sessions; `local-copy` is what those get who may not mount."""
     folder = SessionFolder(tmp_path / "state", LIMITS)
-    provider: LocalProvider | DockerProvider | E2bProvider
-    if request.param.startswith("e2b-on-"):
-        provider = E2bProvider(e2b_options(pools(request.param.removeprefix("e2b-on-"))), sessions=folder)
-    elif request.param == "docker":
-        provider = DockerProvider(sessions=folder)
-    else:
-        if request.param == "local-copy":
-            monkeypatch.setattr(local, "make_trees", lambda live, *, store, limits: trees.CopyTrees(live))
-        provider = LocalProvider(sessions=folder)
+    if request.param == "local-copy":
+        monkeypatch.setattr(local, "make_trees", lambda live, *, store, limits: trees.CopyTrees(live))
+    provider = make_real(request.param.removesuffix("-copy"), pools, sessions=folder)
     keeper = Keeper(provider)
     yield keeper
     for snapshot in await keeper.snapshots():

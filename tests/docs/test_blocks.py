@@ -29,15 +29,19 @@ KINDS: Final = {
 }
 ALL: Final = blocks()
 SERVERS: Final = {
-    started(line): (block, line) for block in ALL if block.mark == "run: serve" for line in block.commands
+    started(line): (block, line) for block in ALL if block.mark.startswith("run: serve") for line in block.commands
 }
 """By the command: what several pages start is started once."""
+
+
+def _marks(block: Block) -> list[pytest.MarkDecorator]:
+    return [pytest.mark.extended] if block.mark.endswith(", extended") else []
 
 
 def of(*kinds: str) -> list[object]:
     """The blocks of these kinds, as parameters."""
     return [
-        pytest.param(block, id=block_id(block), marks=[pytest.mark.extended] if "extended" in block.mark else [])
+        pytest.param(block, id=block_id(block), marks=_marks(block))
         for block in ALL
         if block.mark.startswith("run: ") and block.mark.removeprefix("run: ").partition(",")[0] in kinds
     ]
@@ -115,7 +119,9 @@ def test_against_a_server(block: Block, folder: Path, address: Callable[[str], s
         assert re.search(r'"reward": ?1\.0', found), found
 
 
-@pytest.mark.parametrize(("block", "line"), SERVERS.values(), ids=list(SERVERS))
+@pytest.mark.parametrize(
+    ("block", "line"), [pytest.param(*one, id=command, marks=_marks(one[0])) for command, one in SERVERS.items()]
+)
 def test_a_server(block: Block, line: str, folder: Path, tmp_path: Path, address: Callable[[str], str]) -> None:
     plain = re.fullmatch(r"sandbox-gym serve (coding|math|pool)", started(line))
     if plain:  # it runs already

@@ -128,12 +128,13 @@ def test_jails_die_with_a_killed_owner_and_the_rest_is_swept(hold: Any, state: P
 BUSY = """
 import anyio
 from sandbox_gym.contract import Program, Run
+from sandbox_gym.sandbox.api import SandboxSpec
 from sandbox_gym.sandbox.local import LocalProvider
 SOURCE = b"import os\\nos.setsid() if os.fork() == 0 else 0\\nwhile True: pass"
 async def main():
     box = await LocalProvider(cgroup="never").create(SandboxSpec())
     async with box.run_all([Run("busy", Program("fork", {"main.py": SOURCE}))]) as outcomes:
-        print(box.pid, flush=True)
+        print(box.machine.pid, flush=True)
         await anext(outcomes)
 anyio.run(main)
 """

@@ -42,7 +42,7 @@ def judge(shared: str, other: str, held: dict[str, Any]) -> None:
     assert [one for one in gc(other) if one["owner"] == held["owner"]] == []
     assert set(held["containers"]) <= set(docker("ps", "-aq", "--no-trunc").split())
     gone = [one for one in gc(shared) if one["owner"] == held["owner"]]
-    assert {one["why"] for one in gone} == {"nobody holds its lock"}
+    assert {one["why"] for one in gone} == {"no process holds its lock"}
     kinds = sorted(one["kind"] for one in gone if one["removed"])
     assert kinds == ["container", "container", "image", "scratch", "volume"]
     assert not set(held["containers"]) & set(docker("ps", "-aq", "--no-trunc").split())

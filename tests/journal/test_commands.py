@@ -143,7 +143,7 @@ def test_filters_of_all_three_commands(url: str, run: Run, options: list[str], c
 def test_rejudge_agrees_with_what_the_same_judge_said(url: str, run: Run) -> None:
     keep(url, as_served(), as_served(b"no"), as_served(b"\xff\xfe"), as_served(b""), no_verdict())
     ended = run("rejudge", "--journal", url)
-    assert (ended.code, ended.out.strip()) == (0, "4 agree, 0 disagree, 1 without a state to judge")
+    assert (ended.code, ended.out.strip()) == (0, "4 agree, 0 disagree, 1 without a recorded state")
 
 
 def test_rejudge_finds_a_verdict_that_its_state_does_not_bear_out(url: str, run: Run) -> None:
@@ -170,7 +170,7 @@ def test_rejudge_says_when_today_would_run_something_else(url: str, run: Run) ->
     spoil(url, kept.request_id, judgements=moved)
     ended = run("rejudge", "--journal", url)
     assert ended.code == 0
-    assert "1 would be planned otherwise" in ended.out
+    assert "1 would be planned differently" in ended.out
 
 
 def test_damage_is_told_and_stops_nothing(url: str, run: Run) -> None:
@@ -272,7 +272,7 @@ def test_the_verdicts_of_every_kind_of_row_are_borne_out(run: Run, tmp_path: Pat
     count = len(rows.read_text().splitlines())
     assert count >= 5
     ended = run("rejudge", "--journal", url)
-    assert (ended.code, ended.out.strip()) == (0, f"{count} agree, 0 disagree, 0 without a state to judge")
+    assert (ended.code, ended.out.strip()) == (0, f"{count} agree, 0 disagree, 0 without a recorded state")
 
 
 def test_verdicts_with_signs_of_tampering(run: Run, tmp_path: Path) -> None:

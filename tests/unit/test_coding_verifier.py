@@ -14,10 +14,10 @@ from sandbox_gym.limits import MIB, Limits
 from sandbox_gym.verifiers.bounded import MAX_DEPTH
 from sandbox_gym.verifiers.coding import extract_code, has_reasoning_format_violation, parse_task
 from sandbox_gym.verifiers.coding.compare import explain_stdout, values_equal
+from sandbox_gym.verifiers.coding.functions.shapes import CheckTests
+from sandbox_gym.verifiers.coding.functions.split import why_not_isolated
+from sandbox_gym.verifiers.coding.functions.wire import BadReply, decode, encode, parse_reply
 from sandbox_gym.verifiers.coding.plan import candidate_source
-from sandbox_gym.verifiers.coding.shapes import CheckTests
-from sandbox_gym.verifiers.coding.split import why_not_isolated
-from sandbox_gym.verifiers.coding.wire import BadReply, decode, encode, parse_reply
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,8 @@ import pytest
 from sandbox_gym.errors import RequestError
 from sandbox_gym.limits import Limits
 from sandbox_gym.verifiers.coding import Sources, fenced_files, is_path, language_named, main_file, parse_task
-from sandbox_gym.verifiers.coding.answers import sources_of
-from sandbox_gym.verifiers.coding.folders import shadows, with_sources
+from sandbox_gym.verifiers.coding.answers.fenced_files import sources_of
+from sandbox_gym.verifiers.coding.answers.folders import shadows, with_sources
 from sandbox_gym.verifiers.coding.languages import Language
 
 TESTS: dict[str, object] = {"unit_tests": {"inputs": ["1"], "outputs": ["1"]}}

@@ -320,3 +320,19 @@ def test_what_the_other_end_can_not_have_is_refused(ends: Ends) -> None:
     for message in forged:
         with pytest.raises(CannotCross):
             wary.graph.unpack(message, ["args"])
+
+
+@pytest.mark.parametrize("keyword", ["target", "name", "held", "self"])
+def test_a_call_takes_every_keyword(ends: Ends, keyword: str) -> None:
+    """The names of the operations' own parameters are no names of the answer's parameters."""
+    _test, answer = ends
+
+    class Adder:
+        def add(*args: int, **kwargs: int) -> int:
+            return sum(kwargs.values())
+
+    exports = answer.exports
+    number = exports.number(Adder())
+    assert exports.served({"op": "do", "h": number, "do": "invoke"}, ("add",), {keyword: 3}) == 3
+    number = exports.number(lambda **kwargs: kwargs[keyword])
+    assert exports.served({"op": "do", "h": number, "do": "call"}, (), {keyword: 4}) == 4

@@ -92,7 +92,7 @@ def test_another_namespace_is_judged_by_its_lock(
     while not owners.why_dead(owner):
         assert time.monotonic() < deadline
         time.sleep(0.01)
-    assert owners.why_dead(owner) == "nobody holds its lock"
+    assert owners.why_dead(owner) == "no process holds its lock"
 
 
 def test_another_namespace_without_a_lock_waits_for_its_expiry(tmp_path: Path) -> None:
@@ -110,7 +110,7 @@ def test_another_boot_is_dead_when_its_lease_is_over(tmp_path: Path) -> None:
     path = lock(tmp_path, stranger)
     assert owners.why_dead(stranger) == ""
     os.utime(path, (time.time() - LEASE_S - 1,) * 2)
-    assert owners.why_dead(stranger) == "nobody holds its lock"
+    assert owners.why_dead(stranger) == "no process holds its lock"
 
 
 def test_a_lock_that_is_a_link_proves_nothing(tmp_path: Path) -> None:

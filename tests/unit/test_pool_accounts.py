@@ -53,8 +53,8 @@ def test_without_keys_any_key_will_do_but_none_will_not() -> None:
     [
         ("", "no [tenants.NAME]"),
         ("not toml", "keys.toml"),
-        ("[tenants]\na = 1", "no table"),
-        ("[tenants.a]\n", "keys is a list"),
+        ("[tenants]\na = 1", "not a table"),
+        ("[tenants.a]\n", "keys must be a list"),
         ("[tenants.a]\nkeys = ['short']", "at least 16"),
         ("[tenants.a]\nkeys = ['0123456789abcdef']\nmoney = 1", "no field 'money'"),
         ("[tenants.a]\nkeys = ['0123456789abcdef']\nname = 'b'", "no field 'name'"),

@@ -9,7 +9,7 @@ import pytest
 from sandbox_gym.errors import RequestError
 from sandbox_gym.limits import Limits
 from sandbox_gym.verifiers.coding import LANGUAGES, CodingTask, language_named, parse_task
-from sandbox_gym.verifiers.coding.checkers import ProgramChecker, TextChecker
+from sandbox_gym.verifiers.coding.running.checkers import ProgramChecker, TextChecker
 
 TESTS: dict[str, object] = {"unit_tests": {"inputs": ["1", "2", "3"], "outputs": ["1", "2", "3"]}}
 

@@ -79,7 +79,7 @@ async def test_errors_have_the_kernels_names_and_nothing_else() -> None:
         ("ENOSPC: No space left on device", "ENOSPC"), ("ELOOP", "ELOOP"), ("<script>: x", "EIO"), ("E" * 99, "EIO"),
     ):  # fmt: skip
         client = SessionClient(Answering({"ok": False, "error": error}))
-        for call in (client.read_part("/f", 1, 2), client.write_file("/f", b"x", append=True)):
+        for call in (client.read_file("/f", offset=1), client.write_file("/f", b"x", append=True)):
             with pytest.raises(FileProblem) as failed:
                 await call
             assert (failed.value.code, failed.value.field) == (code, "path")
@@ -90,7 +90,7 @@ async def test_errors_have_the_kernels_names_and_nothing_else() -> None:
 async def test_more_than_was_asked_for_is_not_taken() -> None:
     client = SessionClient(Answering({"ok": True}, b"x" * 100))
     assert await client.read_file("/f", max_bytes=10) == b"x" * 10
-    assert await client.read_part("/f", 0, 5) == b"x" * 5
+    assert await client.read_file("/f", part_bytes=5) == b"x" * 5
 
 
 @pytest.mark.parametrize(

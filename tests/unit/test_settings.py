@@ -53,7 +53,7 @@ def test_environment_beats_the_file_and_options_beat_both(folder: Path, monkeypa
         ("SANDBOX_GYM_JOURNAL", "off", "a table of settings.*SANDBOX_GYM_JOURNAL_URL"),
         ("SANDBOX_GYM_E2B_TEMPLATES", "python", "SANDBOX_GYM_E2B_TEMPLATES is no JSON"),
         ("SANDBOX_GYM_BOXES", "1", "boxes: Input should be greater than or equal to 2"),
-        ("SANDBOX_GYM_SWE_DISK_MB", "1", r"swe\.disk_mb: Input should be greater than or equal to 100"),
+        ("SANDBOX_GYM_SWE_DISK_MB", "1", r"swe_disk_mb: Input should be greater than or equal to 100"),
     ],
 )
 def test_a_wrong_variable_is_refused(monkeypatch: pytest.MonkeyPatch, variable: str, value: str, says: str) -> None:

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from sandbox_gym.contract import Answer, Plan, State, StepOutcome, Verdict
-from sandbox_gym.verifiers.coding.answers import fenced_files
-from sandbox_gym.verifiers.coding.checkers import CHECKER_MAX_MEMORY_MB, CHECKER_MAX_TIME_S, MAX_PASSES
-from sandbox_gym.verifiers.coding.extract import extract_code, fenced, has_reasoning_format_violation
-from sandbox_gym.verifiers.coding.fetching import STARTER, told_apart
-from sandbox_gym.verifiers.coding.folders import ALONE, ENDINGS, Sources, is_path, main_file
-from sandbox_gym.verifiers.coding.judge import IN_PROCESS, Judged, judge, passes
+from sandbox_gym.verifiers.coding.answers.extract import extract_code, fenced, has_reasoning_format_violation
+from sandbox_gym.verifiers.coding.answers.fenced_files import fenced_files
+from sandbox_gym.verifiers.coding.answers.folders import ALONE, ENDINGS, Sources, is_path, main_file
+from sandbox_gym.verifiers.coding.functions.split import why_not_isolated
+from sandbox_gym.verifiers.coding.judging.judge import IN_PROCESS, Judged, judge, passes
+from sandbox_gym.verifiers.coding.judging.report import result_codes, result_metadata
 from sandbox_gym.verifiers.coding.languages import LANGUAGES, PYTHON, Language, language_named
 from sandbox_gym.verifiers.coding.plan import make_plan
-from sandbox_gym.verifiers.coding.report import result_codes, result_metadata
-from sandbox_gym.verifiers.coding.solo import program_outcome, program_plan
-from sandbox_gym.verifiers.coding.split import why_not_isolated
+from sandbox_gym.verifiers.coding.running.checkers import CHECKER_MAX_MEMORY_MB, CHECKER_MAX_TIME_S, MAX_PASSES
+from sandbox_gym.verifiers.coding.running.fetching import STARTER, told_apart
+from sandbox_gym.verifiers.coding.running.solo import program_outcome, program_plan
 from sandbox_gym.verifiers.coding.task import CodingTask, parse_task
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""When an output is right: LiveCodeBench's rules for text, functions' values as they are. Pure; survives any input."""
+"""Compares outputs: LiveCodeBench's rules for text, and values of functions. Pure; survives any input."""
 
 from __future__ import annotations
 
@@ -21,11 +21,9 @@ _SHOWN = 120
 
 
 def explain_stdout(got: bytes, expected: str, float_tolerance: float | None = None) -> str:
-    """Why `got` is not `expected`; empty when it is. Lines are stripped, then equal as text or as decimals.
-
-    Source of the rules: LiveCodeBench's stdio grader. Work and memory are bounded by `expected` beyond one pass
-    over `got`. Bytes that are no UTF-8 match nothing.
-    """
+    """Why `got` is not `expected`; empty where they match. Lines are stripped, then compared as text or as decimals.
+    Source of the rules: LiveCodeBench's stdio grader. Work and memory are bounded by `expected`, beyond one pass over
+    `got`. Bytes that are no UTF-8 match nothing."""
     try:
         expected.encode("utf-8")
     except UnicodeEncodeError:
@@ -73,7 +71,7 @@ def _token_equal(got: str, wanted: str, float_tolerance: float | None) -> bool:
 
 
 def _decimal(token: str) -> Decimal | None:
-    """The token's number; None for text, for NaN and for what is absurdly long."""
+    """The token's number; None for text, for NaN and for a very long token."""
     if len(token) > _TOKEN_MAX:
         return None
     try:
@@ -121,7 +119,7 @@ def _same(got: object, expected: object, tolerance: float | None) -> bool:
 
 
 def _spelled(key: object) -> object:
-    """An object's key as JSON has it."""
+    """An object's key as JSON writes it."""
     if key is None or isinstance(key, bool | int | float):
         return json.dumps(key)
     return key
@@ -160,7 +158,7 @@ def _code_gen_equal(got: object, expected: object, float_tolerance: float | None
 
 
 def _spells(value: object, text: str) -> bool:
-    """Whether `text` is the value's JSON, of which no more is made than up to the first difference."""
+    """Whether `text` is the value's JSON, which is computed only up to the first difference."""
     end = 0
     for part in json.JSONEncoder().iterencode(value):
         if not text.startswith(part, end):

@@ -1,4 +1,4 @@
-"""What programs said, made fit to be shown: bounded, on one line, without control characters."""
+"""Programs' messages made fit to be shown: bounded, on one line, without control characters."""
 
 from __future__ import annotations
 

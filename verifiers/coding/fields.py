@@ -1,4 +1,4 @@
-"""A row's fields read one by one: what is wrong names the field, the value and the remedy."""
+"""Reads a row's fields one by one; an error names the field, the value and the remedy."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ ROOT = "verifier_metadata"
 
 
 def wrong(field: str, value: object, remedy: str) -> RequestError:
-    """The error that a field's value deserves, the value shown in short."""
+    """The error for a field's value, which it shows shortened."""
     try:
         shown = repr(value)
     except (ValueError, RecursionError):  # integers of over 4,300 digits have no decimal text

@@ -1,4 +1,4 @@
-"""From a task and an answer to the programs that must run. Pure; never parses the candidate's code."""
+"""Makes the programs that must run from a task and an answer. Pure; never parses the candidate's code."""
 
 from __future__ import annotations
 
@@ -9,13 +9,17 @@ from dataclasses import replace
 from sandbox_gym.contract import Answer, Build, Dialogue, Plan, Program, Run, Step
 from sandbox_gym.errors import RequestError
 from sandbox_gym.limits import Limits
-from sandbox_gym.verifiers.coding.answers import sources_of
-from sandbox_gym.verifiers.coding.checkers import ProgramChecker
-from sandbox_gym.verifiers.coding.checking import checker_plan
-from sandbox_gym.verifiers.coding.extract import extract_code
-from sandbox_gym.verifiers.coding.folders import Sources
-from sandbox_gym.verifiers.coding.inverted import key_of, order_of, pool_of, seed_of
-from sandbox_gym.verifiers.coding.programs import (
+from sandbox_gym.verifiers.coding.answers.extract import extract_code
+from sandbox_gym.verifiers.coding.answers.fenced_files import sources_of
+from sandbox_gym.verifiers.coding.answers.folders import Sources
+from sandbox_gym.verifiers.coding.functions.inverted import key_of, order_of, pool_of, seed_of
+from sandbox_gym.verifiers.coding.functions.reference import ReferenceTests
+from sandbox_gym.verifiers.coding.functions.shapes import CheckTests, StdinTests
+from sandbox_gym.verifiers.coding.functions.split import Parting, closing_body, part
+from sandbox_gym.verifiers.coding.functions.wire import MAX_MESSAGE, frame_call
+from sandbox_gym.verifiers.coding.running.checkers import ProgramChecker
+from sandbox_gym.verifiers.coding.running.checking import checker_plan
+from sandbox_gym.verifiers.coding.running.programs import (
     RECURSION_LIMIT,
     answer_program,
     encoded,
@@ -23,20 +27,14 @@ from sandbox_gym.verifiers.coding.programs import (
     image_for,
     python_program,
 )
-from sandbox_gym.verifiers.coding.reference import ReferenceTests
-from sandbox_gym.verifiers.coding.shapes import CheckTests, StdinTests
-from sandbox_gym.verifiers.coding.split import Parting, closing_body, part
 from sandbox_gym.verifiers.coding.task import CodingTask
-from sandbox_gym.verifiers.coding.wire import MAX_MESSAGE, frame_call
 
 __all__ = ["REHEARSAL", "TOGETHER", "candidate_source", "make_plan", "together_runs"]
 
 
 def make_plan(task: CodingTask, answer: Answer) -> Plan:
-    """One run per test, or one dialogue for a check function; no steps where the answer holds no code.
-
-    Raises RequestError for a call that is too long for the channel.
-    """
+    """One run per test, or one dialogue for a check function; no steps where the answer holds no code. Raises
+    RequestError for a call that is too long for the channel."""
     code = extract_code(answer.text, task.language)
     if code is None:
         return Plan(())
@@ -84,7 +82,7 @@ def _stdin_plan(task: CodingTask, tests: StdinTests, code: str | Sources) -> Pla
 
 
 def _reference(task: CodingTask, tests: ReferenceTests) -> Build:
-    """All calls of the row's own solution, in one process of the judge's box."""
+    """A run of the row's own solution on all calls, in one process of the judge's box."""
     frames = b"".join(_framed(call, f"base_input[{index}]") for index, call in enumerate(tests.calls))
     program = replace(python_program("call", encoded(tests.reference)), entry_point=tests.entry_point)
     patient = replace(task.limits, cpu_time_s=task.limits.cpu_time_s * 10, wall_time_s=task.limits.wall_time_s * 10)
@@ -116,7 +114,7 @@ _FUTURE = re.compile(r"^from __future__ import [\w, ]+$", re.M)
 
 
 def _check_plan(task: CodingTask, tests: CheckTests, code: str) -> Plan:
-    """The test apart from the answer, and where that can't be, or turns out not to do, both in one process."""
+    """Test and answer in two boxes; in one process where the test can't be separated, or asks for that at run time."""
     source = candidate_source(tests.prompt, tests.entry_point, code)
     parting = part(tests)
     builds = (_rehearsal(task, tests, parting),) if tests.reference and task.in_process == "allow" else ()
@@ -138,8 +136,8 @@ def _check_plan(task: CodingTask, tests: CheckTests, code: str) -> Plan:
 
 
 def together_runs(task: CodingTask, tests: CheckTests, source: str) -> tuple[Run, ...]:
-    """The runs that hold test and answer in one process: of the true test, and where it passes, of variants that must
-    fail, the true one among them."""
+    """The runs with test and answer in one process: the true test, and where it passes, variants that must fail and the
+    true test among them."""
     seed = task.seed or seed_of(tests, source, task.secret)
     shown = (tests.test, *(tests.test if one is None else one.test for one in order_of(tests, seed)))
     return tuple(
@@ -155,7 +153,7 @@ def _together(tests: CheckTests, source: str, test: str) -> Program:
 
 
 def _options(tests: CheckTests) -> tuple[str, ...]:
-    """The test's style; and whether a StopIteration of the answer's could end what the test goes through."""
+    """The test's style, and whether a StopIteration of the answer could end a loop of the test."""
     words = set(re.findall(r"\w+", tests.written or tests.test))
     own = re.search(r"\bStop(?:Async)?Iteration\b", tests.reference)
     return (
@@ -170,7 +168,7 @@ _STEPPERS = frozenset(
 
 
 def _asker(tests: CheckTests, parting: Parting, **more: object) -> Program:
-    """The hidden test's program, and what it is told of the row (guest/python/calls.py)."""
+    """The program of the hidden test, and what guest/python/calls.py needs of the row."""
     row: dict[str, object] = {
         "names": parting.names,
         "classes": parting.classes,
@@ -191,8 +189,8 @@ def _asker(tests: CheckTests, parting: Parting, **more: object) -> Program:
 
 
 def _rehearsal(task: CodingTask, tests: CheckTests, parting: Parting) -> Build:
-    """How the row's own solution does apart, and in one process with the test and its variants; it never shares a box
-    with an answer."""
+    """A run of the test on the row's own solution: apart, and in one process with the test and its variants. It never
+    shares a box with an answer."""
     source = candidate_source(tests.prompt, tests.entry_point, tests.reference)
     shown = [tests.test, *(one.test for one in pool_of(tests))]
     names = [f"{number}/test.py" for number in range(len(shown))]
@@ -215,5 +213,5 @@ REHEARSAL = "rehearsal"
 
 
 def _patient(limits: Limits) -> Limits:
-    """The test outwaits the candidate, so that whose time was up is never in doubt."""
+    """Limits with which the test outlives the candidate, so that a timeout is the candidate's without doubt."""
     return replace(limits, cpu_time_s=limits.cpu_time_s + 5, wall_time_s=limits.wall_time_s + 5)

@@ -1,4 +1,4 @@
-"""What passed tests are worth together: all or nothing, a share, or groups with points of their own."""
+"""Scores passed tests: all or nothing, a share, or groups with points of their own."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Scoring:
     groups: tuple[Group, ...] = ()
 
     def stops_at(self, index: int) -> bool:
-        """Whether a failure of test `index` settles its group, so that the rest of it need not run."""
+        """Whether a failure of test `index` settles its group, so that the rest of the group need not run."""
         if self.kind != "groups":
             return self.kind == "all"
         for group in self.groups:
@@ -39,7 +39,7 @@ class Scoring:
         return True
 
     def earned(self, scores: Sequence[float]) -> tuple[float, tuple[GroupResult, ...]]:
-        """The reward for each test's score, in order, and what each group gave."""
+        """The reward for the tests' scores, in order, and the points of each group."""
         if not scores:
             return 0.0, ()
         if self.kind == "all":

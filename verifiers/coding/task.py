@@ -8,15 +8,15 @@ from typing import Literal, cast
 
 from sandbox_gym.errors import RequestError
 from sandbox_gym.limits import Limits, mebibytes
-from sandbox_gym.verifiers.coding.checkers import Checker, ProgramChecker, TextChecker, parse_checker
+from sandbox_gym.verifiers.coding.answers.folders import is_path
 from sandbox_gym.verifiers.coding.compare import COMPARISONS, Comparison
 from sandbox_gym.verifiers.coding.fields import ROOT, choice, flag, mapping, positive, text, texts, wrong
-from sandbox_gym.verifiers.coding.folders import is_path
+from sandbox_gym.verifiers.coding.functions.reference import ReferenceTests
+from sandbox_gym.verifiers.coding.functions.shapes import CheckTests, FunctionTests, StdinTests, Tests, parse_tests
+from sandbox_gym.verifiers.coding.functions.split import why_not_isolated
 from sandbox_gym.verifiers.coding.languages import LANGUAGES, PYTHON, Language, language_named
-from sandbox_gym.verifiers.coding.reference import ReferenceTests
+from sandbox_gym.verifiers.coding.running.checkers import Checker, ProgramChecker, TextChecker, parse_checker
 from sandbox_gym.verifiers.coding.scoring import Scoring, parse_scoring
-from sandbox_gym.verifiers.coding.shapes import CheckTests, FunctionTests, StdinTests, Tests, parse_tests
-from sandbox_gym.verifiers.coding.split import why_not_isolated
 from sandbox_gym.verifiers.wellformed import must_be_text
 
 InProcess = Literal["allow", "mask", "deny"]

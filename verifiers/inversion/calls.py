@@ -1,4 +1,5 @@
-"""What a test calls to assert: unittest's methods, the functions of numpy.testing and nose, and helpers named alike."""
+"""Recognises the calls that assert: unittest's methods, functions of numpy.testing and nose, and helpers named
+alike."""
 
 from __future__ import annotations
 
@@ -68,7 +69,7 @@ _KEYWORDS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Callee:
-    """Whom a call calls. `known`: a method of unittest's or a function of a library's, by all that the file tells."""
+    """The function of a call. `known`: a method of unittest or a function of a library, as far as the file shows."""
 
     name: str
     method: bool
@@ -111,7 +112,7 @@ def _under(package: str) -> list[str]:
 
 
 def callee(call: ast.Call, names: Libraries, defined: frozenset[str]) -> Callee | None:
-    """None for what is called by no plain name."""
+    """The called function; None where the call has no plain name."""
     func = call.func
     if isinstance(func, ast.Name):
         return Callee(func.id, False, func.id in names.functions and func.id not in defined)
@@ -144,7 +145,7 @@ def compared(call: ast.Call) -> list[ast.expr]:
 
 
 def tolerance(name: str, call: ast.Call) -> Tolerance | None:
-    """How far the values may be apart; None where the call's own words can't be read."""
+    """How far the values may differ; None where the call's arguments can't be read."""
     if "lmost" not in name and name not in ("assert_allclose", "approx"):
         return EXACT
     given = {keyword.arg: keyword.value for keyword in call.keywords}

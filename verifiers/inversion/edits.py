@@ -1,4 +1,4 @@
-"""The nouns of inverted tests: an edit of a source text, and a variant made of edits."""
+"""The types of inverted tests: an edit of a source text, and a variant made of edits."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Edit:
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """One way to make a test fail. `certain`: by its form alone it fails wherever the test passes."""
+    """One way to make a test fail. `certain`: it is known from its form alone to fail wherever the test passes."""
 
     kind: Kind
     line: int

@@ -1,4 +1,4 @@
-"""The exception that a test expects, changed for one that is neither above nor below it."""
+"""Replaces the exception that a test expects by one that is neither a base nor a subclass of it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def other_exceptions(
     node: ast.expr, shadowed: frozenset[str], expected: Iterable[str] = ()
 ) -> Iterator[tuple[str, bool]]:
     """(another exception's name, whether what was caught is certainly not of it), for an exception of a test: first
-    those that its neighbours expect, which nobody can tell from the right one without knowing what is right."""
+    those that neighbouring tests expect, which only code that knows the right one can tell from it."""
     own = ast.unparse(node)
     near = [other for other in expected if other != own]
     turn = len(own) % len(near) if near else 0

@@ -136,8 +136,8 @@ class Forms:
         yield from self._wrapped(operands[-1], certain and exact and not displays_only)
 
     def _wrapped(self, operand: ast.expr, certain: bool) -> Iterator[Variant]:
-        """Another object in the place of one that no constant tells: what is equal to everything is equal to it too.
-        A pair of it and None is equal to nothing that it is equal to; a list of it is, to a scalar of numpy's."""
+        """Another object in place of one without constants: an object that equals everything equals it too. A pair of
+        it and None equals nothing that it equals; a list of it equals a numpy scalar."""
         if isinstance(operand, ast.Starred | ast.NamedExpr | ast.GeneratorExp):
             return
         start, end = self.text.start(operand), self.text.end(operand)
@@ -215,7 +215,7 @@ class Forms:
 
 
 def _names_lists(call: ast.Call) -> bool:
-    """Keywords that the opposite does not know."""
+    """Keywords that the opposite assertion does not accept."""
     return any(keyword.arg not in ("msg", "first", "second", "places", "delta") for keyword in call.keywords)
 
 

@@ -1,4 +1,4 @@
-"""What is known of a test file whichever of its tests is asked for."""
+"""What is known of a test file, for all of its tests."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Where a test asserts: the statements of one test function that can be turned, and whether each must be reached.
 
-Reads trees only. Certain is a site that a passing test has gone through: a doubt costs a variant, a miss an honest
-answer's reward.
+Reads trees only. A site is certain where every passing test has executed it: a false "uncertain" costs a variant, a
+false "certain" costs an honest answer's reward.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def find(tree: ast.Module, test: str) -> Found | None:
 
 
 def _before_tests(body: Sequence[ast.stmt]) -> Iterator[str]:
-    """The words of what runs before a test, and may skip it."""
+    """The names in code that runs before a test and may skip it."""
     for node in body:
         if isinstance(node, Function) and (
             "setup" in node.name.lower() or any("fixture" in _words(mark) for mark in node.decorator_list)
@@ -114,7 +114,7 @@ def _inherited(tree: ast.Module, owner: ast.ClassDef, name: str, depth: int) -> 
 
 
 def _runs(function: Function, owner: ast.ClassDef | None, marks: set[str]) -> bool:
-    """Not a generator, which nobody may run through, nor a coroutine that nobody may await."""
+    """Not a generator or a coroutine, whose body may never run."""
     if any(isinstance(node, ast.Yield | ast.YieldFrom) for node in _own_nodes(function)):
         return False
     if isinstance(function, ast.FunctionDef):

@@ -13,7 +13,7 @@ _WORDS = re.compile(r"(?<![^\s])([a-z]{2,12}) ([a-z]{2,12})(?![^\s])")
 _NUMBER = re.compile(r"[0-9][0-9_]*\.?[0-9_]*|\.[0-9][0-9_]*")
 _VOWELS, _CONSONANTS = "aeiou", "bcdfghjklmnpqrstvwxz"
 _MOST_BODY = 20_000
-_PLACES = 4
+_POSITIONS = 4
 FLOAT_STEP = 0.01
 """A changed float differs by this share of itself at least."""
 
@@ -116,23 +116,23 @@ Change = tuple[int, int, str]
 
 
 def _digits(body: str, free: list[bool], turn: int) -> Iterator[Change]:
-    places = [at for at, char in enumerate(body) if free[at] and char in "0123456789"]
-    for at in _from_the_middle(places):
+    positions = [at for at, char in enumerate(body) if free[at] and char in "0123456789"]
+    for at in _from_the_middle(positions):
         first = not body[at - 1 : at].isdigit() and body[at + 1 : at + 2].isdigit()
         near = [digit for digit in _near(body[at], turn) if not (first and digit == "0")]
         yield at, at + 1, near[0]
 
 
 def _swaps(body: str, free: list[bool]) -> Iterator[Change]:
-    for match in list(_WORDS.finditer(body))[:_PLACES]:
+    for match in list(_WORDS.finditer(body))[:_POSITIONS]:
         if match[1] != match[2] and all(free[match.start() : match.end()]):
             yield match.start(), match.end(), f"{match[2]} {match[1]}"
 
 
 def _letters(body: str, free: list[bool], turn: int) -> Iterator[Change]:
-    places = [at for at, char in enumerate(body) if free[at] and char.isascii() and char.isalpha()]
-    inner = [at for at in places if body[at - 1 : at].isalpha()]  # not a word's first letter
-    for at in _from_the_middle(inner or places):
+    positions = [at for at, char in enumerate(body) if free[at] and char.isascii() and char.isalpha()]
+    inner = [at for at in positions if body[at - 1 : at].isalpha()]  # not a word's first letter
+    for at in _from_the_middle(inner or positions):
         yield at, at + 1, _other_letter(body[at], turn)
     marks = [at for at, char in enumerate(body) if free[at] and char in _MARKS]
     for at in _from_the_middle(marks):
@@ -150,6 +150,7 @@ def _other_letter(letter: str, turn: int) -> str:
     return other.upper() if letter.isupper() else other
 
 
-def _from_the_middle(places: list[int]) -> list[int]:
-    middle = len(places) // 2
-    return (places[middle : middle + _PLACES] + places[max(0, middle - _PLACES) : middle][::-1])[:_PLACES]
+def _from_the_middle(positions: list[int]) -> list[int]:
+    middle = len(positions) // 2
+    before = positions[max(0, middle - _POSITIONS) : middle]
+    return (positions[middle : middle + _POSITIONS] + before[::-1])[:_POSITIONS]

@@ -53,18 +53,18 @@ def variants_of(source: str, test: str) -> tuple[Variant, ...]:
 
 @lru_cache(maxsize=4)
 def _kept_module(source: str) -> Module:
-    """A file's tests are asked for one after another."""
+    """The parsed file, cached: the tests of one file are requested one after another."""
     return module_of(source)
 
 
 def _best(module: Module, found: Found) -> tuple[Variant, ...]:
     sites = sites_of(found)
-    places = [found, *_helpers(module.text.tree, found.function, sites)]
+    functions = [found, *_helpers(module.text.tree, found.function, sites)]
     groups: list[list[_Placed]] = []
-    for place in places:
-        forms = Forms(module, place.function, names_of(place.function))
-        of_place = sites if place is found else sites_of(place)
-        groups += [[(place, one) for one in forms.at(site)] for site in _spread(of_place)]
+    for target in functions:
+        forms = Forms(module, target.function, names_of(target.function))
+        its_sites = sites if target is found else sites_of(target)
+        groups += [[(target, one) for one in forms.at(site)] for site in _spread(its_sites)]
     by_kind = {kind: _sound(module.text, placed) for kind, placed in _by_kind(groups).items()}
     chosen: list[Variant] = []
     for kind in _KINDS:
@@ -76,9 +76,9 @@ def _best(module: Module, found: Found) -> tuple[Variant, ...]:
 
 def _sound(text: SourceText, placed: Sequence[_Placed]) -> Iterator[Variant]:
     return (
-        replace(variant, shared=place.shared)
-        for place, variant in placed[:_MOST_CHECKED]
-        if _is_sound(text, place.function, variant)
+        replace(variant, shared=target.shared)
+        for target, variant in placed[:_MOST_CHECKED]
+        if _is_sound(text, target.function, variant)
     )
 
 
@@ -134,7 +134,7 @@ def _block(text: SourceText, function: Function, variant: Variant) -> tuple[int,
 
 
 def _helpers(tree: ast.Module, function: Function, sites: Iterable[Site]) -> Iterator[Found]:
-    """Functions of the same file that the test calls to assert: uncertain, since nobody knows what they are given."""
+    """Functions of the same file that the test calls to assert: uncertain, since their arguments are unknown."""
     called = {_called(site.node) for site in sites if isinstance(site.node, ast.Call)}
     for node in tree.body:
         inside = node.body if isinstance(node, ast.ClassDef) else [node]

@@ -1,4 +1,4 @@
-"""Math answers: found in a text, and held against the expected one by a ladder of rungs, math-verify the last."""
+"""Math answers: extracted from a text and compared with the expected one by a ladder of rungs, math-verify the last."""
 
 from __future__ import annotations
 

@@ -1,16 +1,17 @@
-"""What stands around an answer that math-verify picked out of a sentence: it takes the 5 of "the answer is not 5", of
-"5 or 6" and of "5 m"."""
+"""The words around an answer that math-verify picked out of a sentence: it takes the 5 of "the answer is not 5", of "5
+or 6" and of "5 m".
+"""
 
 from __future__ import annotations
 
 import re
 
+from sandbox_gym.verifiers.math.expressions.quantities import read_quantity
+from sandbox_gym.verifiers.math.expressions.shapes import assigned
+from sandbox_gym.verifiers.math.expressions.tex import normalise
 from sandbox_gym.verifiers.math.ladder import decide
 from sandbox_gym.verifiers.math.options import Decision, MathOptions
-from sandbox_gym.verifiers.math.quantities import read_quantity
 from sandbox_gym.verifiers.math.rungs.numbers import same_number
-from sandbox_gym.verifiers.math.shapes import assigned
-from sandbox_gym.verifiers.math.tex import normalise
 from sandbox_gym.verifiers.math.veto import veto
 
 _BEFORE = 24
@@ -53,7 +54,7 @@ def _around(gold: str, answer: str, text: str, options: MathOptions) -> Decision
 
 
 def _currency_sign(before: str, after: str) -> str:
-    """The currency in front of an answer; a `$` that math is closed with behind it is none."""
+    """The currency sign in front of an answer; a `$` that opens math is none."""
     bare = before.rstrip()
     if bare.endswith("\\$") or (before.endswith("$") and not before.endswith("$$") and "$" not in after):
         return "$"
@@ -61,7 +62,7 @@ def _currency_sign(before: str, after: str) -> str:
 
 
 def _other_unit(gold: str, answer: str, after: str, options: MathOptions) -> Decision | None:
-    """The unit that stands beside the answer, against the gold's."""
+    """The unit beside the answer, where it differs from the gold's."""
     phrase = _WORDS.findall(_SENTENCE_END.split(after, maxsplit=1)[0])
     mine = assigned(normalise(gold))[1]
     for count in range(min(4, len(phrase)), -1, -1):

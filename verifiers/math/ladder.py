@@ -1,8 +1,11 @@
-"""The pure rungs, in order: the first that is sure decides. Linear in hostile input: what is large is only compared
-as text."""
+"""The pure rungs, in order: the first that is sure decides. Linear in hostile input: large texts are only compared as
+text.
+"""
 
 from __future__ import annotations
 
+from sandbox_gym.verifiers.math.expressions.shapes import assigned
+from sandbox_gym.verifiers.math.expressions.tex import normalise
 from sandbox_gym.verifiers.math.extract import plain_gold
 from sandbox_gym.verifiers.math.options import Decision, MathOptions
 from sandbox_gym.verifiers.math.rungs.bases import same_based, same_ratio, same_residue
@@ -12,17 +15,13 @@ from sandbox_gym.verifiers.math.rungs.equations import false_equation, renamed
 from sandbox_gym.verifiers.math.rungs.intervals import same_interval
 from sandbox_gym.verifiers.math.rungs.numbers import same_number
 from sandbox_gym.verifiers.math.rungs.texts import same_choice, same_decimal_comma, same_integer, same_points, same_text
-from sandbox_gym.verifiers.math.shapes import assigned
-from sandbox_gym.verifiers.math.tex import normalise
 
 _NESTED_COLLECTIONS = 4
 
 
 def decide(gold: str, answer: str, options: MathOptions | None = None) -> Decision | None:
-    """Whether the extracted answer is the gold, and which rung said so; None: math-verify's turn.
-
-    A decision of the rung `caps` is one without math-verify's verdict: the texts differ and are too large for it.
-    """
+    """Whether the extracted answer equals the gold, and which rung decided; None leaves it to math-verify. A decision
+    of the rung `caps` stands without math-verify: the texts differ and are too large for it."""
     options = options or MathOptions()
     gold, answer = gold.strip(), answer.strip()
     if not gold or not answer:
@@ -54,7 +53,7 @@ def _decide_normal(gold: str, answer: str, options: MathOptions) -> Decision | N
 
 
 def _decide_values(gold: str, answer: str, options: MathOptions, depth: int = 0) -> Decision | None:
-    """By what stands right of `=`; members of collections come back here."""
+    """Compares what is right of `=`; members of collections are compared here too."""
     (left, first), (right, second) = assigned(gold), assigned(answer)
     if left and right and left != right:
         return None  # x = 5 and y = 5: whether the name matters is the library's call

@@ -1,4 +1,4 @@
-"""What a math verdict may be asked to do differently. The defaults are math_with_judge's where it has a rule."""
+"""The options of a math verdict. The defaults are math_with_judge's where it has a rule."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class MathOptions:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """One rung's word: whether gold and answer are equal, which rung said so, and why (plain English, short)."""
+    """The decision of one rung: whether gold and answer are equal, the rung's name, and the reason in plain English."""
 
     equal: bool
     rung: str

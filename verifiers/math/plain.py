@@ -1,13 +1,13 @@
 """The final answer where nothing is boxed, by the words around it: `#### X`, "The answer is X", bold text.
 
-Linear in the text's length. What is no clear answer is None: math-verify may still search the text.
+Linear in the text's length. An unclear answer is None: math-verify may still search the text.
 """
 
 from __future__ import annotations
 
 import re
 
-from sandbox_gym.verifiers.math.units import parse_unit
+from sandbox_gym.verifiers.math.expressions.units import parse_unit
 
 _LINE_CHARS = 2000
 _ANCHORS = ("final answer", "the answer is", "answer is", "answer:", "answer =", "answer")
@@ -30,7 +30,7 @@ _FEW_WORDS = 3
 
 
 def plain_answer(text: str) -> str | None:
-    """The last `####`, the last "answer is X" or the last bold text; None where none of them says an answer."""
+    """The last `####`, the last "answer is X" or the last bold text; None where none of them names an answer."""
     if "####" in text:
         return _line(text.rpartition("####")[2]) or None
     lowered = text.lower() if text.isascii() else "".join(c.lower() if c.isascii() else c for c in text)
@@ -47,7 +47,7 @@ def plain_answer(text: str) -> str | None:
 
 
 def last_math(text: str) -> str | None:
-    """What the last formula of the text's end holds, on one line."""
+    """The last formula of the text's end, on one line."""
     spans = _SPAN.findall(text[-_LINE_CHARS:])
     return " ".join(strip_delimiters(spans[-1]).split()) or None if spans else None
 
@@ -64,7 +64,7 @@ def strip_delimiters(text: str) -> str:
 
 
 def _said(text: str) -> str | None:
-    """What a sentence after "answer" says it is; display math may stand on lines of its own."""
+    """The answer in a sentence after "answer"; display math may stand on lines of its own."""
     text = text.strip()
     if (shown := _display(text)) is not None:
         return shown
@@ -105,7 +105,7 @@ def _value(text: str) -> str | None:
 
 
 def _display(text: str) -> str | None:
-    """What display math that opens the text holds, on one line; None where there is none or it doesn't close."""
+    """The display math that opens the text, on one line; None where there is none or it does not close."""
     for opening, closing in _DISPLAYS:
         if text.startswith(opening):
             inner, closed, _rest = text[len(opening) :].partition(closing)

@@ -1,13 +1,13 @@
-"""What math-verify is given instead of the answer as written: spellings that it misreads, put in ones that it reads."""
+"""Rewrites an answer for math-verify: spellings that it misreads become ones that it reads."""
 
 from __future__ import annotations
 
 import re
 
-from sandbox_gym.verifiers.math.quantities import decimal_places, merge_thousands
+from sandbox_gym.verifiers.math.expressions.quantities import decimal_places, merge_thousands
+from sandbox_gym.verifiers.math.expressions.tex import ROW_END, normalise
 from sandbox_gym.verifiers.math.rungs.equations import renamed
 from sandbox_gym.verifiers.math.rungs.intervals import without_outward_brackets
-from sandbox_gym.verifiers.math.tex import ROW_END, normalise
 
 _CALLS = {
     "sqrt": ("\\sqrt{", "}"),
@@ -60,7 +60,8 @@ def _rewritten(text: str) -> str:
 
 
 def rewrite_pair(gold: str, answer: str) -> tuple[str, str]:
-    """Both for math-verify, the answer under the gold's names for a function's variable and the constant."""
+    """Gold and answer for math-verify, the answer with the gold's names for a function's variable and for the
+    constant."""
     first, second = normalise(gold), normalise(answer)
     return _rewritten(first), _rewritten(renamed(first, second))
 

@@ -16,7 +16,7 @@ OPTIONS = "math_options"
 
 @dataclass(frozen=True, slots=True)
 class MathTask:
-    """What an answer is held against. `limits`: of one question to math-verify."""
+    """The expected answer and how it is compared. `limits`: of one question to math-verify."""
 
     expected_answer: str
     question: str = ""
@@ -28,7 +28,7 @@ class MathTask:
 
 
 def parse_task(row: Mapping[str, object], base: MathTask, *, gold_field: str = "expected_answer") -> MathTask:
-    """The row's task; what it leaves open is `base`'s. Raises RequestError naming the field."""
+    """The row's task; missing fields come from `base`. Raises RequestError naming the field."""
     for name in (gold_field, "question", OPTIONS):
         must_be_text(row.get(name), name)
     gold = row.get(gold_field)

@@ -1,4 +1,4 @@
-"""The math verifier: what the pure rungs leave open is asked of math-verify, in a service's worker.
+"""The math verifier: math-verify, in a service's worker, decides what the pure rungs leave open.
 
 Pure: planning and judging the same answer twice gives the same plan and the same verdict.
 """
@@ -27,6 +27,7 @@ from sandbox_gym.contract import (
 from sandbox_gym.errors import Starved, Unavailable
 from sandbox_gym.verifiers.bounded import Bounds, loads
 from sandbox_gym.verifiers.math.context import found_in_text
+from sandbox_gym.verifiers.math.expressions.tex import normalise
 from sandbox_gym.verifiers.math.extract import extract_answer, plain_gold, searchable
 from sandbox_gym.verifiers.math.ladder import decide
 from sandbox_gym.verifiers.math.options import Decision
@@ -36,7 +37,6 @@ from sandbox_gym.verifiers.math.rungs.bases import has_base
 from sandbox_gym.verifiers.math.rungs.caps import NAME as CAPS
 from sandbox_gym.verifiers.math.rungs.caps import too_large
 from sandbox_gym.verifiers.math.task import MathTask
-from sandbox_gym.verifiers.math.tex import normalise
 from sandbox_gym.verifiers.math.tolerance import within
 from sandbox_gym.verifiers.math.veto import veto
 
@@ -56,10 +56,8 @@ _STATUS = {
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """An answer as it was found in a text, and what the pure rungs say of it; no decision: math-verify's turn.
-
-    `search`: no answer was found by the rules, and math-verify is to look for one in this text.
-    """
+    """An answer extracted from a text, and the decision of the pure rungs; None leaves it to math-verify. `search`: the
+    rules found no answer, and math-verify searches this text."""
 
     extracted: str | None
     decision: Decision | None = None
@@ -67,7 +65,7 @@ class Asked:
 
 
 def ask(task: MathTask, text: str) -> Asked:
-    """Extraction and the pure rungs."""
+    """Extracts the answer and applies the pure rungs."""
     extracted = extract_answer(text, task.options)
     if extracted is None:
         return _ask_of_text(task, searchable(text, task.options))
@@ -114,8 +112,9 @@ class MathVerifier:
         return True
 
     def judge(self, task: MathTask, answer: Answer, plan: Plan, state: State) -> Verdict:
-        """`decided_by` names the rung; empty where none decided, and `failure_reason` says what stopped it:
-        `gold_...` where the row's own answer did. Raises Starved where the machine used up the time, not the answer."""
+        """`decided_by` names the rung; empty where none decided, and `failure_reason` then says what stopped it:
+        `gold_...` where the row's own answer did. Raises Starved where the time ran out for lack of CPU, not because of
+        the answer."""
         asked = ask(task, answer.text)
         if asked.decision is not None:
             return _by_rung(asked.decision, state)
@@ -135,7 +134,8 @@ class MathVerifier:
         return _verdict(equal, LIBRARY, "equal" if equal else "not equal", state, outcome)
 
     def extracted(self, task: MathTask, answer: Answer, state: State | None) -> str | None:
-        """The answer that was judged: from a box, or what math-verify found in the text. `state`: None, nothing ran."""
+        """The answer that was judged: from a box, or found in the text by math-verify. `state`: None where nothing
+        ran."""
         asked = ask(task, answer.text)
         outcome = state.outcomes[0] if state and state.outcomes else None
         found = searched(outcome) if asked.search and isinstance(outcome, Outcome) else None
@@ -143,12 +143,13 @@ class MathVerifier:
 
 
 def _candidate(text: str) -> str:
-    """What math-verify will probably find in a text; empty where that isn't clear."""
+    """What math-verify will probably find in a text; empty where that is unclear."""
     return plain_answer(text) or last_math(text) or ""
 
 
 def searched(outcome: Outcome) -> tuple[str, str] | None:
-    """What math-verify found in a text: as it reads it, and as it stands there. None: nothing, or not known."""
+    """What math-verify found in a text: as it reads it, and as it stands in the text. None: nothing found, or
+    unknown."""
     try:
         reply = loads(outcome.stdout, _REPLY)
     except ValueError:
@@ -221,7 +222,7 @@ def _undecided(outcome: Outcome, state: State) -> Verdict:
 
 
 def _equal(outcome: Outcome) -> bool | None:
-    """What the service said; None where it came to no end before it knew."""
+    """The service's result; None where it ended before it had one."""
     word = outcome.detail.partition(" ")[0]
     if word in ("equal", "unequal", "nothing"):
         return word == "equal"

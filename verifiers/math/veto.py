@@ -1,22 +1,23 @@
-"""What math-verify calls equal and is not: it drops units and bases, takes sets for tuples and products for names, and
-rounds differences below 10⁻¹⁵ to nothing."""
+"""Denies equalities that math-verify claims wrongly: it drops units and bases, takes sets for tuples and products for
+names, and rounds differences below 10⁻¹⁵ to nothing.
+"""
 
 from __future__ import annotations
 
 import re
 
-from sandbox_gym.verifiers.math.kinds import relation
+from sandbox_gym.verifiers.math.expressions.kinds import relation
+from sandbox_gym.verifiers.math.expressions.quantities import read_parts, read_quantity
+from sandbox_gym.verifiers.math.expressions.shapes import assigned, shape_of
+from sandbox_gym.verifiers.math.expressions.tex import normalise
+from sandbox_gym.verifiers.math.expressions.values import variables
 from sandbox_gym.verifiers.math.options import Decision, MathOptions
-from sandbox_gym.verifiers.math.quantities import read_parts, read_quantity
 from sandbox_gym.verifiers.math.rungs.bases import has_base, same_based, same_residue
 from sandbox_gym.verifiers.math.rungs.collections import other_multiplicity
 from sandbox_gym.verifiers.math.rungs.equations import false_equation, renamed
 from sandbox_gym.verifiers.math.rungs.intervals import without_outward_brackets
 from sandbox_gym.verifiers.math.rungs.numbers import same_number
 from sandbox_gym.verifiers.math.rungs.texts import same_points
-from sandbox_gym.verifiers.math.shapes import assigned, shape_of
-from sandbox_gym.verifiers.math.tex import normalise
-from sandbox_gym.verifiers.math.values import variables
 
 _HEDGES = re.compile(
     r"\b(?:not|isn't|wrong|incorrect|false|never|except|unless|neither|maybe|perhaps|or [a-z]{4,20})\b"
@@ -26,7 +27,7 @@ _NUMBERS = re.compile(r"[0-9]+(?:\.[0-9]+)?")
 
 
 def veto(gold: str, answer: str, options: MathOptions | None = None) -> Decision | None:
-    """A Decision that the two differ although math-verify said equal, or None where its word stands."""
+    """A Decision that the two differ although math-verify called them equal; None where its result stands."""
     options = options or MathOptions()
     first = normalise(gold)
     second = renamed(first, normalise(answer))
@@ -51,7 +52,7 @@ def veto(gold: str, answer: str, options: MathOptions | None = None) -> Decision
 
 
 def _other_quantity(gold: str, answer: str) -> Decision | None:
-    """Kinds around numbers that only the library could read: equal numbers of different units are not equal."""
+    """Kinds of numbers that only the library could read: equal numbers of different units are not equal."""
     first, second = read_parts(gold), read_parts(answer)
     if first is None or second is None:
         return None
@@ -78,7 +79,7 @@ def _base_dropped(gold: str, answer: str) -> Decision | None:
 
 
 def _hedged(gold: str, answer: str) -> Decision | None:
-    """The library drops words: `\\text{not } 4` is no 4, and `4 \\text{ or more}` says more than 4."""
+    """Words that the library drops: `\\text{not } 4` is not 4, and `4 \\text{ or more}` means more than 4."""
     added = set(_HEDGES.findall(answer.lower())) - set(_HEDGES.findall(gold.lower()))
     return Decision(False, "words", f"the answer adds {', '.join(sorted(added))!r}") if added else None
 

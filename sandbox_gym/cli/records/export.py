@@ -1,4 +1,4 @@
-"""`sandbox-gym export`: verdicts on record as JSON lines, with all that is known of each; or rows for NeMo's tools."""
+"""`sandbox-gym export`: writes recorded verdicts as complete JSON lines, or rows for NeMo Gym and NeMo Evaluator."""
 
 from __future__ import annotations
 
@@ -33,8 +33,10 @@ if TYPE_CHECKING:
 
 
 def export(
-    out: Annotated[Path | None, typer.Option("--out", "-o", dir_okay=False, help="A file; else to the screen.")] = None,
-    states: Annotated[bool, typer.Option("--states/--no-states", help="With what each program did.")] = True,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", dir_okay=False, help="File to write; standard output unless given.")
+    ] = None,
+    states: Annotated[bool, typer.Option("--states/--no-states", help="Include what each program did.")] = True,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace OUT.")] = False,
     reward: RewardOption = None,
     reason: ReasonOption = "",
@@ -45,10 +47,12 @@ def export(
     journal: JournalOption = None,
     rows: Annotated[
         Path | None,
-        typer.Option(exists=True, dir_okay=False, help="Not verdicts but this file's rows, for ng_collect_rollouts."),
+        typer.Option(
+            exists=True, dir_okay=False, help="Export this file's rows for ng_collect_rollouts, instead of verdicts."
+        ),
     ] = None,
     agent: Annotated[
-        str, typer.Option(help="With --rows: the agent; coding_simple_agent and the like unless set.")
+        str, typer.Option(help="With --rows: the agent's name; coding_simple_agent or the like unless given.")
     ] = "",
     as_json: JsonOption = False,
 ) -> None:
@@ -59,10 +63,10 @@ def export(
     Exit: 0; 1 a record or row is damaged; 2 wrong usage or no journal.
     """
     if as_json and out is None:
-        raise ConfigurationError("--json says what --out got; without --out the verdicts themselves are JSON on stdout")
+        raise ConfigurationError("--json needs --out: without it the verdicts themselves are JSON on stdout")
     if rows is not None:
         if any((reward is not None, reason, task, since, server, request_id, journal)):
-            raise ConfigurationError("--rows exports a file's rows: options that choose verdicts are not for it")
+            raise ConfigurationError("--rows can't be combined with options that select verdicts")
         return _export_rows(rows, out, agent, overwrite=overwrite, as_json=as_json)
     wanted = filter_of(reward, reason, task, since, server, request_id)
     errors: list[str] = []
@@ -73,7 +77,7 @@ def export(
 
 
 def _finish(what: str, count: int, wrong: str, errors: list[str], out: Path | None, *, as_json: bool) -> None:
-    """Says what was written. Exit: 1 where something was not."""
+    """Report what was written, and exit: 1 where something was left out."""
     if as_json:
         print_json({"out": str(out), what: count, wrong: errors})
     else:
@@ -107,7 +111,7 @@ def _documents(store: Store, wanted: Filter, errors: list[str], *, states: bool)
 
 
 def document(stored: Stored, *, states: bool) -> Document:
-    """A verify on record, whole. Bytes are {"utf8": text} or {"b64": text}."""
+    """A complete recorded verify. Bytes are {"utf8": text} or {"b64": text}."""
     source = stored.source
     shown: Document = {
         **summary_document(stored.summary),
@@ -120,8 +124,8 @@ def document(stored: Stored, *, states: bool) -> Document:
     if states:
         from sandbox_gym.journal.rows import state_document
 
-        kept = stored.judgements
-        shown["states"] = None if kept is None else [state_document(each.state) for each in kept]
+        judgements = stored.judgements
+        shown["states"] = None if judgements is None else [state_document(each.state) for each in judgements]
     return shown
 
 
@@ -134,13 +138,13 @@ def _to_screen(documents: Iterator[Document]) -> int:
 
 
 def _to_file(out: Path, documents: Iterator[Document], *, overwrite: bool) -> int:
-    """Raises ConfigurationError when OUT can't be, or should not be, written."""
+    """Raises ConfigurationError when OUT exists or can't be written."""
     count = 0
     try:
         if overwrite:
             out.unlink(missing_ok=True)
         elif out.exists() and out.stat().st_size:
-            raise ConfigurationError(f"{out} is there already: --overwrite replaces it")
+            raise ConfigurationError(f"{out} exists already: --overwrite replaces it")
         with Lines(out) as lines:
             for each in documents:
                 lines.write(each)

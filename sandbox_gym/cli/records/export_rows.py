@@ -1,4 +1,4 @@
-"""Rows as `ng_collect_rollouts` and NeMo Evaluator take them: asked in plain text, numbered, with an agent's name.
+"""Rows in the form of `ng_collect_rollouts` and NeMo Evaluator: a plain-text prompt, an index, an agent's name.
 
 Knows nothing of files' names or screens.
 """
@@ -19,11 +19,11 @@ from sandbox_gym.server.registry import kind_of
 
 _ANSWERS: Final = ("response", "answer")
 _EVALUATORS: Final = ("expected", "sandbox")
-"""Arguments of its own call of verify, which takes a row's other fields beside them."""
+"""Arguments of NeMo Evaluator's own call of verify, which a row's fields must not shadow."""
 
 
 def exported_rows(path: Path, servers: dict[str, ResourcesServer], agent: str, errors: list[str]) -> Iterator[Document]:
-    """Each row of the file in the form that both take; a line that is no row goes into `errors`."""
+    """Each row of the file in a form that both accept; a line that is not a row goes into `errors`."""
     for index, (number, line) in enumerate(lines(path)):
         try:
             row = loads(line)
@@ -34,18 +34,18 @@ def exported_rows(path: Path, servers: dict[str, ResourcesServer], agent: str, e
 
 
 def exported(row: Document, index: int, uuid: str, resources: ResourcesServer, agent: str) -> Document:
-    """One row. Raises RequestError for one with nothing to ask, or with a name that it can't keep."""
+    """One row. Raises RequestError for a row without a prompt, or with a reserved field name."""
     for name in _EVALUATORS:
         if name in row:
             raise RequestError(name, "is a name that NeMo Evaluator uses itself", "rename it")
     params = params_of(row)
     own = messages_of({**params, "instructions": None})
-    kept = {key: value for key, value in row.items() if key not in _ANSWERS}
+    fields = {key: value for key, value in row.items() if key not in _ANSWERS}
     task = resources.row(row)
     return {
-        **kept,
+        **fields,
         "responses_create_params": {**params, "input": own},
-        # its native protocol forwards a row by problem_idx, and leaves out expected_answer
+        # NeMo Evaluator's native protocol forwards a row by problem_idx and leaves out expected_answer
         "verifier_metadata": row.get("verifier_metadata") or task,
         "uuid": row.get("uuid") or uuid,
         "problem_idx": index,

@@ -1,4 +1,4 @@
-"""What the journal's commands share: which journal, which verdicts, lines of JSON."""
+"""Options and helpers that the commands over the journal share."""
 
 from __future__ import annotations
 
@@ -23,27 +23,29 @@ if TYPE_CHECKING:
 JournalOption = Annotated[str | None, typer.Option("--journal", help="Path or URL; the server's own unless given.")]
 RewardOption = Annotated[float | None, typer.Option("--reward", help="Only with this reward.")]
 ReasonOption = Annotated[
-    str, typer.Option("--reason", help="Only whose failure reason, or failure kind, begins with this.")
+    str, typer.Option("--reason", help="Only with a failure reason or failure kind that begins with this.")
 ]
-TaskOption = Annotated[str, typer.Option("--task", help="Only whose task digest begins with this.")]
-SinceOption = Annotated[str, typer.Option("--since", help="Only from then on: 30m, 2h, 7d, or 2026-01-31T12:00.")]
+TaskOption = Annotated[str, typer.Option("--task", help="Only with a task digest that begins with this.")]
+SinceOption = Annotated[str, typer.Option("--since", help="Only since then: 30m, 2h, 7d, or 2026-01-31T12:00.")]
 ServerOption = Annotated[str, typer.Option("--server", help="Only of this resources server.")]
-RequestOption = Annotated[str, typer.Option("--request-id", help="Only whose request id begins with this.")]
-TamperedOption = Annotated[bool, typer.Option("--tampered", help="Only with signs of tampering, which are shown.")]
+RequestOption = Annotated[str, typer.Option("--request-id", help="Only with a request id that begins with this.")]
+TamperedOption = Annotated[bool, typer.Option("--tampered", help="Only with signs of tampering; shows the signs.")]
 TenantOption = Annotated[str, typer.Option("--tenant", help="Only of this tenant.")]
 
 _UNITS_S = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 
 
 def filter_of(reward: float | None, reason: str, task: str, since: str, server: str, request_id: str) -> Filter:
-    """The options as a filter. Raises ConfigurationError for what can match nothing."""
+    """The options as a filter. Raises ConfigurationError for a value that can match nothing."""
     if not re.fullmatch("[0-9a-f]{0,64}", task):
-        raise ConfigurationError(f"--task {task!r} is no digest: give hexadecimal digits, as `verdicts --json` shows")
+        raise ConfigurationError(
+            f"--task {task!r} is not a digest: give hexadecimal digits, as `verdicts --json` shows"
+        )
     return Filter(reward, reason, task, since_time(since, time.time()) if since else None, server, request_id)
 
 
 def since_time(text: str, now: float) -> float:
-    """Unix time of an age or of a date, which is local time unless it says otherwise. Raises ConfigurationError."""
+    """Unix time of an age or a date; a date without a zone is local time. Raises ConfigurationError."""
     age = re.fullmatch(r"(\d{1,9})([smhdw])", text)
     if age:
         return now - int(age[1]) * _UNITS_S[age[2]]
@@ -57,8 +59,8 @@ def since_time(text: str, now: float) -> float:
 
 @contextmanager
 def opened(journal: str | None) -> Iterator[Store]:
-    """The journal's store, which must be there. Raises ConfigurationError, also for what the database says later."""
-    from sqlalchemy.exc import SQLAlchemyError  # a quarter of a second that other commands needn't pay
+    """The store of an existing journal. Raises ConfigurationError, also for later errors of the database."""
+    from sqlalchemy.exc import SQLAlchemyError  # this import takes a quarter of a second, which other commands save
 
     from sandbox_gym.journal.schema import cause, open_database
     from sandbox_gym.journal.store import Store

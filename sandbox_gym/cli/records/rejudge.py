@@ -1,4 +1,4 @@
-"""`sandbox-gym rejudge`: verdicts on record, judged again from their states."""
+"""`sandbox-gym rejudge`: judges recorded verdicts again from their states."""
 
 from __future__ import annotations
 
@@ -43,11 +43,11 @@ def rejudge(
     as_json: JsonLinesOption = False,
     journal: JournalOption = None,
 ) -> None:
-    """Judge verdicts again from what their programs did, in no sandbox, and show where the verdict is another now.
+    """Judge verdicts again from the recorded states, without a sandbox, and show verdicts that differ now.
 
     Exit: 0 all agree, 1 some don't, 2 wrong usage or no journal.
     """
-    from sandbox_gym.server.rejudge import Agreement  # verifiers cost time that other commands needn't pay
+    from sandbox_gym.server.rejudge import Agreement  # importing verifiers takes time, which other commands save
 
     wanted = filter_of(reward, reason, task, since, server, request_id)
     console, counts, otherwise = Console(), Counter[Agreement](), 0
@@ -63,15 +63,15 @@ def rejudge(
     said = Console(stderr=True) if as_json else console
     said.print(
         f"{counts[Agreement.AGREES]} agree, {counts[Agreement.DISAGREES]} disagree,"
-        f" {counts[Agreement.NO_STATE]} without a state to judge"
-        + (f"; {otherwise} would be planned otherwise now" if otherwise else ""),
+        f" {counts[Agreement.NO_STATE]} without a recorded state"
+        + (f"; {otherwise} would be planned differently now" if otherwise else ""),
         highlight=False,
     )
     raise typer.Exit(1 if counts[Agreement.DISAGREES] else 0)
 
 
 def findings(store: Store, wanted: Filter) -> Iterator[Rejudgement]:
-    """One by one, earliest first. A damaged record disagrees with everything."""
+    """One by one, the earliest first. A damaged record counts as disagreeing."""
     from sandbox_gym.server.registry import SERVERS
     from sandbox_gym.server.rejudge import Agreement, Rejudgement, rejudge_one
 

@@ -1,4 +1,4 @@
-"""`sandbox-gym verdicts`: the verdicts on record, latest first."""
+"""`sandbox-gym verdicts`: lists recorded verdicts, the latest first."""
 
 from __future__ import annotations
 
@@ -46,9 +46,11 @@ def verdicts(
     request_id: RequestOption = "",
     tampered: TamperedOption = False,
     tenant: TenantOption = "",
-    limit: Annotated[int, typer.Option(min=0, help="At most so many; 0 for all.")] = 50,
+    limit: Annotated[int, typer.Option(min=0, help="Show at most this many; 0 for all.")] = 50,
     as_json: JsonLinesOption = False,
-    prune: Annotated[bool, typer.Option("--prune", help="First delete what is over journal_max_mb or days.")] = False,
+    prune: Annotated[
+        bool, typer.Option("--prune", help="First delete verdicts beyond journal_max_mb and journal_days.")
+    ] = False,
     journal: JournalOption = None,
 ) -> None:
     """List verdicts, the latest first.
@@ -76,12 +78,12 @@ def _prune(store: Store) -> Pruned:
 
 
 def _say(pruned: Pruned) -> None:
-    left = f"{pruned.size_bytes / MIB:.1f} MiB are left"
+    left = f"{pruned.size_bytes / MIB:.1f} MiB remain"
     say(f"Deleted {pruned.verdicts} verdicts and {pruned.tasks} tasks; {left}.")
 
 
 def _signs(store: Store, summary: Summary) -> Mapping[str, str]:
-    """Evidence by the name of the sign; empty where only the name is on record."""
+    """Evidence by the sign's name; empty where only the name is recorded."""
     stored = store.get(summary.id)
     judgements = (stored.judgements or ()) if stored is not None else ()
     evidence = {name: text for judged in judgements for name, text in judged.verdict.evidence.items()}
@@ -89,7 +91,7 @@ def _signs(store: Store, summary: Summary) -> Mapping[str, str]:
 
 
 def tampered_table(found: Sequence[Summary], signs: Mapping[int, Mapping[str, str]]) -> Table:
-    """One line for each sign: when, whose, at which task, what was seen."""
+    """One line for each sign: time, request, tenant, task, evidence."""
     shown = Table(title=f"{len(found)} verdicts with signs of tampering", title_justify="left")
     for name in ("finished", "request", "tenant", "task", "reward", "sign", "evidence"):
         shown.add_column(name, overflow="fold", no_wrap=name in ("finished", "request", "task", "reward"))
@@ -103,7 +105,7 @@ def tampered_table(found: Sequence[Summary], signs: Mapping[int, Mapping[str, st
 
 
 def table(found: Sequence[Summary]) -> Table:
-    """The columns that fit a terminal, ids as the prefixes that the filters take; --json has all, whole."""
+    """The columns that fit a terminal, with ids as prefixes that the filters accept; --json has everything."""
     shown = Table(title=f"{len(found)} verdicts", title_justify="left")
     for name in ("finished", "request", "server", "reward", "reason", "task", "provider", "seconds"):
         justify: JustifyMethod = "right" if name in ("reward", "seconds") else "left"

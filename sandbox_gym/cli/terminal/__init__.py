@@ -1,1 +1,1 @@
-"""What the commands have in common: the screen, options, signals, settings."""
+"""What all commands share: the screen, progress, options, settings, signals, completion."""

@@ -1,4 +1,4 @@
-"""`sandbox-gym completion`: the script by which a shell completes commands, options and their values."""
+"""`sandbox-gym completion`: prints a shell's completion script for commands, options and values."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Shell(StrEnum):
 
 
 def completion(shell: Annotated[Shell, typer.Argument(help="Whose script.")]) -> None:
-    """Print the script by which a shell completes this command: `source <(sandbox-gym completion bash)`.
+    """Print a shell's completion script: `source <(sandbox-gym completion bash)`.
 
     Exit: 0, 2 wrong usage.
     """
@@ -32,5 +32,5 @@ def completion(shell: Annotated[Shell, typer.Argument(help="Whose script.")]) ->
 
 
 def providers(incomplete: str) -> list[str]:
-    """What --provider may be."""
+    """The values of --provider."""
     return [name for name in PROVIDERS if name.startswith(incomplete)]

@@ -11,5 +11,5 @@ from sandbox_gym.cli.terminal.completion import providers
 ProviderOption = Annotated[
     str | None, typer.Option(help="Sandbox provider: local, docker, e2b or fake.", autocompletion=providers)
 ]
-JsonOption = Annotated[bool, typer.Option("--json", help="The result as one JSON object on stdout.")]
-JsonLinesOption = Annotated[bool, typer.Option("--json", help="Results as JSON on stdout, one object a line.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print the result as one JSON object on stdout.")]
+JsonLinesOption = Annotated[bool, typer.Option("--json", help="Print results as JSON lines on stdout.")]

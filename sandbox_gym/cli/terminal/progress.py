@@ -1,4 +1,4 @@
-"""How far a command is, on stderr: a bar with rate and time left on a terminal, a plain line now and then elsewhere."""
+"""A command's progress on stderr: on a terminal a bar with rate and time left, elsewhere a plain line at intervals."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from rich.progress import (
 from rich.text import Text
 
 EVERY_S: Final = 10.0
-"""Between two plain lines."""
+"""Seconds between two plain lines."""
 
 
 @contextmanager
 def progress(what: str, total: int, console: Console | None = None) -> Iterator[Callable[[], None]]:
-    """Each call of what is yielded: one more of `total` is done. `what`: plain text. `console`: stderr unless given."""
+    """Call what is yielded for each finished item of `total`. `what`: plain text. `console`: stderr unless given."""
     chosen = console or Console(stderr=True)
     if _draws(chosen):
         columns = (
@@ -37,7 +37,7 @@ def progress(what: str, total: int, console: Console | None = None) -> Iterator[
             _Rate(),
             TimeRemainingColumn(),
         )
-        # results on a terminal's stdout go above the bar; into a file they go as they are
+        # results on a terminal's stdout are printed above the bar; into a file they go unchanged
         with Progress(*columns, console=chosen, redirect_stdout=sys.stdout.isatty()) as bars:
             bar = bars.add_task(escape(what), total=total)
             yield lambda: bars.advance(bar)
@@ -48,7 +48,7 @@ def progress(what: str, total: int, console: Console | None = None) -> Iterator[
 
 
 def _draws(console: Console) -> bool:
-    """A terminal that can go back on a line; colour that was forced into a file is no terminal."""
+    """Whether the stream is a terminal that can redraw a line; a file with forced colour is not."""
     file: TextIO = console.file  # type: ignore[assignment]
     return console.is_terminal and not console.is_dumb_terminal and file.isatty()
 
@@ -69,7 +69,7 @@ class PlainLines:
             self._tell()
 
     def end(self) -> None:
-        """The last line, unless it was told."""
+        """The last line, unless it was printed already."""
         if self._done != self._told_done:
             self._tell()
 
@@ -89,7 +89,7 @@ def _minutes(seconds: float) -> str:
 
 
 class _Rate(ProgressColumn):
-    """So many a second."""
+    """The rate per second."""
 
     def render(self, task: Task) -> Text:
         return Text(f"{task.speed:.1f}/s" if task.speed else "-/s")

@@ -1,6 +1,6 @@
-"""What goes to the terminal. Text of rows, boxes and models is hostile: none of it reaches the terminal as a command.
+"""Output to the terminal. Text of rows, sandboxes and models may be hostile: no control sequence of it gets through.
 
-stdout has results, stderr all else. JSON is ASCII where a terminal could take a character for more than itself.
+Results go to stdout, everything else to stderr. JSON is ASCII on a terminal, which could interpret other characters.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ _IN_JSON: Final = re.compile(
 
 
 def visible(text: str, *, breaks: bool = False) -> str:
-    """A stranger's text inside rich's markup. `breaks`: line ends and tabs may stay."""
+    """Untrusted text, escaped for rich's markup. `breaks`: keep line ends and tabs."""
     return escape(spelled(text, breaks=breaks))
 
 
 def print_json(document: Document) -> None:
-    """One JSON document on a line of stdout, at once."""
+    """Print one JSON document on a line of stdout, and flush."""
     text = dumps(document).decode()
     safe = _IN_JSON.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
     sys.stdout.buffer.write(safe.encode() + b"\n")
@@ -36,17 +36,17 @@ def print_json(document: Document) -> None:
 
 
 def say(text: str) -> None:
-    """One line of markup on stderr: what is said beside results. Put `visible` text in."""
+    """Print one line of markup on stderr. Untrusted text must go through `visible` first."""
     Console(stderr=True).print(text, highlight=False, soft_wrap=True)
 
 
 def harmless_event(_logger: object, _method: str, event: EventDict) -> EventDict:
-    """structlog: a box's words in a log line are words."""
+    """A structlog processor that escapes untrusted text in log lines."""
     return {name: spelled(value) if isinstance(value, str) else value for name, value in event.items()}
 
 
 def log_to_stderr() -> None:
-    """stdout is for results; stderr is looked up each time, for a test may have replaced it."""
+    """Send logs to stderr, which is looked up for each line because tests replace it."""
     processors = structlog.get_config()["processors"]
     mine: list[Processor] = [] if harmless_event in processors else [harmless_event]
     structlog.configure(

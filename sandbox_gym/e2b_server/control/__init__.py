@@ -1,1 +1,1 @@
-"""E2B's control routes: what they take, what they answer, what a tenant may."""
+"""E2B's control plane: its routes, their requests and responses, and the network rules of a request."""

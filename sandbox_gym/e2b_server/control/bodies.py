@@ -1,4 +1,4 @@
-"""Reading what a request says: bounded, and refused by name where it is wrong."""
+"""Reads request bodies and queries, bounded; a wrong field is refused by its name."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ async def read_model(request: Request, model: type[M]) -> M:
 
 
 def read_query(request: Request, model: type[M]) -> M:
-    """The query's parameters as `model`; an empty one is as good as absent. Raises Fault 400."""
+    """The query's parameters as `model`; an empty one counts as absent. Raises Fault 400."""
     return checked(model, {name: value for name, value in request.query_params.items() if value})
 
 
 def page(found: Sequence[T], query: PageQuery) -> tuple[Sequence[T], str]:
-    """One page, and the token of the next; empty after the last."""
+    """One page, and the next page's token; the token is empty after the last page."""
     start = query.start or 0
     end = start + (query.limit or MAX_PAGE)
     return found[start:end], str(end) if end < len(found) else ""
@@ -59,4 +59,4 @@ def moment(text: str) -> float | None:
     try:
         return datetime.fromisoformat(text).timestamp()
     except ValueError:
-        raise Fault(400, f"{text[:40]!r} is no time") from None
+        raise Fault(400, f"{text[:40]!r} is not a time in ISO 8601") from None

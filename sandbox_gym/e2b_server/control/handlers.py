@@ -46,7 +46,7 @@ Handler = Callable[[Tenant, Request, Parts], Awaitable[Response]]
 
 
 class Control:
-    """The routes. `domain`: told to clients, where sandboxes have host names."""
+    """The control plane's routes. `domain`: where sandboxes have host names; sent to clients."""
 
     def __init__(self, sandboxes: Sandboxes, domain: str) -> None:
         self._sandboxes = sandboxes
@@ -55,7 +55,7 @@ class Control:
         self._routes: Routes[Handler] = Routes(self.routes())
 
     def routes(self) -> Sequence[tuple[Operation, Handler]]:
-        """Every route, as it is declared, with what answers it."""
+        """Every declared route with its handler."""
         twice: list[tuple[Operation, Handler]] = [
             (declared.CREATE, self._create),
             (declared.INFO, self._info),
@@ -93,7 +93,7 @@ class Control:
         except Exception as error:
             return fault_of(error).response()
 
-    # -- making and ending
+    # -- create and kill
 
     async def _create(self, tenant: Tenant, request: Request, _: Parts) -> Response:
         document = await read_object(request)
@@ -120,7 +120,7 @@ class Control:
         return as_json(self._views.brief(sandbox), 201 if woken else 200)
 
     async def _resume(self, tenant: Tenant, request: Request, parts: Parts) -> Response:
-        """As older clients ask: a sandbox that runs is a conflict."""
+        """For older clients: a running sandbox is a conflict."""
         sandbox = self._sandboxes.of(tenant, parts["sandboxID"])
         seconds = given_or((await read_model(request, Timeout)).timeout, DEFAULT_TIMEOUT_S)
         if not await self._sandboxes.resume(tenant, sandbox, seconds):
@@ -133,7 +133,7 @@ class Control:
         return self._extend(tenant, sandbox, time.time() + seconds, seconds)
 
     async def _refresh(self, tenant: Tenant, request: Request, parts: Parts) -> Response:
-        """As older clients ask: only ever longer."""
+        """For older clients: extends the sandbox's life, never shortens it."""
         sandbox = self._sandboxes.of(tenant, parts["sandboxID"])
         seconds = given_or((await read_model(request, Refresh)).duration, 60)
         return self._extend(tenant, sandbox, max(sandbox.end_at, time.time() + seconds), seconds)
@@ -151,13 +151,13 @@ class Control:
         await self._sandboxes.pause(sandbox)
         return Response(status_code=204)
 
-    # -- looking
+    # -- list and inspect
 
     async def _info(self, tenant: Tenant, _: Request, parts: Parts) -> Response:
         return as_json(self._views.whole(self._sandboxes.of(tenant, parts["sandboxID"])))
 
     async def _list(self, tenant: Tenant, request: Request, _: Parts, *, paused: bool) -> Response:
-        """Without `paused` only those that run: as it was before there were others."""
+        """`paused`: list paused sandboxes too; the v1 route lists running ones only."""
         query = read_query(request, SandboxQuery)
         states = {state for text in request.query_params.getlist("state") for state in text.split(",") if state}
         found = [one for one in self._filtered(tenant, query, states) if paused or one.running]
@@ -221,13 +221,16 @@ class Control:
         return as_json(alias)
 
     async def _network(self, tenant: Tenant, request: Request, parts: Parts) -> Response:
-        """Rules of a sandbox that runs. With a way out it is another list from now on; without one, only what is so
-        already is granted: that it reaches nothing."""
+        """Replace the network rules of a running sandbox. One made with an egress proxy gets a new allow-list; for one
+        made without, the only rule that is accepted is that it reaches nothing."""
         sandbox = self._sandboxes.of(tenant, parts["sandboxID"])
         change = await read_model(request, ChangeNetwork)
         everything, allow_out = wanted(change.allow_internet_access, rules_of(change), strict=True)
         if sandbox.record.network or (everything and tenant.network):
-            raise Fault(400, "a sandbox has the network it was made with, all of this machine's or a list of it")
+            raise Fault(
+                400,
+                "a sandbox keeps the kind of network that it was created with: the machine's network, or an allow-list",
+            )
         if everything or allow_out or sandbox.record.allow_out is not None:
             self._sandboxes.restrict(tenant, sandbox, tenant.allow_out if everything else allow_out)
         return Response(status_code=204)

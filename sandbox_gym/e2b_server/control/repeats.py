@@ -1,4 +1,4 @@
-"""Requests that a client sends again under one Idempotency-Key: what came of the first. In memory, and bounded."""
+"""Results by Idempotency-Key: a repeated request gets the first one's sandbox. In memory, bounded."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ REPEAT_S: Final = 600.0
 
 
 class Repeat:
-    """What an Idempotency-Key stands for. Make the sandbox under `lock`."""
+    """One Idempotency-Key and the sandbox it created. Hold `lock` while creating it."""
 
     def __init__(self, digest: str, at: float) -> None:
         self.digest, self.at, self.sandbox_id = digest, at, ""
@@ -33,7 +33,7 @@ class Repeats:
         self._repeats: OrderedDict[tuple[str, str], Repeat] = OrderedDict()
 
     def of(self, tenant: Tenant, key: str, document: Mapping[str, object]) -> Repeat:
-        """What came of a key before. Raises Fault 409 when it came with another request."""
+        """The entry of a key, new or known. Raises Fault 409 when the key came with another request before."""
         now = time.monotonic()
         while self._repeats and next(iter(self._repeats.values())).at < now - REPEAT_S:
             self._repeats.popitem(last=False)

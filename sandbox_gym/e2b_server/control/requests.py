@@ -1,4 +1,4 @@
-"""How a sandbox is asked for, out of a checked request: what was left out has its default. Pure."""
+"""Turns a checked create request into a SandboxRequest, with defaults for what was left out. Pure."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ def given_or(value: int | None, default: int) -> int:
 
 
 def rules_of(network: NetworkRules | None) -> Mapping[str, object]:
-    """As clients name them, and only what they gave."""
+    """Under the names that clients use, and only fields that were given."""
     return {} if network is None else network.model_dump(by_alias=True, exclude_none=True)
 
 
 def sandbox_request(asked: CreateSandbox) -> SandboxRequest:
-    """Raises Fault 400 for what is not to be had here."""
+    """Raises Fault 400 for what is not supported."""
     network, resume = asked.network, asked.auto_resume
     everything, allow_out = wanted(asked.allow_internet_access, rules_of(network))
     if asked.mcp or asked.volume_mounts or asked.iam:
-        raise Fault(400, "mcp, volumeMounts and iam are not to be had here")
+        raise Fault(400, "mcp, volumeMounts and iam are not supported")
     wakes = resume is not None and (resume.policy == "any" if resume.enabled is None else resume.enabled)
     return SandboxRequest(
         template=asked.template or "",
@@ -47,10 +47,10 @@ def sandbox_request(asked: CreateSandbox) -> SandboxRequest:
 
 
 def _mask(rules: NetworkRules | None) -> str:
-    """The Host that the sandbox's ports are told. Raises Fault 400 for what can be none."""
+    """The Host header that programs at the sandbox's ports see. Raises Fault 400 for an invalid one."""
     mask = None if rules is None else rules.mask_request_host
     if mask is None:
         return ""
     if not _HOST.fullmatch(mask.replace("${PORT}", "1")):
-        raise Fault(400, "network.maskRequestHost is a host, with or without :${PORT}")
+        raise Fault(400, "network.maskRequestHost must be a host, with or without :${PORT}")
     return mask

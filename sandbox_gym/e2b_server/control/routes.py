@@ -1,4 +1,4 @@
-"""The control plane's routes as they are declared, and its document's."""
+"""Declarations of the control plane's routes, for dispatch and for the OpenAPI document."""
 
 from __future__ import annotations
 
@@ -30,38 +30,38 @@ from sandbox_gym.e2b_server.control.shapes import (
     Timeout,
 )
 from sandbox_gym.server.openapi import Content, Header, Operation, Parameter, Reply, parameters_of
-from sandbox_gym.server.openapi.errors import AT_THE_DOOR, RETRY_AFTER, Problem
+from sandbox_gym.server.openapi.errors import BEFORE_ROUTING, RETRY_AFTER, Problem
 from sandbox_gym.server.openapi.operations import TEXT
 
 KEY: Final = ("api_key", "token")
 _FAULT: Final = (Content(FaultBody),)
-ALLOW: Final = Header("Allow", "The methods that there are.", {"type": "string"}, always=True)
-_NEXT: Final = Header("X-Next-Token", "Of the next page, where there is one.", {"type": "string"})
+ALLOW: Final = Header("Allow", "The methods of this path.", {"type": "string"}, always=True)
+_NEXT: Final = Header("X-Next-Token", "Token of the next page; absent on the last page.", {"type": "string"})
 _IDEMPOTENT: Final = Parameter(
-    "Idempotency-Key", "header", "The same key gets the same sandbox, for ten minutes.", {"type": "string"}
+    "Idempotency-Key", "header", "A repeated key returns the same sandbox for ten minutes.", {"type": "string"}
 )
 _SOMETHING: Final = (Content(FaultBody | Problem), Content(str, TEXT))
 
 FAULTS: Final[Mapping[int, Reply]] = {
-    **AT_THE_DOOR,
-    400: Reply("The request's own fault.", _SOMETHING),
-    403: Reply("Not for this tenant, or from a page of another site.", (Content(FaultBody | Problem),)),
-    405: Reply("The path has other methods.", _FAULT, (ALLOW,)),
-    429: Reply("Over a quota, or no room.", _FAULT, (RETRY_AFTER,)),
-    502: Reply("The sandbox went meanwhile.", (Content(FaultBody | Gone),)),
-    503: Reply("The server's fault, and passing.", _FAULT, (RETRY_AFTER,)),
-    504: Reply("It took too long.", _FAULT),
-    507: Reply("No room to keep files.", _FAULT),
+    **BEFORE_ROUTING,
+    400: Reply("The request is wrong.", _SOMETHING),
+    403: Reply("Not permitted for this tenant, or sent from a page of another site.", (Content(FaultBody | Problem),)),
+    405: Reply("The path has other methods than this one.", _FAULT, (ALLOW,)),
+    429: Reply("Over a quota, or the pool is full.", _FAULT, (RETRY_AFTER,)),
+    502: Reply("The sandbox was lost during the request.", (Content(FaultBody | Gone),)),
+    503: Reply("The server can't do it now; try again later.", _FAULT, (RETRY_AFTER,)),
+    504: Reply("The operation timed out.", _FAULT),
+    507: Reply("No disk space is left for files.", _FAULT),
 }
-"""What any route of the pool may answer, as `faults.fault_of` has it."""
-NO_KEY: Final = Reply("No key, or none that is known.", _FAULT)
+"""Errors that any route of the pool may answer with, as `faults.fault_of` makes them."""
+NO_KEY: Final = Reply("The API key is missing or unknown.", _FAULT)
 BODY: Final[Mapping[int, Reply]] = {
-    408: Reply("The body did not come in time.", (Content(FaultBody | Problem),)),
+    408: Reply("The body did not arrive in time.", (Content(FaultBody | Problem),)),
     413: Reply("The body is too long.", _FAULT),
-    415: Reply("The body says that it is no JSON.", (Content(FaultBody | Problem),)),
+    415: Reply("The body's content type is not JSON.", (Content(FaultBody | Problem),)),
 }
-_ABSENT: Final[Mapping[int, Reply]] = {404: Reply("There is none of yours.", _FAULT)}
-_CONFLICT: Final[Mapping[int, Reply]] = {409: Reply("Not in the state that it is in.", _FAULT)}
+_ABSENT: Final[Mapping[int, Reply]] = {404: Reply("This tenant has none with that id.", _FAULT)}
+_CONFLICT: Final[Mapping[int, Reply]] = {409: Reply("Not possible in the sandbox's current state.", _FAULT)}
 _DONE: Final = {204: Reply("Done.")}
 
 
@@ -75,10 +75,10 @@ def _operation(
     query: type[BaseModel] | None = None,
     more: tuple[Parameter, ...] = (),
 ) -> Operation:
-    places = tuple(
-        Parameter(place, "path", "Its id, or its name.", {"type": "string", "minLength": 1})
-        for place in ("sandboxID", "templateID", "alias")
-        if "{" + place + "}" in path
+    ids = tuple(
+        Parameter(name, "path", "Its id or its name.", {"type": "string", "minLength": 1})
+        for name in ("sandboxID", "templateID", "alias")
+        if "{" + name + "}" in path
     )
     return Operation(
         method=method,
@@ -89,80 +89,80 @@ def _operation(
         security=KEY,
         bodies=() if body is None else (Content(body),),
         body_required=False,
-        parameters=(*places, *(() if query is None else parameters_of(query, "query")), *more),
-        replies={**FAULTS, 401: NO_KEY, **(BODY if body is not None else {}), **(_ABSENT if places else {}), **replies},
+        parameters=(*ids, *(() if query is None else parameters_of(query, "query")), *more),
+        replies={**FAULTS, 401: NO_KEY, **(BODY if body is not None else {}), **(_ABSENT if ids else {}), **replies},
     )
 
 
 _ONE: Final = "/sandboxes/{sandboxID}"
-_LISTED: Final = Reply("A page of them.", (Content(list[SandboxDetails]),), (_NEXT,))
+_LISTED: Final = Reply("One page of the list.", (Content(list[SandboxDetails]),), (_NEXT,))
 _MADE: Final = Reply("It runs.", (Content(SandboxView),))
 HEALTH: Final = Operation(
     method="GET",
     path="/health",
     name="pool_health",
-    summary="The pool answers.",
+    summary="Check the pool's health.",
     tag="control",
-    replies={**FAULTS, 200: Reply("It does.", (Content(PoolHealth),))},
+    replies={**FAULTS, 200: Reply("The pool is healthy.", (Content(PoolHealth),))},
 )
 CREATE: Final = _operation(
-    "create_sandbox", "POST", "/sandboxes", "Make a sandbox.",
+    "create_sandbox", "POST", "/sandboxes", "Create a sandbox.",
     {201: _MADE, **_ABSENT, **_CONFLICT}, CreateSandbox, more=(_IDEMPOTENT,),
 )  # fmt: skip
 LIST_RUNNING: Final = _operation(
-    "list_running", "GET", "/sandboxes", "Sandboxes that run.", {200: _LISTED}, query=SandboxQuery
+    "list_running", "GET", "/sandboxes", "List running sandboxes.", {200: _LISTED}, query=SandboxQuery
 )
 LIST: Final = _operation(
-    "list_sandboxes", "GET", "/v2/sandboxes", "Sandboxes, paused ones too.", {200: _LISTED}, query=SandboxQuery
+    "list_sandboxes", "GET", "/v2/sandboxes", "List sandboxes, paused ones too.", {200: _LISTED}, query=SandboxQuery
 )
-INFO: Final = _operation("get_sandbox", "GET", _ONE, "One sandbox.", {200: Reply("It.", (Content(SandboxDetails),))})
-KILL: Final = _operation("kill_sandbox", "DELETE", _ONE, "End a sandbox for good.", _DONE)
+INFO: Final = _operation(
+    "get_sandbox", "GET", _ONE, "Get one sandbox.", {200: Reply("The sandbox.", (Content(SandboxDetails),))}
+)
+KILL: Final = _operation("kill_sandbox", "DELETE", _ONE, "Kill a sandbox for good.", _DONE)
 CONNECT: Final = _operation(
-    "connect_sandbox", "POST", _ONE + "/connect", "Have a sandbox run, resumed where it is paused.",
-    {200: Reply("It ran.", (Content(SandboxView),)), 201: _MADE, **_CONFLICT}, Timeout,
+    "connect_sandbox", "POST", _ONE + "/connect", "Connect to a sandbox; resume it if it is paused.",
+    {200: Reply("It was running.", (Content(SandboxView),)), 201: _MADE, **_CONFLICT}, Timeout,
 )  # fmt: skip
 RESUME: Final = _operation(
-    "resume_sandbox", "POST", _ONE + "/resume", "Resume a paused sandbox; one that runs is a conflict.",
+    "resume_sandbox", "POST", _ONE + "/resume", "Resume a paused sandbox; a running one is a conflict.",
     {201: _MADE, **_CONFLICT}, Timeout,
 )  # fmt: skip
 TIMEOUT: Final = _operation(
-    "set_timeout", "POST", _ONE + "/timeout", "How long a sandbox lives from now on.", _DONE, Timeout
+    "set_timeout", "POST", _ONE + "/timeout", "Set how long a sandbox lives from now on.", _DONE, Timeout
 )
-REFRESH: Final = _operation(
-    "refresh_sandbox", "POST", _ONE + "/refreshes", "Have a sandbox live longer.", _DONE, Refresh
-)
+REFRESH: Final = _operation("refresh_sandbox", "POST", _ONE + "/refreshes", "Extend a sandbox's life.", _DONE, Refresh)
 METRICS: Final = _operation(
-    "sandbox_metrics", "GET", _ONE + "/metrics", "What a sandbox used.",
-    {200: Reply("Each time that it was looked.", (Content(list[SandboxMetric]),))}, query=MetricsQuery,
+    "sandbox_metrics", "GET", _ONE + "/metrics", "Get a sandbox's use of CPU, memory and disk.",
+    {200: Reply("One entry for each measurement.", (Content(list[SandboxMetric]),))}, query=MetricsQuery,
 )  # fmt: skip
 PAUSE: Final = _operation(
-    "pause_sandbox", "POST", _ONE + "/pause", "Keep a sandbox's files, end its processes.",
+    "pause_sandbox", "POST", _ONE + "/pause", "Pause a sandbox: keep its files, end its processes.",
     {**_DONE, **_CONFLICT}, Pause,
 )  # fmt: skip
 SNAPSHOT: Final = _operation(
-    "make_snapshot", "POST", _ONE + "/snapshots", "Keep a sandbox's files as a template; it goes on.",
-    {201: Reply("It is kept.", (Content(SnapshotView),)), **_CONFLICT}, MakeSnapshot,
+    "make_snapshot", "POST", _ONE + "/snapshots", "Snapshot a sandbox's files as a template; the sandbox goes on.",
+    {201: Reply("The snapshot.", (Content(SnapshotView),)), **_CONFLICT}, MakeSnapshot,
 )  # fmt: skip
 FORK: Final = _operation(
-    "fork_sandbox", "POST", _ONE + "/fork", "Sandboxes that go on from where this one is.",
-    {201: Reply("Each, or why not.", (Content(list[ForkAnswer]),)), **_CONFLICT}, Fork,
+    "fork_sandbox", "POST", _ONE + "/fork", "Fork a sandbox: create others from its current state.",
+    {201: Reply("One sandbox or one error for each fork.", (Content(list[ForkAnswer]),)), **_CONFLICT}, Fork,
 )  # fmt: skip
 NETWORK: Final = _operation(
-    "change_network", "PUT", _ONE + "/network", "What a sandbox may reach from now on.",
+    "change_network", "PUT", _ONE + "/network", "Replace a sandbox's network rules.",
     {**_DONE, **_CONFLICT}, ChangeNetwork,
 )  # fmt: skip
 SNAPSHOTS: Final = _operation(
-    "list_snapshots", "GET", "/snapshots", "Snapshots that sandboxes can be made from.",
-    {200: Reply("A page of them.", (Content(list[SnapshotView]),), (_NEXT,))}, query=SnapshotQuery,
+    "list_snapshots", "GET", "/snapshots", "List snapshots that sandboxes can be created from.",
+    {200: Reply("One page of the list.", (Content(list[SnapshotView]),), (_NEXT,))}, query=SnapshotQuery,
 )  # fmt: skip
 ALIAS: Final = _operation(
-    "get_alias", "GET", "/templates/aliases/{alias}", "Whether a template is there.",
-    {200: Reply("It is.", (Content(Alias),))},
+    "get_alias", "GET", "/templates/aliases/{alias}", "Check whether a template exists.",
+    {200: Reply("It exists.", (Content(Alias),))},
 )  # fmt: skip
 DELETE_TEMPLATE: Final = _operation("delete_template", "DELETE", "/templates/{templateID}", "Delete a snapshot.", _DONE)
 
 
 def second(operation: Operation) -> Operation:
-    """The same route below /v2, where newer SDKs ask."""
-    name, summary = f"{operation.name}_v2", f"{operation.summary[:-1]}, as newer SDKs ask."
+    """The same route below /v2, which newer SDKs use."""
+    name, summary = f"{operation.name}_v2", f"{operation.summary[:-1]}, for newer SDKs."
     return replace(operation, path=f"/v2{operation.path}", name=name, summary=summary)

@@ -1,7 +1,7 @@
-"""What the pool's routes take and answer: the models that check requests, the types that replies are made as.
+"""Requests and responses of the pool's routes: models that check requests, and types of responses.
 
-Unknown fields are ignored, and null is as good as absent: SDKs of many versions ask. `checked` turns what is wrong into
-a Fault 400 that names the field.
+Unknown fields are ignored, and null counts as absent, because SDKs of many versions call. `checked` turns a wrong field
+into a Fault 400 that names it.
 """
 
 from __future__ import annotations
@@ -35,21 +35,21 @@ def checked(model: type[_M], document: Mapping[str, object]) -> _M:
 
 def _no_nul(text: str) -> str:
     if "\0" in text:
-        raise ValueError("a text without NUL is wanted")
+        raise ValueError("must not contain NUL")
     return text
 
 
 def _texts(texts: dict[str, str]) -> dict[str, str]:
     for key, text in texts.items():
         if "\0" in key + text or len(key) + len(text) > MAX_TEXT:
-            raise ValueError(f"{key[:40]!r} holds NUL, or is over {MAX_TEXT} characters")
+            raise ValueError(f"{key[:40]!r} contains NUL or has over {MAX_TEXT} characters")
     return texts
 
 
 def _whole(value: object) -> object:
-    """Some clients send whole numbers with a point."""
+    """Some clients send integers as floats."""
     if isinstance(value, bool) or (isinstance(value, float) and not math.isfinite(value)):
-        raise ValueError("a whole number is wanted")
+        raise ValueError("must be an integer")
     return int(value) if isinstance(value, float) else value
 
 
@@ -61,7 +61,7 @@ Whole = Annotated[int, Field(gt=-_WHOLE, lt=_WHOLE), BeforeValidator(_whole)]
 
 
 class Asked(BaseModel):
-    """The root of all requests."""
+    """Base class of all requests."""
 
     model_config = ConfigDict(extra="ignore", populate_by_name=True)
 
@@ -74,11 +74,11 @@ class NetworkRules(Asked):
 
     allow_out: list[str] | None = Field(None, alias="allowOut", description="Addresses, CIDR blocks, names, *.names.")
     deny_out: list[str] | None = Field(None, alias="denyOut")
-    rules: object = Field(None, description="Not to be had here.")
-    egress_proxy: object = Field(None, alias="egressProxy", description="Not to be had here.")
+    rules: object = Field(None, description="Not supported.")
+    egress_proxy: object = Field(None, alias="egressProxy", description="Not supported.")
     allow_public_traffic: bool | None = Field(None, alias="allowPublicTraffic")
     mask_request_host: str | None = Field(
-        None, alias="maskRequestHost", description="The Host that ports are told; ${PORT} stands for the port."
+        None, alias="maskRequestHost", description="The Host header that programs see; ${PORT} stands for the port."
     )
 
 
@@ -90,7 +90,7 @@ class AutoResume(Asked):
 
 
 class CreateSandbox(Asked):
-    """How a sandbox is asked for."""
+    """Which sandbox to create."""
 
     template: Annotated[Text, Field(max_length=200)] | None = Field(None, alias="templateID")
     timeout: Whole | None = Field(None, description="Seconds that it lives; 300 unless given.")
@@ -100,9 +100,9 @@ class CreateSandbox(Asked):
     auto_resume: AutoResume | None = Field(None, alias="autoResume")
     network: NetworkRules | None = None
     allow_internet_access: bool | None = None
-    mcp: object = Field(None, description="Not to be had here.")
-    volume_mounts: object = Field(None, alias="volumeMounts", description="Not to be had here.")
-    iam: object = Field(None, description="Not to be had here.")
+    mcp: object = Field(None, description="Not supported.")
+    volume_mounts: object = Field(None, alias="volumeMounts", description="Not supported.")
+    iam: object = Field(None, description="Not supported.")
 
 
 class Timeout(Asked):
@@ -118,7 +118,7 @@ class Refresh(Asked):
 
 
 class Pause(Asked):
-    """Nothing that counts here."""
+    """Fields of a pause are ignored."""
 
 
 class MakeSnapshot(Asked):
@@ -128,14 +128,14 @@ class MakeSnapshot(Asked):
 
 
 class Fork(Asked):
-    """How many, and for how many seconds each."""
+    """How many sandboxes, and for how many seconds each."""
 
     count: Whole | None = None
     timeout: Whole | None = None
 
 
 class ChangeNetwork(NetworkRules):
-    """Rules from now on."""
+    """The rules from now on."""
 
     allow_internet_access: bool | None = None
 
@@ -144,15 +144,15 @@ class PageQuery(Asked):
     """Which page of a list."""
 
     limit: int | None = Field(None, ge=1, le=MAX_PAGE)
-    start: Number | None = Field(None, alias="nextToken", description="Of the page before.")
+    start: Number | None = Field(None, alias="nextToken", description="The `X-Next-Token` of the previous page.")
 
 
 class SandboxQuery(PageQuery):
     """Which sandboxes. `startedAfter` is a time in ISO 8601."""
 
     order: Literal["asc", "desc"] | None = None
-    state: str | None = Field(None, description="running, paused or both, with a comma.")
-    metadata: str | None = Field(None, description="key=value&key=value, each quoted as in a URL.")
+    state: str | None = Field(None, description="`running`, `paused`, or both with a comma between.")
+    metadata: str | None = Field(None, description="`key=value&key=value`, URL-encoded.")
     started_after: str | None = Field(None, alias="startedAfter")
     template: str | None = None
 
@@ -165,14 +165,14 @@ class SnapshotQuery(PageQuery):
 
 
 class MetricsQuery(Asked):
-    """From when to when, in seconds since the epoch."""
+    """The time range, in seconds since the epoch."""
 
     start: Number | None = None
     end: Number | None = None
 
 
 class FaultBody(TypedDict):
-    """What went wrong."""
+    """An error."""
 
     code: int
     message: str
@@ -188,14 +188,14 @@ class Gone(TypedDict):
 
 
 class PoolHealth(TypedDict):
-    """The pool answers."""
+    """The pool's health."""
 
     status: Literal["ok"]
     running: int
 
 
 class SandboxView(TypedDict):
-    """A sandbox as it was made, with its tokens."""
+    """A created sandbox with its tokens."""
 
     templateID: str
     sandboxID: str
@@ -217,7 +217,7 @@ class NetworkView(TypedDict):
 
 
 class Lifecycle(TypedDict):
-    """What becomes of a sandbox when its time is up."""
+    """What happens to a sandbox when its time is up."""
 
     onTimeout: Literal["pause", "kill"]
     autoResume: bool
@@ -247,7 +247,7 @@ class SandboxDetails(TypedDict):
 
 
 class SandboxMetric(TypedDict):
-    """What a sandbox used at a time; bytes, and percent of one CPU."""
+    """What a sandbox used at one time; in bytes and in percent of one CPU."""
 
     timestamp: str
     timestampUnix: int
@@ -292,7 +292,7 @@ class MakeContext(Asked):
 
 
 class Execute(Asked):
-    """A cell, in a context or in its language's own."""
+    """A cell to run in a context, or in its language's default context."""
 
     code: Annotated[Text, Field(max_length=512 << 10)] | None = None
     context_id: Annotated[Text, Field(max_length=100)] | None = None

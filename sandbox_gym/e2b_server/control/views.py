@@ -1,4 +1,4 @@
-"""How the control plane shows sandboxes, their use and their snapshots: E2B's JSON. Changes nothing."""
+"""E2B's JSON of sandboxes, their metrics and their snapshots. Changes nothing."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ CLIENT_ID: Final = "sandbox-gym"
 
 
 class Views:
-    """`domain`: told to clients, where sandboxes have host names."""
+    """`domain`: where sandboxes have host names; sent to clients."""
 
     def __init__(self, sandboxes: Sandboxes, domain: str) -> None:
         self._sandboxes, self._domain = sandboxes, domain
 
     def brief(self, sandbox: Sandbox) -> SandboxView:
-        """What its maker is told."""
+        """For the client that created or resumed it."""
         view: SandboxView = {
             "templateID": sandbox.record.template,
             "sandboxID": sandbox.sandbox_id,
@@ -56,7 +56,7 @@ class Views:
         }
 
     def whole(self, sandbox: Sandbox) -> SandboxDetails:
-        """With what only the sandbox's own page tells: its token, its network, what becomes of it."""
+        """For a request of this one sandbox: also its token, network and lifecycle."""
         record, details = sandbox.record, self.listed(sandbox)
         network: NetworkView = {"allowPublicTraffic": record.public_traffic and not record.network}
         if record.allow_out:
@@ -74,7 +74,7 @@ class Views:
         return details
 
     def metrics(self, sandbox: Sandbox, samples: Sequence[Sample]) -> list[SandboxMetric]:
-        """What it used, beside what it may use."""
+        """What it used, beside its limits."""
         limits = self._sandboxes.machines.limits_of(sandbox.record.image)
         return [
             {

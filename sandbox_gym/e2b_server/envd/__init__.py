@@ -1,1 +1,1 @@
-"""envd's routes: processes, files, watches, and the Connect protocol that they speak."""
+"""envd's API: processes, files and watches, over the Connect protocol."""

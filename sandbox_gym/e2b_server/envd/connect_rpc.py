@@ -1,4 +1,4 @@
-"""Connect's protocol with its JSON codec: unary calls, and streams of frames that end in a word of success or failure.
+"""The Connect protocol with its JSON codec: unary calls, and streams of frames that end in success or an error.
 
 A frame is one flag byte, a big-endian u32 length and JSON; flag 2 ends a stream. Knows no method.
 """
@@ -25,7 +25,7 @@ from sandbox_gym.errors import BoxLost
 MAX_MESSAGE: Final = 6 << 20
 DEFAULT_PING_S: Final = 90.0
 WRITE_S: Final = 60.0
-"""A client that takes nothing for so long is let go."""
+"""A client that reads nothing for so long is disconnected."""
 _HEAD: Final = struct.Struct("!BI")
 _END: Final = 2
 CODES: Final = {
@@ -53,30 +53,30 @@ def error_of(fault: Fault) -> dict[str, object]:
 
 
 def unary_error(fault: Fault) -> Response:
-    """502 keeps the proxy's own shape, by which the SDK tells a sandbox that is gone."""
+    """A 502 keeps the proxy's own shape, by which the SDK recognises a lost sandbox."""
     if fault.status == 502:
         return fault.response()
     return as_json(error_of(fault), fault.status, fault.headers())
 
 
 def timeout_of(request: Request) -> float:
-    """Seconds that the client gives the call; 0 for no end. Raises Fault 400."""
+    """The client's timeout of the call in seconds; 0 for none. Raises Fault 400."""
     text = request.headers.get("connect-timeout-ms", "")
     if not text:
         return 0.0
     if not text.isascii() or not text.isdigit() or len(text) > 10:
-        raise Fault(400, "connect-timeout-ms is no number")
+        raise Fault(400, "connect-timeout-ms is not a number")
     return int(text) / 1000
 
 
 def ping_of(request: Request) -> float:
-    """Seconds between signs of life that the client asks for."""
+    """Seconds between keep-alive messages that the client asks for."""
     text = request.headers.get("keepalive-ping-interval", "")
     return max(1.0, float(text)) if text.isascii() and text.isdigit() and len(text) < 5 else DEFAULT_PING_S
 
 
 async def read_messages(request: Request) -> AsyncIterator[Document]:
-    """The messages of a request's stream as they come, each bounded. Raises Fault 400."""
+    """The messages of a request's stream as they arrive, each bounded. Raises Fault 400."""
     buffer = bytearray()
     async for chunk in request.stream():
         buffer += chunk
@@ -89,7 +89,7 @@ async def read_messages(request: Request) -> AsyncIterator[Document]:
             body = bytes(buffer[_HEAD.size : _HEAD.size + size])
             del buffer[: _HEAD.size + size]
             if flags & 1:
-                raise Fault(501, "compressed messages are not taken here")
+                raise Fault(501, "compressed messages are not supported")
             if not flags & _END:
                 yield _parsed(body)
     if buffer:
@@ -110,15 +110,15 @@ def _parsed(body: bytes) -> Document:
     try:
         document = json.loads(body)
     except (ValueError, RecursionError):
-        raise Fault(400, "the message is no JSON") from None
+        raise Fault(400, "the message is not JSON") from None
     if not isinstance(document, dict):
-        raise Fault(400, "the message is no JSON object")
+        raise Fault(400, "the message is not a JSON object")
     return document
 
 
 @dataclass(frozen=True, slots=True)
 class Opening:
-    """What a client sends before a stream's first event. A fault in it ends the stream, as the protocol has it."""
+    """What a client sends before a stream's first event. The protocol reports a fault in it at the stream's end."""
 
     message: Document
     timeout_s: float
@@ -132,7 +132,7 @@ class Opening:
 
 
 async def read_opening(request: Request) -> Opening:
-    """The last of a stream's messages, and the time that its client gives it."""
+    """The last message of a request's stream, and the client's timeout."""
     message: Document = {}
     try:
         async for one in read_messages(request):
@@ -148,8 +148,8 @@ def frame(document: Document, flags: int = 0) -> bytes:
 
 
 class StreamReply(Response):
-    """Events as frames, with signs of life between them. When the sandbox goes meanwhile the connection is cut, which
-    every version of the SDK takes for what it is once it has asked for the sandbox's health."""
+    """Events as frames, with keep-alive messages between them. When the sandbox is lost the connection is closed: every
+    version of the SDK then asks for the sandbox's health and reports the loss."""
 
     def __init__(self, events: Callable[[], Events], *, ping: Document | None, ping_s: float) -> None:
         super().__init__()
@@ -207,7 +207,7 @@ Streaming = Callable[[Request], Awaitable[Response]]
 
 @dataclass(frozen=True, slots=True)
 class Call(Generic[M]):
-    """One method of a service as it is declared: what it takes, and what it gives."""
+    """Declaration of one method of a service: its request and its response."""
 
     name: str
     takes: type[M]
@@ -216,7 +216,7 @@ class Call(Generic[M]):
     stream: bool = False
 
     def by(self, method: Callable[[Request, M], Awaitable[Mapping[str, object]]]) -> tuple[str, Unary]:
-        """The method under its name, with its message checked."""
+        """The method's name and handler; the message is checked first."""
 
         async def answer(request: Request, message: Document) -> Mapping[str, object]:
             return await method(request, checked(self.takes, message))
@@ -224,14 +224,14 @@ class Call(Generic[M]):
         return self.name, answer
 
     def streamed_by(self, method: Streaming) -> tuple[str, Streaming]:
-        """The method under its name; it reads its own messages."""
+        """The method's name and handler, which reads its messages itself."""
         return self.name, method
 
 
 async def answer_method(
     request: Request, service: str, method: str, unary: Mapping[str, Unary], streams: Mapping[str, Streaming]
 ) -> Response:
-    """By the method of that name; a 501 in the protocol's words where there is none."""
+    """Call the method of that name; a 501 where there is none."""
     if method in unary:
         return await answer_unary(request, unary[method])
     if method in streams:

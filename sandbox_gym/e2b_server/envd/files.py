@@ -1,4 +1,4 @@
-"""envd's files over HTTP: downloads and uploads, piece by piece, never whole in memory."""
+"""envd's files over HTTP: downloads and uploads in pieces, never whole in memory."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from starlette.responses import Response, StreamingResponse
 from sandbox_gym.e2b_server.access import TOKEN_HEADER, check_signature, check_token, check_user, user_of
 from sandbox_gym.e2b_server.control.shapes import MAX_PATH
 from sandbox_gym.e2b_server.faults import Fault, as_json, fault_of
-from sandbox_gym.e2b_server.sandboxes.processes import Work, number, words
+from sandbox_gym.e2b_server.sandboxes.processes import Work, number, text_of
 from sandbox_gym.e2b_server.sandboxes.sandbox import Sandbox
 from sandbox_gym.errors import BoxLost
 from sandbox_gym.sandbox.channel.envd import Envd
@@ -51,17 +51,17 @@ async def answer_files(request: Request, sandbox: Sandbox, work: Work) -> Respon
 def _path(request: Request) -> str:
     path = request.query_params.get("path", "")
     if len(path) > MAX_PATH or "\0" in path:
-        raise Fault(400, f"path is a text of at most {MAX_PATH} characters without NUL")
+        raise Fault(400, f"path must be a string of at most {MAX_PATH} characters without NUL")
     return path
 
 
-# -- down
+# -- downloads
 
 
 async def _download(request: Request, envd: Envd) -> Response:
     reply, first = await envd.call({"op": "open", "path": _path(request)})
     handle, size = number(reply, "handle"), number(reply, "size")
-    # only where it is asked for and nothing else: every HTTP client takes gzip, and few links need it
+    # only where gzip alone is accepted: every HTTP client accepts gzip among others, and few links need it
     zipped = request.headers.get("accept-encoding", "").strip().lower() == "gzip"
     headers = {"Content-Encoding": "gzip", "Vary": "Accept-Encoding"} if zipped else {}
     if handle == 0:
@@ -74,7 +74,7 @@ async def _download(request: Request, envd: Envd) -> Response:
 
 
 async def _pieces(envd: Envd, handle: int, first: bytes, size: int) -> AsyncIterator[bytes]:
-    """A file's bytes up to the size that it had, or its end; a file may grow for ever."""
+    """A file's bytes up to the size that it had at the start, because a file may grow for ever."""
     try:
         left, piece = size, first
         while piece and left > 0:
@@ -107,7 +107,7 @@ async def _close(envd: Envd, handle: int) -> None:
             return
 
 
-# -- up
+# -- uploads
 
 
 class _Upload:
@@ -133,7 +133,7 @@ class _Upload:
             return
         request = {"op": "create", "path": self._path, "notes": dict(self._notes), "more": more}
         reply, _ = await self._envd.call(request, piece)
-        self._created, self._handle, self.path = True, number(reply, "handle"), words(reply, "path", MAX_PATH)
+        self._created, self._handle, self.path = True, number(reply, "handle"), text_of(reply, "path", MAX_PATH)
 
     async def finish(self) -> dict[str, object]:
         if self._buffer or not self._created:
@@ -160,7 +160,7 @@ async def _upload(request: Request, envd: Envd) -> Response:
                 raise Fault(400, "path is missing")
             done = [await _from_body(request, envd, path, notes)]
     except ClientDisconnect:
-        raise Fault(400, "the upload was cut short") from None
+        raise Fault(400, "the upload ended early") from None
     return as_json(done)
 
 
@@ -186,10 +186,10 @@ async def _from_body(request: Request, envd: Envd, path: str, notes: Mapping[str
 
 
 async def _body(request: Request) -> AsyncIterator[bytes]:
-    """The body as it was before it was compressed, in bounds. Raises Fault."""
+    """The decompressed body, bounded. Raises Fault."""
     encoding = request.headers.get("content-encoding", "identity").strip().lower()
     if encoding not in ("identity", "gzip"):
-        raise Fault(400, f"content encoding {encoding[:20]!r} is not taken; gzip is")
+        raise Fault(400, f"content encoding {encoding[:20]!r} is not supported; use gzip")
     unpacker = zlib.decompressobj(wbits=31) if encoding == "gzip" else None
     size = 0
     async for chunk in request.stream():
@@ -201,17 +201,17 @@ async def _body(request: Request) -> AsyncIterator[bytes]:
             if piece:
                 yield piece
     if unpacker is not None and not unpacker.eof:
-        raise Fault(400, "the body is no whole gzip stream")
+        raise Fault(400, "the body is not a whole gzip stream")
 
 
 def _unzipped(unpacker: zlib._Decompress, chunk: bytes) -> Iterator[bytes]:
-    """What a chunk unpacks to; no more than PIECE at a time is made of it, however well it was packed."""
+    """A chunk decompressed, at most PIECE at a time, whatever its compression ratio."""
     try:
         while chunk and not unpacker.eof:
             yield unpacker.decompress(chunk, PIECE)
             chunk = unpacker.unconsumed_tail
     except zlib.error as error:
-        raise Fault(400, f"the body is no gzip ({error})") from None
+        raise Fault(400, f"the body is not gzip ({error})") from None
 
 
 async def _from_form(
@@ -233,7 +233,7 @@ async def _from_form(
                         raise Fault(400, f"at most {MAX_FILES} files at once")
                     path = _path(request) or content.decode("utf-8", "surrogateescape")
                     if not path or "\0" in path or len(path) > MAX_PATH:
-                        raise Fault(400, "a file of the form has no usable path")
+                        raise Fault(400, "a file of the form has no valid path")
                     upload = _Upload(envd, path, notes)
                 elif kind == "data" and upload is not None:
                     await upload.feed(content)
@@ -242,7 +242,7 @@ async def _from_form(
                     upload = None
             parts.clear()
         if upload is not None or not done:
-            raise Fault(400, "the form is cut short" if upload is not None else "the form holds no file")
+            raise Fault(400, "the form ended early" if upload is not None else "the form contains no file")
         return done
     finally:
         if upload is not None:

@@ -36,7 +36,7 @@ from sandbox_gym.e2b_server.envd.shapes import (
     WatchFolder,
 )
 from sandbox_gym.e2b_server.faults import Fault
-from sandbox_gym.e2b_server.sandboxes.processes import Work, number, words
+from sandbox_gym.e2b_server.sandboxes.processes import Work, number, text_of
 from sandbox_gym.errors import BoxLost
 from sandbox_gym.sandbox.channel.envd import Stream
 from sandbox_gym.server.access.accounts import new_id
@@ -97,7 +97,7 @@ class Filesystem:
         try:
             found = json.loads(body)
         except (ValueError, RecursionError):
-            raise BoxLost("the sandbox listed nonsense") from None
+            raise BoxLost("the sandbox sent an invalid list of files") from None
         return {"entries": [entry_of(one) for one in found] if isinstance(found, list) else []}
 
     # -- watches
@@ -114,7 +114,7 @@ class Filesystem:
         return stream
 
     async def _close(self, stream: Stream) -> None:
-        """Shielded: a client that leaves must not leave its watch behind."""
+        """Shielded, so that a client's disconnect still removes its watch."""
         with anyio.CancelScope(shield=True):
             self._work.envd.forget(stream.number)
             try:
@@ -134,7 +134,7 @@ class Filesystem:
                     header, _ = await stream.next(max(0.0, deadline - time.monotonic()))
                     yield {"filesystem": change_of(header)}
             except TimeoutError:
-                raise Fault(504, "the watch ran out of its time", code="deadline_exceeded") from None
+                raise Fault(504, "the watch timed out", code="deadline_exceeded") from None
             finally:
                 await self._close(stream)
 
@@ -154,7 +154,7 @@ class Filesystem:
 
     async def _watcher_events(self, request: Request, asked: NamedWatcher) -> Changes:
         stream = self._watch(asked)
-        await self._work.envd.call({"op": "ping"})  # what happened before now is told before the answer to this
+        await self._work.envd.call({"op": "ping"})  # the reply to this comes after every event that happened before it
         return {"events": [change_of(header) for header in await stream.take()]}
 
     async def _remove_watcher(self, request: Request, asked: NamedWatcher) -> Nothing:
@@ -165,27 +165,27 @@ class Filesystem:
 
 
 def entry_of(entry: object) -> Entry:
-    """What a box says of an entry, as envd says it; every field checked. Raises BoxLost."""
+    """An entry of the sandbox's reply in envd's form, every field checked. Raises BoxLost."""
     if not isinstance(entry, dict):
-        raise BoxLost("the sandbox told of no entry")
+        raise BoxLost("the sandbox's reply has no entry")
     view: Entry = {
-        "name": words(entry, "name"),
-        "path": words(entry, "path", MAX_PATH),
+        "name": text_of(entry, "name"),
+        "path": text_of(entry, "path", MAX_PATH),
         "size": str(max(0, number(entry, "size"))),
         "mode": number(entry, "mode") & 0o7777,
-        "permissions": words(entry, "permissions", 20),
-        "owner": words(entry, "owner", 100),
-        "group": words(entry, "group", 100),
+        "permissions": text_of(entry, "permissions", 20),
+        "owner": text_of(entry, "owner", 100),
+        "group": text_of(entry, "group", 100),
         "modifiedTime": _moment(entry),
     }
-    kind = _TYPES.get(words(entry, "type"))
+    kind = _TYPES.get(text_of(entry, "type"))
     if kind:
         view["type"] = kind
     if entry.get("link") is True:
-        view["isSymlink"], view["symlinkTarget"] = True, words(entry, "target", MAX_PATH)
+        view["isSymlink"], view["symlinkTarget"] = True, text_of(entry, "target", MAX_PATH)
     notes = entry.get("metadata")
     if isinstance(notes, dict) and notes:
-        view["metadata"] = {str(key)[:255]: words(notes, key) for key in list(notes)[:100] if isinstance(key, str)}
+        view["metadata"] = {str(key)[:255]: text_of(notes, key) for key in list(notes)[:100] if isinstance(key, str)}
     return view
 
 
@@ -199,8 +199,8 @@ def _moment(entry: Mapping[str, object]) -> str:
 
 def change_of(header: Mapping[str, object]) -> Change:
     """One event of a watch."""
-    kind = _KINDS.get(words(header, "kind"), "EVENT_TYPE_UNSPECIFIED")
-    change: Change = {"name": words(header, "name", MAX_PATH), "type": kind}
+    kind = _KINDS.get(text_of(header, "kind"), "EVENT_TYPE_UNSPECIFIED")
+    change: Change = {"name": text_of(header, "name", MAX_PATH), "type": kind}
     entry = header.get("entry")
     if isinstance(entry, dict):
         change["entry"] = entry_of(entry)

@@ -1,4 +1,4 @@
-"""envd's process service: start, connect, list, input, signals, terminals. One running sandbox at a time."""
+"""envd's process service for one sandbox: start, connect, list, input, signals, terminals."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ _SIGNALS: Final = {"SIGNAL_SIGTERM": signal.SIGTERM, "SIGNAL_SIGKILL": signal.SI
 
 
 def base_environment(sandbox: Sandbox) -> dict[str, str]:
-    """What every process of a sandbox starts with."""
+    """The environment variables that every process of a sandbox starts with."""
     return {
         "PATH": PATH,
         "E2B_SANDBOX": "true",
@@ -101,13 +101,13 @@ class Processes:
         async def events() -> AsyncGenerator[Document, None]:
             message, seconds = opening.read(), opening.timeout_s
             if method == "Start":
-                process, heard = await self._start(checked(StartProcess, message), seconds)
+                process, received = await self._start(checked(StartProcess, message), seconds)
             else:
                 process = self._process(checked(OneProcess, message).process)
-                heard = process.listen()
-            # a process is killed at its time; the word of that comes from the sandbox, a little later
+                received = process.listen()
+            # the sandbox kills the process at its timeout and reports that a little later
             within_s = (seconds + (5.0 if method == "Start" else 0.0)) if seconds else STREAM_S
-            async for event in _events(process, heard, within_s):
+            async for event in _events(process, received, within_s):
                 yield event
 
         return StreamReply(events, ping=_PING, ping_s=ping_of(request))
@@ -130,22 +130,22 @@ class Processes:
         }
         reply, stream = await self._work.envd.open(request)
         process = RunningProcess(number(reply, "pid"), config, stream)
-        heard = process.listen()
+        received = process.listen()
         self._work.processes[process.pid] = process
         self._tasks.start_soon(self._run, process)
-        return process, heard
+        return process, received
 
     async def _run(self, process: RunningProcess) -> None:
         try:
             await process.run()
-        except Exception as error:  # this program's stream; the server's other tasks go on
+        except Exception as error:  # of this process alone
             log_failure("job_failed", error)
         finally:
             if self._work.processes.get(process.pid) is process:
                 del self._work.processes[process.pid]
 
     async def _stream_input(self, request: Request) -> Response:
-        """Input as it comes; the reply is a stream of one empty message."""
+        """Pass input on as it arrives; the reply is a stream of one empty message."""
         failure: Exception | None = None
         try:
             seconds = timeout_of(request)
@@ -158,7 +158,7 @@ class Processes:
                         process = self._process(event.start.process)
                     elif event.data is not None:
                         if process is None:
-                            raise Fault(400, "the first message names the process")
+                            raise Fault(400, "the first message must name the process")
                         await self._put(process, event.data.input, STREAM_S)
         except Exception as error:
             failure = error
@@ -218,28 +218,28 @@ class Processes:
 
 
 async def _events(
-    process: RunningProcess, heard: MemoryObjectReceiveStream[Event], within_s: float
+    process: RunningProcess, received: MemoryObjectReceiveStream[Event], within_s: float
 ) -> AsyncGenerator[Document, None]:
-    """A process's events from the first word on. Raises Fault when its time is up, BoxLost when the sandbox went."""
+    """A process's events, `start` first. Raises Fault at the timeout, BoxLost when the sandbox is lost."""
     deadline = time.monotonic() + within_s
-    with heard:
+    with received:
         yield {"event": {"start": {"pid": process.pid}}}
         while True:
             try:
                 with anyio.fail_after(max(0.0, deadline - time.monotonic())):
-                    header, body = await heard.receive()
+                    header, body = await received.receive()
             except TimeoutError:
                 raise Fault(504, "the operation timed out", code="deadline_exceeded") from None
             except anyio.EndOfStream:
                 if process.lost:
                     raise BoxLost("the sandbox went") from None
-                raise Fault(500, "the process was not listened to in time") from None
+                raise Fault(500, "the client did not read the process's output in time") from None
             kind = header.get("event")
             if kind in ("stdout", "stderr", "pty"):
                 yield {"event": {"data": {str(kind): base64.b64encode(body).decode("ascii")}}}
             elif kind == "end":
                 if header.get("timed_out") is True:
-                    raise Fault(504, "the command ran out of its time", code="deadline_exceeded")
+                    raise Fault(504, "the command timed out", code="deadline_exceeded")
                 yield {"event": {"end": _end(header)}}
                 return
 
@@ -248,8 +248,8 @@ def _end(header: Mapping[str, object]) -> dict[str, object]:
     code, killed_by = number(header, "code"), number(header, "signal")
     if killed_by:
         name = signal.Signals(killed_by).name if killed_by in set(signal.Signals) else str(killed_by)
-        words = f"signal: {_SPOKEN.get(name, name)}"
-        return {"exited": False, "status": words, "error": words, "exitCode": code}
+        said = f"signal: {_SPOKEN.get(name, name)}"
+        return {"exited": False, "status": said, "error": said, "exitCode": code}
     status = f"exit status {code}"
     end: dict[str, object] = {"exited": True, "status": status}
     return {**end, "exitCode": code, "error": status} if code else end

@@ -1,4 +1,4 @@
-"""What is reached inside a sandbox, as it is declared: envd's routes and methods, its files, the code interpreter's.
+"""Declarations of what is served for one sandbox: envd's methods, its files, and the code interpreter's routes.
 
 Requests name their sandbox by host (`<port>-<sandbox>.<domain>`) or by the routing headers that are declared here.
 """
@@ -47,55 +47,64 @@ _STREAM: Final = "application/connect+json"
 
 
 class ConnectError(TypedDict):
-    """What went wrong, in the protocol's words."""
+    """An error in the Connect protocol's form."""
 
     code: str
     message: str
 
 
-STAT: Final = Call("Stat", AtPath, EntryReply, "What an entry is.")
-MAKE_DIR: Final = Call("MakeDir", AtPath, EntryReply, "Make a folder, and those above it.")
+STAT: Final = Call("Stat", AtPath, EntryReply, "Get an entry's metadata.")
+MAKE_DIR: Final = Call("MakeDir", AtPath, EntryReply, "Make a directory and its parents.")
 MOVE: Final = Call("Move", MoveEntry, EntryReply, "Rename an entry.")
-LIST_DIR: Final = Call("ListDir", ListFolder, Entries, "What a folder holds.")
-REMOVE: Final = Call("Remove", AtPath, Nothing, "Remove an entry with all that is in it.")
-CREATE_WATCHER: Final = Call("CreateWatcher", WatchFolder, WatcherMade, "Watch a folder, to be asked later.")
-WATCHER_EVENTS: Final = Call("GetWatcherEvents", NamedWatcher, Changes, "What happened since the last call.")
+LIST_DIR: Final = Call("ListDir", ListFolder, Entries, "List a directory.")
+REMOVE: Final = Call("Remove", AtPath, Nothing, "Remove an entry and everything in it.")
+CREATE_WATCHER: Final = Call(
+    "CreateWatcher", WatchFolder, WatcherMade, "Create a watcher of a directory, whose events are fetched later."
+)
+WATCHER_EVENTS: Final = Call("GetWatcherEvents", NamedWatcher, Changes, "Get a watcher's events since the last call.")
 REMOVE_WATCHER: Final = Call("RemoveWatcher", NamedWatcher, Nothing, "End a watch.")
-WATCH_DIR: Final = Call("WatchDir", WatchFolder, None, "Watch a folder, as a stream.", stream=True)
+WATCH_DIR: Final = Call("WatchDir", WatchFolder, None, "Watch a directory as a stream of events.", stream=True)
 LIST_PROCESSES: Final = Call("List", Empty, Processes, "Processes that run.")
-UPDATE: Final = Call("Update", UpdateProcess, Nothing, "Give a terminal another size.")
-SEND_INPUT: Final = Call("SendInput", SendInput, Nothing, "Bytes for a process.")
-SEND_SIGNAL: Final = Call("SendSignal", SendSignal, Nothing, "A signal for a process.")
-CLOSE_STDIN: Final = Call("CloseStdin", OneProcess, Nothing, "End a process's input.")
-START: Final = Call("Start", StartProcess, None, "Start a process and hear it, as a stream.", stream=True)
-CONNECT_PROCESS: Final = Call("Connect", OneProcess, None, "Hear a process, as a stream.", stream=True)
-STREAM_INPUT: Final = Call("StreamInput", InputMessage, None, "Bytes for a process, as a stream.", stream=True)
+UPDATE: Final = Call("Update", UpdateProcess, Nothing, "Resize a terminal.")
+SEND_INPUT: Final = Call("SendInput", SendInput, Nothing, "Send input to a process.")
+SEND_SIGNAL: Final = Call("SendSignal", SendSignal, Nothing, "Send a signal to a process.")
+CLOSE_STDIN: Final = Call("CloseStdin", OneProcess, Nothing, "Close a process's standard input.")
+START: Final = Call("Start", StartProcess, None, "Start a process and stream its events.", stream=True)
+CONNECT_PROCESS: Final = Call("Connect", OneProcess, None, "Connect to a process and stream its events.", stream=True)
+STREAM_INPUT: Final = Call("StreamInput", InputMessage, None, "Stream input to a process.", stream=True)
 
 
 def _routed(port: int) -> tuple[Parameter, ...]:
     return (
         Parameter(ID_HEADER, "header", "The sandbox.", {"type": "string", "minLength": 1}, required=True),
-        Parameter(PORT_HEADER, "header", "The port inside it.", {"type": "integer", "default": port}, required=True),
+        Parameter(
+            PORT_HEADER, "header", "The port inside the sandbox.", {"type": "integer", "default": port}, required=True
+        ),
     )
 
 
-_GONE: Final[Mapping[int, Reply]] = {502: Reply("It does not run, or went meanwhile.", (Content(Gone | FaultBody),))}
+_GONE: Final[Mapping[int, Reply]] = {
+    502: Reply("The sandbox does not run, or was lost during the request.", (Content(Gone | FaultBody),))
+}
 _ENVD: Final[Mapping[int, Reply]] = {
     **FAULTS,
-    401: Reply("Without the sandbox's token, or for another user.", (Content(ConnectError | FaultBody | Problem),)),
-    403: Reply(
-        "Not for the sandbox's user, or from a page of another site.", (Content(ConnectError | FaultBody | Problem),)
+    401: Reply(
+        "The sandbox's token is missing, or the user is another.", (Content(ConnectError | FaultBody | Problem),)
     ),
-    404: Reply("There is no such thing.", (Content(ConnectError | FaultBody),)),
+    403: Reply(
+        "Not permitted for the sandbox's user, or sent from a page of another site.",
+        (Content(ConnectError | FaultBody | Problem),),
+    ),
+    404: Reply("Not found.", (Content(ConnectError | FaultBody),)),
     **_GONE,
 }
 
 
 def _errors(statuses: tuple[int, ...]) -> dict[int, Reply]:
-    """The same as elsewhere, with Connect's bodies."""
+    """The common errors with the Connect protocol's bodies."""
     body = (Content(ConnectError | FaultBody | Problem),)
     return {
-        status: Reply("In the protocol's words.", body, (RETRY_AFTER,) if status in (429, 503) else ())
+        status: Reply("An error in the Connect protocol's form.", body, (RETRY_AFTER,) if status in (429, 503) else ())
         for status in statuses
     }
 
@@ -119,27 +128,31 @@ def _call(service: str, call: Call[M]) -> Operation:
             **_ENVD,
             **BODY,
             **_errors((400, 408, 409, 413, 415, 429, 501, 503, 504, 507)),
-            405: Reply("Methods are asked with POST.", (Content(ConnectError),), (ALLOW,)),
-            200: Reply("Events, or an error, as frames." if call.stream else "What it gives.", contents),
+            405: Reply("Methods are called with POST.", (Content(ConnectError),), (ALLOW,)),
+            200: Reply(
+                "Events as frames, then success or an error." if call.stream else "The method's result.", contents
+            ),
         },
     )
 
 
 _CONNECT: Final = (
     Parameter(
-        "connect-timeout-ms", "header", "Milliseconds that the client gives the call.",
+        "connect-timeout-ms", "header", "The call's timeout in milliseconds.",
         {"type": "integer", "minimum": 0, "maximum": 9_999_999_999},
     ),
     Parameter(
-        "keepalive-ping-interval", "header", "Seconds between signs of life in a stream.",
+        "keepalive-ping-interval", "header", "Seconds between keep-alive messages in a stream.",
         {"type": "integer", "minimum": 1, "maximum": 9999},
     ),
 )  # fmt: skip
 _FILE: Final = (
     Parameter("path", "query", "The file.", {"type": "string", "maxLength": MAX_PATH}),
-    Parameter("username", "query", "The sandbox's own user, or nothing.", {"type": "string"}),
-    Parameter("signature", "query", "Instead of the token.", {"type": "string"}),
-    Parameter("signature_expiration", "query", "Until when, in seconds since the epoch.", {"type": "string"}),
+    Parameter("username", "query", "The sandbox's user, or empty.", {"type": "string"}),
+    Parameter("signature", "query", "A signature, instead of the token.", {"type": "string"}),
+    Parameter(
+        "signature_expiration", "query", "When the signature expires, in seconds since the epoch.", {"type": "string"}
+    ),
 )
 _BYTES: Final = "application/octet-stream"
 
@@ -166,16 +179,19 @@ def _envd(
 
 
 ENVD: Final = (
-    _envd("envd_health", "GET", "/health", "The sandbox answers.", {204: Reply("It does.")}, security=()),
-    _envd("envd_metrics", "GET", "/metrics", "What it uses now.", {200: Reply("This.", (Content(EnvdMetrics),))}),
-    _envd("envd_envs", "GET", "/envs", "What every process of it starts with.",
+    _envd("envd_health", "GET", "/health", "Check a sandbox's health.",
+          {204: Reply("The sandbox is healthy.")}, security=()),
+    _envd("envd_metrics", "GET", "/metrics", "Get the sandbox's use of CPU, memory and disk.",
+          {200: Reply("Its use.", (Content(EnvdMetrics),))}),
+    _envd("envd_envs", "GET", "/envs", "Get the environment variables that every process starts with.",
           {200: Reply("Variables.", (Content(dict[str, str]),))}),
-    _envd("read_file", "GET", "/files", "A file's bytes.",
-          {200: Reply("It.", (Content(None, _BYTES),)), 409: Reply("It is something else.", (Content(FaultBody),))},
+    _envd("read_file", "GET", "/files", "Read a file.",
+          {200: Reply("The file's bytes.", (Content(None, _BYTES),)),
+           409: Reply("The path is not a file.", (Content(FaultBody),))},
           parameters=_FILE),
-    _envd("write_file", "POST", "/files", "Write files, whole: one as the body, or many as a form's.",
-          {200: Reply("They are there.", (Content(list[FileMade]),)),
-           409: Reply("Something else is there.", (Content(FaultBody),))},
+    _envd("write_file", "POST", "/files", "Write whole files: one as the body, or several as a form.",
+          {200: Reply("The files were written.", (Content(list[FileMade]),)),
+           409: Reply("The path is not a file.", (Content(FaultBody),))},
           bodies=(Content(None, _BYTES), Content(None, "multipart/form-data")), parameters=_FILE),
     _call(FILESYSTEM, STAT),
     _call(FILESYSTEM, MAKE_DIR),
@@ -195,7 +211,7 @@ ENVD: Final = (
     _call(PROCESS, CONNECT_PROCESS),
     _call(PROCESS, STREAM_INPUT),
 )  # fmt: skip
-"""All of envd's."""
+"""All operations of envd."""
 
 
 def _interpreter(
@@ -207,35 +223,35 @@ def _interpreter(
     body: type[BaseModel] | None = None,
     security: tuple[str, ...] = ("traffic_token", "access_token"),
 ) -> Operation:
-    place = Parameter("context_id", "path", "A context.", {"type": "string", "minLength": 1})
+    parameter = Parameter("context_id", "path", "A context.", {"type": "string", "minLength": 1})
     return Operation(
         method=method, path=path, name=name, summary=summary, tag="code interpreter", security=security,
         bodies=() if body is None else (Content(body),), body_required=False,
-        parameters=(*_routed(INTERPRETER_PORT), *((place,) if "{" in path else ())),
+        parameters=(*_routed(INTERPRETER_PORT), *((parameter,) if "{" in path else ())),
         replies={
             **FAULTS, **_GONE, **(BODY if body is not None else {}),
-            404: Reply("There is no such context.", (Content(FaultBody),)), **replies,
+            404: Reply("The context does not exist.", (Content(FaultBody),)), **replies,
         },
     )  # fmt: skip
 
 
-_OK: Final = Reply("It does.", (Content(str),))
-_CONTEXT: Final = Reply("It.", (Content(ContextView),))
+_OK: Final = Reply("The code interpreter is healthy.", (Content(str),))
+_CONTEXT: Final = Reply("The context.", (Content(ContextView),))
 INTERPRETER_HEALTH: Final = _interpreter(
     "interpreter_health", "GET", "/health", "The interpreter answers.", {200: _OK}, security=()
 )
 EXECUTE: Final = _interpreter(
     "execute", "POST", "/execute", "Run a cell.",
-    {200: Reply("What it gives out, a JSON object a line.", (Content(None, "application/x-ndjson"),))}, Execute,
+    {200: Reply("The cell's output, one JSON object per line.", (Content(None, "application/x-ndjson"),))}, Execute,
 )  # fmt: skip
 MAKE_CONTEXT: Final = _interpreter("make_context", "POST", "/contexts", "Open a context.", {200: _CONTEXT}, MakeContext)
 CONTEXTS: Final = _interpreter(
-    "list_contexts", "GET", "/contexts", "Contexts that are open.",
-    {200: Reply("Them.", (Content(list[ContextView]),))},
+    "list_contexts", "GET", "/contexts", "List open contexts.",
+    {200: Reply("All contexts.", (Content(list[ContextView]),))},
 )  # fmt: skip
 DELETE_CONTEXT: Final = _interpreter(
-    "delete_context", "DELETE", "/contexts/{context_id}", "End a context.", {204: Reply("Done.")}
+    "delete_context", "DELETE", "/contexts/{context_id}", "Delete a context.", {204: Reply("Done.")}
 )
 RESTART_CONTEXT: Final = _interpreter(
-    "restart_context", "POST", "/contexts/{context_id}/restart", "Begin a context anew.", {204: Reply("Done.")}
+    "restart_context", "POST", "/contexts/{context_id}/restart", "Restart a context.", {204: Reply("Done.")}
 )

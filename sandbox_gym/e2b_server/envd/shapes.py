@@ -17,7 +17,7 @@ MAX_COMMAND: Final = 1 << 20
 
 def _args(args: list[str]) -> list[str]:
     if any("\0" in one for one in args) or sum(map(len, args)) > MAX_COMMAND:
-        raise ValueError(f"args hold no NUL and at most {MAX_COMMAND} characters")
+        raise ValueError(f"args must have no NUL and at most {MAX_COMMAND} characters")
     return args
 
 
@@ -46,20 +46,20 @@ class AtPath(Asked):
 
 
 class MoveEntry(Asked):
-    """From where to where."""
+    """Source and destination."""
 
     source: Path = ""
     destination: Path = ""
 
 
 class ListFolder(AtPath):
-    """A folder, and how deep."""
+    """A directory, and how deep to list it."""
 
     depth: Annotated[StrictInt, Field(ge=0, le=1000)] | None = Field(None, description="1 unless given.")
 
 
 class WatchFolder(AtPath):
-    """What of a folder is watched."""
+    """What to watch of a directory."""
 
     recursive: StrictBool | None = None
     include_entry: StrictBool | None = Field(None, alias="includeEntry")
@@ -72,7 +72,7 @@ class NamedWatcher(Asked):
 
 
 class Entry(TypedDict):
-    """What an entry is; `size` in bytes, as a text."""
+    """An entry's metadata; `size` in bytes, as a string."""
 
     name: str
     path: str
@@ -95,7 +95,7 @@ class EntryReply(TypedDict):
 
 
 class Entries(TypedDict):
-    """What a folder holds."""
+    """The entries of a directory."""
 
     entries: list[Entry]
 
@@ -109,7 +109,7 @@ class Change(TypedDict):
 
 
 class Changes(TypedDict):
-    """Since the last call."""
+    """Events since the last call."""
 
     events: list[Change]
 
@@ -137,7 +137,7 @@ class FileMade(TypedDict):
 
 
 class Selector(Asked):
-    """A process, by its number or its tag."""
+    """A process by its pid or its tag."""
 
     pid: StrictInt | None = None
     tag: str | None = None
@@ -187,7 +187,7 @@ class UpdateProcess(OneProcess):
 
 
 class Input(Asked):
-    """Bytes for one of both."""
+    """Input of a pipe or of a terminal."""
 
     stdin: Bytes | None = None
     pty: Bytes | None = None
@@ -200,7 +200,7 @@ class InputData(Asked):
 
 
 class SendInput(OneProcess, InputData):
-    """Bytes for a process."""
+    """Input for a process."""
 
 
 class InputEvent(Asked):
@@ -220,12 +220,12 @@ class InputMessage(InputEvent):
 class SendSignal(OneProcess):
     """SIGTERM or SIGKILL."""
 
-    # by name or by number; one enumeration of both is more than generators of clients take
+    # by name or by number; client generators can't express one enum of both
     signal: Literal["SIGNAL_SIGTERM", "SIGNAL_SIGKILL"] | Literal[15, 9]
 
 
 class ProcessConfig(TypedDict):
-    """What a process was started as."""
+    """A process's command, arguments and environment."""
 
     cmd: str
     args: list[str]
@@ -234,7 +234,7 @@ class ProcessConfig(TypedDict):
 
 
 class ProcessView(TypedDict):
-    """A process that runs."""
+    """A running process."""
 
     pid: int
     config: ProcessConfig
@@ -242,13 +242,13 @@ class ProcessView(TypedDict):
 
 
 class Processes(TypedDict):
-    """Those that run."""
+    """All running processes."""
 
     processes: list[ProcessView]
 
 
 class EnvdMetrics(TypedDict):
-    """What the sandbox uses now; bytes, and percent of one CPU."""
+    """What the sandbox uses now; in bytes and in percent of one CPU."""
 
     ts: int
     cpu_count: int

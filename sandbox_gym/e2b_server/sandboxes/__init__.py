@@ -1,1 +1,1 @@
-"""The sandboxes that the E2B server holds: made, paused, resumed, counted by tenant."""
+"""The sandboxes of the E2B server: their life, records, quotas and templates."""

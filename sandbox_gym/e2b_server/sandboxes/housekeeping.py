@@ -1,4 +1,4 @@
-"""What happens to sandboxes by the clock: ended when their time is up, measured, snapshots collected, boxes prepared.
+"""Periodic work over a pool's sandboxes: end expired ones, measure, collect snapshots, prepare boxes.
 
 Knows neither HTTP nor how boxes are made.
 """

@@ -10,33 +10,33 @@ from sandbox_gym.server.access.accounts import Tenant
 
 
 class Images:
-    """All that are on record."""
+    """All snapshots on record."""
 
     def __init__(self, records: Records) -> None:
         self._records = records
         self._images: dict[str, Image] = {one.snapshot_id: one for one in records.images()}
 
     def ids(self) -> set[str]:
-        """The snapshots that must be kept."""
+        """The ids of snapshots that must not be deleted."""
         return set(self._images)
 
     def of(self, tenant: Tenant) -> list[Image]:
-        """A tenant's own, newest first."""
+        """A tenant's snapshots, newest first."""
         own = [one for one in self._images.values() if one.tenant == tenant.name]
         return sorted(own, key=lambda one: one.created_at, reverse=True)
 
     def find(self, tenant: Tenant, template: str) -> Image | None:
-        """A tenant's own by id or name."""
+        """A tenant's snapshot by id or name."""
         wanted = template.removesuffix(":default")
         return next((one for one in self.of(tenant) if wanted and wanted in (one.snapshot_id, one.name)), None)
 
     def check_quota(self, tenant: Tenant) -> None:
         """Raises Fault 429."""
         if len(self.of(tenant)) >= tenant.snapshots:
-            raise Fault(429, f"you hold {tenant.snapshots} snapshots, as many as you may; delete some")
+            raise Fault(429, f"the limit of {tenant.snapshots} snapshots is reached; delete some")
 
     def add(self, image: Image) -> None:
-        """A new one takes its name from an older one of the same tenant."""
+        """Add a snapshot. An older one of the same tenant and name loses its name."""
         for older in list(self._images.values()):
             if image.name and older.tenant == image.tenant and older.name == image.name:
                 self._put(replace(older, name=""))

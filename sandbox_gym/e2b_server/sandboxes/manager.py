@@ -1,6 +1,6 @@
-"""Sandboxes that tenants hold: made, paused, resumed, forked, kept as snapshots, and ended when their time is up.
+"""The sandboxes of all tenants: create, pause, resume, fork, snapshot, kill.
 
-Owns who holds which box and until when. Knows neither HTTP nor how boxes are made.
+Owns which tenant has which box and until when. Knows neither HTTP nor how boxes are made.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Sandboxes:
     def __init__(
         self, machines: Machines, accounts: Accounts, folder: Path, tasks: anyio.abc.TaskGroup, *, most: int
     ) -> None:
-        """`most`: boxes at once on this machine."""
+        """`most`: how many may run at once on this machine."""
         self.machines, self.accounts, self.tasks = machines, accounts, tasks
         self.most = most
         self._records = Records(folder)
@@ -58,17 +58,17 @@ class Sandboxes:
         for record in self._records.sandboxes():
             self._sandboxes[record.sandbox_id] = Sandbox(record, end_at=time.time())
 
-    # -- who is there
+    # -- find
 
     def of(self, tenant: Tenant, sandbox_id: str) -> Sandbox:
-        """A tenant's own. Raises Fault 404, also for somebody else's."""
+        """A tenant's own sandbox. Raises Fault 404, also for another tenant's."""
         found = self._sandboxes.get(sandbox_id)
         if found is None or found.record.tenant != tenant.name:
             raise sandbox_not_found(sandbox_id)
         return found
 
     def find(self, sandbox_id: str) -> Sandbox | None:
-        """Anybody's, for a caller that will ask for its token."""
+        """A sandbox of any tenant, for a caller that checks its token."""
         return self._sandboxes.get(sandbox_id)
 
     def all_of(self, tenant: Tenant) -> list[Sandbox]:
@@ -81,7 +81,7 @@ class Sandboxes:
     def running(self) -> list[Sandbox]:
         return [one for one in self._sandboxes.values() if one.running]
 
-    # -- making
+    # -- create
 
     async def create(self, tenant: Tenant, asked: SandboxRequest) -> Sandbox:
         """Raises Fault, PoolFull, ProviderDown."""
@@ -112,11 +112,11 @@ class Sandboxes:
         return image, None
 
     def restrict(self, tenant: Tenant, sandbox: Sandbox, allow_out: Sequence[str]) -> None:
-        """What a running sandbox may reach from now on, where it has a way out. Raises Fault."""
+        """Replace the allow-list of a running sandbox that has an egress proxy. Raises Fault."""
         if sandbox.box is None:
             raise Fault(409, f"Sandbox {sandbox.sandbox_id} is paused")
         if sandbox.egress is None:
-            raise Fault(400, "a sandbox has the network it was made with; this one was made without a way out")
+            raise Fault(400, "this sandbox was created without an egress proxy, so its network can't be changed")
         entries = granted(tenant, False, allow_out).allow or ()
         sandbox.egress.restrict(entries)
         sandbox.record = replace(sandbox.record, allow_out=entries)
@@ -129,16 +129,16 @@ class Sandboxes:
         sandbox.opened_at = time.monotonic()
         self._box_taken.set()
 
-    # -- ending
+    # -- kill
 
     async def kill(self, sandbox: Sandbox) -> None:
-        """For good: box, paused state and all. Idempotent."""
+        """Remove the sandbox for good: its box, its paused state, its record. Idempotent."""
         with anyio.CancelScope(shield=True):
             sandbox.dead = True
             self._sandboxes.pop(sandbox.sandbox_id, None)
             await self._stop(sandbox)
             async with sandbox.lock:
-                await self._stop(sandbox)  # what a resume that was under way has opened
+                await self._stop(sandbox)  # a box that a concurrent resume has opened
                 await self._forget(sandbox)
 
     async def _stop(self, sandbox: Sandbox) -> None:
@@ -150,7 +150,7 @@ class Sandboxes:
                 log_failure("box_not_closed", error, sandbox=sandbox.sandbox_id)
 
     async def _forget(self, sandbox: Sandbox) -> None:
-        """A paused state that is needed no more."""
+        """Delete the record and the paused state."""
         snapshot_id = sandbox.record.snapshot_id
         self._records.remove(sandbox.record)
         sandbox.record = replace(sandbox.record, snapshot_id="")
@@ -163,7 +163,7 @@ class Sandboxes:
         except Exception as error:
             log_failure("snapshot_not_deleted", error, snapshot=snapshot_id)
 
-    # -- pausing
+    # -- pause and resume
 
     async def pause(self, sandbox: Sandbox) -> None:
         """Keep the files, end the processes. Raises Fault 409 when it is paused already, SnapshotFailed, BoxLost."""
@@ -183,7 +183,7 @@ class Sandboxes:
                 await self._stop(sandbox)
 
     async def resume(self, tenant: Tenant, sandbox: Sandbox, timeout_s: int) -> bool:
-        """Have it run for so long from now; a running one lives at least as long as it did. Whether it was paused."""
+        """Run it for `timeout_s` from now; a running one never loses time. Returns whether it was paused."""
         check_timeout(tenant, timeout_s)
         async with sandbox.lock:
             if sandbox.dead:
@@ -212,7 +212,7 @@ class Sandboxes:
             return True
 
     async def wake(self, sandbox: Sandbox) -> bool:
-        """Resume one that asked to be woken by a request. Whether it runs. Raises Fault, Unavailable."""
+        """Resume a sandbox with `auto_resume`. Returns whether it runs. Raises Fault, Unavailable."""
         if sandbox.running:
             return True
         if not sandbox.record.auto_resume or sandbox.dead:
@@ -222,13 +222,13 @@ class Sandboxes:
         return True
 
     def accounts_tenant(self, name: str) -> Tenant:
-        """A tenant by its name; one with the usual quotas where it is no longer in the file."""
+        """A tenant by its name; one with default quotas where the file of keys no longer has it."""
         return self.accounts.named(name) or Tenant(name)
 
     # -- snapshots
 
     async def snapshot(self, tenant: Tenant, sandbox: Sandbox, name: str) -> Image:
-        """Keep the files as they are; what runs goes on. Raises Fault, SnapshotFailed, BoxLost."""
+        """Snapshot the files; processes go on. Raises Fault, SnapshotFailed, BoxLost."""
         self.images.check_quota(tenant)
         async with sandbox.lock:
             if not sandbox.running:
@@ -239,15 +239,15 @@ class Sandboxes:
         return image
 
     async def _keep(self, sandbox: Sandbox, *, durable: bool) -> str:
-        """A snapshot of a running sandbox, whose processes stand still meanwhile."""
+        """Snapshot a running sandbox, whose processes are stopped meanwhile."""
         assert sandbox.work is not None
         assert sandbox.box is not None
         check_keepable(sandbox)
         await self._have_disk()
         with anyio.CancelScope(shield=True):
-            held, _ = await sandbox.work.envd.call({"op": "hold", "on": True})
+            state, _ = await sandbox.work.envd.call({"op": "hold", "on": True})
             try:
-                snapshot = await sandbox.box.snapshot(durable=durable, busy=bool(held.get("running")))
+                snapshot = await sandbox.box.snapshot(durable=durable, busy=bool(state.get("running")))
             finally:
                 if sandbox.work is not None:
                     await sandbox.work.envd.call({"op": "hold", "on": False})
@@ -255,11 +255,11 @@ class Sandboxes:
         return snapshot.snapshot_id
 
     async def _have_disk(self) -> None:
-        """Raises SnapshotFailed when snapshots take all that they may."""
+        """Raises SnapshotFailed when the snapshots' disk budget is used up."""
         if self._disk_bytes > self.machines.budget_bytes:
             await self.collect()
             if self._disk_bytes > self.machines.budget_bytes:
-                raise SnapshotFailed(f"snapshots take {self._disk_bytes} bytes, as many as they may; delete some")
+                raise SnapshotFailed(f"snapshots take {self._disk_bytes} bytes, which is their limit; delete some")
 
     async def delete_image(self, tenant: Tenant, template: str) -> None:
         """Raises Fault 404."""
@@ -270,10 +270,10 @@ class Sandboxes:
         await self._delete(image.snapshot_id)
 
     async def fork(self, tenant: Tenant, sandbox: Sandbox, count: int, timeout_s: int) -> list[Sandbox | Exception]:
-        """`count` sandboxes that go on from where this one is now, or why not, each."""
+        """Create `count` sandboxes from this one's current state; for each the sandbox or its error."""
         check_timeout(tenant, timeout_s)
         if not 1 <= count <= MAX_FORKS:
-            raise Fault(400, f"count is between 1 and {MAX_FORKS}")
+            raise Fault(400, f"count must be between 1 and {MAX_FORKS}")
         async with sandbox.lock:
             if not sandbox.running:
                 raise Fault(409, f"Sandbox {sandbox.sandbox_id} is paused")
@@ -295,7 +295,7 @@ class Sandboxes:
         asked = SandboxRequest.like(record, timeout_s)
         self._count_create(tenant)
         sandbox = new_sandbox(tenant, asked, record.image)
-        if record.allow_out is not None:  # a list that is empty now may be another later, a fork's too
+        if record.allow_out is not None:  # an empty allow-list may be replaced later, in a fork too
             sandbox.record = replace(sandbox.record, allow_out=record.allow_out)
         with self._quotas.reserved(tenant, self._sandboxes.values(), new=True):
             await self._open(sandbox, snapshot_id)
@@ -308,10 +308,10 @@ class Sandboxes:
         if wait_s > 0:
             raise Fault(429, f"more than {tenant.creates_per_s:g} sandboxes per second", retry_after_s=wait_s)
 
-    # -- measuring and collecting
+    # -- measure and collect
 
     async def sample(self, sandbox: Sandbox) -> None:
-        """Measure now. Raises BoxLost."""
+        """Measure the sandbox now. Raises BoxLost."""
         await measure(sandbox, self.machines.limits_of(sandbox.record.image))
 
     async def collect(self) -> None:
@@ -327,7 +327,7 @@ class Sandboxes:
         self._box_taken = anyio.Event()
 
     async def aclose(self) -> None:
-        """End what runs; what is paused stays on disk."""
+        """End running sandboxes; paused ones stay on disk."""
         with anyio.CancelScope(shield=True):
             async with anyio.create_task_group() as tasks:
                 for sandbox in self.running():

@@ -1,4 +1,4 @@
-"""Which part of the network a tenant's sandbox gets, by what was asked for and by what the tenant may reach. Pure."""
+"""Which part of the network a tenant's sandbox gets, by its request and the tenant's rights. Pure."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from sandbox_gym.server.access.accounts import Tenant
 
 
 def granted(tenant: Tenant, everything: bool, allow_out: Sequence[str]) -> Network:
-    """What a sandbox gets. Raises Fault 403 for an entry that its tenant may not have: less than what was asked for
-    would be found out late."""
+    """The network of a sandbox. Raises Fault 403 for an entry that the tenant may not reach, instead of dropping it:
+    the client would notice a missing entry late."""
     within = reachable(tenant, allow_out)
     for entry in allow_out:
         if entry not in within:
@@ -24,7 +24,7 @@ def granted(tenant: Tenant, everything: bool, allow_out: Sequence[str]) -> Netwo
 
 
 def reachable(tenant: Tenant, allow_out: Sequence[str]) -> tuple[str, ...]:
-    """The entries of an allow-list that the tenant may have."""
+    """The entries of an allow-list that the tenant may reach."""
     if tenant.network:
         return tuple(allow_out)
     own = AllowList(tenant.allow_out)

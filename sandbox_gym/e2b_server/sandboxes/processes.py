@@ -1,6 +1,6 @@
-"""Processes, watches and notebooks of one sandbox as the server knows them: who listens to what.
+"""The server's view of one sandbox's processes, watches and notebooks, and of the clients that listen to them.
 
-A process goes on when nobody listens; a listener that does not read holds it up for a while and is then let go.
+A process goes on without listeners. A listener that does not read delays it for at most STALL_S and is then dropped.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from sandbox_gym.sandbox.channel.envd import FOREVER_S, Envd, Stream
 from sandbox_gym.sandbox.channel.outcomes import quantity
 
 STALL_S: Final = 60.0
-"""How long a listener that takes nothing may hold a process up."""
+"""How long a listener that reads nothing may delay a process."""
 BUFFERED: Final = 8
 Event = tuple[Mapping[str, object], bytes]
 
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """What a process was started as."""
+    """A process's command, arguments, environment and folder."""
 
     cmd: str
     args: tuple[str, ...]
@@ -35,7 +35,7 @@ class Config:
 
 
 class RunningProcess:
-    """One process. `run` passes its events to all who listen, until its end."""
+    """One process. `run` passes its events to all listeners until it ends."""
 
     def __init__(self, pid: int, config: Config, stream: Stream) -> None:
         self.pid, self.config = pid, config
@@ -84,7 +84,7 @@ class Notebook:
 
 @dataclass(slots=True, eq=False)
 class Work:
-    """What goes on in one running box."""
+    """The driver of one running box, and what runs in the box."""
 
     envd: Envd
     processes: dict[int, RunningProcess] = field(default_factory=dict)
@@ -94,7 +94,7 @@ class Work:
 
 
 def number(reply: Mapping[str, object], name: str) -> int:
-    """A count in a box's reply. Raises BoxLost when it is none."""
+    """An integer of a box's reply. Raises BoxLost where it is none."""
     value = reply.get(name)
     if type(value) is not int or not -(1 << 53) < value < 1 << 53:
         raise BoxLost(f"the sandbox answered without {name}")
@@ -102,14 +102,14 @@ def number(reply: Mapping[str, object], name: str) -> int:
 
 
 def real(reply: Mapping[str, object], name: str) -> float:
-    """A quantity in a box's reply. Raises BoxLost when it is none."""
+    """A number of a box's reply. Raises BoxLost where it is none."""
     try:
         return quantity(reply.get(name))
     except TypeError:
         raise BoxLost(f"the sandbox answered without {name}") from None
 
 
-def words(reply: Mapping[str, object], name: str, limit: int = 8192) -> str:
-    """A bounded text in a box's reply; empty when it is none."""
+def text_of(reply: Mapping[str, object], name: str, limit: int = 8192) -> str:
+    """A bounded string of a box's reply; empty where it is none."""
     value = reply.get(name)
     return value[:limit].encode("utf-8", "replace").decode("utf-8") if isinstance(value, str) else ""

@@ -1,4 +1,4 @@
-"""How many sandboxes may run at once: on this machine, and of one tenant."""
+"""Quotas of sandboxes: how many run at once on this machine, and of each tenant."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sandbox_gym.server.access.accounts import Tenant
 
 
 class Quotas:
-    """Counts those that are being opened beside those that run."""
+    """Counts sandboxes that are being opened as if they ran."""
 
     def __init__(self, most: int) -> None:
         """`most`: at once on this machine."""
@@ -20,7 +20,7 @@ class Quotas:
 
     @contextmanager
     def reserved(self, tenant: Tenant, sandboxes: Collection[Sandbox], *, new: bool) -> Iterator[None]:
-        """A place, while a box is opened. `new`: it is no sandbox that the tenant holds already. Raises Fault."""
+        """Count one more while a box is opened. `new`: the sandbox does not exist yet (not a resume). Raises Fault."""
         self._check(tenant, sandboxes, new=new)
         self._opening[tenant.name] = self._opening.get(tenant.name, 0) + 1
         try:
@@ -37,4 +37,4 @@ class Quotas:
         if sum(one.running for one in own) + opening >= tenant.sandboxes:
             raise Fault(429, f"you have reached the maximum number of concurrent sandboxes ({tenant.sandboxes})")
         if new and len(own) + opening >= tenant.held:
-            raise Fault(429, f"you hold {tenant.held} sandboxes, as many as you may; kill some")
+            raise Fault(429, f"the limit of {tenant.held} sandboxes, running and paused, is reached; kill some")

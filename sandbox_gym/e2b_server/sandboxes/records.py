@@ -1,4 +1,4 @@
-"""Paused sandboxes and snapshots on disk: a small file each, so that they outlive the server. Blocking, and quick."""
+"""Records of paused sandboxes and of snapshots: one small file each, which outlives the server. Blocking."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class SandboxRecord:
-    """What a sandbox is beside its box: how it was asked for. Times in seconds since the epoch."""
+    """What is known of a sandbox besides its box. Times in seconds since the epoch."""
 
     sandbox_id: str
     tenant: str
     template: str
-    """As it was asked for."""
+    """The name in the request."""
     image: str
     token: str
     traffic_token: str
@@ -34,15 +34,15 @@ class SandboxRecord:
     auto_pause: bool = False
     auto_resume: bool = False
     mask_host: str = ""
-    """What ports are told as their Host, with ${PORT} for the port; empty: what the client said."""
+    """The Host header that programs at its ports see, with ${PORT} for the port; empty for the client's own."""
     network: bool = False
     """Whether it has the machine's network."""
     allow_out: Sequence[str] | None = None
-    """What it may reach through its proxy; None: it has none."""
+    """What it may reach through its egress proxy; None: it has no proxy."""
     timeout_s: int = 300
-    """What it lives when it is resumed by itself."""
+    """Its lifetime after an automatic resume."""
     snapshot_id: str = ""
-    """Where a paused one goes on from."""
+    """The snapshot that a paused sandbox is resumed from."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,14 +58,14 @@ class Image:
 
 
 class Records:
-    """The records in `folder`, readable by its owner alone: they hold tokens. Ids are our own."""
+    """The records in `folder`, readable by its owner alone: they contain tokens. Ids are made by this server."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         make_private(folder)
 
     def write(self, record: SandboxRecord | Image) -> None:
-        """Whole or not at all."""
+        """Atomic."""
         write_whole(self._path(record), json.dumps(asdict(record)).encode())
 
     def remove(self, record: SandboxRecord | Image) -> None:

@@ -1,4 +1,4 @@
-"""One sandbox as the server knows it: how it was asked for, until when it lives, what it uses. Makes nothing."""
+"""One sandbox as the server knows it: its request, its end, its use of resources. Opens no box."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ MAX_SAMPLES: Final = 720
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """What a sandbox used at a time. Bytes, and percent of one CPU."""
+    """What a sandbox used at one time. In bytes and in percent of one CPU."""
 
     at: float
     cpu_pct: float
@@ -61,13 +61,13 @@ class Sandbox:
 
     @property
     def kind(self) -> Kind:
-        """What its box is made as."""
+        """The kind of box that it needs."""
         allow_out = self.record.allow_out
         return Kind(self.record.image, Network(self.record.network, None if allow_out is None else tuple(allow_out)))
 
     @property
     def egress(self) -> EgressProxy | None:
-        """The proxy that is its way out, whatever that lets through now."""
+        """Its egress proxy, whatever the allow-list is now."""
         return self.box.sandbox.egress if self.box is not None else None
 
     @property
@@ -77,7 +77,7 @@ class Sandbox:
 
 @dataclass(frozen=True, slots=True)
 class SandboxRequest:
-    """How a sandbox is asked for."""
+    """A client's request for a sandbox, checked."""
 
     template: str
     timeout_s: int
@@ -87,14 +87,14 @@ class SandboxRequest:
     auto_resume: bool = False
     public_traffic: bool = True
     network: bool = False
-    """All that the tenant may reach."""
+    """Everything that the tenant may reach."""
     allow_out: Sequence[str] = ()
-    """No more than this of it, where it says anything."""
+    """Unless empty: only these entries."""
     mask_host: str = ""
 
     @classmethod
     def like(cls, record: SandboxRecord, timeout_s: int) -> SandboxRequest:
-        """For a fork: as its parent was asked for."""
+        """For a fork: the request of its parent."""
         return cls(
             template=record.template,
             timeout_s=timeout_s,
@@ -110,7 +110,7 @@ class SandboxRequest:
 
 
 def new_sandbox(tenant: Tenant, asked: SandboxRequest, image: str) -> Sandbox:
-    """One that is not opened yet. Raises Fault 403."""
+    """A sandbox whose box is not opened yet. Raises Fault 403."""
     now = time.time()
     network = granted(tenant, asked.network, asked.allow_out)
     record = SandboxRecord(
@@ -158,6 +158,6 @@ def check_timeout(tenant: Tenant, timeout_s: int) -> None:
 
 
 def check_keepable(sandbox: Sandbox) -> None:
-    """Raises Fault 400 for one whose files may be its root's work: nobody goes on from those."""
+    """Raises Fault 400 for a sandbox whose programs run as root: its files can't be trusted in another sandbox."""
     if sandbox.root:
-        raise Fault(400, f"Sandbox {sandbox.sandbox_id} is of a template that ends in :root; those are not kept")
+        raise Fault(400, f"Sandbox {sandbox.sandbox_id} has a template that ends in :root; those can't be snapshotted")

@@ -1,7 +1,7 @@
-"""What stands for a sudo where nobody is root: scripts that were written for E2B call it. Holds text; does nothing."""
+"""A `sudo` for sandboxes without root: scripts that were written for E2B call it. Holds text; does nothing."""
 
 SCRIPT = r"""#!/bin/sh
-# Sandboxes have no root: what is asked of it runs as who asks, and is told so. Scripts written for E2B call it.
+# Sandboxes have no root: the command runs as the same user, and a message says so. Scripts written for E2B call it.
 while [ $# -gt 0 ]; do
   case "$1" in
     --) shift; break ;;

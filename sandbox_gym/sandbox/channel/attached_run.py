@@ -18,11 +18,11 @@ _SHOWN: Final = 600
 
 
 class RunEnded(BoxLost):
-    """The run is over. `words`: the last of its standard error, which the program wrote."""
+    """The run is over. `stderr`: the last of its standard error, which the program wrote."""
 
-    def __init__(self, message: str, words: str) -> None:
+    def __init__(self, message: str, stderr: str) -> None:
         super().__init__(message)
-        self.words = words
+        self.stderr = stderr
 
 
 class AttachedRun:
@@ -50,5 +50,5 @@ class AttachedRun:
                     return body
                 continue  # its end of the channel; the result follows
             outcome = self._carrier.outcome(header, body, _RUN_ID, self._run.limits)
-            words = outcome.stderr[-_SHOWN:].decode("utf-8", "replace").strip()
-            raise RunEnded(f"a service ended: {outcome.status.value} {outcome.detail}", words)
+            stderr = outcome.stderr[-_SHOWN:].decode("utf-8", "replace").strip()
+            raise RunEnded(f"a service ended: {outcome.status.value} {outcome.detail}", stderr)

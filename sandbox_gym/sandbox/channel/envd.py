@@ -202,7 +202,7 @@ class Envd(Driver):
                     raise self._link.lost(f"its session ended: {str(header.get('status'))[:40]}")
                 self._reader.feed(body)
                 while (frame := self._reader.next()) is not None:
-                    self._heed(*frame)
+                    self._dispatch(*frame)
         except frames.BadFrame as error:
             self._fail(self._link.lost(f"answered nonsense ({error})"))
         except BoxLost as error:
@@ -213,7 +213,7 @@ class Envd(Driver):
         finally:
             self._fail(BoxLost("the sandbox was stopped"))
 
-    def _heed(self, header: Header, body: bytes) -> None:
+    def _dispatch(self, header: Header, body: bytes) -> None:
         number = header.get("stream")
         if isinstance(number, int):
             stream = self._streams.get(number)
@@ -231,10 +231,10 @@ class Envd(Driver):
             self._stray(body)
 
     def _stray(self, body: bytes) -> None:
-        """Something that nobody waits for. Raises BoxLost for too much of it: a box must not keep this process busy."""
+        """A message that nothing waits for. Raises BoxLost for too many: a sandbox must not keep this process busy."""
         self._strays -= len(body) + COST
         if self._strays < 0:
-            raise self._link.lost("says what nobody asked for")
+            raise self._link.lost("sent what was not asked for")
 
     def lost(self, why: str) -> BoxLost:
         return self._link.lost(why)

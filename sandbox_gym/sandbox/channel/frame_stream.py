@@ -1,6 +1,6 @@
 """Frames to and from a guest over a byte stream. Owns order and bounds of both directions, of which neither waits for
-the other: a guest is never sent more input than it can keep (flow.py), and whoever has to wait for room takes in what
-the guest says meanwhile.
+the other: a guest is never sent more input than it can keep (flow.py), and a sender that waits for room reads what
+the guest sends meanwhile.
 
 Knows neither runs nor what frames mean, but for those that speak of the stream itself. Every failure is a BoxLost.
 """
@@ -24,7 +24,7 @@ WRITE_S: Final = 60.0
 """For a write: a guest always listens, so that nothing holds it up but the box and the machine."""
 _BODY_MAX: Final = 64 << 20
 _UNREAD_MAX: Final = 2 * _BODY_MAX
-"""What a guest may say before anybody listens."""
+"""What a guest may send before it is read."""
 _COST: Final = 4096
 """Of a frame's header, in memory."""
 
@@ -74,7 +74,7 @@ class FrameStream:
             raise self.lost(f"took no input for {within_s:.0f} s") from error
 
     async def _write(self, packed: Sequence[bytes]) -> None:
-        """Send frames, small ones together, each write whole as in `send`. Whoever calls has the turn."""
+        """Send frames, small ones together, each write whole as in `send`. The caller has the turn."""
         batch: list[bytes] = []
         size = 0
         for frame in packed:
@@ -120,8 +120,8 @@ class FrameStream:
                     await self._take_in()
 
     async def _take_in(self) -> None:
-        """Read once, into the inbox; whoever calls is the only reader. What the guest says of its programs' input is
-        heeded at once. Raises BoxLost."""
+        """Read once, into the inbox; the caller is the only reader. What the guest reports of its programs' input is
+        applied at once. Raises BoxLost."""
         try:
             self._reader.feed(await self._stream.receive(1 << 18))
             while (frame := self._reader.next()) is not None:
@@ -131,7 +131,7 @@ class FrameStream:
         except (frames.BadFrame, ValueError) as error:
             raise self.lost(error) from error
         if self._unread > _UNREAD_MAX:
-            raise self.lost("talks and does not listen")
+            raise self.lost("sends more than it may before it is read")
 
     def _sort(self, header: Header, body: bytes) -> None:
         """Raises ValueError for a malformed frame."""

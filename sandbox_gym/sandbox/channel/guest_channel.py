@@ -1,4 +1,4 @@
-"""The host's end of a guest's channel: frames out, checked frames in. What comes from a box is distrusted.
+"""The host's end of a guest's channel: frames out, checked frames in. What comes from a sandbox is not trusted.
 
 Owns the protocol's order and deadlines; knows nothing of how boxes are made. Every failure of the channel is a BoxLost.
 """
@@ -65,7 +65,7 @@ class GuestChannel(FrameStream):
         self.memory_limits = 0
         """Runs that ended at their memory cap."""
         self.reported_ooms = 0
-        """Processes that the kernel killed for memory since the box was made, as the last reset told."""
+        """Processes that the kernel killed for memory since the sandbox was made, as its last reset reported."""
         self._busy = False
 
     # -- the protocol
@@ -118,7 +118,7 @@ class GuestChannel(FrameStream):
                 return header, body
 
     async def _give_another_chance(self, late_s: float) -> None:
-        """Silence may be our own: a host that is short of CPU hears late and lets its boxes speak late."""
+        """Silence may be the host's fault: short of CPU it reads late, and its sandboxes send late."""
         busy = late_s > LAG_S or machine_pressure() > BUSY
         try:
             with anyio.fail_after(BUSY_SILENCE_S if busy else LAG_S):
@@ -193,7 +193,7 @@ class GuestChannel(FrameStream):
     async def _send_ahead(
         self, runs: Sequence[Run], first: int, received: Callable[[], int], stopping: Callable[[], bool]
     ) -> None:
-        """Send runs ahead of their results, small ones together; between two writes the turn is anybody's."""
+        """Send runs ahead of their results, small ones together; between two writes other senders may write."""
         sent = 0
         rest: deque[tuple[bytes, int]] = deque()  # of the run sent last
 
@@ -228,7 +228,7 @@ class GuestChannel(FrameStream):
                 return
 
     async def _cancel(self) -> None:
-        """End what was sent. The turn may be another's, whose write waits until the guest is heard: listen at once."""
+        """End what was sent. Another sender may hold the turn until the guest is read from: read at once."""
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self.send, {"op": "cancel"})
             with anyio.move_on_after(GRACE_S):
@@ -293,7 +293,7 @@ class GuestChannel(FrameStream):
         self.reported_ooms = ooms if type(ooms) is int else 0
         if header.get("op") == "reset" and header.get("ok") is True:
             return True
-        _log.warning("box_not_clean", box=self._describe(), why=str(header.get("why"))[:300])
+        _log.warning("box_not_reusable", box=self._describe(), why=str(header.get("why"))[:300])
         return False
 
     async def ping(self, within_s: float) -> None:

@@ -1,4 +1,4 @@
-"""What a guest is told of the sandbox that it is in. Values only."""
+"""The configuration that a guest gets of the sandbox that it is in. Values only."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ BEAT_S: Final = 0.4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GuestConfig:
-    """What each folder and cap is in a box, as its guest is told."""
+    """Which folders and caps a sandbox has."""
 
     tier: str
     """`namespaces`, or `uid` where they are not to be had."""

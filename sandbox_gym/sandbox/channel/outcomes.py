@@ -1,4 +1,4 @@
-"""What a guest says of a run, checked field by field: type, bound, and that the sizes add up. Trusts nothing."""
+"""A guest's report of a run, checked field by field: type, bound, and that the sizes add up. Trusts nothing."""
 
 from __future__ import annotations
 
@@ -45,21 +45,21 @@ def parse_outcome(header: Mapping[str, object], body: bytes, run_id: int, limits
     )
 
 
-def _ending(told: Mapping[str, object], cpu_s: float) -> Ending:
-    unstarted = told["unstarted"]
+def _ending(reported: Mapping[str, object], cpu_s: float) -> Ending:
+    unstarted = reported["unstarted"]
     return Ending(
-        stopped=str(told["stopped"])[:40],
-        reported=_flag(told["reported"]),
-        exit_code=_optional_int(told["exit_code"]),
-        signal=_optional_int(told["signal"]),
+        stopped=str(reported["stopped"])[:40],
+        reported=_flag(reported["reported"]),
+        exit_code=_optional_int(reported["exit_code"]),
+        signal=_optional_int(reported["signal"]),
         unstarted=None if unstarted is None else str(unstarted)[:500],
         cpu_s=cpu_s,
-        peak_bytes=int(quantity(told["peak_bytes"])),
-        data_over=_flag(told["data_over"]),
-        oom_kills=int(quantity(told["oom_kills"])),
-        memory_full=_flag(told["memory_full"]),
-        forks_denied=int(quantity(told["forks_denied"])),
-        processes_full=_flag(told["processes_full"]),
+        peak_bytes=int(quantity(reported["peak_bytes"])),
+        data_over=_flag(reported["data_over"]),
+        oom_kills=int(quantity(reported["oom_kills"])),
+        memory_full=_flag(reported["memory_full"]),
+        forks_denied=int(quantity(reported["forks_denied"])),
+        processes_full=_flag(reported["processes_full"]),
     )
 
 

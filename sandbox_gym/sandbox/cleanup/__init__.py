@@ -1,1 +1,1 @@
-"""Who owns what is left outside of our process, and its removal when the owner is dead."""
+"""Owners of what is left outside of a process, and its removal when the owner is dead."""

@@ -1,4 +1,4 @@
-"""Who owns what we leave outside our process: a name for each process, and the proof of whether it still lives.
+"""Owners of what is left outside a process: a name for each process, and the proof of whether it still lives.
 
 A name is `boot-pidnamespace-pid-start`: the boot's id, the PID namespace's inode, the PID, and its start in clock ticks
 since boot (field 22 of /proc/PID/stat), so that a recycled PID is another owner. It is safe in labels and file names.
@@ -124,7 +124,7 @@ class Owners:
         self._locks = state_dir / "owners" if state_dir else None
 
     def why_dead(self, owner: Owner, expires_at: float | None = None) -> str:
-        """Why `owner` is certainly gone; empty when it is alive or nobody can tell. `expires_at`: Unix seconds."""
+        """Why `owner` is certainly gone; empty when it is alive or may be. `expires_at`: Unix seconds."""
         near = is_near(owner)
         if near and _process_lives(owner):
             return ""
@@ -134,13 +134,13 @@ class Owners:
         if near:
             return "its process is gone"
         if held is False and (owner.boot == this_owner().boot or self._lease_is_over(owner)):
-            return "nobody holds its lock"
+            return "no process holds its lock"
         if expires_at is not None and time.time() > expires_at:
             return "it has expired"
         return ""
 
     def _is_held(self, owner: Owner) -> bool | None:
-        """Whether somebody holds the owner's lock; None where there is no lock."""
+        """Whether a process holds the owner's lock; None where there is no lock."""
         if self._locks is None:
             return None
         try:
@@ -173,11 +173,11 @@ class Lease:
         self._fd = fd
 
     def renew(self) -> None:
-        """Say again that this process lives, for those who see the folder and not the lock."""
+        """Renew the sign that this process lives, for processes that see the folder and not the lock."""
         os.utime(self._fd)
 
     def scratch(self) -> Path:
-        """This process's own scratch folder. Who puts something in takes it out; after a death the next sweep does."""
+        """This process's own scratch folder. Its users remove what they put in; after a death the next sweep does."""
         folder = self._state_dir / "scratch" / str(this_owner())
         return make_private(folder)
 

@@ -103,9 +103,9 @@ class Reaper:
         if scope.cancelled_caught:
             failures.append(Failure("reaper", f"not done within {SWEEP_S:.0f} s; the next sweep goes on"))
         for failure in failures:
-            _log.warning("reaping_failed", source=failure.source, orphan=_words(failure.orphan), why=failure.why)
+            _log.warning("orphan_removal_failed", source=failure.source, orphan=_words(failure.orphan), why=failure.why)
         if removed:
-            _log.info("reaped", count=len(removed), owners=len({orphan.owner for orphan in removed}))
+            _log.info("orphans_removed", count=len(removed), owners=len({orphan.owner for orphan in removed}))
         return Swept(tuple(orphan for _, orphan in found), tuple(removed), tuple(failures))
 
     async def _list(self, name: str, failures: list[Failure]) -> Sequence[Orphan]:

@@ -114,8 +114,8 @@ class Containers:
             with anyio.CancelScope(shield=True):
                 await machine.destroy()
             if isinstance(error, BoxLost):
-                words = bytes(stream.stderr[-500:]).decode("utf-8", "replace")
-                raise ProviderDown(f"a container did not start its guest: {error} {words}") from error
+                stderr = bytes(stream.stderr[-500:]).decode("utf-8", "replace")
+                raise ProviderDown(f"a container did not start its guest: {error} {stderr}") from error
             raise
         return machine
 

@@ -27,7 +27,7 @@ from sandbox_gym.sandbox.session.snapshots import NoSuchSnapshot, SavedState, Sa
 SNAPSHOT_LABEL: Final = "sandbox-gym.snapshot"
 KEEPER_LABEL: Final = "sandbox-gym.keeper"
 USER_LABEL: Final = "sandbox-gym.user"
-"""Whose a snapshot's files are: those who go on from it must run as that user."""
+"""The user that a snapshot's files belong to: what goes on from it must run as that user."""
 UNLABELLED_UID: Final = 20_000
 """Of snapshots without the label, which all were this user's."""
 MAX_LABEL: Final = 64 << 10
@@ -44,7 +44,7 @@ class KeptImage:
 
 
 class DockerSnapshots:
-    """See `api.SnapshotStore`. `folder` keeps pickled globals, which are for the sandbox and nobody else."""
+    """See `api.SnapshotStore`. `folder` keeps pickled globals, which are read inside sandboxes only."""
 
     def __init__(self, engine: Engine, repository: str, folder: Path) -> None:
         """`repository`: what the images are called, by their snapshot's id as tag."""

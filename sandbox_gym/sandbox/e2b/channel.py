@@ -30,7 +30,7 @@ CALL_S: Final = 60.0
 PIECE: Final = 1 * MIB
 MAX_LINE: Final = 1 * MIB
 MAX_UNREAD: Final = 8 * MIB
-"""Of output that nobody reads before the SDK is kept from reading more."""
+"""Unread output beyond which the SDK is kept from reading more."""
 MAX_UNSENT: Final = 4 * MIB
 ROOT: Final = "root"
 PAUSES_S: Final = (0.2, 0.5, 1.0)
@@ -147,11 +147,11 @@ class CommandStream(ByteStream):
     # -- what goes
 
     async def send(self, item: bytes) -> None:
-        """Whether it arrives is seen by whoever waits for output. Raises BoxLost."""
+        """Whether it arrives is seen when output is waited for. Raises BoxLost."""
         self._check()
         self._outgoing += item
         if self._sender is None or self._sender.done():
-            # a task of its own: who gives up waiting must not leave half a frame behind
+            # a task of its own: a cancelled caller must not leave half a frame behind
             self._sender = asyncio.create_task(self._send_all())
         while len(self._outgoing) > MAX_UNSENT:
             self._check()
@@ -159,7 +159,7 @@ class CommandStream(ByteStream):
             await self._sent.wait()
 
     async def _send_all(self) -> None:
-        await asyncio.sleep(0)  # what else is said in this turn of the loop goes along
+        await asyncio.sleep(0)  # what else is sent in this turn of the loop goes along
         while self._outgoing and self._handle is not None and self._gone is None:
             piece = bytes(self._outgoing[:PIECE])
             del self._outgoing[:PIECE]
@@ -171,7 +171,7 @@ class CommandStream(ByteStream):
             self._sent.set()
 
     async def _send_piece(self, handle: AsyncCommandHandle[None], piece: bytes) -> None:
-        """Again where the service refused it for now; nothing else, for bytes that arrive twice are others' bytes."""
+        """Sent again only where the service refused it for now: bytes must not arrive twice."""
         for pause_s in PAUSES_S:
             try:
                 async with watched("sending input", CALL_S):
@@ -194,7 +194,7 @@ class CommandStream(ByteStream):
                 task.cancel()
         handle, self._handle = self._handle, None
         if handle is not None:
-            with contextlib.suppress(*failures()):  # whoever closes has a sandbox to end next
+            with contextlib.suppress(*failures()):  # the caller ends the sandbox next
                 await handle.disconnect()
 
 

@@ -48,26 +48,26 @@ def translated(error: Exception, what: str) -> SandboxGymError:
     for a sandbox that is gone or can't be reached."""
     import e2b.exceptions as sdk
 
-    words = f"E2B, {what}: {_words(error)}"
+    message = f"E2B, {what}: {_text(error)}"
     if isinstance(error, sdk.AuthenticationException):
-        return ConfigurationError(f"{words}; set SANDBOX_GYM_E2B_API_KEY")
+        return ConfigurationError(f"{message}; set SANDBOX_GYM_E2B_API_KEY")
     if isinstance(error, sdk.SandboxNotRunningException | sdk.SandboxUnreachableException):
-        return BoxLost(words)
+        return BoxLost(message)
     if isinstance(error, sdk.RateLimitException | sdk.ServiceBusyException):
-        return ProviderDown(words)
+        return ProviderDown(message)
     if isinstance(error, sdk.TemplateException):
-        return ConfigurationError(f"{words}; rebuild it, or name another in SANDBOX_GYM_E2B_TEMPLATES")
+        return ConfigurationError(f"{message}; rebuild it, or name another in SANDBOX_GYM_E2B_TEMPLATES")
     if isinstance(error, sdk.InvalidArgumentException):
-        return ConfigurationError(words)
+        return ConfigurationError(message)
     if isinstance(error, sdk.SandboxNotFoundException | sdk.TimeoutException):
-        return BoxLost(words)
+        return BoxLost(message)
     status = getattr(error, "status_code", None)
     if isinstance(status, int) and 400 <= status < 500 and status not in _PASSING:
-        return ConfigurationError(words)
-    return BoxLost(words)
+        return ConfigurationError(message)
+    return BoxLost(message)
 
 
-def _words(error: Exception) -> str:
+def _text(error: Exception) -> str:
     return (str(error) or type(error).__name__)[:_SHOWN]
 
 
@@ -82,6 +82,6 @@ async def watched(what: str, within_s: float) -> AsyncIterator[None]:
                 await anyio.lowlevel.checkpoint_if_cancelled()  # the SDK makes errors of cancellations
                 raise
     except TimeoutError as error:
-        raise BoxLost(f"E2B, {what}: {_words(error)}, within {within_s:g} s") from error
+        raise BoxLost(f"E2B, {what}: {_text(error)}, within {within_s:g} s") from error
     except failures() as error:
         raise translated(error, what) from error

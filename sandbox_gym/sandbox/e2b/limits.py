@@ -37,7 +37,7 @@ class E2bOptions:
     max_sandboxes: int = 20
     creates_per_s: float = 1.0
     timeout_s: int = 300
-    """How long a sandbox outlives our last word to it."""
+    """How long a sandbox lives after it was last kept alive."""
     lifetime_s: float = 3600.0
     """The longest that the account lets a sandbox live."""
     isolation: Isolation = "vm"
@@ -50,7 +50,7 @@ class E2bOptions:
         return f"{image}{ROOT}" if self.api_url or self.domain else CLOUD_TEMPLATES.get(image, image)
 
     def user_template(self, image: str, python: str = "") -> str:
-        """The template of a sandbox in which nobody is root: what sessions run in. `python`: a version ("3.12") that
+        """The template of a sandbox without root: what sessions run in. `python`: a version ("3.12") that
         it must have, as a template `<image>-3.12` says, or is named to."""
         wanted = f"{image}-{minor(python)}" if python else image
         if wanted in self.templates or image in self.templates:

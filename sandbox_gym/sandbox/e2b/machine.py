@@ -65,7 +65,7 @@ class E2bMachine:
                 tier=found.tier,
                 cgroup="/nonexistent",
                 dirs=found.dirs,
-                # the first run in what a session kept is its owner's, who is every session's
+                # the first run on a session's files runs as their owner, the same for every session
                 uid_base=_own_users() if found.owner is None else found.owner - 1,
                 shared_uid=found.owner is not None,
                 limit_data=True,
@@ -146,7 +146,7 @@ def _own_users() -> int:
 
 
 def read_surroundings(line: str) -> Surroundings:
-    """A guest's first word. Raises ConfigurationError where it can't hold programs there, BoxLost for nonsense."""
+    """What a guest's start said. Raises ConfigurationError where it can't hold programs there, BoxLost for nonsense."""
     try:
         said = json.loads(line)
     except ValueError:

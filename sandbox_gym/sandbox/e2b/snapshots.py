@@ -1,7 +1,7 @@
 """Snapshots of sessions at E2B: which of the account's are ours, and what is known of each. Opens no session.
 
 The service keeps the files; `folder` on this machine keeps a record of each snapshot, and pickled globals, which are
-for the sandbox and nobody else. Names at the service say whose they are, so that one without a record is found.
+read inside sandboxes only. Names at the service say which store made them, so that one without a record is found.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ _OWN: Final = frozenset(
 
 
 class Refused(Exception):
-    """What the program is told instead of an answer."""
+    """The answer that the program gets instead of the one it asked for."""
 
     def __init__(self, status: int, why: str) -> None:
         super().__init__(why)
@@ -95,7 +95,7 @@ async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, ref
         async with asyncio.timeout(ANSWER_S):
             writer.write(head.encode("ascii") + body)
             writer.write_eof()
-            for _ in range(64):  # closed with words unread, the kernel would throw the answer away
+            for _ in range(64):  # closed with input unread, the kernel would discard the answer
                 if not await reader.read(PIECE):
                     break
 

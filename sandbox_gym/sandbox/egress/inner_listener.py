@@ -39,7 +39,7 @@ _NS_GET_USERNS: Final = 0xB701
 
 
 class NoWayOut(ProviderDown):
-    """A sandbox's proxy can't be had here. Another sandbox's could not either."""
+    """A sandbox's proxy can't be made here, nor could another sandbox's."""
 
 
 def listen_inside(pid: int, port: int, *, below: bool) -> socket.socket:
@@ -47,7 +47,7 @@ def listen_inside(pid: int, port: int, *, below: bool) -> socket.socket:
     process below it that is in another than ours. Blocking. Raises NoWayOut."""
     ours, theirs = socket.socketpair()
     with ours, theirs, _namespaces(_pid_inside(pid, below=below)) as (net, owner):
-        # nobody but root may enter it from outside of its owner, the user namespace of whoever made it
+        # only root may enter it from outside of its owner, the user namespace that it was made in
         handles = [theirs.fileno(), net] if os.geteuid() == 0 else [theirs.fileno(), owner, net]
         argv = [sys.executable, "-I", "-S", "-c", _LISTEN, str(port), *map(str, handles)]
         try:

@@ -1,9 +1,9 @@
 """A sandbox's one way out: a proxy of this process's, on a socket that listens on the sandbox's own loopback.
 
-The sandbox keeps its empty network namespace. The socket is made inside of it by a process that hands it out and ends;
-who connects to it speaks HTTP's proxy protocol (RFC 9110, 9.3.6: CONNECT; RFC 9112, 3.2.2: absolute form) to us. We
-dial what the AllowList permits and nothing else. It is the name that is checked, and the address that it stands
-for, which is then dialled: what is said inside of TLS is between the two ends. All that comes from there is hostile.
+The sandbox keeps its empty network namespace. The socket is made inside of it by a process that hands it out and ends.
+Programs that connect to it speak HTTP's proxy protocol (RFC 9110, 9.3.6: CONNECT; RFC 9112, 3.2.2: absolute form). The
+proxy dials what the AllowList permits and nothing else: it checks the name and the address that the name stands for,
+and dials that address. What is inside of TLS is between the two ends. All that comes from the sandbox is hostile.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ MAX_CONNECTIONS: Final = 32
 MAX_LOOKUPS: Final = 4
 MAX_DESCRIPTORS: Final = 65_536
 MAX_ADDRESSES: Final = 4
-MAX_TOLD: Final = 20
+MAX_LOGGED: Final = 20
 """Refusals that are logged of one sandbox."""
 HEAD_S: Final = 15.0
 DIAL_S: Final = 15.0
@@ -42,9 +42,9 @@ CLOSE_S: Final = 2.0
 FULL_S: Final = 0.1
 """How often to look whether this process can bear another connection."""
 _LOOKING_UP: Final = ThreadPoolExecutor(8, "lookup")
-"""Names that never answer hold up doors alone."""
+"""Slow DNS lookups block only proxies, not the rest of the server."""
 _OPEN: Final[set[asyncio.Task[None]]] = set()
-"""Connections of all doors."""
+"""Connections of all proxies."""
 _log = structlog.get_logger(__name__)
 
 
@@ -68,7 +68,7 @@ class _Flow:
 
 
 class Pace:
-    """At most so many turns a second, and so many at once: what one sandbox may cost everybody's event loop."""
+    """At most so many turns a second, and so many at once: what one sandbox may cost the server's event loop."""
 
     def __init__(self, rate: float, burst: int) -> None:
         self._gap_s, self._burst_s = 1 / rate, burst / rate
@@ -87,7 +87,7 @@ class EgressProxy:
     def __init__(self, allow: Sequence[str], box_id: str) -> None:
         """Raises ValueError for what is no allow-list."""
         self._allow = AllowList(allow)
-        self._box_id, self._told, self._closed = box_id, 0, False
+        self._box_id, self._logged, self._closed = box_id, 0, False
         self._listener: socket.socket | None = None
         self._accepting: asyncio.Task[None] | None = None
         self._ways: dict[asyncio.Task[None], _Way | None] = {}
@@ -104,7 +104,7 @@ class EgressProxy:
         return {**dict.fromkeys(names, url), "NO_PROXY": inside, "no_proxy": inside}
 
     def serve(self, listener: socket.socket) -> None:
-        """From now on, until closed; the socket is the door's."""
+        """From now on, until closed; the proxy closes the socket."""
         self._listener = listener
         self._accepting = asyncio.create_task(self._accept(listener))
 
@@ -130,7 +130,7 @@ class EgressProxy:
                 listener.close()
 
     async def _accept(self, listener: socket.socket) -> None:
-        """Takes no connection that it has no place for: the others wait in the kernel, at the sandbox's cost."""
+        """Accepts no connection without a slot for it: the others wait in the kernel, at the sandbox's cost."""
         loop = asyncio.get_running_loop()
         while True:
             await self._slots.acquire()
@@ -140,15 +140,15 @@ class EgressProxy:
                 connection, _ = await loop.sock_accept(listener)
             except OSError as error:  # this process has no more descriptors, or that connection is gone
                 self._slots.release()
-                if self._may_tell():
-                    _log.warning("network_not_accepted", box=self._box_id, why=str(error))
+                if self._may_log():
+                    _log.warning("egress_accept_failed", box=self._box_id, why=str(error))
                 await asyncio.sleep(1)
                 continue
             except BaseException:
                 self._slots.release()
                 raise
             try:
-                await self._room()  # doors that nobody knocked at have waited since there was some
+                await self._room()  # there was room before the wait for a connection, and may be none now
             except BaseException:
                 connection.close()
                 raise
@@ -158,7 +158,7 @@ class EgressProxy:
             task.add_done_callback(partial(self._served, connection))
 
     async def _room(self) -> None:
-        """Until this process can bear another connection: of those who have few already the first half is not full."""
+        """Until this process can take another connection; sandboxes with many of them get no more of the last half."""
         while len(_OPEN) >= most_connections() // (2 if len(self._ways) >= MAX_CONNECTIONS // 8 else 1):  # noqa: ASYNC110
             await asyncio.sleep(FULL_S)
 
@@ -168,8 +168,8 @@ class EgressProxy:
         self._ways.pop(task, None)
         self._slots.release()
         error = None if task.cancelled() else task.exception()
-        if error is not None and self._may_tell():  # ours: no word of a sandbox should get here
-            _log.error("network_failed", box=self._box_id, error=type(error).__name__)
+        if error is not None and self._may_log():  # a bug of the proxy: no input of a sandbox should get here
+            _log.error("egress_failed", box=self._box_id, error=type(error).__name__)
 
     async def _serve(self, connection: socket.socket) -> None:
         reader, writer = await asyncio.open_connection(sock=connection, limit=PIECE)
@@ -182,7 +182,7 @@ class EgressProxy:
         except (OSError, TimeoutError):
             pass  # the program went
         finally:
-            await self._let_go(writer)
+            await self._close(writer)
 
     async def _carry(self, request: Request, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
@@ -199,19 +199,19 @@ class EgressProxy:
                 both.create_task(self._pump(flow, reader, far_writer))
                 both.create_task(self._pump(flow, far_reader, writer))
         except* (OSError, TimeoutError):
-            pass  # one end went; the other is told by the end of its stream
+            pass  # one end closed; the other sees the end of its stream
         finally:
-            await self._let_go(far_writer)
+            await self._close(far_writer)
 
     async def _pump(self, flow: _Flow, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Until the stream's end, which the other side is told. Raises OSError, and TimeoutError once nothing has gone
-        either way for a while."""
+        """Until the stream's end, which is passed on to the other side. Raises OSError, and TimeoutError once nothing
+        has gone either way for a while."""
         while True:
             try:
                 async with asyncio.timeout(flow.left_s()) as idle:
                     data = await reader.read(PIECE)
             except TimeoutError:
-                # our own, and something went the other way; the kernel's word of a peer that is gone is one too
+                # the idle limit, and something went the other way; a peer that is gone is a TimeoutError too
                 if idle.expired() and flow.left_s() > 0:
                     continue
                 raise
@@ -246,8 +246,8 @@ class EgressProxy:
         raise Refused(502, f"{host} has no address")
 
     async def _addresses(self, host: str, port: int) -> list[str]:
-        """What a host stands for and may be dialled. Names that are not listed are not looked up: the question itself
-        would be a message to whoever answers for the name. Raises Refused."""
+        """What a host stands for and may be dialled. Names that are not listed are not looked up: the query itself
+        would be a message to the name's server. Raises Refused."""
         literal = _literal(host, port)
         if literal is not None:
             found = [literal]
@@ -268,7 +268,7 @@ class EgressProxy:
         return permitted
 
     async def _look_up(self, host: str, port: int) -> Sequence[tuple[Any, ...]]:
-        """A place among this sandbox's lookups is taken until its thread is done, whoever has given up on it."""
+        """One of this sandbox's lookup slots is taken until its thread is done, also where the caller has given up."""
         loop = asyncio.get_running_loop()
         await self._lookups.acquire()
         job = _LOOKING_UP.submit(socket.getaddrinfo, host, port, type=socket.SOCK_STREAM)
@@ -287,16 +287,16 @@ class EgressProxy:
         return self._allow.permits_address(way.address, named=named)
 
     def _refusal(self, host: str, port: int) -> Refused:
-        if self._may_tell():
-            _log.info("network_refused", box=self._box_id, host=host, port=port)
+        if self._may_log():
+            _log.info("egress_refused", box=self._box_id, host=host, port=port)
         return Refused(403, f"{host}:{port} is not among what this sandbox may reach")
 
-    def _may_tell(self) -> bool:
-        self._told += 1
-        return self._told <= MAX_TOLD
+    def _may_log(self) -> bool:
+        self._logged += 1
+        return self._logged <= MAX_LOGGED
 
-    async def _let_go(self, writer: asyncio.StreamWriter) -> None:
-        """Closed when what was written is on its way; at once where nobody takes it, or the door is closed."""
+    async def _close(self, writer: asyncio.StreamWriter) -> None:
+        """Closed when what was written is on its way; at once where the peer does not read, or the proxy is closed."""
         if self._closed:
             writer.transport.abort()
             return
@@ -316,7 +316,7 @@ async def open_egress_proxy(pid: int, allow: Sequence[str], box_id: str, *, belo
     ValueError for what is no allow-list."""
     have_descriptors()
     proxy = EgressProxy(allow, box_id)
-    with anyio.CancelScope(shield=True):  # a socket that nobody takes over would keep the namespace alive
+    with anyio.CancelScope(shield=True):  # a socket without an owner would keep the namespace alive
         listener = await anyio.to_thread.run_sync(partial(listen_inside, pid, PORT, below=below))
         proxy.serve(listener)
     return proxy
@@ -338,7 +338,7 @@ def most_connections() -> int:
 
 
 def _literal(host: str, port: int) -> str | None:
-    """The address that a host is by itself, however it is written; None for a name. Asks nobody."""
+    """The address that a host is by itself, however it is written; None for a name. Queries no server."""
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST)
     except (OSError, UnicodeError):

@@ -21,7 +21,7 @@ there so that whatever freezes a box by its own group is undone before it is kil
 PARENT = "sandbox_gym"
 SHARES_V1 = 1024
 WEIGHT_V2 = 100
-"""What the kernel gives a group that is told nothing: as much as one process of nice 0 has."""
+"""The kernel's default for a group: as much as one process of nice 0 has."""
 _WEIGHT_V2_MAX = 10_000
 CPU_PERIOD_US = 100_000
 _CPU_QUOTA_MIN_US = 1000
@@ -78,7 +78,7 @@ class Group:
         return len(self.pids())
 
     def oom_kills(self) -> int:
-        """Processes of the group that the kernel killed for memory, whoever was short of it."""
+        """Processes of the group that the kernel killed for memory, whichever group was short of it."""
         events = "memory.oom_control" if self.version == 1 else "memory.events"
         return _counter(self.folders["memory"] / events, "oom_kill")
 
@@ -120,7 +120,7 @@ class Group:
             with contextlib.suppress(ProcessLookupError):
                 pidfd = os.pidfd_open(pid)
                 try:
-                    if pid in self.pids():  # the number may have gone to a stranger before it was opened
+                    if pid in self.pids():  # the number may have gone to another process before it was opened
                         signal.pidfd_send_signal(pidfd, signal.SIGKILL)
                 finally:
                     os.close(pidfd)
@@ -218,7 +218,7 @@ class Cgroups:
         return group
 
     def names(self) -> list[str]:
-        """Every group below `PARENT`, anybody's."""
+        """Every group below `PARENT`, of any owner."""
         return sorted(
             {entry.name for parent in set(self._parents.values()) for entry in parent.iterdir() if entry.is_dir()}
         )
@@ -268,7 +268,7 @@ def _cores() -> int:
 
 def _weigh(file: Path, untold: int, weight: int) -> None:
     """All boxes together weigh one process for each core: else they were one process of the whole machine's to the
-    scheduler. A weight that somebody else gave the group stays."""
+    scheduler. A weight that another process gave the group stays."""
     if _read(file).strip() in ("", str(untold)):
         with contextlib.suppress(OSError):  # it is no cap: nothing is lost but a fair share
             _write(file, str(weight))

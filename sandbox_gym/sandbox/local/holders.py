@@ -1,4 +1,4 @@
-"""Who still holds files of a mount that was taken away from a box: asked of the kernel, not of the box.
+"""Processes that still hold files of a mount that was taken away from a sandbox: as the kernel knows, not the sandbox.
 
 Blocking; needs to be root. Knows no sessions.
 """

@@ -61,7 +61,7 @@ class Jail:
     network: bool = False
     """Leave the machine's network in: for building what boxes begin with, never for a candidate."""
     owner: str = ""
-    """Who started it, for the reaper to read in the environment of the jail's outermost process."""
+    """The process that started it, for the reaper to read in the environment of the jail's outermost process."""
 
     def argv(self) -> list[str]:
         """Enter the groups, become the box's user, make the jail, start the guest."""
@@ -108,7 +108,7 @@ class Jail:
             options += ["--ro-bind", source, f"/cgroup/{place}" if place else "/cgroup"]
         if self.work is not None:
             options += ["--bind", str(self.work), self.home]
-            if self.home != WORK:  # where whoever knows of sessions looks for their files
+            if self.home != WORK:  # where tools of sessions look for their files
                 options += ["--bind", str(self.work), WORK]
         if self.accounts:
             options += ["--symlink", str(self.python), f"{BIN}/python"]

@@ -145,7 +145,7 @@ class Jails:
                     network=network,
                     owner=str(this_owner()),
                 )
-                # the guest holds its user too: nobody else gets it while anything of a killed server's box lives
+                # the guest holds its user too: no other sandbox gets it while a process of a killed server's lives
                 held_user = [user.fd] if user.fd >= 0 else []
                 process = await _open(jail, [theirs.fileno(), *(fd for fd, _path in accounts), *held_user])
             undo.push_async_callback(_end, process)

@@ -96,7 +96,7 @@ class LocalOrphans:
         return found
 
     def _kill(self, name: str, owner: Owner) -> None:
-        """Held by a descriptor while it is looked at again, so that a recycled PID is nobody's victim."""
+        """Held by a descriptor while it is looked at again, so that no other process is killed by a recycled PID."""
         try:
             pidfd = os.pidfd_open(int(name))
         except ProcessLookupError:
@@ -110,7 +110,7 @@ class LocalOrphans:
 
     def _marked_owner(self, pid: int) -> Owner | None:
         """The owner in the environment of a jail of ours. As root only processes of boxes' users are looked at, else
-        only our own user's: a mark that somebody else sets has nobody killed but themselves."""
+        only our own user's: another user's mark could only have that user's own processes killed."""
         folder = Path(f"/proc/{pid}")
         mine = os.geteuid()
         try:

@@ -1,7 +1,8 @@
 """Interpreters of other versions for local boxes and for images: found on this machine, copied to where boxes can read.
 
-A version manager keeps its interpreters in somebody's home, which no box's user can enter. An installation is found by
-its landmark relative to the program, so a copy works where it is put: `box_pythons.PLACE` in every box.
+A version manager keeps its interpreters in a user's home, which no sandbox's user can enter. An installation is found
+by its landmark relative to the program, so a copy works where it is put: `box_pythons.PLACE` in
+every box.
 """
 
 from __future__ import annotations
@@ -105,7 +106,7 @@ def _compile(copy: Path, version: str) -> None:
     """Boxes can't write beside what they import: without this each process would compile what it imports anew."""
     program, library = copy / "bin" / f"python{version}", copy / "lib" / f"python{version}"
     command = [str(program), "-I", "-m", "compileall", "-q", str(library)]
-    # what does not compile is of no use to anybody, and no reason to have no Python
+    # a module that does not compile is no reason to have no Python
     with contextlib.suppress(OSError, subprocess.SubprocessError):
         subprocess.run(command, capture_output=True, check=False, timeout=COMPILE_S)
 

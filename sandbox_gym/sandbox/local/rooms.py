@@ -126,7 +126,7 @@ class Rooms:
             await room.machine.destroy()
 
     async def end_prepared(self) -> None:
-        """Every room that nobody has taken."""
+        """End every room that was not taken."""
         rooms, self._prepared = self._prepared, []
         for room in rooms:
             await self._destroy(room)

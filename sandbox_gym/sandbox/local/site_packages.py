@@ -1,6 +1,6 @@
 """Packages of the server's own environment, copied to where a box's user can read them, for a box's own interpreter.
 
-A server often runs from a virtual environment in somebody's home, which a box must not see and its user can't enter.
+A server often runs from a virtual environment in a user's home, which a sandbox must not see and its user can't enter.
 Pure Python packages need no installation: a copy on the path is enough. Made once for each set of versions.
 """
 

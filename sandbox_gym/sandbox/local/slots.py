@@ -1,7 +1,7 @@
 """Where the slots of local sessions are mounted, whose they are, and their removal when the owner is dead.
 
 As root they are below /run, which any box's user can pass through: `/run/sandbox-gym/<name>/`, beside it `<name>.root`
-with the path of the state they belong to. Nobody but root can list these folders, and a slot is closed to all but its
+with the path of the state they belong to. Only root can list these folders, and a slot is closed to all but its
 box's user. A state folder's owner holds a lock in it for as long as it lives.
 """
 
@@ -64,7 +64,7 @@ def make_live(live: Path) -> None:
 
 
 def mark(live: Path, root: Path) -> None:
-    """Whose slots are in `live`, for those who sweep; for root only."""
+    """Mark whose slots are in `live`, for sweeps; for root only."""
     if live.parent != RUN:
         return
     run_folder()
@@ -75,7 +75,7 @@ def mark(live: Path, root: Path) -> None:
 
 
 def forget(live: Path) -> None:
-    """The owner ends in peace and has emptied its slots."""
+    """The owner ends and has emptied its slots."""
     live.with_name(f"{live.name}.root").unlink(missing_ok=True)
 
 
@@ -103,7 +103,7 @@ class SlotOrphans:
             root = self._root(name)
             if root is not None and (lock := _lock_of_the_dead(root)) is not None:
                 os.close(lock)
-                found.append(Orphan("mount", name, str(root), "nobody holds the lock of its state folder"))
+                found.append(Orphan("mount", name, str(root), "no process holds the lock of its state folder"))
         return found
 
     def _root(self, name: str) -> Path | None:
@@ -120,7 +120,7 @@ class SlotOrphans:
         root = self._root(name)
         lock = _lock_of_the_dead(root) if root is not None else None
         if lock is None:
-            return  # gone, or somebody's again
+            return  # gone, or owned again
         try:
             _clear(self._run / name)
             (self._run / f"{name}.root").unlink(missing_ok=True)
@@ -129,7 +129,7 @@ class SlotOrphans:
 
 
 def _lock_of_the_dead(root: Path) -> int | None:
-    """A descriptor to close: the lock of a state folder that nobody owns, or of nothing where the folder is gone."""
+    """A descriptor to close: the lock of a state folder without an owner, or of nothing where the folder is gone."""
     try:
         return _try_lock(root)
     except FileNotFoundError:

@@ -1,6 +1,6 @@
 """Stacks of layers: what a room's work folder is made of, and how it is cut so that its state can be kept.
 
-Owns which layers are in memory, which on disk, and who uses them; knows neither drivers nor records of snapshots.
+Owns which layers are in memory, which on disk, and what uses them; knows neither drivers nor records of snapshots.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ class Stacks:
         stack.layers = (layer, *stack.layers)
         await saving.settle(self._work)
         writers = await self._in_thread(lambda: holders(pids(), old))
-        if writers:  # something still writes below: what it writes must not reach those who build on the cut
+        if writers:  # something still writes below: what it writes must not reach sessions that build on the cut
             _log.info("snapshot_copied_for_writers", box=stack.room.machine.box_id, processes=writers)
             copy = await self._in_thread(lambda: self._store.seal(layer.path))
             return (self.on_disk(copy.digest), *stack.layers[1:])

@@ -112,7 +112,7 @@ class Store:
         path = self.layer_path(layer.digest)
         with self._lock:
             self._wanted_at[path.name] = time.monotonic()
-            kept = path.name in self._sizes and path.exists()  # somebody may have emptied the state folder
+            kept = path.name in self._sizes and path.exists()  # the state folder may have been emptied meanwhile
         if not kept:
             new = self._layers / f".new-{secrets.token_hex(6)}"
             try:
@@ -175,7 +175,7 @@ class Store:
             raise NoSuchSnapshot(f"no snapshot {snapshot_id[:40]!r}") from None
 
     def read_globals(self, snapshot_id: str) -> bytes:
-        """The pickled globals, for the sandbox and nobody else; empty where none were kept."""
+        """The pickled globals, which are read inside sandboxes only; empty where none were kept."""
         try:
             return (self._globals / f"{self.read(snapshot_id).snapshot.snapshot_id}.pickle").read_bytes()
         except FileNotFoundError:

@@ -259,7 +259,8 @@ class OverlayTrees:
 
 
 class CopyTrees:
-    """Each slot a plain folder of its session's user, for who may not mount. Disk is bounded by file size alone."""
+    """Each slot is a plain folder of its session's user: for processes that may not mount. Disk is bounded by file size
+    alone."""
 
     kind: Literal["overlay", "copy"] = "copy"
     own_users = True

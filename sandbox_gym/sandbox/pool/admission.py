@@ -1,4 +1,4 @@
-"""Who may have sandboxes next: one bounded queue, fair between tenants by weight, as wide as the machine bears.
+"""Which request gets sandboxes next: one bounded queue, fair between tenants by weight, as wide as the machine bears.
 
 Pure waiting and counting; knows no boxes. Fairness is start-time fair queueing: each tenant's clock runs by what it was
 given, divided by its weight, and the tenant whose clock is behind is served next.

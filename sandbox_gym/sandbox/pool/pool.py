@@ -1,6 +1,6 @@
 """The pool: a bounded number of boxes, the warm ones kept, each proven clean before another task gets it.
 
-Owns who holds which box and how many are kept ahead of demand; knows neither programs nor verifiers.
+Owns which request holds which box and how many are kept ahead of demand; knows neither programs nor verifiers.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from sandbox_gym.sandbox.session.snapshots import NoSuchSnapshot
 
 HOUSEKEEPING_S = 1.0
 IDLE_S = 60.0
-"""A warm box that nobody wanted for so long, beyond what demand calls for, goes."""
+"""A warm box that was not used for so long is closed, unless demand calls for it."""
 
 
 @dataclass(slots=True)
@@ -77,7 +77,7 @@ class Stats:
 
 
 class Pool:
-    """Leases boxes of one provider. `boxes` bounds those alive, `queue_size` those who wait for one."""
+    """Leases boxes of one provider. `boxes` bounds those alive, `queue_size` the requests that wait for one."""
 
     def __init__(
         self,
@@ -116,7 +116,7 @@ class Pool:
 
     @property
     def warm_boxes(self) -> int:
-        """Boxes that are ready and held by nobody."""
+        """Boxes that are ready and not leased."""
         return sum(len(held) for held in self._idle.values())
 
     @asynccontextmanager
@@ -143,8 +143,8 @@ class Pool:
 
     @asynccontextmanager
     async def quiet(self, slots: int, *, within_s: float) -> AsyncIterator[None]:
-        """For the holder of a lease of `slots` boxes: while the body runs nobody else is given a box, and those who
-        held one have been waited for, up to `within_s`. One holder at a time."""
+        """For the holder of a lease of `slots` boxes: while the body runs no other request gets a box, and leases
+        that were out have been waited for, up to `within_s`. One holder at a time."""
         self._quiet_slots += slots
         try:
             async with self._quiet_turn:

@@ -1,7 +1,7 @@
 """Services: programs that stay in boxes and answer requests, one box for each, started when first asked.
 
-Owns who waits for which answer and what a lost box costs; knows neither what is asked nor why. A request that is asked
-of a box that is lost raises BoxLost, and the next one starts another box.
+Owns which request waits for which answer and what a lost box costs; knows neither what is asked nor why. A request
+whose box is lost raises BoxLost, and the next one starts another box.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class _Live:
             self._reader.feed(await self.run.receive(within_s))
 
     async def listen(self) -> None:
-        """Pass answers on until the box is lost; then everybody who waits is told."""
+        """Pass answers on until the box is lost; then every waiting request fails."""
         try:
             while True:
                 header, body = await self.frame(LIFE_S)
@@ -172,7 +172,7 @@ class Services:
     async def _blamed(self, live: _Live, waiter: _Waiter) -> Outcome:
         """What a worker's end by a signal says of its request. Raises BoxLost where it says nothing."""
         assert waiter.outcome is not None
-        evidence = LossEvidence(live.oom_kills, detail="the sandbox's counters were not told in time")
+        evidence = LossEvidence(live.oom_kills, detail="the sandbox's counters could not be read in time")
         with anyio.move_on_after(GRACE_S):
             evidence = await live.box.evidence()
         new = replace(evidence, oom_kills=max(0, evidence.oom_kills - live.oom_kills))
@@ -185,7 +185,7 @@ class Services:
         return replace(waiter.outcome, status=status, detail=f"{waiter.outcome.detail} {detail}".strip())
 
     async def _get(self, service: Service) -> _Live:
-        """The service, started unless it lives. Many who come at once start it once."""
+        """The service, started unless it lives. Many requests that come at once start it once."""
         async with self._starting.setdefault(service.name, anyio.Lock()):
             live = self._live.get(service.name)
             if live is not None and live.gone is None:
@@ -228,7 +228,7 @@ class Services:
 
 
 async def _closed(box: Sandbox) -> None:
-    """A box that can't be closed keeps nobody from the next one; what it leaves is the reaper's."""
+    """A box that can't be closed does not hold up the next one; the reaper removes what it leaves."""
     try:
         await box.aclose()
     except Exception as error:
@@ -236,7 +236,7 @@ async def _closed(box: Sandbox) -> None:
 
 
 def _not_started(service: Service, error: RunEnded) -> ProviderDown | ToolchainMissing:
-    last = error.words.rpartition("\n")[2]
+    last = error.stderr.rpartition("\n")[2]
     if "ModuleNotFoundError" in last:
         remedy = service.remedy or "install it where the provider's interpreter finds it"
         return ToolchainMissing(f"service {service.name} can't start in its sandbox: {last}; {remedy}")
@@ -263,7 +263,7 @@ def _run_of(service: Service, workers: int) -> Run:
 
 
 def _outcome(header: Mapping[str, object], body: bytes, box_id: str) -> Outcome:
-    """An answer's frame, every field checked: what a service says is a box's word. Raises BoxLost."""
+    """An answer's frame, every field checked: a service is not trusted. Raises BoxLost."""
     try:
         killed, wall_s = header["status"] == KILLED, quantity(header["wall_s"])
         detail = "" if killed else str(header["detail"])[:200]
@@ -281,9 +281,9 @@ def _outcome(header: Mapping[str, object], body: bytes, box_id: str) -> Outcome:
 
 def _signal(header: Mapping[str, object]) -> int:
     """The signal that ended a worker; 0 if none did."""
-    told = str(header.get("detail"))
-    known = header.get("status") == KILLED and told.isdecimal() and len(told) < 4
-    return int(told) if known else SIGNAL_UNKNOWN if header.get("status") == KILLED else 0
+    detail = str(header.get("detail"))
+    known = header.get("status") == KILLED and detail.isdecimal() and len(detail) < 4
+    return int(detail) if known else SIGNAL_UNKNOWN if header.get("status") == KILLED else 0
 
 
 @asynccontextmanager

@@ -106,14 +106,16 @@ class SessionClient:
         check_started(reply, "command")
         return _result(reply, streams, command)
 
-    async def read_file(self, path: str, *, max_bytes: int = MAX_FILE_BYTES) -> bytes:
-        """A regular file, whole. Raises FileProblem: EFBIG where it has more than `max_bytes`."""
-        return await self._read({"op": "read", "path": path, "max_bytes": max_bytes}, max_bytes)
-
-    async def read_part(self, path: str, offset: int, size_bytes: int) -> bytes:
-        """At most so many bytes of a regular file, from `offset` on; fewer where it ends. Raises FileProblem."""
-        most = min(size_bytes, MAX_FILE_BYTES)
-        return await self._read({"op": "read", "path": path, "offset": offset, "size": most, "max_bytes": most}, most)
+    async def read_file(
+        self, path: str, *, max_bytes: int = MAX_FILE_BYTES, offset: int = 0, part_bytes: int | None = None
+    ) -> bytes:
+        """A regular file from `offset` on: at most `part_bytes` of it, or else all. Raises FileProblem: EFBIG where all
+        is more than `max_bytes`."""
+        most = max_bytes if part_bytes is None else min(part_bytes, max_bytes)
+        request = {"op": "read", "path": path, "offset": offset, "size": part_bytes, "max_bytes": most}
+        reply, data = await self._session.call(request, within_s=FILE_TIMEOUT_S + GRACE_S)
+        _check_file(reply, path, most)
+        return data[:most]
 
     async def write_file(self, path: str, data: bytes, *, append: bool = False) -> None:
         """Write a regular file whole, or add to its end; its folders are made. Raises FileProblem, RequestError."""
@@ -122,11 +124,6 @@ class SessionClient:
         request = {"op": "write", "path": path, "append": append}
         reply, _ = await self._session.call(request, data, within_s=FILE_TIMEOUT_S + GRACE_S)
         _check_file(reply, path, MAX_FILE_BYTES)
-
-    async def _read(self, request: Mapping[str, object], max_bytes: int) -> bytes:
-        reply, data = await self._session.call(request, within_s=FILE_TIMEOUT_S + GRACE_S)
-        _check_file(reply, str(request["path"]), max_bytes)
-        return data[:max_bytes]
 
 
 def check_started(reply: Mapping[str, object], field: str) -> None:

@@ -1,4 +1,4 @@
-"""Ends discarded sessions: a few at once, each within a time, so that nobody waits for their sandboxes to go."""
+"""Ends discarded sessions: a few at once, each within a time, so that no request waits for their sandboxes to end."""
 
 from __future__ import annotations
 

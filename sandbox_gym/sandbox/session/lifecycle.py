@@ -1,7 +1,7 @@
 """Moves a session between its sandbox and its snapshot: woken, hibernated, checkpointed, lost, stopped.
 
-Owns how many sandboxes sessions have at once, and what of a session is written down when it changes. Whoever calls
-holds the session's lock.
+Owns how many sandboxes sessions have at once, and what of a session is written down when it changes. The
+caller holds the session's lock.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ class Lifecycle:
                 return True
             except SnapshotFailed as error:
                 self.stats.snapshot_failures += 1
-                _log.warning("session_not_kept", session=session.session_id[:80], why=str(error))
+                _log.warning("session_snapshot_failed", session=session.session_id[:80], why=str(error))
                 return False
         await self.stop(session)
         self.stats.hibernated += 1
@@ -122,7 +122,7 @@ class Lifecycle:
         except SnapshotFailed as error:
             self.stats.snapshot_failures += 1
             session.dirty_since = time.monotonic()
-            _log.warning("session_not_kept", session=session.session_id[:80], why=str(error))
+            _log.warning("session_snapshot_failed", session=session.session_id[:80], why=str(error))
 
     async def snapshot(self, session: HeldSession, *, keep_globals: bool | None = None) -> None:
         """Keep its state; the snapshot before goes. Raises SnapshotFailed, BoxLost."""

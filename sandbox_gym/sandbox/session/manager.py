@@ -103,7 +103,7 @@ class Sessions:
         deadline_s: float = 600.0,
     ) -> ToolReply:
         """One tool call in a session, which is opened or woken for it. Raises SessionClosed, PoolFull, ProviderDown,
-        DeadlineExceeded. A sandbox that is lost in the call is told in the reply: a tool call is not repeated."""
+        DeadlineExceeded. A sandbox that is lost in the call is named in the reply: a tool call is not repeated."""
         session = self._get(session_id)
         with anyio.move_on_after(deadline_s):
             async with session.lock:
@@ -156,7 +156,7 @@ class Sessions:
         await self.store.adopt(folder, record.snapshot_id)
         self._sessions[session_id] = HeldSession(**asdict(record), restored=True)
         self._records.write(record)
-        with contextlib.suppress(OSError):  # who has that folder next would go on from what is older then
+        with contextlib.suppress(OSError):  # the next owner of that folder would go on from older state
             SessionRecords(folder / "held").remove(session_id)
 
     async def checkpoint(self, session_id: str, *, keep_globals: bool | None = None) -> str:
@@ -260,7 +260,7 @@ class Sessions:
                         if session.box is not None and not await self.lifecycle.hibernate(session):
                             await self.lifecycle.stop(session)
                 except Exception as error:
-                    log_failure("session_not_kept", error, session=session.session_id[:80])
+                    log_failure("session_snapshot_failed", error, session=session.session_id[:80])
             try:
                 await self.lifecycle.collect()
             except Exception as error:

@@ -34,10 +34,10 @@ class SessionRecords:
         make_private(folder)
 
     def _path(self, session_id: str) -> Path:
-        return self._place(self._folder, session_id)
+        return self._path_in(self._folder, session_id)
 
     @staticmethod
-    def _place(folder: Path, session_id: str) -> Path:
+    def _path_in(folder: Path, session_id: str) -> Path:
         return folder / f"{hashlib.sha256(session_id.encode('utf-8', 'surrogatepass')).hexdigest()[:40]}.json"
 
     def write(self, record: SessionRecord) -> None:
@@ -50,8 +50,8 @@ class SessionRecords:
 
     @classmethod
     def read(cls, folder: Path, session_id: str) -> SessionRecord | None:
-        """A record in somebody's folder, which may be gone; None where it can't be had."""
-        path = cls._place(folder, session_id)
+        """A record in the folder of another process, which may be gone; None where it can't be read."""
+        path = cls._path_in(folder, session_id)
         try:
             return SessionRecord(**json.loads(path.read_text()))
         except (OSError, ValueError, TypeError) as error:
@@ -59,7 +59,7 @@ class SessionRecords:
             return None
 
     def load(self) -> Iterator[SessionRecord]:
-        """Every record; one that can't be read is said and left out."""
+        """Every record; one that can't be read is logged and left out."""
         for path in self._folder.glob("*.json"):
             try:
                 yield SessionRecord(**json.loads(path.read_text()))

@@ -1,1 +1,1 @@
-"""Who may ask: tokens, tenants, browser defences and the key of session cookies."""
+"""Access control: tokens, tenants, defences against pages of other sites, and the key of session cookies."""

@@ -1,4 +1,4 @@
-"""Tenants by API key, for every server: a file of keys, quotas of the pool, tokens compared in constant time."""
+"""Tenants by API key, for every server: the file of keys, the pool's quotas, comparison in constant time."""
 
 from __future__ import annotations
 
@@ -22,32 +22,32 @@ MAX_NAME: Final = 100
 
 @dataclass(frozen=True, slots=True)
 class Tenant:
-    """One customer. The quotas are of the pool; other servers share by `tenant_weights`."""
+    """One tenant. The quotas hold for `serve pool`; other servers share by `tenant_weights`."""
 
     name: str
     sandboxes: int = 20
-    """Running at once."""
+    """Sandboxes running at once."""
     held: int = 1000
-    """Running and paused."""
+    """Sandboxes running and paused."""
     snapshots: int = 1000
     creates_per_s: float = 5.0
-    """On average; twice as many may come at once."""
+    """Sandboxes created per second on average; bursts of twice as many are allowed."""
     max_timeout_s: int = 86_400
-    """The longest that a sandbox lives after it was asked for or extended."""
+    """The longest time that a sandbox lives after it was created or extended."""
     root: bool = False
-    """May have sandboxes whose commands run as the box's root: templates `<image>:root`."""
+    """May create sandboxes whose commands run as the box's root: templates `<image>:root`."""
     network: bool = False
-    """May have sandboxes with this machine's network, all that listens on its loopback included."""
+    """May create sandboxes with this machine's network, including services on its loopback."""
     allow_out: tuple[str, ...] = ()
-    """What sandboxes may reach without that, through a proxy: addresses, CIDR blocks, host names, *.names."""
+    """What sandboxes may reach otherwise, through a proxy: addresses, CIDR blocks, host names, *.names."""
     operator: bool = False
-    """Runs the server: sees /metrics, and may name other tenants. Whoever holds `token`; never a key of the file."""
+    """The operator, who sends `token`: sees /metrics and may name other tenants. Never set for a key of the file."""
 
 
 _ALONE: Final = Tenant(
     "default", sandboxes=1000, held=20_000, snapshots=20_000, creates_per_s=100.0, root=True, operator=True
 )
-"""Who has the server for himself."""
+"""The only tenant of a server without keys."""
 
 
 @dataclass(slots=True)
@@ -57,22 +57,22 @@ class _Bucket:
 
 
 class Accounts:
-    """Keys and what they open. Without any key every caller is one tenant, the operator."""
+    """Keys and their tenants. Without any key every caller is one tenant, the operator."""
 
     def __init__(self, keys: Mapping[str, Tenant], *, network: bool = False, allow_out: Sequence[str] = ()) -> None:
-        """`network`, `allow_out`: of the one tenant where there are no keys."""
+        """`network`, `allow_out`: of the only tenant where there are no keys."""
         self._digests = [(hashlib.sha256(key.encode()).digest(), tenant) for key, tenant in keys.items()]
         self._buckets: dict[str, _Bucket] = {}
         self._anyone = replace(_ALONE, name="anyone", creates_per_s=1000.0, network=network, allow_out=tuple(allow_out))
 
     @property
     def open(self) -> bool:
-        """No key is asked for."""
+        """Whether no key is required."""
         return not self._digests
 
     def tenant(self, key: str) -> Tenant | None:
-        """Whose key it is. Every digest is compared, each in constant time. Where no key is asked for some key must
-        come all the same: a web page of another site can't send that header unasked."""
+        """The tenant of a key. Every digest is compared, each in constant time. Where no key is required, the request
+        must carry some key all the same: a page of another site can't send that header without the server's consent."""
         if self.open:
             return self._anyone if key else None
         given = hashlib.sha256(key.encode("utf-8", "surrogatepass")).digest()
@@ -89,7 +89,7 @@ class Accounts:
         return next((tenant for _, tenant in self._digests if tenant.name == name), None)
 
     def may_create(self, tenant: Tenant) -> float:
-        """0 and one create is counted, or the seconds until the next may come."""
+        """0, and one create is counted; else the seconds until the next create is allowed."""
         now = time.monotonic()
         most = max(1.0, 2 * tenant.creates_per_s)
         bucket = self._buckets.setdefault(tenant.name, _Bucket(most, now))
@@ -102,24 +102,23 @@ class Accounts:
 
 
 def same(given: str, token: str) -> bool:
-    """Compared in constant time, whatever was given."""
+    """Compare in constant time, also where a value is malformed."""
     return hmac.compare_digest(given.encode("utf-8", "surrogatepass"), token.encode("ascii"))
 
 
 def owned(tenant: str, name: str) -> str:
-    """A name that a caller chose, apart from the same name of another tenant; as it is where `tenant` is empty."""
+    """A name that a caller chose, made distinct from other tenants' names; unchanged where `tenant` is empty."""
     return f"{len(tenant)}:{tenant}:{name}" if tenant else name
 
 
 def new_id(prefix: str, length: int = 20) -> str:
-    """A random name that may stand in a host name."""
+    """A random name that is valid in a host name."""
     return prefix + "".join(secrets.choice(_LETTERS) for _ in range(length - len(prefix)))
 
 
 def load_accounts(path: Path | None, token: str, *, network: bool = False, allow_out: Sequence[str] = ()) -> Accounts:
-    """The tenants of a TOML file, and one called `default` whose key is `token` where that is set. `network`: whether
-    that one, or the one of a pool without keys, may have this machine's network, `allow_out` what it may reach
-    otherwise; a file says it of each.
+    """The tenants of a TOML file, and a tenant `default` whose key is `token` where that is set. `network`,
+    `allow_out`: of that tenant, or of the only one without keys; the file sets them for its own tenants.
 
     Raises ConfigurationError. The file: `[tenants.NAME]` with `keys = [...]` and, optionally, fields of Tenant.
     """
@@ -138,7 +137,7 @@ def _read(path: Path) -> dict[str, Tenant]:
         raise ConfigurationError(f"keys {path}: {error}") from None
     tenants = document.get("tenants")
     if not isinstance(tenants, dict) or not tenants:
-        raise ConfigurationError(f"keys {path}: no [tenants.NAME] in it")
+        raise ConfigurationError(f"keys {path}: it has no [tenants.NAME]")
     found: dict[str, Tenant] = {}
     for name, fields in tenants.items():
         tenant, keys = _tenant(path, name, fields)
@@ -152,31 +151,31 @@ def _read(path: Path) -> dict[str, Tenant]:
 def _tenant(path: Path, name: str, fields: object) -> tuple[Tenant, Sequence[str]]:
     where = f"keys {path}: tenant {name[:MAX_NAME]!r}"
     if not 0 < len(name) <= MAX_NAME or not name.isprintable():
-        raise ConfigurationError(f"{where}: a name has 1 to {MAX_NAME} printable characters")
+        raise ConfigurationError(f"{where}: a name must have 1 to {MAX_NAME} printable characters")
     if not isinstance(fields, dict):
-        raise ConfigurationError(f"{where} is no table")
+        raise ConfigurationError(f"{where} is not a table")
     rest = dict(fields)
     keys = rest.pop("keys", None)
     if not isinstance(keys, list) or not keys or not all(isinstance(one, str) and len(one) >= MIN_KEY for one in keys):
-        raise ConfigurationError(f"{where}: keys is a list of texts of at least {MIN_KEY} characters")
+        raise ConfigurationError(f"{where}: keys must be a list of strings of at least {MIN_KEY} characters")
     for field_name, value in rest.items():
         if field_name in ("name", "operator") or field_name not in Tenant.__dataclass_fields__:
             raise ConfigurationError(f"{where}: no field {field_name!r}")
         if field_name in ("root", "network"):
             if not isinstance(value, bool):
-                raise ConfigurationError(f"{where}: {field_name} is true or false")
+                raise ConfigurationError(f"{where}: {field_name} must be true or false")
             continue
         if field_name == "allow_out":
             rest[field_name] = _allow_out(where, value)
             continue
         if isinstance(value, bool) or not isinstance(value, int | float) or not value > 0:
-            raise ConfigurationError(f"{where}: {field_name} is a number over 0")
+            raise ConfigurationError(f"{where}: {field_name} must be a number over 0")
     return Tenant(name, **rest), keys
 
 
 def _allow_out(where: str, value: object) -> tuple[str, ...]:
     if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
-        raise ConfigurationError(f"{where}: allow_out is a list of texts")
+        raise ConfigurationError(f"{where}: allow_out must be a list of strings")
     try:
         AllowList(value)
         return tuple(normal(entry) for entry in value)

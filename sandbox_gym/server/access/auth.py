@@ -1,7 +1,7 @@
-"""Who asks a resources server: the operator by `token`, or a tenant by a key of the file of keys.
+"""Authentication of a resources server: the operator by `token`, a tenant by a key of the file of keys.
 
-What a tenant's key opens is one tenant's: shares, records and sessions are under its name, whatever a header says.
-Knows no route but those that are open to all, and those for the operator alone.
+A tenant's key gives access to that tenant's share, records and sessions only, whatever a header says. Knows no route
+except those that are open to all and those for the operator alone.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from sandbox_gym.server.protocol.shapes import TENANT_HEADER
 
 OPEN: Final = frozenset({"/", "/health"})
 OPERATORS: Final = frozenset({"/metrics"})
-"""What tells one tenant of the others."""
+"""Routes that show one tenant data of others."""
 _TENANT: Final = "sandbox_gym.tenant"
-"""Where in an exchange's scope the key's tenant stands."""
+"""The key's tenant in an exchange's scope."""
 
 
 def key_tenant(scope: Scope) -> str:
@@ -29,13 +29,13 @@ def key_tenant(scope: Scope) -> str:
 
 
 class BearerAuth:
-    """401 for what carries no key, 403 for what a tenant may not; liveness and health stay open."""
+    """401 without a key, 403 for what a tenant may not do; liveness and health stay open."""
 
     def __init__(self, app: ASGIApp, accounts: Accounts) -> None:
         self._app, self._accounts = app, accounts
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] not in ("http", "websocket") or scope["path"] in OPEN:  # no session is meant there
+        if scope["type"] not in ("http", "websocket") or scope["path"] in OPEN:  # no session there
             return await self._app(scope, receive, send)
         headers = Headers(scope=scope)
         tenant = self._accounts.tenant(_bearer(headers))
@@ -55,6 +55,6 @@ class BearerAuth:
 
 
 def _bearer(headers: Headers) -> str:
-    """The key that came, as UTF-8; empty, which opens nothing, where none did."""
+    """The key of the request as UTF-8; empty, which matches no tenant, without one."""
     scheme, _, given = headers.get("authorization", "").partition(" ")
     return given.strip().encode("latin-1").decode("utf-8", "surrogateescape") if scheme.lower() == "bearer" else ""

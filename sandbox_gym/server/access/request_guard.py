@@ -1,9 +1,9 @@
-"""What a server without a token answers: requests that name it by a host of its own, and none of another site's page.
+"""Guards a server without a token: accepts only its own host names, and no request of another site's page.
 
 A page of any site can send requests to an address of the reader's machine (cross-site request forgery), and can have
 its own name resolve to that address, so that the browser takes the replies for the page's own (DNS rebinding). The
-first is told by Origin, Sec-Fetch-Site and the content types that a form can send, the second by Host. One ASGI
-middleware, in front of every application of ours; it knows no route but those that its caller names as exceptions.
+first is detected by Origin, Sec-Fetch-Site and the content types of forms, the second by Host. One ASGI middleware in
+front of every application; it knows no route except the exceptions that its caller names.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _AUTHORITY: Final = re.compile(
 )
 _DEFAULT_PORTS: Final = {"http": 80, "https": 443}
 _FORM_TYPES: Final = frozenset({"text/plain", "application/x-www-form-urlencoded", "multipart/form-data"})
-"""What a page sends to another site without asking it first (Fetch standard, CORS-safelisted request headers)."""
+"""Content types that a page may send to another site without a preflight (Fetch standard, CORS-safelisted headers)."""
 _UNREADABLE: Final = {
     "X-Content-Type-Options": "nosniff",
     "Cross-Origin-Resource-Policy": "same-origin",
@@ -40,14 +40,14 @@ Refuse = Callable[[int, str], ASGIApp]
 
 
 class AllowedHosts:
-    """The hosts that a server takes for its own: addresses, `localhost`, the name it is bound to, configured names.
+    """The hosts that a server accepts as its own: addresses, `localhost`, the name it is bound to, configured names.
 
-    An address is enough where the server is bound to all of the machine's: rebinding needs a name, and behind a
-    published port the server can't know under which address it is reached.
+    Every address is accepted where the server is bound to all of the machine's: rebinding needs a name, and behind a
+    published port the server can't know by which address it is reached.
     """
 
     def __init__(self, bind: str, names: Sequence[str] = (), *, domain: str = "") -> None:
-        """`bind`: what the server listens on. `domain`: whose names lead here, too, and all names below it."""
+        """`bind`: the address that the server listens on. `domain`: accepted too, with all names below it."""
         bound = address_of(bind.strip("[]"))
         self._bound = bound
         self._any_address = bind != "localhost" and (bound is None or bound.is_unspecified)
@@ -63,7 +63,7 @@ class AllowedHosts:
 
 
 def address_of(host: str) -> Address | None:
-    """The address that a host is; None for a name."""
+    """The address in a host; None for a name."""
     try:
         address = ipaddress.ip_address(host)
     except ValueError:
@@ -72,7 +72,7 @@ def address_of(host: str) -> Address | None:
 
 
 def host_of(authority: str) -> str | None:
-    """The host of a Host header, lower case, without brackets; None for what is none."""
+    """The host of a Host header, lower case, without brackets; None for an invalid one."""
     parts = _parts(authority)
     return None if parts is None else parts[0]
 
@@ -90,10 +90,10 @@ def _parts(authority: str) -> tuple[str, int | None] | None:
 
 
 def cross_site(headers: Headers) -> str:
-    """Why a request is taken for one of another site's page; empty for our own page's and for a program's.
+    """Why a request counts as another site's page's; empty for a page of this server and for a program.
 
-    Browsers send Origin with every POST and every request that may be read across sites, and Sec-Fetch-Site with all
-    where the server is a loopback address or `localhost`, or speaks TLS.
+    Browsers send Origin with every POST and every cross-origin request whose response is readable, and Sec-Fetch-Site
+    with every request to a loopback address, to `localhost` or over TLS.
     """
     sites = headers.getlist("sec-fetch-site")
     if any(site.strip().lower() not in ("same-origin", "none") for site in sites):
@@ -135,8 +135,9 @@ class RequestGuard:
         outside: Callable[[Scope], bool] = _no_exception,
         refuse: Refuse = _as_detail,
     ) -> None:
-        """`admit`: whether a host is the server's. `pages`: what links of other sites may open in a tab. `forms`: what
-        takes a form of our own pages. `outside`: what is not this server's to guard beyond the Host."""
+        """`admit`: whether a host is the server's. `pages`: routes that links of other sites may open in a tab.
+        `forms`: routes that accept a form of this server's pages. `outside`: requests of which only the Host is
+        checked."""
         self._app, self._admit, self._refuse = app, admit, refuse
         self._pages, self._forms, self._outside = pages, forms, outside
 
@@ -152,7 +153,7 @@ class RequestGuard:
         await app(scope, receive, _unreadable(send))
 
     def _refusal(self, scope: Scope) -> tuple[int, str] | None:
-        """(status, why), or None for what may pass."""
+        """(status, why), or None for a request that may pass."""
         headers = Headers(scope=scope)
         named = headers.getlist("host")
         host = host_of(named[0]) if len(named) == 1 else None
@@ -168,12 +169,12 @@ class RequestGuard:
         if why:
             return (
                 403,
-                f"{why}: without SANDBOX_GYM_TOKEN this server answers its own pages and programs only",
+                f"{why}: without SANDBOX_GYM_TOKEN this server answers only its own pages and programs",
             )
         return self._wrong_type(scope, headers)
 
     def _is_link(self, scope: Scope, headers: Headers) -> bool:
-        """A page of ours that is opened as the whole of a tab, from wherever."""
+        """Whether a request opens a page of this server in a whole tab, from any site."""
         whole = headers.get("sec-fetch-mode") == "navigate" and headers.get("sec-fetch-dest") == "document"
         return scope["type"] == "http" and scope["method"] == "GET" and whole and self._pages(scope)
 
@@ -186,11 +187,14 @@ class RequestGuard:
         if not (kinds & _FORM_TYPES or (has_body and not kinds - {""})):
             return None
         shown = given[0][:80] if given else ""
-        return 415, f"Content-Type is {shown!r}: send Content-Type: application/json, which no page of another site can"
+        return (
+            415,
+            f"Content-Type is {shown!r}: send Content-Type: application/json, which a page of another site can't",
+        )
 
 
 def _unreadable(send: Send) -> Send:
-    """Replies that a page of another site can neither show in a frame nor include as an image or script."""
+    """Adds headers so that a page of another site can neither frame a response nor include it as image or script."""
 
     async def answer(message: Message) -> None:
         if message["type"] == "http.response.start":

@@ -1,7 +1,7 @@
-"""The secret that session cookies and MCP session tokens are signed with: random, one for each state folder.
+"""The secret that signs session cookies and MCP session tokens: random, one for each state directory.
 
-Whoever can sign can go on in another caller's session, so the file is the server's user's alone. It is kept, so that
-sessions outlive a restart, and all workers of a server read the same one.
+With it one could continue another caller's session, so the file is readable by the server's user alone. It is stored
+so that sessions outlive a restart and all workers of a server share it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _BYTES: Final = 32
 
 
 def session_secret(state_dir: Path) -> str:
-    """The folder's secret, made where there is none. Raises ConfigurationError for a file that others may know."""
+    """The directory's secret, created where missing. Raises ConfigurationError for a file that others can read."""
     path = state_dir / FILE
     try:
         state_folder(state_dir)
@@ -33,11 +33,11 @@ def session_secret(state_dir: Path) -> str:
             _make(path)
         return _read(path)
     except OSError as error:
-        raise ConfigurationError(f"state_dir {state_dir}: no {FILE} can be kept there: {error}") from error
+        raise ConfigurationError(f"state_dir {state_dir}: {FILE} can't be written there: {error}") from error
 
 
 def _make(path: Path) -> None:
-    """Written whole before it has its name; of two processes that make one, the first one's stays."""
+    """Write it whole before it gets its name; of two processes that create one, the first one's stays."""
     new = path.with_name(f"{FILE}.{secrets.token_hex(8)}")
     fd = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     try:
@@ -57,25 +57,27 @@ def _read(path: Path) -> str:
     with open(fd, "rb") as file:
         found = os.fstat(fd)
         if not stat.S_ISREG(found.st_mode) or found.st_uid != os.geteuid() or stat.S_IMODE(found.st_mode) & 0o077:
-            raise ConfigurationError(f"{path} is readable by others, or another user's: remove it, a new one is made")
+            raise ConfigurationError(
+                f"{path} is readable by others or belongs to another user: remove it, and a new one is created"
+            )
         text = file.read(4 * _BYTES)
     if len(text) != 2 * _BYTES or not text.isalnum():
-        raise ConfigurationError(f"{path} holds no key: remove it, a new one is made")
+        raise ConfigurationError(f"{path} contains no key: remove it, and a new one is created")
     return text.decode("ascii")
 
 
 class SessionTokens:
-    """The tokens by which calls over MCP name their session, where no cookie comes."""
+    """Tokens that name the session in calls over MCP, which carry no cookie."""
 
     def __init__(self, secret: str) -> None:
         self._serializer = URLSafeTimedSerializer(secret, salt=_SALT)
 
     def grant(self, session_id: str, tenant: str) -> str:
-        """`tenant`: whose key has to come with the token; empty for the operator's."""
+        """`tenant`: the tenant whose key must come with the token; empty for the operator."""
         return str(self._serializer.dumps([session_id, tenant]))
 
     def session_of(self, token: str) -> tuple[str, str] | None:
-        """(session id, tenant), or None for a token that is none of ours, or too old."""
+        """(session id, tenant), or None for a token that is forged or too old."""
         try:
             session_id, tenant = self._serializer.loads(token, max_age=TOKEN_LIFETIME_S)
         except (BadSignature, ValueError, TypeError):

@@ -11,7 +11,7 @@ from typing import Final
 from sandbox_gym import __version__
 from sandbox_gym.engine import HeldSessions
 from sandbox_gym.observe.feed import Feed
-from sandbox_gym.observe.sanitize import inert
+from sandbox_gym.observe.sanitize import sanitized
 from sandbox_gym.sandbox.session.held import SessionGlance
 from sandbox_gym.sandbox.session.manager import Sessions
 from sandbox_gym.server.dashboard.radar import radar_document
@@ -61,9 +61,9 @@ class ServerPicture:
 
 def server_document(name: str, kind: str, provider: str, isolation: str, started_at: float) -> ServerShown:
     return {
-        "name": inert(name, 80),
-        "kind": inert(kind, 40),
-        "provider": inert(provider, 40),
+        "name": sanitized(name, 80),
+        "kind": sanitized(kind, 40),
+        "provider": sanitized(provider, 40),
         "isolation": isolation,
         "version": __version__,
         "started_at": started_at,
@@ -76,14 +76,14 @@ def queue_document(waiting: Mapping[str, int]) -> Document:
     named = sum(count for _, count in longest)
     return {
         "waiting": sum(waiting.values()),
-        "tenants": [{"tenant": inert(tenant, 60), "waiting": count} for tenant, count in longest],
+        "tenants": [{"tenant": sanitized(tenant, 60), "waiting": count} for tenant, count in longest],
         "others": {"tenants": len(waiting) - len(longest), "waiting": sum(waiting.values()) - named},
     }
 
 
 def feed_document(feed: Feed) -> Document:
     events = [
-        {**asdict(event), "cause": inert(event.cause), "why": inert(event.why, 300)}
+        {**asdict(event), "cause": sanitized(event.cause), "why": sanitized(event.why, 300)}
         for event in feed.latest(MAX_EVENTS)
     ]
     return {"counts": dict(feed.counts), "events": events}
@@ -108,7 +108,7 @@ def _sessions(sessions: HeldSessions | None) -> Document | None:
 
 def _session(one: SessionGlance) -> Document:
     """A session's id opens it, so its beginning has to do."""
-    return {**asdict(one), "session_id": inert(one.session_id[:_SHORT_ID], _SHORT_ID)}
+    return {**asdict(one), "session_id": sanitized(one.session_id[:_SHORT_ID], _SHORT_ID)}
 
 
 def _verdicts(recent: Recent) -> Document:
@@ -126,7 +126,7 @@ def _verdicts(recent: Recent) -> Document:
 
 
 def _share(share: Share) -> Document:
-    return {**asdict(share), "kind": share.kind.value, "reason": inert(share.reason, 80)}
+    return {**asdict(share), "kind": share.kind.value, "reason": sanitized(share.reason, 80)}
 
 
 def listed(kept: StoredVerify) -> ListedVerdict:
@@ -134,10 +134,10 @@ def listed(kept: StoredVerify) -> ListedVerdict:
     return {
         "id": kept.request_id,
         "at": kept.finished_at,
-        "label": inert(kept.label, 120),
-        "tenant": inert(kept.tenant, 60),
+        "label": sanitized(kept.label, 120),
+        "tenant": sanitized(kept.tenant, 60),
         "kind": kept.kind,
-        "reason": inert(kept.reason, 80),
+        "reason": sanitized(kept.reason, 80),
         "reward": kept.reward,
         "passed": kept.passed,
         "tests": kept.tests,

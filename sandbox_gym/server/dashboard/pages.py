@@ -1,4 +1,4 @@
-"""One verify as documents for a page: all of a stranger's text inert, every list and every text bounded. Pure."""
+"""One verify as documents for a page: all of a stranger's text sanitized, every list and every text bounded. Pure."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from sandbox_gym.contract import (
     earlier_passes,
 )
 from sandbox_gym.journal import Stored
-from sandbox_gym.observe.sanitize import Shown, inert, inert_bytes, inert_text
+from sandbox_gym.observe.sanitize import Shown, inert_bytes, sanitized, sanitized_text
 from sandbox_gym.server.dashboard.shapes import RunShown, ShownText, VerdictShown
 from sandbox_gym.server.protocol.wire import Document
 
@@ -46,19 +46,19 @@ def verdict_page(stored: Stored, *, where: str, start: int = 0) -> VerdictShown:
         "where": where,
         "missing": list(_missing(stored)),
         "facts": _facts(stored, verdict),
-        "timings_s": {inert(name, 40): seconds for name, seconds in summary.timings_s.items()},
+        "timings_s": {sanitized(name, 40): seconds for name, seconds in summary.timings_s.items()},
         "tamper": [
-            {"sign": inert(sign), "evidence": inert(verdict.evidence.get(sign, "") if verdict else "", _REASON)}
+            {"sign": sanitized(sign), "evidence": sanitized(verdict.evidence.get(sign, "") if verdict else "", _REASON)}
             for sign in summary.tamper[:_FEW]
         ],
         "groups": [
-            {"name": inert(group.name), "points": group.points, "of": group.of}
+            {"name": sanitized(group.name), "points": group.points, "of": group.of}
             for group in (verdict.groups[:_FEW] if verdict else ())
         ],
         "task": _json_text(source.row) if source.row else None,
         "settings": _json_text(source.settings),
-        "answer": shown(inert_text(source.answer, TEXT_CHARS)) if source.answer else None,
-        "code": shown(inert_text(code, TEXT_CHARS)) if isinstance(code, str) and code != source.answer else None,
+        "answer": shown(sanitized_text(source.answer, TEXT_CHARS)) if source.answer else None,
+        "code": shown(sanitized_text(code, TEXT_CHARS)) if isinstance(code, str) and code != source.answer else None,
         "reply": _json_text(_rest_of(reply)) if reply is not None else None,
         "tests": _tests(stored, verdict, start),
         "runs": _runs(stored, start),
@@ -81,24 +81,24 @@ def _missing(stored: Stored) -> Sequence[str]:
 def _facts(stored: Stored, verdict: Verdict | None) -> Document:
     summary = stored.summary
     return {
-        "server": inert(summary.server),
-        "verifier": inert(summary.verifier),
-        "provider": inert(summary.provider),
-        "isolation": inert(summary.isolation),
-        "integrity": inert(summary.integrity),
-        "image": inert(summary.image),
+        "server": sanitized(summary.server),
+        "verifier": sanitized(summary.verifier),
+        "provider": sanitized(summary.provider),
+        "isolation": sanitized(summary.isolation),
+        "integrity": sanitized(summary.integrity),
+        "image": sanitized(summary.image),
         "reward": summary.reward,
-        "failure_reason": inert(summary.failure_reason, _REASON),
-        "failure_kind": inert(summary.failure_kind),
+        "failure_reason": sanitized(summary.failure_reason, _REASON),
+        "failure_kind": sanitized(summary.failure_kind),
         "contest": verdict.contest if verdict and verdict.tests else "",
-        "decided_by": inert(verdict.decided_by) if verdict else "",
+        "decided_by": sanitized(verdict.decided_by) if verdict else "",
         "attempts": summary.attempts,
         "judgements": len(stored.judgements or ()),
         "started_at": summary.started_at,
         "finished_at": summary.finished_at,
         "task_digest": summary.task_digest,
         "answer_digest": summary.answer_digest,
-        "limits": {inert(name, 40): value for name, value in summary.limits.items()},
+        "limits": {sanitized(name, 40): value for name, value in summary.limits.items()},
     }
 
 
@@ -108,7 +108,7 @@ def _json_text(value: Mapping[str, object]) -> ShownText:
         text = json.dumps(value, indent=2, ensure_ascii=False, default=str)
     except (ValueError, RecursionError):
         text = "(no JSON that can be shown)"
-    return shown(inert_text(text, TEXT_CHARS))
+    return shown(sanitized_text(text, TEXT_CHARS))
 
 
 def _rest_of(reply: Mapping[str, object]) -> Mapping[str, object]:
@@ -130,7 +130,7 @@ def _test(test: TestResult, judgement: int | None) -> Document:
         **asdict(test),
         "status": test.status.value,
         "contest": CONTEST_CODES[test.status],
-        "reason": inert(test.reason, _REASON),
+        "reason": sanitized(test.reason, _REASON),
         "judgement": judgement,
     }
 
@@ -205,8 +205,8 @@ def run_page(stored: Stored, judgement: int, place: str) -> RunShown | None:
         given, expected = test_of(stored.source.row, index)
     parts = [] if outcome is None else [_part(name, each) for name, each in parts_of(outcome)]
     return {
-        "given": None if given is None else shown(inert_text(given, OUTPUT_BYTES)),
-        "expected": None if expected is None else shown(inert_text(expected, OUTPUT_BYTES)),
+        "given": None if given is None else shown(sanitized_text(given, OUTPUT_BYTES)),
+        "expected": None if expected is None else shown(sanitized_text(expected, OUTPUT_BYTES)),
         "parts": parts,
     }
 
@@ -221,8 +221,8 @@ def _part(name: str, outcome: Outcome) -> Document:
         "cpu_time_s": outcome.cpu_time_s,
         "wall_time_s": outcome.wall_time_s,
         "peak_memory_bytes": outcome.peak_memory_bytes,
-        "detail": inert(outcome.detail, _REASON),
-        "tamper": [inert(sign) for sign in outcome.tamper[:_FEW]],
+        "detail": sanitized(outcome.detail, _REASON),
+        "tamper": [sanitized(sign) for sign in outcome.tamper[:_FEW]],
         "streams": {stream: shown(inert_bytes(raw, OUTPUT_BYTES)) for stream, raw in streams.items()},
     }
 

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 from sandbox_gym.observe.radar import Hour, Report, Rise, Sighting
-from sandbox_gym.observe.sanitize import inert
+from sandbox_gym.observe.sanitize import sanitized
 from sandbox_gym.server.protocol.wire import Document
 
 MAX_RISES: Final = 12
@@ -25,10 +25,10 @@ def radar_document(report: Report) -> Document:
 
 def rise_text(rise: Rise) -> str:
     """One sentence: which kind rose, by how much, whose, since when, at which tasks, and the first answers."""
-    whose = f" of tenant {inert(rise.tenant, _NAME)}" if rise.tenant else ""
+    whose = f" of tenant {sanitized(rise.tenant, _NAME)}" if rise.tenant else ""
     since = datetime.fromtimestamp(rise.since, UTC).strftime("%H:%M UTC")
     shares = f"from {_percent(rise.before)} to {_percent(rise.share)}"
-    tasks = ", ".join(f"{inert(task.task, _NAME)} ({task.count} of {task.of})" for task in rise.tasks)
+    tasks = ", ".join(f"{sanitized(task.task, _NAME)} ({task.count} of {task.of})" for task in rise.tasks)
     first = ", ".join(sighting.request_id for sighting in rise.first)
     said = f"{rise.kind} rose {shares} of the verifies{whose} since {since}"
     return f"{said}; tasks: {tasks}; first answers: {first}"
@@ -41,19 +41,19 @@ def _percent(share: float) -> str:
 def _rise(rise: Rise) -> Document:
     return {
         "kind": rise.kind,
-        "tenant": inert(rise.tenant, _NAME),
+        "tenant": sanitized(rise.tenant, _NAME),
         "since": rise.since,
         "before": rise.before,
         "share": rise.share,
         "count": rise.count,
         "of": rise.of,
-        "tasks": [{"task": inert(task.task, _NAME), "count": task.count, "of": task.of} for task in rise.tasks],
+        "tasks": [{"task": sanitized(task.task, _NAME), "count": task.count, "of": task.of} for task in rise.tasks],
         "first": [_sighting(one) for one in rise.first],
     }
 
 
 def _sighting(one: Sighting) -> Document:
-    return {"id": one.request_id, "at": one.at, "task": inert(one.task, _NAME), "evidence": inert(one.evidence)}
+    return {"id": one.request_id, "at": one.at, "task": sanitized(one.task, _NAME), "evidence": sanitized(one.evidence)}
 
 
 def _hour(hour: Hour) -> Document:
@@ -61,9 +61,14 @@ def _hour(hour: Hour) -> Document:
         "at": hour.at,
         "verifies": hour.verifies,
         "kinds": _named(hour.kinds),
-        "tenants": [{"tenant": inert(tenant, _NAME), **_named(counts)} for tenant, counts in hour.tenants.items()],
+        "tenants": [{"tenant": sanitized(tenant, _NAME), **_named(counts)} for tenant, counts in hour.tenants.items()],
         "tasks": [
-            {"tenant": inert(tenant, _NAME), "task": inert(task, _NAME), "verifies": count, "kinds": _named(kinds)}
+            {
+                "tenant": sanitized(tenant, _NAME),
+                "task": sanitized(task, _NAME),
+                "verifies": count,
+                "kinds": _named(kinds),
+            }
             for tenant, task, count, kinds in hour.tasks
         ],
     }

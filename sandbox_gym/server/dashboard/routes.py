@@ -18,7 +18,7 @@ from sandbox_gym.server.dashboard.shapes import (
     VerdictShown,
 )
 from sandbox_gym.server.openapi import Content, Header, Operation, Parameter, Reply, parameters_of
-from sandbox_gym.server.openapi.errors import AT_THE_DOOR, BUSY, RETRY_AFTER, WITH_BODY, NotNow, Problem
+from sandbox_gym.server.openapi.errors import BEFORE_ROUTING, BUSY, RETRY_AFTER, WITH_BODY, NotNow, Problem
 from sandbox_gym.server.openapi.operations import HTML
 
 _PROBLEM: Final = (Content(Problem),)
@@ -53,7 +53,7 @@ def _route(
     return Operation(
         method=method, path=PREFIX + path, name=f"dashboard_{name}", summary=summary, tag="dashboard",
         security=security, parameters=parameters, bodies=bodies, body_required=False,
-        replies={**AT_THE_DOOR, **replies},
+        replies={**BEFORE_ROUTING, **replies},
     )  # fmt: skip
 
 

@@ -9,7 +9,7 @@ import anyio.to_thread
 from sandbox_gym.errors import PoolFull, Unavailable
 from sandbox_gym.journal import Stored
 from sandbox_gym.journal.journal import Journal
-from sandbox_gym.observe.sanitize import inert
+from sandbox_gym.observe.sanitize import sanitized
 from sandbox_gym.server.dashboard.live import listed
 from sandbox_gym.server.dashboard.pages import run_page, verdict_page
 from sandbox_gym.server.dashboard.recent import Recent, wanted_by
@@ -44,7 +44,7 @@ class Verdicts:
         document = await anyio.to_thread.run_sync(lambda: verdict_page(stored, where=where, start=start))
         kept = self._recent.find(request_id)
         if kept is not None:
-            document["label"], document["tenant"] = inert(kept.label, 120), inert(kept.tenant, 60)
+            document["label"], document["tenant"] = sanitized(kept.label, 120), sanitized(kept.tenant, 60)
         return document
 
     async def run(self, request_id: str, judgement: int, place: str) -> RunShown | None:
@@ -70,7 +70,7 @@ class Verdicts:
             raise Unavailable(f"no judgement within {REJUDGE_S:g} s") from None
         return {
             "agreement": finding.agreement.value,
-            "what": inert(finding.what, _SHOWN),
+            "what": sanitized(finding.what, _SHOWN),
             "planned_otherwise": finding.planned_otherwise if where == "journal" else None,
         }
 

@@ -1,1 +1,1 @@
-"""Aggregate metrics over verdicts, as NeMo Gym asks for them."""
+"""Aggregate metrics over verify responses, for NeMo Gym."""

@@ -1,4 +1,4 @@
-"""What many verify responses come to: NeMo Gym's `/aggregate_metrics`, number for number, without pandas.
+"""NeMo Gym's `/aggregate_metrics` over verify responses: the same numbers, without pandas.
 
 Masked rows have no verdict: they are left out of every statistic and counted as `masked`.
 """
@@ -28,11 +28,11 @@ def aggregate_metrics(
     score: Score = accuracy,
     key_names: Collection[str] | None = ("accuracy",),
 ) -> Document:
-    """`{group_level_metrics, agent_metrics, key_metrics}`; `answer_key` is voted on, `subset_key` splits.
+    """`{group_level_metrics, agent_metrics, key_metrics}`; majority votes are on `answer_key`, subsets by `subset_key`.
 
-    `score`: a row's scores by name; `key_names`: those among the key metrics, None for all.
+    `score`: a row's scores by name; `key_names`: the scores among the key metrics, None for all.
 
-    Raises RequestError: a reward that is no number, an index that is no integer, a rollout that comes twice.
+    Raises RequestError: a reward that is not a number, an index that is not an integer, a repeated rollout.
     """
     if not rows:
         return {"group_level_metrics": [], "agent_metrics": {}, "key_metrics": {}}
@@ -68,7 +68,7 @@ def _by_task(rows: Sequence[Document]) -> list[tuple[int, list[Document]]]:
         field = f"verify_responses[{position}]"
         reward = row.get("reward")
         if isinstance(reward, bool) or not isinstance(reward, int | float) or not math.isfinite(reward):
-            raise RequestError(f"{field}.reward", "is no finite number", "send verify responses as they came")
+            raise RequestError(f"{field}.reward", "is not a finite number", "send verify responses unchanged")
         rollouts = tasks[_index(row, TASK, field, 0)]
         rollout = _index(row, ROLLOUT, field, len(rollouts))
         if rollout in rollouts:
@@ -85,7 +85,7 @@ def _index(row: Document, key: str, field: str, default: int) -> int:
 
 
 def _numbers(row: Document) -> dict[str, int | float]:
-    """A row's numeric columns, and those of its response's usage."""
+    """A row's numeric fields, and those of its response's usage."""
     response = row.get("response")
     usage = response.get("usage") if isinstance(response, dict) else None
     columns = {**row, **usage} if isinstance(usage, dict) else row
@@ -99,7 +99,7 @@ def _numbers(row: Document) -> dict[str, int | float]:
 def _describe(rows: Sequence[Document]) -> Document:
     """`mean/x`, `max/x`, `min/x`, `median/x` and `std/x` of every numeric column.
 
-    As NeMo Gym has it: sample deviation; 0 where no column has two values, else a lone value has none.
+    As in NeMo Gym: the sample deviation is 0 where no column has two values; else a column with one value has none.
     """
     columns: dict[str, list[int | float]] = defaultdict(list)
     for row in rows:

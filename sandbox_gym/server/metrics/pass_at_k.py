@@ -19,7 +19,7 @@ Score = Callable[[Document], Mapping[str, float]]
 
 
 def accuracy(row: Document) -> Mapping[str, float]:
-    """Any reward is a right answer, as in NeMo Gym's code_gen."""
+    """Any reward above 0 is a right answer, as in NeMo Gym's code_gen."""
     reward = row.get("reward")
     return {"accuracy": float(isinstance(reward, int | float) and reward > 0)}
 
@@ -27,7 +27,7 @@ def accuracy(row: Document) -> Mapping[str, float]:
 def pass_metrics(tasks: Sequence[Sequence[Document]], *, answer_key: str, score: Score = accuracy) -> dict[str, object]:
     """`pass@k/x`, `pass@1[avg-of-k]/x`, `majority@k/x` over tasks of rollouts, x each score and no_answer.
 
-    A score may be missing in some rows: they are left out of it.
+    Rows without a score are left out of that score's metrics.
     """
     if not tasks:
         return {}
@@ -54,19 +54,19 @@ def _runs(scored: Sequence[_Rollouts], name: str, longest: int) -> list[float]:
 
 
 def headline(metrics: Mapping[str, object], names: Collection[str] | None = ("accuracy",)) -> Document:
-    """The numbers to look at first: scores of each kind at its highest k, and token means.
+    """The most important numbers: scores of each kind at its highest k, and token means.
 
-    `names`: those scores; all for None, where only means tell how many gave no answer.
+    `names`: those scores. None: all, and of `no_answer` the means only.
     """
     found: dict[tuple[str, str], tuple[int, list[str]]] = {}
     for key in metrics:
         match = _HEADLINE.fullmatch(key)
         if match is None or not _leads(match, names):
             continue
-        place, k = (match["subset"] or "", match["kind"]), int(match["k"])
-        highest, keys = found.get(place, (0, []))
+        group, k = (match["subset"] or "", match["kind"]), int(match["k"])
+        highest, keys = found.get(group, (0, []))
         if k >= highest:
-            found[place] = (k, [*keys, key] if k == highest else [key])
+            found[group] = (k, [*keys, key] if k == highest else [key])
     tokens = [key for key in ("mean/input_tokens", "mean/output_tokens") if key in metrics]
     return {key: metrics[key] for key in (*tokens, *(key for _, keys in found.values() for key in keys))}
 
@@ -84,7 +84,7 @@ def _scored(row: Document, answer_key: str, score: Score) -> tuple[str | None, _
 
 
 def _task_values(rollouts: _Rollouts, name: str, longest: int) -> list[tuple[str, float]]:
-    """One task's share in every metric of `name`: one short of k rollouts has no pass@k but the rest."""
+    """One task's part in every metric of `name`; a task with fewer than k rollouts has no pass@k, but the rest."""
     values: list[tuple[str, float]] = []
     known = [scores[name] for _, scores in rollouts if name in scores]
     running, seen, majority = 0.0, 0, 0.0
@@ -103,7 +103,7 @@ def _task_values(rollouts: _Rollouts, name: str, longest: int) -> list[tuple[str
 
 
 def _passed(scores: Sequence[float], k: int) -> float:
-    """The chance that one of k is right; for scores between 0 and 1 the best of the first k."""
+    """The probability that one of k is right; for scores between 0 and 1 the best of the first k."""
     if any(score not in (0, 1) for score in scores):
         return max(scores[:k])
     wrong = sum(not score for score in scores)
@@ -111,7 +111,7 @@ def _passed(scores: Sequence[float], k: int) -> float:
 
 
 def _vote() -> Callable[[str | None, float], float]:
-    """A running vote: takes an answer and its score, gives the mean score of the most frequent pairs."""
+    """A running majority vote over (answer, score) pairs: the mean score of the most frequent pairs."""
     votes: Counter[tuple[str, float]] = Counter()
     ranks: dict[int, list[float]] = defaultdict(lambda: [0.0, 0.0])  # votes -> [sum of scores, how many pairs]
 
@@ -133,7 +133,7 @@ def _vote() -> Callable[[str | None, float], float]:
 
 
 def _spread(scored: Sequence[_Rollouts], name: str, runs: Sequence[float], longest: int) -> dict[str, object]:
-    """How far runs lie apart (of 100), and rollouts of one task (of 1)."""
+    """The deviation between runs (of 100), and between rollouts of one task (of 1)."""
     metrics: dict[str, object] = {}
     for k in range(2, longest + 1):
         first = runs[:k]
@@ -151,7 +151,7 @@ def _spread(scored: Sequence[_Rollouts], name: str, runs: Sequence[float], longe
 
 
 def _deviations(rollouts: _Rollouts, name: str, longest: int) -> Iterator[tuple[int, float]]:
-    """(k, the sample deviation of the first k rollouts' scores), where two have one."""
+    """(k, the sample deviation of the first k rollouts' scores), where at least two have a score."""
     seen, total, squares = 0, 0.0, 0.0
     for k in range(1, longest + 1):
         if k <= len(rollouts) and name in rollouts[k - 1][1]:

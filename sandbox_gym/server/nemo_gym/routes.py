@@ -12,7 +12,7 @@ from sandbox_gym.server.coding.sandbox_fusion import FusionFailed, FusionRan
 from sandbox_gym.server.nemo_evaluator import EvaluatorSeed, EvaluatorTask, EvaluatorVerdict, EvaluatorVerify
 from sandbox_gym.server.openapi import Content, Header, Operation, Parameter, Reply, examples, parameters_of
 from sandbox_gym.server.openapi.errors import (
-    AT_THE_DOOR,
+    BEFORE_ROUTING,
     BUSY,
     REQUEST_ID,
     RETRY_AFTER,
@@ -93,7 +93,7 @@ def tool_operation(name: str, tool: Tool, given: Mapping[str, Document] | None =
         security=TOKEN,
         bodies=(Content(shape.takes, examples=given or {}),),
         parameters=_CALLER,
-        replies={**AT_THE_DOOR, **WITHOUT_TOKEN, **WITH_BODY, **replies},
+        replies={**BEFORE_ROUTING, **WITHOUT_TOKEN, **WITH_BODY, **replies},
     )
 
 
@@ -117,7 +117,7 @@ def _any_of(shapes: Sequence[object]) -> object:
 def _get(
     name: str, path: str, summary: str, replies: Mapping[int, Reply], security: tuple[str, ...] = TOKEN
 ) -> Operation:
-    refusals = {**AT_THE_DOOR, **(WITHOUT_TOKEN if security else {})}
+    refusals = {**BEFORE_ROUTING, **(WITHOUT_TOKEN if security else {})}
     return Operation(
         method="GET", path=path, name=name, summary=summary, tag="protocol", security=security, parameters=_ALWAYS,
         replies={**refusals, **replies},
@@ -137,7 +137,7 @@ def _post(
     return Operation(
         method="POST", path=path, name=name, summary=summary, tag="protocol", security=TOKEN, bodies=(body,),
         body_required=required, parameters=parameters,
-        replies={**AT_THE_DOOR, **WITHOUT_TOKEN, **WITH_BODY, **replies},
+        replies={**BEFORE_ROUTING, **WITHOUT_TOKEN, **WITH_BODY, **replies},
     )  # fmt: skip
 
 

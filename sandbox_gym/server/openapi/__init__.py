@@ -1,4 +1,4 @@
-"""What a server's routes take and answer, declared beside their handlers, and the OpenAPI documents made of that."""
+"""Declarations of routes' requests and responses, and OpenAPI documents made of them."""
 
 from sandbox_gym.server.openapi.document import make_document
 from sandbox_gym.server.openapi.operations import Content, Header, Operation, Parameter, Reply, parameters_of

@@ -1,6 +1,6 @@
-"""`/openapi.json` and `/docs`: a document, and Swagger UI over it from the package fastapi-offline, without a CDN.
+"""`/openapi.json` and `/docs`: a document and Swagger UI for it, from the package fastapi-offline, without a CDN.
 
-The page loads nothing but this server's own files, and its policy lets it load nothing else.
+The page loads only this server's own files, which its content security policy enforces.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Final
 
 from starlette.responses import Response
 
-from sandbox_gym.server.openapi.errors import AT_THE_DOOR, WITHOUT_TOKEN, Problem
+from sandbox_gym.server.openapi.errors import BEFORE_ROUTING, WITHOUT_TOKEN, Problem
 from sandbox_gym.server.openapi.operations import HTML, Content, Operation, Parameter, Reply
 from sandbox_gym.server.protocol.wire import dumps
 
@@ -38,7 +38,7 @@ _HEADERS: Final = {
 
 
 class Documentation:
-    """One document, its page and the page's files, as responses. The document is made when it is first asked for."""
+    """Responses for one document, its page and the page's files. The document is made at its first request."""
 
     def __init__(self, make: Callable[[], Mapping[str, object]], title: str) -> None:
         self._make, self._title = make, title
@@ -51,12 +51,12 @@ class Documentation:
         return Response(self._raw, media_type="application/json")
 
     def page(self, document: str = DOCUMENT, others: Sequence[tuple[str, str]] = ()) -> Response:
-        """Swagger UI over the document at that path; `others`: names and paths of further pages."""
+        """Swagger UI for the document at that path; `others`: names and paths of further pages."""
         return _page(self._title, document, others)
 
 
 def asset(name: str) -> Response:
-    """A file of the page; 404 for what is none."""
+    """A file of the page; 404 for an unknown name."""
     if name == "start.js":
         return Response(_START, headers=_HEADERS, media_type=_SCRIPT)
     if name not in _FILES:
@@ -83,7 +83,7 @@ def _page(title: str, document: str, others: Sequence[tuple[str, str]]) -> Respo
 
 def docs_operations(security: tuple[str, ...]) -> tuple[Operation, Operation, Operation]:
     """The document, the page, the page's files."""
-    refusals = {**AT_THE_DOOR, **WITHOUT_TOKEN}
+    refusals = {**BEFORE_ROUTING, **WITHOUT_TOKEN}
     name = Parameter("name", "path", "A file of the page.", {"type": "string", "enum": ["start.js", *_FILES]})
     kinds = tuple(Content(None, kind) for kind in ("text/css", _SCRIPT))
     return (

@@ -1,4 +1,4 @@
-"""An OpenAPI 3.1 document of operations: pydantic describes the shapes, here they are put together."""
+"""Makes an OpenAPI 3.1 document of declared operations; pydantic makes the schemas."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ SECURITY: Final[Mapping[str, Json]] = {
         "type": "apiKey",
         "in": "header",
         "name": "X-Access-Token",
-        "description": "The sandbox's own: `envdAccessToken` of the reply that made it.",
+        "description": "The sandbox's token: `envdAccessToken` of the response that created it.",
     },
     "traffic_token": {
         "type": "apiKey",
         "in": "header",
         "name": "E2B-Traffic-Access-Token",
-        "description": "The sandbox's own: `trafficAccessToken` of the reply that made it.",
+        "description": "The sandbox's traffic token: `trafficAccessToken` of the response that created it.",
     },
 }
 
 
 def make_document(title: str, description: str, operations: Sequence[Operation]) -> Json:
-    """The document. Raises ValueError for two operations of one method and path, or of one id."""
+    """The document. Raises ValueError where two operations have one method and path, or one id."""
     schemas = _Schemas(operations)
     paths: dict[str, Json] = {}
     for operation in operations:
@@ -43,7 +43,7 @@ def make_document(title: str, description: str, operations: Sequence[Operation])
         methods[operation.method.lower()] = _operation(operation, schemas)
     ids = [operation.operation_id for operation in operations]
     if len(ids) != len(set(ids)):
-        raise ValueError(f"operation ids come twice: {sorted(one for one in ids if ids.count(one) > 1)}")
+        raise ValueError(f"operation ids are repeated: {sorted(one for one in ids if ids.count(one) > 1)}")
     used = {name for operation in operations for name in operation.security}
     return {
         "openapi": "3.1.0",
@@ -57,7 +57,7 @@ def make_document(title: str, description: str, operations: Sequence[Operation])
 
 
 class _Schemas:
-    """Each shape's schema, models as references; those are the document's components."""
+    """Each shape's schema, with models as references to the document's components."""
 
     def __init__(self, operations: Iterable[Operation]) -> None:
         inputs: dict[tuple[int, _Mode], TypeAdapter[object]] = {}
@@ -84,7 +84,7 @@ def _contents(operations: Iterable[Operation]) -> Iterable[tuple[Content, _Mode]
 
 
 def _operation(operation: Operation, schemas: _Schemas) -> Json:
-    missing = set(operation.places) - {one.name for one in operation.parameters if one.within == "path"}
+    missing = set(operation.path_parameters) - {one.name for one in operation.parameters if one.within == "path"}
     if missing:
         raise ValueError(f"{operation.method} {operation.path}: {sorted(missing)} is not declared")
     document: Json = {
@@ -113,7 +113,7 @@ def _reply(reply: Reply, schemas: _Schemas) -> Json:
 
 
 def _media(content: Content, schemas: _Schemas, mode: _Mode) -> Json:
-    # 3.1 has no schema for bytes that come back; what bytes are sent has one, for those who make some up
+    # OpenAPI 3.1 has no schema for binary responses; request bodies get one, for clients that generate data
     bytes_back = content.shape is None and mode == "serialization"
     document: Json = {} if bytes_back else {"schema": schemas.of(content, mode)}
     if content.examples:

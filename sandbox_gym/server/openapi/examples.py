@@ -1,4 +1,4 @@
-"""Whole requests that servers answer with a verdict, for the documents: those who generate requests begin from them."""
+"""Example requests that servers answer with a verdict, for the OpenAPI documents."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ new file mode 100644
 +    assert [inflection.ordinal(n) for n in (111, 212, 1013)] == ['th', 'th', 'th']
 """
 SWE: Final[Mapping[str, Document]] = {
-    "a patch that mends": {
+    "a patch that fixes it": {
         "instance_id": "sandbox_gym__inflection-teens",
         "repo": "inflection",
         "problem_statement": "`ordinal(111)` gives 'st', and should be 'th'.",

@@ -1,7 +1,7 @@
-"""One route as it is declared: what it takes, and each status that it answers with what body.
+"""Declaration of one route: its parameters and body, and the body of each response status.
 
-Shapes are types that pydantic describes: the models that check a request's body, the typed dictionaries and dataclasses
-that replies are made as. Nothing here is a schema written by hand. Knows no route and no HTTP framework.
+Shapes are types that pydantic describes: models that check a request's body, typed dictionaries and dataclasses of
+responses. No schema is written by hand. Knows no route and no HTTP framework.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pydantic import BaseModel
 JSON: Final = "application/json"
 TEXT: Final = "text/plain"
 HTML: Final = "text/html"
-_PLACE: Final = re.compile(r"\{([^{}:]+)(?::[a-z]+)?\}")
+_PARAMETER: Final = re.compile(r"\{([^{}:]+)(?::[a-z]+)?\}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,18 +30,18 @@ class Content:
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """A header of a reply."""
+    """A header of a response."""
 
     name: str
     description: str
     schema: Mapping[str, object]
     always: bool = False
-    """Whether every reply of that status has it."""
+    """Whether every response of that status has it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """A parameter of a request, beside its body."""
+    """A parameter of a request, besides its body."""
 
     name: str
     within: Literal["header", "query", "path"]
@@ -52,7 +52,7 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What comes with one status. Several contents: one of them."""
+    """The response of one status. Several contents: one of them."""
 
     description: str
     contents: tuple[Content, ...] = ()
@@ -61,7 +61,7 @@ class Reply:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Operation:
-    """One method of one path. `path` as the router has it, places as `{name}` or `{name:int}`."""
+    """One method of one path. `path` in the router's form, with parameters as `{name}` or `{name:int}`."""
 
     method: Literal["GET", "POST", "PUT", "DELETE"]
     path: str
@@ -70,12 +70,12 @@ class Operation:
     replies: Mapping[int, Reply]
     description: str = ""
     name: str = ""
-    """The operation's id; made of the path where it is empty."""
+    """The operation's id; empty for one made of the path."""
     bodies: tuple[Content, ...] = ()
     body_required: bool = True
     parameters: tuple[Parameter, ...] = ()
     security: tuple[str, ...] = ()
-    """Names of security schemes, any of which opens it; empty: nothing is asked for."""
+    """Names of security schemes, any of which suffices; empty for none."""
 
     @property
     def operation_id(self) -> str:
@@ -84,13 +84,13 @@ class Operation:
 
     @property
     def template(self) -> str:
-        """The path as OpenAPI has it: without converters."""
-        return _PLACE.sub(r"{\1}", self.path)
+        """The path in OpenAPI's form: without converters."""
+        return _PARAMETER.sub(r"{\1}", self.path)
 
     @property
-    def places(self) -> tuple[str, ...]:
+    def path_parameters(self) -> tuple[str, ...]:
         """The path's own parameters."""
-        return tuple(match[1] for match in _PLACE.finditer(self.path))
+        return tuple(match[1] for match in _PARAMETER.finditer(self.path))
 
 
 def parameters_of(
@@ -101,7 +101,7 @@ def parameters_of(
     needed = set(document.get("required", ()))
     found: list[Parameter] = []
     for name, given in document["properties"].items():
-        # an absent parameter is the default: null, which no header and no query can say, is not among its values
+        # an absent parameter has the default; a header or query can't express null
         schema = {key: value for key, value in given.items() if key not in ("title", "description", "default")}
         options = [option for option in schema.pop("anyOf", ()) if option != {"type": "null"}]
         schema |= options[0] if len(options) == 1 else {"anyOf": options} if options else {}

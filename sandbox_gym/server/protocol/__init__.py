@@ -1,1 +1,1 @@
-"""What NeMo Gym's wire carries and how it is read and written: models, bodies, rows, one run for equal requests."""
+"""NeMo Gym's wire: request and response models, JSON bodies, dataset rows, single flight of equal requests."""

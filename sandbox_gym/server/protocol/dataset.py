@@ -1,4 +1,4 @@
-"""The rows of a file by number, read from disk as they are asked for. Knows no protocol."""
+"""A file's rows by index, read from disk at each request. Knows no protocol."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from sandbox_gym.server.protocol.wire import Document, loads
 
 
 class Dataset:
-    """A JSON-lines file whose rows can be asked of a model: each was read once, only where it begins is kept."""
+    """A JSON-lines file of rows with prompts. Each row is checked once; only its offset stays in memory."""
 
     def __init__(self, path: Path, offsets: array[int]) -> None:
         self._path, self._offsets = path, offsets
 
     @classmethod
     def opened(cls, path: Path) -> Self:
-        """Raises ConfigurationError naming the first line that is no row, or that has nothing to ask."""
+        """Raises ConfigurationError naming the first line that is not a row or has no prompt."""
         offsets, offset = array("Q"), 0
         try:
             with path.open("rb") as file:
@@ -38,14 +38,14 @@ class Dataset:
 
     @property
     def name(self) -> str:
-        """The file's, without its ending."""
+        """The file's name without its suffix."""
         return self._path.stem
 
     def __len__(self) -> int:
         return len(self._offsets)
 
     async def row(self, index: int) -> Document:
-        """Raises RequestError for a number beyond the last row."""
+        """Raises RequestError for an index beyond the last row."""
         if not 0 <= index < len(self):
             raise RequestError("idx", f"is {index}", f"give 0 to {len(self) - 1}")
         return loads(await anyio.to_thread.run_sync(self._line, self._offsets[index]))

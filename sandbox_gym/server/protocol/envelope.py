@@ -1,4 +1,4 @@
-"""What wraps a text as NeMo Gym's rows and answers have it, and gets it out again. Pure."""
+"""Wraps text in the forms of NeMo Gym's rows and responses, and extracts it again. Pure."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _PROMPTS = ("question", "prompt", "problem", "problem_statement")
 
 
 def response_of(text: str, name: str = "0", *, model: str = "answer") -> Document:
-    """The least that is an OpenAI response with this output text."""
+    """A minimal OpenAI response with this output text."""
     part = {"type": "output_text", "text": text, "annotations": []}
     message = {
         "id": f"msg_{name}",
@@ -31,7 +31,7 @@ def response_of(text: str, name: str = "0", *, model: str = "answer") -> Documen
 
 
 def text_of_completion(response: Document) -> str | None:
-    """The text of a chat completion; None for what is none."""
+    """The text of a chat completion; None for any other value."""
     choices = response.get("choices")
     first = choices[0] if isinstance(choices, list) and choices else None
     message = first.get("message") if isinstance(first, dict) else None
@@ -40,7 +40,7 @@ def text_of_completion(response: Document) -> str | None:
 
 
 def params_of(row: Document) -> Document:
-    """A row's `responses_create_params`, or those that its question or prompt makes. Raises RequestError."""
+    """A row's `responses_create_params`, else made of its question or prompt. Raises RequestError."""
     params = row.get("responses_create_params")
     if isinstance(params, dict) and isinstance(params.get("input"), str | list) and params["input"]:
         return params
@@ -50,14 +50,14 @@ def params_of(row: Document) -> Document:
         for name in _PROMPTS:
             text = holder.get(name)
             if isinstance(text, str) and text.strip():
-                kept = params if isinstance(params, dict) else {}
-                return {**kept, "input": [{"role": "user", "content": text}]}
+                given = params if isinstance(params, dict) else {}
+                return {**given, "input": [{"role": "user", "content": text}]}
     wanted = ", ".join(_PROMPTS)
     raise RequestError("responses_create_params.input", "is missing", f"give it, or one of {wanted}")
 
 
 def messages_of(params: Document) -> list[dict[str, str]]:
-    """The input as messages of plain text, `instructions` before them. Raises RequestError for what is no text."""
+    """The input as plain-text messages, `instructions` first. Raises RequestError for content that is not text."""
     instructions, given = params.get("instructions"), params.get("input")
     messages = [{"role": "system", "content": instructions}] if isinstance(instructions, str) and instructions else []
     if isinstance(given, str):
@@ -66,7 +66,7 @@ def messages_of(params: Document) -> list[dict[str, str]]:
         field = f"responses_create_params.input[{index}]"
         role = item.get("role") if isinstance(item, dict) else None
         if not isinstance(item, dict) or not isinstance(role, str):
-            raise RequestError(field, "is no message", "an evaluator's prompt holds messages only")
+            raise RequestError(field, "is no message", "an evaluator's prompt may contain only messages")
         messages.append({"role": role, "content": _plain(item.get("content"), f"{field}.content")})
     return messages
 
@@ -77,5 +77,5 @@ def _plain(content: object, field: str) -> str:
     parts = content if isinstance(content, list) else [content]
     texts = [part.get("text") if isinstance(part, dict) else None for part in parts]
     if not all(isinstance(text, str) for text in texts):
-        raise RequestError(field, "is not text alone", "an evaluator's messages hold text only")
+        raise RequestError(field, "is not plain text", "an evaluator's messages may contain only text")
     return "".join(str(text) for text in texts)

@@ -1,6 +1,6 @@
-"""One HTTP exchange: a bounded body in, one JSON document out, work that ends when the client leaves.
+"""One HTTP exchange: reads a bounded body, writes one JSON document, cancels the work when the client disconnects.
 
-Owns the table from the error tree to HTTP; knows no route.
+Owns the mapping from the error tree to HTTP; knows no route.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ T = TypeVar("T")
 
 
 class ToolFailed(SandboxGymError):
-    """A tool's own wire has its own answer to a failure of ours."""
+    """Marks that a tool's wire has its own response to a server failure."""
 
     def __init__(self, document: Mapping[str, object], status: int, retry_after_s: int) -> None:
         super().__init__(f"{status}")
@@ -37,11 +37,11 @@ _log = structlog.get_logger("sandbox_gym.server")
 
 
 class BodyTooLarge(SandboxGymError):
-    """The request's body is over the cap."""
+    """The request's body is over the limit."""
 
 
 class ClientGone(SandboxGymError):
-    """The client closed the connection; nobody reads the answer."""
+    """The client closed the connection, so no response is needed."""
 
 
 def reply(document: Mapping[str, object], status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
@@ -50,15 +50,15 @@ def reply(document: Mapping[str, object], status: int = 200, headers: Mapping[st
 
 
 def plain(text: str) -> Response:
-    """Text for a model, as it is but for lone surrogates."""
+    """Plain text for a model; lone surrogates are replaced."""
     return Response(text.encode("utf-8", "replace"), media_type="text/plain; charset=utf-8")
 
 
 async def read_document(request: Request, *, empty_is_object: bool = False) -> Document:
-    """The request's JSON object, read up to the cap. Raises BodyTooLarge, RequestError, ClientGone."""
+    """The request's JSON object, read up to the limit. Raises BodyTooLarge, RequestError, ClientGone."""
     declared = request.headers.get("content-length", "")
     if declared.isdigit() and int(declared) > MAX_BODY_BYTES:
-        raise BodyTooLarge(f"the body has {declared} bytes; the most is {MAX_BODY_BYTES}")
+        raise BodyTooLarge(f"the body has {declared} bytes; at most {MAX_BODY_BYTES} are accepted")
     raw = bytearray()
     try:
         async for chunk in request.stream():
@@ -73,7 +73,7 @@ async def read_document(request: Request, *, empty_is_object: bool = False) -> D
 
 
 async def while_connected(request: Request, work: Callable[[], Awaitable[T]]) -> T:
-    """The work's result; the work is cancelled when the client leaves. Call after the body was read.
+    """The work's result; the work is cancelled when the client disconnects. Call it after the body was read.
 
     Raises ClientGone, and what the work raises.
     """
@@ -89,7 +89,7 @@ async def while_connected(request: Request, work: Callable[[], Awaitable[T]]) ->
         group.start_soon(watch, group.cancel_scope)
         try:
             done.append(await work())
-        except Exception as error:  # kept whole for the caller: a task group would wrap it
+        except Exception as error:  # passed to the caller unwrapped: a task group would wrap it in a group
             raised.append(error)
         group.cancel_scope.cancel()
     if raised:
@@ -100,7 +100,7 @@ async def while_connected(request: Request, work: Callable[[], Awaitable[T]]) ->
 
 
 def error_reply(error: Exception) -> Response:
-    """An error's status and body; what is not in our tree is logged under an id and told as that id only."""
+    """An error's status and body. An unexpected error is logged under an id, and the client gets only that id."""
     if isinstance(error, RequestError):
         return reply(request_error_document(error), 422)
     if isinstance(error, Unavailable):
@@ -115,7 +115,7 @@ def error_reply(error: Exception) -> Response:
         return Response(status_code=CLIENT_CLOSED)
     if is_shortage(error):
         _log.warning("machine_short", why=f"{type(error).__name__}: {str(error)[:300]}")
-        return error_reply(provider_down("the server's machine has no more of something", error))
+        return error_reply(provider_down("the server's machine has run out of a resource", error))
     error_id = uuid.uuid4().hex
     frames = "".join(traceback.format_tb(error.__traceback__))  # no message, no locals: they may hold answers
     _log.error("unexpected_error", error_id=error_id, type=type(error).__name__, frames=frames)
@@ -123,6 +123,6 @@ def error_reply(error: Exception) -> Response:
 
 
 def unavailable(error: Unavailable, document: Mapping[str, object]) -> Response:
-    """503 with Retry-After; 429 where it is not us who are down but others who are before."""
+    """503 with Retry-After; 429 where other requests are waiting first."""
     status = 429 if isinstance(error, PoolFull) else 503
     return reply(document, status, {"Retry-After": str(max(1, round(error.retry_after_s)))})

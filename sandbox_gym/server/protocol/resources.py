@@ -1,4 +1,4 @@
-"""What the host asks of its partners: an engine that judges, and a resources server that knows its rows."""
+"""The Protocols of the host's partners: an engine that judges, and a resources server that knows its rows."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class JudgingEngine(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """A tool's arguments, whose session calls, and the public tests that it was seeded with, if it was."""
+    """A tool's arguments, the calling session, and the public tests that it was seeded with."""
 
     arguments: Document
     public_tests: Document | None
@@ -76,7 +76,7 @@ class ResourcesServer(Protocol):
 
     @property
     def kind(self) -> str:
-        """Which server this is, whatever its instance is called: `coding`."""
+        """The kind of server, independent of its instance name: `coding`."""
         ...
 
     @property
@@ -85,15 +85,15 @@ class ResourcesServer(Protocol):
         ...
 
     def row(self, body: Document) -> Document:
-        """What of a request describes its task, not its answer: goes on record, and names the task there."""
+        """The part of a request that describes its task, without the answer; the journal records it and its digest."""
         ...
 
     async def seed(self, engine: JudgingEngine, session_id: str, row: Document) -> None:
-        """Make ready what a session begins with, of the row that seeds it. Raises RequestError and Unavailable."""
+        """Prepare a session's initial state from the row that seeds it. Raises RequestError and Unavailable."""
         ...
 
     def public_tests(self, row: Document) -> Document | None:
-        """The tests that an agent may see, out of the row that seeds a session. Raises RequestError."""
+        """The tests that an agent may see, from the row that seeds a session. Raises RequestError."""
         ...
 
     async def verify(self, engine: JudgingEngine, request: VerifyRequest, caller: Caller = ANYONE) -> VerifyResult: ...
@@ -104,41 +104,42 @@ class ResourcesServer(Protocol):
 
 
 @runtime_checkable
-class KnowsPlaces(Protocol):
-    """A resources server whose tasks are costly to make ready: those of one place go to one worker."""
+class HasAffinity(Protocol):
+    """A resources server whose tasks are costly to prepare: requests of one affinity go to one worker."""
 
-    def place_of(self, body: Document) -> str | None:
-        """The place of a request that has no session yet, by its row; None where it has none."""
+    def affinity_of(self, body: Document) -> str | None:
+        """What is prepared once for several requests, such as an instance; of a request without a session, by its row.
+        None where nothing is."""
         ...
 
 
 @runtime_checkable
 class DescribesVerify(Protocol):
-    """A resources server that says what its verify responses hold."""
+    """A resources server that declares its verify responses."""
 
     @property
     def verify_fields(self) -> Sequence[type[VerifyFields]]:
-        """Every form of response that it gives, as it gives them."""
+        """Every form of its verify responses."""
         ...
 
     @property
     def verify_examples(self) -> Mapping[str, Document]:
-        """Whole requests by name, each with a verdict."""
+        """Complete example requests by name, each of which gets a verdict."""
         ...
 
 
 @runtime_checkable
 class DescribesTools(Protocol):
-    """A resources server that can tell models what its tools take."""
+    """A resources server that describes its tools to models."""
 
     @property
     def tool_arguments(self) -> Mapping[str, type[BaseModel]]:
-        """The tools that are for models, by name; a model's docstring says what the tool does."""
+        """The tools for models by name: the model of its arguments, whose docstring describes the tool."""
         ...
 
 
 def no_verdict(server_name: str, error: Unavailable) -> VerifyFields:
-    """The answer when there is none: masked, and it says why. The reward fills a field that wants one."""
+    """The response without a verdict: masked, with the reason. The reward only fills a required field."""
     return VerifyFields(
         reward=0.0,
         mask_sample=True,

@@ -1,4 +1,4 @@
-"""What the host's routes take and answer: the models that check requests, the types that replies are made as."""
+"""Requests and responses of the host's routes: models that check requests, and types of responses."""
 
 from __future__ import annotations
 
@@ -21,35 +21,37 @@ _Id = Annotated[str, Field(min_length=1, max_length=512)]
 
 
 class CallerHeaders(BaseModel):
-    """Whose share of the sandboxes a request takes, and how long its answer is wanted."""
+    """Which tenant's share a request uses, and its deadline."""
 
     model_config = ConfigDict(extra="ignore")
 
-    tenant: str = Field("", alias=TENANT_HEADER, max_length=200, description="Whose share of the sandboxes it takes.")
+    tenant: str = Field(
+        "", alias=TENANT_HEADER, max_length=200, description="The tenant whose share of the sandboxes it uses."
+    )
     deadline_s: float | None = Field(
         None,
         alias=DEADLINE_HEADER,
         gt=0,
         allow_inf_nan=False,
-        description="Seconds that the answer is wanted for; the server's own setting is the most.",
+        description="The request's deadline in seconds, at most the server's setting.",
     )
 
 
 class RequestHeaders(BaseModel):
-    """What every route takes."""
+    """Headers that every route accepts."""
 
-    request_id: str = Field("", alias=REQUEST_ID_HEADER, description="At most 128 characters; comes back as it is.")
+    request_id: str = Field("", alias=REQUEST_ID_HEADER, description="At most 128 characters; returned unchanged.")
 
 
 class KeyHeaders(BaseModel):
-    """What makes a verify the same as another."""
+    """Headers of a verify: its key, and the form of a response without a verdict."""
 
     key: str | None = Field(
         None,
         alias=KEY_HEADER,
         min_length=1,
         max_length=255,
-        description="The same key gets the same verdict, run once; printable ASCII.",
+        description="A repeated key returns the same verdict without a second run; printable ASCII.",
     )
     no_verdict: str | None = Field(
         None, alias=NO_VERDICT_HEADER, description="`body`: where there is no verdict, a masked row with status 200."
@@ -80,13 +82,13 @@ class Close(BaseModel):
 
 
 class AggregatedRow(BaseModel):
-    """A verify response as it came; every numeric field of it is described."""
+    """A verify response unchanged; every numeric field of it is aggregated."""
 
     model_config = ConfigDict(extra="allow")
 
     reward: float
     task_index: int = Field(0, alias="_ng_task_index")
-    rollout_index: int | None = Field(None, alias="_ng_rollout_index", description="The next free one, unless given.")
+    rollout_index: int | None = Field(None, alias="_ng_rollout_index", description="The next free index unless given.")
 
 
 class Aggregate(BaseModel):
@@ -95,17 +97,17 @@ class Aggregate(BaseModel):
     verify_responses: list[AggregatedRow]
 
 
-# -- replies
+# -- responses
 
 
 class Liveness(TypedDict):
-    """The process answers."""
+    """The process is alive."""
 
     status: Literal["ok"]
 
 
 class ReverifyMode(TypedDict):
-    """A verify needs nothing but its body."""
+    """A verify needs only its body."""
 
     reverify_mode: Literal["stateless"]
 
@@ -117,7 +119,7 @@ class DatasetSize(TypedDict):
 
 
 class WorkerHealth(TypedDict):
-    """One of several processes behind the port."""
+    """One of several server processes behind the port."""
 
     number: int
     up: bool
@@ -125,7 +127,7 @@ class WorkerHealth(TypedDict):
 
 
 class HealthDocument(TypedDict):
-    """Whether verdicts can be had, and why not; counters of the pool, the sessions and the journal."""
+    """Whether the server can give verdicts, and why not; counters of the pool, the sessions and the journal."""
 
     status: Literal["ok", "down"]
     provider: str
@@ -142,7 +144,7 @@ class HealthDocument(TypedDict):
 
 
 class McpAccess(TypedDict):
-    """How this session's tools are reached over MCP."""
+    """How to reach this session's tools over MCP."""
 
     server_name: str
     url_path: str
@@ -151,7 +153,7 @@ class McpAccess(TypedDict):
 
 
 class Seeded(TypedDict):
-    """The session is ready; the cookie that came with this reply names it."""
+    """The session is ready; this response's cookie names it."""
 
     resources_session_id: NotRequired[str]
     mcp: NotRequired[McpAccess]

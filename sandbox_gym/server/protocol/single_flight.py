@@ -1,4 +1,4 @@
-"""One run for all who ask under one key at once. Owns who waits for what; knows no verdict, journal or HTTP."""
+"""Single flight: concurrent requests with one key share one run. Owns who waits for what; knows no verdict or HTTP."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ KEY_HEADER = "Idempotency-Key"
 
 
 def other_body() -> RequestError:
-    """The error of a key that comes again with another body."""
+    """The error of a key that is reused with another body."""
     return RequestError(KEY_HEADER, "was sent before with another body", "give each request a key of its own")
 
 
@@ -35,8 +35,8 @@ class _Flight(Generic[T]):
 
 
 class Once(Generic[T]):
-    """Runs in `group`, not in the request that came first: when that client leaves, the others still get theirs.
-    When the last one leaves, the run is cancelled."""
+    """Runs in `group`, not in the first request, so that the others get the result when the first client disconnects.
+    When the last one disconnects, the run is cancelled."""
 
     def __init__(self, group: TaskGroup) -> None:
         self._group = group
@@ -46,8 +46,8 @@ class Once(Generic[T]):
         return len(self._flights)
 
     async def run(self, key: Key, work: Callable[[], Awaitable[T]]) -> tuple[T, bool]:
-        """The work's result, and whether it was this call's own work. Raises RequestError for a key that is in
-        flight with another body, and what the work raises."""
+        """The work's result, and whether this call started the work. Raises RequestError for a key that is in flight
+        with another body, and what the work raises."""
         flight = self._flights.get(key.text)
         first = flight is None
         if flight is None:
@@ -73,7 +73,7 @@ class Once(Generic[T]):
         try:
             with flight.scope:
                 flight.results.append(await work())
-        except Exception as error:  # kept whole for those who wait: here it would end every other run
+        except Exception as error:  # passed to the waiting requests: raised here it would end every other run
             flight.error = error
         finally:
             self._forget(text, flight)

@@ -1,4 +1,4 @@
-"""A verdict as JSON, in verify responses and wherever else one is shown. Knows no server."""
+"""A verdict as JSON, for verify responses and every other view of one. Knows no server."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class VerdictTest(TypedDict):
 
 
 class VerdictGroup(TypedDict):
-    """One group of tests: what it gave of what it could give."""
+    """One group of tests: its points, and the most that it could give."""
 
     name: str
     points: float
@@ -29,7 +29,7 @@ class VerdictGroup(TypedDict):
 
 
 class VerdictInverted(TypedDict):
-    """Tests changed so that they must fail: how many were run, and did (`contract.InvertedTests`)."""
+    """Inverted tests, which must fail: how many were run, and how many failed (`contract.InvertedTests`)."""
 
     variants: int
     failed: int
@@ -90,7 +90,7 @@ def _inverted_document(inverted: InvertedTests) -> VerdictInverted:
 
 
 def _test_document(test: TestResult) -> VerdictTest:
-    """Field by field: there may be ten thousand, and dataclasses.asdict copies each value deeply."""
+    """Field by field, because there may be ten thousand tests and dataclasses.asdict copies each value deeply."""
     return {
         "index": test.index,
         "status": test.status,

@@ -1,6 +1,6 @@
 """The bytes on the wire: JSON in and out, the verify request, the verify response.
 
-Owns the shapes of NeMo Gym's `/verify`; must not know HTTP routes, engines or what a coding task is.
+Owns the models of NeMo Gym's `/verify`; must not know HTTP routes, engines or any kind of task.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from sandbox_gym.server.protocol.verdicts import VerdictDocument
 
 Document = dict[str, object]
 MAX_DEPTH = 256
-"""Arrays and objects within each other in a request."""
+"""Depth of nested arrays and objects in a request."""
 
 _SURROGATES = re.compile("[\ud800-\udfff]")
 _M = TypeVar("_M", bound=BaseModel)
@@ -29,7 +29,7 @@ _M = TypeVar("_M", bound=BaseModel)
 def loads(raw: bytes) -> Document:
     """One JSON object. NaN and the infinities read as null, as NeMo Gym's own encoder writes them.
 
-    Raises RequestError: no JSON, no object, a field twice in one object, or nested over MAX_DEPTH deep.
+    Raises RequestError: not JSON, not an object, a repeated field in an object, or nested deeper than MAX_DEPTH.
     """
     try:
         value = _parsed(raw, _object)
@@ -47,7 +47,7 @@ def _parsed(raw: bytes, made: Callable[[list[tuple[str, object]]], object]) -> o
         value: object = json.loads(raw, parse_constant=lambda _name: None, object_pairs_hook=made)
     except RecursionError:
         raise _too_deep() from None
-    except ValueError as error:  # covers JSONDecodeError, UnicodeDecodeError and integers of absurd length
+    except ValueError as error:  # covers JSONDecodeError, UnicodeDecodeError and integers with too many digits
         raise RequestError("body", f"is not JSON ({str(error)[:200]})", "send one JSON object in UTF-8") from None
     return value
 
@@ -57,7 +57,7 @@ class _Twice(Exception):
 
 
 class _Pairs(list[tuple[str, object]]):
-    """An object as it was written."""
+    """An object's fields as written, repeated ones included."""
 
 
 def _object(pairs: list[tuple[str, object]]) -> Document:
@@ -85,7 +85,7 @@ def _field_given_twice(value: object) -> str:
 
 
 def _must_be_shallow(value: object) -> None:
-    """Level by level, for whoever reads or writes it afterwards, the journal included, may recurse."""
+    """Check the depth level by level, because code that handles the value later may recurse."""
     level, depth = [value], 0
     while level:
         depth += 1
@@ -104,7 +104,7 @@ def _too_deep() -> RequestError:
 
 
 def dumps(document: Mapping[str, object]) -> bytes:
-    """UTF-8 JSON on one line that any parser takes: lone surrogates become U+FFFD, NaN and inf null."""
+    """UTF-8 JSON on one line that every parser accepts: lone surrogates become U+FFFD, NaN and infinities null."""
     try:
         try:
             text = _encode(document)
@@ -157,7 +157,7 @@ class ModelResponse(BaseModel):
 
 
 class VerifyBody(BaseModel):
-    """What a model was asked, what it said, and the row's own fields: those of its task, and any others."""
+    """A model's prompt and response, and the row's own fields: those of its task, and any others."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -168,7 +168,7 @@ class VerifyBody(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class VerifyRequest:
-    """A verify request that has been checked. `body` is what came, and what goes back, untouched."""
+    """A checked verify request. `body` is the request unchanged, which the response echoes."""
 
     body: Document
     output_text: str
@@ -176,7 +176,7 @@ class VerifyRequest:
     reasoning_texts: tuple[str, ...]
     verifier_metadata: Document
     session_id: str = ""
-    """Of the cookie, where the request came with one."""
+    """The session of the request's cookie, if any."""
 
     @classmethod
     def parse(cls, body: Document) -> VerifyRequest:
@@ -215,20 +215,20 @@ def _texts(parts: object, field: str, wanted: str) -> list[str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VerifyFields:
-    """What a verify response says beyond the echo; each server adds its own."""
+    """The fields of a verify response besides the echoed request; each server adds its own."""
 
-    __pydantic_config__ = ConfigDict(json_schema_serialization_defaults_required=True)  # for those who document it
+    __pydantic_config__ = ConfigDict(json_schema_serialization_defaults_required=True)  # for the OpenAPI document
 
     reward: float
     verdict: VerdictDocument | None = None
     mask_sample: bool = False
-    """True: there is no verdict, the reward is a filler, and the sample must not be trained on or counted."""
+    """True: there is no verdict, the reward is a placeholder, and the sample must not be trained on or counted."""
     failure_kind: str | None = None
-    """`<server>:<kind>` in NeMo Gym's vocabulary of failure kinds: why there is no verdict, or who gave none."""
+    """`<server>:<kind>` in NeMo Gym's vocabulary of failure kinds: why there is no verdict."""
     failure_reason: str | None = None
 
     def answer(self, request: VerifyRequest) -> Document:
-        """The whole response: the request as it came, and these fields over it."""
+        """The whole response: the request unchanged, with these fields on top."""
         return {**request.body, **self.document()}
 
     def document(self) -> Document:
@@ -237,8 +237,8 @@ class VerifyFields:
 
 
 def set_aside(document: Document) -> Document:
-    """A masked verify response with NeMo Gym 0.4.0's word for it: its collector keeps such rows out of rollouts and
-    metrics, in a file of failures, and tries them again when it resumes."""
+    """A masked verify response with NeMo Gym 0.4.0's marker: its collector puts such rows into a file of failures, not
+    into rollouts and metrics, and tries them again when it resumes."""
     if document.get("mask_sample") is not True:
         return document
     return {**document, "_ng_failure_class": document.get("failure_kind") or "masked"}
@@ -246,7 +246,7 @@ def set_aside(document: Document) -> Document:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CodeFields(VerifyFields):
-    """NeMo Gym's code_gen."""
+    """Fields of NeMo Gym's code_gen."""
 
     extracted_model_output: str | None = None
     extracted_model_code: str | None = None
@@ -258,7 +258,7 @@ class CodeFields(VerifyFields):
 
 
 class WrongField(TypedDict):
-    """What is wrong with which field, and what to do."""
+    """Which field is wrong, why, and the remedy."""
 
     field: str
     problem: str
@@ -266,13 +266,13 @@ class WrongField(TypedDict):
 
 
 class Unprocessable(TypedDict):
-    """The request's own fault: which field, and what to do."""
+    """The request is wrong: which field, and the remedy."""
 
     error: WrongField
     detail: str
 
 
 def request_error_document(error: RequestError) -> Unprocessable:
-    """A RequestError as the body of a 422, or as an `error` line of the command."""
+    """A RequestError as the body of a 422, or as an `error` line of `verify`."""
     fields: WrongField = {"field": error.field, "problem": error.problem, "remedy": error.remedy}
     return {"error": fields, "detail": str(error)}

@@ -161,7 +161,7 @@ class SweResources:
             self._references = (sessions, made)
         return self._references[1]
 
-    def place_of(self, body: Document) -> str | None:
+    def affinity_of(self, body: Document) -> str | None:
         """Where there are several workers, one builds an instance and holds its sessions."""
         data = body.get("task_data")
         row = data if isinstance(data, dict) else body

@@ -121,10 +121,7 @@ async def exec_command(engine: JudgingEngine, call: ToolCall, wanted: Exec) -> E
 async def read_file(engine: JudgingEngine, call: ToolCall, wanted: ReadFile) -> FileRead:
     """Read a file of at most 16 MiB, or such a part of a file."""
     client, path = ToolClient(engine, call), absolute_path(WORK, wanted.path)
-    if wanted.max_bytes is None and not wanted.offset:
-        data = await client.read_file(path)
-    else:
-        data = await client.read_part(path, wanted.offset, wanted.max_bytes or MAX_FILE_BYTES)
+    data = await client.read_file(path, offset=wanted.offset, part_bytes=wanted.max_bytes)
     return {"content": _text(data, wanted.encoding), "size_bytes": len(data), "state_lost": client.restored}
 
 

@@ -152,10 +152,7 @@ async def read(engine: JudgingEngine, call: ToolCall, wanted: SandboxRead) -> Sa
     """Read a file of the cookie's sandbox, in base64."""
     client, path = ToolClient(engine, call), absolute_path(WORK, wanted.path)
     try:
-        if wanted.max_bytes is None and not wanted.offset:
-            data = await client.read_file(path)
-        else:
-            data = await client.read_part(path, wanted.offset, wanted.max_bytes or MAX_FILE_BYTES)
+        data = await client.read_file(path, offset=wanted.offset, part_bytes=wanted.max_bytes)
     except BoxLost:
         return {"content": "", "lost": True}
     return {"content": base64.b64encode(data).decode(), "lost": client.restored}

@@ -1,1 +1,1 @@
-"""Several processes behind one port: their start, their routes, their sums."""
+"""Several server processes behind one port: their start, the routing between them, their aggregated answers."""

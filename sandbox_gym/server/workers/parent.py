@@ -1,7 +1,7 @@
 """Several processes behind one port: NeMo Gym's `num_workers`, `serve --workers`.
 
-Each worker is a whole server with its share of the sandboxes; uvicorn keeps them alive. Whose request it is, is
-worker_routes.py's. Sessions survive the death of their worker: the next one in its place holds the same records.
+Each worker is a whole server with its share of the sandboxes; uvicorn restarts dead ones. `routes` decides which worker
+answers a request. Sessions survive the death of their worker: its successor has the same number and records.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ from sandbox_gym.server.workers.sockets import Peers
 from sandbox_gym.settings.names import is_set, value_of
 
 Build = Callable[[Settings, str], ResourcesServer]
-PLACE_S: Final = 30.0
-"""How long a new worker waits for the place of one that is ending."""
+CLAIM_S: Final = 30.0
+"""Seconds that a new worker waits for the number of one that is ending."""
 PARENT_S: Final = 1.0
 HEALTHCHECK_S: Final = 30
-"""As NeMo Gym has it: a worker that answers no ping for so long is replaced."""
+"""As in NeMo Gym: a worker that answers no ping for this long is replaced."""
 _SHARED: Final = (
     *("boxes", "queue_size", "session_max_live", "session_max_count", "session_snapshot_disk_mb", "swe_disk_mb"),
     *("judge_max_concurrency", "e2b_max_sandboxes", "e2b_creates_per_s"),
@@ -57,7 +57,8 @@ _LEAST: Final = {"boxes": 2, "e2b_max_sandboxes": 2, "swe_disk_mb": 100}
 
 
 def share(settings: Settings, number: int, count: int) -> Settings:
-    """One worker's part of what the settings allow the server as a whole. Raises ConfigurationError for too little."""
+    """One worker's share of the limits that the settings set for the whole server. Raises ConfigurationError where a
+    share is too small."""
     parts: dict[str, int | float] = {}
     for name in _SHARED:
         whole = value_of(settings, name)
@@ -72,15 +73,15 @@ def share(settings: Settings, number: int, count: int) -> Settings:
 
 @dataclass(frozen=True)
 class WorkerApp:
-    """Makes one worker's application in its own process; is sent there by pickle."""
+    """Makes one worker's application in its own process, to which it is pickled."""
 
     build: Build
     name: str
     settings: Settings
     sessions: str
-    """Under which name sessions are kept; each worker adds its number."""
+    """The name of the sessions' folder; each worker appends its number."""
     folder: Path
-    """Of the sockets by which workers reach each other."""
+    """The folder of the sockets by which workers reach each other."""
     count: int
     parent_pid: int
     journal_url: str | None = None
@@ -89,7 +90,7 @@ class WorkerApp:
 
     def __call__(self) -> ASGIApp:
         bound_logs()
-        own = take_place(self.folder, self.count)
+        own = claim_number(self.folder, self.count)
         settings = share(self.settings, own, self.count)
         resources = self.build(settings, self.name)
         app = build_app(
@@ -118,9 +119,9 @@ class WorkerApp:
         return Router(default=routes if needs_key else guarded(routes, settings), lifespan=lifespan)
 
 
-def take_place(folder: Path, count: int) -> int:
-    """The first worker's number that no living process has; held until this process ends. Raises ConfigurationError."""
-    ends_at = time.monotonic() + PLACE_S
+def claim_number(folder: Path, count: int) -> int:
+    """Claim the first number that no living worker has, until this process ends. Raises ConfigurationError."""
+    ends_at = time.monotonic() + CLAIM_S
     while time.monotonic() < ends_at:
         for number in range(count):
             fd = os.open(folder / f"{number}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -131,11 +132,11 @@ def take_place(folder: Path, count: int) -> int:
             else:
                 return number
         time.sleep(0.1)
-    raise ConfigurationError(f"all {count} workers' places are taken")
+    raise ConfigurationError(f"all {count} worker numbers are in use")
 
 
 class _Quiet(uvicorn.Server):
-    """A second server in one process: signals are the first one's."""
+    """A second server in one process, which leaves signals to the first."""
 
     def capture_signals(self) -> AbstractAsyncContextManager[None]:  # type: ignore[override]
         return nullcontext()
@@ -143,7 +144,7 @@ class _Quiet(uvicorn.Server):
 
 @asynccontextmanager
 async def _answering_peers(app: FastAPI, listener: socket.socket) -> AsyncIterator[None]:
-    """The application for other workers, at this worker's own socket, until left."""
+    """Serve the application to other workers at this worker's own socket while the context lasts."""
     config = uvicorn.Config(app, lifespan="off", access_log=False, log_config=None, timeout_graceful_shutdown=1)
     server = _Quiet(config)
     async with anyio.create_task_group() as group:
@@ -156,7 +157,7 @@ async def _answering_peers(app: FastAPI, listener: socket.socket) -> AsyncIterat
 
 @contextmanager
 def _replaced_if_broken() -> Iterator[None]:
-    """What breaks a worker's inside ends it: uvicorn alone would go on answering that it is stopping."""
+    """End the worker when one of its background tasks fails: uvicorn alone would keep answering 503."""
     try:
         yield
     except BaseException as error:
@@ -166,21 +167,21 @@ def _replaced_if_broken() -> Iterator[None]:
 
 
 async def end_with(parent_pid: int) -> None:
-    """A worker whose parent was killed ends too, until cancelled."""
+    """End the worker when its parent was killed; runs until cancelled."""
     while os.getppid() == parent_pid:  # noqa: ASYNC110 - no event tells that a parent died
         await anyio.sleep(PARENT_S)
     os.kill(os.getpid(), signal.SIGTERM)
 
 
 def close_worker_ends(workers: Iterable[Process]) -> None:
-    """Leave a worker's end of its pipe to the worker alone, once it has started: its death then ends the parent's wait
-    for an answer, which would last as long as for a worker that hangs. Idempotent."""
+    """Close the parent's copy of a started worker's end of the pipe, so that the worker's death ends the parent's wait
+    for a ping at once. Idempotent."""
     for worker in workers:
         worker.child_conn.close()
 
 
 class _Supervisor(Multiprocess):
-    """As many workers as there are places, no more and no fewer."""
+    """uvicorn's supervisor with a fixed number of workers."""
 
     def init_processes(self) -> None:
         super().init_processes()
@@ -191,7 +192,7 @@ class _Supervisor(Multiprocess):
         close_worker_ends(self.processes)
 
     def restart_all(self) -> None:
-        """One after the other: a new one takes the old one's place, and its sessions."""
+        """Restart workers one after another; each successor takes over its predecessor's number and sessions."""
         for index, old in enumerate(self.processes):
             old.terminate()
             old.join()
@@ -207,7 +208,8 @@ class _Supervisor(Multiprocess):
 
 
 def serve_workers(make: Callable[[Path], WorkerApp], settings: Settings, *, keep_alive_s: int, grace_s: int) -> None:
-    """Serve until a signal. `make`: the application, given the folder for its sockets. Raises ConfigurationError."""
+    """Serve until a signal. `make`: makes the application from the folder for its sockets. Raises
+    ConfigurationError."""
     check_bind(settings)
     with held_lease(settings.state_dir) as lease:
         folder = lease.scratch() / "workers"
@@ -229,7 +231,7 @@ def serve_workers(make: Callable[[Path], WorkerApp], settings: Settings, *, keep
             timeout_worker_healthcheck=HEALTHCHECK_S,
         )
         listener = config.bind_socket()
-        listener.listen(config.backlog)  # who connects before the first worker is ready waits
+        listener.listen(config.backlog)  # clients that connect before the first worker is ready wait
         supervisor = _Supervisor(config, sockets=[listener])
         try:
             supervisor.run()

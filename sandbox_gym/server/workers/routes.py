@@ -1,7 +1,7 @@
-"""Which of several workers a request is for: a session's own, a key's own, a task's; and what concerns them all.
+"""Routes a request to one of several workers: by its session, its key or its task; some requests go to all workers.
 
-Sessions and keys are spread by a digest, so nothing is kept and every worker comes to the same answer. What names
-neither is answered where it came in.
+A digest maps sessions and keys to workers, so every worker decides alike without shared state. A request without a
+session or key is answered by the worker that received it.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ from sandbox_gym.server.access.session_secret import TOKEN_HEADER, SessionTokens
 from sandbox_gym.server.app import COOKIE_LIFETIME_S
 from sandbox_gym.server.nemo_gym.host import SESSION_ID_KEY
 from sandbox_gym.server.protocol.exchange import MAX_BODY_BYTES, error_reply
-from sandbox_gym.server.protocol.resources import KnowsPlaces, ResourcesServer
+from sandbox_gym.server.protocol.resources import HasAffinity, ResourcesServer
 from sandbox_gym.server.protocol.single_flight import KEY_HEADER
 from sandbox_gym.server.protocol.wire import Document
 from sandbox_gym.server.workers.sockets import BROKEN, Peers, WorkerLost
 from sandbox_gym.server.workers.sums import Told, health_of, metrics_of
 
 WORKER_HEADER: Final = "X-Sandbox-Gym-Worker"
-"""On answers of one worker: the worker whose connection it is, and the one that answered, as in `0 2`."""
+"""Header of responses: the worker that received the request and the one that answered it, as in `0 2`."""
 LOOK_S: Final = 20.0
-"""How long /health and /metrics wait for a worker."""
+"""Seconds that /health and /metrics wait for a worker."""
 _ANYWHERE: Final = frozenset({"/", "/reverify_mode", "/aggregate_metrics", "/dataset_size", "/openapi.json", "/docs"})
-_PLACED: Final = frozenset({"/seed_session", "/verify"})
+_BY_TASK: Final = frozenset({"/seed_session", "/verify"})
 
 
 def worker_of(name: str, count: int) -> int:
@@ -53,7 +53,7 @@ def fresh_session_id(own: int, count: int) -> str:
 
 
 class WorkerRoutes:
-    """In front of one worker's application. Knows requests by their headers; by their body only where places count."""
+    """Middleware of one worker's application. Routes by headers; by the body only where a task has an affinity."""
 
     def __init__(
         self, app: ASGIApp, resources: ResourcesServer, cookie: str, secret: str, own: int, peers: Peers
@@ -76,7 +76,7 @@ class WorkerRoutes:
 
     async def _route(self, scope: Scope, receive: Receive, send: Send) -> None:
         number = self._by_headers(scope)
-        if number is None and scope["path"] in _PLACED and isinstance(self._resources, KnowsPlaces):
+        if number is None and scope["path"] in _BY_TASK and isinstance(self._resources, HasAffinity):
             messages = await _read(receive)
             receive = _again(messages, receive)
             number = self._by_task(_document(messages), self._resources)
@@ -96,7 +96,7 @@ class WorkerRoutes:
         return signed
 
     def _by_headers(self, scope: Scope) -> int | None:
-        """Whose session is meant; None where none is, or where only this application can say so."""
+        """The session's worker; None without a session, or where only this application can tell."""
         if scope["path"] in _ANYWHERE:
             return self._own
         asked = HTTPConnection(scope)
@@ -107,7 +107,7 @@ class WorkerRoutes:
         return None if session_id is None else worker_of(session_id, self._peers.count)
 
     def _of_cookie(self, cookie: str | None) -> str | None:
-        """As Starlette's SessionMiddleware reads it; None for what it would drop."""
+        """The cookie as Starlette's SessionMiddleware reads it; None for one that it would drop."""
         if cookie is None:
             return None
         try:
@@ -122,15 +122,16 @@ class WorkerRoutes:
         found = None if token is None else self._tokens.session_of(token)
         return None if found is None else found[0]
 
-    def _by_task(self, body: Document | None, resources: KnowsPlaces) -> int | None:
-        place = None if body is None else resources.place_of(body)
-        return None if place is None else worker_of(place, self._peers.count)
+    def _by_task(self, body: Document | None, resources: HasAffinity) -> int | None:
+        affinity = None if body is None else resources.affinity_of(body)
+        return None if affinity is None else worker_of(affinity, self._peers.count)
 
     async def _close_everywhere(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """The id in the body says nothing of the cookie, so each worker is told, and remembers that it is closed."""
+        """The id in the body does not tell the cookie's worker, so every worker gets the request and remembers the
+        close."""
         messages = await _read(receive)
         answers = await self._each(scope, messages, ANSWERED_S)
-        worst = max(answers, key=lambda told: told.status)
+        worst = max(answers, key=lambda answer: answer.status)
         await Response(worst.body, worst.status, dict(worst.headers))(scope, receive, send)
 
     async def _all_told(self, scope: Scope) -> Response:
@@ -138,7 +139,7 @@ class WorkerRoutes:
         return health_of(answers) if scope["path"] == "/health" else metrics_of(answers)
 
     async def _each(self, scope: Scope, messages: list[Message], within_s: float) -> list[Told]:
-        """Every worker's answer, in order; 503 for one that gave none."""
+        """Every worker's response, in order; 503 for one that sent none."""
         answers = [Told(number, 503) for number in range(self._peers.count)]
 
         async def ask(number: int) -> None:
@@ -147,7 +148,7 @@ class WorkerRoutes:
                     answers[number] = await self._asked(number, scope, messages)
                 except Unavailable as error:
                     answers[number] = Told.unavailable(number, error)
-                except BROKEN as error:  # it died within its answer
+                except BROKEN as error:  # it died while it answered
                     answers[number] = Told.unavailable(number, WorkerLost(f"worker {number}: {type(error).__name__}"))
 
         async with anyio.create_task_group() as group:
@@ -167,17 +168,17 @@ class WorkerRoutes:
 
 
 ANSWERED_S: Final = 120.0
-"""How long a close waits for each worker to end a sandbox."""
+"""Seconds that a close waits for each worker to end a sandbox."""
 _END: Final[Message] = {"type": "http.request", "body": b"", "more_body": False}
 
 
 def _kept(headers: list[tuple[bytes, bytes]]) -> Mapping[str, str]:
-    told = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in headers}
-    return {name: told[name] for name in ("content-type", "retry-after", "www-authenticate") if name in told}
+    named = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in headers}
+    return {name: named[name] for name in ("content-type", "retry-after", "www-authenticate") if name in named}
 
 
 async def _read(receive: Receive) -> list[Message]:
-    """The body's messages, or its beginning where it is over the cap: then the application refuses it."""
+    """The body's messages; over the limit only its beginning, which the application refuses."""
     messages, size = [], 0
     while size <= MAX_BODY_BYTES:
         message = await receive()
@@ -189,7 +190,7 @@ async def _read(receive: Receive) -> list[Message]:
 
 
 def _again(messages: list[Message], then: Callable[[], Awaitable[Message | None]]) -> Receive:
-    """A body that was read, to be read once more; what comes after it comes from the client."""
+    """Replays a body that was read already, then continues with the client's messages."""
     left = iter(messages)
 
     async def receive() -> Message:
@@ -199,7 +200,7 @@ def _again(messages: list[Message], then: Callable[[], Awaitable[Message | None]
 
 
 def _document(messages: list[Message]) -> Document | None:
-    """The body; None for what is no object, which the application refuses."""
+    """The body; None where it is not an object, which the application refuses."""
     try:
         body = json.loads(b"".join(message.get("body", b"") for message in messages))
     except (ValueError, RecursionError):

@@ -1,6 +1,6 @@
-"""Between workers: a Unix socket for each, and a request passed on as it is.
+"""Unix sockets between workers, over which a request is forwarded unchanged.
 
-Both ends are parsed by h11. Knows nothing of what a request means.
+h11 parses both ends. Knows nothing of a request's meaning.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from starlette.types import Message, Receive, Scope, Send
 from sandbox_gym.errors import Unavailable
 
 CONNECT_S: Final = 30.0
-"""How long a request waits for a worker that is being replaced."""
+"""Seconds that a request waits for a worker that is being replaced."""
 ANSWER_S: Final = 2 * 3600.0
 """A backstop: each worker ends its own work by the request's deadline."""
 _PIECE: Final = 1 << 18
@@ -27,18 +27,19 @@ _HOP: Final = frozenset(
     (b"connection", b"keep-alive", b"te", b"trailer", b"transfer-encoding", b"upgrade", b"expect", b"content-length")
 )
 BROKEN: Final = (OSError, anyio.BrokenResourceError, anyio.ClosedResourceError, h11.RemoteProtocolError)
-"""What a connection to a worker that dies ends in; a TimeoutError is an OSError."""
+"""Errors of a connection to a worker that died; a TimeoutError is an OSError."""
 
 
 class WorkerLost(Unavailable):
-    """The worker that holds the session died, or does not answer."""
+    """The session's worker died or does not answer."""
 
     failure_kind = "worker_lost"
     retry_after_s = 2
 
 
 class Peers:
-    """The workers of one server, by number. Sockets are named through a folder's descriptor: paths may be long."""
+    """The workers of one server by number. Sockets are addressed through the folder's descriptor, because paths may be
+    long."""
 
     def __init__(self, folder: Path, count: int) -> None:
         self.count = count
@@ -48,7 +49,7 @@ class Peers:
         return f"/proc/self/fd/{self._folder}/{number}.sock"
 
     def listen(self, number: int) -> socket.socket:
-        """This worker's own socket, in the place of its predecessor's."""
+        """This worker's own socket, which replaces its predecessor's."""
         listener = socket.socket(socket.AF_UNIX)
         Path(self._path(number)).unlink(missing_ok=True)
         listener.bind(self._path(number))
@@ -67,9 +68,9 @@ class Peers:
         raise WorkerLost(f"worker {number} does not answer")
 
     async def forward(self, number: int, scope: Scope, receive: Receive, send: Send) -> None:
-        """The request to that worker, its answer back; a client that leaves takes the connection to it along.
+        """Forward the request to that worker and its response back; a client's disconnect closes the connection.
 
-        Raises WorkerLost while nothing of an answer went out. A cut body is what tells the client later.
+        Raises WorkerLost while no part of a response was sent. Later, an incomplete body shows the client the loss.
         """
         async with await self.connect(number) as stream:
             exchange = _Exchange(stream)
@@ -80,7 +81,7 @@ class Peers:
                     with anyio.fail_after(ANSWER_S):
                         async for message in exchange.answer():
                             await send(message)
-                except BROKEN as error:  # kept for below: a task group would wrap it
+                except BROKEN as error:  # raised below: a task group would wrap it
                     failed.append(error)
                 group.cancel_scope.cancel()
         if failed and not exchange.answered:
@@ -96,7 +97,7 @@ class _Exchange:
         self.answered = False
 
     async def ask(self, scope: Scope, receive: Receive, gone: anyio.CancelScope) -> None:
-        """Send the request, then watch for its client's leaving."""
+        """Send the request, then watch for the client's disconnect."""
         headers = [(name, value) for name, value in scope["headers"] if name.lower() not in _HOP]
         headers += [(b"transfer-encoding", b"chunked"), (b"connection", b"close")]
         target = scope.get("raw_path") or scope["path"].encode()
@@ -120,10 +121,10 @@ class _Exchange:
         try:
             await self._stream.send(self._http.send(event) or b"")
         except (anyio.BrokenResourceError, anyio.ClosedResourceError, h11.LocalProtocolError):
-            return  # it answers without having read all, as it may; if it died, the answer's reader knows
+            return  # it may answer before it has read everything; if it died, the reader of the response notices
 
     async def answer(self) -> AsyncIterator[Message]:
-        """The answer as ASGI messages. Raises h11.RemoteProtocolError where it is cut off."""
+        """The response as ASGI messages. Raises h11.RemoteProtocolError where it is incomplete."""
         while True:
             event = self._http.next_event()
             if event is h11.NEED_DATA:
@@ -141,4 +142,4 @@ class _Exchange:
                 yield {"type": "http.response.body", "body": b"", "more_body": False}
                 return
             elif not isinstance(event, h11.InformationalResponse):
-                raise h11.RemoteProtocolError("the connection was closed without an answer")
+                raise h11.RemoteProtocolError("the connection was closed without a response")

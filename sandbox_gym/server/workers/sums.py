@@ -1,4 +1,4 @@
-"""What several workers say of themselves, as one answer: health added up, metrics under a label each."""
+"""Aggregates the workers' responses: sums health counters, labels each worker's metrics."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _ADDED = ("stats", "sessions", "journal")
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """One worker's answer. Without a body: it gave none in time."""
+    """One worker's response; without a body where it sent none in time."""
 
     number: int
     status: int
@@ -35,7 +35,7 @@ class Told:
         return cls(number, answer.status_code, headers, bytes(answer.body))
 
     def document(self) -> Document:
-        """The answer's JSON object; empty where it is none."""
+        """The response's JSON object; empty where it is not one."""
         try:
             found = json.loads(self.body)
         except ValueError:
@@ -44,13 +44,13 @@ class Told:
 
 
 def health_of(answers: Sequence[Told]) -> Response:
-    """Up while one worker is: requests of the others' sessions wait for those that come in their place."""
-    documents = [told.document() for told in answers]
-    up = [told.status == 200 for told in answers]
+    """Healthy while one worker is: requests of other workers' sessions wait for their successors."""
+    documents = [answer.document() for answer in answers]
+    up = [answer.status == 200 for answer in answers]
     first = documents[up.index(True)] if any(up) else documents[0]
     workers = [
-        {"number": told.number, "up": alive, "reason": said.get("reason", said.get("detail", "no answer"))}
-        for told, alive, said in zip(answers, up, documents, strict=True)
+        {"number": answer.number, "up": alive, "reason": said.get("reason", said.get("detail", "no answer"))}
+        for answer, alive, said in zip(answers, up, documents, strict=True)
     ]
     document = {**first, **{name: _added([said.get(name) for said in documents]) for name in _ADDED}}
     document["workers"] = workers
@@ -67,7 +67,7 @@ def _added(counts: Iterable[object]) -> dict[str, int | float]:
 
 
 class _Labelled(Collector):
-    """Every worker's samples with its number."""
+    """Every worker's samples, labelled with its number."""
 
     def __init__(self, texts: Mapping[int, str]) -> None:
         self._texts = texts
@@ -76,17 +76,17 @@ class _Labelled(Collector):
         families: dict[str, Metric] = {}
         for number, text in self._texts.items():
             for family in text_string_to_metric_families(text):
-                kept = families.setdefault(family.name, Metric(family.name, family.documentation, family.type))
+                merged = families.setdefault(family.name, Metric(family.name, family.documentation, family.type))
                 for sample in family.samples:
-                    kept.add_sample(sample.name, {**sample.labels, "worker": str(number)}, sample.value)
+                    merged.add_sample(sample.name, {**sample.labels, "worker": str(number)}, sample.value)
         return families.values()
 
 
 def metrics_of(answers: Sequence[Told]) -> Response:
-    """Of those that answered; a refusal where one refuses, as for want of a token."""
-    refused = next((told for told in answers if 400 <= told.status < 500), None)
+    """The status over the workers that answered; an error status where one refuses, as without a token."""
+    refused = next((answer for answer in answers if 400 <= answer.status < 500), None)
     if refused is not None:
         return Response(refused.body, refused.status, dict(refused.headers))
     registry = CollectorRegistry()
-    registry.register(_Labelled({told.number: told.body.decode() for told in answers if told.status == 200}))
+    registry.register(_Labelled({answer.number: answer.body.decode() for answer in answers if answer.status == 200}))
     return Response(generate_latest(registry), media_type=CONTENT_TYPE)

@@ -1,1 +1,1 @@
-"""What of the math verifier runs in boxes: read as text, never imported here."""
+"""The part of the math verifier that runs in boxes: read as text, never imported here."""

@@ -3,8 +3,9 @@
 A request is JSON `{gold, answer, precision, strict}` (LaTeX texts); the reply `{equal, gold, answer}` with what was
 read, as text. Where it has a `text`, the answer is searched for in that, as math_with_judge does; if what is found is
 the `candidate`, `answer` is its better spelling. Timeouts are the service worker's: the library's own count wall time,
-which makes a verdict depend on load. Its exceptions are its own "not equal", but for memory, which is nobody's verdict.
-Source of the comparison: math_verify.metric.math_metric, with the extraction targets of NeMo Gym's math_with_judge.
+which makes a verdict depend on load. Its exceptions are its own "not equal", except memory errors, which give no
+verdict. Source of the comparison: math_verify.metric.math_metric, with the extraction targets of NeMo Gym's
+math_with_judge.
 """
 
 import json

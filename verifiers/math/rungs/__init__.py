@@ -1,1 +1,1 @@
-"""The rungs of the ladder, one idea each: they say equal, not equal, or nothing."""
+"""The rungs of the ladder, one idea each: a rung decides equal, not equal, or nothing."""

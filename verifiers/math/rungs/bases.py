@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from fractions import Fraction
 
-from sandbox_gym.verifiers.math.evaluate import try_evaluate
+from sandbox_gym.verifiers.math.expressions.evaluate import try_evaluate
+from sandbox_gym.verifiers.math.expressions.values import as_fraction
 from sandbox_gym.verifiers.math.options import Decision, MathOptions
-from sandbox_gym.verifiers.math.values import as_fraction
 
 _WORDS = {"two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10,
           "twelve": 12, "sixteen": 16}  # fmt: skip
@@ -42,7 +42,7 @@ def same_based(gold: str, answer: str, options: MathOptions) -> Decision | None:
 
 
 def same_residue(gold: str, answer: str) -> Decision | None:
-    """Residues of one modulus. A residue against a number without modulus is left to others."""
+    """Residues of one modulus. A residue and a number without modulus are left to other rungs."""
     first, second = _residue(gold), _residue(answer)
     if not first or not second:
         return None

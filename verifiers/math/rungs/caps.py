@@ -1,4 +1,4 @@
-"""What is too large to read here, and what is too large for math-verify. Linear scans only; nothing is computed."""
+"""Texts that are too large to read here or for math-verify. Linear scans only; nothing is computed."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _FACTORIAL = re.compile(r"(?<![0-9])([0-9]++)\s?[)}]?\s?!")
 
 
 def excess(text: str, caps: Caps) -> str:
-    """Why the text is over a cap, in words; empty where it is not."""
+    """Which cap a text exceeds, in words; empty where it exceeds none."""
     if len(text) > caps.chars:
         return f"{len(text)} characters"
     if (depth := nesting(text)) > caps.depth:
@@ -62,7 +62,7 @@ def too_large(gold: str, answer: str, caps: Caps = MATH_VERIFY) -> Decision | No
 
 
 def costly(text: str) -> bool:
-    """Whether it holds so many powers, roots and factorials that evaluating them member by member would be long."""
+    """Whether it holds so many powers, roots and factorials that evaluating them would take long."""
     return sum(text.count(sign) for sign in ("^", "!", "sqrt", "binom")) + len(_EXPONENT_OF_TEN.findall(text)) > 24
 
 
@@ -84,6 +84,6 @@ def _over(digits: str, cap: int) -> bool:
 
 
 def _high(found: tuple[str, str]) -> bool:
-    """Whether n^m in an exponent is past the cap, told by the bits that it has at most."""
+    """Whether n^m in an exponent exceeds the cap, by an upper bound of its bits."""
     n, m = int(found[0]), int(found[1])
     return n > 1 and n.bit_length() * m > MATH_VERIFY.exponent.bit_length() + 1

@@ -1,15 +1,17 @@
-"""Lists, tuples, sets and matrices, member by member: in order where order means something, in any order elsewhere."""
+"""Lists, tuples, sets and matrices, compared member by member: in order where the order has a meaning, else in any
+order.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
 
+from sandbox_gym.verifiers.math.expressions.quantities import read_quantity
+from sandbox_gym.verifiers.math.expressions.shapes import Shape, assigned, shape_of
+from sandbox_gym.verifiers.math.expressions.tex import squeezed
+from sandbox_gym.verifiers.math.expressions.values import variables
 from sandbox_gym.verifiers.math.options import Decision
-from sandbox_gym.verifiers.math.quantities import read_quantity
-from sandbox_gym.verifiers.math.shapes import Shape, assigned, shape_of
-from sandbox_gym.verifiers.math.tex import squeezed
-from sandbox_gym.verifiers.math.values import variables
 
 Compare = Callable[[str, str], bool | None]
 NAME = "collection"
@@ -140,7 +142,7 @@ def other_multiplicity(gold: str, answer: str) -> Decision | None:
 
 
 def _matched(mine: list[str], theirs: list[str], compare: Compare) -> Decision | None:
-    """Each member finds its own equal on the other side, or one of them finds surely none."""
+    """Whether each member has an equal on the other side; False where one surely has none."""
     left = list(theirs)
     for item in mine:
         found = [compare(item, other) for other in left]

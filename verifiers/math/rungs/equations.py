@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 
-from sandbox_gym.verifiers.math.evaluate import try_evaluate
+from sandbox_gym.verifiers.math.expressions.evaluate import try_evaluate
+from sandbox_gym.verifiers.math.expressions.shapes import split_top
+from sandbox_gym.verifiers.math.expressions.values import Value, variables
 from sandbox_gym.verifiers.math.options import Decision
-from sandbox_gym.verifiers.math.shapes import split_top
-from sandbox_gym.verifiers.math.values import Value, variables
 
 _FUNCTION = re.compile(r"^([A-Za-z])\(([a-z])\)\s*=")
 _CONSTANT = re.compile(r"\+\s*([A-Zck])(?:_\{?[0-9]\}?)?\s*$")
@@ -48,5 +48,5 @@ def _is_number(value: Value) -> bool:
 
 
 def _has_point(text: str) -> bool:
-    """Decimals may be rounded: `2/3 = 0.67` is what people write."""
+    """Whether it has a decimal point: decimals may be rounded, as in `2/3 = 0.67`."""
     return "." in text or "\\approx" in text

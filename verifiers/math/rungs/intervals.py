@@ -6,11 +6,11 @@ import re
 from dataclasses import dataclass
 from itertools import pairwise
 
-from sandbox_gym.verifiers.math.evaluate import try_evaluate
+from sandbox_gym.verifiers.math.expressions.evaluate import try_evaluate
+from sandbox_gym.verifiers.math.expressions.shapes import split_top
+from sandbox_gym.verifiers.math.expressions.tex import squeezed
+from sandbox_gym.verifiers.math.expressions.values import as_fraction, variables
 from sandbox_gym.verifiers.math.options import Decision, MathOptions
-from sandbox_gym.verifiers.math.shapes import split_top
-from sandbox_gym.verifiers.math.tex import squeezed
-from sandbox_gym.verifiers.math.values import as_fraction, variables
 
 _OPERATORS = re.compile(r"\\le(?![A-Za-z])|\\ge(?![A-Za-z])|\\ne(?![A-Za-z])|<|>")
 _OR = re.compile(r"‹\s*or\s*›|\bor\b|\\cup|\\vee|\\lor")

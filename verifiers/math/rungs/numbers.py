@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from fractions import Fraction
 
-from sandbox_gym.verifiers.math import values
-from sandbox_gym.verifiers.math.kinds import relation
+from sandbox_gym.verifiers.math.expressions import values
+from sandbox_gym.verifiers.math.expressions.kinds import relation
+from sandbox_gym.verifiers.math.expressions.quantities import Quantity, read_quantity
+from sandbox_gym.verifiers.math.expressions.values import Value, as_fraction
 from sandbox_gym.verifiers.math.options import Decision, MathOptions
-from sandbox_gym.verifiers.math.quantities import Quantity, read_quantity
-from sandbox_gym.verifiers.math.values import Value, as_fraction
 
 _MIN_SIGNIFICANT = 3
 _FLOAT_NOISE = Fraction(1, 10**12)
@@ -17,7 +17,7 @@ _HALF_TURN = Fraction(180)
 
 
 def same_number(gold: str, answer: str, options: MathOptions) -> Decision | None:
-    """Both normalised scalars. None where one is no exact number, or what stands around them settles nothing."""
+    """Compares two normalised scalars. None where one is no exact number, or where units and signs settle nothing."""
     first, second = read_quantity(gold), read_quantity(answer)
     if first is None or second is None:
         return None
@@ -38,7 +38,7 @@ def same_number(gold: str, answer: str, options: MathOptions) -> Decision | None
 
 
 def _rung(a: Quantity, b: Quantity) -> str:
-    """The rung's name by what stands around the numbers."""
+    """The rung's name, by the units and signs at the numbers."""
     if a.kind.unit or b.kind.unit or a.kind.noun or b.kind.noun:
         return "units"
     if a.kind.percent != b.kind.percent:
@@ -83,7 +83,7 @@ def _unequal_surds(a: Quantity, b: Quantity) -> bool | None:
 
 
 def _has_e(value: Value) -> bool:
-    """Of e and π nobody has proved that no sum of their products vanishes; e may also be a variable."""
+    """Whether e and π both occur: it is not proved that no sum of their products vanishes, and e may be a variable."""
     return any(name == "e" for term in value for name, _ in term.symbols)
 
 
@@ -101,7 +101,7 @@ def _rounds(decimal: Fraction, places: int | None, exact: Fraction, options: Mat
 
 
 def _percent(a: Quantity, b: Quantity, options: MathOptions) -> Decision | None:
-    """28% is 28 (the sign was asked for in the question) and is 0.28."""
+    """28% equals 28 (the question asked for percent) and 0.28."""
     if equal_numbers(a, b, options):
         return Decision(True, "percent", "equal, one of them written with %")
     hundredth = values.rational(Fraction(1, 100))
@@ -115,7 +115,7 @@ def _percent(a: Quantity, b: Quantity, options: MathOptions) -> Decision | None:
 
 
 def _degrees(a: Quantity, b: Quantity, options: MathOptions) -> Decision | None:
-    """90° is 90 where that has no unit, and is π/2 radians."""
+    """90° equals 90 without a unit, and π/2 radians."""
     bare = a.kind.bare or b.kind.bare
     if bare and equal_numbers(a, b, options):
         return Decision(True, "degrees", "equal, one of them written with a degree sign")

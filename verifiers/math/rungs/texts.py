@@ -1,12 +1,13 @@
-"""Texts that are equal once spelling is; whole numbers of any length; words; letters of a choice; names of points."""
+"""Texts that are equal after normalisation; whole numbers of any length; words; letters of a choice; names of
+points."""
 
 from __future__ import annotations
 
 import re
 
+from sandbox_gym.verifiers.math.expressions.tex import squeezed
 from sandbox_gym.verifiers.math.extract import choice_letter
 from sandbox_gym.verifiers.math.options import Decision, MathOptions
-from sandbox_gym.verifiers.math.tex import squeezed
 
 _WHOLE = re.compile(r"^([-+]?)([0-9]++)(?:\.0{0,1000})?$")
 _DECIMAL_COMMA = re.compile(r"^[-+]?(?:[0-9]{1,30},(?:[0-9]{2}|[0-9]{4,30})|0,[0-9]{2,30})$")
@@ -48,7 +49,7 @@ def same_decimal_comma(gold: str, answer: str) -> Decision | None:
 
 
 def same_choice(gold: str, answer: str, options: MathOptions) -> Decision | None:
-    """A gold that is a choice's letter. Without the option only what can be nothing else is decided."""
+    """A gold that is the letter of a choice. Without the option only unambiguous cases are decided."""
     wanted = _CHOICE.match(squeezed(gold).strip("."))
     bare = squeezed(answer)
     if options.multiple_choice and (letter := choice_letter(squeezed(gold))):

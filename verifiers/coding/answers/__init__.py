@@ -1,0 +1,1 @@
+"""The code in a model's answer: one file or several."""

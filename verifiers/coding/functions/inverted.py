@@ -1,0 +1,120 @@
+"""Chooses the variants of a row's test for one process: which ones run over an answer, in which order, under which
+keys.
+
+Pure. The choice comes from a seed that no box has: code in a box can't tell a variant from the true test by the order
+of the runs, nor by any file.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import chain, zip_longest
+
+from sandbox_gym.verifiers.coding.functions.shapes import CheckTests
+from sandbox_gym.verifiers.coding.functions.styles import pytest_test
+from sandbox_gym.verifiers.coding.functions.syntax import UNPARSEABLE, parse_trusted
+from sandbox_gym.verifiers.inversion import Kind, Variant, edited, variants_of
+
+CHOSEN = 2
+"""Variants that are run over an answer."""
+_POOL = 6
+_MOST_TESTS = 24
+
+
+@dataclass(frozen=True, slots=True)
+class Inverted:
+    """A row's test, changed so that it must fail. `test`: its whole source, as CheckTests.test."""
+
+    test: str
+    kind: Kind
+    line: int
+    certain: bool
+
+    @property
+    def evidence(self) -> str:
+        return f"{self.kind.replace('_', ' ')}, line {self.line} of the test"
+
+
+@lru_cache(maxsize=256)
+def pool_of(tests: CheckTests) -> tuple[Inverted, ...]:
+    """The variants that a row's runs are chosen from, best first."""
+    source = tests.written or tests.test
+    found = [variants_of(source, name) for name in _names(tests, source)]
+    spread = [one for one in chain.from_iterable(zip_longest(*found)) if one is not None]
+    kinds: dict[Kind, list[Variant]] = {}
+    for variant in sorted(spread, key=lambda one: not one.certain):
+        kinds.setdefault(variant.kind, []).append(variant)
+    mixed = [one for one in chain.from_iterable(zip_longest(*kinds.values())) if one is not None]
+    mixed.sort(key=lambda one: not one.certain)
+    return tuple(_inverted(tests, source, variant) for variant in mixed[:_POOL])
+
+
+def _inverted(tests: CheckTests, source: str, variant: Variant) -> Inverted:
+    if tests.style == "pytest":
+        test = pytest_test(edited(source, variant.edits), tests.module, tests.entry_point)
+    else:
+        test = edited(tests.test, variant.edits)  # which begins with what the row has written
+    return Inverted(test, variant.kind, variant.line, variant.certain)
+
+
+def _names(tests: CheckTests, source: str) -> list[str]:
+    """Qualified names of the functions that decide."""
+    if tests.style == "check":
+        return ["check"]
+    try:
+        tree = parse_trusted(source)
+    except UNPARSEABLE:
+        return []
+    names = list(_test_names(tree, functions=tests.style == "pytest"))
+    return names if len(names) <= _MOST_TESTS else [names[at * len(names) // _MOST_TESTS] for at in range(_MOST_TESTS)]
+
+
+def _test_names(tree: ast.Module, functions: bool) -> Iterator[str]:
+    for node in tree.body:
+        if isinstance(node, ast.ClassDef):
+            for method in node.body:
+                if isinstance(method, ast.FunctionDef | ast.AsyncFunctionDef) and method.name.startswith("test"):
+                    yield f"{node.name}.{method.name}"
+        elif functions and isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test"):
+            yield node.name
+
+
+def seed_of(tests: CheckTests, source: str, secret: str) -> str:
+    """The seed of choice, order and keys; of its parts only the answer's source enters a box."""
+    parts = "\0".join((secret, tests.test, tests.reference, source))
+    return hashlib.sha256(parts.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+
+def key_of(seed: str, index: int) -> str:
+    """The key of the seed's run number `index`; 0 is the first true run."""
+    return _hashed(seed, f"key {index}")
+
+
+def order_of(tests: CheckTests, seed: str) -> tuple[Inverted | None, ...]:
+    """The runs after the first true one: variants, and None for the true test among them; empty where none is made."""
+    pool = [one for one in pool_of(tests) if one.certain or tests.reference]
+    shuffled = [pool[at] for at in _shuffled(len(pool), seed, "choice")]
+    # a certain one first, since what only a run tells may tell nothing; a changed value, since no form gives it away
+    chosen = sorted(shuffled, key=lambda one: (not one.certain, one.kind != "expected_value"))
+    chosen = [*chosen[:1], *(one for one in shuffled if one is not chosen[0])]
+    runs = [*chosen[:CHOSEN], None]
+    return tuple(runs[at] for at in _shuffled(len(runs), seed, "order")) if chosen else ()
+
+
+def _shuffled(count: int, seed: str, what: str) -> list[int]:
+    return sorted(range(count), key=lambda index: _hashed(seed, f"{what} {index}"))
+
+
+def _hashed(seed: str, what: str) -> str:
+    return hashlib.sha256(f"{seed}\0{what}".encode()).hexdigest()
+
+
+def why_none(tests: CheckTests) -> str:
+    """Why a row has no variant to run."""
+    if not pool_of(tests):
+        return "the test has no assertion that can be turned"
+    return "no assertion of the test is certain to be reached, and the row has no solution to try its variants on"

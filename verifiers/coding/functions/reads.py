@@ -1,0 +1,156 @@
+"""Finds which attributes a test reads of values of the answer, as opposed to its own values.
+
+Pure, from the test's text: a name holds a value of the answer if an expression with such a name was bound to it.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+
+_RAISES = frozenset(("raises", "assertRaises", "assertRaisesRegex"))
+_OPERANDS = (ast.BinOp, ast.Compare, ast.UnaryOp, ast.AugAssign)
+
+
+def attributes_read(test: ast.Module, called: set[str], fields: set[str]) -> tuple[tuple[str, ...], ...]:
+    """Groups of names that the test reads of one value. `called`: names of the answer; `fields`: names left out."""
+    given = _given(test, called)
+    caught = _caught(test)
+    groups: dict[str, set[str]] = {}
+    for node in ast.walk(test):
+        if isinstance(node, ast.Attribute) and node.attr not in fields and _is_given(node.value, given, caught):
+            groups.setdefault(_whose(node.value), set()).add(node.attr)
+    return tuple(sorted({tuple(sorted(names)) for names in groups.values()}))
+
+
+def _is_given(base: ast.expr, given: set[str], caught: set[str]) -> bool:
+    root = base
+    while isinstance(root, ast.Attribute):
+        root = root.value
+    if isinstance(root, ast.Name) and (root.id in ("self", "cls") or (root is base and base.id in caught)):
+        return False
+    return bool(_names(base) & given)
+
+
+def _whose(base: ast.expr) -> str:
+    """One key for what is probably one kind of value: a name, or a function's result."""
+    return f"{ast.unparse(base.func)}()" if isinstance(base, ast.Call) else ast.unparse(base)
+
+
+def _given(test: ast.Module, called: set[str]) -> set[str]:
+    """Names that may hold a value of the answer; parameters too, since their arguments are unknown."""
+    given = called | {"self", "cls"}
+    for node in ast.walk(test):
+        if isinstance(node, ast.arg):
+            given.add(node.arg)
+        elif isinstance(node, ast.ExceptHandler) and node.name:
+            given.add(node.name)
+        elif isinstance(node, ast.withitem) and node.optional_vars is not None:
+            given |= _names(node.optional_vars)
+    bound = [(targets, _names(value)) for targets, value in _bindings(test)]
+    size = -1
+    while size != len(given):
+        size = len(given)
+        for targets, read in bound:
+            if read & given:
+                given |= targets
+    return given
+
+
+def _bindings(test: ast.Module) -> Iterator[tuple[set[str], ast.AST]]:
+    """(names, what is bound to them or is their body)."""
+    for node in ast.walk(test):
+        if isinstance(node, ast.Assign):
+            yield _names(*node.targets), node.value
+        elif isinstance(node, ast.AnnAssign | ast.AugAssign | ast.NamedExpr) and node.value is not None:
+            yield _names(node.target), node.value
+        elif isinstance(node, ast.For | ast.AsyncFor | ast.comprehension):
+            yield _names(node.target), node.iter
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            yield {node.name}, node
+        elif isinstance(node, ast.Match):
+            yield {name for case in node.cases for name in _captured(case.pattern)}, node.subject
+
+
+def _captured(pattern: ast.pattern) -> Iterable[str]:
+    nodes = list(ast.walk(pattern))
+    return [node.name for node in nodes if isinstance(node, ast.MatchAs | ast.MatchStar) and node.name]
+
+
+def _caught(test: ast.Module) -> set[str]:
+    """Names of what `raises` gives, whose own attributes are the runner's."""
+    return {
+        name
+        for node in ast.walk(test)
+        if isinstance(node, ast.withitem) and node.optional_vars is not None and isinstance(node.context_expr, ast.Call)
+        for name in _names(node.optional_vars)
+        if ast.unparse(node.context_expr.func).rpartition(".")[2] in _RAISES
+    }
+
+
+def _names(*trees: ast.AST) -> set[str]:
+    return {node.id for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Name)}
+
+
+def operates(test: ast.Module, classes: set[str]) -> bool:
+    """Whether an operator of the test has an instance of these classes as an operand, where the test constructed it;
+    the result of a method does not count."""
+    made = _instances(test, classes)
+    return any(
+        _has_instance(operand, classes, made)
+        for node in ast.walk(test)
+        if isinstance(node, _OPERANDS)
+        for operand in ast.iter_child_nodes(node)
+    )
+
+
+def read_of_results(test: ast.Module, called: set[str]) -> set[str]:
+    """Names of attributes that the test reads of results of the answer's methods."""
+    given = _given(test, called)
+    named: set[str] = set()
+    for targets, value in _bindings(test):
+        if isinstance(value, ast.expr) and _calls_method(value, given):
+            named |= targets
+    return {
+        node.attr
+        for node in ast.walk(test)
+        if isinstance(node, ast.Attribute) and (_calls_method(node.value, given) or _names(node.value) & named)
+    }
+
+
+def _calls_method(tree: ast.expr, given: set[str]) -> bool:
+    return any(
+        isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and _names(node.func.value) & given
+        for node in ast.walk(tree)
+    )
+
+
+def _instances(test: ast.Module, classes: set[str]) -> set[str]:
+    """Names, attributes and functions that may hold or return an instance."""
+    made: set[str] = set()
+    for _ in range(4):  # of an instance, of what holds it, of what goes through that
+        for node in ast.walk(test):
+            if isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign | ast.NamedExpr) and node.value is not None:
+                targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+                if _has_instance(node.value, classes, made):
+                    made |= _names(*targets) - {"self"}
+                    made |= {
+                        one.attr for target in targets for one in ast.walk(target) if isinstance(one, ast.Attribute)
+                    }
+            elif isinstance(node, ast.For | ast.AsyncFor | ast.comprehension):
+                made |= _names(node.target) if _has_instance(node.iter, classes, made) else set()
+            elif isinstance(node, ast.FunctionDef):
+                given = (one.value for one in ast.walk(node) if isinstance(one, ast.Return | ast.Yield) and one.value)
+                made |= {node.name} if any(_has_instance(one, classes, made) for one in given) else set()
+    return made
+
+
+def _has_instance(tree: ast.AST, classes: set[str], made: set[str]) -> bool:
+    """Whether an instance stands in an expression other than as the owner of an attribute."""
+    if isinstance(tree, ast.Attribute):
+        return tree.attr in made and isinstance(tree.value, ast.Name)
+    if isinstance(tree, ast.Name):
+        return tree.id in made
+    if isinstance(tree, ast.Call) and isinstance(tree.func, ast.Name) and tree.func.id in classes:
+        return True
+    return any(_has_instance(child, classes, made) for child in ast.iter_child_nodes(tree))

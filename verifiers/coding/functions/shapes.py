@@ -1,0 +1,223 @@
+"""The shapes of a row's tests, checked field by field.
+
+Sources: NeMo Gym's code_gen (LiveCodeBench), HumanEval, EvalPlus, MBPP, BigCodeBench, pytest.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import keyword
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import cast
+
+from sandbox_gym.errors import RequestError
+from sandbox_gym.verifiers.bounded import nesting
+from sandbox_gym.verifiers.coding.fields import ROOT, choice, mapping, positive, text, texts, wrong
+from sandbox_gym.verifiers.coding.functions.reference import ReferenceTests
+from sandbox_gym.verifiers.coding.functions.styles import (
+    Style,
+    assert_list_test,
+    imported_names,
+    pytest_test,
+    unittest_test,
+)
+from sandbox_gym.verifiers.coding.functions.syntax import parse_field
+from sandbox_gym.verifiers.coding.functions.wire import MAX_MESSAGE
+from sandbox_gym.verifiers.wellformed import must_be_text
+
+MAX_NESTING = 100
+"""Of a function test's values; the guest's wire carries 150 levels."""
+
+
+@dataclass(frozen=True, slots=True)
+class StdinTests:
+    """Programs: `inputs[i]` goes to stdin, stdout must match `outputs[i]`."""
+
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionTests:
+    """Functions: `fn_name(*calls[i])` must equal `outputs[i]`, both JSON values."""
+
+    fn_name: str
+    calls: tuple[tuple[object, ...], ...]
+    outputs: tuple[object, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CheckTests:
+    """HumanEval's form: `test` defines `check(candidate)`; `prompt` holds imports and helpers it may use.
+
+    Other styles are made into this one. `written` is the test as the row has it, which decides how it may be run.
+    """
+
+    test: str
+    entry_point: str
+    prompt: str
+    style: Style = "check"
+    written: str = ""
+    module: str = ""
+    """What the test imports the answer as, in pytest's style."""
+    reference: str = ""
+    """The row's own solution, where it gives one: it tells whether the test can be parted from an answer."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The answer's functions that the test calls by name."""
+        if not self.module:
+            return (self.entry_point,)
+        return (self.entry_point, *imported_names(parse_field(self.written, f"{ROOT}.test"), self.module))
+
+
+Tests = StdinTests | FunctionTests | CheckTests | ReferenceTests
+
+
+def parse_tests(row: Mapping[str, object], *, outputs_may_be_blank: bool = False) -> Tests:
+    """The row's tests, of exactly one shape. Raises RequestError.
+
+    `outputs_may_be_blank`: where a checker program decides, an expected output may well be empty.
+    """
+    shapes = [name for name in ("unit_tests", "test", "test_list", "base_input") if row.get(name) is not None]
+    if len(shapes) > 1:
+        raise RequestError(ROOT, f"has {' and '.join(shapes)}", "give one of them")
+    if not shapes:
+        remedy = "give unit_tests{inputs, outputs}, or test and entry_point, or test_list, or base_input"
+        raise RequestError(f"{ROOT}.unit_tests", "is missing", remedy)
+    if shapes == ["unit_tests"]:
+        return _unit_tests(row["unit_tests"], blank=outputs_may_be_blank)
+    if shapes == ["base_input"]:
+        return _reference_tests(row)
+    if shapes == ["test_list"]:
+        test, name = assert_list_test(row)
+        entry, prompt = _identifier(name, f"{ROOT}.entry_point"), text(row, "prompt_code")
+        return CheckTests(test, entry, prompt, written=test, reference=text(row, "canonical_solution"))
+    return _check_tests(row)
+
+
+def _unit_tests(value: object, *, blank: bool) -> StdinTests | FunctionTests:
+    field = f"{ROOT}.unit_tests"
+    value = mapping(value, field, "give an object with inputs and outputs")
+    inputs = texts(value.get("inputs"), f"{field}.inputs")
+    outputs = texts(value.get("outputs"), f"{field}.outputs")
+    if not inputs:
+        raise RequestError(f"{field}.inputs", "is an empty list", "give at least one test; none proves nothing")
+    if len(inputs) != len(outputs):
+        counts = f"has {len(outputs)} entries for {len(inputs)} inputs"
+        raise RequestError(f"{field}.outputs", counts, "give one output for each input")
+    name = value.get("fn_name")
+    if name is None:
+        if not blank and not any(output.strip() for output in outputs):
+            remedy = "give an expected output; any silent program would pass"
+            raise RequestError(f"{field}.outputs", "holds blank outputs only", remedy)
+        return StdinTests(inputs, outputs)
+    calls = tuple(
+        tuple(_json(line, f"{field}.inputs[{index}]") for line in content.split("\n"))
+        for index, content in enumerate(inputs)
+    )
+    expected = tuple(_json(content, f"{field}.outputs[{index}]") for index, content in enumerate(outputs))
+    return FunctionTests(_identifier(name, f"{field}.fn_name"), calls, expected)
+
+
+def _identifier(name: object, field: str) -> str:
+    if not isinstance(name, str) or not name.isidentifier() or keyword.iskeyword(name):
+        raise wrong(field, name, "give the function's name, a Python identifier")
+    return name
+
+
+def _json(content: str, field: str) -> object:
+    """Python's own parser: integers of over 64 bits and NaN are in the field's rows, and orjson refuses both."""
+    if len(content) > MAX_MESSAGE // 4:
+        raise RequestError(field, f"is {len(content)} characters long", f"keep it below {MAX_MESSAGE // 4}")
+    if nesting(content.encode("utf-8", "surrogatepass")) > MAX_NESTING:
+        raise wrong(field, content, f"nest at most {MAX_NESTING} deep")
+    try:
+        value: object = json.loads(content)
+    except (ValueError, RecursionError):
+        raise wrong(field, content, "give JSON: one value a line for inputs, one value for outputs") from None
+    if "\\u" in content:
+        must_be_text(value, field)
+    return value
+
+
+def _reference_tests(row: Mapping[str, object]) -> ReferenceTests:
+    """EvalPlus: `base_input`, `plus_input`, `canonical_solution`, `entry_point`, `prompt`, `atol`."""
+    base = _calls(row["base_input"], f"{ROOT}.base_input")
+    plus = _calls(row.get("plus_input") or [], f"{ROOT}.plus_input")
+    if not base:
+        raise RequestError(f"{ROOT}.base_input", "is an empty list", "give at least one input; none proves nothing")
+    prompt, solution = text(row, "prompt"), text(row, "canonical_solution")
+    if not solution.strip():
+        raise RequestError(
+            f"{ROOT}.canonical_solution", "is missing", "give the solution that expected values come from"
+        )
+    return ReferenceTests(
+        entry_point=_identifier(row.get("entry_point"), f"{ROOT}.entry_point"),
+        prompt=prompt,
+        reference=prompt + solution,
+        calls=base + plus,
+        base=len(base),
+        atol=positive(row, "atol", zero=True) or 0.0,
+    )
+
+
+def _calls(value: object, field: str) -> tuple[tuple[object, ...], ...]:
+    if not isinstance(value, list):
+        raise wrong(field, value, "give a list of argument lists")
+    for index, call in enumerate(value):
+        if not isinstance(call, list):
+            raise wrong(f"{field}[{index}]", call, "give the list of arguments")
+        if _depth(call) > MAX_NESTING:
+            raise RequestError(f"{field}[{index}]", "nests too deeply", f"nest at most {MAX_NESTING} deep")
+    return tuple(tuple(call) for call in value)
+
+
+def _depth(value: object) -> int:
+    """How deep lists and objects nest, counted without recursion."""
+    depth, level = 0, [value]
+    while level:
+        level = [
+            item
+            for holder in level
+            if isinstance(holder, list | dict)
+            for item in (holder.values() if isinstance(holder, dict) else holder)
+        ]
+        depth += 1
+    return depth
+
+
+def _check_tests(row: Mapping[str, object]) -> CheckTests:
+    test = row["test"]
+    if not isinstance(test, str):
+        raise wrong(f"{ROOT}.test", test, "give Python source that defines check(candidate)")
+    prompt = text(row, "prompt", remedy="give the task's prompt as a string, or leave it out")
+    name = _identifier(row.get("entry_point"), f"{ROOT}.entry_point")
+    tree = parse_field(test, f"{ROOT}.test")
+    style = _style(row, tree)
+    reference = text(row, "canonical_solution")
+    if style == "unittest":
+        return CheckTests(unittest_test(test), name, prompt, style, test, reference=reference)
+    if style == "pytest":
+        module = _identifier(row.get("module") or "solution", f"{ROOT}.module")
+        return CheckTests(pytest_test(test, module, name), name, prompt, style, test, module, reference)
+    if not any(isinstance(node, ast.FunctionDef) and node.name == "check" for node in tree.body):
+        raise RequestError(f"{ROOT}.test", "defines no check function", "define check(candidate), or give a style")
+    if not any(isinstance(node, ast.Assert | ast.Raise | ast.Call) for node in ast.walk(tree)):
+        raise RequestError(f"{ROOT}.test", "asserts nothing", "assert something about candidate; none proves nothing")
+    return CheckTests(test, name, prompt, written=test, reference=reference)
+
+
+def _style(row: Mapping[str, object], tree: ast.Module) -> Style:
+    """As the row says; else by what the test defines: BigCodeBench's rows don't say."""
+    if row.get("style") is not None:
+        return cast(Style, choice(row, "style", ("check", "unittest", "pytest")))
+    if any(isinstance(node, ast.FunctionDef) and node.name == "check" for node in tree.body):
+        return "check"
+    bases = [ast.unparse(base) for node in tree.body if isinstance(node, ast.ClassDef) for base in node.bases]
+    if any(base.rpartition(".")[2] == "TestCase" for base in bases):
+        return "unittest"
+    functions = [node.name for node in tree.body if isinstance(node, ast.FunctionDef)]
+    return "pytest" if any(name.startswith("test_") for name in functions) else "check"

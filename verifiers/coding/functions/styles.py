@@ -1,0 +1,184 @@
+"""Turns tests as the datasets write them into one `check(candidate)`: asserts, unittest classes, pytest files.
+
+Sources: MBPP (`test_list`, `test_setup_code`, `test_imports`, `challenge_test_list`), BigCodeBench (a `TestCases` class
+that calls the entry point by name), pytest's own exit codes.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+from sandbox_gym.errors import RequestError
+from sandbox_gym.verifiers.coding.fields import ROOT, text, texts
+from sandbox_gym.verifiers.coding.functions.syntax import parse_field
+
+Style = Literal["check", "unittest", "pytest"]
+
+_UNITTEST = """
+
+def check(candidate):
+    import unittest
+
+    cases = [value for value in list(globals().values()) if isinstance(value, type)]
+    cases = [value for value in cases if issubclass(value, unittest.TestCase) and value.__module__ == __name__]
+    suite = unittest.TestSuite(unittest.defaultTestLoader.loadTestsFromTestCase(case) for case in cases)
+    class Result(unittest.TestResult):
+        succeeded = 0
+
+        def addSuccess(self, test):
+            self.succeeded += 1
+            super().addSuccess(test)
+
+    result = Result()
+    suite.run(result)
+    bad = result.failures + result.errors
+    if bad:
+        raise AssertionError("%s: %s" % (bad[0][0], bad[0][1].strip().rpartition("\\n")[2]))
+    if result.unexpectedSuccesses:
+        raise AssertionError("%s was expected to fail" % (result.unexpectedSuccesses[0],))
+    if result.skipped and not {may_skip}:
+        raise AssertionError("%s was skipped" % (result.skipped[0][0],))
+    ended = result.succeeded + len(result.skipped) + len(result.expectedFailures)
+    if result.testsRun - len(result.skipped) < 1 or ended < result.testsRun:
+        raise AssertionError("%d tests were run, %d ended well" % (result.testsRun, ended))
+"""
+"""Runs every TestCase that the test's own module defines. A test ended well where unittest says so; one that nothing in
+the file skips was not skipped by itself."""
+
+_PYTEST = """
+_SOURCE = {source!r}
+
+
+def check(candidate):
+    import sys
+    import types
+
+    import pytest
+
+    module = sys.modules.get({module!r})
+    if module is None:
+        module = sys.modules[{module!r}] = types.ModuleType({module!r})
+    for name in {names!r}:
+        if name in globals():
+            setattr(module, name, globals()[name])
+    with open("test_hidden.py", "w", encoding="utf-8") as file:
+        file.write(_SOURCE)
+
+    class Reports:
+        passed, failed = 0, []
+
+        def pytest_runtest_logreport(self, report):
+            if report.failed:
+                self.failed.append((report.nodeid, str(report.longreprtext).strip().rpartition("\\n")[2]))
+            elif report.when == "call" and report.passed:
+                self.passed += 1
+            elif report.skipped and not {may_skip}:
+                self.failed.append((report.nodeid, "was skipped, or expected to fail"))
+
+        def pytest_collectreport(self, report):
+            if report.failed:
+                self.failed.append((report.nodeid, str(report.longreprtext).strip().rpartition("\\n")[2]))
+
+    reports = Reports()
+    options = ["-q", "-p", "no:cacheprovider", "--noconftest", "-c", "/dev/null", "--rootdir", "."]
+    code = pytest.main(options + ["test_hidden.py"], plugins=[reports])
+    if reports.failed:
+        raise AssertionError("%s: %s" % reports.failed[0])
+    if code != 0 or reports.passed < {least}:
+        raise AssertionError("pytest ended with code %d after %d passed tests" % (code, reports.passed))
+"""
+"""Runs the file by pytest, with a module of the answer's name that holds what the file imports from it."""
+
+
+def assert_list_test(row: Mapping[str, object]) -> tuple[str, str]:
+    """(source of the test, entry point) of a row with MBPP's `test_list`. Raises RequestError."""
+    asserts = texts(row["test_list"], f"{ROOT}.test_list")
+    if row.get("challenge_test_list") is not None:
+        asserts += texts(row["challenge_test_list"], f"{ROOT}.challenge_test_list")
+    if not asserts:
+        raise RequestError(f"{ROOT}.test_list", "is an empty list", "give at least one assert; none proves nothing")
+    setup = text(row, "test_setup_code")
+    if row.get("test_imports") is not None:
+        setup = "\n".join((*texts(row["test_imports"], f"{ROOT}.test_imports"), setup))
+    trees = [parse_field(line, f"{ROOT}.test_list[{index}]") for index, line in enumerate(asserts)]
+    body = "\n".join(ast.unparse(tree) for tree in trees)
+    indented = "\n".join(f"    {line}" for line in body.split("\n"))
+    entry = row.get("entry_point") or _called(trees, parse_field(setup, f"{ROOT}.test_setup_code"))
+    return f"{setup}\n\n\ndef check(candidate):\n{indented}\n", str(entry)
+
+
+def _called(trees: Sequence[ast.Module], setup: ast.Module) -> str:
+    """The function that the asserts call and the row does not define. Raises RequestError where there is none."""
+    known = set(dir(builtins))
+    for node in ast.walk(setup):
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            known.add(node.name)
+        elif isinstance(node, ast.Import | ast.ImportFrom):
+            known |= {alias.asname or alias.name for alias in node.names}
+    for tree in trees:
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id not in known:
+                return node.func.id
+    raise RequestError(f"{ROOT}.test_list", "calls no function of the answer", "give entry_point")
+
+
+def unittest_test(source: str) -> str:
+    """The test with a `check` that runs its TestCase classes. Raises RequestError where there are none."""
+    tree = parse_field(source, f"{ROOT}.test")
+    methods = [
+        node
+        for case in tree.body
+        if isinstance(case, ast.ClassDef) and case.bases
+        for node in case.body
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test")
+    ]
+    if not methods:
+        remedy = "define a unittest.TestCase with test methods, or give another style"
+        raise RequestError(f"{ROOT}.test", "holds no test method", remedy)
+    return source + _UNITTEST.replace("{may_skip}", str(_may_skip(source)))
+
+
+def _may_skip(source: str) -> bool:
+    """Whether the test itself may be skipped or be expected to fail."""
+    return any(word in source.lower() for word in ("skip", "xfail"))
+
+
+def pytest_test(source: str, module: str, entry_point: str) -> str:
+    """A `check` that runs the file by pytest. Raises RequestError where it holds no test."""
+    tree = parse_field(source, f"{ROOT}.test")
+    count = sum(
+        isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test")
+        for node in ast.walk(tree)
+    )
+    if not count:
+        raise RequestError(f"{ROOT}.test", "holds no test function", "define test_ functions, or give another style")
+    names = sorted({entry_point, *imported_names(tree, module)})
+    least = sum(isinstance(node, ast.FunctionDef) and node.name.startswith("test") for node in tree.body)
+    return _PYTEST.format(may_skip=_may_skip(source), source=source, module=module, names=names, least=max(1, least))
+
+
+def imported_names(tree: ast.Module, module: str) -> list[str]:
+    """The names of the answer's module that a test file uses: imported from it, or read of the module."""
+    nodes = list(ast.walk(tree))
+    whole = {
+        alias.asname or alias.name
+        for node in nodes
+        if isinstance(node, ast.Import)
+        for alias in node.names
+        if alias.name == module
+    }
+    named = [
+        alias.name
+        for node in nodes
+        if isinstance(node, ast.ImportFrom) and node.module == module and not node.level
+        for alias in node.names
+        if alias.name != "*"
+    ]
+    return named + [
+        node.attr
+        for node in nodes
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in whole
+    ]

@@ -1,0 +1,56 @@
+"""One program outside any test, as the tools run it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from sandbox_gym.contract import Build, Outcome, Plan, Program, Run, State, Status, answers_outcome
+from sandbox_gym.limits import Limits
+from sandbox_gym.verifiers.coding.languages import Language
+from sandbox_gym.verifiers.coding.running.checking import missing
+from sandbox_gym.verifiers.coding.running.fetching import fetching
+from sandbox_gym.verifiers.coding.running.programs import encoded, image_for, program_of
+
+
+def program_plan(
+    language: Language,
+    code: str,
+    stdin: str,
+    limits: Limits,
+    *,
+    files: Mapping[str, bytes] | None = None,
+    fetch: Sequence[str] = (),
+    mark: str = "",
+    compile_time_s: float | None = None,
+) -> Plan:
+    """Compile where needed, and run once, without the import prelude: an agent sees what its program does by itself.
+    `files` stand beside the source for compiler and program; `fetch` names files to return (fetching.py);
+    `compile_time_s` only tightens."""
+    beside = dict(files or {})
+    if language.forks:
+        program = Program("fork", {**beside, language.source: encoded(code)}, main=language.source)
+        builds: tuple[Build, ...] = ()
+    else:
+        program, build = program_of(language, code, limits, "answer", beside)
+        builds = () if build is None else (build,)
+        program = replace(program, files={**beside, **program.files})
+        limits = language.limits(limits)
+    if compile_time_s is not None:
+        builds = tuple(
+            replace(each, run=replace(each.run, limits=each.run.limits.tightened(cpu_time_s=compile_time_s)))
+            for each in builds
+        )
+    if fetch:
+        program = fetching(program, fetch, mark)
+    return Plan((Run("run_code", program, encoded(stdin), limits),), image_for(language), builds=builds)
+
+
+def program_outcome(language: Language, state: State) -> tuple[Outcome, bool]:
+    """The program's outcome, and whether it was compiled; else the compiler's outcome. Raises ToolchainMissing."""
+    failed = next((outcome for outcome in state.builds if outcome.status is not Status.OK), None)
+    step = state.outcomes[0] if state.outcomes else None
+    outcome = failed if step is None or failed is not None else answers_outcome(step)
+    if outcome is None or (outcome.status is Status.START_ERROR and not language.forks):
+        raise missing(language)
+    return outcome, failed is None

@@ -1,0 +1,1 @@
+"""Short math texts as exact values: notation, units, quantities, shapes."""

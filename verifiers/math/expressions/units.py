@@ -1,0 +1,115 @@
+"""Units of measurement: their names, their dimensions and their exact conversion."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from fractions import Fraction
+
+_KINDS = {
+    "length": "m:1 meter meters metre metres; cm:1/100 centimeter centimeters centimetre centimetres;"
+    "mm:1/1000 millimeter millimeters millimetre millimetres; km:1000 kilometer kilometers kilometre kilometres;"
+    "dm:1/10 decimeter decimeters; nm:1/1000000000 nanometer nanometers; μm:1/1000000 µm um micrometer micrometers;"
+    "in:127/5000 inch inches; ft:381/1250 foot feet; yd:1143/1250 yard yards yds; mi:201168/125 mile miles",
+    "mass": "g:1 gram grams; kg:1000 kilogram kilograms kgs; mg:1/1000 milligram milligrams; t:1000000 tonne tonnes;"
+    "lb:45359237/100000 lbs pound pounds; oz:45359237/1600000 ounce ounces",
+    "time": "s:1 sec secs second seconds; ms:1/1000 millisecond milliseconds; min:60 mins minute minutes;"
+    "h:3600 hr hrs hour hours; day:86400 days; week:604800 weeks; month:2629746 months; year:31556952 years yr yrs",
+    "volume": "L:1/1000 l liter liters litre litres; mL:1/1000000 ml milliliter milliliters millilitre millilitres;"
+    "gal:1 gallon gallons",
+    "usd": "$:1 dollar dollars USD usd; ¢:1/100 cent cents",
+    "eur": "€:1 euro euros EUR",
+    "gbp": "£:1 GBP",
+    "inr": "₹:1 rupee rupees Rs INR",
+    "cny": "¥:1 yuan RMB CNY",
+    "force": "N:1 newton newtons; kN:1000",
+    "energy": "J:1 joule joules; kJ:1000 kilojoule kilojoules; cal:523/125; kcal:4184; eV:1",
+    "power": "W:1 watt watts; kW:1000 kilowatt kilowatts",
+    "pressure": "Pa:1 pascal pascals; kPa:1000; atm:101325",
+    "frequency": "Hz:1 hertz; kHz:1000; MHz:1000000",
+    "voltage": "V:1 volt volts",
+    "current": "A:1 amp amps ampere amperes; mA:1/1000",
+    "resistance": "Ω:1 ohm ohms",
+    "temperature": "K:1 kelvin kelvins",
+    "celsius": "°C:1 celsius",
+    "fahrenheit": "°F:1 fahrenheit",
+    "angle": "degree:1 degrees deg",
+    "radian": "rad:1 radian radians rads",
+    "amount": "mol:1 mole moles",
+    "area": "hectare:10000 hectares ha; acre:316160658/78125 acres",
+}
+_APART = {"gal", "eV", "month", "year"}  # named, but not converted into the others of their kind
+_SHORT = {"mph": ("mi", "h"), "kph": ("km", "h"), "kmh": ("km", "h"), "mps": ("m", "s")}
+_TOKEN = re.compile(r"\s*(per\b|square[ds]?\b|sq\b\.?|cubic\b|cubed\b|[A-Za-zµμΩ°$€£¥₹¢]+|\^\{?-?[0-9]\}?|[/*.()])")
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """`dimensions`: (kind, exponent) pairs, sorted; `factor`: how many of the kinds' own base units it is."""
+
+    dimensions: tuple[tuple[str, int], ...]
+    factor: Fraction
+
+
+def unit_named(name: str) -> tuple[str, Fraction] | None:
+    """The kind and the factor of a single unit's name or abbreviation."""
+    return _NAMES.get(name) or _NAMES.get(name.lower() if len(name) > 3 else name)
+
+
+def parse_unit(text: str) -> Unit | None:
+    """A unit such as `cm^2`, `square feet`, `km/h`, `miles per hour`, `m s^{-2}`, or None where a word is not one."""
+    dimensions: dict[str, int] = {}
+    factor, sign, raised, at, last = Fraction(1), 1, 1, 0, ("", Fraction(1))
+    text = text.strip()
+    while at < len(text):
+        found = _TOKEN.match(text, at)
+        if not found:
+            return None
+        token, at = found.group(1), found.end()
+        if token in ("per", "/"):
+            sign = -1
+        elif token in ("*", ".", "(", ")"):
+            continue
+        elif token.startswith("^") or token in ("squared", "cubed"):
+            more = {"squared": 2, "cubed": 3}.get(token) or int(token.strip("^{}"))
+            factor *= last[1] ** (sign * (more - 1))
+            dimensions[last[0]] = dimensions.get(last[0], 0) + sign * (more - 1)
+        elif token.startswith("sq") or token in ("cubic", "square"):
+            raised = 3 if token == "cubic" else 2
+        else:
+            for name, turn in _parts(token):
+                known = unit_named(name)
+                if known is None:
+                    return None
+                last = known
+                dimensions[known[0]] = dimensions.get(known[0], 0) + sign * turn * raised
+                factor *= known[1] ** (sign * turn * raised)
+            raised = 1
+    return _simplified(dimensions, factor) if last[0] else None
+
+
+def _parts(token: str) -> tuple[tuple[str, int], ...]:
+    short = _SHORT.get(token.lower())
+    return ((short[0], 1), (short[1], -1)) if short else ((token, 1),)
+
+
+def _simplified(dimensions: dict[str, int], factor: Fraction) -> Unit:
+    """Volumes and areas by name are lengths cubed and squared."""
+    for kind, length in (("volume", 3), ("area", 2)):
+        if exponent := dimensions.pop(kind, 0):
+            dimensions["length"] = dimensions.get("length", 0) + length * exponent
+    return Unit(tuple(sorted((kind, exponent) for kind, exponent in dimensions.items() if exponent)), factor)
+
+
+def _table() -> dict[str, tuple[str, Fraction]]:
+    names: dict[str, tuple[str, Fraction]] = {}
+    for kind, groups in _KINDS.items():
+        for group in groups.split(";"):
+            first, *others = group.split()
+            short, factor = first.split(":")
+            for name in (short, *others):
+                names[name] = (short if short in _APART else kind, Fraction(factor))
+    return names
+
+
+_NAMES = _table()
