@@ -14,7 +14,7 @@ from sandbox_gym.cluster.messages import NodeLost, NodeRefused, Nothing
 from sandbox_gym.codec import decode
 from sandbox_gym.sandbox.session.builds import BuiltSnapshot, SnapshotBuilder
 from sandbox_gym.sandbox.session.manager import Sessions
-from sandbox_gym.sandbox.session.snapshots import NoSuchSnapshot
+from sandbox_gym.sandbox.snapshots import NoSuchSnapshot
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,7 +37,7 @@ from sandbox_gym.server.protocol.single_flight import Once
 from sandbox_gym.server.traced import TracedExchanges
 
 if TYPE_CHECKING:
-    from sandbox_gym.server.tools.mcp import ToolsOverMcp
+    from sandbox_gym.server.nemo_gym.mcp import ToolsOverMcp
 
 EngineFactory = Callable[[], AbstractAsyncContextManager[JudgingEngine]]
 REQUEST_ID_HEADER = "X-Request-Id"
@@ -115,7 +115,7 @@ def session_cookie(resources: ResourcesServer) -> str:
 
 def _tools_over_mcp(resources: ResourcesServer, host: GymHost, cookie: str, secret: str) -> ToolsOverMcp:
     try:
-        from sandbox_gym.server.tools.mcp import ToolsOverMcp  # its SDK is an extra, and takes a second to import
+        from sandbox_gym.server.nemo_gym.mcp import ToolsOverMcp  # its SDK is an extra, and takes a second to import
     except ImportError as error:
         remedy = "pip install 'sandbox-gym[mcp]', or unset expose_tools_over_mcp"
         raise ConfigurationError(f"tools over MCP need the MCP SDK ({error}): {remedy}") from error

@@ -23,7 +23,7 @@ from sandbox_gym.sandbox.api import BUILDER_IMAGE, SandboxSpec
 from sandbox_gym.sandbox.session.client import Command, FileProblem, SessionClient, TakesCalls
 from sandbox_gym.sandbox.session.manager import GRACE_S, Sessions
 from sandbox_gym.sandbox.session.session import open_session
-from sandbox_gym.sandbox.session.snapshots import NoSuchSnapshot
+from sandbox_gym.sandbox.snapshots import NoSuchSnapshot
 from sandbox_gym.swe.causes import cause_of, last_words
 from sandbox_gym.swe.pip_settings import BUNDLE, certificates, pip_settings
 from sandbox_gym.swe.recipes import ENVIRONMENT, REPOSITORY, BuildStep, image_steps, recipe_steps, where_sessions_begin

@@ -1,8 +1,7 @@
 """Interpreters of other versions for local boxes and for images: found on this machine, copied to where boxes can read.
 
 A version manager keeps its interpreters in a user's home, which no sandbox's user can enter. An installation is found
-by its landmark relative to the program, so a copy works where it is put: `box_pythons.PLACE` in
-every box.
+by its landmark relative to the program, so a copy works where it is put: `box_pythons.PLACE` in every box.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from typing import Final
 
 from sandbox_gym.errors import ToolchainMissing
 from sandbox_gym.sandbox.box_pythons import minor
-from sandbox_gym.sandbox.local.trees import remove_tree
+from sandbox_gym.sandbox.local.files import remove_tree
 
 CACHE: Final = Path("/var/cache/sandbox-gym/pythons")
 _VERSION = re.compile(r"3\.\d{1,2}")

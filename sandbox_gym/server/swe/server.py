@@ -38,7 +38,7 @@ from sandbox_gym.swe.references import References
 from sandbox_gym.verifiers.swe import (
     COSTLY,
     R2E_PARSER,
-    Place,
+    Checkout,
     SweJob,
     SweLimits,
     SweTask,
@@ -68,7 +68,7 @@ class SweFields(VerifyFields):
     flaky_tests: list[str] | None = None
     """PASS_TO_PASS that failed, and passed when run again."""
     test_output: str | None = None
-    """The end of what the tests printed: for people, judged by nobody."""
+    """The end of what the tests printed: for people, no part of the verdict."""
     patch_verification_time_taken: float | None = None
 
 
@@ -209,11 +209,11 @@ class SweResources:
         return task
 
     async def job(self, engine: JudgingEngine, task: SweTask) -> SweJob:
-        """A task at its place, which is built unless it is there. Raises RequestError and Unavailable."""
+        """A task and its repository, which is built unless it is there. Raises RequestError and Unavailable."""
         parser = parser_of(task) if task.runner == "log" else ""
         job = SweJob(
             task,
-            await self._place(engine, task),
+            await self._checkout(engine, task),
             restore_config=self._restore_config,
             fail_on_tamper=self._fail_on_tamper,
             log_parser=parser,
@@ -273,13 +273,13 @@ class SweResources:
         self._tools.pop(session_id, None)
         return submitted.decode("utf-8", "surrogateescape")
 
-    async def _place(self, engine: JudgingEngine, task: SweTask) -> Place:
+    async def _checkout(self, engine: JudgingEngine, task: SweTask) -> Checkout:
         """Where the task's tests run. What is judged from its record needs no box, and no instance."""
         if engine.sessions is None:
-            return Place("", WORK, REPOSITORY if task.recipe is not None else task.workdir, "", "/usr/bin/python3")
+            return Checkout("", WORK, REPOSITORY if task.recipe is not None else task.workdir, "", "/usr/bin/python3")
         built = await self.instances(engine).ensure(task)
         python = built.python or "/opt/miniconda3/envs/testbed/bin/python"
-        return Place(SnapshotRef(built.snapshot_id), WORK, built.workdir, built.commit, python)
+        return Checkout(SnapshotRef(built.snapshot_id), WORK, built.workdir, built.commit, python)
 
     def aggregate(self, verify_responses: list[Document]) -> Document:
         return aggregate_metrics(verify_responses, answer_key="model_patch", subset_key="subset")
