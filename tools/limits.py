@@ -52,6 +52,6 @@ PATH_LIMITS: Final[Mapping[str, Mapping[str, int]]] = {
 """By kind of request, and figure of `follow.Followed`."""
 _VERIFY: Final = "the verify path is being made one of run and judge"
 PATH_KNOWN: Final[Mapping[tuple[str, str], Known]] = {
-    ("coding", "path_functions"): Known(67, _VERIFY),
+    ("coding", "path_functions"): Known(68, _VERIFY),
     ("coding", "path_modules"): Known(29, _VERIFY),
 }

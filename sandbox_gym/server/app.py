@@ -77,15 +77,11 @@ def build_app(
         recording = nullcontext() if journal_url is None else open_journal(journal_url, settings.journal)
         serving_mcp = nullcontext() if tools_over_mcp is None else tools_over_mcp.running()
         async with recording as journal, engine_factory() as engine, anyio.create_task_group() as group, serving_mcp:
-            recent = shown.recent if shown is not None else None
-            host.keep_records(VerifyRecorder(resources, journal, settings, recent), Once[Answered](group))
-            host.attach(engine)
-            with shown.attached(engine, journal) if shown is not None else nullcontext():
-                try:
-                    yield
-                finally:
-                    host.attach(None)
-                    group.cancel_scope.cancel()
+            recorder = VerifyRecorder(resources, journal, settings, None if shown is None else shown.observer)
+            host.keep_records(recorder, Once[Answered](group))
+            with host.attached(engine), nullcontext() if shown is None else shown.attached(engine, journal):
+                yield
+            group.cancel_scope.cancel()
 
     # a redirect's Location would be made of whatever Host a client sends
     app = FastAPI(lifespan=lifespan, openapi_url=None, redirect_slashes=False)

@@ -22,26 +22,22 @@ _REMEDY = "set SANDBOX_GYM_DASHBOARD_TOKEN (or SANDBOX_GYM_TOKEN) and log in wit
 
 @dataclass(frozen=True, slots=True)
 class ServerDashboard:
-    """A resources server's dashboard, and what it shows of an engine while one is attached."""
+    """A resources server's. `observer` is shown each verify."""
 
     dashboard: Dashboard
-    picture: ServerPicture
-    verdicts: Verdicts
-
-    @property
-    def recent(self) -> Recent:
-        """The latest verifies; a recorder adds to them."""
-        return self.picture.recent
+    observer: Recent
+    _picture: ServerPicture
+    _verdicts: Verdicts
 
     @contextmanager
     def attached(self, engine: Engine, journal: Journal | None) -> Iterator[None]:
-        """Show this engine, and verdicts of this journal."""
-        self.picture.attach(engine)
-        self.verdicts.journal = journal
+        """Shows this engine, and finds verdicts in this journal, while the body runs."""
+        self._picture.attach(engine)
+        self._verdicts.journal = journal
         try:
             yield
         finally:
-            self.picture.attach(None)
+            self._picture.attach(None)
 
 
 def server_dashboard(name: str, kind: str, settings: Settings) -> ServerDashboard | None:
@@ -50,7 +46,8 @@ def server_dashboard(name: str, kind: str, settings: Settings) -> ServerDashboar
         return None
     recent = Recent(settings.dashboard.memory_mb * MIB)
     picture, verdicts = ServerPicture(name, kind, recent), Verdicts(recent)
-    return ServerDashboard(Dashboard(operator_auth_of(settings), picture.document, verdicts), picture, verdicts)
+    dashboard = Dashboard(operator_auth_of(settings), picture.document, verdicts)
+    return ServerDashboard(dashboard, recent, picture, verdicts)
 
 
 def pool_dashboard(settings: Settings, picture: Picture) -> Dashboard | None:

@@ -5,7 +5,8 @@ Owns what each route answers; settings, auth and cookies are app.py's.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from typing import cast
@@ -77,12 +78,16 @@ class GymHost:
         self._health: Health | None = None
         self._grant: Callable[[str, str], Document] | None = None
 
-    def attach(self, engine: Engine | None) -> None:
-        """The engine at start, None at the end."""
-        self._engine = engine
-        self._health = None if engine is None else Health(engine)
-        if engine is not None and self._records is not None:
+    @contextmanager
+    def attached(self, engine: Engine) -> Iterator[None]:
+        """Requests are answered, with this engine, while the body runs."""
+        self._engine, self._health = engine, Health(engine)
+        if self._records is not None:
             engine.metrics.watch_all("journal", self._records[0].stats)
+        try:
+            yield
+        finally:
+            self._engine = self._health = None
 
     def keep_records(self, recorder: VerifyRecorder, once: Once[Answered]) -> None:
         """Where verdicts go on record, and where those with a key meet; before the first request."""
