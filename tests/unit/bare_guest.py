@@ -105,6 +105,7 @@ class BareSupervisor(Supervisor):
         self._limit_data, self._beat_s, self._world_writable = False, header["beat_s"], []
         self.starvation = NoWaits()  # type: ignore[assignment]
         self.evidence, self.init_client = NoEvidence(), Processes(self.selector)  # type: ignore[assignment]
+        self._zygote_pid = os.getpid()  # there is none
         self.send({"op": "hello"})
 
     def _op_reset(self, header: dict[str, Any], body: bytes) -> None:
