@@ -100,7 +100,7 @@ async def test_what_is_left_and_nothing_else_carries(boxes: tuple[Boxes, Boxes],
 
 
 def test_the_threat_model_lists_what_is_left() -> None:
-    text = (Path(__file__).parents[3] / "docs" / "threat-model.md").read_text("utf-8").lower()
+    text = (Path(__file__).parents[3] / "docs" / "design" / "threat-model.md").read_text("utf-8").lower()
     left = " ".join(text.partition("## what is left")[2].split())
     assert left
     for name in frozenset().union(*LEFT.values()):
