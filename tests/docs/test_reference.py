@@ -49,7 +49,7 @@ def test_settings_are_all_there_and_say_what_they_are() -> None:
         "text",
         "int >= 1",
         "list of text",
-        "local or docker or e2b or fake",
+        "allow or mask or deny",
     }
     assert sum(1 for one in ALL if one.meaning) > 0.9 * len(ALL)
     shown = part("settings")
