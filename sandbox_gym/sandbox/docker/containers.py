@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import anyio
-from anyio.abc import SocketStream, UNIXSocketStream
 
 from sandbox_gym.contract import Isolation
 from sandbox_gym.errors import BoxLost, ProviderDown
@@ -21,6 +20,7 @@ from sandbox_gym.limits import MIB, SESSION_PTYS, Limits
 from sandbox_gym.sandbox.channel.bundle import BOOTSTRAP
 from sandbox_gym.sandbox.channel.guest_channel import GuestChannel
 from sandbox_gym.sandbox.channel.guest_config import GuestConfig
+from sandbox_gym.sandbox.channel.socket_stream import RawSocketStream
 from sandbox_gym.sandbox.docker import orphans
 from sandbox_gym.sandbox.docker.engine import Engine
 from sandbox_gym.sandbox.docker.machine import CPU_PERIOD_US, GUEST_BYTES, DockerMachine, Removals
@@ -124,11 +124,7 @@ class Containers:
         try:
             await self.removals.retry()
             raw: socket.socket = getattr(attached, "_sock", attached)
-            raw.setblocking(False)
-            stream_type: type[SocketStream] | type[UNIXSocketStream] = (
-                UNIXSocketStream if raw.family == socket.AF_UNIX else SocketStream
-            )
-            return AttachStream(await stream_type.from_socket(raw), attached)
+            return AttachStream(RawSocketStream(raw), attached)
         except BaseException:
             with anyio.CancelScope(shield=True):
                 attached.close()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from anyio.abc import ByteStream, SocketStream, UNIXSocketStream
+from anyio.abc import ByteStream
 
 
 class Closeable(Protocol):
@@ -16,7 +16,7 @@ class Closeable(Protocol):
 class AttachStream(ByteStream):
     """The raw attach connection as a byte stream: input as it is, output freed of its 8-byte headers."""
 
-    def __init__(self, raw: SocketStream | UNIXSocketStream, keep_alive: Closeable) -> None:
+    def __init__(self, raw: ByteStream, keep_alive: Closeable) -> None:
         self._raw = raw
         self._keep_alive = keep_alive  # the SDK's response closes the socket when it is collected
         self._buffer = bytearray()

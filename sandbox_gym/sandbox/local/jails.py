@@ -13,13 +13,14 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import anyio
-from anyio.abc import Process, UNIXSocketStream
+from anyio.abc import Process
 
 from sandbox_gym.errors import BoxLost, ConfigurationError, ProviderDown
 from sandbox_gym.faults import as_provider_down
 from sandbox_gym.guest.runs import sudo
 from sandbox_gym.sandbox.channel.guest_channel import GuestChannel
 from sandbox_gym.sandbox.channel.guest_config import GuestConfig
+from sandbox_gym.sandbox.channel.socket_stream import RawSocketStream
 from sandbox_gym.sandbox.cleanup.owner import this_owner
 from sandbox_gym.sandbox.local.cgroups import Cgroups, Group
 from sandbox_gym.sandbox.local.jail import BIN, Jail
@@ -151,7 +152,7 @@ class Jails:
             undo.push_async_callback(_end, process)
             with anyio.CancelScope(shield=True):  # from here on the box owns what must be closed
                 box_id = f"{os.getpid()}-{number}"
-                channel = GuestChannel(await UNIXSocketStream.from_socket(ours), lambda: f"local sandbox {box_id}")
+                channel = GuestChannel(RawSocketStream(ours), lambda: f"local sandbox {box_id}")
                 machine = LocalMachine(box_id, process, channel, group, user)
             undo.pop_all()
             return machine
