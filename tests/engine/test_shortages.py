@@ -13,7 +13,6 @@ from pathlib import Path
 
 import anyio
 import pytest
-from anyio.abc import UNIXSocketStream
 
 from sandbox_gym.contract import Answer, Outcome, Run
 from sandbox_gym.engine import Engine, local_engine
@@ -22,6 +21,7 @@ from sandbox_gym.faults import SHORTAGES, as_provider_down, is_shortage
 from sandbox_gym.plans.runner import Caller
 from sandbox_gym.sandbox.api import SandboxSpec
 from sandbox_gym.sandbox.channel.outcomes import quantity
+from sandbox_gym.sandbox.channel.socket_stream import RawSocketStream
 from sandbox_gym.sandbox.fake import FakeMachine, FakeProvider, silent
 from sandbox_gym.sandbox.local import LocalProvider
 from sandbox_gym.sandbox.local.cgroups import Cgroups
@@ -187,7 +187,7 @@ def _left() -> tuple[int, set[str], int]:
         (os, "memfd_create", 2),
         (os, "pidfd_open", 0),
         (anyio, "open_process", 0),
-        (UNIXSocketStream, "from_socket", 0),
+        (RawSocketStream, "__init__", 0),
         (Cgroups, "make", 0),
         (Path, "mkdir", 0),
         (Path, "mkdir", 1),

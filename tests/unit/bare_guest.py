@@ -17,11 +17,11 @@ from pathlib import Path
 from typing import Any
 
 import anyio
-from anyio.abc import UNIXSocketStream
 
 from sandbox_gym.guest.runs.supervisor import Supervisor, run
 from sandbox_gym.sandbox.channel import guest_config
 from sandbox_gym.sandbox.channel.guest_channel import GuestChannel
+from sandbox_gym.sandbox.channel.socket_stream import RawSocketStream
 
 ROOT = Path(__file__).parents[2]
 
@@ -122,7 +122,7 @@ async def bare_guest() -> AsyncIterator[GuestChannel]:
         command, stdin=None, stdout=None, stderr=None, pass_fds=[theirs.fileno()], cwd=ROOT
     )
     theirs.close()
-    link = GuestChannel(await UNIXSocketStream.from_socket(ours), lambda: "a bare guest", silence_s=20)
+    link = GuestChannel(RawSocketStream(ours), lambda: "a bare guest", silence_s=20)
     try:
         await link.send({"op": "config", "beat_s": guest_config.BEAT_S})
         await link.hello()

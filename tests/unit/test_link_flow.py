@@ -11,7 +11,6 @@ from contextlib import asynccontextmanager, suppress
 
 import anyio
 import pytest
-from anyio.abc import UNIXSocketStream
 
 from sandbox_gym.contract import Dialogue, Outcome, Program, Run, Status
 from sandbox_gym.errors import BoxLost
@@ -19,6 +18,7 @@ from sandbox_gym.guest.protocol import frames
 from sandbox_gym.limits import Limits
 from sandbox_gym.sandbox.channel import guest_channel as links
 from sandbox_gym.sandbox.channel.guest_channel import GuestChannel
+from sandbox_gym.sandbox.channel.socket_stream import RawSocketStream
 from tests.unit.bare_guest import bare_guest
 from tests.unit.test_link import RESULT
 
@@ -47,7 +47,7 @@ async def linked(guest: Guest) -> AsyncIterator[GuestChannel]:
 
     thread = threading.Thread(target=body, daemon=True)
     thread.start()
-    link = GuestChannel(await UNIXSocketStream.from_socket(ours), lambda: "a fake guest", silence_s=1)
+    link = GuestChannel(RawSocketStream(ours), lambda: "a fake guest", silence_s=1)
     link._beats = True
     try:
         yield link

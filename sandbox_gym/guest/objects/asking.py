@@ -198,7 +198,7 @@ class Asking:
             return special
         body = {"__module__": "solution"}
         if what == "exception":
-            body.update(__slots__=("said_there",), __str__=class_making.remote_text)
+            body.update(__slots__=("remote_text",), __str__=class_making.remote_text)
         bases = [special] if special is not None else view.bases(description, reader)
         if what == "exception":
             bases = [base for base in bases if isinstance(base, type) and issubclass(base, BaseException)]

@@ -148,10 +148,18 @@ class DockerSnapshots:
             if one.snapshot_id not in pinned:
                 await self.delete(one.snapshot_id)
                 used -= one.size_bytes
-        # a snapshot deleted while a session still ran on it has lost its name only
-        unnamed = {"dangling": True, "label": self._label()}
-        await self._engine.call(lambda client: client.images.prune(filters=unnamed))
+        await self._engine.call(self._remove_unnamed)
         return used
+
+    def _remove_unnamed(self, client: Any) -> None:
+        """A snapshot deleted while a session still ran on it has lost its name only. Blocking. One by one: the Engine
+        prunes for one caller of the machine at a time, and refuses the others."""
+        for image in client.api.images(filters={"dangling": True, "label": self._label()}):
+            try:
+                client.api.remove_image(image["Id"])
+            except self._engine.api_error as error:
+                if getattr(error, "status_code", None) not in (404, 409):  # gone, or a session still runs on it
+                    raise
 
     async def adopt(self, folder: Path, snapshot_id: str) -> None:
         """Images belong to the store that made them."""

@@ -150,10 +150,10 @@ class Jails:
                 held_user = [user.fd] if user.fd >= 0 else []
                 process = await _open(jail, [theirs.fileno(), *(fd for fd, _path in accounts), *held_user])
             undo.push_async_callback(_end, process)
-            with anyio.CancelScope(shield=True):  # from here on the box owns what must be closed
-                box_id = f"{os.getpid()}-{number}"
-                channel = GuestChannel(RawSocketStream(ours), lambda: f"local sandbox {box_id}")
-                machine = LocalMachine(box_id, process, channel, group, user)
+            # no wait between here and the return: from here on the box owns what must be closed
+            box_id = f"{os.getpid()}-{number}"
+            channel = GuestChannel(RawSocketStream(ours), lambda: f"local sandbox {box_id}")
+            machine = LocalMachine(box_id, process, channel, group, user)
             undo.pop_all()
             return machine
 
