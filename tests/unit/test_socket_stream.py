@@ -1,0 +1,87 @@
+"""Byte streams over raw sockets: ends, cancellations and a close under a waiter leave the event loop in order."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+
+import anyio
+import pytest
+
+from sandbox_gym.sandbox.channel.socket_stream import RawSocketStream
+
+pytestmark = pytest.mark.anyio
+MUCH = bytes(range(256)) * 8_192
+
+
+@asynccontextmanager
+async def pair() -> AsyncIterator[tuple[RawSocketStream, RawSocketStream]]:
+    near, far = (RawSocketStream(one) for one in socket.socketpair())
+    async with near, far:
+        yield near, far
+
+
+async def test_more_than_a_buffer_arrives_whole_and_then_the_end() -> None:
+    got = bytearray()
+    async with pair() as (near, far), anyio.create_task_group() as tasks:
+
+        async def send() -> None:
+            await near.send(MUCH)
+            await near.send_eof()
+
+        tasks.start_soon(send)
+        with anyio.fail_after(20):
+            while True:
+                try:
+                    got += await far.receive(10_000)
+                except anyio.EndOfStream:
+                    break
+    assert bytes(got) == MUCH
+
+
+async def test_data_in_the_round_of_a_cancellation_is_kept_and_nothing_is_reported() -> None:
+    reported: list[object] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _loop, context: reported.append(context))
+    got = bytearray()
+    async with pair() as (near, far):
+
+        async def receive() -> None:
+            got.extend(await far.receive())
+
+        for number in range(400):
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(receive)
+                await anyio.wait_all_tasks_blocked()
+                await near.send(bytes([number % 256]))
+                tasks.cancel_scope.cancel()
+        await near.send_eof()
+        with suppress(anyio.EndOfStream):
+            while True:
+                got.extend(await far.receive())
+    assert bytes(got) == bytes(number % 256 for number in range(400))
+    assert reported == []
+
+
+async def test_a_close_ends_who_waits() -> None:
+    async with pair() as (near, _far), anyio.create_task_group() as tasks:
+
+        async def wait() -> None:
+            with pytest.raises(anyio.ClosedResourceError):
+                await near.receive()
+
+        tasks.start_soon(wait)
+        await anyio.wait_all_tasks_blocked()
+        with anyio.fail_after(5):
+            await near.aclose()
+            await near.aclose()
+
+
+async def test_what_the_other_end_dropped_is_broken() -> None:
+    async with pair() as (near, far):
+        await far.aclose()
+        with pytest.raises(anyio.BrokenResourceError):
+            await near.send(MUCH)
+        with pytest.raises(anyio.EndOfStream):
+            await near.receive()
