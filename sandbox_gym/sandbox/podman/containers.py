@@ -33,6 +33,10 @@ UIDS: Final = 20_000
 much by user for the whole machine."""
 NO_PTYS: Final = "--tmpfs=/dev/pts:size=4k,mode=555,ro"
 """In the place of Podman's devpts: /dev/ptmx, a link into it, is not there."""
+SESSION_DEVPTS: Final = f"--mount=type=devpts,dst=/dev/pts,mode=0620,max={SESSION_PTYS}"
+"""In the place of Podman's devpts, with a limit: the machine has so many for all."""
+OPEN_PTMX: Final = "import os\nos.chmod('/dev/pts/ptmx', 0o666)\n"
+"""`--mount` knows no ptmxmode, and without one programs can make no terminal."""
 MOST_FILES: Final = 1 << 20
 MOST_PROCESSES: Final = 32_768
 """Of one user; a run's own cap is lower, and the container's is lower still."""
@@ -111,6 +115,8 @@ class Containers:
     def _words(self, spec: ContainerSpec, name: str) -> Sequence[str]:
         """The command line of `podman run`."""
         options = self._options
+        own_ptys = spec.keeps_files and options.isolation == "container"
+        bootstrap = OPEN_PTMX + BOOTSTRAP if own_ptys else BOOTSTRAP
         labels = [f"--label={key}={value}" for key, value in orphans.labels(options.lifetime_s).items()]
         return [
             *("--interactive", "--attach=stdin", "--attach=stdout", "--sig-proxy=false", "--log-driver=none"),
@@ -120,30 +126,25 @@ class Containers:
             *("--cap-drop=all", f"--cap-add={CAPABILITIES}", "--security-opt=no-new-privileges"),
             *("--pids-limit=256", *size_options(options.memory_bytes, Limits().cpus), *_ulimits()),
             *("--user=0:0", "--workdir=/", *self._disks(spec)),
-            *("--entrypoint=python3", spec.reference, "-I", "-c", BOOTSTRAP, "0", "1"),
+            *("--entrypoint=python3", spec.reference, "-I", "-c", bootstrap, "0", "1"),
         ]
 
     def _disks(self, spec: ContainerSpec) -> Sequence[str]:
         """A session's files are in the container's own layer, where a snapshot finds them."""
         limits = Limits()
         scratch = f"size={limits.scratch_bytes},nr_inodes={limits.scratch_inodes},mode=755"
-        words = [f"--shm-size={64 * MIB}b", _volume("/scratch", "tmpfs", scratch)]
-        words.append(_volume("/tmp", "tmpfs", f"size={64 * MIB},nr_inodes=8192,mode=1777"))
+        words = [f"--shm-size={64 * MIB}b", _tmpfs("/scratch", scratch)]
+        words.append(_tmpfs("/tmp", f"size={64 * MIB},nr_inodes=8192,mode=1777"))
         if not spec.keeps_files:
             words += ["--read-only", "--read-only-tmpfs=false"]
         if self._options.isolation == "container":
-            words.append(_session_ptys() if spec.keeps_files else NO_PTYS)
+            words.append(SESSION_DEVPTS if spec.keeps_files else NO_PTYS)
         return words
 
 
-def _volume(folder: str, kind: str, options: str) -> str:
-    """An anonymous volume, which goes with the container: `--tmpfs` knows no bound on files, nor a devpts."""
-    return f'--mount=type=volume,dst={folder},volume-opt=type={kind},volume-opt=device={kind},"volume-opt=o={options}"'
-
-
-def _session_ptys() -> str:
-    """A devpts of the container's own in the place of Podman's, with a limit: the machine has so many for all."""
-    return _volume("/dev/pts", "devpts", f"newinstance,ptmxmode=0666,mode=0620,max={SESSION_PTYS}")
+def _tmpfs(folder: str, options: str) -> str:
+    """An anonymous volume, which goes with the container: `--tmpfs` knows no bound on inodes."""
+    return f'--mount=type=volume,dst={folder},volume-opt=type=tmpfs,volume-opt=device=tmpfs,"volume-opt=o={options}"'
 
 
 def _ulimits() -> Sequence[str]:

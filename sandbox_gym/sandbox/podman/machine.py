@@ -126,7 +126,10 @@ class PodmanMachine:
 
 def oom_kills(group: str, root: Path = CGROUPS) -> int:
     """Processes of a cgroup that the kernel killed for memory; 0 where it can't be read. Blocking."""
-    for file in (root / "memory" / group.lstrip("/") / "memory.oom_control", root / group.lstrip("/") / "memory.events"):
+    for file in (
+        root / "memory" / group.lstrip("/") / "memory.oom_control",
+        root / group.lstrip("/") / "memory.events",
+    ):
         try:
             lines = file.read_text().split("\n")
         except OSError:

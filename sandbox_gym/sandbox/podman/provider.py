@@ -15,14 +15,14 @@ from sandbox_gym.errors import ProviderDown
 from sandbox_gym.sandbox.api import Capabilities, Doctor, SandboxSpec, SessionFolder
 from sandbox_gym.sandbox.cleanup.owner import Owners
 from sandbox_gym.sandbox.cleanup.reaper import OrphanSource
+from sandbox_gym.sandbox.egress.inner_listener import NoWayOut
+from sandbox_gym.sandbox.egress.proxy import EgressProxy, open_egress_proxy
+from sandbox_gym.sandbox.podman.command import NotFound, Podman
 from sandbox_gym.sandbox.podman.containers import ContainerOptions, Containers, ContainerSpec
 from sandbox_gym.sandbox.podman.doctor import PodmanDoctor
-from sandbox_gym.sandbox.podman.command import NotFound, Podman
 from sandbox_gym.sandbox.podman.machine import PodmanMachine
 from sandbox_gym.sandbox.podman.orphans import PodmanOrphans
 from sandbox_gym.sandbox.podman.snapshots import PodmanSnapshots
-from sandbox_gym.sandbox.egress.inner_listener import NoWayOut
-from sandbox_gym.sandbox.egress.proxy import EgressProxy, open_egress_proxy
 from sandbox_gym.sandbox.sandbox import Sandbox, SessionParts
 from sandbox_gym.sandbox.session.snapshots import SavedState
 from sandbox_gym.sandbox.users import Users

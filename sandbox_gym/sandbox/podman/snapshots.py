@@ -6,6 +6,8 @@ the image holds what the shell knew. The container's layer has no size cap of it
 
 from __future__ import annotations
 
+import base64
+import contextlib
 import hashlib
 import json
 import os
@@ -71,10 +73,10 @@ class PodmanSnapshots:
     async def save(self, machine: PodmanMachine, saving: Saving) -> Snapshot:
         """Always durable: the container's layer becomes an image. The container is paused meanwhile. Raises
         SnapshotFailed."""
-        snapshot, label = saving.snapshot, json.dumps(asdict(saving.snapshot))
+        snapshot, label = saving.snapshot, _as_label(saving.snapshot)
         if len(label) > MAX_LABEL:
             snapshot = replace(snapshot, env={})
-            label = json.dumps(asdict(snapshot))
+            label = _as_label(snapshot)
         # the container's own labels would be the image's too, and say that it is a sandbox to be reaped
         labels = {
             SNAPSHOT_LABEL: label,
@@ -83,7 +85,7 @@ class PodmanSnapshots:
             orphans.OWNER: "",
             orphans.EXPIRES: "",
         }
-        changes = [f"--change=LABEL {name}={json.dumps(text)}" for name, text in labels.items()]
+        changes = [f"--change=LABEL {name}={text}" for name, text in labels.items()]
         try:
             reference = self._reference(snapshot.snapshot_id)
             said = await self._podman.call(
@@ -105,21 +107,23 @@ class PodmanSnapshots:
         return self._sizes[image_id]
 
     def _snapshot(self, image_id: str, labels: Mapping[str, str]) -> Snapshot:
-        known = Snapshot(**json.loads(labels[SNAPSHOT_LABEL]))
+        known = Snapshot(**json.loads(base64.b64decode(labels[SNAPSHOT_LABEL])))
         return replace(known, digest=image_id, size_bytes=self._sizes.get(image_id, 0))
 
     async def all(self) -> Sequence[Snapshot]:
         """Oldest first."""
         found = []
-        for image in await self._images(f"--filter=reference={self._repository}"):
+        listed = await self._podman.call(
+            "images", "--format=json", f"--filter={self._label()}", f"--filter=reference={self._repository}"
+        )
+        for image in json.loads(listed):
             await self._measured(image["Id"])
             found.append(self._snapshot(image["Id"], image["Labels"]))
         return sorted(found, key=lambda one: one.created_at)
 
-    async def _images(self, *filters: str) -> list[dict[str, str]]:
-        label = f"--filter=label={KEEPER_LABEL}={self._keeper}"
-        listed = json.loads(await self._podman.call("images", "--format=json", label, *filters))
-        return [{"Id": one["Id"], "Labels": one["Labels"]} for one in listed]
+    def _label(self) -> str:
+        """What marks the snapshots of this state folder: several servers may share Podman's storage."""
+        return f"label={KEEPER_LABEL}={self._keeper}"
 
     def _reference(self, snapshot_id: str) -> str:
         if not snapshot_id or not set(snapshot_id) <= _HEX:
@@ -128,16 +132,15 @@ class PodmanSnapshots:
 
     async def delete(self, snapshot_id: str) -> None:
         """A session that runs on the image keeps its files: the name alone is taken away then."""
-        try:
-            await self._podman.call("untag", self._reference(snapshot_id), self._reference(snapshot_id))
-        except NotFound:
-            pass
+        reference = self._reference(snapshot_id)
+        with contextlib.suppress(NotFound):
+            await self._podman.call("untag", reference, reference)
         await self._prune()
         await anyio.to_thread.run_sync(lambda: (self._folder / f"{snapshot_id}.pickle").unlink(missing_ok=True))
 
     async def _prune(self) -> None:
         """Images of this store that have no name and no child, and that no container runs on."""
-        await self._podman.call("image", "prune", "--force", f"--filter=label={KEEPER_LABEL}={self._keeper}")
+        await self._podman.call("image", "prune", "--force", f"--filter={self._label()}")
 
     async def collect(self, *, budget_bytes: int, pinned: Set[str]) -> int:
         snapshots = await self.all()
@@ -154,6 +157,11 @@ class PodmanSnapshots:
     async def adopt(self, folder: Path, snapshot_id: str) -> None:
         """Images belong to the store that made them."""
         raise NoSuchSnapshot(f"snapshot {snapshot_id[:40]!r} of {folder}: images are not taken over")
+
+
+def _as_label(snapshot: Snapshot) -> str:
+    """In base64: `podman commit` would read quotes, backslashes and variables in it."""
+    return base64.b64encode(json.dumps(asdict(snapshot)).encode()).decode()
 
 
 def _read(path: Path) -> bytes:
