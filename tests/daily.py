@@ -21,6 +21,8 @@ PROVIDERS: Final = (
     "docker-in-compose", "podman",
 )  # fmt: skip
 """A test's first provider is the first of these that it has a case for."""
+PODMAN: Final = "SANDBOX_GYM_TEST_PODMAN"
+"""Set to 1, the daily run has its share of Podman's cases, which else are of the extended run alone."""
 OTHERS_SHARE: Final = 4
 """Of a test's cases on other providers than its first, the daily run has one in so many."""
 OTHERS: Final = {
@@ -168,7 +170,7 @@ def _is_podmans(item: pytest.Item) -> bool:
 
 def _is_extended(item: pytest.Item) -> bool:
     node = item.nodeid
-    if _is_podmans(item) and os.environ.get("SANDBOX_GYM_TEST_PODMAN") != "1":
+    if _is_podmans(item) and os.environ.get(PODMAN) != "1":
         return True
     if item.get_closest_marker("extended") or node.startswith(ONE_IS_ENOUGH):
         return True
