@@ -124,7 +124,7 @@ class Containers:
             *(["--network=host"] if spec.network else ["--network=none", "--hostname=box"]),
             *("--http-proxy=false", "--systemd=false", "--no-healthcheck"),
             *("--cap-drop=all", f"--cap-add={CAPABILITIES}", "--security-opt=no-new-privileges"),
-            *("--pids-limit=256", *size_options(options.memory_bytes, Limits().cpus), *_ulimits()),
+            *("--pids-limit=256", *size_options(options.memory_bytes, Limits().cpus), *ulimits()),
             *("--user=0:0", "--workdir=/", *self._disks(spec)),
             *("--entrypoint=python3", spec.reference, "-I", "-c", bootstrap, "0", "1"),
         ]
@@ -147,7 +147,7 @@ def _tmpfs(folder: str, options: str) -> str:
     return f'--mount=type=volume,dst={folder},volume-opt=type=tmpfs,volume-opt=device=tmpfs,"volume-opt=o={options}"'
 
 
-def _ulimits() -> Sequence[str]:
+def ulimits() -> Sequence[str]:
     """Podman would set its defaults, which may be above what this process may give."""
     words = []
     for name, limit, most in (

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
+from typing import Final
 
 import anyio
 
@@ -13,6 +14,10 @@ from sandbox_gym.sandbox.api import Capability
 from sandbox_gym.sandbox.caps import Cap, CapRow, guest_caps, in_order
 from sandbox_gym.sandbox.podman.command import Podman
 from sandbox_gym.sandbox.podman.containers import Containers, ContainerSpec
+
+SWAP: Final = "memory and swap"
+SWAP_OF_V1: Final = "/sys/fs/cgroup/memory/memory.memsw.limit_in_bytes"
+"""Not there where the kernel does not count swap; version 2 always does."""
 
 
 class PodmanDoctor:
@@ -44,18 +49,22 @@ class PodmanDoctor:
 
     async def caps(self) -> Sequence[CapRow]:
         host = json.loads(await self._podman.call("info", "--format=json"))["host"]
-        return podman_caps(str(host.get("cgroupVersion") or "?"), frozenset(host.get("cgroupControllers") or ()))
+        found = set(host.get("cgroupControllers") or ())
+        version = str(host.get("cgroupVersion") or "?")
+        if "memory" in found and (version != "v1" or await anyio.Path(SWAP_OF_V1).exists()):
+            found.add(SWAP)
+        return podman_caps(version, found)
 
     def costs(self) -> Mapping[str, int]:
         return {}
 
 
-def podman_caps(version: str, controllers: frozenset[str]) -> Sequence[CapRow]:
-    """One row per cap, given what `podman info` says of the cgroups."""
+def podman_caps(version: str, abilities: Set[str]) -> Sequence[CapRow]:
+    """One row per cap, `abilities`: the cgroup controllers that there are, and SWAP."""
     group = f"the container's cgroup {version}"
 
-    def by_group(cap: Cap, controller: str, what: str, otherwise: CapRow) -> CapRow:
-        return CapRow(cap, "box", f"{group} {what}") if controller in controllers else otherwise
+    def by_group(cap: Cap, ability: str, what: str, otherwise: CapRow) -> CapRow:
+        return CapRow(cap, "box", f"{group} {what}") if ability in abilities else otherwise
 
     return in_order(
         (
@@ -63,7 +72,7 @@ def podman_caps(version: str, controllers: frozenset[str]) -> Sequence[CapRow]:
             CapRow(Cap.CPU_TIME, "run", f"supervisor, from {group} or /proc; RLIMIT_CPU"),
             by_group(Cap.CPU_SHARE, "cpu", "CPU quota", _nobody(Cap.CPU_SHARE)),
             by_group(Cap.MEMORY, "memory", "memory", CapRow(Cap.MEMORY, "process", "RLIMIT_DATA")),
-            by_group(Cap.SWAP, "memory", "memory and swap", _nobody(Cap.SWAP)),
+            by_group(Cap.SWAP, SWAP, SWAP, _nobody(Cap.SWAP)),
             by_group(
                 Cap.PROCESSES,
                 "pids",
