@@ -26,7 +26,6 @@ from sandbox_gym.cluster.ray_fleet import RayFleet, joined, pools
 from sandbox_gym.config import Settings
 from sandbox_gym.contract import Answer
 from sandbox_gym.engine import Engine, open_engine
-from sandbox_gym.server.protocol.resources import JudgingEngine
 from sandbox_gym.verifiers.coding import CodingVerifier, parse_task
 
 PROGRAM = "print(2 * int(input()))"
@@ -36,7 +35,7 @@ BOXES = 2
 ROW = {"unit_tests": {"inputs": [str(n) for n in range(TESTS)], "outputs": [str(2 * n) for n in range(TESTS)]}}
 
 
-async def verify(engine: JudgingEngine, program: str) -> dict[str, float]:
+async def verify(engine: Engine, program: str) -> dict[str, float]:
     """Seconds by phase, and `whole`."""
     task = parse_task(ROW, limits=Settings().limits(), early_stop=True)
     started = time.perf_counter()
@@ -52,7 +51,7 @@ async def until(engine: Engine, nodes: int) -> None:
             await anyio.sleep(0.1)
 
 
-async def overhead(here: JudgingEngine, there: Engine, count: int) -> Table:
+async def overhead(here: Engine, there: Engine, count: int) -> Table:
     """Direct and over Ray, in turns, one at a time."""
     (link,) = pools().values()
 

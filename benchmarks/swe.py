@@ -31,7 +31,7 @@ from sandbox_gym.sandbox.session.manager import Sessions
 from sandbox_gym.server.protocol.wire import VerifyRequest
 from sandbox_gym.server.swe.server import SweResources
 from sandbox_gym.swe.instances import Instance
-from sandbox_gym.verifiers.swe import Place, SweJob, SweTask, SweVerifier, parse_task
+from sandbox_gym.verifiers.swe import Checkout, SweJob, SweTask, SweVerifier, parse_task
 
 PREPARE = ".verify/prepare.json"
 PAUSE_S = 0.5
@@ -84,10 +84,10 @@ class Bench:
         instance: Instance,
     ) -> None:
         self._engine, self._resources, self._row, self._task = engine, resources, row, task
-        place = Place(
+        checkout = Checkout(
             SnapshotRef(instance.snapshot_id), "/workspace", instance.workdir, instance.commit, instance.python
         )
-        self._job = SweJob(task, place)
+        self._job = SweJob(task, checkout)
 
     def candidate(self, number: int) -> str:
         """The fix, and a file of its own: no two candidates are the same."""
@@ -105,7 +105,7 @@ class Bench:
 
     async def bare_s(self) -> float:
         """The row's test command, by its own clock."""
-        where = self._job.place
+        where = self._job.checkout
         script = _BARE.format(workdir=where.workdir, command=self._task.test_command)
         files = {"gold.diff": self._task.patch.encode(), "tests.diff": self._task.test_patch.encode()}
         env = {"PATH": f"{os.path.dirname(where.python)}:/usr/local/bin:/usr/bin:/bin"}
@@ -123,7 +123,7 @@ class Bench:
         assert isinstance(step, Run)
         files = dict(step.program.files)
         prepare = json.loads(files[PREPARE])
-        files[PREPARE] = json.dumps({**prepare, "watch": [self._job.place.python, "-I", "-S", "-c", CLOCK]}).encode()
+        files[PREPARE] = json.dumps({**prepare, "watch": [self._job.checkout.python, "-I", "-S", "-c", CLOCK]}).encode()
         program = replace(step.program, files=files)
         began = time.time()
         outcome = await self._outcome(replace(plan, steps=(replace(step, program=program),)))

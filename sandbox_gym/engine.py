@@ -56,8 +56,8 @@ _log = structlog.get_logger(__name__)
 T = TypeVar("T")
 
 
-class HeldSessions(Protocol):
-    """Stateful sandboxes by session: `sandbox.sessions.Sessions`, or those of a cluster."""
+class SessionCalls(Protocol):
+    """Stateful sandboxes by session, as tools use them."""
 
     def __contains__(self, session_id: str) -> bool: ...
 
@@ -71,13 +71,17 @@ class HeldSessions(Protocol):
         deadline_s: float = 600.0,
     ) -> ToolReply: ...
 
-    def begin(self, session_id: str, snapshot_id: str) -> None: ...
-
-    def base_of(self, session_id: str) -> str | None: ...
-
     def discard(self, session_id: str) -> None: ...
 
     async def close(self, session_id: str) -> None: ...
+
+
+class HeldSessions(SessionCalls, Protocol):
+    """And as servers use them, which choose what a session begins from: those of this machine, or of a cluster."""
+
+    def begin(self, session_id: str, snapshot_id: str) -> None: ...
+
+    def base_of(self, session_id: str) -> str | None: ...
 
     def stats_dict(self) -> dict[str, int]: ...
 
@@ -121,14 +125,14 @@ class Engine:
     async def verify(self, verifier: Verifier[T], task: T, answer: Answer, *, caller: Caller = ANYONE) -> Verification:
         """The verdict on an answer. Raises RequestError from the plan, and Unavailable when there can be no verdict,
         with what was judged before it."""
+        first = await self._judgement(verifier, task, answer, caller)
+        if not isinstance(verifier, SupportsFollowUp):
+            return Verification(first.verdict, (first,))
+        judgements = [first]
 
         async def judge(task: T) -> Judgement:
             return await self._judgement(verifier, task, answer, caller)
 
-        first = await judge(task)
-        if not isinstance(verifier, SupportsFollowUp):
-            return Verification(first.verdict, (first,))
-        judgements = [first]
         try:
             follow_up = verifier.follow_up(task, answer, first, self._random)
             verdict = await run_follow_up(follow_up, judge, caller, judgements)

@@ -10,7 +10,7 @@ from sandbox_gym.network import MACHINES_NETWORK, NO_NETWORK, Network
 from sandbox_gym.sandbox.api import Provider, SandboxSpec, SnapshotStore
 from sandbox_gym.sandbox.sandbox import Sandbox
 from sandbox_gym.sandbox.session.session import Session, open_session
-from sandbox_gym.sandbox.session.snapshots import Snapshot
+from sandbox_gym.sandbox.snapshots import Snapshot
 
 
 class Keeper:

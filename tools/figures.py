@@ -53,19 +53,18 @@ def function_median(modules: Sequence[Module]) -> float:
 
 
 def protocol_methods(modules: Sequence[Module]) -> list[Sized]:
-    """Methods and properties of each Protocol, with those of the Protocols that it is made of."""
-    protocols = {node.name: (module, node) for module in modules for node in module.nodes if _is_protocol(node)}
-
-    def methods(name: str) -> set[str]:
-        if name not in protocols:
-            return set()
-        _, node = protocols[name]
-        own = {one.name for one in node.body if isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef)}
-        return own.union(*(methods(base) for base in _bases(node) if base != name))
-
+    """Each Protocol's own methods and properties. One that is made of others is for who needs all of them; who needs a
+    part takes that."""
     return [
-        Sized(f"{module.path}:{node.lineno} {name}", len(methods(name))) for name, (module, node) in protocols.items()
+        Sized(f"{module.path}:{node.lineno} {node.name}", len(_own_methods(node)))
+        for module in modules
+        for node in module.nodes
+        if _is_protocol(node)
     ]
+
+
+def _own_methods(node: ast.ClassDef) -> set[str]:
+    return {one.name for one in node.body if isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef)}
 
 
 def supports_checks(modules: Sequence[Module]) -> list[Sized]:

@@ -26,7 +26,7 @@ class Definition:
     first_line: int
     """Of its decorators, where it has some: what a code object calls its first line."""
     lines: int
-    """From `def` to its end, decorators left out."""
+    """From `def` to its end, decorators and classes within left out."""
     statements: int
     """Of its body, nested ones too, its docstring left out."""
 
@@ -106,8 +106,12 @@ def _definitions(node: ast.AST, scope: str) -> Iterator[Definition]:
 def _definition(node: ast.FunctionDef | ast.AsyncFunctionDef, name: str) -> Definition:
     first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
     documented = ast.get_docstring(node, clean=False) is not None
-    lines = (node.end_lineno or node.lineno) - node.lineno + 1
+    lines = _lines(node) - sum(_lines(inner) for inner in ast.walk(node) if isinstance(inner, ast.ClassDef))
     return Definition(name, first, lines, _count(node) - documented)
+
+
+def _lines(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> int:
+    return (node.end_lineno or node.lineno) - node.lineno + 1
 
 
 def _count(node: ast.AST) -> int:

@@ -91,13 +91,13 @@ class _Judging:
     async def log(self, row: Row, patch: str) -> str:
         """What the row's test command prints where only the test patch's own files are put back."""
         job = await self.resources.job(self.engine, self.resources.task(row))
-        task, plain = job.task, SweJob(job.task, job.place, run_empty=True)
+        task, plain = job.task, SweJob(job.task, job.checkout, run_empty=True)
         plan = SweVerifier().plan(plain, Answer(patch))
         step = plan.steps[0] if plan.steps else None
         if not isinstance(step, Run):
             return ""  # a patch that is refused is one that git does not apply
         files = dict(step.program.files)
-        script = f"cd {job.place.workdir} && timeout {LOG_S} {task.test_command}"
+        script = f"cd {job.checkout.workdir} && timeout {LOG_S} {task.test_command}"
         told = json.loads(files[PREPARE])
         told |= {"restore": list(task.test_files), "watch": ["/bin/bash", "-c", script]}
         files[PREPARE] = json.dumps(told).encode()

@@ -23,11 +23,12 @@ from sandbox_gym.cli.terminal.screen import print_json, say, visible
 from sandbox_gym.cli.terminal.settings import settings_with
 from sandbox_gym.cli.terminal.signals import interrupted_code, note_signal
 from sandbox_gym.config import Settings
+from sandbox_gym.engine import Engine
 from sandbox_gym.errors import ConfigurationError, RequestError, Unavailable
 from sandbox_gym.observe.traces import NOTHING, RootTracer, Span
 from sandbox_gym.observe.tracing import close_tracing, open_tracing
 from sandbox_gym.plans.runner import ANYONE, Caller
-from sandbox_gym.server.protocol.resources import JudgingEngine, no_verdict
+from sandbox_gym.server.protocol.resources import no_verdict
 from sandbox_gym.server.protocol.wire import Document, VerifyFields, VerifyRequest, request_error_document
 
 
@@ -161,11 +162,11 @@ class Verifying(Protocol):
     @property
     def name(self) -> str: ...
 
-    async def verify(self, engine: JudgingEngine, request: VerifyRequest, caller: Caller = ANYONE) -> VerifyFields: ...
+    async def verify(self, engine: Engine, request: VerifyRequest, caller: Caller = ANYONE) -> VerifyFields: ...
 
 
 @asynccontextmanager
-async def _working_engine(settings: Settings, sessions: str) -> AsyncIterator[JudgingEngine]:
+async def _working_engine(settings: Settings, sessions: str) -> AsyncIterator[Engine]:
     """An engine that has started a sandbox already. Raises ConfigurationError: better now than once a row."""
     from sandbox_gym.engine import open_engine
 
@@ -180,7 +181,7 @@ async def _working_engine(settings: Settings, sessions: str) -> AsyncIterator[Ju
 async def verify_file(
     job: VerifyRun,
     server_of: Callable[[VerifyRequest], Verifying],
-    engine_factory: Callable[[], AbstractAsyncContextManager[JudgingEngine]],
+    engine_factory: Callable[[], AbstractAsyncContextManager[Engine]],
     console: Console,
     tracing: RootTracer | None = None,
 ) -> bool:
@@ -220,7 +221,7 @@ async def _verify_rows(job: VerifyRun, worker: _Worker) -> None:
 @dataclass(frozen=True)
 class _Worker:
     server_of: Callable[[VerifyRequest], Verifying]
-    engine: JudgingEngine
+    engine: Engine
     out: Lines
     tally: Tally
     advance: Callable[[], None]

@@ -209,7 +209,7 @@ class Membership:
                 except SandboxGymError as error:
                     self._lose(member, str(error))
                 except Exception as error:  # this member's; the others serve on
-                    log_failure("node_not_followed", error, node=member.name)
+                    log_failure("node_watch_failed", error, node=member.name)
                     self._lose(member, f"{type(error).__name__}: {str(error)[:200]}")
                 finally:
                     self._part(member, "")

@@ -40,6 +40,7 @@ from sandbox_gym.engine import open_engine
 from sandbox_gym.errors import SandboxGymError, Unavailable
 from sandbox_gym.faults import log_failure
 from sandbox_gym.plans.runner import Caller, PlanRunner
+from sandbox_gym.sandbox.session.builds import MakeBuilder
 from sandbox_gym.sandbox.session.manager import Sessions
 
 FORGOTTEN_S: Final = 120.0
@@ -170,10 +171,13 @@ class Node:
 
 
 @asynccontextmanager
-async def open_node(settings: Settings, *, sessions: str = "") -> AsyncIterator[Node]:
+async def open_node(
+    settings: Settings, *, sessions: str = "", make_builder: MakeBuilder | None = None
+) -> AsyncIterator[Node]:
     """A node by settings; its engine is closed at the end. Raises ConfigurationError.
 
-    `sessions`: hold stateful sandboxes too, under this server's name, in a folder of this node's own.
+    `sessions`: hold stateful sandboxes too, under this server's name, in a folder of this node's own. `make_builder`:
+    what makes the snapshots that some of them begin from.
     """
     async with contextlib.AsyncExitStack() as stack:
         name = stack.enter_context(claimed_folder(settings.state_dir, sessions)) if sessions else ""
@@ -182,7 +186,8 @@ async def open_node(settings: Settings, *, sessions: str = "") -> AsyncIterator[
         folder = settings.state_dir / "sessions" / name if name else None
         held = None
         if isinstance(engine.sessions, Sessions) and folder is not None:
-            held = NodeSessions(engine.sessions, folder, disk_bytes=settings.swe.disk_mb << 20)
+            builder = make_builder(engine.sessions, settings) if make_builder is not None else None
+            held = NodeSessions(engine.sessions, folder, builder)
         try:
             yield Node(engine.runner, settings.boxes, tasks, held)
         finally:

@@ -1,4 +1,4 @@
-"""A node's sessions and built repositories, as its server asks for them in messages.
+"""A node's sessions and built snapshots, as its server asks for them in messages.
 
 Ids are the server's: one for each life of a session, so that an id is never begun twice.
 """
@@ -10,12 +10,11 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from sandbox_gym.cluster.messages import NodeLost, Nothing
+from sandbox_gym.cluster.messages import NodeLost, NodeRefused, Nothing
 from sandbox_gym.codec import decode
+from sandbox_gym.sandbox.session.builds import BuiltSnapshot, SnapshotBuilder
 from sandbox_gym.sandbox.session.manager import Sessions
-from sandbox_gym.sandbox.session.snapshots import NoSuchSnapshot
-from sandbox_gym.swe.instances import Instance, Instances
-from sandbox_gym.verifiers.swe import SweTask
+from sandbox_gym.sandbox.snapshots import NoSuchSnapshot
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,25 +49,24 @@ class Life:
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """What a node has from before: lives with the snapshot each began from, and repositories that are built."""
+    """What a node has from before: lives with the snapshot each began from, and snapshots that are built."""
 
     lives: Mapping[str, str]
-    instances: tuple[Instance, ...]
+    built: tuple[BuiltSnapshot, ...]
 
 
 class NodeSessions:
-    """Answers for one engine's sessions. `folder` is what they are kept in."""
+    """Answers for one engine's sessions. `folder` is what they are kept in; `builder` makes what some begin from."""
 
-    def __init__(self, sessions: Sessions, folder: Path, *, disk_bytes: int) -> None:
-        self._sessions, self.folder = sessions, str(folder.resolve())
-        self._instances = Instances(sessions, disk_bytes=disk_bytes)
+    def __init__(self, sessions: Sessions, folder: Path, builder: SnapshotBuilder | None) -> None:
+        self._sessions, self.folder, self._builder = sessions, str(folder.resolve()), builder
         self.operations: Mapping[str, Callable[[bytes], Awaitable[object]]] = {
             "session": self._call,
             "discard": self._discard,
             "close": self._close,
             "adopt": self._adopt,
             "held": self._held,
-            "ensure": self._ensure,
+            "build": self._build,
         }
 
     def stats(self) -> Mapping[str, int]:
@@ -103,7 +101,9 @@ class NodeSessions:
         return Nothing()
 
     async def _held(self, message: bytes) -> Held:
-        return Held(self._sessions.bases(), tuple(self._instances.kept()))
+        return Held(self._sessions.bases(), tuple(self._builder.kept()) if self._builder is not None else ())
 
-    async def _ensure(self, message: bytes) -> Instance:
-        return await self._instances.ensure(decode(SweTask, message))
+    async def _build(self, message: bytes) -> BuiltSnapshot:
+        if self._builder is None:
+            raise NodeRefused("the node builds nothing")
+        return await self._builder.build(message)

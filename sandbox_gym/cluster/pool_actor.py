@@ -1,4 +1,4 @@
-"""What Ray starts on a node: the node, as long as the actor lives, and a door for messages. Imports nothing of Ray."""
+"""What Ray starts on a node: the node, as long as the actor lives, and how it is asked. Imports nothing of Ray."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from sandbox_gym.cluster.messages import NodeLost, failure_reply
 from sandbox_gym.cluster.node import Node, open_node
 from sandbox_gym.config import Settings
 from sandbox_gym.errors import ConfigurationError, SandboxGymError, Unavailable
+from sandbox_gym.sandbox.session.builds import MakeBuilder
 
 _log = structlog.get_logger(__name__)
 
@@ -19,9 +20,9 @@ _log = structlog.get_logger(__name__)
 class PoolActor:
     """The actor. `run` is its life; `answer` waits until it has begun."""
 
-    def __init__(self, settings_json: bytes, server: str) -> None:
+    def __init__(self, settings_json: bytes, server: str, make_builder: MakeBuilder | None = None) -> None:
         structlog.configure(logger_factory=lambda *_: structlog.PrintLogger(sys.stderr))
-        self._settings_json, self._server = settings_json, server
+        self._settings_json, self._server, self._make_builder = settings_json, server, make_builder
         self._begun, self._ending, self._ended = anyio.Event(), anyio.Event(), anyio.Event()
         self._node: Node | None = None
         self._failure = failure_reply(NodeLost("the pool has ended"))
@@ -29,7 +30,8 @@ class PoolActor:
     async def run(self) -> None:
         """Hold the node until `stop`."""
         try:
-            async with open_node(self._settings(), sessions=self._server) as self._node:
+            settings, make_builder = self._settings(), self._make_builder
+            async with open_node(settings, sessions=self._server, make_builder=make_builder) as self._node:
                 self._begun.set()
                 await self._ending.wait()
                 self._node = None  # what is asked from now on is for others
@@ -37,8 +39,8 @@ class PoolActor:
             self._failure = failure_reply(_first(group))
         except* Exception as group:  # a background task died: the server hears it, and opens another pool here
             why = _first(group)
-            _log.error("pool_broke", exc_info=group)
-            self._failure = failure_reply(NodeLost(f"the pool broke: {str(why)[:300]}"))
+            _log.error("node_pool_failed", exc_info=group)
+            self._failure = failure_reply(NodeLost(f"the pool failed: {str(why)[:300]}"))
         finally:
             self._node = None
             self._begun.set()

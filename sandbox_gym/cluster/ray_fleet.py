@@ -25,6 +25,7 @@ from sandbox_gym.cluster.pool_actor import PoolActor
 from sandbox_gym.config import Settings
 from sandbox_gym.engine import Engine
 from sandbox_gym.errors import ConfigurationError
+from sandbox_gym.sandbox.session.builds import MakeBuilder
 
 NAMESPACE: Final = "sandbox_gym"
 RESOURCE: Final = "sandbox_gym"
@@ -41,9 +42,9 @@ _log = structlog.get_logger(__name__)
 class RayFleet:
     """The nodes of the cluster that this process is a driver of. `server`: whose sessions the nodes hold."""
 
-    def __init__(self, settings: Settings, server: str) -> None:
+    def __init__(self, settings: Settings, server: str, make_builder: MakeBuilder | None = None) -> None:
         self._settings = node_settings(settings)
-        self._server = server
+        self._server, self._make_builder = server, make_builder
         self._ids: dict[str, str] = {}
         self._numbers = itertools.count(1)
 
@@ -80,7 +81,8 @@ class RayFleet:
         if os.environ.get("NEMO_GYM_CONFIG_PATH"):  # its raylets have NeMo Gym's environment, not this server's
             options["runtime_env"] = {"py_executable": sys.executable}
         try:
-            actor: Any = ray.remote(PoolActor).options(**options).remote(self._settings, self._server)
+            pool: Any = ray.remote(PoolActor).options(**options)
+            actor = pool.remote(self._settings, self._server, self._make_builder)
             actor.run.remote()
         except (ray.exceptions.RayError, ConnectionError) as error:
             raise NodeLost(f"no pool can be started on {node}: {error}") from error
@@ -142,9 +144,11 @@ def _use_token() -> None:
 
 
 @asynccontextmanager
-async def open_on_ray(settings: Settings, *, sessions: str) -> AsyncIterator[Engine]:
+async def open_on_ray(
+    settings: Settings, *, sessions: str, make_builder: MakeBuilder | None = None
+) -> AsyncIterator[Engine]:
     """An engine over the settings' cluster; its pools end with it. Raises ConfigurationError."""
-    fleet = RayFleet(settings, sessions)
+    fleet = RayFleet(settings, sessions, make_builder)
     pace = Pace(lost_s=settings.cluster.lost_s)
     async with joined(settings.cluster.address), open_cluster(fleet, settings, pace=pace) as engine:
         yield engine

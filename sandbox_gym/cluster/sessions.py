@@ -25,11 +25,9 @@ from sandbox_gym.codec import encode
 from sandbox_gym.contract import SnapshotRef
 from sandbox_gym.errors import DeadlineExceeded, PoolFull, ProviderDown, SessionClosed
 from sandbox_gym.limits import Policy
-from sandbox_gym.sandbox.api import BUILDER_IMAGE
+from sandbox_gym.sandbox.session.builds import BuiltSnapshot
 from sandbox_gym.sandbox.session.held import SessionStats
 from sandbox_gym.sandbox.session.manager import GRACE_S, MAX_CLOSED, ToolReply
-from sandbox_gym.swe.instances import Instance, instance_key
-from sandbox_gym.verifiers.swe import SweTask
 
 MOST_TRIED: Final = 3
 """Nodes that are asked to take a session over, or to build a repository, before that is given up."""
@@ -51,7 +49,7 @@ class _Bound:
 
 
 class ClusterSessions:
-    """Sessions as the server's tools use them; `ensure` is what SWE rows begin from."""
+    """Sessions as the server's tools use them; `build` makes what some of them begin from."""
 
     def __init__(self, membership: Membership, placement: Placement, policy: Policy) -> None:
         self._membership, self._placement = membership, placement
@@ -59,7 +57,7 @@ class ClusterSessions:
         self._bound: OrderedDict[str, _Bound] = OrderedDict()
         self._closed: OrderedDict[str, None] = OrderedDict()
         self._last = 0
-        self._instances: dict[str, Instance] = {}
+        self._built: dict[str, BuiltSnapshot] = {}
         self._by_key: dict[str, dict[str, None]] = {}
         self._builds: dict[str, anyio.Lock] = {}
         self.moved = self.lost = 0
@@ -132,7 +130,7 @@ class ClusterSessions:
             try:
                 read_reply(Nothing, await self._membership.ask(bound.member, "close", encode(Life(bound.life))))
             except (NodeLost, NodeRefused) as error:
-                _log.info("session_gone_with_its_node", node=bound.member.name, why=str(error))
+                _log.info("session_lost_with_node", node=bound.member.name, why=str(error))
 
     def _get(self, session_id: str) -> _Bound:
         if session_id in self._closed:
@@ -220,8 +218,8 @@ class ClusterSessions:
             return
         held = read_reply(Held, await self._membership.ask(member, "held", b""))
         self._rooms.join(member.key, self._policy.live)
-        for instance in held.instances:
-            self._remember(member, instance)
+        for built in held.built:
+            self._remember(member, built)
         for life, base in held.lives.items():
             self._reclaim(member, life, base)
 
@@ -242,20 +240,18 @@ class ClusterSessions:
 
     # -- repositories
 
-    async def ensure(self, task: SweTask) -> Instance:
-        """The task's instance on some node, built there unless one has it. Raises as `Instances.ensure`."""
-        key = instance_key(task)
+    async def build(self, key: str, image: str, request: bytes) -> BuiltSnapshot:
+        """What the nodes' builder makes of the request, on some node, unless one has it by its key. Raises Unavailable.
+        `image`: what it begins from, where a node may be warm for it."""
         async with self._builds.setdefault(key, anyio.Lock()):
             tried: set[str] = set()
             while True:
-                node = self._with_instance(key, tried) or self._placement.place(
-                    task.image or BUILDER_IMAGE, avoid=tried
-                )
+                node = self._with_built(key, tried) or self._placement.place(image, avoid=tried)
                 if node is None:
                     raise ProviderDown("no node of the cluster takes anything now")
                 member = self._membership.by_key(node)
                 try:
-                    built = read_reply(Instance, await self._membership.ask(member, "ensure", encode(task)))
+                    built = read_reply(BuiltSnapshot, await self._membership.ask(member, "build", request))
                 except (NodeLost, NodeRefused):
                     tried.add(node)
                     if len(tried) >= MOST_TRIED:
@@ -266,14 +262,14 @@ class ClusterSessions:
                 self._remember(member, built)
                 return built
 
-    def _remember(self, member: Member, instance: Instance) -> None:
-        self._instances[instance.snapshot_id] = instance
-        self._by_key.setdefault(instance.key, {})[instance.snapshot_id] = None
+    def _remember(self, member: Member, built: BuiltSnapshot) -> None:
+        self._built[built.snapshot_id] = built
+        self._by_key.setdefault(built.key, {})[built.snapshot_id] = None
         for placement in (self._placement, self._rooms):
             if member.key in placement:
-                placement.hold(member.key, str(SnapshotRef(instance.snapshot_id)))
+                placement.hold(member.key, str(SnapshotRef(built.snapshot_id)))
 
-    def _with_instance(self, key: str, tried: Collection[str]) -> str | None:
+    def _with_built(self, key: str, tried: Collection[str]) -> str | None:
         """A node that has it and takes something new, one of whose slots is taken."""
         for snapshot_id in self._by_key.get(key, ()):
             node = self._placement.place(str(SnapshotRef(snapshot_id)), avoid=tried, held=True)
@@ -281,9 +277,9 @@ class ClusterSessions:
                 return node
         return None
 
-    def of_snapshot(self, snapshot_id: str) -> Instance | None:
-        """The instance that a snapshot is."""
-        return self._instances.get(snapshot_id)
+    def built(self, snapshot_id: str) -> BuiltSnapshot | None:
+        """What a snapshot was built for."""
+        return self._built.get(snapshot_id)
 
 
 def _folder(member: Member) -> str:

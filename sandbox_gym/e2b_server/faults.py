@@ -15,7 +15,7 @@ from starlette.responses import Response
 from sandbox_gym.errors import BoxLost, PoolFull, SandboxGymError, Unavailable
 from sandbox_gym.faults import is_shortage
 from sandbox_gym.sandbox.channel.envd import Refused
-from sandbox_gym.sandbox.session.snapshots import NoSuchSnapshot, SnapshotFailed
+from sandbox_gym.sandbox.snapshots import NoSuchSnapshot, SnapshotFailed
 
 _log = structlog.get_logger(__name__)
 

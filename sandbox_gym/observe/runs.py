@@ -22,8 +22,7 @@ class RunSpans:
 
     def begin(self) -> None:
         """Note that the next run could begin now."""
-        if self._traced:
-            self._since = time.perf_counter()
+        self._since = time.perf_counter() if self._traced else 0.0
 
     def end(self, name: str, index: int, outcome: Outcome) -> None:
         """Note that the outcome of the run, or build, of this index has arrived."""

@@ -25,8 +25,8 @@ from sandbox_gym.plans.runner import ANYONE, Caller, Passed, PlanResult, all_pas
 from sandbox_gym.plans.starvation import Doubted, QuietSlot, is_starved, no_verdict
 from sandbox_gym.plans.steps import PlanRun, boxes_for
 from sandbox_gym.sandbox.pool.pool import Pool
-from sandbox_gym.sandbox.pool.pressure import machine_pressure
 from sandbox_gym.sandbox.pool.services import Services
+from sandbox_gym.sandbox.pressure import machine_pressure
 
 EVIDENCE_S: Final = 5.0
 QUIET_S: Final = 3.0
@@ -158,7 +158,7 @@ class LocalPlanRunner:
 
     def _note_rerun(self, doubt: Doubt) -> None:
         self._metrics.reruns.labels(doubt.value).inc()
-        traces.event("run_again", {"why": doubt.value})
+        traces.event("run_repeated", {"why": doubt.value})
 
     # -- one try
 

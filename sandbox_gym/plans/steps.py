@@ -302,7 +302,7 @@ class PlanRun:
 
     def _note(self, doubt: Doubt, name: str) -> None:
         self._quiet.noted(doubt)
-        _log.info("run_again", run=name, why=doubt.value)
+        _log.info("run_repeated", run=name, why=doubt.value)
 
     async def _one(self, box: Sandbox, run: Run) -> Outcome:
         async with box.run_all([run]) as results:

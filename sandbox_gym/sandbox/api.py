@@ -18,7 +18,7 @@ from sandbox_gym.network import NO_NETWORK, Network
 from sandbox_gym.sandbox.caps import CapRow
 from sandbox_gym.sandbox.cleanup.reaper import OrphanSource
 from sandbox_gym.sandbox.sandbox import Sandbox
-from sandbox_gym.sandbox.session.snapshots import Snapshot
+from sandbox_gym.sandbox.snapshots import Snapshot
 
 Role = Literal["run", "session", "builder", "computer"]
 """What a sandbox is for. "run": programs of plans. "session": a driver that keeps state between calls. "builder": a

@@ -17,10 +17,11 @@ from sandbox_gym.contract import Dialogue, DialogueOutcome, Isolation, Outcome, 
 from sandbox_gym.errors import BoxLost, LossEvidence
 from sandbox_gym.limits import Limits
 from sandbox_gym.sandbox.channel.attached_run import AttachedRun
+from sandbox_gym.sandbox.channel.contract import Channel
 from sandbox_gym.sandbox.channel.driver import DriverLink
 from sandbox_gym.sandbox.egress.proxy import EgressProxy
-from sandbox_gym.sandbox.machine import Channel, Machine
-from sandbox_gym.sandbox.session.snapshots import SavedState, Saving, Snapshot
+from sandbox_gym.sandbox.machine import Machine
+from sandbox_gym.sandbox.snapshots import SavedState, Saving, Snapshot
 
 DESTROY_S: Final = 120.0
 _log = structlog.get_logger(__name__)

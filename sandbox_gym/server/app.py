@@ -20,26 +20,27 @@ from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from sandbox_gym.config import Settings
+from sandbox_gym.engine import Engine
 from sandbox_gym.errors import ConfigurationError
 from sandbox_gym.journal.journal import open_journal
 from sandbox_gym.observe.traces import RootTracer
-from sandbox_gym.server.access.accounts import load_accounts
+from sandbox_gym.server.access.accounts import Accounts, load_accounts
 from sandbox_gym.server.access.auth import OPEN, BearerAuth, key_tenant
 from sandbox_gym.server.access.request_guard import AllowedHosts, RequestGuard
 from sandbox_gym.server.dashboard.app import BeforeAll, is_form, is_page
 from sandbox_gym.server.dashboard.routes import server_operations
-from sandbox_gym.server.dashboard.wiring import is_loopback, server_dashboard
+from sandbox_gym.server.dashboard.wiring import ServerDashboard, is_loopback, server_dashboard
 from sandbox_gym.server.nemo_gym.host import SESSION_ID_KEY, GymHost
 from sandbox_gym.server.nemo_gym.verify_recorder import Answered, VerifyRecorder
 from sandbox_gym.server.protocol.dataset import Dataset
-from sandbox_gym.server.protocol.resources import JudgingEngine, ResourcesServer
+from sandbox_gym.server.protocol.resources import ResourcesServer
 from sandbox_gym.server.protocol.single_flight import Once
 from sandbox_gym.server.traced import TracedExchanges
 
 if TYPE_CHECKING:
-    from sandbox_gym.server.tools.mcp import ToolsOverMcp
+    from sandbox_gym.server.nemo_gym.mcp import ToolsOverMcp
 
-EngineFactory = Callable[[], AbstractAsyncContextManager[JudgingEngine]]
+EngineFactory = Callable[[], AbstractAsyncContextManager[Engine]]
 REQUEST_ID_HEADER = "X-Request-Id"
 COOKIE_LIFETIME_S = 14 * 24 * 3600
 _TENANT_KEY = "tenant"
@@ -62,8 +63,7 @@ def build_app(
     `dataset`: rows that an evaluator may ask for by number; agents' tools are not served beside them.
     `new_session_id`: of a client without a cookie; one of several workers gives its own.
     `tracing`: each exchange that is let in becomes a trace; closed with the application.
-    `session_secret`: signs session cookies; one of this application alone unless it is given.
-    Raises ConfigurationError for an open bind, and for keys that can't be read.
+    `session_secret`: signs session cookies; random unless given. Raises ConfigurationError for open binds, bad keys.
     """
     check_bind(settings)
     host = GymHost(resources, dataset, rows_without_verdict=settings.no_verdict == "row")
@@ -77,20 +77,11 @@ def build_app(
         recording = nullcontext() if journal_url is None else open_journal(journal_url, settings.journal)
         serving_mcp = nullcontext() if tools_over_mcp is None else tools_over_mcp.running()
         async with recording as journal, engine_factory() as engine, anyio.create_task_group() as group, serving_mcp:
-            recent = None
-            if shown is not None:
-                _, picture, verdicts = shown
-                picture.attach(engine)
-                verdicts.journal, recent = journal, picture.recent
-            host.keep_records(VerifyRecorder(resources, journal, settings, recent), Once[Answered](group))
-            host.attach(engine)
-            try:
+            recorder = VerifyRecorder(resources, journal, settings, None if shown is None else shown.observer)
+            host.keep_records(recorder, Once[Answered](group))
+            with host.attached(engine), nullcontext() if shown is None else shown.attached(engine, journal):
                 yield
-            finally:
-                host.attach(None)
-                if shown is not None:
-                    picture.attach(None)
-                group.cancel_scope.cancel()
+            group.cancel_scope.cancel()
 
     # a redirect's Location would be made of whatever Host a client sends
     app = FastAPI(lifespan=lifespan, openapi_url=None, redirect_slashes=False)
@@ -98,17 +89,26 @@ def build_app(
     if tools_over_mcp is not None:
         app.router.routes.append(tools_over_mcp.route())
     app.add_middleware(_SessionId, new_session_id=new_session_id)
+    _trace(app, tracing)
+    app.add_middleware(_Sessions, secret_key=secret, session_cookie=cookie, max_age=COOKIE_LIFETIME_S)
+    _let_in(app, settings, accounts, shown)
+    return app
+
+
+def _trace(app: FastAPI, tracing: RootTracer | None) -> None:
     if tracing is not None:
         app.add_middleware(TracedExchanges, tracing=tracing)
     app.add_middleware(_RequestId)
-    app.add_middleware(_Sessions, secret_key=secret, session_cookie=cookie, max_age=COOKIE_LIFETIME_S)
+
+
+def _let_in(app: FastAPI, settings: Settings, accounts: Accounts, shown: ServerDashboard | None) -> None:
+    """Who may ask for what, before anything else sees a request; what is added last is asked first."""
     if not accounts.open:
         app.add_middleware(BearerAuth, accounts=accounts)
     if shown is not None:
-        app.add_middleware(BeforeAll, dashboard=shown[0])
+        app.add_middleware(BeforeAll, dashboard=shown.dashboard)
     if accounts.open:
         app.add_middleware(guarded, settings=settings)
-    return app
 
 
 def guarded(app: ASGIApp, settings: Settings) -> ASGIApp:
@@ -124,7 +124,7 @@ def session_cookie(resources: ResourcesServer) -> str:
 
 def _tools_over_mcp(resources: ResourcesServer, host: GymHost, cookie: str, secret: str) -> ToolsOverMcp:
     try:
-        from sandbox_gym.server.tools.mcp import ToolsOverMcp  # its SDK is an extra, and takes a second to import
+        from sandbox_gym.server.nemo_gym.mcp import ToolsOverMcp  # its SDK is an extra, and takes a second to import
     except ImportError as error:
         remedy = "pip install 'sandbox-gym[mcp]', or unset expose_tools_over_mcp"
         raise ConfigurationError(f"tools over MCP need the MCP SDK ({error}): {remedy}") from error

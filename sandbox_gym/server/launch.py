@@ -108,9 +108,10 @@ def serve_as_child(build: Build, name: str) -> None:
 def _on_cluster(settings: Settings, sessions: str) -> EngineFactory:
     """Raises ConfigurationError without Ray."""
     from sandbox_gym.cluster.ray_fleet import check_ray, open_on_ray  # what most servers never need
+    from sandbox_gym.swe.node_instances import InstanceBuilder
 
     check_ray()
-    return partial(open_on_ray, settings, sessions=sessions)
+    return partial(open_on_ray, settings, sessions=sessions, make_builder=InstanceBuilder)
 
 
 def _merged(config_yaml: str) -> object:

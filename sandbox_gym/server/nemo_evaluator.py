@@ -97,8 +97,7 @@ class EvaluatorProtocol:
     @staticmethod
     def wants_verify(body: Document) -> bool:
         """Whether a verify's body is this protocol's: a text as response, or `expected` beside it."""
-        response = body.get("response")
-        return isinstance(response, str) or "expected" in body or (isinstance(response, dict) and "choices" in response)
+        return "expected" in body or _is_text_or_completion(body.get("response"))
 
     def size(self) -> int:
         """How many tasks. Raises RequestError without a dataset."""
@@ -193,6 +192,10 @@ class EvaluatorProtocol:
             remedy = "serve the rows that the seeds came from"
             raise RequestError(f"metadata.{TASK}", f"is not that of row {index} here", remedy)
         return row
+
+
+def _is_text_or_completion(response: object) -> bool:
+    return isinstance(response, str) or (isinstance(response, dict) and "choices" in response)
 
 
 def task_digest(resources: ResourcesServer, row: Document) -> str:

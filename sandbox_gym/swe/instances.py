@@ -10,7 +10,7 @@ import time
 import weakref
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Final, Protocol, runtime_checkable
+from typing import Final, Protocol
 
 import anyio
 import anyio.to_thread
@@ -23,7 +23,7 @@ from sandbox_gym.sandbox.api import BUILDER_IMAGE, SandboxSpec
 from sandbox_gym.sandbox.session.client import Command, FileProblem, SessionClient, TakesCalls
 from sandbox_gym.sandbox.session.manager import GRACE_S, Sessions
 from sandbox_gym.sandbox.session.session import open_session
-from sandbox_gym.sandbox.session.snapshots import NoSuchSnapshot
+from sandbox_gym.sandbox.snapshots import NoSuchSnapshot
 from sandbox_gym.swe.causes import cause_of, last_words
 from sandbox_gym.swe.pip_settings import BUNDLE, certificates, pip_settings
 from sandbox_gym.swe.recipes import ENVIRONMENT, REPOSITORY, BuildStep, image_steps, recipe_steps, where_sessions_begin
@@ -64,7 +64,6 @@ class Instance:
     last_used: float
 
 
-@runtime_checkable
 class BuildsInstances(Protocol):
     """Builds instances and knows those that are built: `Instances` here, or a cluster's nodes."""
 

@@ -15,8 +15,8 @@ from importlib.resources import files
 from typing import Final
 
 from sandbox_gym.errors import RequestError
+from sandbox_gym.sandbox.box_pythons import in_box
 from sandbox_gym.sandbox.channel.driver import WORK
-from sandbox_gym.sandbox.local.pythons import in_box
 from sandbox_gym.verifiers.swe import Recipe
 
 REPOSITORY: Final = f"{WORK}/testbed"

@@ -120,11 +120,12 @@ class References:
 
 def reference_key(job: SweJob) -> str:
     """Equal repositories with equal tests, fixes and settings have one reference. 64 hexadecimal digits."""
-    task, place = job.task, job.place
+    task, checkout = job.task, job.checkout
     parts = [
-        FORM, place.commit, place.workdir, task.image, task.recipe.key() if task.recipe else "", task.runner, task.rule,
-        task.patch, task.patch_is_bug, task.test_patch, task.test_files, task.fail_to_pass, task.pass_to_pass,
-        task.test_command, job.log_parser, job.restore_config, task.limits.test_time_s, task.limits.run_time_s,
+        FORM, checkout.commit, checkout.workdir, task.image, task.recipe.key() if task.recipe else "",
+        task.runner, task.rule, task.patch, task.patch_is_bug, task.test_patch, task.test_files, task.fail_to_pass,
+        task.pass_to_pass, task.test_command, job.log_parser, job.restore_config, task.limits.test_time_s,
+        task.limits.run_time_s,
     ]  # fmt: skip
     return hashlib.sha256(json.dumps(parts, ensure_ascii=True).encode("ascii")).hexdigest()
 

@@ -12,10 +12,11 @@ import pytest
 from sandbox_gym.errors import BoxLost
 from sandbox_gym.limits import MIB, Limits
 from sandbox_gym.sandbox.api import SessionFolder
-from sandbox_gym.sandbox.local import LocalProvider, trees
+from sandbox_gym.sandbox.local import LocalProvider
 from sandbox_gym.sandbox.local import provider as local
+from sandbox_gym.sandbox.local.sessions import trees
 from sandbox_gym.sandbox.session.session import Session
-from sandbox_gym.sandbox.session.snapshots import NoSuchSnapshot, SnapshotFailed
+from sandbox_gym.sandbox.snapshots import NoSuchSnapshot, SnapshotFailed
 from tests.conftest import REAL_PROVIDERS, make_real
 from tests.e2b.servers import PoolServer
 from tests.keeper import Keeper
@@ -299,7 +300,7 @@ async def test_nothing_unused_is_kept(keeper: Keeper) -> None:
 async def test_a_tree_too_deep_to_keep_is_the_programs_fault(tmp_path: Path) -> None:
     keeper = Keeper(LocalProvider(sessions=SessionFolder(tmp_path / "state", LIMITS)))
     box = await keeper.open_session(LIMITS)
-    await bash(box, "for i in $(seq 400); do mkdir d && cd d; done; cd")
+    await bash(box, "for i in $(seq 400); do mkdir d && cd d; done; cd", 100)  # a process for each
     with pytest.raises(SnapshotFailed, match="deep"):
         await box.snapshot()
     assert (await bash(box, "echo alive")).text == "alive\n"

@@ -19,7 +19,6 @@ from sandbox_gym.config import Settings
 from sandbox_gym.contract import Answer, Verdict
 from sandbox_gym.engine import Engine
 from sandbox_gym.plans.runner import Caller
-from sandbox_gym.server.protocol.resources import JudgingEngine
 from sandbox_gym.verifiers.coding import CodingVerifier, parse_task
 
 FAST = Pace(look_s=0.1, ping_s=0.1, lost_s=3.0)
@@ -69,7 +68,7 @@ def row(tests: int = 2, **more: object) -> dict[str, object]:
     return {"unit_tests": {"inputs": numbers, "outputs": [str(2 * int(n)) for n in numbers]}, **more}
 
 
-async def verdict(engine: JudgingEngine, code: str, metadata: object = None, **caller: float) -> Verdict:
+async def verdict(engine: Engine, code: str, metadata: object = None, **caller: float) -> Verdict:
     task = parse_task(metadata or row(), limits=Settings().limits(), early_stop=True)
     asks = Caller(deadline_s=caller.get("deadline_s"))
     return (await engine.verify(CodingVerifier(), task, Answer(code), caller=asks)).verdict

@@ -15,10 +15,9 @@ from sandbox_gym.cluster.inprocess import InProcessFleet
 from sandbox_gym.cluster.membership import Pace
 from sandbox_gym.config import Settings
 from sandbox_gym.contract import Answer, Query, Verdict
-from sandbox_gym.engine import open_engine
+from sandbox_gym.engine import Engine, open_engine
 from sandbox_gym.errors import ConfigurationError, DeadlineExceeded
 from sandbox_gym.server.app import build_app
-from sandbox_gym.server.protocol.resources import JudgingEngine
 from sandbox_gym.verifiers.math import MathTask, MathVerifier
 from tests.engine.clusters import DOUBLE, FAST, WRONG, cluster, node_of, pool_stats, row, verdict
 from tests.server.fakes import EchoResources, verify_body
@@ -117,7 +116,7 @@ async def test_math_is_judged_by_services_on_the_nodes(tmp_path: Path) -> None:
 
 def test_the_server_shows_its_nodes(tmp_path: Path) -> None:
     @asynccontextmanager
-    async def engine() -> AsyncIterator[JudgingEngine]:
+    async def engine() -> AsyncIterator[Engine]:
         async with cluster(tmp_path, count=2, provider="fake") as running:
             yield running.engine
 

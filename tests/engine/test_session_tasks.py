@@ -20,12 +20,13 @@ from sandbox_gym.limits import Limits, Policy
 from sandbox_gym.sandbox import sandbox
 from sandbox_gym.sandbox.api import SandboxSpec, SessionFolder
 from sandbox_gym.sandbox.fake import FakeMachine, FakeProvider, silent
-from sandbox_gym.sandbox.local import LocalProvider, mounts
+from sandbox_gym.sandbox.local import LocalProvider
+from sandbox_gym.sandbox.local.sessions import mounts
 from sandbox_gym.sandbox.sandbox import Sandbox, SessionParts
 from sandbox_gym.sandbox.session import discarded, lifecycle
 from sandbox_gym.sandbox.session import holding as holding_module
 from sandbox_gym.sandbox.session.holding import holding
-from sandbox_gym.sandbox.session.snapshots import NoSuchSnapshot, Saving, Snapshot, SnapshotFailed
+from sandbox_gym.sandbox.snapshots import NoSuchSnapshot, Saving, Snapshot, SnapshotFailed
 
 pytestmark = pytest.mark.anyio
 ERRORS = [

@@ -23,7 +23,7 @@ from sandbox_gym.sandbox.docker.provider import DockerProvider
 from sandbox_gym.sandbox.e2b.provider import E2bProvider
 from sandbox_gym.sandbox.local import LocalProvider
 from sandbox_gym.sandbox.local.machine import LocalMachine
-from sandbox_gym.sandbox.local.slots import SlotOrphans
+from sandbox_gym.sandbox.local.sessions.slots import SlotOrphans
 from sandbox_gym.sandbox.session.holding import holding
 from sandbox_gym.sandbox.session.manager import Sessions, ToolReply
 from sandbox_gym.sandbox.session.session import open_session

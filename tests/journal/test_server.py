@@ -15,6 +15,7 @@ from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
 from sandbox_gym.config import Settings
+from sandbox_gym.engine import Engine
 from sandbox_gym.errors import PoolFull, ProviderDown
 from sandbox_gym.journal import Filter, Stored, Summary
 from sandbox_gym.journal.schema import open_database
@@ -22,7 +23,7 @@ from sandbox_gym.journal.store import Store
 from sandbox_gym.plans.runner import ANYONE, Caller
 from sandbox_gym.sandbox.fake import FakeProvider
 from sandbox_gym.server.app import build_app
-from sandbox_gym.server.protocol.resources import JudgingEngine, VerifyResult
+from sandbox_gym.server.protocol.resources import VerifyResult
 from sandbox_gym.server.protocol.single_flight import _Flight
 from sandbox_gym.server.protocol.wire import Document, VerifyRequest
 from tests.server.fakes import EchoResources, exits_as_told, fake_engine, verify_body
@@ -39,7 +40,7 @@ class Counting(EchoResources):
     gate: anyio.Event | None = None
     entered: list[str] = field(default_factory=list)
 
-    async def verify(self, engine: JudgingEngine, request: VerifyRequest, caller: Caller = ANYONE) -> VerifyResult:
+    async def verify(self, engine: Engine, request: VerifyRequest, caller: Caller = ANYONE) -> VerifyResult:
         self.verified += 1
         self.entered.append(request.output_text)
         if self.gate is not None:

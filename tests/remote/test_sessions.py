@@ -20,7 +20,7 @@ from sandbox_gym.sandbox.e2b.limits import E2bOptions
 from sandbox_gym.sandbox.e2b.provider import E2bProvider
 from sandbox_gym.sandbox.e2b.snapshots import E2bSnapshots
 from sandbox_gym.sandbox.registry import session_policy
-from sandbox_gym.sandbox.session.snapshots import NoSuchSnapshot
+from sandbox_gym.sandbox.snapshots import NoSuchSnapshot
 from tests.conftest import remote_environment
 from tests.e2b.servers import PoolServer
 from tests.keeper import Keeper

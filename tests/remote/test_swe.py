@@ -15,7 +15,7 @@ from sandbox_gym.limits import Limits
 from sandbox_gym.sandbox.api import BUILDER_IMAGE, SessionFolder
 from sandbox_gym.sandbox.e2b.provider import E2bProvider
 from sandbox_gym.sandbox.sandbox import Sandbox
-from sandbox_gym.sandbox.session.snapshots import NoSuchSnapshot
+from sandbox_gym.sandbox.snapshots import NoSuchSnapshot
 from tests.attacks.test_swe_attacks import FOLDERS, Judged, attacked, expected_signs, judged
 from tests.conftest import e2b_options, remote_environment
 from tests.e2b.servers import PoolServer

@@ -26,7 +26,7 @@ from sandbox_gym.sandbox.fake import FakeProvider
 from sandbox_gym.server.access.accounts import load_accounts
 from sandbox_gym.server.app import build_app, guarded
 from sandbox_gym.server.dashboard.app import Dashboard
-from sandbox_gym.server.dashboard.operator_auth import Door
+from sandbox_gym.server.dashboard.operator_auth import OperatorAuth
 from sandbox_gym.server.registry import SERVERS
 from sandbox_gym.server.workers.routes import WorkerRoutes
 from sandbox_gym.server.workers.sockets import Peers
@@ -54,7 +54,7 @@ def _walk(routes: Sequence[BaseRoute]) -> Iterator[tuple[str, str]]:
 
 
 def _dashboard() -> Dashboard:
-    return Dashboard(Door("", 8080), dict)
+    return Dashboard(OperatorAuth("", 8080), dict)
 
 
 def resources_server(kind: str, **fields: object) -> Served:

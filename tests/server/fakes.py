@@ -16,7 +16,7 @@ from sandbox_gym.plans.runner import ANYONE, Caller
 from sandbox_gym.sandbox.fake import Behaviour, FakeProvider, silent
 from sandbox_gym.sandbox.pool.pool import Pool
 from sandbox_gym.server.metrics.aggregate import aggregate_metrics
-from sandbox_gym.server.protocol.resources import JudgingEngine, Tool, ToolCall, VerifyResult
+from sandbox_gym.server.protocol.resources import Tool, ToolCall, VerifyResult
 from sandbox_gym.server.protocol.verdicts import verdict_document
 from sandbox_gym.server.protocol.wire import CodeFields, Document, VerifyRequest
 
@@ -51,7 +51,7 @@ class EchoResources:
 
     @property
     def tools(self) -> Mapping[str, Tool]:
-        async def note(engine: JudgingEngine, call: ToolCall) -> Document:
+        async def note(engine: Engine, call: ToolCall) -> Document:
             self.tool_calls.append(call)
             return {"seen": call.public_tests}
 
@@ -61,14 +61,14 @@ class EchoResources:
         metadata = body.get("verifier_metadata")
         return metadata if isinstance(metadata, dict) else {}
 
-    async def seed(self, engine: JudgingEngine, session_id: str, row: Document) -> None:
+    async def seed(self, engine: Engine, session_id: str, row: Document) -> None:
         """A session begins empty."""
 
     def public_tests(self, row: Document) -> Document | None:
         tests = row.get("public_tests")
         return tests if isinstance(tests, dict) else None
 
-    async def verify(self, engine: JudgingEngine, request: VerifyRequest, caller: Caller = ANYONE) -> VerifyResult:
+    async def verify(self, engine: Engine, request: VerifyRequest, caller: Caller = ANYONE) -> VerifyResult:
         if self.before is not None:
             self.before(request)
         if self.hang:

@@ -16,11 +16,12 @@ from rich.console import Console
 from sandbox_gym.cli.rows import take_up
 from sandbox_gym.cli.verify import VerifyRun, prepare, verify_file
 from sandbox_gym.config import Settings
+from sandbox_gym.engine import Engine
 from sandbox_gym.errors import ConfigurationError, ProviderDown
 from sandbox_gym.plans.runner import ANYONE, Caller
 from sandbox_gym.sandbox.fake import FakeProvider
 from sandbox_gym.server.nemo_gym.verify_recorder import VerifyRecorder
-from sandbox_gym.server.protocol.resources import JudgingEngine, ResourcesServer, VerifyResult
+from sandbox_gym.server.protocol.resources import ResourcesServer, VerifyResult
 from sandbox_gym.server.protocol.wire import Document, VerifyRequest
 from tests.server.fakes import EchoResources, exits_as_told, fake_engine, verify_body
 
@@ -131,7 +132,7 @@ def test_rows_in_flight_are_bounded(tmp_path: Path) -> None:
     most = 0
 
     class Slow(EchoResources):
-        async def verify(self, engine: JudgingEngine, request: VerifyRequest, caller: Caller = ANYONE) -> VerifyResult:
+        async def verify(self, engine: Engine, request: VerifyRequest, caller: Caller = ANYONE) -> VerifyResult:
             nonlocal held, most
             held += 1
             most = max(most, held)

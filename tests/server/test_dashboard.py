@@ -13,8 +13,8 @@ from sandbox_gym.errors import ConfigurationError
 from sandbox_gym.sandbox.fake import FakeProvider
 from sandbox_gym.server.app import build_app
 from sandbox_gym.server.dashboard import events
-from sandbox_gym.server.dashboard.operator_auth import ACTION_HEADER, LIFE_S, Door
-from sandbox_gym.server.dashboard.wiring import door_of
+from sandbox_gym.server.dashboard.operator_auth import ACTION_HEADER, LIFE_S, OperatorAuth
+from sandbox_gym.server.dashboard.wiring import operator_auth_of
 from tests.server.dashboards import (
     TOKEN,
     Opening,
@@ -76,7 +76,7 @@ def test_over_https_the_cookie_is_secure(opening: Opening) -> None:
 
 def test_a_cookie_ends_and_can_not_be_made_or_stretched(opening: Opening) -> None:
     clock = [1_000_000.0]
-    door, other = Door("one", 1, clock=lambda: clock[0]), Door("two", 1, clock=lambda: clock[0])
+    door, other = OperatorAuth("one", 1, clock=lambda: clock[0]), OperatorAuth("two", 1, clock=lambda: clock[0])
     client = opening(token="one")
     client.post("/dashboard/login", data={"token": "one"})
     (name,) = [cookie for cookie in client.cookies if cookie.startswith("sandbox_gym_dashboard")]
@@ -130,7 +130,7 @@ def test_without_a_token_it_is_open_to_addresses_and_shut_to_names_of_sites(open
     ],
 )
 def test_a_server_that_asks_nobody_shows_nobody(opening: Opening, fields: dict[str, object], shut: bool) -> None:
-    assert bool(door_of(Settings.from_flat(fields)).closed) is shut
+    assert bool(operator_auth_of(Settings.from_flat(fields)).closed) is shut
     client = opening(**fields)
     answer = client.get("/dashboard", headers={"Authorization": "Bearer "})
     assert (answer.status_code == 403) is shut

@@ -18,7 +18,7 @@ from sandbox_gym.errors import ConfigurationError
 from sandbox_gym.sandbox.fake import FakeProvider
 from sandbox_gym.server.access.session_secret import FILE, SessionTokens, session_secret
 from sandbox_gym.server.app import build_app, check_bind
-from sandbox_gym.server.dashboard.wiring import door_of
+from sandbox_gym.server.dashboard.wiring import operator_auth_of
 from tests.server.fakes import EchoResources, exits_as_told, fake_engine, verify_body
 
 ALICE, OTHER, BOB, OPERATOR = (
@@ -212,8 +212,8 @@ def test_the_token_is_no_tenants_key(keys: Path) -> None:
 def test_keys_permit_a_bind_beyond_loopback_and_shut_the_dashboard(keys: Path) -> None:
     settings = Settings.from_flat({"host": "0.0.0.0", "keys": keys})
     check_bind(settings)
-    assert door_of(settings).closed
-    assert not door_of(settings.replaced({"dashboard_token": "d"})).closed
+    assert operator_auth_of(settings).closed
+    assert not operator_auth_of(settings.replaced({"dashboard_token": "d"})).closed
 
 
 # -- the secret of the cookies

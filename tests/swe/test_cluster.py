@@ -17,6 +17,7 @@ from sandbox_gym.config import Settings
 from sandbox_gym.server.protocol.resources import ToolCall
 from sandbox_gym.server.protocol.wire import Document, VerifyRequest
 from sandbox_gym.server.swe.server import SweResources
+from sandbox_gym.swe.node_instances import InstanceBuilder
 
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(600)]
 ROWS = Path(__file__).parents[2] / "resources_servers" / "swe" / "data" / "example.jsonl"
@@ -25,7 +26,7 @@ PACE = Pace(look_s=0.1, ping_s=0.2, lost_s=30)
 
 
 def node_of(settings: Settings) -> OpenNode:
-    return lambda: open_node(settings, sessions="swe-1")
+    return lambda: open_node(settings, sessions="swe-1", make_builder=InstanceBuilder)
 
 
 async def test_a_lost_node_costs_neither_verdicts_nor_honesty(tmp_path: Path) -> None:

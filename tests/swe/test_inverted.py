@@ -15,10 +15,10 @@ from sandbox_gym.verifiers.inversion import SIGNS
 from sandbox_gym.verifiers.swe import (
     ByteEdit,
     CaseStatus,
+    Checkout,
     Inversion,
     InvertibleTest,
     KeptVariant,
-    Place,
     Reference,
     SweJob,
     SweVerifier,
@@ -49,12 +49,12 @@ def test_two():
 """
 FAIL = ["t/test_a.py::TestA::test_one", "t/test_a.py::test_two"]
 HOLD = [f"t/test_a.py::TestA::test_all[{n}]" for n in range(6)]
-PLACE = Place("image", "/workspace", "/workspace/testbed", "c0", "/workspace/env/bin/python")
+CHECKOUT = Checkout("image", "/workspace", "/workspace/testbed", "c0", "/workspace/env/bin/python")
 
 
 def job(fail: list[str] = FAIL, hold: list[str] = HOLD, **fields: object) -> SweJob:
     row = {"instance_id": "a__a-1", "repo": "a/a", "FAIL_TO_PASS": fail, "PASS_TO_PASS": hold, "patch": PATCH, **fields}
-    return SweJob(parse_task({**row, "environment": {"base_image": "b", "python": "3.12"}}), PLACE)
+    return SweJob(parse_task({**row, "environment": {"base_image": "b", "python": "3.12"}}), CHECKOUT)
 
 
 def reference(deciding: int, holding: int = 0, variants: int = 3, seconds: float = 0.0) -> Reference:

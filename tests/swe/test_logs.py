@@ -14,7 +14,7 @@ from sandbox_gym.contract import Outcome, Status
 from sandbox_gym.errors import InstanceFailed, RequestError
 from sandbox_gym.swe.logs import log_parsers, parser_of
 from sandbox_gym.verifiers.swe import R2E_PARSER, CaseStatus, SweTask, log_command, parse_task
-from sandbox_gym.verifiers.swe.logs import exit_code, log_script, read_log, reader_run
+from sandbox_gym.verifiers.swe.logs.verdicts import exit_code, log_script, read_log, reader_run
 
 PATCH = "--- a/tests/admin/tests.py\n+++ b/tests/admin/tests.py\n@@ -1 +1 @@\n-a\n+b\n"
 

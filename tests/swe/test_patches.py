@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from sandbox_gym.verifiers.swe import extract_patch, normalised, read_patch
-from sandbox_gym.verifiers.swe.diff import MAX_BYTES, FileChange
+from sandbox_gym.verifiers.swe.patches.diff import MAX_BYTES, FileChange
 from tests.swe.rows import GOLD, TEST_PATCH
 
 OTHER = GOLD.replace("src/a.py", "src/b.py")

@@ -50,7 +50,7 @@ def prepared(
     """What `look` prints in the place of the tests' watcher; `codes`: how preparing may end."""
     place = repository.parent / ".verify"
     place.mkdir()
-    source = files("sandbox_gym.verifiers.swe").joinpath("channel_prepare.py").read_text("utf-8")
+    source = files("sandbox_gym.verifiers.swe.channel").joinpath("prepare.py").read_text("utf-8")
     if own_disk:
         changed = source.replace("OWN_DISK = 8 << 30", f"OWN_DISK = {own_disk}")
         assert changed != source
@@ -119,7 +119,7 @@ def _with(repository: Path, rewrites: list[object], look: str, **more: object) -
     """Prepared with changes to test files; what came on the channel is in `stderr`."""
     place = repository.parent / ".verify"
     place.mkdir()
-    (place / "prepare.py").write_text(files("sandbox_gym.verifiers.swe").joinpath("channel_prepare.py").read_text())
+    (place / "prepare.py").write_text(files("sandbox_gym.verifiers.swe.channel").joinpath("prepare.py").read_text())
     (place / "candidate.diff").write_text("")
     (place / "tests.diff").write_text("")
     job = {

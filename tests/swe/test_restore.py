@@ -12,7 +12,7 @@ from sandbox_gym.verifiers.swe import (
     read_patch,
     restore_plan,
 )
-from sandbox_gym.verifiers.swe.paths import is_test, is_test_config
+from sandbox_gym.verifiers.swe.patches.paths import is_test, is_test_config
 from tests.swe.rows import GOLD, SWEBENCH
 
 

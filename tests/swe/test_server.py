@@ -78,7 +78,9 @@ def test_a_whole_episode_outlives_its_sandbox(
     bash("true")
     server.wait_for(lambda health: health["sessions"]["checkpoints"] > before)
     kill_the_sandboxes(provider, server.process.pid)
-    assert "sandbox was lost" in bash("true") + bash("true")
+    told = [bash("true") for _ in range(4)]  # one that was ready for the next session was killed, too
+    assert "sandbox was lost" in told[0]
+    assert told[-1] == ""
     assert bash("cd /workspace/testbed; ls notes.txt blob.bin | wc -l") == "2\n"
     tests = client.post("/run_tests", json={"test_ids": ["test_inflection.py"]}).json()
     assert "passed" in tests["output"]

@@ -8,10 +8,11 @@ from collections.abc import Mapping
 from pydantic import BaseModel
 
 from sandbox_gym.config import Settings
+from sandbox_gym.engine import Engine
 from sandbox_gym.errors import RequestError
 from sandbox_gym.plans.runner import ANYONE, Caller
 from sandbox_gym.server.launch import serve
-from sandbox_gym.server.protocol.resources import JudgingEngine, Tool, VerifyResult
+from sandbox_gym.server.protocol.resources import Tool, VerifyResult
 from sandbox_gym.server.protocol.wire import Document, VerifyRequest
 from sandbox_gym.server.swe.arguments import ARGUMENTS
 from sandbox_gym.server.swe.tools import SweTools
@@ -41,13 +42,13 @@ class ToolsOnly:
     def row(self, body: Document) -> Document:
         return {}
 
-    async def seed(self, engine: JudgingEngine, session_id: str, row: Document) -> None:
+    async def seed(self, engine: Engine, session_id: str, row: Document) -> None:
         """Nothing."""
 
     def public_tests(self, row: Document) -> Document | None:
         return None
 
-    async def verify(self, engine: JudgingEngine, request: VerifyRequest, caller: Caller = ANYONE) -> VerifyResult:
+    async def verify(self, engine: Engine, request: VerifyRequest, caller: Caller = ANYONE) -> VerifyResult:
         raise RequestError("body", "has nothing to verify", "use the tools")
 
     def aggregate(self, verify_responses: list[Document]) -> Document:

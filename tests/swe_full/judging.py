@@ -9,7 +9,7 @@ from sandbox_gym.config import Settings
 from sandbox_gym.contract import Answer, Outcome, Run, SnapshotRef, State
 from sandbox_gym.engine import Engine
 from sandbox_gym.server.swe.server import SweResources
-from sandbox_gym.verifiers.swe import CaseStatus, Grade, Place, SweJob, SweTask, SweVerifier, statuses
+from sandbox_gym.verifiers.swe import CaseStatus, Checkout, Grade, SweJob, SweTask, SweVerifier, statuses
 
 PREPARE = ".verify/prepare.json"
 LOG_S = 300
@@ -39,8 +39,8 @@ class Judging:
 
     async def job(self, task: SweTask) -> SweJob:
         built = await self._resources.instances(self.engine).ensure(task)
-        place = Place(SnapshotRef(built.snapshot_id), "/workspace", built.workdir, built.commit, built.python)
-        return SweJob(task, place, run_empty=True)
+        checkout = Checkout(SnapshotRef(built.snapshot_id), "/workspace", built.workdir, built.commit, built.python)
+        return SweJob(task, checkout, run_empty=True)
 
     async def judged(self, task: SweTask, patch: str) -> Judged:
         """The first run's verdict; nothing is run again."""
@@ -61,7 +61,7 @@ class Judging:
         step = plan.steps[0]
         assert isinstance(step, Run)
         files = dict(step.program.files)
-        script = f"cd {job.place.workdir} && timeout {LOG_S} {task.test_command}"
+        script = f"cd {job.checkout.workdir} && timeout {LOG_S} {task.test_command}"
         files[PREPARE] = json.dumps({**json.loads(files[PREPARE]), "watch": ["/bin/bash", "-c", script]}).encode()
         state = await self.engine.run(replace(plan, steps=(replace(step, program=replace(step.program, files=files)),)))
         outcome = state.outcomes[0]

@@ -9,7 +9,7 @@ import pytest
 
 from sandbox_gym.errors import PoolFull
 from sandbox_gym.sandbox.pool.admission import Admission
-from sandbox_gym.sandbox.pool.pressure import Governor, cpu_pressure
+from sandbox_gym.sandbox.pressure import Governor, cpu_pressure
 
 pytestmark = pytest.mark.anyio
 

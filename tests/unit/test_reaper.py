@@ -11,7 +11,7 @@ import pytest
 from sandbox_gym.errors import ProviderDown
 from sandbox_gym.sandbox.cleanup import reaper
 from sandbox_gym.sandbox.cleanup.reaper import Orphan, Reaper, reaping
-from sandbox_gym.sandbox.local.slots import SlotOrphans
+from sandbox_gym.sandbox.local.sessions.slots import SlotOrphans
 
 pytestmark = pytest.mark.anyio
 

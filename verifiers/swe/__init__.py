@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from sandbox_gym.verifiers.swe.channel import CaseReport, ChannelReport, read_channel
+from sandbox_gym.verifiers.swe.channel.reader import CaseReport, ChannelReport, read_channel
 from sandbox_gym.verifiers.swe.commands import SCRUBBED, RunCommand, RunOptions, as_row_ids, run_command, script_sources
-from sandbox_gym.verifiers.swe.diff import FileChange, PatchReading, read_patch
-from sandbox_gym.verifiers.swe.extract import ExtractedPatch, extract_patch, normalised
 from sandbox_gym.verifiers.swe.follow_up import flakes, rerun_of
 from sandbox_gym.verifiers.swe.grading import CaseGrade, Grade, Resolution, Share, grade, to_rerun, weak_spots
 from sandbox_gym.verifiers.swe.inverted import in_doubt, inverted_jobs, with_inverted
-from sandbox_gym.verifiers.swe.job import Place, SweJob
-from sandbox_gym.verifiers.swe.logs import R2E_PARSER, log_command
-from sandbox_gym.verifiers.swe.paths import pytest_settings_differ
+from sandbox_gym.verifiers.swe.job import Checkout, SweJob
+from sandbox_gym.verifiers.swe.logs.verdicts import R2E_PARSER, log_command
+from sandbox_gym.verifiers.swe.patches.diff import FileChange, PatchReading, read_patch
+from sandbox_gym.verifiers.swe.patches.extract import ExtractedPatch, extract_patch, normalised
+from sandbox_gym.verifiers.swe.patches.paths import pytest_settings_differ
+from sandbox_gym.verifiers.swe.patches.restore import COSTLY, SIGNS, RestorePlan, hook_signs, restore_plan
 from sandbox_gym.verifiers.swe.reference import (
     MAX_HOLDING,
     ByteEdit,
@@ -20,14 +21,13 @@ from sandbox_gym.verifiers.swe.reference import (
     InvertibleTest,
     KeptVariant,
     Reference,
-    Told,
+    ReferenceRecord,
     candidates,
     digest_of,
     files_to_read,
     runs_for,
 )
 from sandbox_gym.verifiers.swe.report import verdict_of
-from sandbox_gym.verifiers.swe.restore import COSTLY, SIGNS, RestorePlan, hook_signs, restore_plan
 from sandbox_gym.verifiers.swe.rows import parse_task
 from sandbox_gym.verifiers.swe.task import CaseStatus, Recipe, SweLimits, SweTask
 from sandbox_gym.verifiers.swe.verifier import SweVerifier, statuses, tests_outcome
@@ -51,7 +51,7 @@ __all__ = [
     "InvertibleTest",
     "KeptVariant",
     "PatchReading",
-    "Place",
+    "Checkout",
     "Recipe",
     "Reference",
     "Resolution",
@@ -63,7 +63,7 @@ __all__ = [
     "SweLimits",
     "SweTask",
     "SweVerifier",
-    "Told",
+    "ReferenceRecord",
     "as_row_ids",
     "candidates",
     "digest_of",

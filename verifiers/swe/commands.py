@@ -12,20 +12,20 @@ from dataclasses import dataclass
 from importlib.resources import files
 
 from sandbox_gym.errors import RequestError
-from sandbox_gym.verifiers.swe.channel import ChannelReport
+from sandbox_gym.verifiers.swe.channel.reader import ChannelReport
 from sandbox_gym.verifiers.swe.ids import dotted, file_of, files_of, is_cut
-from sandbox_gym.verifiers.swe.paths import refusal
+from sandbox_gym.verifiers.swe.patches.paths import refusal
 from sandbox_gym.verifiers.swe.task import CaseStatus, SweTask
 
-_WATCHER = "channel_watch.py"
+_WATCHER = "watch.py"
 _RUNNER = (
-    "channel_guard.py",
-    "channel_baseline.py",
-    "channel_sources.py",
-    "channel_tests.py",
-    "channel_events.py",
-    "channel_unittest.py",
-    "channel_plugin.py",
+    "guard.py",
+    "baseline.py",
+    "sources.py",
+    "test_modules.py",
+    "events.py",
+    "unittest_runner.py",
+    "plugin.py",
 )
 """One program, in this order."""
 SCRUBBED = (
@@ -58,7 +58,7 @@ class RunOptions:
     folder: str
     """Where the files of `script_sources()` were put: a folder of their own that no candidate may write."""
     nonce: str
-    """Random, of this run only, known to nobody in the box but the watcher."""
+    """Random, of this run only; in the sandbox only the watcher knows it."""
     channel_fd: int = 3
     said: int = 0
     """How many lines the channel has before the watcher's first."""
@@ -77,7 +77,7 @@ class RunOptions:
 
 @dataclass(frozen=True, slots=True)
 class RunCommand:
-    """What to start. `stdin` holds the nonce: it must reach nobody but the process of `argv`."""
+    """What to start. `stdin` holds the nonce: it must reach the process of `argv` and no other."""
 
     argv: tuple[str, ...]
     stdin: bytes
@@ -88,7 +88,7 @@ class RunCommand:
 
 def script_sources() -> dict[str, bytes]:
     """The watcher and the runner, by the names that they need in `RunOptions.folder`: files of this package."""
-    return {name: files(__package__).joinpath(name).read_bytes() for name in (_WATCHER, *_RUNNER)}
+    return {name: files(__package__).joinpath("channel", name).read_bytes() for name in (_WATCHER, *_RUNNER)}
 
 
 def run_command(task: SweTask, ids: Iterable[str], options: RunOptions) -> RunCommand:

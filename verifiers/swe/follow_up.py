@@ -10,7 +10,7 @@ from random import Random
 from typing import Final
 
 from sandbox_gym.contract import FollowUp, InvertedTests, Judgement
-from sandbox_gym.verifiers.swe.channel import ChannelReport
+from sandbox_gym.verifiers.swe.channel.reader import ChannelReport
 from sandbox_gym.verifiers.swe.commands import as_row_ids
 from sandbox_gym.verifiers.swe.grading import to_rerun
 from sandbox_gym.verifiers.swe.inverted import in_doubt, inverted_jobs, with_inverted

@@ -14,7 +14,7 @@ from typing import Final
 
 from sandbox_gym.contract import InvertedTests, Outcome, State, TestResult, TestStatus, Verdict
 from sandbox_gym.verifiers.inversion import SIGNS
-from sandbox_gym.verifiers.swe.channel import ChannelReport
+from sandbox_gym.verifiers.swe.channel.reader import ChannelReport
 from sandbox_gym.verifiers.swe.commands import as_row_ids
 from sandbox_gym.verifiers.swe.job import SweJob
 from sandbox_gym.verifiers.swe.reference import Inversion, rounds

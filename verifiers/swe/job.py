@@ -1,4 +1,4 @@
-"""A task at its place: what the verifier plans from, and how it is to judge."""
+"""A task and its repository in a sandbox: what the verifier plans from, and how it is to judge."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ Purpose = Literal["verdict", "rerun", "reference", "inverted"]
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """Where a task's instance is in its box: `image` begins a box with it, `home` is a folder to work in, beside the
+class Checkout:
+    """A task's repository in its sandbox, which begins from `image`: `home` is a folder to work in, beside the
     repository `workdir`, whose one commit is `commit`; `python` runs its tests."""
 
     image: Source
@@ -28,16 +28,17 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class SweJob:
-    """A task at its place, and how to judge. `first`: how the tests ended before, where `ids` are run once more."""
+    """A task, where its repository is, and how to judge. `first`: how the tests ended before, where `ids` are run
+    once more."""
 
     task: SweTask
-    place: Place
+    checkout: Checkout
     ids: tuple[str, ...] = ()
     """Which tests to run; empty: all that the verdict asks for."""
     first: Mapping[str, CaseStatus] = field(default_factory=dict)
     purpose: Purpose = "verdict"
     reference: Reference | None = None
-    """What the row's own fix did; None where nobody asked."""
+    """What the row's own fix did; None where that is not asked for."""
     inversion: Inversion | None = None
     """For purpose `inverted`: which tests are replaced. None where a run on record says it."""
     reads: tuple[str, ...] = ()

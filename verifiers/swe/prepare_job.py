@@ -1,4 +1,4 @@
-"""What channel_prepare.py is told: how patch and tests come into the repository, and the channel's first lines."""
+"""What prepare.py is told: how patch and tests come into the repository, and the channel's first lines."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ def prepare_json(job: SweJob, restore: Sequence[str], watch: Sequence[str], nonc
         for path, edits in inversion.edits.items()
     ]
     told = {
-        "workdir": job.place.workdir,
-        "commit": job.place.commit,
+        "workdir": job.checkout.workdir,
+        "commit": job.checkout.commit,
         "reverse": job.purpose == "reference" and job.task.patch_is_bug,
         "restore": restore,
         "channel_fd": CHANNEL_FD,

@@ -86,7 +86,7 @@ class Reference:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class ReferenceRecord:
     """What a verdict needs of a reference, as a run's record has it."""
 
     statuses: Mapping[str, CaseStatus] = field(default_factory=dict)
@@ -175,7 +175,7 @@ def candidates(task: SweTask, files: Mapping[str, bytes], statuses: Mapping[str,
 
 def _own_variants(source: str, name: str) -> tuple[Variant, ...]:
     """Those that no other test feels. What fails is tried on the reference: an exception that tests of the same file
-    expect goes before one that is certainly another, and that nobody would expect."""
+    expect goes before one that is certainly another, which no test would expect."""
     own = [variant for variant in variants_of(source, name) if not variant.shared]
     kinds = list(dict.fromkeys(variant.kind for variant in own))
     return tuple(sorted(own, key=lambda one: (kinds.index(one.kind), one.certain is (one.kind == "other_exception"))))

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from sandbox_gym.contract import GroupResult, TestResult, TestStatus, Verdict
-from sandbox_gym.verifiers.swe.channel import CaseReport
+from sandbox_gym.verifiers.swe.channel.reader import CaseReport
 from sandbox_gym.verifiers.swe.grading import CaseGrade, Grade
 from sandbox_gym.verifiers.swe.task import CaseStatus
 

@@ -13,9 +13,9 @@ from collections.abc import Mapping
 from sandbox_gym.errors import RequestError
 from sandbox_gym.limits import mebibytes
 from sandbox_gym.verifiers.coding.fields import mapping, positive, text, texts, wrong
-from sandbox_gym.verifiers.swe.diff import read_patch
 from sandbox_gym.verifiers.swe.families import family_of, image_of, runner_of, workdir_of
-from sandbox_gym.verifiers.swe.paths import refusal
+from sandbox_gym.verifiers.swe.patches.diff import read_patch
+from sandbox_gym.verifiers.swe.patches.paths import refusal
 from sandbox_gym.verifiers.swe.recipe import parse_recipe
 from sandbox_gym.verifiers.swe.task import CaseStatus, Family, Rule, Runner, SweLimits, SweTask
 

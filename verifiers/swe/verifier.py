@@ -28,17 +28,17 @@ from sandbox_gym.contract import (
 )
 from sandbox_gym.errors import InstanceFailed
 from sandbox_gym.limits import MIB, Limits
-from sandbox_gym.verifiers.swe.channel import ChannelReport, read_channel
+from sandbox_gym.verifiers.swe.channel.reader import ChannelReport, read_channel
 from sandbox_gym.verifiers.swe.commands import RunOptions, as_row_ids, run_command, script_sources
-from sandbox_gym.verifiers.swe.diff import PatchReading, read_patch
 from sandbox_gym.verifiers.swe.follow_up import further_runs
 from sandbox_gym.verifiers.swe.grading import Grade, grade
 from sandbox_gym.verifiers.swe.inverted import inverted_verdict
 from sandbox_gym.verifiers.swe.job import SweJob, log_marker, nonce, patch_bytes
-from sandbox_gym.verifiers.swe.logs import exit_code, log_script, read_log, reader_run, without_exit_code
+from sandbox_gym.verifiers.swe.logs.verdicts import exit_code, log_script, read_log, reader_run, without_exit_code
+from sandbox_gym.verifiers.swe.patches.diff import PatchReading, read_patch
+from sandbox_gym.verifiers.swe.patches.restore import RestorePlan, hook_signs, restore_plan
 from sandbox_gym.verifiers.swe.prepare_job import CHANNEL_FD, lines_said, prepare_json
 from sandbox_gym.verifiers.swe.report import verdict_of
-from sandbox_gym.verifiers.swe.restore import RestorePlan, hook_signs, restore_plan
 from sandbox_gym.verifiers.swe.task import CaseStatus, SweTask
 
 FOLDER: Final = ".verify"
@@ -63,37 +63,42 @@ class SweVerifier:
         data = patch_bytes(answer.text)
         reading = read_patch(data)
         if _refused(data, reading) or (not data.strip() and not task.run_empty):
-            return Plan(steps=(), image=task.place.image, integrity="in_process")
-        place, limits = task.place, task.task.limits
-        folder = f"{place.home}/{FOLDER}"
+            return Plan(steps=(), image=task.checkout.image, integrity="in_process")
+        checkout, limits = task.checkout, task.task.limits
+        folder = f"{checkout.home}/{FOLDER}"
         placed, secret = _placed(task), nonce(task, data)
         options = RunOptions(
-            python=place.python, folder=folder, nonce=secret, channel_fd=CHANNEL_FD, said=lines_said(task)
+            python=checkout.python, folder=folder, nonce=secret, channel_fd=CHANNEL_FD, said=lines_said(task)
         )
         argv, stdin, env = _command(placed, task, options)
         contents = {
             "prepare.json": prepare_json(task, _restored(task, reading).restore, argv, secret),
             "candidate.diff": data,
             "tests.diff": task.task.test_patch.encode("utf-8", "surrogateescape"),
-            "prepare.py": files(__package__).joinpath("channel_prepare.py").read_bytes(),
+            "prepare.py": files(__package__).joinpath("channel", "prepare.py").read_bytes(),
             **script_sources(),
         }
-        path = f"{place.python.rpartition('/')[0]}:/usr/local/bin:/usr/bin:/bin"
+        path = f"{checkout.python.rpartition('/')[0]}:/usr/local/bin:/usr/bin:/bin"
         program = Program(
             "exec",
             {f"{FOLDER}/{name}": content for name, content in contents.items()},
-            argv=(place.python, "-I", "-S", f"{folder}/prepare.py"),
+            argv=(checkout.python, "-I", "-S", f"{folder}/prepare.py"),
             env={"PATH": path, **env},
-            workdir=place.home,
+            workdir=checkout.home,
             captures=True,
         )
         run = Run("tests", program, stdin=stdin, limits=_limits(limits.run_time_s, limits.memory_bytes))
         if placed.runner != "log":
-            return Plan((run,), image=place.image, integrity="in_process")
+            return Plan((run,), image=checkout.image, integrity="in_process")
         reader = reader_run(
-            placed, log_marker(secret), task.log_parser, task.log_parser_sources, home=place.home, python=place.python
+            placed,
+            log_marker(secret),
+            task.log_parser,
+            task.log_parser_sources,
+            home=checkout.home,
+            python=checkout.python,
         )
-        return Plan((Checked("tests", run, reader),), image=place.image, integrity="in_process")
+        return Plan((Checked("tests", run, reader),), image=checkout.image, integrity="in_process")
 
     def passed(self, task: SweJob, index: int, outcome: StepOutcome) -> bool:
         return True
@@ -189,7 +194,7 @@ def _refused(data: bytes, reading: PatchReading) -> str:
 
 
 def _placed(job: SweJob) -> SweTask:
-    return replace(job.task, workdir=job.place.workdir)
+    return replace(job.task, workdir=job.checkout.workdir)
 
 
 def _restored(job: SweJob, reading: PatchReading) -> RestorePlan:
@@ -258,7 +263,7 @@ def _signs(job: SweJob, reading: PatchReading, report: ChannelReport, outcome: O
         for name, first in report.signs.items()
     }
     told = {name: seen[0] for name, seen in left.items() if seen}
-    hooked = hook_signs(reading.changes, report.hooks, job.place.workdir)
+    hooked = hook_signs(reading.changes, report.hooks, job.checkout.workdir)
     return {
         **_restored(job, reading).signs,
         **told,

@@ -30,9 +30,9 @@ async def read_object(request: Request) -> Mapping[str, object]:
     try:
         document = json.loads(bytes(raw))
     except (ValueError, RecursionError):
-        raise Fault(400, "the body is no JSON") from None
+        raise Fault(400, "the body is not JSON") from None
     if not isinstance(document, dict):
-        raise Fault(400, "the body is no JSON object")
+        raise Fault(400, "the body is not a JSON object")
     return document
 
 

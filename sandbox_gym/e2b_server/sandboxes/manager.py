@@ -32,7 +32,7 @@ from sandbox_gym.e2b_server.sandboxes.sandbox import (
 from sandbox_gym.e2b_server.sandboxes.templates import ROOT, Machines
 from sandbox_gym.errors import SandboxGymError
 from sandbox_gym.faults import as_provider_down, log_failure
-from sandbox_gym.sandbox.session.snapshots import NoSuchSnapshot, SnapshotFailed
+from sandbox_gym.sandbox.snapshots import NoSuchSnapshot, SnapshotFailed
 from sandbox_gym.server.access.accounts import Accounts, Tenant
 
 OPEN_S: Final = 120.0

@@ -5,7 +5,7 @@ Which modules and in which order follows from their imports.
 
 from __future__ import annotations
 
-import ast
+import re
 from collections.abc import Sequence
 from functools import cache
 from importlib.resources import files
@@ -16,6 +16,9 @@ _DRIVER: Final = "session.driver"
 """A session's driver, which needs no supervisor where the sandbox is not ours."""
 _SESSIONS: Final = (_DRIVER, "envd.daemon")
 """What guest/main.py imports in boxes that hold sessions: compiled there alone, before their zygote is forked."""
+
+_IMPORT: Final = re.compile(r"^from (\.+)([\w.]*) import (\([^)]*\)|.*)$", re.MULTILINE)
+_NAME: Final = re.compile(r"\w+")
 
 BOOTSTRAP: Final = (
     "import os,sys\n"
@@ -42,23 +45,21 @@ _SPEC: Final = {
 """What a supervisor would say of a session's run."""
 
 
+@cache
 def source(name: str) -> str:
     """The text of a guest's module, such as "runs.supervisor"."""
     *rooms, leaf = name.split(".")
     return files("sandbox_gym.guest").joinpath(*rooms, f"{leaf}.py").read_text(encoding="utf-8")
 
 
-@cache
 def _imports(name: str) -> tuple[str, ...]:
     """The guest's modules that a module of it imports when it is loaded; what a function imports is not among them."""
     package = name.split(".")[:-1]
     found: list[str] = []
-    for node in ast.parse(source(name)).body:
-        if isinstance(node, ast.ImportFrom) and node.level:
-            base = [*package[: len(package) + 1 - node.level], *(node.module or "").split(".")]
-            path = ".".join(part for part in base if part)
-            names = [".".join(filter(None, (path, alias.name))) for alias in node.names]
-            found += [path] if _is_module(path) else names
+    for dots, module, names in _IMPORT.findall(source(name)):
+        path = ".".join([*package[: len(package) + 1 - len(dots)], *([module] if module else [])])
+        below = [".".join(filter(None, (path, one))) for one in _NAME.findall(names)]
+        found += [path] if _is_module(path) else below
     return tuple(found)
 
 

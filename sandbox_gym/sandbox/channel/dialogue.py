@@ -1,6 +1,6 @@
-"""Two programs in two boxes whose fd 3 are joined: messages carried both ways until both have ended.
+"""Two programs in two sandboxes that talk to each other: messages carried both ways until both have ended.
 
-Owns the order of a dialogue and its bounds; what the messages mean is the guest's affair (guest/python/calls.py).
+Owns the order of a dialogue and its bounds; the guest knows what the messages mean (guest/python/calls.py).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from sandbox_gym.sandbox.channel.run_carrier import GRACE_S, RunCarrier
 RELAY_MAX_BYTES: Final = 64 << 20
 ENDED: Final = "ended by the dialogue"
 ABANDONED_S: Final = 8.0
-"""How long a program may go on after the one that it talked to has left."""
+"""How long a program may go on after the other one has ended."""
 
 
 class End:

@@ -16,7 +16,7 @@ from sandbox_gym.contract import Program, Run
 from sandbox_gym.errors import BoxLost
 from sandbox_gym.guest.protocol import frames
 from sandbox_gym.limits import Limits
-from sandbox_gym.sandbox.session.snapshots import Snapshot
+from sandbox_gym.sandbox.snapshots import Snapshot
 
 WORK: Final = "/workspace"
 MAX_REPLY: Final = 17 << 20

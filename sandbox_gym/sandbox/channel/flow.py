@@ -1,4 +1,4 @@
-"""How much input a guest holds that its programs have not taken yet. Owns that count; knows no frames.
+"""How much input a guest holds that its programs have not read yet. Owns that count; knows no frames.
 
 A guest always listens, whatever its programs do, because the host never sends it more than it can keep.
 """

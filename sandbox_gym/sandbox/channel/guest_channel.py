@@ -24,14 +24,14 @@ from sandbox_gym.observe.traces import span
 from sandbox_gym.sandbox.blame import NotTheProgram
 from sandbox_gym.sandbox.channel.attached_run import AttachedRun
 from sandbox_gym.sandbox.channel.bundle import guest_bundle
+from sandbox_gym.sandbox.channel.contract import Channel
 from sandbox_gym.sandbox.channel.dialogue import End, converse
 from sandbox_gym.sandbox.channel.frame_stream import SMALL, FrameStream, Header
 from sandbox_gym.sandbox.channel.guest_config import GuestConfig
 from sandbox_gym.sandbox.channel.outcomes import parse_outcome
 from sandbox_gym.sandbox.channel.run_carrier import GRACE_S
 from sandbox_gym.sandbox.channel.run_encoder import Sending, check_paths
-from sandbox_gym.sandbox.machine import Channel
-from sandbox_gym.sandbox.pool.pressure import machine_pressure
+from sandbox_gym.sandbox.pressure import machine_pressure
 
 SILENCE_S: Final = 1.5
 """Without a heartbeat for so long a box is frozen, unless the machine is too busy to tell."""

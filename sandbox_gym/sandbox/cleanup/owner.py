@@ -113,11 +113,11 @@ def _process_lives(owner: Owner) -> bool:
 
 
 class Owners:
-    """Tells the dead from the living, and never guesses.
+    """Finds out which owners are dead, and never guesses.
 
-    In this PID namespace the process table knows. Elsewhere a lock in the state folder does: the living hold it. Who
-    has no lock that we can see, as another machine's process on a shared Docker Engine, is dead when what it owns has
-    expired, and not before.
+    In this PID namespace the process table says it. Elsewhere a lock in the state folder does: a living owner holds it.
+    An owner without a lock that can be seen, as another machine's process on a shared Docker Engine, counts as dead
+    when what it owns has expired, and not before.
     """
 
     def __init__(self, state_dir: Path | None = None) -> None:
@@ -148,7 +148,7 @@ class Owners:
         except FileNotFoundError:
             return None
         except OSError:
-            return True  # it can't be looked at, so nothing is proven
+            return True  # it can't be read, so nothing is proven
         try:
             fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except OSError:
@@ -165,8 +165,8 @@ class Owners:
         return False
 
 
-class Lease:
-    """This process's lock, held, and the scratch folder that goes with it."""
+class OwnerLease:
+    """This process's lock, while it is held, and the scratch folder that goes with it."""
 
     def __init__(self, state_dir: Path, fd: int) -> None:
         self._state_dir = state_dir
@@ -187,7 +187,7 @@ _held: dict[tuple[int, Path], tuple[int, int]] = {}
 
 
 @contextmanager
-def held_lease(state_dir: Path) -> Iterator[Lease]:
+def held_lease(state_dir: Path) -> Iterator[OwnerLease]:
     """Hold this process's lock; several holders share it. Raises ConfigurationError where the folder can't be used."""
     path = state_dir.resolve() / "owners" / f"{this_owner()}.lock"
     key = (os.getpid(), path)
@@ -197,7 +197,7 @@ def held_lease(state_dir: Path) -> Iterator[Lease]:
         fd = _take(path)
     _held[key] = (fd, holders + 1)
     try:
-        yield Lease(state_dir.resolve(), fd)
+        yield OwnerLease(state_dir.resolve(), fd)
     finally:
         fd, holders = _held.pop(key)
         if holders > 1:

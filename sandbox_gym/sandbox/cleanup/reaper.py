@@ -1,4 +1,4 @@
-"""The reaper: removes what dead owners left behind, now and every minute, and never anything of a living one.
+"""The reaper: removes orphans, what dead owners left behind, now and every minute; never what a living owner has.
 
 Owns order, deadlines and bounds; each source (a provider, the state folder, a snapshot store) finds and removes its
 own.
@@ -26,7 +26,7 @@ MAX_ORPHANS = 10_000
 _AT_ONCE = 8
 _FIRST = ("process", "container", "mount", "cgroup")
 _LAST = ("scratch", "lock")
-"""What uses other things goes before them: processes before mounts, mounts before the folders that hold them."""
+"""The order of removal: processes before the mounts that they use, mounts before the folders that hold them."""
 
 _log = structlog.get_logger(__name__)
 

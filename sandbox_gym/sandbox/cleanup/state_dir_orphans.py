@@ -1,4 +1,4 @@
-"""What dead owners left in the state folder: mounts, scratch folders, locks. Never looks outside that folder.
+"""Orphans in the state folder: mounts, scratch folders, locks of dead owners. Never looks outside that folder.
 
 Layout: `<state_dir>/<kind>/<owner>[-name]/...`. Mounts of any kind are ours to undo, folders of kind scratch to remove.
 """
@@ -98,7 +98,7 @@ class StateDirOrphans:
         return self._root / kind / orphan.name
 
     def _unmount(self, point: Path) -> None:
-        """Lazily: a busy file system goes when its last user does. Only what is below the state folder right now."""
+        """Unmount lazily: a busy file system goes with its last user. Only mounts below the state folder right now."""
         if point not in mounts_below(self._root) or self._mount(point) is None:
             return
         if _libc().umount2(os.fsencode(point), _MNT_DETACH | _UMOUNT_NOFOLLOW) != 0:
@@ -107,7 +107,7 @@ class StateDirOrphans:
                 raise OSError(code, f"umount {point}: {os.strerror(code)}")
 
     def _remove_folder(self, folder: Path) -> None:
-        """Without following links or crossing mounts: a mount that stayed keeps its folder."""
+        """Remove without following links or crossing mounts: a mount that is left keeps its folder."""
         inside = [point for point in mounts_below(self._root) if point.is_relative_to(folder)]
         if inside:
             raise OSError(errno.EBUSY, f"{len(inside)} mounts are still in {folder}")
@@ -118,7 +118,7 @@ class StateDirOrphans:
             shutil.rmtree(folder)
         except FileNotFoundError:
             return
-        except PermissionError:  # a program took its own rights away, or overlayfs did
+        except PermissionError:  # a program removed its own access rights, or overlayfs did
             _open_up(folder)
             shutil.rmtree(folder)
 

@@ -1,7 +1,7 @@
-"""What dead owners left in a Docker Engine: containers, and volumes and images that are labelled temporary. Blocking.
+"""Orphans in a Docker Engine: containers of dead owners, and their volumes and images that are labelled temporary.
 
-A container is ours when its label *and* its name say so: labels are inherited from images (`docker commit` copies a
-container's into the image), names are not.
+A container counts as ours where its label *and* its name say so: labels are inherited from images (`docker commit`
+copies a container's into the image), names are not. All calls block.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ from sandbox_gym.sandbox.docker.snapshots import DockerSnapshots
 from sandbox_gym.sandbox.egress.inner_listener import NOT_HERE, NoWayOut
 from sandbox_gym.sandbox.egress.proxy import EgressProxy, open_egress_proxy
 from sandbox_gym.sandbox.sandbox import Sandbox, SessionParts
-from sandbox_gym.sandbox.session.snapshots import SavedState
+from sandbox_gym.sandbox.snapshots import SavedState
 from sandbox_gym.sandbox.users import Users
 
 CAPABILITIES: Final = Capabilities(own_toolchains=True)

@@ -22,7 +22,7 @@ from sandbox_gym.private import make_private, write_whole
 from sandbox_gym.sandbox.docker import orphans
 from sandbox_gym.sandbox.docker.engine import Engine
 from sandbox_gym.sandbox.docker.machine import DockerMachine
-from sandbox_gym.sandbox.session.snapshots import NoSuchSnapshot, SavedState, Saving, Snapshot, SnapshotFailed
+from sandbox_gym.sandbox.snapshots import NoSuchSnapshot, SavedState, Saving, Snapshot, SnapshotFailed
 
 SNAPSHOT_LABEL: Final = "sandbox-gym.snapshot"
 KEEPER_LABEL: Final = "sandbox-gym.keeper"

@@ -1,6 +1,7 @@
 """A driver's own command as what it is reached by: a session's driver runs as the sandbox's own user.
 
-All of a session is the candidate's own domain, so that no root and no supervisor is needed: the sandbox holds it.
+All that is in a session belongs to the candidate, so that no root and no supervisor is needed: the sandbox
+is the boundary.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What dead owners left at E2B: sandboxes whose metadata name their owner and until when they may be his."""
+"""Orphans at E2B: sandboxes whose metadata name a dead owner, and until when they may be used."""
 
 from __future__ import annotations
 

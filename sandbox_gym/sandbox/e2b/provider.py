@@ -30,7 +30,7 @@ from sandbox_gym.sandbox.e2b.machine import E2bMachine
 from sandbox_gym.sandbox.e2b.orphans import E2bOrphans
 from sandbox_gym.sandbox.e2b.snapshots import E2bSnapshots, Record
 from sandbox_gym.sandbox.sandbox import Sandbox, SessionParts
-from sandbox_gym.sandbox.session.snapshots import NoSuchSnapshot, SavedState
+from sandbox_gym.sandbox.snapshots import NoSuchSnapshot, SavedState
 
 T = TypeVar("T")
 CAPABILITIES: Final = Capabilities(computers=False)

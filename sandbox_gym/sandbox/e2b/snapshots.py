@@ -25,7 +25,7 @@ from sandbox_gym.errors import BoxLost, SandboxGymError
 from sandbox_gym.private import make_private, write_whole
 from sandbox_gym.sandbox.e2b.errors import watched
 from sandbox_gym.sandbox.e2b.machine import E2bMachine
-from sandbox_gym.sandbox.session.snapshots import NoSuchSnapshot, Saving, Snapshot, SnapshotFailed
+from sandbox_gym.sandbox.snapshots import NoSuchSnapshot, Saving, Snapshot, SnapshotFailed
 
 if TYPE_CHECKING:
     from e2b import AsyncSandbox, SnapshotInfo

@@ -17,7 +17,7 @@ from sandbox_gym.guest.runs.evidence import NEAR_CAP
 CONTROLLERS_V1 = ("memory", "pids", "cpuacct")
 OPTIONAL_V1 = ("cpu", "freezer")
 """Kernels without CFS bandwidth control, and delegated v2 groups, may lack cpu; `Cgroups.caps_cpu` says. freezer is
-there so that whatever freezes a box by its own group is undone before it is killed."""
+there so that a frozen sandbox can be thawed before it is killed."""
 PARENT = "sandbox_gym"
 SHARES_V1 = 1024
 WEIGHT_V2 = 100
@@ -68,7 +68,7 @@ class Group:
             try:
                 _write(folder / "cpu.cfs_quota_us", str(quota))
             except OSError as error:
-                if error.errno != errno.EINVAL:  # above what this server itself may use, which caps the box anyway
+                if error.errno != errno.EINVAL:  # more than this server itself may use, which caps the sandbox anyway
                     raise
         else:
             _write(folder / "cpu.max", f"{quota} {CPU_PERIOD_US}")
@@ -92,7 +92,7 @@ class Group:
         return _counter(memory / "memory.events", "oom")
 
     def forget_peak(self) -> None:
-        """What the group used until now says nothing of what comes."""
+        """Reset the peak: it is the next task's from now on."""
         if self.version == 1:
             _write_if_there(self.folders["memory"] / "memory.max_usage_in_bytes", "0")
 
@@ -106,7 +106,7 @@ class Group:
         return {int(pid) for folder in folders for pid in _read(folder / "cgroup.procs").split() if pid != "0"}
 
     def thaw(self) -> None:
-        """Undo a freeze: in v1 the frozen don't die of SIGKILL."""
+        """Undo a freeze: in v1 frozen processes don't die of SIGKILL."""
         for folder in set(self.folders.values()):
             _write_if_there(folder / "freezer.state", "THAWED")
             _write_if_there(folder / "cgroup.freeze", "0")
@@ -267,10 +267,10 @@ def _cores() -> int:
 
 
 def _weigh(file: Path, untold: int, weight: int) -> None:
-    """All boxes together weigh one process for each core: else they were one process of the whole machine's to the
-    scheduler. A weight that another process gave the group stays."""
+    """All sandboxes together weigh as much as one process for each core: else the scheduler would treat them as one
+    process of the machine. A weight that another process gave the group stays."""
     if _read(file).strip() in ("", str(untold)):
-        with contextlib.suppress(OSError):  # it is no cap: nothing is lost but a fair share
+        with contextlib.suppress(OSError):  # it is no cap: only the fair share is lost
             _write(file, str(weight))
 
 

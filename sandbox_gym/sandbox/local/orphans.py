@@ -1,7 +1,7 @@
-"""What dead owners left of local boxes: cgroups with all that is in them, and jails outside any cgroup.
+"""Orphans of local sandboxes: cgroups of dead owners with all that is in them, and jails outside any cgroup.
 
 A jail dies with its owner by PR_SET_PDEATHSIG; what is found here is what the kernel could not end then, such as
-processes that something froze.
+frozen processes.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ import anyio.to_thread
 from sandbox_gym.sandbox.cleanup.owner import EXPIRY_GRACE_S, Owner, Owners, is_near, owner_of, parse_owner
 from sandbox_gym.sandbox.cleanup.reaper import Orphan
 from sandbox_gym.sandbox.local.cgroups import Cgroups, Group
+from sandbox_gym.sandbox.local.files import STORED_UID
 from sandbox_gym.sandbox.local.jail import OWNER_VARIABLE
-from sandbox_gym.sandbox.local.trees import STORED_UID
 from sandbox_gym.sandbox.users import Users
 
 KILL_S = 5.0

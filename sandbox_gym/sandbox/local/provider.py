@@ -27,14 +27,14 @@ from sandbox_gym.sandbox.local.cgroups import cgroups_or_reason
 from sandbox_gym.sandbox.local.doctor import LocalDoctor
 from sandbox_gym.sandbox.local.jails import Jails
 from sandbox_gym.sandbox.local.orphans import LocalOrphans
-from sandbox_gym.sandbox.local.rooms import Room, Rooms
+from sandbox_gym.sandbox.local.sessions.rooms import Room, Rooms
+from sandbox_gym.sandbox.local.sessions.slots import SlotOrphans
+from sandbox_gym.sandbox.local.sessions.snapshots import LocalSnapshots
+from sandbox_gym.sandbox.local.sessions.stacks import StackLayer
+from sandbox_gym.sandbox.local.sessions.trees import CopyTrees, OverlayTrees, Space, Trees
 from sandbox_gym.sandbox.local.site_packages import PACKAGES, SitePackages
-from sandbox_gym.sandbox.local.slots import SlotOrphans
-from sandbox_gym.sandbox.local.snapshots import LocalSnapshots
-from sandbox_gym.sandbox.local.stacks import StackLayer
-from sandbox_gym.sandbox.local.trees import CopyTrees, OverlayTrees, Space, Trees
 from sandbox_gym.sandbox.sandbox import Sandbox, SessionParts
-from sandbox_gym.sandbox.session.snapshots import SavedState
+from sandbox_gym.sandbox.snapshots import SavedState
 from sandbox_gym.sandbox.users import Users
 
 CgroupPolicy = Literal["auto", "require", "never"]

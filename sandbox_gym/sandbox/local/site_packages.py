@@ -19,7 +19,7 @@ import anyio
 import anyio.to_thread
 
 from sandbox_gym.errors import ProviderDown, ToolchainMissing
-from sandbox_gym.sandbox.local.trees import remove_tree
+from sandbox_gym.sandbox.local.files import remove_tree
 
 PACKAGES: Final = {"math": ("math-verify", "latex2sympy2_extended", "antlr4-python3-runtime", "sympy", "mpmath")}
 """What images of these names have beyond a Python; the same as images/math/Dockerfile installs."""

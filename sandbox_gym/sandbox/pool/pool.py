@@ -21,9 +21,9 @@ from sandbox_gym.faults import Rounds, as_provider_down, log_failure
 from sandbox_gym.observe.traces import span
 from sandbox_gym.sandbox.api import Provider, spec_of_runs
 from sandbox_gym.sandbox.pool.admission import Admission
-from sandbox_gym.sandbox.pool.pressure import Governor, machine_pressure
+from sandbox_gym.sandbox.pressure import Governor, machine_pressure
 from sandbox_gym.sandbox.sandbox import Sandbox
-from sandbox_gym.sandbox.session.snapshots import NoSuchSnapshot
+from sandbox_gym.sandbox.snapshots import NoSuchSnapshot
 
 HOUSEKEEPING_S = 1.0
 IDLE_S = 60.0

@@ -1,4 +1,4 @@
-"""Services: programs that stay in boxes and answer requests, one box for each, started when first asked.
+"""Services: programs that stay in boxes and answer requests, one box for each, started at the first request.
 
 Owns which request waits for which answer and what a lost box costs; knows neither what is asked nor why. A request
 whose box is lost raises BoxLost, and the next one starts another box.
@@ -126,11 +126,6 @@ class Services:
     def by_tenant(self) -> dict[str, int]:
         """How many requests wait, of each tenant that has any waiting."""
         return self._admission.by_tenant()
-
-    @property
-    def isolations(self) -> dict[str, str]:
-        """What holds each service that lives now."""
-        return {name: live.box.isolation for name, live in self._live.items()}
 
     async def ask(self, query: Query, *, tenant: str = "") -> tuple[Outcome, Sandbox, float]:
         """(what became of the request, the service's box, seconds that it waited for its turn).

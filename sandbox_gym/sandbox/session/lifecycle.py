@@ -23,7 +23,7 @@ from sandbox_gym.sandbox.session.held import HeldSession, SessionStats
 from sandbox_gym.sandbox.session.records import SessionRecords
 from sandbox_gym.sandbox.session.session import Session, open_session
 from sandbox_gym.sandbox.session.snapshot_budget import SnapshotBudget
-from sandbox_gym.sandbox.session.snapshots import SnapshotFailed
+from sandbox_gym.sandbox.snapshots import SnapshotFailed
 
 LOOK_S: Final = 1.0
 """How often a caller that waits for room looks by itself: a session that was busy may have become idle."""

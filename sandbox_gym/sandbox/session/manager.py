@@ -30,7 +30,7 @@ from sandbox_gym.sandbox.session.lifecycle import Lifecycle
 from sandbox_gym.sandbox.session.records import SessionRecords
 from sandbox_gym.sandbox.session.session import Session
 from sandbox_gym.sandbox.session.snapshot_budget import SnapshotBudget
-from sandbox_gym.sandbox.session.snapshots import NoSuchSnapshot
+from sandbox_gym.sandbox.snapshots import NoSuchSnapshot
 
 GRACE_S: Final = 15.0
 """Beyond a call's own timeout before a silent driver counts as lost: it interrupts, then kills, then answers."""

@@ -17,7 +17,7 @@ from sandbox_gym.sandbox.api import Provider, SandboxSpec
 from sandbox_gym.sandbox.channel.driver import NOTHING, Driver, DriverLink
 from sandbox_gym.sandbox.egress.inner_listener import NoWayOut
 from sandbox_gym.sandbox.sandbox import Sandbox
-from sandbox_gym.sandbox.session.snapshots import Saving, Snapshot, SnapshotFailed
+from sandbox_gym.sandbox.snapshots import Saving, Snapshot, SnapshotFailed
 
 ATTEMPTS: Final = 2
 """A call of a tool has no attempts of its own, as a verify has: a sandbox that does not start is replaced here."""

@@ -17,11 +17,12 @@ from pydantic import BaseModel, ConfigDict, Field
 from typing_extensions import TypedDict
 
 from sandbox_gym.contract import Outcome, State, Status
+from sandbox_gym.engine import Engine
 from sandbox_gym.errors import RequestError, ToolchainMissing, Unavailable
 from sandbox_gym.limits import MIB, Limits, mebibytes
 from sandbox_gym.plans.runner import Caller
 from sandbox_gym.server.protocol.exchange import ToolFailed
-from sandbox_gym.server.protocol.resources import JudgingEngine, ToolCall
+from sandbox_gym.server.protocol.resources import ToolCall
 from sandbox_gym.server.protocol.wire import Document
 from sandbox_gym.server.tools.shapes import tool_method
 from sandbox_gym.verifiers.coding import (
@@ -133,7 +134,7 @@ class FusionTools:
         self._limits = limits
 
     @tool_method(FusionRunCode, FusionRan)
-    async def run_code(self, engine: JudgingEngine, call: ToolCall, wanted: FusionRunCode) -> FusionRan:
+    async def run_code(self, engine: Engine, call: ToolCall, wanted: FusionRunCode) -> FusionRan:
         """Run a program, as SandboxFusion does."""
         language = named(wanted.language)
         language = language.asserting or language  # there a run's assertions are its test

@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from typing_extensions import TypedDict
 
 from sandbox_gym.contract import Answer, Outcome, State, Status, TestStatus, Verdict, answers_outcome
+from sandbox_gym.engine import Engine
 from sandbox_gym.errors import RequestError, Unavailable
 from sandbox_gym.limits import Limits
 from sandbox_gym.server.coding.sandbox_fusion import (
@@ -21,7 +22,7 @@ from sandbox_gym.server.coding.sandbox_fusion import (
     tightened,
 )
 from sandbox_gym.server.protocol.exchange import ToolFailed
-from sandbox_gym.server.protocol.resources import JudgingEngine, ToolCall
+from sandbox_gym.server.protocol.resources import ToolCall
 from sandbox_gym.server.protocol.verdicts import VerdictDocument, verdict_document
 from sandbox_gym.server.protocol.wire import Document
 from sandbox_gym.server.tools.shapes import tool_method
@@ -94,7 +95,7 @@ class FusionSubmit:
         self._limits = limits
 
     @tool_method(FusionSubmitRequest, FusionResult)
-    async def submit(self, engine: JudgingEngine, call: ToolCall, wanted: FusionSubmitRequest) -> FusionResult:
+    async def submit(self, engine: Engine, call: ToolCall, wanted: FusionSubmitRequest) -> FusionResult:
         """Judge a completion by the tests that come with it, as SandboxFusion does."""
         config = wanted.config
         if config.custom_extract_logic:

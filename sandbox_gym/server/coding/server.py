@@ -11,6 +11,7 @@ from typing import Final
 
 from sandbox_gym.config import Settings
 from sandbox_gym.contract import Answer, TestStatus
+from sandbox_gym.engine import Engine
 from sandbox_gym.errors import RequestError
 from sandbox_gym.plans.runner import ANYONE, Caller
 from sandbox_gym.server.coding.sandbox_fusion import FusionRan, FusionRunCode, FusionTools, is_fusion
@@ -18,7 +19,7 @@ from sandbox_gym.server.coding.sandbox_fusion_submit import FusionSubmit
 from sandbox_gym.server.coding.tools import CodeRan, CodingTools, RunCode
 from sandbox_gym.server.metrics.aggregate import aggregate_metrics
 from sandbox_gym.server.openapi import examples
-from sandbox_gym.server.protocol.resources import JudgingEngine, Tool, ToolCall, VerifyResult
+from sandbox_gym.server.protocol.resources import Tool, ToolCall, VerifyResult
 from sandbox_gym.server.protocol.verdicts import verdict_document
 from sandbox_gym.server.protocol.wire import CodeFields, Document, VerifyFields, VerifyRequest
 from sandbox_gym.server.tools import plain_sandboxes
@@ -74,7 +75,7 @@ class CodingResources:
             "sandbox_fusion/submit": self._submit.submit,
         }
 
-    async def _run_code(self, engine: JudgingEngine, call: ToolCall) -> FusionRan | CodeRan:
+    async def _run_code(self, engine: Engine, call: ToolCall) -> FusionRan | CodeRan:
         """Run a program {language, code, stdin?}; as SandboxFusion does where a field says so."""
         if is_fusion(call.arguments):
             return await self._fusion.run_code(engine, call)
@@ -95,7 +96,7 @@ class CodingResources:
         metadata = body.get("verifier_metadata")
         return metadata if isinstance(metadata, dict) else {}
 
-    async def seed(self, engine: JudgingEngine, session_id: str, row: Document) -> None:
+    async def seed(self, engine: Engine, session_id: str, row: Document) -> None:
         """A session begins empty."""
 
     def public_tests(self, row: Document) -> Document | None:
@@ -110,7 +111,7 @@ class CodingResources:
                 raise RequestError("public_tests", f"is a {type(tests).__name__}", "send {inputs, outputs}")
         return None
 
-    async def verify(self, engine: JudgingEngine, request: VerifyRequest, caller: Caller = ANYONE) -> VerifyResult:
+    async def verify(self, engine: Engine, request: VerifyRequest, caller: Caller = ANYONE) -> VerifyResult:
         task = parse_task(
             request.verifier_metadata,
             limits=self._limits,

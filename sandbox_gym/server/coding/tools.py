@@ -9,9 +9,10 @@ from pydantic import BaseModel, ConfigDict
 from typing_extensions import TypedDict
 
 from sandbox_gym.contract import Answer, TestStatus
+from sandbox_gym.engine import Engine
 from sandbox_gym.errors import RequestError
 from sandbox_gym.limits import Limits
-from sandbox_gym.server.protocol.resources import JudgingEngine, ToolCall
+from sandbox_gym.server.protocol.resources import ToolCall
 from sandbox_gym.server.tools.shapes import tool_method
 from sandbox_gym.verifiers.coding import (
     LANGUAGES,
@@ -90,7 +91,7 @@ class CodingTools:
         self._limits = limits
 
     @tool_method(RunCode, CodeRan)
-    async def run_code(self, engine: JudgingEngine, call: ToolCall, wanted: RunCode) -> CodeRan:
+    async def run_code(self, engine: Engine, call: ToolCall, wanted: RunCode) -> CodeRan:
         """Run a program: what it printed and how it ended."""
         language = _language(wanted.language)
         code, stdin = (text.encode("utf-8", "replace").decode() for text in (wanted.code, wanted.stdin))
@@ -113,7 +114,7 @@ class CodingTools:
         }
 
     @tool_method(RunPublicTests, PublicTestsRan)
-    async def run_tests(self, engine: JudgingEngine, call: ToolCall, wanted: RunPublicTests) -> PublicTestsRan:
+    async def run_tests(self, engine: Engine, call: ToolCall, wanted: RunPublicTests) -> PublicTestsRan:
         """Run the public tests, the session's or the body's: each one's result."""
         language = _language(wanted.language)
         tests = call.public_tests if call.public_tests is not None else wanted.public_tests

@@ -19,7 +19,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from sandbox_gym.server.dashboard import routes as declared
 from sandbox_gym.server.dashboard.events import MAX_CLIENTS, Pictures, Stream
-from sandbox_gym.server.dashboard.operator_auth import PREFIX, Door
+from sandbox_gym.server.dashboard.operator_auth import PREFIX, OperatorAuth
 from sandbox_gym.server.dashboard.shapes import FoundQuery
 from sandbox_gym.server.dashboard.verdicts import Verdicts
 from sandbox_gym.server.openapi import Operation
@@ -68,8 +68,8 @@ def is_form(scope: Scope) -> bool:
 class Dashboard:
     """`verdicts` is None where a server gives none."""
 
-    def __init__(self, door: Door, picture: Picture, verdicts: Verdicts | None = None) -> None:
-        self._door, self.verdicts = door, verdicts
+    def __init__(self, auth: OperatorAuth, picture: Picture, verdicts: Verdicts | None = None) -> None:
+        self._auth, self.verdicts = auth, verdicts
         self.pictures = Pictures(picture)
         self._router = Router(
             [
@@ -121,39 +121,39 @@ class Dashboard:
 
     def _page(self, name: str) -> Handler:
         async def page(request: Request) -> Response:
-            if self._door.closed:
-                return reply({"detail": self._door.closed}, 403)
-            if not self._door.admits(request):
+            if self._auth.closed:
+                return reply({"detail": self._auth.closed}, 403)
+            if not self._auth.admits(request):
                 return RedirectResponse(f"{PREFIX}/login", 303)
-            return _html(name, leave=_LEAVE if self._door.asks else "")
+            return _html(name, leave=_LEAVE if self._auth.asks else "")
 
         return page
 
     async def _login(self, request: Request) -> Response:
-        if self._door.closed:
-            return reply({"detail": self._door.closed}, 403)
-        return RedirectResponse(PREFIX, 303) if self._door.admits(request) else _html("login.html")
+        if self._auth.closed:
+            return reply({"detail": self._auth.closed}, 403)
+        return RedirectResponse(PREFIX, 303) if self._auth.admits(request) else _html("login.html")
 
     async def _log_in(self, request: Request) -> Response:
         """The form's token for a cookie."""
-        if self._door.closed or not self._door.may_log_in(request):
+        if self._auth.closed or not self._auth.may_log_in(request):
             return reply({"detail": "log in from the dashboard's own page"}, 403)
         raw = bytearray()
         async for chunk in request.stream():
             raw += chunk
             if len(raw) > _MAX_FORM:
                 return reply({"detail": f"the form has over {_MAX_FORM} bytes"}, 413)
-        if not self._door.is_token(_token_of(raw)):
+        if not self._auth.is_token(_token_of(raw)):
             return _html("login.html", _WRONG, 401)
         answer = RedirectResponse(PREFIX, 303)
-        self._door.let_in(request, answer)
+        self._auth.let_in(request, answer)
         return answer
 
     async def _log_out(self, request: Request) -> Response:
-        if not self._door.may_log_in(request):
+        if not self._auth.may_log_in(request):
             return reply({"detail": "log out from the dashboard's own page"}, 403)
         answer = RedirectResponse(f"{PREFIX}/login", 303)
-        self._door.let_out(request, answer)
+        self._auth.let_out(request, answer)
         return answer
 
     # -- data
@@ -162,11 +162,11 @@ class Dashboard:
         """The handler, for those who may see what it gives."""
 
         async def guarded(request: Request) -> Response | ASGIApp:
-            if self._door.closed:
-                return reply({"detail": self._door.closed}, 403)
-            if not self._door.admits(request):
+            if self._auth.closed:
+                return reply({"detail": self._auth.closed}, 403)
+            if not self._auth.admits(request):
                 return reply({"detail": "log in, or send Authorization: Bearer <token>"}, 401)
-            if request.method == "POST" and not self._door.may_change(request):
+            if request.method == "POST" and not self._auth.may_change(request):
                 return reply({"detail": "a change is asked for from the dashboard's own page"}, 403)
             return await handler(request)
 

@@ -9,7 +9,7 @@ from dataclasses import asdict
 from typing import Final
 
 from sandbox_gym import __version__
-from sandbox_gym.engine import HeldSessions
+from sandbox_gym.engine import Engine, HeldSessions
 from sandbox_gym.observe.feed import Feed
 from sandbox_gym.observe.sanitize import sanitized
 from sandbox_gym.sandbox.session.held import SessionGlance
@@ -17,9 +17,8 @@ from sandbox_gym.sandbox.session.manager import Sessions
 from sandbox_gym.server.dashboard.radar import radar_document
 from sandbox_gym.server.dashboard.recent import Recent
 from sandbox_gym.server.dashboard.shapes import ListedVerdict, LivePicture, ServerShown
-from sandbox_gym.server.dashboard.stored_verify import Kept
+from sandbox_gym.server.dashboard.stored_verify import StoredVerify
 from sandbox_gym.server.dashboard.tally import BIN_S, WINDOW_S, Kind, Share
-from sandbox_gym.server.protocol.resources import JudgingEngine
 from sandbox_gym.server.protocol.wire import Document
 
 MAX_TENANTS: Final = 12
@@ -35,9 +34,9 @@ class ServerPicture:
     def __init__(self, name: str, kind: str, recent: Recent) -> None:
         self._name, self._kind, self.recent = name, kind, recent
         self._started_at = time.time()
-        self._engine: JudgingEngine | None = None
+        self._engine: Engine | None = None
 
-    def attach(self, engine: JudgingEngine | None) -> None:
+    def attach(self, engine: Engine | None) -> None:
         """The engine at start, None at the end."""
         self._engine = engine
 
@@ -129,7 +128,7 @@ def _share(share: Share) -> Document:
     return {**asdict(share), "kind": share.kind.value, "reason": sanitized(share.reason, 80)}
 
 
-def listed(kept: Kept) -> ListedVerdict:
+def listed(kept: StoredVerify) -> ListedVerdict:
     """One line of a list of verdicts."""
     return {
         "id": kept.request_id,

@@ -24,7 +24,7 @@ ACTION_HEADER: Final = "X-Sandbox-Gym-Dashboard"
 """Sent by our own page with every change: a page of another site can't send it unasked."""
 
 
-class Door:
+class OperatorAuth:
     """`token` empty: nobody is asked; request_guard.py keeps other sites out. `closed`: why nobody comes in, whatever
     they show."""
 

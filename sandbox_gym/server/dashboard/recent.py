@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from sandbox_gym.journal import Entry
-from sandbox_gym.server.dashboard.stored_verify import Kept, keep
+from sandbox_gym.server.dashboard.stored_verify import StoredVerify, stored_verify
 from sandbox_gym.server.dashboard.tally import Tally
 
 MAX_VERDICTS: Final = 2000
@@ -20,7 +20,7 @@ class Recent:
 
     def __init__(self, max_bytes: float, tally: Tally | None = None) -> None:
         self._max_bytes = max_bytes
-        self._kept: OrderedDict[str, Kept] = OrderedDict()
+        self._kept: OrderedDict[str, StoredVerify] = OrderedDict()
         self.tally = tally or Tally()
         self.size_bytes = 0
         self.isolation = "unknown"
@@ -30,7 +30,7 @@ class Recent:
 
     def finished(self, entry: Entry, body: Mapping[str, object]) -> None:
         """One finished verify. Runs on the way of every one: appends, counts, weighs."""
-        kept = keep(entry, body)
+        kept = stored_verify(entry, body)
         verdict = kept.verdict
         if verdict.isolation != "none" or self.isolation == "unknown":
             self.isolation = verdict.isolation
@@ -47,13 +47,13 @@ class Recent:
         """A verify that found the queue full."""
         self.tally.refused(kind)
 
-    def find(self, request_id: str) -> Kept | None:
+    def find(self, request_id: str) -> StoredVerify | None:
         """One of those that are still here."""
         return self._kept.get(request_id)
 
-    def latest(self, most: int, wanted: Callable[[Kept], bool] = lambda kept: True) -> list[Kept]:
+    def latest(self, most: int, wanted: Callable[[StoredVerify], bool] = lambda kept: True) -> list[StoredVerify]:
         """The latest first."""
-        found: list[Kept] = []
+        found: list[StoredVerify] = []
         for kept in reversed(self._kept.values()):
             if len(found) == most:
                 break
@@ -62,10 +62,10 @@ class Recent:
         return found
 
 
-def wanted_by(outcome: str, reason: str, sign: str = "") -> Callable[[Kept], bool]:
+def wanted_by(outcome: str, reason: str, sign: str = "") -> Callable[[StoredVerify], bool]:
     """A filter for lists: a kind's name, `tamper`, or empty for all; the reason, whole; the name of a sign."""
 
-    def wanted(kept: Kept) -> bool:
+    def wanted(kept: StoredVerify) -> bool:
         fits = not outcome or outcome == kept.kind or (outcome == "tamper" and bool(kept.verdict.tamper))
         return fits and (not reason or kept.reason == reason) and (not sign or sign in kept.verdict.tamper)
 

@@ -24,8 +24,8 @@ _LIMITS: Final = tuple(Limits.__dataclass_fields__)
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
-    """`judgements` is None where they were too much to keep; the source's row and answer are empty then."""
+class StoredVerify:
+    """`judgements` is None where they were too much to stored_verify; the source's row and answer are empty then."""
 
     request_id: str
     server: str
@@ -80,7 +80,7 @@ class Kept:
         )
         return Stored(summary, source, self.judgements, self.reply)
 
-    def without_details(self) -> Kept:
+    def without_details(self) -> StoredVerify:
         """What lists show, and nothing that is long."""
         source = replace(self.source, row={}, answer="", reasoning=())
         verdict = replace(self.verdict, tests=(), groups=(), evidence={})
@@ -88,12 +88,12 @@ class Kept:
         return replace(slim, size_bytes=_TEST_BYTES)
 
 
-def keep(entry: Entry, body: Mapping[str, object]) -> Kept:
+def stored_verify(entry: Entry, body: Mapping[str, object]) -> StoredVerify:
     """What an entry holds that a page shows. `body`: the request, for the task's name."""
     last = entry.judgements[-1] if entry.judgements else None
     verdict = last.verdict if last else _UNJUDGED
     kind, reason = kind_of(entry)
-    return Kept(
+    return StoredVerify(
         request_id=entry.request_id,
         server=entry.server,
         provider=entry.provider,

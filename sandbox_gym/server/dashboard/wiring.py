@@ -3,41 +3,67 @@
 from __future__ import annotations
 
 import ipaddress
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 
 from sandbox_gym.config import Settings
+from sandbox_gym.engine import Engine
+from sandbox_gym.journal.journal import Journal
 from sandbox_gym.limits import MIB
 from sandbox_gym.server.dashboard.app import Dashboard, Picture
 from sandbox_gym.server.dashboard.live import ServerPicture
-from sandbox_gym.server.dashboard.operator_auth import Door
+from sandbox_gym.server.dashboard.operator_auth import OperatorAuth
 from sandbox_gym.server.dashboard.recent import Recent
 from sandbox_gym.server.dashboard.verdicts import Verdicts
 
 _REMEDY = "set SANDBOX_GYM_DASHBOARD_TOKEN (or SANDBOX_GYM_TOKEN) and log in with it"
 
 
-def server_dashboard(name: str, kind: str, settings: Settings) -> tuple[Dashboard, ServerPicture, Verdicts] | None:
+@dataclass(frozen=True, slots=True)
+class ServerDashboard:
+    """A resources server's. `observer` is shown each verify."""
+
+    dashboard: Dashboard
+    observer: Recent
+    _picture: ServerPicture
+    _verdicts: Verdicts
+
+    @contextmanager
+    def attached(self, engine: Engine, journal: Journal | None) -> Iterator[None]:
+        """Shows this engine, and finds verdicts in this journal, while the body runs."""
+        self._picture.attach(engine)
+        self._verdicts.journal = journal
+        try:
+            yield
+        finally:
+            self._picture.attach(None)
+
+
+def server_dashboard(name: str, kind: str, settings: Settings) -> ServerDashboard | None:
     """Of a resources server; None where the settings want none."""
     if not settings.dashboard.enabled:
         return None
     recent = Recent(settings.dashboard.memory_mb * MIB)
     picture, verdicts = ServerPicture(name, kind, recent), Verdicts(recent)
-    return Dashboard(door_of(settings), picture.document, verdicts), picture, verdicts
+    dashboard = Dashboard(operator_auth_of(settings), picture.document, verdicts)
+    return ServerDashboard(dashboard, recent, picture, verdicts)
 
 
 def pool_dashboard(settings: Settings, picture: Picture) -> Dashboard | None:
     """Of the pool's server."""
     if not settings.dashboard.enabled:
         return None
-    return Dashboard(door_of(settings), picture)
+    return Dashboard(operator_auth_of(settings), picture)
 
 
-def door_of(settings: Settings) -> Door:
+def operator_auth_of(settings: Settings) -> OperatorAuth:
     """Without any token the dashboard is for this machine's own users: a server that others reach keeps it shut, and
     one whose tenants have keys: they are not the operator."""
     token = settings.dashboard.token or settings.token
     shut = not token and (settings.keys is not None or not is_loopback(settings.host))
     closed = f"the dashboard shows hidden tests, and this server has no operator's token: {_REMEDY}" if shut else ""
-    return Door(token, settings.port, closed=closed)
+    return OperatorAuth(token, settings.port, closed=closed)
 
 
 def is_loopback(host: str) -> bool:

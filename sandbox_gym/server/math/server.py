@@ -13,6 +13,7 @@ from typing import Final
 from sandbox_gym import judging
 from sandbox_gym.config import Settings
 from sandbox_gym.contract import Answer, Verdict
+from sandbox_gym.engine import Engine
 from sandbox_gym.errors import RequestError
 from sandbox_gym.limits import MIB, Limits
 from sandbox_gym.plans.runner import ANYONE, Caller
@@ -21,7 +22,7 @@ from sandbox_gym.server.math.tools import MathTools
 from sandbox_gym.server.metrics.aggregate import aggregate_metrics
 from sandbox_gym.server.metrics.pass_at_k import accuracy
 from sandbox_gym.server.openapi import examples
-from sandbox_gym.server.protocol.resources import JudgingEngine, Tool, VerifyResult
+from sandbox_gym.server.protocol.resources import Tool, VerifyResult
 from sandbox_gym.server.protocol.verdicts import verdict_document
 from sandbox_gym.server.protocol.wire import Document, VerifyFields, VerifyRequest
 from sandbox_gym.server.tools.files import FILE_TOOLS
@@ -126,26 +127,26 @@ class MathResources:
         printed = _tool_text(body)
         return {**found, _TOOL_TEXT: printed} if printed else found
 
-    async def seed(self, engine: JudgingEngine, session_id: str, row: Document) -> None:
+    async def seed(self, engine: Engine, session_id: str, row: Document) -> None:
         """A session begins empty."""
 
     def public_tests(self, row: Document) -> Document | None:
         """Math rows show none."""
         return None
 
-    async def verify(self, engine: JudgingEngine, request: VerifyRequest, caller: Caller = ANYONE) -> VerifyResult:
+    async def verify(self, engine: Engine, request: VerifyRequest, caller: Caller = ANYONE) -> VerifyResult:
         request = replace(request, body=_lifted(request.body))
         wire = self._wire if self._wire != "auto" else _wire_of(request.body)
         if wire == "ns_tools":
             return await self._delegated(engine, request, caller)
         return await self._plain(wire, engine, request, caller)
 
-    async def _plain(self, wire: str, engine: JudgingEngine, request: VerifyRequest, caller: Caller) -> VerifyResult:
+    async def _plain(self, wire: str, engine: Engine, request: VerifyRequest, caller: Caller) -> VerifyResult:
         if wire == WITH_CODE:
             return await self._with_code(engine, request, caller)
         return await self._with_judge(engine, request, caller)
 
-    async def _with_judge(self, engine: JudgingEngine, request: VerifyRequest, caller: Caller) -> VerifyResult:
+    async def _with_judge(self, engine: Engine, request: VerifyRequest, caller: Caller) -> VerifyResult:
         task = parse_task(request.body, self._base)
         answer = Answer(request.output_text)
         verifier = MathVerifier()
@@ -168,7 +169,7 @@ class MathResources:
         )
         return VerifyResult(fields, verification.judgements)
 
-    async def _with_code(self, engine: JudgingEngine, request: VerifyRequest, caller: Caller) -> VerifyResult:
+    async def _with_code(self, engine: Engine, request: VerifyRequest, caller: Caller) -> VerifyResult:
         options = replace(self._base.options, boxed_only=True)
         base = replace(self._base, options=options, relative_tolerance=CODE_TOLERANCE)
         task = parse_task(request.body, base, gold_field="expected_result")
@@ -184,7 +185,7 @@ class MathResources:
         )
         return VerifyResult(fields, verification.judgements)
 
-    async def _delegated(self, engine: JudgingEngine, request: VerifyRequest, caller: Caller) -> VerifyResult:
+    async def _delegated(self, engine: Engine, request: VerifyRequest, caller: Caller) -> VerifyResult:
         kind = request.body.get("verifier_type") or WITH_JUDGE
         if kind not in DELEGATES:
             raise RequestError("verifier_type", f"is {kind!r}"[:80], f"give one of {', '.join(DELEGATES)}")

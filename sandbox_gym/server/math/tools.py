@@ -17,8 +17,9 @@ from typing import Final
 from pydantic import BaseModel, ConfigDict
 from typing_extensions import TypedDict
 
+from sandbox_gym.engine import Engine
 from sandbox_gym.errors import Unavailable
-from sandbox_gym.server.protocol.resources import JudgingEngine, ToolCall
+from sandbox_gym.server.protocol.resources import ToolCall
 from sandbox_gym.server.tools.session_tools import run_cell
 from sandbox_gym.server.tools.shapes import tool_method
 
@@ -71,7 +72,7 @@ class MathTools:
         self._spent: OrderedDict[str, Spent] = OrderedDict()
 
     @tool_method(Code, PythonExecuted)
-    async def execute_python(self, engine: JudgingEngine, call: ToolCall, wanted: Code) -> PythonExecuted:
+    async def execute_python(self, engine: Engine, call: ToolCall, wanted: Code) -> PythonExecuted:
         """Run a cell in the session's Python; `result` is the last expression's repr."""
         code = wanted.code
         with self._counted(call.session_id) as spent:
@@ -89,14 +90,14 @@ class MathTools:
         }
 
     @tool_method(Nothing, PythonExecuted)
-    async def end_session(self, engine: JudgingEngine, call: ToolCall, _: Nothing) -> PythonExecuted:
+    async def end_session(self, engine: Engine, call: ToolCall, _: Nothing) -> PythonExecuted:
         """End the session: its Python and files are gone; a later call starts anew."""
         if engine.sessions is not None:
             engine.sessions.discard(call.session_id)
         return {"success": True, "stdout": "", "stderr": "", "error_message": None, "result": None}
 
     @tool_method(Code, str)
-    async def stateful_python_code_exec(self, engine: JudgingEngine, call: ToolCall, wanted: Code) -> str:
+    async def stateful_python_code_exec(self, engine: Engine, call: ToolCall, wanted: Code) -> str:
         """Run a cell as a notebook would: output, the last value, the traceback; without the last newline."""
         code = wanted.code
         with self._counted(call.session_id) as spent:

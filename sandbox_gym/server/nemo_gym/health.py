@@ -11,10 +11,11 @@ from dataclasses import dataclass
 import anyio
 
 from sandbox_gym.contract import Answer, Plan, Program, Run, State, StepOutcome, Verdict
+from sandbox_gym.engine import Engine
 from sandbox_gym.errors import DeadlineExceeded, PoolFull, Unavailable
 from sandbox_gym.limits import Limits
 from sandbox_gym.plans.runner import Caller
-from sandbox_gym.server.protocol.resources import JudgingEngine
+from sandbox_gym.server.protocol.wire import Document
 
 FRESH_S = 10.0
 """How long a verdict, or a probe's finding, stands."""
@@ -50,17 +51,19 @@ class HealthFinding:
 class Health:
     """Answers from what verifies showed lately; probes, one probe at a time, when they showed nothing."""
 
-    def __init__(self, engine: JudgingEngine) -> None:
+    def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._lock = anyio.Lock()
         self._found: HealthFinding | None = None
         self._verdict_at = float("-inf")
         self.isolation = "unknown"
 
-    def saw_verdict(self, isolation: str) -> None:
-        """A verify came through: if it ran anything, that is proof, and better than a probe."""
-        if isolation != "none":
-            self._verdict_at, self.isolation = time.monotonic(), isolation
+    def saw_verdict(self, fields: Document) -> None:
+        """A verify's answer: if anything ran for it, that is proof, and better than a probe."""
+        verdict = fields.get("verdict")
+        isolation = verdict.get("isolation") if isinstance(verdict, dict) else None
+        if isolation and isolation != "none":
+            self._verdict_at, self.isolation = time.monotonic(), str(isolation)
 
     async def check(self) -> HealthFinding:
         """What is known, or a probe's finding. Never raises Unavailable."""

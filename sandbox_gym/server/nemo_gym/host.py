@@ -5,7 +5,8 @@ Owns what each route answers; settings, auth and cookies are app.py's.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from typing import cast
@@ -13,6 +14,7 @@ from typing import cast
 import anyio
 from fastapi import FastAPI, Request, Response
 
+from sandbox_gym.engine import Engine
 from sandbox_gym.errors import Unavailable
 from sandbox_gym.observe.metrics import CONTENT_TYPE
 from sandbox_gym.observe.traces import note
@@ -36,7 +38,6 @@ from sandbox_gym.server.openapi.docs import Documentation, asset, docs_operation
 from sandbox_gym.server.protocol.dataset import Dataset
 from sandbox_gym.server.protocol.exchange import error_reply, plain, read_document, reply, while_connected
 from sandbox_gym.server.protocol.resources import (
-    JudgingEngine,
     ResourcesServer,
     Tool,
     ToolCall,
@@ -73,16 +74,20 @@ class GymHost:
         self._tools = resources.tools if dataset is None else {}
         self._seeds = Seeds()
         self._records: tuple[VerifyRecorder, Once[Answered]] | None = None
-        self._engine: JudgingEngine | None = None
+        self._engine: Engine | None = None
         self._health: Health | None = None
         self._grant: Callable[[str, str], Document] | None = None
 
-    def attach(self, engine: JudgingEngine | None) -> None:
-        """The engine at start, None at the end."""
-        self._engine = engine
-        self._health = None if engine is None else Health(engine)
-        if engine is not None and self._records is not None:
+    @contextmanager
+    def attached(self, engine: Engine) -> Iterator[None]:
+        """Requests are answered, with this engine, while the body runs."""
+        self._engine, self._health = engine, Health(engine)
+        if self._records is not None:
             engine.metrics.watch_all("journal", self._records[0].stats)
+        try:
+            yield
+        finally:
+            self._engine = self._health = None
 
     def keep_records(self, recorder: VerifyRecorder, once: Once[Answered]) -> None:
         """Where verdicts go on record, and where those with a key meet; before the first request."""
@@ -219,7 +224,7 @@ class GymHost:
             return protocol.no_verdict_reply(request, wanted, no_verdict(self._resources.name, error), error)
         note({"replayed": answered.replayed})
         if not answered.replayed:
-            health.saw_verdict(answered.isolation)
+            health.saw_verdict(answered.fields)
         _start_anew(engine, cookie_id)
         headers = {VERDICT_ID_HEADER: answered.request_id, **({REPLAYED_HEADER: "true"} if answered.replayed else {})}
         return protocol.verdict_reply(body, answered.fields, headers)
@@ -249,13 +254,13 @@ class GymHost:
             raise Unavailable("the server is starting or stopping")
         return self._records
 
-    def _running(self) -> tuple[JudgingEngine, Health]:
+    def _running(self) -> tuple[Engine, Health]:
         if self._engine is None or self._health is None:
             raise Unavailable("the server is starting or stopping")
         return self._engine, self._health
 
 
-def _start_anew(engine: JudgingEngine, cookie_id: str) -> None:
+def _start_anew(engine: Engine, cookie_id: str) -> None:
     """A seed begins a rollout and a verify ends one: either way the sandbox of an earlier one is not to be seen."""
     if engine.sessions is not None:
         engine.sessions.discard(cookie_id)

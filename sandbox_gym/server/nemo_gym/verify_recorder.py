@@ -17,13 +17,14 @@ import structlog
 
 from sandbox_gym import __version__
 from sandbox_gym.config import Settings
+from sandbox_gym.engine import Engine
 from sandbox_gym.errors import JournalDown, PoolFull, RequestError, Unavailable
 from sandbox_gym.journal import Entry, Key, Replay, Source
 from sandbox_gym.journal.journal import Journal
 from sandbox_gym.plans.runner import ANYONE, Caller
 from sandbox_gym.server.access.accounts import owned
 from sandbox_gym.server.nemo_gym.verified import verified_of
-from sandbox_gym.server.protocol.resources import JudgingEngine, ResourcesServer, VerifyResult, no_verdict
+from sandbox_gym.server.protocol.resources import ResourcesServer, VerifyResult, no_verdict
 from sandbox_gym.server.protocol.single_flight import KEY_HEADER, Once, other_body
 from sandbox_gym.server.protocol.wire import Document, VerifyFields, VerifyRequest
 
@@ -40,12 +41,6 @@ class Answered:
     """Of the verify that gave the verdict, as the journal has it."""
     fields: Document
     replayed: bool = False
-
-    @property
-    def isolation(self) -> str:
-        """What its sandboxes were isolated by; "none" where it needed none."""
-        verdict = self.fields.get("verdict")
-        return str(verdict.get("isolation") or "none") if isinstance(verdict, dict) else "none"
 
 
 class VerifyObserver(Protocol):
@@ -97,7 +92,7 @@ class VerifyRecorder:
         context = [body_digest, __version__, self._resources.kind, provider, self._settings]
         return Key(f"b:{owned(tenant, _digest(context))}", body_digest)
 
-    async def verify(self, engine: JudgingEngine, request: VerifyRequest, caller: Caller = ANYONE) -> VerifyFields:
+    async def verify(self, engine: Engine, request: VerifyRequest, caller: Caller = ANYONE) -> VerifyFields:
         """A verdict, on record soon. Raises RequestError, and Unavailable when there is none."""
         fields, entry = await self._run(engine, request, None, caller)
         await self._keep(entry)
@@ -105,7 +100,7 @@ class VerifyRecorder:
 
     async def answer(
         self,
-        engine: JudgingEngine,
+        engine: Engine,
         request: VerifyRequest,
         key: Key | None,
         once: Once[Answered],
@@ -119,7 +114,7 @@ class VerifyRecorder:
         answered, own = await once.run(key, lambda: self._settle(engine, request, key, caller))
         return answered if own else Answered(answered.request_id, answered.fields, replayed=True)
 
-    async def _settle(self, engine: JudgingEngine, request: VerifyRequest, key: Key, caller: Caller) -> Answered:
+    async def _settle(self, engine: Engine, request: VerifyRequest, key: Key, caller: Caller) -> Answered:
         """The verdict under a key: found in the journal, or made and committed before anyone is told."""
         if self._journal is None:
             fields, entry = await self._run(engine, request, key, caller)
@@ -134,7 +129,7 @@ class VerifyRecorder:
         return Answered(entry.request_id, fields.document())
 
     async def _run(
-        self, engine: JudgingEngine, request: VerifyRequest, key: Key | None, caller: Caller
+        self, engine: Engine, request: VerifyRequest, key: Key | None, caller: Caller
     ) -> tuple[VerifyFields, Entry]:
         started, provider = time.time(), engine.provider_name
         try:
@@ -153,7 +148,7 @@ class VerifyRecorder:
         self._show(engine, entry, request)
         return result.fields, entry
 
-    def _show(self, engine: JudgingEngine, entry: Entry, request: VerifyRequest) -> None:
+    def _show(self, engine: Engine, entry: Entry, request: VerifyRequest) -> None:
         engine.metrics.radar.add(verified_of(entry, request.body))
         if self._observer is not None:
             self._observer.finished(entry, request.body)

@@ -66,7 +66,7 @@ def messages_of(params: Document) -> list[dict[str, str]]:
         field = f"responses_create_params.input[{index}]"
         role = item.get("role") if isinstance(item, dict) else None
         if not isinstance(item, dict) or not isinstance(role, str):
-            raise RequestError(field, "is no message", "an evaluator's prompt may contain only messages")
+            raise RequestError(field, "is not a message", "an evaluator's prompt may contain only messages")
         messages.append({"role": role, "content": _plain(item.get("content"), f"{field}.content")})
     return messages
 

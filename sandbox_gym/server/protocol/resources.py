@@ -8,40 +8,13 @@ from typing import Protocol, TypeVar, runtime_checkable
 
 from pydantic import BaseModel
 
-from sandbox_gym.contract import Answer, Judgement, Plan, State, Verifier
-from sandbox_gym.engine import HeldSessions, Verification
+from sandbox_gym.contract import Judgement
+from sandbox_gym.engine import Engine
 from sandbox_gym.errors import Unavailable
-from sandbox_gym.observe.metrics import Metrics
-from sandbox_gym.plans.runner import ANYONE, Caller, PlanRunner
+from sandbox_gym.plans.runner import ANYONE, Caller
 from sandbox_gym.server.protocol.wire import Document, VerifyFields, VerifyRequest
 
 T = TypeVar("T")
-
-
-class JudgingEngine(Protocol):
-    """The engine as servers use it. `verify` and `run` raise RequestError and Unavailable."""
-
-    @property
-    def provider_name(self) -> str: ...
-
-    async def verify(
-        self, verifier: Verifier[T], task: T, answer: Answer, *, caller: Caller = ANYONE
-    ) -> Verification: ...
-
-    async def run(self, plan: Plan, *, caller: Caller = ANYONE) -> State: ...
-
-    def stats(self) -> dict[str, int]: ...
-
-    @property
-    def runner(self) -> PlanRunner: ...
-
-    @property
-    def metrics(self) -> Metrics: ...
-
-    @property
-    def sessions(self) -> HeldSessions | None:
-        """Stateful sandboxes, where the provider has them."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +27,7 @@ class ToolCall:
     caller: Caller = ANYONE
 
 
-Tool = Callable[[JudgingEngine, ToolCall], Awaitable[Mapping[str, object] | str]]
+Tool = Callable[[Engine, ToolCall], Awaitable[Mapping[str, object] | str]]
 """A string is answered as plain text."""
 
 
@@ -66,7 +39,24 @@ class VerifyResult:
     judgements: tuple[Judgement, ...] = ()
 
 
-class ResourcesServer(Protocol):
+class ServesAgents(Protocol):
+    """What an agent's session uses of a resources server: its tools, and what the session begins with."""
+
+    @property
+    def tools(self) -> Mapping[str, Tool]:
+        """Tool routes by name: POST /{name}."""
+        ...
+
+    async def seed(self, engine: Engine, session_id: str, row: Document) -> None:
+        """Prepare a session's initial state from the row that seeds it. Raises RequestError and Unavailable."""
+        ...
+
+    def public_tests(self, row: Document) -> Document | None:
+        """The tests that an agent may see, from the row that seeds a session. Raises RequestError."""
+        ...
+
+
+class ResourcesServer(ServesAgents, Protocol):
     """One kind of task. `verify` raises RequestError and Unavailable; the host turns them into HTTP."""
 
     @property
@@ -79,24 +69,11 @@ class ResourcesServer(Protocol):
         """The kind of server, independent of its instance name: `coding`."""
         ...
 
-    @property
-    def tools(self) -> Mapping[str, Tool]:
-        """Tool routes by name: POST /{name}."""
-        ...
-
     def row(self, body: Document) -> Document:
         """The part of a request that describes its task, without the answer; the journal records it and its digest."""
         ...
 
-    async def seed(self, engine: JudgingEngine, session_id: str, row: Document) -> None:
-        """Prepare a session's initial state from the row that seeds it. Raises RequestError and Unavailable."""
-        ...
-
-    def public_tests(self, row: Document) -> Document | None:
-        """The tests that an agent may see, from the row that seeds a session. Raises RequestError."""
-        ...
-
-    async def verify(self, engine: JudgingEngine, request: VerifyRequest, caller: Caller = ANYONE) -> VerifyResult: ...
+    async def verify(self, engine: Engine, request: VerifyRequest, caller: Caller = ANYONE) -> VerifyResult: ...
 
     def aggregate(self, verify_responses: list[Document]) -> Document:
         """NeMo Gym's AggregateMetrics. Raises RequestError."""

@@ -88,20 +88,6 @@ ARGUMENTS: Final[Mapping[str, type[BaseModel]]] = {
 """The tools that are for models, by name."""
 
 
-def function_tools(names: Mapping[str, type[BaseModel]] = ARGUMENTS) -> list[Document]:
-    """The tools as a Responses API request lists them (`responses_create_params.tools`)."""
-    return [
-        {
-            "type": "function",
-            "name": name,
-            "description": described(model),
-            "parameters": schema(model),
-            "strict": False,
-        }
-        for name, model in names.items()
-    ]
-
-
 def described(model: type[BaseModel]) -> str:
     """What a model is told of the tool."""
     return " ".join((model.__doc__ or "").split())

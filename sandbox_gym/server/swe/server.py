@@ -15,6 +15,7 @@ from pydantic import BaseModel
 
 from sandbox_gym.config import Settings
 from sandbox_gym.contract import Answer, SnapshotRef, State
+from sandbox_gym.engine import Engine
 from sandbox_gym.errors import BoxLost, ProviderDown, RequestError, SnapshotGone
 from sandbox_gym.limits import MIB
 from sandbox_gym.plans.runner import ANYONE, Caller
@@ -22,7 +23,7 @@ from sandbox_gym.sandbox.channel.driver import WORK
 from sandbox_gym.sandbox.session.manager import Sessions
 from sandbox_gym.server.metrics.aggregate import aggregate_metrics
 from sandbox_gym.server.openapi import examples
-from sandbox_gym.server.protocol.resources import JudgingEngine, Tool, ToolCall, VerifyResult
+from sandbox_gym.server.protocol.resources import Tool, ToolCall, VerifyResult
 from sandbox_gym.server.protocol.verdicts import verdict_document
 from sandbox_gym.server.protocol.wire import Document, VerifyFields, VerifyRequest
 from sandbox_gym.server.swe.arguments import ARGUMENTS
@@ -32,12 +33,13 @@ from sandbox_gym.server.tools.shapes import shape_of, shaped
 from sandbox_gym.swe.instances import FOLDER, BuildsInstances, Instance, Instances
 from sandbox_gym.swe.judging import judge_patch
 from sandbox_gym.swe.logs import log_parsers, parser_of
+from sandbox_gym.swe.node_instances import BuildsOnNodes, NodeInstances
 from sandbox_gym.swe.recipes import REPOSITORY
 from sandbox_gym.swe.references import References
 from sandbox_gym.verifiers.swe import (
     COSTLY,
     R2E_PARSER,
-    Place,
+    Checkout,
     SweJob,
     SweLimits,
     SweTask,
@@ -67,7 +69,7 @@ class SweFields(VerifyFields):
     flaky_tests: list[str] | None = None
     """PASS_TO_PASS that failed, and passed when run again."""
     test_output: str | None = None
-    """The end of what the tests printed: for people, judged by nobody."""
+    """The end of what the tests printed: for people, no part of the verdict."""
     patch_verification_time_taken: float | None = None
 
 
@@ -102,14 +104,14 @@ class SweResources:
         return ARGUMENTS
 
     def _tool(self, name: str) -> Tool:
-        async def call_it(engine: JudgingEngine, call: ToolCall) -> Mapping[str, object] | str:
+        async def call_it(engine: Engine, call: ToolCall) -> Mapping[str, object] | str:
             return await self._tools_of(engine, call.session_id).tools[name](engine, call)
 
         like = SweTools(REPOSITORY, "HEAD").tools[name]
         call_it.__doc__ = like.__doc__
         return shaped(call_it, shape_of(like))
 
-    def _tools_of(self, engine: JudgingEngine, session_id: str) -> SweTools:
+    def _tools_of(self, engine: Engine, session_id: str) -> SweTools:
         """The session's: of its seed, or, after a restart, of the instance that it began from."""
         kept = self._tools.get(session_id)
         if kept is not None:
@@ -121,11 +123,11 @@ class SweResources:
             )
         return self._tools.setdefault(session_id, SweTools(instance.workdir, instance.commit))
 
-    def _instance_of(self, engine: JudgingEngine, session_id: str) -> Instance | None:
+    def _instance_of(self, engine: Engine, session_id: str) -> Instance | None:
         base = engine.sessions.base_of(session_id) if engine.sessions is not None else None
         return self.instances(engine).of_snapshot(base) if base is not None else None
 
-    async def seed(self, engine: JudgingEngine, session_id: str, row: Document) -> None:
+    async def seed(self, engine: Engine, session_id: str, row: Document) -> None:
         """A session at the row's base commit: one commit, no network. Raises RequestError and Unavailable."""
         if not row:
             return
@@ -137,12 +139,12 @@ class SweResources:
         while len(self._tools) > 100_000:
             del self._tools[next(iter(self._tools))]
 
-    def instances(self, engine: JudgingEngine) -> BuildsInstances:
+    def instances(self, engine: Engine) -> BuildsInstances:
         """What is built here. Raises ProviderDown where nothing can be."""
         if engine.sessions is None:
             raise ProviderDown(f"provider {engine.provider_name} holds no repositories; use local, docker or e2b")
-        if isinstance(engine.sessions, BuildsInstances):  # a cluster's: its nodes build
-            return engine.sessions
+        if isinstance(engine.sessions, BuildsOnNodes):
+            return NodeInstances(engine.sessions)
         if self._instances is None or self._instances[0] is not engine.sessions:
             assert isinstance(engine.sessions, Sessions)
             made = Instances(engine.sessions, disk_bytes=self._disk_bytes)
@@ -150,7 +152,7 @@ class SweResources:
             self._instances = (engine.sessions, made)
         return self._instances[1]
 
-    def references(self, engine: JudgingEngine) -> References:
+    def references(self, engine: Engine) -> References:
         """What the rows' own fixes did; kept beside the instances, where those are this process's own."""
         sessions = engine.sessions
         if self._references is None or self._references[0] is not sessions:
@@ -186,7 +188,7 @@ class SweResources:
         """An agent runs the repository's own tests."""
         return None
 
-    async def verify(self, engine: JudgingEngine, request: VerifyRequest, caller: Caller = ANYONE) -> VerifyResult:
+    async def verify(self, engine: Engine, request: VerifyRequest, caller: Caller = ANYONE) -> VerifyResult:
         task = self.task(request.body)
         patch = await self._patch(engine, request)
         if patch is None:
@@ -207,12 +209,12 @@ class SweResources:
             parser_of(task)
         return task
 
-    async def job(self, engine: JudgingEngine, task: SweTask) -> SweJob:
-        """A task at its place, which is built unless it is there. Raises RequestError and Unavailable."""
+    async def job(self, engine: Engine, task: SweTask) -> SweJob:
+        """A task and its repository, which is built unless it is there. Raises RequestError and Unavailable."""
         parser = parser_of(task) if task.runner == "log" else ""
         job = SweJob(
             task,
-            await self._place(engine, task),
+            await self._checkout(engine, task),
             restore_config=self._restore_config,
             fail_on_tamper=self._fail_on_tamper,
             log_parser=parser,
@@ -222,7 +224,7 @@ class SweResources:
             return job
         return replace(job, reference=await self.references(engine).ensure(engine, job))
 
-    async def _judged(self, engine: JudgingEngine, job: SweJob, answer: Answer, caller: Caller) -> VerifyResult:
+    async def _judged(self, engine: Engine, job: SweJob, answer: Answer, caller: Caller) -> VerifyResult:
         judged = await judge_patch(engine, job, answer, caller)
         verdict, grade = judged.verdict, judged.grade
         groups = {group.name: group.points / group.of if group.of else 1.0 for group in verdict.groups}
@@ -243,7 +245,7 @@ class SweResources:
         )
         return VerifyResult(fields, judged.judgements)
 
-    async def _patch(self, engine: JudgingEngine, request: VerifyRequest) -> str | None:
+    async def _patch(self, engine: Engine, request: VerifyRequest) -> str | None:
         """What the row brings, else what the session's box holds, else what the text shows; None where there is none.
 
         Raises Unavailable where a session's work can't be had: an empty patch would be a verdict on nothing.
@@ -258,10 +260,10 @@ class SweResources:
         found = extract_patch(request.output_text)
         return found.text if found is not None else None
 
-    def _instance_of_session(self, engine: JudgingEngine, session_id: str) -> bool:
+    def _instance_of_session(self, engine: Engine, session_id: str) -> bool:
         return bool(session_id) and engine.sessions is not None and engine.sessions.base_of(session_id) is not None
 
-    async def _session_patch(self, engine: JudgingEngine, session_id: str) -> str:
+    async def _session_patch(self, engine: Engine, session_id: str) -> str:
         tools = self._tools_of(engine, session_id)
         submitted = tools.submissions.take(session_id)
         if submitted is None:
@@ -272,13 +274,13 @@ class SweResources:
         self._tools.pop(session_id, None)
         return submitted.decode("utf-8", "surrogateescape")
 
-    async def _place(self, engine: JudgingEngine, task: SweTask) -> Place:
+    async def _checkout(self, engine: Engine, task: SweTask) -> Checkout:
         """Where the task's tests run. What is judged from its record needs no box, and no instance."""
         if engine.sessions is None:
-            return Place("", WORK, REPOSITORY if task.recipe is not None else task.workdir, "", "/usr/bin/python3")
+            return Checkout("", WORK, REPOSITORY if task.recipe is not None else task.workdir, "", "/usr/bin/python3")
         built = await self.instances(engine).ensure(task)
         python = built.python or "/opt/miniconda3/envs/testbed/bin/python"
-        return Place(SnapshotRef(built.snapshot_id), WORK, built.workdir, built.commit, python)
+        return Checkout(SnapshotRef(built.snapshot_id), WORK, built.workdir, built.commit, python)
 
     def aggregate(self, verify_responses: list[Document]) -> Document:
         return aggregate_metrics(verify_responses, answer_key="model_patch", subset_key="subset")

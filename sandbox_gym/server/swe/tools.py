@@ -15,9 +15,10 @@ from typing import Final
 import anyio.to_thread
 from typing_extensions import TypedDict
 
+from sandbox_gym.engine import Engine
 from sandbox_gym.errors import RequestError
 from sandbox_gym.sandbox.session.client import FileProblem
-from sandbox_gym.server.protocol.resources import JudgingEngine, Tool, ToolCall
+from sandbox_gym.server.protocol.resources import Tool, ToolCall
 from sandbox_gym.server.swe.arguments import Create, Find, Insert, RunTests, StrReplace, Submit, View
 from sandbox_gym.server.swe.edit import around, inserted, line_count, numbered, replaced
 from sandbox_gym.server.swe.find import FoundInFiles, find_command, list_command, listed
@@ -82,7 +83,7 @@ class SweTools:
         }
 
     @tool_method(View, str)
-    async def view(self, engine: JudgingEngine, call: ToolCall, wanted: View) -> str:
+    async def view(self, engine: Engine, call: ToolCall, wanted: View) -> str:
         """A file's lines with their numbers, or a folder to two levels."""
         client, path = ToolClient(engine, call), absolute_path(self.workdir, wanted.path)
         try:
@@ -103,7 +104,7 @@ class SweTools:
         return listed(await client.exec(list_command(path)), path)
 
     @tool_method(StrReplace, str)
-    async def str_replace(self, engine: JudgingEngine, call: ToolCall, wanted: StrReplace) -> str:
+    async def str_replace(self, engine: Engine, call: ToolCall, wanted: StrReplace) -> str:
         """One exact replacement, and the lines around it as they are now."""
         client, path = ToolClient(engine, call), absolute_path(self.workdir, wanted.path)
         old, new = encoded(wanted.old_str, "old_str"), encoded(wanted.new_str, "new_str")
@@ -113,7 +114,7 @@ class SweTools:
         return _with_notice(client, f"edited {wanted.path}:\n{around(after, line, wanted.new_str.count(chr(10)) + 1)}")
 
     @tool_method(Create, str)
-    async def create(self, engine: JudgingEngine, call: ToolCall, wanted: Create) -> str:
+    async def create(self, engine: Engine, call: ToolCall, wanted: Create) -> str:
         """Write a new file; one that is there is only replaced with `overwrite`."""
         client, path = ToolClient(engine, call), absolute_path(self.workdir, wanted.path)
         data = encoded(wanted.file_text, "file_text")
@@ -126,7 +127,7 @@ class SweTools:
         return _with_notice(client, f"{verb} {wanted.path}: {line_count(data)} lines, {len(data)} bytes\n")
 
     @tool_method(Insert, str)
-    async def insert(self, engine: JudgingEngine, call: ToolCall, wanted: Insert) -> str:
+    async def insert(self, engine: Engine, call: ToolCall, wanted: Insert) -> str:
         """Put lines into a file after line `insert_line`; 0 is before the first."""
         client, path = ToolClient(engine, call), absolute_path(self.workdir, wanted.path)
         text = encoded(wanted.insert_text, "insert_text")
@@ -136,7 +137,7 @@ class SweTools:
         return _with_notice(client, f"edited {wanted.path}:\n{around(after, wanted.insert_line + 1, count)}")
 
     @tool_method(Find, str)
-    async def find(self, engine: JudgingEngine, call: ToolCall, wanted: Find) -> str:
+    async def find(self, engine: Engine, call: ToolCall, wanted: Find) -> str:
         """Files by name or lines by content, below a path."""
         client, path = ToolClient(engine, call), absolute_path(self.workdir, wanted.path)
         encoded(wanted.pattern, "pattern")
@@ -146,7 +147,7 @@ class SweTools:
         return _with_notice(client, FoundInFiles.read(ran, path, wanted.kind).text())
 
     @tool_method(RunTests, TestsRan)
-    async def run_tests(self, engine: JudgingEngine, call: ToolCall, wanted: RunTests) -> TestsRan:
+    async def run_tests(self, engine: Engine, call: ToolCall, wanted: RunTests) -> TestsRan:
         """Run the visible tests, in a subshell of the session's shell."""
         if not self.test_command:
             raise RequestError("run_tests", "has no command for this task", "run what tests there are with bash")
@@ -166,7 +167,7 @@ class SweTools:
         }
 
     @tool_method(Submit, Submitted)
-    async def submit(self, engine: JudgingEngine, call: ToolCall, _: Submit) -> Submitted:
+    async def submit(self, engine: Engine, call: ToolCall, _: Submit) -> Submitted:
         """Hand in the work; `patch` is null where it is no short UTF-8 text."""
         client = ToolClient(engine, call)
         patch = await self.patch(engine, call, client)
@@ -185,7 +186,7 @@ class SweTools:
             "state_lost": client.restored,
         }
 
-    async def patch(self, engine: JudgingEngine, call: ToolCall, client: ToolClient | None = None) -> bytes:
+    async def patch(self, engine: Engine, call: ToolCall, client: ToolClient | None = None) -> bytes:
         """The session's work as a patch, now. Raises PatchFailed, BoxLost and what `Sessions.call` raises."""
         return await take_patch(client or ToolClient(engine, call), self.workdir, self.base)
 

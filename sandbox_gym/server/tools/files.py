@@ -13,11 +13,12 @@ from typing import Annotated, Final, Literal
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 from typing_extensions import TypedDict
 
+from sandbox_gym.engine import Engine
 from sandbox_gym.errors import RequestError
 from sandbox_gym.limits import MIB
 from sandbox_gym.sandbox.channel.driver import WORK
 from sandbox_gym.sandbox.session.client import MAX_FILE_BYTES, Command
-from sandbox_gym.server.protocol.resources import JudgingEngine, Tool, ToolCall
+from sandbox_gym.server.protocol.resources import Tool, ToolCall
 from sandbox_gym.server.tools.session_client import ToolClient, absolute_path, encoded
 from sandbox_gym.server.tools.shapes import tool
 
@@ -91,7 +92,7 @@ class FileWritten(TypedDict):
 
 
 @tool(Exec, ExecRan)
-async def exec_command(engine: JudgingEngine, call: ToolCall, wanted: Exec) -> ExecRan:
+async def exec_command(engine: Engine, call: ToolCall, wanted: Exec) -> ExecRan:
     """Run one command beside the session's shell."""
     client = ToolClient(engine, call)
     ran = await client.exec(
@@ -118,7 +119,7 @@ async def exec_command(engine: JudgingEngine, call: ToolCall, wanted: Exec) -> E
 
 
 @tool(ReadFile, FileRead)
-async def read_file(engine: JudgingEngine, call: ToolCall, wanted: ReadFile) -> FileRead:
+async def read_file(engine: Engine, call: ToolCall, wanted: ReadFile) -> FileRead:
     """Read a file of at most 16 MiB, or such a part of a file."""
     client, path = ToolClient(engine, call), absolute_path(WORK, wanted.path)
     data = await client.read_file(path, offset=wanted.offset, part_bytes=wanted.max_bytes)
@@ -126,7 +127,7 @@ async def read_file(engine: JudgingEngine, call: ToolCall, wanted: ReadFile) -> 
 
 
 @tool(WriteFile, FileWritten)
-async def write_file(engine: JudgingEngine, call: ToolCall, wanted: WriteFile) -> FileWritten:
+async def write_file(engine: Engine, call: ToolCall, wanted: WriteFile) -> FileWritten:
     """Write a file of at most 16 MiB, or add as much to its end; folders are made."""
     client = ToolClient(engine, call)
     data = _bytes(wanted.content, wanted.encoding, "content")

@@ -13,11 +13,12 @@ from typing import Final
 from pydantic import BaseModel, ConfigDict, Field
 from typing_extensions import TypedDict
 
+from sandbox_gym.engine import Engine
 from sandbox_gym.errors import BoxLost, RequestError
 from sandbox_gym.limits import MIB
 from sandbox_gym.sandbox.channel.driver import WORK
 from sandbox_gym.sandbox.session.client import MAX_FILE_BYTES, Command, CommandResult
-from sandbox_gym.server.protocol.resources import JudgingEngine, ToolCall
+from sandbox_gym.server.protocol.resources import ToolCall
 from sandbox_gym.server.tools.session_client import ToolClient, absolute_path, held_sessions
 from sandbox_gym.server.tools.shapes import tool
 
@@ -105,27 +106,27 @@ class SandboxWritten(TypedDict):
 
 
 @tool(SandboxNothing, SandboxMade)
-async def create(engine: JudgingEngine, call: ToolCall, _: SandboxNothing) -> SandboxMade:
+async def create(engine: Engine, call: ToolCall, _: SandboxNothing) -> SandboxMade:
     """Make the cookie's sandbox ready."""
     await held_sessions(engine).call(call.session_id, {"op": "ping"}, timeout_s=_READY_S)
     return {"id": call.session_id}
 
 
 @tool(SandboxNothing, SandboxHeld)
-async def status(engine: JudgingEngine, call: ToolCall, _: SandboxNothing) -> SandboxHeld:
+async def status(engine: Engine, call: ToolCall, _: SandboxNothing) -> SandboxHeld:
     """Whether the cookie's sandbox is held, awake or asleep."""
     return {"running": call.session_id in held_sessions(engine)}
 
 
 @tool(SandboxNothing, SandboxClosed)
-async def close(engine: JudgingEngine, call: ToolCall, _: SandboxNothing) -> SandboxClosed:
+async def close(engine: Engine, call: ToolCall, _: SandboxNothing) -> SandboxClosed:
     """End the cookie's sandbox for good; again is fine."""
     await held_sessions(engine).close(call.session_id)
     return {}
 
 
 @tool(SandboxCommand, SandboxRan)
-async def run(engine: JudgingEngine, call: ToolCall, wanted: SandboxCommand) -> SandboxRan:
+async def run(engine: Engine, call: ToolCall, wanted: SandboxCommand) -> SandboxRan:
     """Run a command in the cookie's sandbox, in a shell of its own."""
     for name in wanted.env:
         if not _NAME.fullmatch(name):
@@ -148,7 +149,7 @@ async def run(engine: JudgingEngine, call: ToolCall, wanted: SandboxCommand) -> 
 
 
 @tool(SandboxRead, SandboxFile)
-async def read(engine: JudgingEngine, call: ToolCall, wanted: SandboxRead) -> SandboxFile:
+async def read(engine: Engine, call: ToolCall, wanted: SandboxRead) -> SandboxFile:
     """Read a file of the cookie's sandbox, in base64."""
     client, path = ToolClient(engine, call), absolute_path(WORK, wanted.path)
     try:
@@ -159,7 +160,7 @@ async def read(engine: JudgingEngine, call: ToolCall, wanted: SandboxRead) -> Sa
 
 
 @tool(SandboxWrite, SandboxWritten)
-async def write(engine: JudgingEngine, call: ToolCall, wanted: SandboxWrite) -> SandboxWritten:
+async def write(engine: Engine, call: ToolCall, wanted: SandboxWrite) -> SandboxWritten:
     """Write a file into the cookie's sandbox, out of base64, or add to it; its folders are made."""
     try:
         content = base64.b64decode(wanted.content, validate=True)

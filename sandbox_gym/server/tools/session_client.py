@@ -6,11 +6,11 @@ import posixpath
 from collections.abc import Mapping
 from typing import Final
 
-from sandbox_gym.engine import HeldSessions
+from sandbox_gym.engine import Engine, HeldSessions
 from sandbox_gym.errors import BoxLost, RequestError
 from sandbox_gym.sandbox.session.client import SessionClient
 from sandbox_gym.sandbox.session.manager import GRACE_S
-from sandbox_gym.server.protocol.resources import JudgingEngine, ToolCall
+from sandbox_gym.server.protocol.resources import ToolCall
 
 MAX_PATH: Final = 4096
 
@@ -21,7 +21,7 @@ class ToolClient(SessionClient):
     A sandbox that is lost during a call is BoxLost: whether the call had an effect is not known, so it is not repeated.
     """
 
-    def __init__(self, engine: JudgingEngine, call: ToolCall) -> None:
+    def __init__(self, engine: Engine, call: ToolCall) -> None:
         self._calls = _Calls(held_sessions(engine), call.session_id)
         super().__init__(self._calls)
 
@@ -49,7 +49,7 @@ class _Calls:
         return answer.reply, answer.body
 
 
-def held_sessions(engine: JudgingEngine) -> HeldSessions:
+def held_sessions(engine: Engine) -> HeldSessions:
     """The engine's sessions. Raises RequestError where it holds none."""
     if engine.sessions is None:
         remedy = "serve with provider local or docker"

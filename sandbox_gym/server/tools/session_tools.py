@@ -12,9 +12,10 @@ from typing import Final
 from pydantic import BaseModel, ConfigDict, Field
 from typing_extensions import TypedDict
 
+from sandbox_gym.engine import Engine
 from sandbox_gym.sandbox.session.client import check_started, stream_sizes
 from sandbox_gym.sandbox.session.manager import ToolReply
-from sandbox_gym.server.protocol.resources import JudgingEngine, ToolCall
+from sandbox_gym.server.protocol.resources import ToolCall
 from sandbox_gym.server.tools.session_client import held_sessions
 from sandbox_gym.server.tools.shapes import tool
 
@@ -67,7 +68,7 @@ class CellRan(TypedDict):
 
 
 @tool(Bash, BashRan)
-async def bash(engine: JudgingEngine, call: ToolCall, wanted: Bash) -> BashRan:
+async def bash(engine: Engine, call: ToolCall, wanted: Bash) -> BashRan:
     """Run a command in the session's shell: what it printed, its exit code and where the shell stands now."""
     answer = await _call(engine, call, "bash", wanted.command, wanted.timeout_s)
     reply = answer.reply
@@ -106,7 +107,7 @@ class Cell:
 
 
 async def run_cell(
-    engine: JudgingEngine,
+    engine: Engine,
     call: ToolCall,
     code: str,
     timeout_s: float,
@@ -146,7 +147,7 @@ def _ended(status: str, timeout_s: float, *, rolled_back: bool) -> str:
 
 
 @tool(Python, CellRan)
-async def python(engine: JudgingEngine, call: ToolCall, wanted: Python) -> CellRan:
+async def python(engine: Engine, call: ToolCall, wanted: Python) -> CellRan:
     """Run a cell in the session's Python: what it printed, its last expression's value with it, and its traceback."""
     cell = await run_cell(engine, call, wanted.code, wanted.timeout_s)
     return {
@@ -159,7 +160,7 @@ async def python(engine: JudgingEngine, call: ToolCall, wanted: Python) -> CellR
 
 
 async def _call(
-    engine: JudgingEngine,
+    engine: Engine,
     call: ToolCall,
     op: str,
     text: str,

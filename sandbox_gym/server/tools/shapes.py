@@ -13,7 +13,8 @@ from typing import Final, TypeVar
 
 from pydantic import BaseModel
 
-from sandbox_gym.server.protocol.resources import JudgingEngine, Tool, ToolCall
+from sandbox_gym.engine import Engine
+from sandbox_gym.server.protocol.resources import Tool, ToolCall
 from sandbox_gym.server.protocol.wire import check_shape
 
 _ATTRIBUTE: Final = "tool_shape"
@@ -36,16 +37,14 @@ ANY: Final = ToolShape(dict[str, object], dict[str, object] | str)
 
 def tool(
     takes: type[_M], gives: type[_R]
-) -> Callable[
-    [Callable[[JudgingEngine, ToolCall, _M], Awaitable[_R]]], Callable[[JudgingEngine, ToolCall], Awaitable[_R]]
-]:
+) -> Callable[[Callable[[Engine, ToolCall, _M], Awaitable[_R]]], Callable[[Engine, ToolCall], Awaitable[_R]]]:
     """A function of (engine, call, arguments) as a tool. The tool raises RequestError for other arguments."""
 
     def decorate(
-        function: Callable[[JudgingEngine, ToolCall, _M], Awaitable[_R]],
-    ) -> Callable[[JudgingEngine, ToolCall], Awaitable[_R]]:
+        function: Callable[[Engine, ToolCall, _M], Awaitable[_R]],
+    ) -> Callable[[Engine, ToolCall], Awaitable[_R]]:
         @wraps(function)
-        async def checked(engine: JudgingEngine, call: ToolCall) -> _R:
+        async def checked(engine: Engine, call: ToolCall) -> _R:
             return await function(engine, call, check_shape(takes, call.arguments))
 
         return shaped(checked, ToolShape(takes, gives))
@@ -56,16 +55,16 @@ def tool(
 def tool_method(
     takes: type[_M], gives: type[_R]
 ) -> Callable[
-    [Callable[[_S, JudgingEngine, ToolCall, _M], Awaitable[_R]]],
-    Callable[[_S, JudgingEngine, ToolCall], Awaitable[_R]],
+    [Callable[[_S, Engine, ToolCall, _M], Awaitable[_R]]],
+    Callable[[_S, Engine, ToolCall], Awaitable[_R]],
 ]:
     """The same for a method."""
 
     def decorate(
-        method: Callable[[_S, JudgingEngine, ToolCall, _M], Awaitable[_R]],
-    ) -> Callable[[_S, JudgingEngine, ToolCall], Awaitable[_R]]:
+        method: Callable[[_S, Engine, ToolCall, _M], Awaitable[_R]],
+    ) -> Callable[[_S, Engine, ToolCall], Awaitable[_R]]:
         @wraps(method)
-        async def checked(self: _S, engine: JudgingEngine, call: ToolCall) -> _R:
+        async def checked(self: _S, engine: Engine, call: ToolCall) -> _R:
             return await method(self, engine, call, check_shape(takes, call.arguments))
 
         return shaped(checked, ToolShape(takes, gives))

@@ -21,7 +21,7 @@ def test_the_command_holds_no_secret_and_no_id(repo: Path) -> None:
     task = made(repo, "", "test_a[x y]", "test_b")
     options = RunOptions(python="/py", folder="/host", nonce=NONCE, ini_file="/host/pytest.ini")
     command = run_command(task, task.ids, options)
-    assert command.argv == ("/py", "-I", "-S", "/host/channel_watch.py")
+    assert command.argv == ("/py", "-I", "-S", "/host/watch.py")
     assert NONCE not in json.dumps(dict(command.env))
     job = json.loads(command.stdin)
     assert job["ids"] == list(task.ids)

@@ -8,7 +8,7 @@ import random
 import pytest
 
 from sandbox_gym.verifiers.swe import CaseStatus, read_channel
-from sandbox_gym.verifiers.swe.channel import MAX_BYTES
+from sandbox_gym.verifiers.swe.channel.reader import MAX_BYTES
 
 NONCE = "8d2f0f6b1c"
 BEGIN: dict[str, object] = {"kind": "begin", "python": "3.12.1"}

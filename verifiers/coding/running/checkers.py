@@ -70,8 +70,8 @@ class ProgramChecker:
     """CPU time of its own; without it the answer's and some more."""
     memory_limit_mb: float = MEMORY_MB
     judging_errors: bool = False
-    """Kattis' convention: where it ends as no checker should, nobody knows what the answer is worth. Else that is the
-    answer's wrong answer, unless the checker fails without the answer too."""
+    """Kattis' convention: no verdict where the checker ends outside its convention. Else such an end is a wrong answer,
+    unless the checker fails without the answer too."""
 
     @property
     def scripted(self) -> bool:

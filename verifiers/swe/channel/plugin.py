@@ -1,4 +1,4 @@
-"""The runner: runs a repository's tests in a box and tells its watcher how each ended. See channel_watch.py.
+"""The runner: runs a repository's tests in a box and tells its watcher how each ended. See watch.py.
 
 It imports pytest before the repository's folder is on the path, then runs the repository's own code: from there on a
 candidate shares this process and can lie about its own tests, which is why the verdict says `in_process`. What it does

@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Literal
 
-from sandbox_gym.verifiers.swe.paths import refusal
+from sandbox_gym.verifiers.swe.patches.paths import refusal
 
 MAX_BYTES = 16 << 20
 MAX_LINES = 1_000_000

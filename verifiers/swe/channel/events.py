@@ -1,5 +1,5 @@
 """That a test passed because its runner said so: success events, and where a skip or an expected failure came from.
-One program with the files that stand before it, see channel_plugin.py.
+One program with the files that stand before it, see plugin.py.
 """
 
 TOLD = (

@@ -21,10 +21,11 @@ import structlog
 from sandbox_gym.errors import BoxLost
 from sandbox_gym.faults import is_of_machine, provider_down
 from sandbox_gym.private import make_private
+from sandbox_gym.sandbox.local.files import STORED_UID
 from sandbox_gym.sandbox.local.jails import Jails
 from sandbox_gym.sandbox.local.machine import LocalMachine
-from sandbox_gym.sandbox.local.slots import forget, live_folder, make_live, mark, own
-from sandbox_gym.sandbox.local.trees import STORED_UID, Trees
+from sandbox_gym.sandbox.local.sessions.slots import forget, live_folder, make_live, mark, own
+from sandbox_gym.sandbox.local.sessions.trees import Trees
 from sandbox_gym.sandbox.users import User
 
 IMAGE: Final = "python"

@@ -1,5 +1,5 @@
-"""What the files of tests say, and whether the tests that run are what they say. One program with channel_guard.py and
-channel_baseline.py, which stand before it.
+"""What the files of tests say, and whether the tests that run are what they say. One program with guard.py and
+baseline.py, which stand before it.
 
 A test's file is the host's own copy, so what its code and its names must be is known: functions and methods that it
 defines once and undecorated are its own code, names that it takes from pytest or unittest are theirs.
@@ -101,7 +101,7 @@ class Sources:
                     folder = folder.rpartition("/")[0]
 
     def tell_changed(self):
-        """A file that was read ahead and is another now: whoever changed it did so from within the tests' process."""
+        """A file that was read ahead and is another now: it was changed from within the tests' process."""
         for path, before in list(self.text.items()):
             if before != self.read(path):
                 self.pipe.sign("tests_replaced", path[len(self.workdir) + 1 :])

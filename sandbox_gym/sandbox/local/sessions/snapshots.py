@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from sandbox_gym.sandbox.local.rooms import Rooms
-from sandbox_gym.sandbox.local.stacks import Stack, StackLayer, Stacks
-from sandbox_gym.sandbox.local.store import Record, Store
-from sandbox_gym.sandbox.session.snapshots import SavedState, Saving, Snapshot
+from sandbox_gym.sandbox.local.sessions.rooms import Rooms
+from sandbox_gym.sandbox.local.sessions.stacks import Stack, StackLayer, Stacks
+from sandbox_gym.sandbox.local.sessions.store import Record, Store
+from sandbox_gym.sandbox.snapshots import SavedState, Saving, Snapshot
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""The judge's end of channel_prepare.py and channel_watch.py: lines read strictly, within bounds, and trusted as far as
+"""The judge's end of prepare.py and watch.py: lines read strictly, within bounds, and trusted as far as
 they go.
 
 A line is the nonce, a blank and a JSON object whose `n` counts from 0. What is missing, out of order or told twice is a
@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from sandbox_gym.verifiers.bounded import Bounds, loads
-from sandbox_gym.verifiers.swe.reference import MAX_FILE_BYTES, Inversion, Told
-from sandbox_gym.verifiers.swe.restore import SIGNS
+from sandbox_gym.verifiers.swe.patches.restore import SIGNS
+from sandbox_gym.verifiers.swe.reference import MAX_FILE_BYTES, Inversion, ReferenceRecord
 from sandbox_gym.verifiers.swe.task import CaseStatus
 
 MAX_BYTES = 64 << 20
@@ -66,7 +66,7 @@ class ChannelReport:
     rounds: int = 0
     crashes: tuple[str, ...] = ()
     python: str = ""
-    reference: Told | None = None
+    reference: ReferenceRecord | None = None
     """What the judge had the box say of the reference, before anything of the answer's ran."""
     inversion: Inversion | None = None
     """The same of tests that were changed, without the edits."""
@@ -93,7 +93,7 @@ class _Reading:
     complete: bool = False
     rounds: int = 0
     began: bool = False
-    reference: Told | None = None
+    reference: ReferenceRecord | None = None
     inversion: Inversion | None = None
     files: dict[str, bytes] = field(default_factory=dict)
 
@@ -128,14 +128,16 @@ class _Reading:
             self.complete = line.get("complete") is True
 
     def _prepared(self, kind: object, line: Mapping[str, object]) -> None:
-        """A line of channel_prepare.py's: nothing of the answer's had run, or it is none."""
+        """A line of prepare.py's: nothing of the answer's had run, or it is none."""
         if self.began:
             self.sign("channel_garbled", f"{kind} after the tests began")
             return
         if kind == "reference" and self.reference is None:
             ran, runs = line.get("ran") is True, line.get("runs")
             count = runs if isinstance(runs, int) else 0
-            self.reference = Told(_statuses(line), _lists(line, "signs"), ran, count, _text(line, "why_none"))
+            self.reference = ReferenceRecord(
+                _statuses(line), _lists(line, "signs"), ran, count, _text(line, "why_none")
+            )
         elif kind == "inversion" and self.inversion is None:
             unchanged = line.get("unchanged")
             names = tuple(name for name in unchanged if isinstance(name, str)) if isinstance(unchanged, list) else ()

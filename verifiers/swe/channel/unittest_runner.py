@@ -1,5 +1,5 @@
 """All that watches the tests' process, for either runner; and the runner of unittest's tests. One program with the
-files that stand before it, see channel_plugin.py.
+files that stand before it, see plugin.py.
 """
 
 DETAIL = 600  # characters of a failure's text

@@ -18,8 +18,8 @@ import anyio.to_thread
 
 from sandbox_gym.errors import ConfigurationError
 from sandbox_gym.sandbox.cleanup.reaper import Orphan
-from sandbox_gym.sandbox.local import mounts
-from sandbox_gym.sandbox.local.trees import remove_tree
+from sandbox_gym.sandbox.local.files import remove_tree
+from sandbox_gym.sandbox.local.sessions import mounts
 from sandbox_gym.sandbox.users import RUN, run_folder
 
 _NAME = re.compile(r"[0-9a-f]{12}")

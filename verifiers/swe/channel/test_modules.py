@@ -1,5 +1,5 @@
 """The modules and classes that the tests are in, and the repository's own helpers that they check with: whether they
-hold what their files say, and go on holding it. One program with the files that stand before it, see channel_plugin.py.
+hold what their files say, and go on holding it. One program with the files that stand before it, see plugin.py.
 """
 
 CHECKS = ("assert", "check")  # how names begin of functions that tests check with

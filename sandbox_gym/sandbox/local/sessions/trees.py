@@ -9,23 +9,18 @@ What is kept is STORED_UID's, in memory and on disk; a slot shows it as the file
 from __future__ import annotations
 
 import os
-import shutil
-import stat
 import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Literal, Protocol
+from typing import Literal
 
 from sandbox_gym.limits import Limits
 from sandbox_gym.private import make_private
-from sandbox_gym.sandbox.local import idmaps, mounts
+from sandbox_gym.sandbox.local.files import COPY_TIMEOUT_S, STORED_UID, copy_tree, give_tree, remove_tree
+from sandbox_gym.sandbox.local.sessions import idmaps, mounts
 
-COPY_TIMEOUT_S = 120
 MAX_COVERED = 8
-STORED_UID: Final = 0x6FFF0000
-"""As root, whose all kept layers are, so that any session can go on from any; no process has it where sessions can have
-users of their own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,89 +29,6 @@ class Space:
 
     size_bytes: int
     inodes: int
-
-
-class Slots(Protocol):
-    """Folders that a jail binds before it is known what they will hold."""
-
-    own_users: bool
-    """Whether each slot can be another user's, whatever it is filled with."""
-
-    def slot(self, name: str, uid: int = 0) -> Path:
-        """A new slot that is `uid`'s and root's alone, whatever mode the session gives it; 0: the storing user's."""
-        ...
-
-    def renew(self) -> None:
-        """The folder of all slots, anew where it is gone."""
-        ...
-
-    def dispose(self, slot: Path) -> None:
-        """Remove a slot and what was written in it since its last cut. Idempotent."""
-        ...
-
-    def close(self) -> None:
-        """Take away what was made for all slots, once they are gone."""
-        ...
-
-
-class Trees(Slots, Protocol):
-    """Slots whose content is layers."""
-
-    kind: Literal["overlay", "copy"]
-
-    def fill(self, slot: Path, layers: Sequence[Path], space: Space | None = None) -> None: ...
-
-    def cut(self, slot: Path) -> Path:
-        """What was written since the slot was filled or last cut, as a layer that is written no more."""
-        ...
-
-    def rebase(self, slot: Path, layers: Sequence[Path]) -> bool:
-        """Put a slot on other layers of the same content; False when it was written meanwhile, or needs none."""
-        ...
-
-    def drop(self, cut: Path) -> None:
-        """A cut is needed no longer: its bytes are in the store, or nowhere. Idempotent."""
-        ...
-
-
-def copy_tree(source: Path, target: Path) -> None:
-    """All of `source` into the new folder `target`: modes, owners, links, holes, overlay's marks. Raises OSError."""
-    target.mkdir(parents=True)
-    command = ["cp", "--archive", "--no-dereference", "--sparse=always", "--reflink=auto", f"{source}/.", str(target)]
-    try:
-        done = subprocess.run(
-            command, stdin=subprocess.DEVNULL, capture_output=True, timeout=COPY_TIMEOUT_S, check=False
-        )
-    except subprocess.TimeoutExpired as error:
-        raise OSError(f"copying a work folder took over {COPY_TIMEOUT_S} s") from error
-    if done.returncode:
-        raise OSError(f"copying a work folder failed: {done.stderr[-300:].decode('utf-8', 'replace').strip()}")
-
-
-def give_tree(folder: Path, uid: int) -> None:
-    """All of `folder` becomes `uid`'s, without following links. Raises OSError."""
-    waiting = [os.fspath(folder)]
-    os.chown(folder, uid, uid, follow_symlinks=False)
-    while waiting:
-        with os.scandir(waiting.pop()) as entries:
-            for entry in entries:
-                mode = entry.stat(follow_symlinks=False).st_mode
-                os.chown(entry.path, uid, uid, follow_symlinks=False)
-                if mode & (stat.S_ISUID | stat.S_ISGID) and stat.S_ISREG(mode):  # a change of owner drops them
-                    os.chmod(entry.path, stat.S_IMODE(mode))
-                if stat.S_ISDIR(mode):
-                    waiting.append(entry.path)
-
-
-def remove_tree(folder: Path) -> None:
-    """Whatever a program made of a folder goes, without following links. Raises OSError."""
-    if not folder.exists():
-        return
-    try:
-        shutil.rmtree(folder)
-    except (OSError, RecursionError):  # unreadable modes as an unprivileged user, or nesting beyond Python's patience
-        subprocess.run(["chmod", "-R", "u+rwX", str(folder)], capture_output=True, timeout=COPY_TIMEOUT_S, check=False)
-        subprocess.run(["rm", "-rf", "--", str(folder)], capture_output=True, timeout=COPY_TIMEOUT_S, check=True)
 
 
 def _closed_slot(root: Path, name: str, gid: int) -> Path:
@@ -143,18 +55,19 @@ class OverlayTrees:
         self._covered: dict[Path, int] = {}
         self._spaces: dict[Path, Space] = {}
         self._mappings: dict[Path, int] = {}
-        """Slot -> the user namespace that makes what is stored its session's."""
+        """By slot: the user namespace that shows stored files as its session's."""
         self._count = 0
         self.renew()
         self.why_shared = self._unmappable(store)
         self.own_users = not self.why_shared
 
     def renew(self) -> None:
+        """The folder of all slots, anew where it is gone."""
         make_private(self._root)
         mounts.share(self._root)
 
     def _unmappable(self, store: Path) -> str:
-        """Why what is stored can't be shown as another user's here; empty where it can."""
+        """Why stored files can't be shown as another user's here; empty where they can."""
         trial = self._root / "trial"
         trial.mkdir()
         try:
@@ -172,6 +85,7 @@ class OverlayTrees:
             trial.rmdir()
 
     def slot(self, name: str, uid: int = 0) -> Path:
+        """A new slot that is `uid`'s and root's alone, whatever mode the session gives it; 0: the storing user's."""
         namespace = idmaps.mapping(STORED_UID, uid) if uid and self.own_users else -1
         try:
             slot = _closed_slot(self._root, name, uid)
@@ -184,11 +98,13 @@ class OverlayTrees:
         return slot
 
     def fill(self, slot: Path, layers: Sequence[Path], space: Space | None = None) -> None:
+        """Put a slot on layers, topmost first."""
         self._spaces[slot] = space or Space(self._limits.scratch_bytes, self._limits.scratch_inodes)
-        # a layer that comes again below hides nothing of itself, and overlay refuses to see it twice
+        # overlay refuses a layer that comes twice; the upper one hides nothing of it
         self._stack(slot, list(dict.fromkeys(layers)) or [self._empty()])
 
     def cut(self, slot: Path) -> Path:
+        """What was written since the slot was filled or last cut, as a layer that is written no more."""
         below = self._stacks[slot]
         self._covered[slot] = self._covered.get(slot, 0) + 1
         if self._covered[slot] > MAX_COVERED:
@@ -197,6 +113,7 @@ class OverlayTrees:
         return below[0]
 
     def rebase(self, slot: Path, layers: Sequence[Path]) -> bool:
+        """Put a slot on other layers of the same content; False when it was written meanwhile, or needs none."""
         upper = self._stacks[slot][0]
         if any(upper.iterdir()):
             return False
@@ -235,6 +152,7 @@ class OverlayTrees:
         return empty
 
     def dispose(self, slot: Path) -> None:
+        """Remove a slot and what was written in it since its last cut. Idempotent."""
         stack = self._stacks.pop(slot, None)
         self._spaces.pop(slot, None)
         namespace = self._mappings.pop(slot, -1)
@@ -248,12 +166,14 @@ class OverlayTrees:
             self.drop(stack[0])
 
     def drop(self, cut: Path) -> None:
+        """A cut is needed no longer: its bytes are in the store, or nowhere. Idempotent."""
         upper = cut.parent
         if upper.parent == self._root and upper.exists():
             mounts.unmount(upper)
             upper.rmdir()
 
     def close(self) -> None:
+        """Take away what was made for all slots, once they are gone."""
         mounts.unmount_below(self._root)
         remove_tree(self._root)
 
@@ -307,3 +227,7 @@ class CopyTrees:
 
     def close(self) -> None:
         remove_tree(self._root)
+
+
+Trees = OverlayTrees | CopyTrees
+"""Slots are folders that a jail binds before it is known what they will hold; what they hold is layers."""

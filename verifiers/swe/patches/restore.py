@@ -8,9 +8,9 @@ from posixpath import basename
 from typing import Final
 
 from sandbox_gym.verifiers.inversion import SIGNS as INVERSION_SIGNS
-from sandbox_gym.verifiers.swe.diff import FileChange, is_symlink, read_patch
 from sandbox_gym.verifiers.swe.ids import files_of
-from sandbox_gym.verifiers.swe.paths import (
+from sandbox_gym.verifiers.swe.patches.diff import FileChange, is_symlink, read_patch
+from sandbox_gym.verifiers.swe.patches.paths import (
     folders_of_tests,
     is_shadow,
     is_startup,

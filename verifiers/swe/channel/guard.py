@@ -1,6 +1,6 @@
-"""What the runner guards itself with, in a box: its pipe, its builtins, an ear for reflection. See channel_plugin.py.
+"""What the runner guards itself with, in a box: its pipe, its builtins, an ear for reflection. See plugin.py.
 
-channel_watch.py puts the files of the runner one after the other, this one first: they are one program with one
+watch.py puts the files of the runner one after the other, this one first: they are one program with one
 namespace and can't be imported there. All of the standard library that is called once the repository's code runs is
 taken here, before: who replaces `os.write` or a builtin then replaces it for others only.
 """

@@ -2,7 +2,7 @@
 
 Runs before any of the candidate's code does, so git and this file can be trusted here. Text to us, like the watcher: it
 needs Python 3.6 and imports nothing of ours. `prepare.json` beside it says what to do; standard input is the watcher's.
-What tests are changed to is known to nobody once the watcher runs: all that could tell is removed before.
+How tests were changed can be read nowhere once the watcher runs: all that tells it is removed before.
 The fallbacks for a patch that does not apply are SWE-bench's, with a clean tree between them.
 """
 

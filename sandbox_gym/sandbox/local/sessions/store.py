@@ -19,8 +19,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from sandbox_gym.private import make_private
-from sandbox_gym.sandbox.local.trees import copy_tree, give_tree, remove_tree
-from sandbox_gym.sandbox.session.snapshots import NoSuchSnapshot, Snapshot, SnapshotFailed
+from sandbox_gym.sandbox.local.files import copy_tree, give_tree, remove_tree
+from sandbox_gym.sandbox.snapshots import NoSuchSnapshot, Snapshot, SnapshotFailed
 
 MAX_DEPTH = 256
 

@@ -14,11 +14,12 @@ from typing import Final
 
 import structlog
 
-from sandbox_gym.sandbox.local.holders import holders, work_mounts
-from sandbox_gym.sandbox.local.rooms import Room, Rooms
-from sandbox_gym.sandbox.local.store import Layer, Store
-from sandbox_gym.sandbox.local.trees import STORED_UID, Space
-from sandbox_gym.sandbox.session.snapshots import Saving, SnapshotFailed
+from sandbox_gym.sandbox.local.files import STORED_UID
+from sandbox_gym.sandbox.local.sessions.holders import holders, work_mounts
+from sandbox_gym.sandbox.local.sessions.rooms import Room, Rooms
+from sandbox_gym.sandbox.local.sessions.store import Layer, Store
+from sandbox_gym.sandbox.local.sessions.trees import Space
+from sandbox_gym.sandbox.snapshots import Saving, SnapshotFailed
 
 MAX_IN_MEMORY: Final = 3
 """Layers of a live session that may be in memory, which its cgroup pays for."""

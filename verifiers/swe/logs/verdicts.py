@@ -16,8 +16,8 @@ from sandbox_gym.contract import Outcome, Program, Run, Status
 from sandbox_gym.errors import InstanceFailed, RequestError
 from sandbox_gym.limits import MIB, Limits
 from sandbox_gym.verifiers.bounded import Bounds, TooMuch, loads
-from sandbox_gym.verifiers.swe.channel import CaseReport, ChannelReport
-from sandbox_gym.verifiers.swe.diff import read_patch
+from sandbox_gym.verifiers.swe.channel.reader import CaseReport, ChannelReport
+from sandbox_gym.verifiers.swe.patches.diff import read_patch
 from sandbox_gym.verifiers.swe.task import CaseStatus, SweTask
 
 R2E_PARSER: Final = "r2e_pytest"

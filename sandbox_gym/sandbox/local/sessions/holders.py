@@ -9,7 +9,7 @@ import os
 from collections.abc import Iterable, Iterator, Set
 from pathlib import Path
 
-from sandbox_gym.sandbox.local import mounts
+from sandbox_gym.sandbox.local.sessions import mounts
 
 
 def work_mounts(pids: Iterable[int], point: str) -> frozenset[int]:
@@ -49,7 +49,7 @@ def _held(pid: int) -> Iterator[int]:
 
 
 def _foreign_maps(proc: Path) -> list[str]:
-    """Names in map_files of what is not mapped from the system's own disk: hundreds of libraries are not asked."""
+    """Names in map_files of what is not mapped from the system's own disk: this skips hundreds of libraries."""
     device = os.stat("/usr").st_dev
     system = f"{os.major(device):02x}:{os.minor(device):02x}"
     names = []

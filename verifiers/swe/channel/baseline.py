@@ -1,5 +1,5 @@
 """What the test runner, the builtins and some of the standard library were before any file of the repository was run,
-and whether they still are. One program with channel_guard.py, which stands before it.
+and whether they still are. One program with guard.py, which stands before it.
 
 Compared are identities, by functions written in C over mappings that were taken at the beginning: no code of what is
 compared runs, so nothing can lie about itself. Plain data may change, as pytest's own does.

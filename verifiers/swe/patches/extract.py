@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
-from sandbox_gym.verifiers.swe.diff import MAX_BYTES, read_patch
+from sandbox_gym.verifiers.swe.patches.diff import MAX_BYTES, read_patch
 
 _TAGS = ("patch", "solution", "diff", "model_patch", "answer")
 _HEADERS = ("diff --git ", "--- ", "+++ ", "@@ -")

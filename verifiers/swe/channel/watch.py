@@ -1,13 +1,13 @@
 """The watcher: starts a repository's tests in a box and tells how each ended, on a channel that is not their output.
 
-This file and the runner, channel_guard.py with channel_plugin.py, are text to us: they are put side by side into a
+This file and the runner, guard.py with plugin.py, are text to us: they are put side by side into a
 folder of the box and read before any code of the candidate's runs. This one is started as a script, by the interpreter
 that the repository is installed for. It needs Python 3.6 and imports nothing of ours. It reads the job from standard
 input, keeps the nonce and the channel to itself, and never imports a line of the repository. The runner, a second
 interpreter, is told neither: it says on a pipe, with a key of its own, which test begins and how it ended. The watcher
 has the clock: a test that takes too long is killed with its process, and the rest go on in another.
 
-On the channel: lines of the nonce, a blank and a JSON object. channel.py is the other end and has their meaning.
+On the channel: lines of the nonce, a blank and a JSON object. reader.py is the other end and has their meaning.
 """
 
 import contextlib
@@ -69,7 +69,7 @@ class Watch:
         self.key, self.prefix, self.began_at = "", b"", time.time()
 
     def new_key(self):
-        """Of the next runner: nobody else in its box can say a line."""
+        """Of the next runner: no other process of the sandbox can write a line."""
         self.key = secrets.token_hex(16)
         self.prefix = self.key.encode("ascii") + b" "
 

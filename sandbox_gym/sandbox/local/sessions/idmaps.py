@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from sandbox_gym.sandbox.local import mounts
+from sandbox_gym.sandbox.local.sessions import mounts
 
 START_S: Final = 15.0
 _OPEN_TREE, _MOVE_MOUNT, _MOUNT_SETATTR = 428, 429, 442

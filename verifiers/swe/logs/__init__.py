@@ -1,0 +1,1 @@
+"""Rows whose tests only a log tells of."""

@@ -1,0 +1,1 @@
+"""Patches: read out of an answer, applied over a repository, held against what they may touch."""
