@@ -24,7 +24,7 @@ from sandbox_gym.sandbox.podman.machine import PodmanMachine
 from sandbox_gym.sandbox.podman.orphans import PodmanOrphans
 from sandbox_gym.sandbox.podman.snapshots import PodmanSnapshots
 from sandbox_gym.sandbox.sandbox import Sandbox, SessionParts
-from sandbox_gym.sandbox.session.snapshots import SavedState
+from sandbox_gym.sandbox.snapshots import SavedState
 from sandbox_gym.sandbox.users import Users
 
 CAPABILITIES: Final = Capabilities(own_toolchains=True)

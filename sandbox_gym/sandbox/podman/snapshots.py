@@ -24,7 +24,7 @@ from sandbox_gym.private import make_private, write_whole
 from sandbox_gym.sandbox.podman import orphans
 from sandbox_gym.sandbox.podman.command import NotFound, Podman
 from sandbox_gym.sandbox.podman.machine import PodmanMachine
-from sandbox_gym.sandbox.session.snapshots import NoSuchSnapshot, SavedState, Saving, Snapshot, SnapshotFailed
+from sandbox_gym.sandbox.snapshots import NoSuchSnapshot, SavedState, Saving, Snapshot, SnapshotFailed
 
 SNAPSHOT_LABEL: Final = "sandbox-gym.snapshot"
 KEEPER_LABEL: Final = "sandbox-gym.keeper"
