@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import subprocess
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -18,6 +19,12 @@ from sandbox_gym.sandbox.registry import make_provider
 from tests.conformance.running import run
 
 pytestmark = [pytest.mark.anyio, pytest.mark.extended, pytest.mark.timeout(120)]
+
+WRITABLE = """
+import os
+for folder, _, _ in os.walk("/"):
+    if not folder.startswith(("/proc", "/sys", "/scratch/")) and os.access(folder, os.W_OK): print(folder)
+"""
 
 
 def podman(*words: str) -> str:
@@ -48,6 +55,20 @@ async def test_a_closed_sandbox_leaves_nothing(provider: Provider) -> None:
     assert box.box_id not in podman("ps", "--all", "--format={{.Names}}")
     left = set(podman("volume", "ls", "--quiet").split()) - set(before.split())
     assert not left & set(podman("volume", "ls", "--quiet", "--filter=dangling=true").split())
+
+
+async def test_a_program_learns_nothing_of_the_machine(provider: Provider) -> None:
+    box = await provider.create(SandboxSpec())
+    try:
+        outcome = await run(box, "import socket\nprint(socket.gethostbyname('localhost'), open('/etc/hosts').read())")
+        assert outcome.stdout.startswith(b"127.0.0.1 ")
+        assert socket.gethostname().encode() not in outcome.stdout
+        assert b"host.containers.internal" not in outcome.stdout
+        assert str(this_owner()).encode() not in outcome.stdout
+        places = await run(box, WRITABLE)
+        assert set(places.stdout.split()) <= {b"/dev/mqueue", b"/dev/shm", b"/tmp", b"/scratch"}
+    finally:
+        await box.aclose()
 
 
 async def test_a_dead_owners_container_is_removed_and_no_other(provider: Provider, dead: str) -> None:

@@ -11,6 +11,7 @@ import resource
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
 import anyio
@@ -37,6 +38,9 @@ SESSION_DEVPTS: Final = f"--mount=type=devpts,dst=/dev/pts,mode=0620,max={SESSIO
 """In the place of Podman's devpts, with a limit: the machine has so many for all."""
 OPEN_PTMX: Final = "import os\nos.chmod('/dev/pts/ptmx', 0o666)\n"
 """`--mount` knows no ptmxmode, and without one programs can make no terminal."""
+HOSTS: Final = f"--mount=type=bind,ro,src={Path(__file__).with_name('hosts')},dst=/etc/hosts"
+"""In the place of the file that Podman would make, with this machine's own names and the server's process in it."""
+NO_NETWORK: Final = ("--network=none", "--hostname=box", HOSTS)
 MOST_FILES: Final = 1 << 20
 MOST_PROCESSES: Final = 32_768
 """Of one user; a run's own cap is lower, and the container's is lower still."""
@@ -121,7 +125,7 @@ class Containers:
         return [
             *("--interactive", "--attach=stdin", "--attach=stdout", "--sig-proxy=false", "--log-driver=none"),
             *("--pull=never", f"--name={name}", *labels),
-            *(["--network=host"] if spec.network else ["--network=none", "--hostname=box"]),
+            *(("--network=host",) if spec.network else NO_NETWORK),
             *("--http-proxy=false", "--systemd=false", "--no-healthcheck"),
             *("--cap-drop=all", f"--cap-add={CAPABILITIES}", "--security-opt=no-new-privileges"),
             *("--pids-limit=256", *size_options(options.memory_bytes, Limits().cpus), *ulimits()),
