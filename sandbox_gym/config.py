@@ -25,7 +25,7 @@ from sandbox_gym.settings.http import HttpSettings
 from sandbox_gym.settings.journal import JournalSettings
 from sandbox_gym.settings.math import JudgeSettings, MathSettings
 from sandbox_gym.settings.names import changed, named, nested
-from sandbox_gym.settings.providers import DockerSettings, E2bSettings, LocalSettings, UidSettings
+from sandbox_gym.settings.providers import DockerSettings, E2bSettings, LocalSettings, PodmanSettings, UidSettings
 from sandbox_gym.settings.run import BoxSettings, RunSettings
 from sandbox_gym.settings.sessions import SessionSettings
 from sandbox_gym.settings.swe import SweSettings
@@ -60,6 +60,7 @@ class Settings(CodingSettings, HttpSettings, AccessSettings, RunSettings, BaseSe
     uid: UidSettings = UidSettings()
     local: LocalSettings = LocalSettings()
     docker: DockerSettings = DockerSettings()
+    podman: PodmanSettings = PodmanSettings()
     e2b: E2bSettings = E2bSettings()
     math: MathSettings = MathSettings()
     judge: JudgeSettings = JudgeSettings()

@@ -18,9 +18,11 @@ T = TypeVar("T")
 
 PROVIDERS: Final = (
     "local", "e2b-on-local", "docker", "e2b-on-docker", "local-rlimits", "local-copy", "local-unprivileged",
-    "docker-in-compose",
+    "docker-in-compose", "podman",
 )  # fmt: skip
 """A test's first provider is the first of these that it has a case for."""
+PODMAN: Final = "SANDBOX_GYM_TEST_PODMAN"
+"""Set to 1, the daily run has its share of Podman's cases, which else are of the extended run alone."""
 OTHERS_SHARE: Final = 4
 """Of a test's cases on other providers than its first, the daily run has one in so many."""
 OTHERS: Final = {
@@ -160,8 +162,16 @@ def _rank(item: pytest.Item) -> int | None:
     return PROVIDERS.index(found[0]) if found else None
 
 
+def _is_podmans(item: pytest.Item) -> bool:
+    """Whether a case needs Podman, which `make tools` does not ask for."""
+    callspec = getattr(item, "callspec", None)
+    return callspec is not None and "podman" in callspec.params.values()
+
+
 def _is_extended(item: pytest.Item) -> bool:
     node = item.nodeid
+    if _is_podmans(item) and os.environ.get(PODMAN) != "1":
+        return True
     if item.get_closest_marker("extended") or node.startswith(ONE_IS_ENOUGH):
         return True
     if "e2b-on-docker" in node and node.startswith(BOTH_WAYS):

@@ -13,7 +13,7 @@ from typing import Final, TypeGuard
 from tools.imports import circles, import_graph, room_circles
 from tools.source import Module
 
-PROVIDERS: Final = frozenset({"local", "docker", "e2b", "fake"})
+PROVIDERS: Final = frozenset({"local", "docker", "podman", "e2b", "fake"})
 REGISTRY: Final = ".sandbox.registry"
 """The one module that may tell providers apart by their names."""
 

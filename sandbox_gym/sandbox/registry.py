@@ -18,6 +18,7 @@ from sandbox_gym.sandbox.cleanup.state_dir_orphans import StateDirOrphans
 _MODULES: Final[Mapping[str, str]] = {
     "local": "sandbox_gym.sandbox.local.provider",
     "docker": "sandbox_gym.sandbox.docker.provider",
+    "podman": "sandbox_gym.sandbox.podman.provider",
     "e2b": "sandbox_gym.sandbox.e2b.provider",
     "fake": "sandbox_gym.sandbox.fake",
 }

@@ -43,6 +43,15 @@ class DockerSettings(Group):
     runtime: str = Field("", description="An OCI runtime by name, such as runsc; empty for the Docker Engine's own.")
 
 
+class PodmanSettings(Group):
+    """Containers of Podman."""
+
+    image_prefix: str = Field(
+        "localhost/sandbox-gym/", description="What stands before an image's name in Podman's storage."
+    )
+    runtime: str = Field("", description="An OCI runtime by name or path, such as runc; empty for Podman's own choice.")
+
+
 class E2bSettings(Group):
     """Sandboxes of an E2B account, or of a server that speaks E2B's API."""
 

@@ -1,7 +1,8 @@
 """Every cell of caps.md as a program that runs into one cap. A cell that a provider calls unenforced must be so.
 
 `python -m tests.conformance.caps PROVIDER` runs one column and prints it as JSON: it needs no pytest, so that it also
-runs as another user and in a container. PROVIDER: local, local-rlimits, local-auto, docker, or a pool's URL for e2b.
+runs as another user and in a container. PROVIDER: local, local-rlimits, local-auto, docker, podman, or a pool's URL for
+e2b.
 """
 
 from __future__ import annotations
@@ -13,15 +14,16 @@ from dataclasses import replace
 
 import anyio
 
+from sandbox_gym.config import Settings
 from sandbox_gym.contract import Outcome, Program, Run, Status
 from sandbox_gym.limits import MIB, Limits
-from sandbox_gym.sandbox.api import SandboxSpec
+from sandbox_gym.sandbox.api import Provider, SandboxSpec
 from sandbox_gym.sandbox.caps import Cap, CapRow
-from sandbox_gym.sandbox.docker.provider import DockerProvider
 from sandbox_gym.sandbox.e2b.limits import E2bOptions
 from sandbox_gym.sandbox.e2b.provider import E2bProvider
 from sandbox_gym.sandbox.local import LocalProvider
 from sandbox_gym.sandbox.local.machine import GUEST_BYTES, LocalMachine
+from sandbox_gym.sandbox.registry import make_provider
 from sandbox_gym.sandbox.sandbox import Sandbox
 
 LIMITS = Limits(cpu_time_s=5, wall_time_s=15, memory_bytes=128 * MIB, processes=16)
@@ -227,11 +229,11 @@ CELLS: dict[Cap, Cell] = {
 }
 
 
-def provider_named(name: str) -> LocalProvider | DockerProvider | E2bProvider:
+def provider_named(name: str) -> Provider:
     if name.startswith("http"):
         return E2bProvider(E2bOptions(api_key="any", api_url=name, creates_per_s=100))
-    if name == "docker":
-        return DockerProvider()
+    if name in ("docker", "podman"):
+        return make_provider(Settings(provider=name))
     return LocalProvider(cgroup="require" if name == "local" else "never" if name == "local-rlimits" else "auto")
 
 

@@ -25,6 +25,7 @@ COLUMNS = {
     "local-rlimits": [sys.executable, "-m", CELLS, "local-rlimits"],
     "local-unprivileged": [*NOBODY, sys.executable, "-m", CELLS, "local-auto"],
     "docker": [sys.executable, "-m", CELLS, "docker"],
+    "podman": [sys.executable, "-m", CELLS, "podman"],
     "docker-in-compose": in_compose("-m", CELLS, "docker"),
 }
 NOT_ENFORCED = {("local-rlimits", Cap.CPU_SHARE), ("local-unprivileged", Cap.CPU_SHARE)}

@@ -10,6 +10,7 @@ from sandbox_gym.contract import Outcome, Program, Run, Status
 from sandbox_gym.limits import MIB, Limits
 from sandbox_gym.sandbox.docker.machine import DockerMachine
 from sandbox_gym.sandbox.local.machine import LocalMachine
+from sandbox_gym.sandbox.podman.machine import PodmanMachine
 from sandbox_gym.sandbox.sandbox import Sandbox
 
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(120)]
@@ -49,7 +50,8 @@ async def test_children_as_short_as_one_likes_count_where_there_is_a_cgroup(box:
     limits = dataclasses.replace(LIMITS, cpu_time_s=0.7)
     (outcome,) = await outcomes_of(box, UNREAPED.format(times=40, each_s=0.02), limits=limits)
     machine = box.machine
-    counted = isinstance(machine, DockerMachine) or (isinstance(machine, LocalMachine) and bool(machine.pids()))
+    in_container = isinstance(machine, DockerMachine | PodmanMachine)
+    counted = in_container or (isinstance(machine, LocalMachine) and bool(machine.pids()))
     assert outcome.cpu_time_s > 0.7 or not counted
     assert outcome.status is (Status.CPU_TIME_LIMIT if outcome.cpu_time_s > 0.7 else Status.OK)
 

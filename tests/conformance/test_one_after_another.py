@@ -15,6 +15,7 @@ from sandbox_gym.sandbox.api import SandboxSpec
 from sandbox_gym.sandbox.docker.machine import DockerMachine
 from sandbox_gym.sandbox.docker.provider import DockerProvider
 from sandbox_gym.sandbox.local.machine import LocalMachine
+from sandbox_gym.sandbox.podman.machine import PodmanMachine
 from sandbox_gym.sandbox.sandbox import Sandbox
 
 pytestmark = pytest.mark.anyio
@@ -168,7 +169,7 @@ except OSError:
     well, found = await outcomes_of(box, "print('well')", source)
     assert well == "well\n"
     own_network = isinstance(box.machine, LocalMachine)
-    here = own_network or isinstance(box.machine, DockerMachine)
+    here = own_network or isinstance(box.machine, DockerMachine | PodmanMachine)
     assert found == "taken\n" or (found == "no loopback\n" and not here)
     clean = await box.reset()
     assert clean or not own_network

@@ -23,12 +23,12 @@ from sandbox_gym.contract import Program, Run
 from sandbox_gym.engine import open_engine
 from sandbox_gym.limits import MIB, SESSION_PTYS, Limits
 from sandbox_gym.sandbox.api import Provider, SandboxSpec, SessionFolder
-from sandbox_gym.sandbox.docker.provider import DockerProvider
 from sandbox_gym.sandbox.local import LocalProvider
 from sandbox_gym.sandbox.session.manager import Sessions
 from sandbox_gym.sandbox.session.session import Session
 from sandbox_gym.sandbox.users import RUN
 from tests.conformance.shares import HOG, PROBE
+from tests.conftest import make_real
 from tests.keeper import Keeper
 
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(180)]
@@ -36,17 +36,17 @@ LIMITS = Limits(cpu_time_s=300, wall_time_s=600, memory_bytes=512 * MIB, process
 Server = tuple[Provider, Keeper]
 
 
-@pytest.fixture(params=["local", "docker"])
+@pytest.fixture(params=["local", "docker", "podman"])
 async def servers(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[list[Server]]:
     """Two, each with a state of its own; they know nothing of each other."""
     async with AsyncExitStack() as stack:
         made: list[Server] = []
         for number in range(2):
             folder = SessionFolder(tmp_path / str(number), LIMITS)
-            if request.param == "docker":
-                provider: Provider = DockerProvider(sessions=folder)
+            if request.param == "local":
+                provider: Provider = LocalProvider(sessions=folder, prepared=0)
             else:
-                provider = LocalProvider(sessions=folder, prepared=0)
+                provider = make_real(request.param, sessions=folder)
             stack.push_async_callback(provider.aclose)
             made.append((provider, Keeper(provider)))
         yield made

@@ -16,7 +16,6 @@ import pytest
 from sandbox_gym.errors import ProviderDown
 from sandbox_gym.network import Network
 from sandbox_gym.sandbox.api import SessionFolder
-from sandbox_gym.sandbox.docker.provider import DockerProvider
 from sandbox_gym.sandbox.e2b.limits import E2bOptions
 from sandbox_gym.sandbox.e2b.provider import E2bProvider
 from tests.conformance.test_caps import NOBODY
@@ -31,6 +30,7 @@ from tests.conformance.way_out import (
     local_sessions,
     page,
 )
+from tests.conftest import make_real
 from tests.e2b.servers import KEYS, PoolServer
 from tests.in_compose import REPOSITORY, in_compose
 from tests.keeper import Keeper
@@ -50,16 +50,16 @@ def port() -> Iterator[int]:
         yield number
 
 
-@pytest.fixture(params=["local", "docker", "e2b-on-local", "e2b-on-docker"])
+@pytest.fixture(params=["local", "docker", "podman", "e2b-on-local", "e2b-on-docker"])
 async def keeper(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Keeper]:
     async with AsyncExitStack() as stack:
         kind = request.param
         if kind == "local":
             yield await stack.enter_async_context(local_sessions(tmp_path))
-        elif kind == "docker":
-            docker = DockerProvider(sessions=SessionFolder(tmp_path))
-            stack.push_async_callback(docker.aclose)
-            yield Keeper(docker, NETWORK)
+        elif not kind.startswith("e2b-on-"):
+            provider = make_real(kind, sessions=SessionFolder(tmp_path))
+            stack.push_async_callback(provider.aclose)
+            yield Keeper(provider, NETWORK)
         else:
             pool = PoolServer(kind.removeprefix("e2b-on-"), tmp_path, keys=TENANTS)
             stack.callback(pool.stop)

@@ -7,9 +7,10 @@ from typing import Annotated
 import typer
 
 from sandbox_gym.cli.terminal.completion import providers
+from sandbox_gym.sandbox.registry import PROVIDERS
 
 ProviderOption = Annotated[
-    str | None, typer.Option(help="Sandbox provider: local, docker, e2b or fake.", autocompletion=providers)
+    str | None, typer.Option(help=f"Sandbox provider: {', '.join(PROVIDERS)}.", autocompletion=providers)
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print the result as one JSON object on stdout.")]
 JsonLinesOption = Annotated[bool, typer.Option("--json", help="Print results as JSON lines on stdout.")]

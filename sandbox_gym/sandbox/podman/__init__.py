@@ -1,0 +1,1 @@
+"""The podman provider: sandboxes as containers of Podman, which needs no daemon."""
