@@ -41,7 +41,7 @@ LIMITS: Final[Mapping[str, int]] = {
 KNOWN: Final[Mapping[str, Known]] = {
     "lines of the product": Known(
         66_200,
-        "a provider more; modules of one idea each have imports of their own, settings their descriptions, sessions commands",
+        "a provider more; modules of one idea each have imports of their own, sessions commands",
     ),
 }
 
