@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final, TypeVar
 
 from sandbox_gym.codec import CodecError, decode, encode
-from sandbox_gym.contract import Isolation, Outcome, Plan, Program, Service, StepOutcome
+from sandbox_gym.contract import Check, Isolation, Outcome, Plan, Program, Service, StepOutcome
 from sandbox_gym.errors import (
     BoxLost,
     DeadlineExceeded,
@@ -99,6 +99,7 @@ class Finished:
     isolation: Isolation
     provider: str
     builds: tuple[Outcome, ...]
+    checks: tuple[Check, ...]
     attempts: int
     timings_s: Mapping[str, float]
     took_s: float

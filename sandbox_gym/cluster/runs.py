@@ -13,7 +13,7 @@ import anyio
 from anyio.lowlevel import checkpoint
 
 from sandbox_gym.cluster.messages import Finished, NodeLost, Progress, StepReport
-from sandbox_gym.contract import Plan, State, StepOutcome, ends_plan
+from sandbox_gym.contract import Check, Plan, State, StepOutcome, ends_plan
 from sandbox_gym.errors import SandboxGymError
 from sandbox_gym.judging import outcome_bytes
 from sandbox_gym.plans.runner import Passed, PlanResult
@@ -65,6 +65,7 @@ class NodeRun:
             isolation=state.isolation,
             provider=state.provider,
             builds=state.builds,
+            checks=state.checks,
             attempts=result.attempts,
             timings_s=dict(result.timings_s),
             took_s=took_s,
@@ -156,7 +157,7 @@ class Assembly:
         built = finished.builds
         if self._plan.early_stop and not any(ends_plan(*one) for one in zip(self._plan.builds, built, strict=False)):
             outcomes = self._trimmed(outcomes)
-        return State(tuple(outcomes), finished.isolation, finished.provider, built)
+        return State(tuple(outcomes), finished.isolation, finished.provider, built, _of_what_stands(finished, outcomes))
 
     def _trimmed(self, outcomes: list[StepOutcome | None]) -> list[StepOutcome | None]:
         """As early stop would have left it here: nothing in a group after its first failed step."""
@@ -172,3 +173,12 @@ class Assembly:
         while full and full[-1] is None:
             full.pop()
         return full
+
+
+def _of_what_stands(finished: Finished, outcomes: Sequence[StepOutcome | None]) -> tuple[Check, ...]:
+    """Checks of steps that early stop left in."""
+    return tuple(
+        check
+        for check in finished.checks
+        if 0 <= check.index < len(outcomes) and type(outcomes[check.index]) is type(check.outcome)
+    )

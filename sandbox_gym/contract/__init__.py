@@ -6,6 +6,7 @@ Owns the vocabulary shared by engine, providers and verifiers; must not know any
 from __future__ import annotations
 
 from sandbox_gym.contract.outcome import (
+    Check,
     CheckedOutcome,
     DialogueOutcome,
     Doubt,
@@ -58,6 +59,7 @@ __all__ = [
     "Answer",
     "Build",
     "CONTEST_CODES",
+    "Check",
     "Checked",
     "CheckedOutcome",
     "Dialogue",

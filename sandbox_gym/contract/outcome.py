@@ -59,6 +59,8 @@ class Outcome:
     peak_memory_bytes: int = 0
     detail: str = ""
     tamper: tuple[str, ...] = ()
+    shared: bool = False
+    """Whether its process had run the program on another input before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +100,14 @@ StepOutcome = Outcome | DialogueOutcome | CheckedOutcome
 
 
 @dataclass(frozen=True, slots=True)
+class Check:
+    """Step number `index`, run once more in a process of its own, for its outcome came from a shared one."""
+
+    index: int
+    outcome: StepOutcome
+
+
+@dataclass(frozen=True, slots=True)
 class State:
     """What a plan did: `outcomes[i]` belongs to `plan.steps[i]`, None where early stop left it out; the tail is cut.
 
@@ -108,6 +118,7 @@ class State:
     isolation: Isolation
     provider: str
     builds: tuple[Outcome, ...] = ()
+    checks: tuple[Check, ...] = ()
 
 
 def ends_plan(build: Build, outcome: Outcome) -> bool:

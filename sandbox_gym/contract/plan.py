@@ -58,6 +58,8 @@ class Run:
     program: Program
     stdin: bytes = b""
     limits: Limits = field(default_factory=Limits)
+    shared: bool = False
+    """Python modes "fork" and "call": may be run in a process that ran the same program before, on an earlier input."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Literal
 
 from sandbox_gym.contract.outcome import Isolation, State
 from sandbox_gym.contract.plan import Integrity, Plan
@@ -112,6 +113,10 @@ class Verdict:
     """What was seen, by the name of the sign."""
     inverted: InvertedTests | None = None
     """None where tests ran apart from the answer, or where the reward was 0 without it."""
+    processes: Literal["own", "shared"] = "own"
+    """Whether each test had a process of its own, or several in turn were run in one."""
+    checked: int = 0
+    """How many tests of a shared process were run once more in one of their own."""
     groups: tuple[GroupResult, ...] = ()
     decided_by: str = ""
     """Which rung of a ladder of judges said so, where there is a ladder."""

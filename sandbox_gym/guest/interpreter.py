@@ -6,6 +6,8 @@ import signal
 import sys
 
 CHANNEL_FD = 3
+CONTROL_FD = 63
+"""Of a process that runs its program again and again: between two inputs it speaks with the supervisor there."""
 
 
 def clean_interpreter(spec):

@@ -13,6 +13,7 @@ import structlog
 
 from sandbox_gym.contract import (
     Build,
+    Check,
     Checked,
     CheckedOutcome,
     Dialogue,
@@ -34,6 +35,7 @@ from sandbox_gym.contract import (
 from sandbox_gym.errors import BoxLost
 from sandbox_gym.observe.runs import RunSpans
 from sandbox_gym.plans.builds import Builds, build_key
+from sandbox_gym.plans.checks import steps_to_check
 from sandbox_gym.plans.passes import next_checked, next_dialogue, next_pass, past
 from sandbox_gym.plans.starvation import (
     Doubted,
@@ -92,6 +94,8 @@ class PlanRun:
         self._artifacts: dict[str, tuple[str, bytes]] = {}
         self._provider = ""
         self._spans = RunSpans()
+        self._stopped: list[int] = []
+        """Steps at which early stop ended a group."""
 
     async def state(self, provider: str) -> State:
         """Everything that was run. Raises BoxLost, ProviderDown, and Starved for a run that was starved twice."""
@@ -102,10 +106,11 @@ class PlanRun:
         outcomes: list[StepOutcome | None] = []
         for size in self._plan.groups or (len(self._plan.steps),):
             await self._run_group(outcomes, len(outcomes) + size)
+        checks = await self._checks(outcomes)
         self._spans.note()
         while outcomes and outcomes[-1] is None:
             outcomes.pop()
-        return State(tuple(outcomes), isolation, provider, tuple(built))
+        return State(tuple(outcomes), isolation, provider, tuple(built), checks)
 
     # -- builds
 
@@ -162,7 +167,21 @@ class PlanRun:
         """Record; whether to go on."""
         self._spans.end("run", len(outcomes), answers_outcome(outcome))
         outcomes.append(outcome)
-        return not self._plan.early_stop or await self._passed(len(outcomes) - 1, outcome)
+        if not self._plan.early_stop or await self._passed(len(outcomes) - 1, outcome):
+            return True
+        self._stopped.append(len(outcomes) - 1)
+        return False
+
+    async def _checks(self, outcomes: Sequence[StepOutcome | None]) -> tuple[Check, ...]:
+        """Steps of a shared process once more, each in a process of its own."""
+        checks = []
+        for index in steps_to_check(outcomes, self._stopped, grouped=bool(self._plan.groups)):
+            step = self._plan.steps[index]
+            assert isinstance(step, Run | Checked), "no other step shares a process"
+            run = self._whole(step.answer if isinstance(step, Checked) else step)
+            outcome = await self._checked(step, await self._tried(self._boxes[0], run))
+            checks.append(Check(index, outcome))
+        return tuple(checks)
 
     async def _run_batch(self, outcomes: list[StepOutcome | None], batch: list[Run | Checked]) -> bool:
         """Run until the batch is through, early stop ends it (False), or a time limit is doubted and tried again."""

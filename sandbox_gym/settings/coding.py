@@ -26,6 +26,11 @@ class CodingSettings(Group):
         description='Signs of tampering that cost the reward, by name, or "any" for all that are more than a hint in'
         " the source; docs/rows/coding.md lists them.",
     )
+    processes: Literal["auto", "own"] = Field(
+        "auto",
+        description="Whether a Python answer's tests may be run in one process in turn (auto), which is faster, or each"
+        " in one of its own (own). A row may say so itself (processes)",
+    )
     in_process: Literal["allow", "mask", "deny"] = Field(
         "allow",
         description="Function tests that must share the answer's process: judged there (`allow`), given no verdict"

@@ -21,6 +21,7 @@ NO_SETTINGS: Final = {
     "SANDBOX_GYM_OWNER": "in the environment of a jail",
     "SANDBOX_GYM_POOL_TOKEN": "docker-compose.yml's name for the pool's token",
     "SANDBOX_GYM_TEST_DATA": "of the tests",
+    "SANDBOX_GYM_TEST_PODMAN": "of the tests",
     "SANDBOX_GYM_TEST_SAMPLE": "of the tests",
     "SANDBOX_GYM_URL": "of clients",
 }

@@ -81,7 +81,7 @@ def test_only_what_is_needed_is_imported() -> None:
     )
     probe = (
         "import sys; sys.path.insert(0, sys.argv[1]); import prelude; before = set(sys.modules); n = {}\n"
-        "s = sys.stdin.read(); prelude.bind(s.encode(), 'm', compile(s, 'm', 'exec'), n)\n"
+        "s = sys.stdin.read(); prelude.bind(prelude.wanted(s.encode(), 'm', compile(s, 'm', 'exec')), n)\n"
         "print(sorted(n), sorted(set(sys.modules) - before))"
     )
     argv = [sys.executable, "-c", probe, str(GUEST.parent)]
@@ -95,7 +95,8 @@ def test_every_name_of_the_prelude_is_the_same_object() -> None:
     exec(PRELUDE, real)
     source = "\n".join(name for name in real if name != "__builtins__")
     ours: dict[str, object] = {}
-    prelude.bind(source.encode(), "main.py", compile(source, "main.py", "exec"), ours)  # type: ignore[no-untyped-call]
+    wanted = prelude.wanted(source.encode(), "main.py", compile(source, "main.py", "exec"))  # type: ignore[no-untyped-call]
+    prelude.bind(wanted, ours)  # type: ignore[no-untyped-call]
     builtin = set(real["__builtins__"])  # type: ignore[call-overload]
     other = {name for name in real if name not in builtin and ours.get(name) is not real[name]}
     assert other - {"__builtins__"} == {"Counter", "OrderedDict", "ChainMap"}

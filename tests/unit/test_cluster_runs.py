@@ -55,7 +55,7 @@ async def passes(index: int, outcome: StepOutcome) -> bool:
 
 
 def finished(length: int, ran: Sequence[int], builds: tuple[Outcome, ...] = ()) -> Finished:
-    return Finished(length, tuple(ran), "namespace", "local", builds, 1, {"run": 0.5}, 0.6)
+    return Finished(length, tuple(ran), "namespace", "local", builds, (), 1, {"run": 0.5}, 0.6)
 
 
 def test_every_kind_of_step_travels() -> None:

@@ -24,7 +24,7 @@ ENDING: dict[str, object] = {
 }  # fmt: skip
 RESULT: dict[str, object] = {
     "op": "result", "id": 0, "wall_s": 0.1, "cpu_s": 0.1, "starved_s": 0.0, "sizes": [0, 0, 0], "tamper": [],
-    "ending": ENDING,
+    "shared": False, "ending": ENDING,
 }  # fmt: skip
 
 

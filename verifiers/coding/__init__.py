@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from sandbox_gym.contract import Answer, Plan, State, StepOutcome, Verdict
+from random import Random
+
+from sandbox_gym.contract import Answer, FollowUp, Judgement, Plan, State, StepOutcome, Verdict
 from sandbox_gym.verifiers.coding.answers.extract import extract_code, fenced, has_reasoning_format_violation
 from sandbox_gym.verifiers.coding.answers.fenced_files import fenced_files
 from sandbox_gym.verifiers.coding.answers.folders import ALONE, ENDINGS, Sources, is_path, main_file
 from sandbox_gym.verifiers.coding.functions.split import why_not_isolated
-from sandbox_gym.verifiers.coding.judging.judge import IN_PROCESS, Judged, judge, passes
+from sandbox_gym.verifiers.coding.judging.judge import IN_PROCESS, Judged, differs_alone, judge, passes
+from sandbox_gym.verifiers.coding.judging.processes import confirmed
 from sandbox_gym.verifiers.coding.judging.report import result_codes, result_metadata
 from sandbox_gym.verifiers.coding.languages import LANGUAGES, PYTHON, Language, language_named
 from sandbox_gym.verifiers.coding.plan import make_plan
@@ -61,3 +64,7 @@ class CodingVerifier:
 
     def judge(self, task: CodingTask, answer: Answer, plan: Plan, state: State) -> Verdict:
         return judge(task, plan, state, self._known)
+
+    def follow_up(self, task: CodingTask, answer: Answer, first: Judgement, random: Random) -> FollowUp[CodingTask]:
+        differs = first.state is not None and differs_alone(task, first.state, self._known)
+        return confirmed(task, first, differs)

@@ -52,10 +52,15 @@ def make_plan(task: CodingTask, answer: Answer) -> Plan:
         source, name, field = code, tests.fn_name, "unit_tests.inputs"
     program = replace(python_program("call", encoded(source)), entry_point=name)
     steps = tuple(
-        Run(f"test-{index}", program, _framed(call, f"{field}[{index}]"), task.limits)
+        Run(f"test-{index}", program, _framed(call, f"{field}[{index}]"), task.limits, shared=_may_share(task, program))
         for index, call in enumerate(tests.calls)
     )
     return _plan(task, steps, builds)
+
+
+def _may_share(task: CodingTask, program: Program) -> bool:
+    """Whether one process may run the program on one input after the other."""
+    return task.processes == "auto" and program.mode in ("fork", "call")
 
 
 def _plan(task: CodingTask, steps: tuple[Step, ...], builds: tuple[Build, ...], image: str = "python") -> Plan:
@@ -69,7 +74,10 @@ def _stdin_plan(task: CodingTask, tests: StdinTests, code: str | Sources) -> Pla
     else:
         program, build, limits = answer_program(task.language, code, task.limits)
     builds = () if build is None else (build,)
-    runs = [Run(f"test-{index}", program, encoded(text), limits) for index, text in enumerate(tests.inputs)]
+    shared = _may_share(task, program)
+    runs = [
+        Run(f"test-{index}", program, encoded(text), limits, shared=shared) for index, text in enumerate(tests.inputs)
+    ]
     if not isinstance(task.checker, ProgramChecker):
         return _plan(task, tuple(runs), builds, image_for(task.language))
     checker = checker_plan(task.checker, task.limits)

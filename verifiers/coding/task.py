@@ -21,6 +21,7 @@ from sandbox_gym.verifiers.wellformed import must_be_text
 
 InProcess = Literal["allow", "mask", "deny"]
 """What becomes of an answer whose test must share its process: judged, no verdict, or no such row."""
+Processes = Literal["auto", "own"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +45,8 @@ class CodingTask:
     """Whether a test that can't be parted from the answer may share its process."""
     comparison: Comparison = "exact"
     """How a function's values are compared."""
+    processes: Processes = "auto"
+    """Whether tests may be run in one process in turn, or each has one of its own."""
     secret: str = ""
     """The server's own: which variants of a test are run over an answer, and when, comes from it."""
     seed: str = ""
@@ -63,6 +66,7 @@ def parse_task(
     fail_on_tamper: frozenset[str] = frozenset(),
     in_process: InProcess = "allow",
     comparison: Comparison = "exact",
+    processes: Processes = "auto",
     secret: str = "",
 ) -> CodingTask:
     """The row's task; its limits only tighten `limits`. Raises RequestError naming the field."""
@@ -75,9 +79,7 @@ def parse_task(
     if isinstance(tests, CheckTests) and in_process == "deny" and (why := why_not_isolated(tests)):
         remedy = "this server runs no test in the answer's process (in_process: deny)"
         raise RequestError(f"{ROOT}.test", f"can't be kept apart from the answer: {why}", remedy)
-    if isinstance(checker, ProgramChecker) and checker.test_args and len(checker.test_args) != _count(tests):
-        problem = f"has {len(checker.test_args)} entries for {_count(tests)} tests"
-        raise RequestError(f"{ROOT}.checker.test_args", problem, "give a list of arguments for each test")
+    _one_of_each(checker, _count(tests))
     beside, multi_file = _answer_files(row, tests)
     time_limit_s = positive(row, "time_limit_s")
     memory_mb = positive(row, "memory_limit_mb")
@@ -102,9 +104,17 @@ def parse_task(
         answer_files=beside,
         secret=secret,
         seed=text(row, "inversion_seed"),
+        processes=cast(Processes, choice(row, "processes", (processes, "auto", "own"))),
         comparison=cast(Comparison, choice(row, "comparison", (comparison, *COMPARISONS))),
         fail_on_tamper=fail_on_tamper | frozenset([] if signs is None else texts(signs, f"{ROOT}.fail_on_tamper")),
     )
+
+
+def _one_of_each(checker: Checker, tests: int) -> None:
+    """Raises RequestError where the checker's arguments are not one list for each test."""
+    if isinstance(checker, ProgramChecker) and checker.test_args and len(checker.test_args) != tests:
+        problem = f"has {len(checker.test_args)} entries for {tests} tests"
+        raise RequestError(f"{ROOT}.checker.test_args", problem, "give a list of arguments for each test")
 
 
 def _language(row: Mapping[str, object]) -> Language:

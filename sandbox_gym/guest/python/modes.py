@@ -3,7 +3,7 @@
 import sys
 
 from ..interpreter import clean_interpreter
-from . import calls, pyrun, together
+from . import calls, pyrun, shared, together
 
 
 def run(spec):
@@ -12,7 +12,10 @@ def run(spec):
     clean_interpreter(spec)
     if spec["mode"] == "check":
         return together.serve(spec)
-    return pyrun.finish({"call": calls.serve, "ask": calls.ask}.get(spec["mode"], _script), spec)
+    body = {"call": calls.serve, "ask": calls.ask}.get(spec["mode"], _script)
+    if spec["shared"]:
+        return shared.serve(spec, body, _open_streams)
+    return pyrun.finish(body, spec)
 
 
 def _script(spec):

@@ -77,21 +77,24 @@ _KNOWN = frozenset(_STARS).union(*_COSTLY.values(), *map(_public, _LOADED.values
 _CONCERNS = _KNOWN | _LOOKS_UP | {"dataclass", "dataclasses"}  # a dataclass reads its annotations
 
 
-def bind(source, path, code, namespace):
-    """Bind in `namespace` the names of the prelude that the program of `source`, compiled to `code`, may need and that
-    `namespace` lacks."""
+def bind(names, namespace):
+    """Bind those `names` of the prelude that `namespace` lacks."""
+    for name in names:
+        if name not in namespace:
+            _bind(namespace, name)
+
+
+def wanted(source, path, code):
+    """The names of the prelude that the program of `source`, compiled to `code`, may need."""
     names = _names(code)
     if names.isdisjoint(_CONCERNS):
-        return
+        return ()
     try:
         with warnings.catch_warnings():  # the compiler has given them already
             warnings.simplefilter("ignore")
-            wanted = _wanted(source, path, names)
+            return _wanted(source, path, names)
     except (RecursionError, MemoryError):  # nested too deeply for ast
-        wanted = names & _KNOWN
-    for name in wanted:
-        if name not in namespace:
-            _bind(namespace, name)
+        return names & _KNOWN
 
 
 def _names(code):

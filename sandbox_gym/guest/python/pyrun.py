@@ -15,7 +15,8 @@ def load(spec, name):
     """Compile and run the program's main file as module `name`; returns the module."""
     path = os.path.join(spec["workdir"], spec["main"])
     module = new_module(name, path)
-    execute(spec, path, module)
+    code, names = spec["compiled"] if "compiled" in spec else compiled(spec, path)
+    _execute(code, names, module)
     return module
 
 
@@ -30,11 +31,19 @@ def new_module(name, path):
 
 def execute(spec, path, module):
     """Compile and run a file in a module's namespace, after the import prelude where the program has one."""
+    _execute(*compiled(spec, path), module)
+
+
+def compiled(spec, path):
+    """(the code of a file, the names of the import prelude that it may need). Raises what `compile` does."""
     with open(path, "rb") as file:
         source = file.read()
     code = compile(source, path, "exec", dont_inherit=True)
-    if spec["implicit_imports"]:
-        prelude.bind(source, path, code, module.__dict__)
+    return code, prelude.wanted(source, path, code) if spec["implicit_imports"] else ()
+
+
+def _execute(code, names, module):
+    prelude.bind(names, module.__dict__)
     exec(code, module.__dict__)
 
 
@@ -42,8 +51,12 @@ _INTERRUPTED = object()
 
 
 def finish(body, spec):
-    """Run `body(spec)` and do what the interpreter does at its end: report, join threads, atexit, flush, tear
-    down; the exit code."""
+    """Run `body(spec)` and do what the interpreter does at its end; the exit code."""
+    return end(run_body(body, spec))
+
+
+def run_body(body, spec):
+    """Run `body(spec)`, report what it raised; the exit code."""
     code = 0
     try:
         body(spec)
@@ -55,6 +68,11 @@ def finish(body, spec):
     except BaseException:
         code = 1
         _report()
+    return code
+
+
+def end(code):
+    """Do what the interpreter does at its end: join threads, atexit, flush, tear down; the exit code."""
     try:
         threading = sys.modules.get("threading")
         if threading is not None:
@@ -64,6 +82,11 @@ def finish(body, spec):
         code = _exit_code(leaving)
     except BaseException:
         _report()
+    return leave(code)
+
+
+def leave(code):
+    """The part of `end` that is left where there are neither threads nor callbacks."""
     if _flush() and code == 0:
         code = 120
     _tear_down()

@@ -83,13 +83,15 @@ def _read_spec(fd):
 
 
 def _run(spec, fds, tier, filter_program, control, wake_read, run_program):
-    """`fds`: stdin, stdout, stderr, then files, then the channel if any; all are closed at the end."""
+    """`fds`: stdin, stdout, stderr, then files, the channel if any, the control channel if any; all are closed at the
+    end."""
     if tier == "namespaces":
         namespaces.mount_scratch(spec)
     else:
         _prepare_owned(spec, fds)
     _write_files(spec, fds[3 : 3 + len(spec["files"])])
-    channel = fds[-1] if spec["channel"] else -1
+    channel = fds[3 + len(spec["files"])] if spec["channel"] else -1
+    reused = fds[-1] if spec["shared"] else -1
     poll = select.poll()
     listener = seccomp_listener.SeccompListener(poll, seccomp.notified())
     started = time.monotonic()
@@ -98,7 +100,7 @@ def _run(spec, fds, tier, filter_program, control, wake_read, run_program):
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         control.detach()  # program.become closes it with every other descriptor
-        program.become(spec, fds[:3], channel, filter_program, listener.child_end.fileno(), run_program)
+        program.become(spec, fds[:3], channel, reused, filter_program, listener.child_end.fileno(), run_program)
     for fd in fds:
         os.close(fd)
     listener.started()

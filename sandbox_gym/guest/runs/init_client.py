@@ -28,6 +28,7 @@ class InitClient:
         self._zygote, self._selector = sock, selector
         self._control = self._run = None
         self._started = self._ended = self._runs = 0
+        self._busy = False
         selector.register(sock, selectors.EVENT_READ, self._on_zygote)
 
     def run(self, spec, fds, run):
@@ -36,7 +37,7 @@ class InitClient:
         fresh = spec["mode"] == "check" and self._runs  # the next test must not see what a run left in its namespaces
         if fresh or self._runs >= MAX_RUNS:
             self.end()
-        self._run = run
+        self._run, self._busy = run, True
         text = json.dumps(spec).encode("utf-8")
         if len(text) <= _SMALL:
             self._send(b"s" + text, fds)
@@ -78,6 +79,19 @@ class InitClient:
         self._started += 1
         self._selector.register(self._control, selectors.EVENT_READ, self._on_control)
 
+    def hand_over(self, run):
+        """The program that is running is another run's from now on; None: no run's."""
+        self._run = run
+
+    def end_program(self):
+        """Kill a program that is no run's, and wait for the init's report."""
+        self.kill()
+        deadline = time.monotonic() + _END_S
+        while self._busy and self._control is not None:
+            if not select.select([self._control], [], [], max(0.0, deadline - time.monotonic()))[0]:
+                raise OSError("a program that was kept does not end")
+            self._on_control()
+
     def kill(self):
         """Kill the current run."""
         try:
@@ -90,7 +104,7 @@ class InitClient:
             data = self._control.recv(8192)
         except OSError:
             data = b""
-        run = self._run
+        run, self._busy = self._run, False
         if data:
             if not data.startswith(BROKEN):  # such an init ends, and the zygote reports it
                 self._run = None

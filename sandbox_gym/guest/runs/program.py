@@ -8,19 +8,22 @@ import resource
 import signal
 
 from .. import kernel
-from ..interpreter import CHANNEL_FD
+from ..interpreter import CHANNEL_FD, CONTROL_FD
 from . import seccomp, seccomp_listener
 
+_INPUTS = 10_000
+"""The kernel's own cap of CPU time is of a process, and one may serve so many inputs; the supervisor measures each."""
 
-def become(spec, stdio, channel, filter_program, listener_fd, run_program):
-    """Turn this process into the program of `spec`; never returns. `stdio` are the three fds, `channel` is fd 3's
-    source or -1. `listener_fd` carries the filter's listener to the init. `run_program(spec)` is the program where none
-    is executed, and gives its exit code."""
+
+def become(spec, stdio, channel, control, filter_program, listener_fd, run_program):
+    """Turn this process into the program of `spec`; never returns. `stdio` are the three fds; `channel` is fd 3's
+    source or -1, `control` CONTROL_FD's or -1. `listener_fd` carries the filter's listener to the init. `run_program(spec)` is
+    the program where none is executed, and gives its exit code."""
     code = 127
     try:
-        listener_fd = fcntl.fcntl(listener_fd, fcntl.F_DUPFD_CLOEXEC, 64)
+        listener_fd = fcntl.fcntl(listener_fd, fcntl.F_DUPFD_CLOEXEC, CONTROL_FD + 1)
         try:
-            _give_up(spec, stdio, channel, filter_program, listener_fd)
+            _give_up(spec, stdio, (channel, control), filter_program, listener_fd)
             _require(spec["requires"])
             if spec["mode"] == "exec":
                 _exec(spec)
@@ -42,16 +45,22 @@ def _write_error(text):
         pass  # stderr is closed
 
 
-def _give_up(spec, stdio, channel, filter_program, listener_fd):
+def _give_up(spec, stdio, channels, filter_program, listener_fd):
     """Drop everything but what the program is to have, and `listener_fd`, which closes when another program is
     executed."""
     kernel.prctl(kernel.PR_SET_DUMPABLE, 1)  # its own /proc files must open; nothing of the guest is in this copy
     os.setsid()
     for target, fd in enumerate(stdio):
         os.dup2(fd, target)
+    channel, control = channels
+    if control >= 0:  # first: its source may have any number, and so may the other's
+        control = fcntl.fcntl(control, fcntl.F_DUPFD_CLOEXEC, listener_fd + 1)
     if channel >= 0:
         os.dup2(channel, CHANNEL_FD)
-    os.closerange(CHANNEL_FD + (channel >= 0), listener_fd)
+    os.closerange(CHANNEL_FD + (channel >= 0), CONTROL_FD)
+    if control >= 0:
+        os.dup2(control, CONTROL_FD, inheritable=False)
+    os.closerange(CONTROL_FD + (control >= 0), listener_fd)
     kernel.close_from(listener_fd + 1)
     os.chdir(spec["workdir"])
     os.umask(0o022)
@@ -72,7 +81,7 @@ def _give_up(spec, stdio, channel, filter_program, listener_fd):
 
 def _set_limits(spec):
     limits = spec["limits"]
-    whole = int(limits["cpu_time_s"]) + 1
+    whole = (int(limits["cpu_time_s"]) + 1) * (_INPUTS if spec["shared"] else 1)
     wanted = [
         (resource.RLIMIT_CPU, whole, whole + 1),
         (resource.RLIMIT_FSIZE, limits["file_bytes"], limits["file_bytes"]),

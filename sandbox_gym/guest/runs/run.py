@@ -5,6 +5,7 @@ import os
 import time
 
 from . import init_client
+from .shared_process import SharedProcess
 from .streams import NAMES, Streams
 
 _STUCK_S = 15.0
@@ -34,6 +35,9 @@ class Run:
         self.streams = Streams(header, body, supervisor.programs, supervisor.send)
         self._limits = header["limits"]
         self.workdir = header.get("workdir", "")
+        self.joins, self._keeps = header["join"], header["keep"]
+        self.kept = self._joined = False
+        self._peak_bytes = 0
         self.is_session = header["mode"] == "session"  # the host waits for nothing between its calls
         self._over = False
         self._dead = False
@@ -45,6 +49,51 @@ class Run:
     # -- start
 
     def start(self, uid, workdir, limit_data):
+        """Start the program in a process of its own, which further runs may join."""
+        spec = self._spec(uid, workdir, limit_data)
+        ends = self._begin(spec["channel"])
+        files = [self._files[path].fd for path in spec["files"]]
+        fds = ends[:3] + files + ends[3:]
+        if self._keeps:
+            self._supervisor.shared = SharedProcess(self._supervisor.selector, self._evidence, self._through)
+            fds.append(self._supervisor.shared.its_end())
+        self._supervisor.init_client.run(spec, fds, self)
+        if self._keeps:
+            os.close(fds[-1])
+        self.streams.begin()
+        # after the start, which may have ended an earlier init: its CPU time leaves the sum with it
+        self._evidence.begin()
+        self._clock()
+
+    def join(self, shared):
+        """Have the process that was kept run the program once more, on this run's input; False where it is gone."""
+        ends = self._begin(self._has_channel())
+        self._evidence.begin()  # before, so that nothing of it is lost
+        if not shared.give(ends, self._through, last=not self._keeps):
+            self.streams.abandon()
+            return False
+        self._supervisor.init_client.hand_over(self)
+        self._joined = True
+        self.streams.begin()
+        self._clock()
+        return True
+
+    def _has_channel(self):
+        return self._header["channel"] in ("capture", "relay") or self._header.get("captures", False)
+
+    def _begin(self, with_channel):
+        self._evidence = self._supervisor.evidence
+        self._counted = self._evidence.counters()
+        self._starvation = self._supervisor.starvation
+        return self.streams.make(with_channel)
+
+    def _clock(self):
+        limits = self._limits
+        self._started = time.monotonic()
+        self._starvation.begin(self._started, 0 if self.is_session else limits["wall_time_s"])
+        self._next_cpu_check = self._started + self._cpu_pause(limits["cpu_time_s"])
+
+    def _spec(self, uid, workdir, limit_data):
         header, limits = self._header, self._limits
         environment = {
             "PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": workdir, "TMPDIR": "/tmp", "LANG": "C.UTF-8",
@@ -59,25 +108,25 @@ class Run:
             processes = _NO_CAP  # the kernel counts a user's processes over all boxes; the box's cgroup limits them
         spec["limits"] = dict(limits, processes=processes, cpu_time_s=cpu_s)
         spec["files"] = sorted(header["files"])
-        spec["channel"] = header["channel"] in ("capture", "relay") or header.get("captures", False)
+        spec["channel"], spec["shared"] = self._has_channel(), self._keeps
         stacks = _STACKS if header["mode"] == "exec" else 0
         spec["data_bytes"] = limits["memory_bytes"] + (16 << 20) + stacks if limit_data else 0
         self._peak_bytes = limits["memory_bytes"] + _FILES if limit_data and stacks else 0
         spec.update(env=environment, uid=uid, workdir=workdir)
-        self._evidence = self._supervisor.evidence
-        self._counted = self._evidence.counters()
-        self._starvation = self._supervisor.starvation
-        ends = self.streams.make(spec["channel"])
-        files = [self._files[path].fd for path in spec["files"]]
-        self._supervisor.init_client.run(spec, ends[:3] + files + ends[3:], self)
-        self.streams.begin()
-        # after the start, which may have ended an earlier init: its CPU time leaves the sum with it
-        self._evidence.begin()
-        self._started = time.monotonic()
-        self._starvation.begin(self._started, 0 if self.is_session else limits["wall_time_s"])
-        self._next_cpu_check = self._started + self._cpu_pause(limits["cpu_time_s"])
+        return spec
 
     # -- end
+
+    def _through(self):
+        """The process is through with this run's input, and waits for another. It counts as an exit with 0."""
+        if self.why or self._dead:
+            return
+        self.streams.read_all()
+        self._check_output()
+        if self.why:
+            return
+        self._wall_s = time.monotonic() - self._started
+        self.kept = self._over = self._dead = True
 
     def reported(self, data):
         """Init's report: no process of the run lives, unless init itself failed."""
@@ -147,7 +196,7 @@ class Run:
         """CPU seconds of all processes of the run: from the cgroup, since init reaps orphans only."""
         account = self._account
         used = self._evidence.used_s() - (account.get("own_s", 0.0) if self._evidence.has_cpu_cgroup else 0.0)
-        return max(0.0, used, account.get("cpu_s", 0.0))
+        return max(0.0, used, 0.0 if self._joined else account.get("cpu_s", 0.0))
 
     def close(self):
         self.streams.close()
@@ -156,6 +205,10 @@ class Run:
         except ValueError:
             self._account = {}
         self.broken = self._account.get("broken", "")
+        if self.kept:
+            self._account["wall_s"] = self._wall_s
+        elif self._joined:  # the init measured the process, and this is its last input alone
+            self._account["wall_s"] = time.monotonic() - self._started
         self._used_s = self._cpu_s()
 
     def cpu_s(self):
@@ -182,13 +235,13 @@ class Run:
             "op": "result", "id": self.id, "trace": self._header.get("trace", ""), "ending": self._ending(),
             "wall_s": account.get("wall_s", time.monotonic() - self._started), "cpu_s": self._used_s,
             "starved_s": self.starved_s(),
-            "sizes": [len(body) for body in bodies], "tamper": tamper,
+            "sizes": [len(body) for body in bodies], "tamper": tamper, "shared": self._joined,
         }  # fmt: skip
         return header, b"".join(bodies)
 
     def _ending(self):
         """How the run ended, without blame: the host decides whose fault it was, since it also sees outside the box."""
-        account, reported = self._account, bool(self._report)
+        account, reported = self._account, bool(self._report) or self.kept
         status, peak = account.get("status", 0), account.get("peak_kb", 0) * 1024
         killed = os.WIFSIGNALED(status)
         counted = [now - before for now, before in zip(self._evidence.counters(), self._counted)]

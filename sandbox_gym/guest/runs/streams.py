@@ -54,6 +54,14 @@ class Streams:
             self._theirs.append(theirs.detach())
         return self._theirs
 
+    def abandon(self):
+        """Nobody took the program's ends: make them anew."""
+        for fd in [*self._theirs, *self._pipes.values(), self._input]:
+            os.close(fd)
+        if self._channel is not None:
+            self._channel.close()
+            self._channel = None
+
     def begin(self):
         """The program's ends have been handed on: close them here, and read and write this end's."""
         for fd in self._theirs:

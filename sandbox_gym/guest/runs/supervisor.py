@@ -6,7 +6,6 @@ reads the host: `took` bounds the input that programs have yet to take, and wher
 programs wait, not the supervisor.
 """
 
-import itertools
 import os
 import selectors
 import signal
@@ -15,7 +14,7 @@ import time
 
 from ..protocol import frames
 from ..protocol.channel import Channel
-from . import init_client, zygote
+from . import init_client, removal, zygote
 from .evidence import Evidence, world_writable
 from .run import Run
 from .starvation import Starvation
@@ -26,8 +25,6 @@ MAX_BACKLOG = 4 << 20
 TAKEN = MAX_BACKLOG >> 2
 """Bytes of input taken after which `took` is sent."""
 FINAL_S = 10.0
-CLEAN_S = 60
-SMALL = 64
 
 
 class Blob:
@@ -58,6 +55,8 @@ class Supervisor:
         self._receiving = None
         self._queue = []
         self._current = None
+        self.shared = None
+        """The process of a run that others of the same program may join."""
         self._runs = 0
         self._cancelling = False
         self._beat_s = 0
@@ -195,6 +194,7 @@ class Supervisor:
         if self._current is not None:
             self._current.kill("cancelled")
         else:
+            self._end_shared()
             self._cancelled()
 
     def _cancelled(self, run=None):
@@ -213,6 +213,7 @@ class Supervisor:
 
     def _canary(self):
         """Why this box differs from its state before the first run; empty where it does not."""
+        self._end_shared()
         self.init_client.end()
         program_pids = self.evidence.program_pids()
         if program_pids:
@@ -233,15 +234,39 @@ class Supervisor:
             self._runs += 1
             self._beaten = time.monotonic()
             self._current = self._queue.pop(0)
+            if self._joined():
+                continue
             uid = self._uid_base + self._runs % 20000 if self.tier == "uid" else 0
             workdir = "/scratch/work-%d" % uid if uid else "/scratch/work"
             workdir = self._current.workdir or workdir
             self._current.start(uid, workdir, self._limit_data and not self.evidence.has_memory_cgroup)
 
+    def _joined(self):
+        """Whether the current run goes on in the process that was kept for it; any other is ended."""
+        run, shared = self._current, self.shared
+        if shared is None:
+            return False
+        if run.joins and shared.idle() and run.join(shared):
+            return True
+        self._end_shared()
+        return False
+
+    def _end_shared(self):
+        shared, self.shared = self.shared, None
+        if shared is not None:
+            shared.close()
+            self.init_client.hand_over(None)
+            self.init_client.end_program()
+            self._clean()
+
     def _finish(self):
         run, self._current = self._current, None
         run.close()
-        self._clean()
+        if run.kept:
+            self.init_client.hand_over(None)
+        else:
+            self._drop_shared()
+            self._clean()
         if self._cancelling:
             self._cancelled(run)
         elif run.broken:
@@ -250,14 +275,15 @@ class Supervisor:
             header, body = run.result()
             self.send(header, body)
 
+    def _drop_shared(self):
+        """The process has ended."""
+        if self.shared is not None:
+            self.shared.close()
+            self.shared = None
+
     def _clean(self):
-        """Remove what a run without namespaces wrote. All its processes are dead, so nothing changes meanwhile."""
-        left = False
-        for folder in self._dirs:
-            for entry in os.scandir(folder):
-                left = not _remove_small(entry) or left
-        if left:
-            self._remove_slowly()
+        """Remove what a run without namespaces wrote."""
+        removal.empty(self._dirs, self._beat)
         self._reset_times()
 
     def _reset_times(self):
@@ -268,24 +294,6 @@ class Supervisor:
             except OSError:
                 pass  # a program, which has fewer rights than this supervisor, could not set them either
 
-    def _remove_slowly(self):
-        """Remove many files or nested folders by a process of its own, so that heartbeats go on."""
-        command = ["find"] + self._dirs + ["-mindepth", "1", "-delete"]
-        pid = os.posix_spawnp("find", command, {"PATH": "/usr/bin:/bin"})
-        deadline = time.monotonic() + CLEAN_S
-        while True:
-            done, status = os.waitpid(pid, os.WNOHANG)
-            if done:
-                break
-            if time.monotonic() > deadline:
-                os.kill(pid, signal.SIGKILL)
-                os.waitpid(pid, 0)
-                raise OSError("what a run wrote can't be removed within %d s" % CLEAN_S)
-            self._beat()
-            time.sleep(0.002)
-        if status:
-            raise OSError("what a run wrote can't be removed")
-
 
 def _call_back(selector, pause):
     """Call the callback of everything that is ready within `pause` seconds."""
@@ -293,21 +301,6 @@ def _call_back(selector, pause):
         now = selector.get_map().get(key.fd)
         if now is not None and now.data == key.data:  # an earlier callback may have closed it
             key.data()
-
-
-def _remove_small(entry):
-    """Remove a file, or a folder of at most SMALL files; False for a larger folder, which stays."""
-    if not entry.is_dir(follow_symlinks=False):
-        os.unlink(entry.path)
-        return True
-    with os.scandir(entry.path) as entries:
-        found = list(itertools.islice(entries, SMALL + 1))
-    if len(found) > SMALL or any(one.is_dir(follow_symlinks=False) for one in found):
-        return False
-    for one in found:
-        os.unlink(one.path)
-    os.rmdir(entry.path)
-    return True
 
 
 def run(supervisor):

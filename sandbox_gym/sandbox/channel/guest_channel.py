@@ -215,7 +215,9 @@ class GuestChannel(FrameStream):
                             await self._write(packed)  # runs whose files may have to make room
                             packed = []
                             await self._put(files)
-                        rest += self._sending.frames_of(run, first + sent)
+                        before = runs[sent - 1] if sent else None
+                        after = runs[sent + 1] if sent + 1 < len(runs) else None
+                        rest += self._sending.frames_of(run, first + sent, before=before, after=after)
                         self._flow.begin(first + sent)
                         sent += 1
                     frame, size = rest.popleft()

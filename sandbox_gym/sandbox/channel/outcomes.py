@@ -42,6 +42,7 @@ def parse_outcome(header: Mapping[str, object], body: bytes, run_id: int, limits
         peak_memory_bytes=seen.peak_bytes,
         detail=detail,
         tamper=tuple(str(signal)[:200] for signal in tamper),
+        shared=_flag(header["shared"]),
     )
 
 

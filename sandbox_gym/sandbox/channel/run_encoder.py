@@ -59,8 +59,12 @@ class Sending:
             dropped.append(self._blobs.pop(data))
         return [frames.pack({"op": "drop", "blobs": dropped})] if dropped else []
 
-    def frames_of(self, run: Run, run_id: int, channel: Channel = "") -> list[tuple[bytes, int]]:
+    def frames_of(
+        self, run: Run, run_id: int, channel: Channel = "", *, before: Run | None = None, after: Run | None = None
+    ) -> list[tuple[bytes, int]]:
         """What starts `run` in a guest that has its files, each frame with how much of the run's input it holds.
+
+        `before`, `after`: the runs beside it, one of whose processes it may share.
 
         `channel`: its fd 3 ("relay") or its standard input and output ("stdio") are carried as `chan` frames instead of
         being kept; beside "stdio" its fd 3 may be kept.
@@ -82,6 +86,8 @@ class Sending:
             "channel": channel or ("capture" if program.mode in ("call", "check") or program.captures else "none"),
             "captures": channel == "stdio" and program.captures,
             "workdir": program.workdir,
+            "join": _may_share(before, run),
+            "keep": _may_share(run, after),
             "trace": str(structlog.contextvars.get_contextvars().get("request_id", "")),
             "stdin_size": len(run.stdin),
         }
@@ -90,6 +96,13 @@ class Sending:
         )
         made = [(frames.pack(header, first), len(first))]
         return made + [(frames.pack({"op": "data", "id": run_id}, piece), len(piece)) for piece in more]
+
+
+def _may_share(first: Run | None, second: Run | None) -> bool:
+    """Whether two runs that follow each other may be one process's."""
+    if first is None or second is None or not (first.shared and second.shared):
+        return False
+    return first.program == second.program and first.limits == second.limits
 
 
 @lru_cache(maxsize=256)

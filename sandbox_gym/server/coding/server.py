@@ -51,6 +51,7 @@ class CodingResources:
         self._penalty = settings.reasoning_format_penalty
         self._fail_on_tamper = frozenset(settings.fail_on_tamper)
         self._in_process = settings.in_process
+        self._processes = settings.processes
         self._secret = secrets.token_hex(16)
         self._tools = CodingTools(self._limits)
         self._fusion = FusionTools(self._limits)
@@ -118,6 +119,7 @@ class CodingResources:
             early_stop=self._early_stop,
             fail_on_tamper=self._fail_on_tamper,
             in_process=self._in_process,
+            processes=self._processes,
             comparison=self._comparison,
             secret=self._secret,
         )

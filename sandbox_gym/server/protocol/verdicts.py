@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from typing_extensions import TypedDict
 
 from sandbox_gym.contract import CONTEST_CODES, Integrity, InvertedTests, Isolation, TestResult, TestStatus, Verdict
@@ -53,6 +55,8 @@ class VerdictDocument(TypedDict):
     tamper: list[str]
     evidence: dict[str, str]
     inverted: VerdictInverted | None
+    processes: Literal["own", "shared"]
+    checked: int
     attempts: int
     timings_s: dict[str, float]
     tests: list[VerdictTest]
@@ -73,6 +77,8 @@ def verdict_document(verdict: Verdict) -> VerdictDocument:
         "tamper": list(verdict.tamper),
         "evidence": dict(verdict.evidence),
         "inverted": None if verdict.inverted is None else _inverted_document(verdict.inverted),
+        "processes": verdict.processes,
+        "checked": verdict.checked,
         "attempts": verdict.attempts,
         "timings_s": dict(verdict.timings_s),
         "tests": [_test_document(test) for test in verdict.tests],

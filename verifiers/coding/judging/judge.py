@@ -33,6 +33,7 @@ from sandbox_gym.verifiers.coding.functions.reference import (
 from sandbox_gym.verifiers.coding.functions.shapes import CheckTests, FunctionTests, StdinTests
 from sandbox_gym.verifiers.coding.functions.wire import BadReply, decode, parse_reply
 from sandbox_gym.verifiers.coding.judging.check import goes_on, judge_check
+from sandbox_gym.verifiers.coding.judging.processes import is_shared
 from sandbox_gym.verifiers.coding.judging.short import short
 from sandbox_gym.verifiers.coding.judging.signs import convicting, signs_of
 from sandbox_gym.verifiers.coding.judging.texts import judge_text
@@ -195,7 +196,7 @@ def judge(task: CodingTask, plan: Plan, state: State, known: Judged) -> Verdict:
     elif failed_build is not None:
         results = [TestResult(0, failed_build.status, failed_build.reason)]
     else:
-        results = _results(task, state, known)
+        results = _standing(task, state, known)
     steps = 0 if isinstance(task.tests, CheckTests) else len(plan.steps)
     for index in range(len(results), steps):
         results.append(TestResult(index, TestStatus.SKIPPED, "an earlier test failed"))
@@ -215,6 +216,8 @@ def judge(task: CodingTask, plan: Plan, state: State, known: Judged) -> Verdict:
         tamper=tuple(signs),
         evidence=signs,
         inverted=inverted,
+        processes="shared" if is_shared(state) else "own",
+        checked=len(state.checks),
         groups=groups,
     )
 
@@ -274,6 +277,29 @@ def _results(task: CodingTask, state: State, known: Judged) -> list[TestResult]:
         judged = known.of(task, index, outcome, expected)
         results.append(_result(index, judged, outcome))
     return results
+
+
+def _standing(task: CodingTask, state: State, known: Judged) -> list[TestResult]:
+    """Of a test that was run once more in a process of its own, that run's result."""
+    alone = _alone(task, state)
+    return [alone.get(result.index, result) for result in _results(task, state, known)]
+
+
+def _alone(task: CodingTask, state: State) -> dict[int, TestResult]:
+    """What stands of tests that were run once more in a process of their own."""
+    if not state.checks:
+        return {}
+    expected = _expected(task, state)
+    if isinstance(expected, str):
+        return {}
+    checks = ((check, _judge_one(task, check.index, check.outcome, expected)) for check in state.checks)
+    return {check.index: _result(check.index, judged, check.outcome) for check, judged in checks}
+
+
+def differs_alone(task: CodingTask, state: State, known: Judged) -> bool:
+    """Whether a test ended otherwise in a process of its own than in the shared one."""
+    found = {result.index: result.status for result in _results(task, state, known)} if state.checks else {}
+    return any(found.get(index, result.status) is not result.status for index, result in _alone(task, state).items())
 
 
 def _result(index: int, judged: _Judged, outcome: StepOutcome) -> TestResult:

@@ -1,0 +1,72 @@
+"""The supervisor's end of a process that runs its program on one input after the other.
+
+The process says that it is through with an input and as it was before; it is then given the pipes of the next one.
+What it says is its own word about itself, and worth no more than its exit with 0 would be.
+"""
+
+import array
+import selectors
+import socket
+import time
+
+DONE = b"d"
+NEXT = b"n"
+LAST = b"l"
+_IDLE_S = 0.01
+"""CPU seconds that it may use between two inputs. Who uses more is given none: what it did then counts for no test."""
+_LONG_S = 0.02
+
+
+class SharedProcess:
+    """One process. `on_done()` is called when it is through with the input that it was given last."""
+
+    def __init__(self, selector, evidence, on_done):
+        self._selector, self._evidence, self._on_done = selector, evidence, on_done
+        self._control, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._control.setblocking(False)
+        self._its = its.detach()
+        self._given, self._done_at, self._used_s = True, 0.0, 0.0
+        selector.register(self._control, selectors.EVENT_READ, self._on_control)
+
+    def its_end(self):
+        """The process's end, which the caller hands on and closes."""
+        return self._its
+
+    def _on_control(self):
+        try:
+            said = self._control.recv(16)
+        except BlockingIOError:
+            return
+        except OSError:
+            said = b""
+        if said == DONE and self._given:
+            self._given = False
+            self._done_at, self._used_s = time.monotonic(), self._evidence.used_s()
+            self._on_done()
+        else:  # it is gone, or speaks out of turn: its end is reported by the init
+            self.close()
+
+    def idle(self):
+        """Whether it may be given another input: it is there, and did nothing since the last."""
+        if self._control is None or self._given:
+            return False
+        return time.monotonic() - self._done_at < _LONG_S or self._evidence.used_s() - self._used_s < _IDLE_S
+
+    def give(self, fds, on_done, last):
+        """Give it the pipes of another input, of its last one if `last`; False where it is gone."""
+        try:
+            self._control.sendmsg(
+                [LAST if last else NEXT], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", fds))]
+            )
+        except OSError:
+            self.close()
+            return False
+        self._given, self._on_done = True, on_done
+        return True
+
+    def close(self):
+        """Idempotent."""
+        control, self._control = self._control, None
+        if control is not None:
+            self._selector.unregister(control)
+            control.close()
