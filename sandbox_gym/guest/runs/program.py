@@ -17,8 +17,8 @@ _INPUTS = 10_000
 
 def become(spec, stdio, channel, control, filter_program, listener_fd, run_program):
     """Turn this process into the program of `spec`; never returns. `stdio` are the three fds; `channel` is fd 3's
-    source or -1, `control` CONTROL_FD's or -1. `listener_fd` carries the filter's listener to the init. `run_program(spec)` is
-    the program where none is executed, and gives its exit code."""
+    source or -1, `control` CONTROL_FD's or -1. `listener_fd` carries the filter's listener to the init.
+    `run_program(spec)` is the program where none is executed, and gives its exit code."""
     code = 127
     try:
         listener_fd = fcntl.fcntl(listener_fd, fcntl.F_DUPFD_CLOEXEC, CONTROL_FD + 1)
