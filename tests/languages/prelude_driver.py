@@ -34,10 +34,10 @@ def plain(prelude: CodeType, name: str, source: str) -> None:
     exec(compile(source, "main.py", "exec", dont_inherit=True), namespace)
 
 
-def ours(bind: Callable[..., None], name: str, source: str) -> None:
+def ours(guest: types.ModuleType, name: str, source: str) -> None:
     namespace = {"__name__": name}
     code = compile(source, "main.py", "exec", dont_inherit=True)
-    bind(source.encode(), "main.py", code, namespace)
+    guest.bind(guest.wanted(source.encode(), "main.py", code), namespace)
     exec(code, namespace)
 
 
@@ -51,7 +51,7 @@ def main() -> None:
     for index, source in enumerate(given["programs"]):
         name = ("__main__", "candidate")[index % 2]
         wanted = outcome(partial(plain, prelude), name, source)
-        got = outcome(partial(ours, guest.bind), name, source)
+        got = outcome(partial(ours, guest), name, source)
         errors += bool(wanted[1])
         if wanted != got:
             differ.append([source, name, wanted, got])
