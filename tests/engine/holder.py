@@ -18,6 +18,7 @@ from sandbox_gym.config import Settings
 from sandbox_gym.engine import open_engine
 from sandbox_gym.sandbox.api import SandboxSpec
 from sandbox_gym.sandbox.cleanup.owner import held_lease, this_owner
+from sandbox_gym.sandbox.cleanup.reaper import Reaper, Swept
 from sandbox_gym.sandbox.docker import orphans
 from sandbox_gym.sandbox.docker.machine import DockerMachine
 from sandbox_gym.sandbox.local.machine import LocalMachine
@@ -28,7 +29,18 @@ async def hold(provider: str, mounts: bool) -> None:
     settings = Settings(provider=provider)
     maker = make_provider(settings)
     held: dict[str, object] = {"owner": str(this_owner())}
+    swept = anyio.Event()
+    sweep = Reaper.sweep
+
+    async def sweep_and_say(reaper: Reaper) -> Swept:
+        try:
+            return await sweep(reaper)
+        finally:
+            swept.set()
+
+    Reaper.sweep = sweep_and_say  # type: ignore[method-assign,assignment]
     async with open_engine(settings):
+        await swept.wait()  # its first sweep must not meet what its test does next
         machines = [(await maker.create(SandboxSpec())).machine for _ in range(2)]
         held["pids"] = [one.pid for one in machines if isinstance(one, LocalMachine)]
         held["groups"] = [

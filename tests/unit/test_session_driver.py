@@ -92,14 +92,14 @@ def test_input_that_is_not_read_or_is_long(guest: GuestProcess) -> None:
 
 
 def test_a_command_whose_time_is_up_is_interrupted_then_killed(guest: GuestProcess) -> None:
-    reply, out, _ = execute(guest, "sh", "-c", "trap 'echo asked; exit 3' INT; sleep 60", timeout_s=2)
+    reply, out, _ = execute(guest, "sh", "-c", "trap 'echo asked; exit 3' INT; sleep 86060", timeout_s=2)
     assert (reply["timed_out"], reply["exit_code"], out) == (True, 3, b"asked\n")
     begun = time.monotonic()
-    reply, out, _ = execute(guest, "sh", "-c", "echo begun; trap '' INT; sleep 60 & sleep 61", timeout_s=2)
+    reply, out, _ = execute(guest, "sh", "-c", "echo begun; trap '' INT; sleep 86061 & sleep 86062", timeout_s=2)
     assert (reply["timed_out"], reply["signal"], out) == (True, 9, b"begun\n")
     assert execute(guest, "yes", timeout_s=0.3)[0]["timed_out"] is True
     assert time.monotonic() - begun < 30
-    assert "sleep 6" not in bash(guest, "ps ax")
+    assert "sleep 8606" not in bash(guest, "ps ax")
 
 
 LEFT = "setsid sh -c 'exec 2>&-; while sleep 0.1; do echo more; date +%s.%N > left; done' & (sleep 99 &); exit 5"
