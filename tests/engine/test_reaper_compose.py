@@ -28,7 +28,7 @@ def volumes() -> Iterator[list[str]]:
 
 
 def gc(volume: str) -> list[dict[str, Any]]:
-    """What `pool gc` found in a container that keeps its state in `volume`, where neither local boxes nor Podman can be had."""
+    """What `pool gc` found in a container that keeps its state in `volume`, without local boxes and Podman."""
     command = in_compose("-m", "sandbox_gym", "pool", "gc", "--json", options=["--volume", f"{volume}:{STATE}"])
     done = subprocess.run(command, capture_output=True, text=True, timeout=100)
     answer = json.loads(done.stdout)
