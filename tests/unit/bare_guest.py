@@ -55,7 +55,7 @@ class NoEvidence:
 class NoWaits:
     """Nothing is measured."""
 
-    def begin(self, started: float, wall_time_s: float) -> None:
+    def begin(self, started: float, wall_time_s: float, goes_on: bool = False) -> None:
         """Nothing is counted."""
 
     def look(self, now: float) -> None:

@@ -126,19 +126,28 @@ class Evidence:
         """A run was given to its init: `used_s` counts from now on."""
         self._last_seen = {}
         self._reaped = 0
-        self._before_s = self._group_s() if self.has_cpu_cgroup else 0.0
-        if not self.has_cpu_cgroup:
-            self._look()
-            self._before = dict(self._last_seen), self._reaped
+        self._before = self.reading()
 
-    def used_s(self):
-        """CPU seconds of the box since `begin`, without the supervisor's, whichever process reaped them or none did.
-        Without a cgroup also without the zygote's and the init's, and without processes that began and ended unreaped
-        between two readings."""
+    def go_on(self, reading):
+        """A run was given to a process that exists already: `used_s` counts from that `reading` on."""
+        self._before = reading
+
+    def reading(self):
+        """What was used until now, for `go_on` and `used_s`."""
         if self.has_cpu_cgroup:
-            return self._group_s() - self._before_s
+            return self._group_s()
         self._look()
-        seen, reaped = self._before
+        return dict(self._last_seen), self._reaped
+
+    def used_s(self, since=None, until=None):
+        """CPU seconds of the box since `begin` or that reading, without the supervisor's, whichever process reaped them
+        or none did. Without a cgroup also without the zygote's and the init's, and without processes that began and
+        ended unreaped between two readings. `until`: a reading that was taken just now."""
+        before = self._before if since is None else since
+        if self.has_cpu_cgroup:
+            return (self._group_s() if until is None else until) - before
+        self._look()
+        seen, reaped = before
         own = sum(self._last_seen.values()) - sum(seen.values())
         living = self._living - sum(seen.values()) + self._reaped - reaped
         return max(own, living) / _TICK

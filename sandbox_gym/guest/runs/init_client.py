@@ -18,6 +18,7 @@ MAX_RUNS = 256
 BROKEN = b'{"broken"'
 _SMALL = 60000
 _END_S = 10.0
+_BEAT_S = 0.1
 
 
 class InitClient:
@@ -79,17 +80,25 @@ class InitClient:
         self._started += 1
         self._selector.register(self._control, selectors.EVENT_READ, self._on_control)
 
+    @property
+    def busy(self):
+        """Whether a program is running."""
+        return self._busy and self._control is not None
+
     def hand_over(self, run):
-        """The program that is running is another run's from now on; None: no run's."""
+        """The program that is running is another run's from now on, or nothing's but a `SharedProcess`."""
         self._run = run
 
-    def end_program(self):
-        """Kill a program that is no run's, and wait for the init's report."""
+    def end_program(self, beat):
+        """Kill the program that is running, and wait for the init's report. `beat()` is called while that takes
+        long."""
         self.kill()
         deadline = time.monotonic() + _END_S
-        while self._busy and self._control is not None:
-            if not select.select([self._control], [], [], max(0.0, deadline - time.monotonic()))[0]:
-                raise OSError("a program that was kept does not end")
+        while self.busy:
+            if not select.select([self._control], [], [], _BEAT_S)[0]:
+                if time.monotonic() > deadline:
+                    raise OSError("a program that was kept does not end")
+                beat()
             self._on_control()
 
     def kill(self):
@@ -101,7 +110,9 @@ class InitClient:
 
     def _on_control(self):
         try:
-            data = self._control.recv(8192)
+            data = self._control.recv(8192, socket.MSG_DONTWAIT)
+        except (AttributeError, BlockingIOError):
+            return  # `end_program` has read it since the selector looked
         except OSError:
             data = b""
         run, self._busy = self._run, False

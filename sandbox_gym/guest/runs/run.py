@@ -24,6 +24,15 @@ _LOOK_S = 0.05
 """Seconds between two readings of /proc where no cgroup counts CPU time."""
 
 
+def signs_in(account):
+    """Signs of tampering in an init's account of a process."""
+    signs = ["processes_left_behind"] if account.get("left") else []
+    if account.get("seen"):
+        tried = ["%s %d times" % pair for pair in sorted(account["seen"].items())]
+        signs.append("debugging: " + ", ".join(tried))
+    return signs
+
+
 class Run:
     """One run of the supervisor's. `header` and `body` are its frame, `blobs` the contents that its files refer to."""
 
@@ -55,7 +64,10 @@ class Run:
         files = [self._files[path].fd for path in spec["files"]]
         fds = ends[:3] + files + ends[3:]
         if self._keeps:
-            self._supervisor.shared = SharedProcess(self._supervisor.selector, self._evidence, self._through)
+            ends_alone = self._supervisor.tier != "uid"
+            self._supervisor.shared = SharedProcess(
+                self._supervisor.selector, self._evidence, self._through, ends_alone
+            )
             fds.append(self._supervisor.shared.its_end())
         self._supervisor.init_client.run(spec, fds, self)
         if self._keeps:
@@ -68,7 +80,7 @@ class Run:
     def join(self, shared):
         """Have the process that was kept run the program once more, on this run's input; False where it is gone."""
         ends = self._begin(self._has_channel())
-        self._evidence.begin()  # before, so that nothing of it is lost
+        self._evidence.go_on(shared.reading)  # what it used since the input before counts for this one
         if not shared.give(ends, self._through, last=not self._keeps):
             self.streams.abandon()
             return False
@@ -90,7 +102,8 @@ class Run:
     def _clock(self):
         limits = self._limits
         self._started = time.monotonic()
-        self._starvation.begin(self._started, 0 if self.is_session else limits["wall_time_s"])
+        measured_s = 0 if self.is_session else limits["wall_time_s"]
+        self._starvation.begin(self._started, measured_s, goes_on=self._joined)
         self._next_cpu_check = self._started + self._cpu_pause(limits["cpu_time_s"])
 
     def _spec(self, uid, workdir, limit_data):
@@ -126,6 +139,7 @@ class Run:
         if self.why:
             return
         self._wall_s = time.monotonic() - self._started
+        self._kept_s = self._evidence.used_s(until=self._supervisor.shared.reading)
         self.kept = self._over = self._dead = True
 
     def reported(self, data):
@@ -193,10 +207,16 @@ class Run:
         return max(0.1, unused_s / _CPUS) if self._evidence.has_cpu_cgroup or self.is_session else _LOOK_S
 
     def _cpu_s(self):
-        """CPU seconds of all processes of the run: from the cgroup, since init reaps orphans only."""
+        """CPU seconds of all processes of the run: from the cgroup, since init reaps orphans only. Of a process that
+        ran more than this run the init's account is of all of them, and its own share is not known: what the init used
+        for one run can't be subtracted from another."""
         account = self._account
+        if self.kept:
+            return max(0.0, self._kept_s)
+        if self._joined:
+            return max(0.0, self._evidence.used_s())
         used = self._evidence.used_s() - (account.get("own_s", 0.0) if self._evidence.has_cpu_cgroup else 0.0)
-        return max(0.0, used, 0.0 if self._joined else account.get("cpu_s", 0.0))
+        return max(0.0, used, account.get("cpu_s", 0.0))
 
     def close(self):
         self.streams.close()
@@ -205,8 +225,9 @@ class Run:
         except ValueError:
             self._account = {}
         self.broken = self._account.get("broken", "")
-        if self.kept:
-            self._account["wall_s"] = self._wall_s
+        if self.kept:  # how the process ended, if it has meanwhile, is not this run's end
+            signs = {key: self._account[key] for key in ("left", "seen") if key in self._account}
+            self._account = dict(signs, wall_s=self._wall_s)
         elif self._joined:  # the init measured the process, and this is its last input alone
             self._account["wall_s"] = time.monotonic() - self._started
         self._used_s = self._cpu_s()
@@ -221,21 +242,19 @@ class Run:
     def wall_s(self):
         return self._account.get("wall_s", time.monotonic() - self._started)
 
+    def signs(self):
+        """Signs of tampering in the init's report."""
+        ours = self.why and self._header["mode"] == "check"  # a kill of the test's parent leaves its child
+        return signs_in({key: value for key, value in self._account.items() if key != "left" or not ours})
+
     def result(self):
         account = self._account
-        tamper = []
-        ours = self.why and self._header["mode"] == "check"  # a kill of the test's parent leaves its child
-        if account.get("left") and not ours:
-            tamper.append("processes_left_behind")
-        if account.get("seen"):
-            tried = ["%s %d times" % pair for pair in sorted(account["seen"].items())]
-            tamper.append("debugging: " + ", ".join(tried))
         bodies = [self.streams.kept(name) for name in NAMES]
         header = {
             "op": "result", "id": self.id, "trace": self._header.get("trace", ""), "ending": self._ending(),
             "wall_s": account.get("wall_s", time.monotonic() - self._started), "cpu_s": self._used_s,
             "starved_s": self.starved_s(),
-            "sizes": [len(body) for body in bodies], "tamper": tamper, "shared": self._joined,
+            "sizes": [len(body) for body in bodies], "tamper": self.signs(), "shared": self._joined,
         }  # fmt: skip
         return header, b"".join(bodies)
 

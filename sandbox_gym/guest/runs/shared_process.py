@@ -13,19 +13,22 @@ DONE = b"d"
 NEXT = b"n"
 LAST = b"l"
 _IDLE_S = 0.01
-"""CPU seconds that it may use between two inputs. Who uses more is given none: what it did then counts for no test."""
+"""CPU seconds that it may use between two inputs. One that uses more is given no other: it left a thread behind."""
 _LONG_S = 0.02
 
 
 class SharedProcess:
     """One process. `on_done()` is called when it is through with the input that it was given last."""
 
-    def __init__(self, selector, evidence, on_done):
-        self._selector, self._evidence, self._on_done = selector, evidence, on_done
+    def __init__(self, selector, evidence, on_done, ends_alone):
+        """`ends_alone`: whether its processes end with its init."""
+        self._selector, self._evidence, self._on_done, self._ends_alone = selector, evidence, on_done, ends_alone
+        self.report = b""
+        """The init's report of its end, where that came when it had no input."""
         self._control, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._control.setblocking(False)
         self._its = its.detach()
-        self._given, self._done_at, self._used_s = True, 0.0, 0.0
+        self._given, self._done_at, self.reading = True, 0.0, None
         selector.register(self._control, selectors.EVENT_READ, self._on_control)
 
     def its_end(self):
@@ -35,13 +38,13 @@ class SharedProcess:
     def _on_control(self):
         try:
             said = self._control.recv(16)
-        except BlockingIOError:
+        except (AttributeError, BlockingIOError):  # it was closed since the selector looked
             return
         except OSError:
             said = b""
         if said == DONE and self._given:
             self._given = False
-            self._done_at, self._used_s = time.monotonic(), self._evidence.used_s()
+            self._done_at, self.reading = time.monotonic(), self._evidence.reading()
             self._on_done()
         else:  # it is gone, or speaks out of turn: its end is reported by the init
             self.close()
@@ -50,7 +53,7 @@ class SharedProcess:
         """Whether it may be given another input: it is there, and did nothing since the last."""
         if self._control is None or self._given:
             return False
-        return time.monotonic() - self._done_at < _LONG_S or self._evidence.used_s() - self._used_s < _IDLE_S
+        return time.monotonic() - self._done_at < _LONG_S or self._evidence.used_s(self.reading) < _IDLE_S
 
     def give(self, fds, on_done, last):
         """Give it the pipes of another input, of its last one if `last`; False where it is gone."""
@@ -63,6 +66,22 @@ class SharedProcess:
             return False
         self._given, self._on_done = True, on_done
         return True
+
+    # -- as the init's client sees it while it has no input
+
+    def reported(self, data):
+        """The init's report: it ended between two inputs."""
+        self.report = data
+        self.close()
+
+    def unreported(self):
+        """Its init ended without a report. Raises OSError where its processes may live on."""
+        self.close()
+        if not self._ends_alone:
+            raise OSError("an init ended, and what its run started may live on")
+
+    def all_dead(self):
+        self.close()
 
     def close(self):
         """Idempotent."""

@@ -98,12 +98,14 @@ class Starvation:
         self._quota = os.open(quota, os.O_RDONLY | os.O_CLOEXEC) if quota else -1
         self._waits, self._stolen_s = Waits([], 0.0, 0.0), 0.0
 
-    def begin(self, started, wall_time_s):
-        """A run has begun with this limit of wall time; 0: do not measure it."""
+    def begin(self, started, wall_time_s, goes_on=False):
+        """A run has begun with this limit of wall time; 0: do not measure it. `goes_on`: in a process that ran another
+        before, whose waits are not its own: it is measured from the first reading on."""
         wanted = self.measurable and wall_time_s
         self._next = started + _FIRST_S if wanted else float("inf")
         self._pause_s = min(max(_PAUSE_S[0], wall_time_s / _LOOKS), _PAUSE_S[1])
         self._waits = Waits([], 0.0, self._throttled_s() if wanted else 0.0)
+        self._goes_on = goes_on
         self._births = (_last_pid() if wanted and not self._evidence.has_cpu_cgroup else 0), 0
         self._machine, self._guests = None, {}
         self._looked, self._unseen_s, self._stolen_s = started, 0.0, 0.0
@@ -124,6 +126,8 @@ class Starvation:
         used_s = self._evidence.used_s()
         if not self._evidence.has_cpu_cgroup:
             used_s += self._unseen(now, len(found))
+        if self._goes_on:
+            self._waits, self._goes_on = Waits(found, used_s, self._throttled_s()), False
         self._waits.look(found, used_s, self._throttled_s())
         self._look_at_machine(used_s)
         self._looked = now

@@ -178,14 +178,15 @@ class Streams:
         self._unwatched = set()
 
     def read_all(self):
-        """Every process of the run is dead: what the pipes and the channel hold is all there will be. Write ends that
-        the program sent into sockets of its own stay open until the kernel collects those; that is not waited for."""
+        """Every process of the run is dead, or through with the input: what the pipes and the channel hold is all that
+        counts. Write ends that the program sent into sockets of its own stay open until the kernel collects those; that
+        is not waited for. A process that lives may write while this reads: no more is read than the run may write."""
         for name in list(self._pipes):
-            while self._on_output(name):
+            while self._on_output(name) and not self.over_limit:
                 pass
             self._end_output(name)
         if self._channel is not None:
-            while self._on_channel():
+            while self._on_channel() and not self.over_limit:
                 pass
             self._end_channel()
 

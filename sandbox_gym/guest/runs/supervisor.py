@@ -6,6 +6,7 @@ reads the host: `took` bounds the input that programs have yet to take, and wher
 programs wait, not the supervisor.
 """
 
+import json
 import os
 import selectors
 import signal
@@ -16,7 +17,7 @@ from ..protocol import frames
 from ..protocol.channel import Channel
 from . import init_client, removal, zygote
 from .evidence import Evidence, world_writable
-from .run import Run
+from .run import Run, signs_in
 from .starvation import Starvation
 
 MAX_BLOBS = 256 << 20
@@ -25,6 +26,7 @@ MAX_BACKLOG = 4 << 20
 TAKEN = MAX_BACKLOG >> 2
 """Bytes of input taken after which `took` is sent."""
 FINAL_S = 10.0
+_SIGNS = 8
 
 
 class Blob:
@@ -57,6 +59,8 @@ class Supervisor:
         self._current = None
         self.shared = None
         """The process of a run that others of the same program may join."""
+        self._signs = []
+        """Signs of tampering in processes that ended when they had no input: the next result has them."""
         self._runs = 0
         self._cancelling = False
         self._beat_s = 0
@@ -207,7 +211,7 @@ class Supervisor:
         self.send({"op": "pong"})
 
     def _op_reset(self, header, body):
-        self._blobs, self._blob_bytes, self._receiving = {}, 0, None
+        self._blobs, self._blob_bytes, self._receiving, self._signs = {}, 0, None, []
         why = "a run is still going on" if self._current is not None or self._queue else self._canary()
         self.send({"op": "reset", "ok": not why, "why": why, "oom_kills": self.evidence.oom_kills()})
 
@@ -246,7 +250,8 @@ class Supervisor:
         run, shared = self._current, self.shared
         if shared is None:
             return False
-        if run.joins and shared.idle() and run.join(shared):
+        # one that has ended may have left its end of the socket in a socket of its own
+        if run.joins and self.init_client.busy and shared.idle() and run.join(shared):
             return True
         self._end_shared()
         return False
@@ -254,25 +259,29 @@ class Supervisor:
     def _end_shared(self):
         shared, self.shared = self.shared, None
         if shared is not None:
+            self.init_client.hand_over(shared)
+            self.init_client.end_program(self._beat)
             shared.close()
-            self.init_client.hand_over(None)
-            self.init_client.end_program()
+            self._signs += signs_in(json.loads(shared.report)) if shared.report else []
             self._clean()
 
     def _finish(self):
         run, self._current = self._current, None
         run.close()
         if run.kept:
-            self.init_client.hand_over(None)
+            self.init_client.hand_over(self.shared)
         else:
             self._drop_shared()
             self._clean()
         if self._cancelling:
+            self._signs += run.signs()
             self._cancelled(run)
         elif run.broken:
             self.send({"op": "broken", "why": run.broken})
         else:
             header, body = run.result()
+            header["tamper"] += [sign for sign in dict.fromkeys(self._signs) if sign not in header["tamper"]][:_SIGNS]
+            self._signs = []
             self.send(header, body)
 
     def _drop_shared(self):
