@@ -30,6 +30,7 @@ from sandbox_gym.contract import (
     Step,
     StepOutcome,
     answers_outcome,
+    answers_run,
     ends_plan,
 )
 from sandbox_gym.errors import BoxLost
@@ -175,7 +176,8 @@ class PlanRun:
     async def _checks(self, outcomes: Sequence[StepOutcome | None]) -> tuple[Check, ...]:
         """Steps of a shared process once more, each in a process of its own."""
         checks = []
-        for index in steps_to_check(outcomes, self._stopped, grouped=bool(self._plan.groups)):
+        sizes = [len(run.stdin) if (run := answers_run(step)) else 0 for step in self._plan.steps]
+        for index in steps_to_check(outcomes, self._stopped, sizes, grouped=bool(self._plan.groups)):
             step = self._plan.steps[index]
             assert isinstance(step, Run | Checked), "no other step shares a process"
             run = self._whole(step.answer if isinstance(step, Checked) else step)

@@ -9,7 +9,7 @@ from sandbox_gym.verifiers.coding.answers.extract import extract_code, fenced, h
 from sandbox_gym.verifiers.coding.answers.fenced_files import fenced_files
 from sandbox_gym.verifiers.coding.answers.folders import ALONE, ENDINGS, Sources, is_path, main_file
 from sandbox_gym.verifiers.coding.functions.split import why_not_isolated
-from sandbox_gym.verifiers.coding.judging.judge import IN_PROCESS, Judged, differs_alone, judge, passes
+from sandbox_gym.verifiers.coding.judging.judge import IN_PROCESS, Judged, differing_alone, judge, passes
 from sandbox_gym.verifiers.coding.judging.processes import confirmed
 from sandbox_gym.verifiers.coding.judging.report import result_codes, result_metadata
 from sandbox_gym.verifiers.coding.languages import LANGUAGES, PYTHON, Language, language_named
@@ -66,5 +66,5 @@ class CodingVerifier:
         return judge(task, plan, state, self._known)
 
     def follow_up(self, task: CodingTask, answer: Answer, first: Judgement, random: Random) -> FollowUp[CodingTask]:
-        differs = first.state is not None and differs_alone(task, first.state, self._known)
-        return confirmed(task, first, differs)
+        differing = differing_alone(task, first.state, self._known) if first.state is not None else []
+        return confirmed(task, first, differing, random)

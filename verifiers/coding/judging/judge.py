@@ -296,10 +296,11 @@ def _alone(task: CodingTask, state: State) -> dict[int, TestResult]:
     return {check.index: _result(check.index, judged, check.outcome) for check, judged in checks}
 
 
-def differs_alone(task: CodingTask, state: State, known: Judged) -> bool:
-    """Whether a test ended otherwise in a process of its own than in the shared one."""
+def differing_alone(task: CodingTask, state: State, known: Judged) -> list[int]:
+    """Tests that ended otherwise in a process of their own than in the shared one."""
     found = {result.index: result.status for result in _results(task, state, known)} if state.checks else {}
-    return any(found.get(index, result.status) is not result.status for index, result in _alone(task, state).items())
+    alone = _alone(task, state).items()
+    return [index for index, result in alone if found.get(index, result.status) is not result.status]
 
 
 def _result(index: int, judged: _Judged, outcome: StepOutcome) -> TestResult:

@@ -2,15 +2,18 @@
 
 A pass in a shared process counts, a failure does not: it is run again in a process of its own, and that outcome stands.
 If CONFIRMED failures are alike in both, the rest is believed. Where one is not, the answer is run again with a process
-for each test, and so where a pass that was chosen after the run fails in a process of its own.
+for each test, and so where a pass that was chosen after the run fails in a process of its own. An answer that guesses
+gets no second guess that way: a test that failed must pass STEADY times more first.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
+from random import Random
 from typing import Final
 
-from sandbox_gym.contract import FollowUp, Judgement, State, TestResult, TestStatus, answers_outcome
+from sandbox_gym.contract import FollowUp, Judgement, State, TestResult, TestStatus, Verdict, answers_outcome
 from sandbox_gym.verifiers.coding.functions.reference import ReferenceTests
 from sandbox_gym.verifiers.coding.functions.shapes import FunctionTests, StdinTests
 from sandbox_gym.verifiers.coding.running.checkers import ProgramChecker
@@ -19,6 +22,8 @@ from sandbox_gym.verifiers.coding.task import CodingTask
 
 CONFIRMED: Final = 3
 """Failures that were alike in a shared process and in one of their own: then the process is believed."""
+STEADY: Final = 3
+"""Runs, each in a process of its own, that a test must pass which failed in a shared process and then passed alone."""
 
 
 def is_shared(state: State | None) -> bool:
@@ -28,19 +33,62 @@ def is_shared(state: State | None) -> bool:
     )
 
 
-def confirmed(task: CodingTask, first: Judgement, differs: bool) -> FollowUp[CodingTask]:
-    """`differs`: whether a test that was checked already ended otherwise in a process of its own."""
+def confirmed(task: CodingTask, first: Judgement, differing: Sequence[int], random: Random) -> FollowUp[CodingTask]:
+    """`differing`: tests that were checked already and ended otherwise in a process of their own."""
     verdict = first.verdict
-    if verdict.processes == "own":
+    if verdict.processes == "own" or verdict.failure_reason == "tampered":
         return verdict
-    if not differs and (left := _unconfirmed(first)):
+    recovered = [index for index in differing if not _failed(verdict.tests[index])]
+    left = [] if differing else [*_unconfirmed(first), *_unchecked_pass(first, random)]
+    if left:
         (own,) = yield [_only(task, left)]
-        differs = [test.status for test in own.verdict.tests] != [verdict.tests[index].status for index in left]
+        differing, recovered = _differing(verdict, own.verdict, left)
         verdict = replace(verdict, checked=verdict.checked + len(left))
-    if not differs:
+    if recovered:
+        again = recovered * STEADY
+        (own,) = yield [_only(task, again)]
+        verdict = replace(verdict, checked=verdict.checked + len(again))
+        if any(map(_failed, own.verdict.tests)):
+            return _with_failures(task, verdict, own.verdict, again)
+    if not differing:
         return verdict
     (own,) = yield [replace(task, processes="own")]
-    return replace(own.verdict, checked=verdict.checked)
+    signs = {**verdict.evidence, **own.verdict.evidence}
+    return replace(own.verdict, checked=verdict.checked, tamper=tuple(signs), evidence=signs)
+
+
+def _differing(shared: Verdict, own: Verdict, chosen: Sequence[int]) -> tuple[list[int], list[int]]:
+    """(those of the `chosen` tests that ended otherwise alone, those of them that passed there)."""
+    pairs = list(zip(chosen, own.tests, strict=True))
+    differing = [index for index, alone in pairs if alone.status is not shared.tests[index].status]
+    passed = {index for index, alone in pairs if not _failed(alone)}
+    return differing, [index for index in differing if index in passed]
+
+
+def _with_failures(task: CodingTask, verdict: Verdict, own: Verdict, chosen: Sequence[int]) -> Verdict:
+    """The verdict with the failures of tests that passed at one time and failed at another."""
+    failed = {
+        index: replace(alone, index=index) for index, alone in zip(chosen, own.tests, strict=True) if _failed(alone)
+    }
+    tests = tuple(failed.get(test.index, test) for test in verdict.tests)
+    reward, groups = task.scoring.earned([test.score for test in tests])
+    reason = next(test.status.value for test in tests if _failed(test))
+    return replace(verdict, tests=tests, reward=min(verdict.reward, reward), groups=groups, failure_reason=reason)
+
+
+def _unchecked_pass(first: Judgement, random: Random) -> list[int]:
+    """A passing test of the shared process where something was earned and none was checked: a failing one was."""
+    state, tests = first.state, first.verdict.tests
+    assert state is not None, "what was shared was run"
+    checked = {check.index for check in state.checks}
+    passing = [
+        index
+        for index, outcome in enumerate(state.outcomes)
+        if outcome is not None and answers_outcome(outcome).shared and not _failed(tests[index])
+    ]
+    if first.verdict.reward == 0.0 or not passing or checked.intersection(passing):
+        return []
+    return [random.choice(passing)]
 
 
 def _unconfirmed(first: Judgement) -> list[int]:
