@@ -38,7 +38,7 @@ async def verdict(engine: Engine, folder: Path, name: str) -> Verdict:
 
 
 def test_the_corpus_is_there() -> None:
-    assert len(FOLDERS) >= 130
+    assert len(FOLDERS) >= 170
 
 
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)

@@ -346,6 +346,7 @@ def test_a_process_that_writes_without_end_does_not_hold_the_supervisor(machine:
                 os.write(fd, b"x" * 4096)
 
     writers = [threading.Thread(target=flood, args=(os.dup(process.pipes[1]),)) for _ in range(3)]
+    process.write(b"x" * 1001)
     for writer in writers:
         writer.start()
     process.done()
