@@ -35,6 +35,8 @@ _LAZY = frozenset(
     (("asyncio.events", "_event_loop_policy"), ("fileinput", "_state"), ("tempfile", "_name_sequence"))
 )  # fmt: skip
 """What a library makes at its first use, and makes again where it is set back."""
+_ADAPTED = ("_frozen_importlib", "importlib._bootstrap", "threading", "random", "sys")
+"""What a fork changes, and what is changed for the program before it starts."""
 _NEXT = type(itertools.count().__next__)
 
 
@@ -44,50 +46,56 @@ class Library:
     def __init__(self, words, is_programs):
         self._words, self._is_programs = words, is_programs
         self._deep = not words.isdisjoint(_DEEP_WORDS)
-        self._modules, self._contents = {}, {}
-        self._classes, self._functions, self._containers, self._counts, self._sizes = {}, {}, {}, [], []
-        self._objects = {}
+        self._modules, self._contents = dict(_BASE.modules), dict(_BASE.contents)
+        self._objects, self._sizes, self._counts = dict(_BASE.objects), list(_BASE.sizes), list(_BASE.counts)
+        self._classes, self._functions, self._containers = {}, {}, {}
+        named = [] if self._deep else [value for word in words for value in _BASE.named.get(word, ())]
+        self._watch(_BASE.kinds if self._deep else _kinds(named))
         self.settings = settings.Settings()
 
-    # -- as it is
+    def begin(self):
+        """Take down what is not as it was in the process that this one was forked from: the guest's modules."""
+        for name in (*_ADAPTED, *(name for name in sys.modules if name not in self._modules)):
+            module = sys.modules[name]
+            if type(module) is types.ModuleType and not self._is_programs(module):
+                self._modules[name] = module
+                self._contents[name] = dict(vars(module))
+                self._objects.update((id(value), (value, dict(vars(value)))) for value in _scan(module)[1])
+        self._seen = settings.look()
 
     def remember(self):
         """Take down everything as it is now. Modules of the program's own are left out."""
         for name, module in list(sys.modules.items()):
             if type(module) is not types.ModuleType or self._is_programs(module):
                 continue
-            space = vars(module)
             if name not in self._modules:
                 self._modules[name] = module
-                self._note(name, space)
-            kept = self._contents.get(name, space)
-            self._contents[name] = dict(space)
+                self._note(module)
+            kept = self._contents.get(name, {})
+            self._contents[name] = dict(vars(module))
             if name == "sys":
                 self._contents[name].update((key, kept[key]) for key in PROCESS_KEYS if key in kept)
-        self._copy()
+        self._watch((self._classes, self._functions, [value for value, _old in self._containers.values()]))
+        self._objects = {key: (value, dict(vars(value))) for key, (value, _old) in self._objects.items()}
+        self._sizes = [(value, len(value)) for value, _old in self._sizes]
         self.settings.add()
         self._seen = settings.look()
 
-    def _note(self, name, space):
-        """Find what is to be watched in a new module's namespace."""
-        found = _SCANS[name] if name in _SCANS else _scan(sys.modules[name])
-        named = [space[word] for word in self._words.intersection(space)]
-        classes, functions, containers = found[:3] if self._deep else _kinds(named)
-        if name == "sys":
-            containers = ()  # its modules and paths are looked at for themselves
-        self._classes.update((cls, None) for cls in classes)
-        self._functions.update((function, None) for function in functions)
-        self._containers.update((id(value), (value, None)) for value in containers)
-        self._objects.update((id(value), (value, None)) for value in found[3])
-        self._sizes += [(value, 0) for value in found[4]]
-        self._counts += found[5]
+    def _note(self, module):
+        """Find what is to be watched in a new module."""
+        kinds, objects, sizes, counts = _scan(module)
+        space = vars(module)
+        self._watch(kinds if self._deep else _kinds([space[word] for word in self._words.intersection(space)]))
+        self._objects.update((id(value), (value, None)) for value in objects)
+        self._sizes += [(value, 0) for value in sizes]
+        self._counts += counts
 
-    def _copy(self):
-        self._classes = {cls: dict(vars(cls)) for cls in self._classes}
-        self._functions = {function: _inside(function) for function in self._functions}
-        self._containers = {key: (value, value.copy()) for key, (value, _old) in self._containers.items()}
-        self._objects = {key: (value, dict(vars(value))) for key, (value, _old) in self._objects.items()}
-        self._sizes = [(value, len(value)) for value, _old in self._sizes]
+    def _watch(self, kinds):
+        """Take down these (classes, functions, containers) as they are now."""
+        classes, functions, containers = kinds
+        self._classes.update([(cls, dict(vars(cls))) for cls in classes])
+        self._functions.update([(function, _inside(function)) for function in functions])
+        self._containers.update([(id(value), (value, value.copy())) for value in containers])
 
     # -- after a program
 
@@ -221,31 +229,57 @@ class Imports:
             self._loading = loading
 
 
-_SCANS = {}
+class _Base:
+    """The library as it is before this process is forked: found once for all programs."""
+
+    def __init__(self):
+        modules = {name: module for name, module in sys.modules.items() if type(module) is types.ModuleType}
+        own = __name__.partition(".")[0]
+        self.modules = {name: one for name, one in modules.items() if name != "__main__" and name.split(".")[0] != own}
+        self.contents = {name: dict(vars(module)) for name, module in self.modules.items()}
+        self.objects, self.sizes, self.counts, self.named = {}, [], [], {}
+        self.kinds = ([], [], [])
+        for module in self.modules.values():
+            kinds, objects, sizes, counts = _scan(module)
+            self.objects.update((id(value), (value, dict(vars(value)))) for value in objects)
+            self.sizes += [(value, len(value)) for value in sizes]
+            self.counts += counts
+            for all_of_it, its in zip(self.kinds, kinds):
+                all_of_it += its
+            if module is not sys:
+                self._index(vars(module))
+
+    def _index(self, space):
+        for name, value in space.items():
+            if any(_kinds([value])):
+                self.named.setdefault(name, []).append(value)
+
+
+_BASE = None
 
 
 def prepare():
     """Look through the modules that are loaded, once for all processes that are forked from this one."""
-    _SCANS.update((name, _scan(module)) for name, module in sys.modules.items() if name != "__main__")
+    global _BASE
+    _BASE = _Base()
 
 
 def _scan(module):
-    """(classes, functions, containers, objects with attributes, public containers, counters) of a module."""
+    """((classes, functions, containers), objects with attributes, public containers, counters) of a module."""
     space = vars(module)
-    classes, functions, containers = _kinds(space.values())
-    objects = [
-        getattr(value, "__self__", value) if type(value) is types.MethodType else value for value in space.values()
-    ]
+    kinds = _kinds(space.values())
+    values = [getattr(one, "__self__", one) if type(one) is types.MethodType else one for one in space.values()]
     public = [value for key, value in space.items() if type(value) in _CONTAINERS and not key.startswith("_")]
-    owners = [module, *(one for one in classes if one.__module__ == module.__name__)]
+    owners = [module, *(one for one in kinds[0] if one.__module__ == module.__name__)]
     counts = [
         (owner, key, str(_count(value)))
         for owner in owners
         for key, value in vars(owner).items()
         if _count(value) is not None
     ]
-    sizes = [] if module is sys else public
-    return classes, functions, containers, [one for one in objects if _has_attributes(one)], sizes, counts
+    if module.__name__ in ("sys", "posix"):  # modules, paths and the environment are looked at for themselves
+        kinds, public = (*kinds[:2], []), []
+    return kinds, [one for one in values if _has_attributes(one)], public, counts
 
 
 def _kinds(values):

@@ -65,7 +65,7 @@ class Traces:
         self._library = Library(words, self._is_programs)
         self._callbacks = atexit._ncallbacks()
         self._imports = Imports(self._library, self._is_programs_path, atexit._ncallbacks)
-        self._library.remember()
+        self._library.begin()
         self._frozen = -1
         self._handlers = [(number, signal.getsignal(number)) for number in _SIGNALS]
         self._caps = [resource.getrlimit(which) for which in _LIMITS]
