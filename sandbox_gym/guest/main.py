@@ -6,7 +6,7 @@ Knows every room, so that no other module has to: `runs` starts processes withou
 import sys
 import types
 
-from .python import modes
+from .python import library, modes
 from .runs import supervisor
 
 
@@ -44,4 +44,5 @@ class Programs:
 
 def main(read_fd, write_fd, session_sources):
     """Serve the host on these descriptors. Never returns."""
+    library.prepare()
     supervisor.run(supervisor.Supervisor(read_fd, write_fd, Programs(session_sources)))

@@ -99,14 +99,27 @@ def leave(code):
 
 
 def _tear_down():
-    """Drop the program's globals one by one, imports last, so that files are flushed and finalizers still find
-    modules."""
-    main = sys.modules.pop("__main__", None)
-    names = vars(main) if main is not None else {}
-    for name in [name for name, value in names.items() if not isinstance(value, types.ModuleType)]:
-        if name != "__builtins__":
-            names[name] = None
+    """Drop the globals of the program's modules one by one, imports last, so that files are flushed and finalizers
+    still find modules."""
+    for name in _programs_modules():
+        names = vars(sys.modules.pop(name))
+        for name in [name for name, value in names.items() if not isinstance(value, types.ModuleType)]:
+            if name != "__builtins__":
+                names[name] = None
     gc.collect()
+
+
+def _programs_modules():
+    """The names of the main module and of those beside it, the latest first."""
+    modules = {name: module for name, module in sys.modules.items() if type(module) is types.ModuleType}
+    main = [name for name in ("__main__", "candidate") if name in modules]
+    folders = {os.path.dirname(modules[name].__file__) for name in main if hasattr(modules[name], "__file__")}
+    if len(folders) != 1:
+        return main
+    (folder,) = folders
+    files = {name: vars(module).get("__file__") for name, module in modules.items() if name not in main}
+    beside = [name for name, path in files.items() if isinstance(path, str) and path.startswith(folder + "/")]
+    return main + beside[::-1]
 
 
 def _exit_code(leaving):
@@ -137,6 +150,8 @@ def _report():
 
 
 def _flush():
+    """Flush the standard streams; whether one that is in use can't be flushed. Where the program replaced one, what it
+    wrote to the one before is written too, as that one's end does."""
     failed = False
     for stream in (sys.stdout, sys.stderr):
         try:
@@ -144,4 +159,9 @@ def _flush():
                 stream.flush()
         except BaseException:
             failed = True
+    for name in ("__stdout__", "__stderr__"):
+        try:
+            getattr(sys, name).flush()
+        except BaseException:
+            pass  # closed or detached
     return failed

@@ -27,6 +27,9 @@ def serve(spec, body, open_streams):
     except BaseException:
         return pyrun.finish(body, spec)  # which reports it
     traces, last = Traces(spec), False
+    if traces.needs_own:
+        control.close()  # nobody joins it, and it is as any process
+        return pyrun.finish(body, spec)
     while True:
         code = contextvars.Context().run(pyrun.run_body, body, spec)
         if last or code != 0 or not traces.may_stay():

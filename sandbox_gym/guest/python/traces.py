@@ -6,34 +6,49 @@ process is looked at again in one of its own. Who hides what he left gains what 
 """
 
 import atexit
-import builtins
 import gc
+import io
 import os
 import random
+import re
 import resource
 import signal
 import sys
 import threading
+import time
 import types
 
 from ..interpreter import CHANNEL_FD, CONTROL_FD
+from .library import PROCESS_KEYS, Imports, Library
 
-OWN_WORDS = frozenset(
+_OWN_WORDS = frozenset(
     (
-        "addaudithook", "ctypes", "cffi", "_testcapi", "process_time", "process_time_ns", "thread_time", "getrusage",
-        "clock_gettime", "get_objects", "get_referrers", "setrlimit", "prlimit", "subinterpreters", "monitoring",
-        "set_type_watcher", "faulthandler", "tracemalloc", "memray", "resource",
+        "addaudithook", "ctypes", "cffi", "_testcapi", "_testinternalcapi", "process_time", "process_time_ns",
+        "thread_time", "thread_time_ns", "getrusage", "clock_gettime", "clock_gettime_ns", "get_objects",
+        "get_referrers", "get_referents", "get_stats", "get_freeze_count", "getallocatedblocks", "getrefcount",
+        "getunicodeinternedsize", "prlimit", "subinterpreters", "_xxsubinterpreters", "_interpreters", "monitoring",
+        "set_type_watcher", "faulthandler", "tracemalloc", "memray", "psutil", "lsprof", "register_error", "putenv",
+        "unsetenv", "tzset", "prctl", "set_wakeup_fd", "mlockall", "__subclasses__", "refresh_type_cache",
+        "all_tasks", "current_task", "thread_info", "get_native_id", "_MainThread", "set_bit_generator", "seterrcall",
+        "_thread", "register_at_fork", "add_extension", "register_adapter", "register_converter", "sigaltstack",
+        "siginterrupt", "sched_setscheduler", "sched_setparam", "login_tty", "cache_info",
     )
 )  # fmt: skip
-"""Names whose use this module can't take back or see, or which tell a shared process from one of its own."""
+"""Names whose use can't be taken back or seen, or which tell a shared process from one of its own."""
+_OWN_PAIRS = (
+    frozenset(("os", "times")), frozenset(("codecs", "register")), frozenset(("codecs", "unregister")),
+    frozenset(("gc", "get_count")), frozenset(("asyncio", "get_name")), frozenset(("proc", "self")),
+    frozenset(("proc", "getpid")),
+)  # fmt: skip
+_WORD = re.compile(r"[^\W\d]\w*")
 _FOLDERS = ("/tmp", "/dev/shm")
 _SIGNALS = [number for number in range(1, signal.NSIG) if number not in (signal.SIGKILL, signal.SIGSTOP)]
-_LIMITS = [getattr(resource, name) for name in dir(resource) if name.startswith("RLIMIT_")]
-_STREAMS = ("stdin", "stdout", "stderr", "__stdin__", "__stdout__", "__stderr__")
-_LAST = ("last_type", "last_value", "last_traceback", "last_exc")
+_LIMITS = sorted({getattr(resource, name) for name in dir(resource) if name.startswith("RLIMIT_")})
+_TIMERS = (signal.ITIMER_REAL, signal.ITIMER_VIRTUAL, signal.ITIMER_PROF)
 _MEMORY_SHARE = 0.5
 """Of its memory cap: who used more leaves little to the next input."""
-_CACHES = frozenset(("__warningregistry__", "__builtins__", "__annotations__"))
+_ENDING_S = 0.05
+"""For a joined thread to be gone from the kernel's list, too."""
 
 
 class Traces:
@@ -41,76 +56,57 @@ class Traces:
 
     def __init__(self, spec):
         self._spec = spec
-        self._words = _words(spec["compiled"][0])
-        self._own = not self._words.isdisjoint(OWN_WORDS)
-        self._modules, self._contents, self._classes, self._sizes = {}, {}, {}, []
+        self._folder = spec["workdir"] + "/"
+        words = self._words()
+        self.needs_own = not words.isdisjoint(_OWN_WORDS) or any(pair <= words for pair in _OWN_PAIRS)
+        """Whether the program can be run in a process of its own only."""
+        if self.needs_own:
+            return
+        self._library = Library(words, self._is_programs)
         self._callbacks = atexit._ncallbacks()
-        self._loading = 0
-        self._watch_imports()
-        self._remember()
-        self._handlers = {number: signal.getsignal(number) for number in _SIGNALS}
+        self._imports = Imports(self._library, self._is_programs_path, atexit._ncallbacks)
+        self._library.begin()
+        self._frozen = -1
+        self._handlers = [(number, signal.getsignal(number)) for number in _SIGNALS]
         self._caps = [resource.getrlimit(which) for which in _LIMITS]
         self._umask = _umask()
         self._gc = gc.get_threshold()
-        self._path = list(sys.path)
-        self._hooks = _hooks()
-        self._settings = _settings()
+        self._argv, self._path = sys.argv, sys.path
+        self._paths = list(sys.path)
         self._files = self._listed()
-        self._streams()
 
-    # -- imports
-
-    def _watch_imports(self):
-        """Look at each module when it was just imported, before the program can change it."""
-        bootstrap = sys.modules["_frozen_importlib"]
-        load = bootstrap._load_unlocked
-
-        def loaded(spec):
-            self._loading += 1
-            before = atexit._ncallbacks()
-            try:
-                return load(spec)
-            finally:
-                self._loading -= 1
-                if not self._loading:
-                    self._callbacks += atexit._ncallbacks() - before  # a library's own, which serve each input
-                    self._remember()
-
-        bootstrap._load_unlocked = loaded
-
-    def _remember(self):
-        """Take down modules that are new."""
-        for name, module in list(sys.modules.items()):
-            if name in self._modules or type(module) is not types.ModuleType or self._is_programs(module):
-                continue
-            self._modules[name] = module
-            space = vars(module)
-            self._contents[name] = dict(space)
-            for word in self._words.intersection(space):
-                value = space[word]
-                if isinstance(value, type) and value.__flags__ & (1 << 9):  # on the heap: its attributes can be changed
-                    self._classes[value] = dict(vars(value))
-            self._sizes += [
-                (value, len(value))
-                for key, value in space.items()
-                if not key.startswith("_") and type(value) in (list, dict, set) and module is not sys
-            ]
+    def _words(self):
+        words = _words(self._spec["compiled"][0])
+        for path in self._spec["files"]:
+            if path.endswith(".py") and path != self._spec["main"]:
+                with open(os.path.join(self._spec["workdir"], path), encoding="utf-8", errors="replace") as file:
+                    words.update(_WORD.findall(file.read()))
+        return words
 
     def _is_programs(self, module):
         """Whether it is the program's own, or of a file beside it: those are run anew for each input."""
-        path = getattr(module, "__file__", None) or ""
-        return module.__name__ in ("__main__", "candidate") or path.startswith(self._spec["workdir"] + "/")
+        if module.__name__ in ("__main__", "candidate"):
+            return True
+        space = vars(module)
+        paths = (space.get("__file__"), *(space.get("__path__") or ()))
+        return any(isinstance(path, str) and self._is_programs_path(path) for path in paths)
+
+    def _is_programs_path(self, path):
+        return path.startswith(self._folder) or path == self._spec["workdir"]
 
     # -- after an input
 
     def may_stay(self):
-        """Whether no thread, callback or child of the program outlives its body."""
+        """Whether no thread, callback or child of the program outlives its body. Waits for threads as the interpreter's
+        end does."""
         return (
-            not self._own
-            and threading.active_count() == 1
-            and len(os.listdir("/proc/self/task")) == 1
-            and atexit._ncallbacks() == self._callbacks
-            and not _children()
+            not self._imports.mixed
+            and sys.gettrace() is None
+            and sys.getprofile() is None
+            and _threads_ended()
+            and atexit._ncallbacks() == self._callbacks + self._imports.added_callbacks
+            and not _has_children()
+            and not _has_log_handlers()
         )
 
     def removed(self):
@@ -122,100 +118,75 @@ class Traces:
 
     def renew(self):
         """New standard streams were opened, for another input."""
-        self._streams()
-        random.seed()
-        numpy = sys.modules.get("numpy.random")
-        if numpy is not None:
-            numpy.seed()
-
-    def _streams(self):
-        space = self._contents["sys"]
-        for name in _STREAMS:
-            space[name] = getattr(sys, name)
+        self._library.set_streams()
+        if self._frozen != self._imports.count:  # what stays needs no look by the collector at each input's end
+            self._frozen = self._imports.count
+            gc.freeze()
 
     def _restored(self):
-        for number, handler in self._handlers.items():
+        for number, handler in self._handlers:
             if signal.getsignal(number) is not handler:
                 if handler is None:
                     return False
                 signal.signal(number, handler)
         if signal.pthread_sigmask(signal.SIG_BLOCK, ()):
-            signal.pthread_sigmask(signal.SIG_SETMASK, ())
-        for timer in (signal.ITIMER_REAL, signal.ITIMER_VIRTUAL, signal.ITIMER_PROF):
+            return False  # what is pending would arrive
+        for timer in _TIMERS:
             if signal.getitimer(timer)[0]:
                 signal.setitimer(timer, 0)
-        if sys.gettrace() is not None or sys.getprofile() is not None:
-            sys.settrace(None)
-            sys.setprofile(None)
         os.chdir(self._spec["workdir"])
         os.umask(self._umask)
         if dict(os.environ) != self._spec["env"]:
             os.environ.clear()
             os.environ.update(self._spec["env"])
-        sys.argv[:] = [self._spec["main"]]
-        sys.path[:] = self._path
+        for which, cap in zip(_LIMITS, self._caps):
+            if resource.getrlimit(which) != cap:
+                resource.setrlimit(which, cap)  # a hard limit that was lowered can't be raised
+        self._argv[:] = [self._spec["main"]]
+        self._path[:] = self._paths
         gc.enable()
         gc.set_threshold(*self._gc)
         gc.set_debug(0)
-        if self._spec["recursion_limit"]:
-            sys.setrecursionlimit(self._spec["recursion_limit"])
-        self._restore_modules()
+        random.seed()
+        numpy = sys.modules.get("numpy.random")
+        if numpy is not None:
+            numpy.seed()
+        self._library.restore()
         return True
-
-    def _restore_modules(self):
-        for name in [name for name, module in sys.modules.items() if self._modules.get(name) is not module]:
-            if name not in self._modules:
-                del sys.modules[name]
-        space = vars(sys)
-        for name in _STREAMS:
-            space[name] = self._contents["sys"][name]
-        for name in _LAST:
-            space.pop(name, None)
 
     def _is_unchanged(self):
-        return (
-            _hooks() == self._hooks
-            and _settings() == self._settings
-            and all(map(self._is_same, self._contents))
-            and all(vars(cls) == body for cls, body in self._classes.items())
-            and all(len(value) == size for value, size in self._sizes)
-            and self._has_no_more_files()
-            and [resource.getrlimit(which) for which in _LIMITS] == self._caps
-            and self._has_room()
-        )
-
-    def _is_same(self, name):
-        if sys.modules.get(name) is not self._modules[name]:
-            return False
-        space, body = vars(self._modules[name]), self._contents[name]
-        return space == body or self._differs_little(space, body)
-
-    def _differs_little(self, space, body):
-        """Whether only what imports and warnings add was added."""
-        for key in space.keys() | body.keys():
-            if key in _CACHES or (key in body and key in space and space[key] is body[key]):
-                continue
-            value = space.get(key)
-            if not (type(value) is types.ModuleType and self._modules.get(value.__name__) is value):
-                return False
-            body[key] = value
-        space.pop("__warningregistry__", None)
-        return True
+        return not _holds_streams() and self._library.is_unchanged() and self._has_no_more_files() and self._has_room()
 
     def _has_no_more_files(self):
         expected = {0, 1, 2, CONTROL_FD} | ({CHANNEL_FD} if self._spec["channel"] else set())
         unexpected = {int(fd) for fd in os.listdir("/proc/self/fd")} - expected
-        return not any(map(_is_open, unexpected)) and self._listed() == self._files
+        return not any(map(_is_open, unexpected)) and (self._listed() == self._files or self._has_bytecode_only())
+
+    def _has_bytecode_only(self):
+        """Remove what imports of the program's own modules wrote; whether that was all."""
+        known = {one[0] for one in self._files}
+        new = [path for path, *_about in self._listed() if path not in known]
+        for path in new:
+            folder, name = os.path.split(path)
+            if os.path.basename(folder) == "__pycache__" and name.endswith(".pyc"):
+                os.unlink(path)
+        for path in new:
+            if os.path.basename(path) == "__pycache__":
+                os.rmdir(path)
+        return self._listed() == self._files
 
     def _listed(self):
-        """Names, sizes and times of the files that a program can make."""
-        found = []
-        for folder in (self._spec["workdir"], *_FOLDERS):
+        """Every file that a program can make or change, with what a change of it changes."""
+        found, folders = [], [self._spec["workdir"], *_FOLDERS]
+        while folders:
             try:
-                with os.scandir(folder) as entries:
+                with os.scandir(folders.pop()) as entries:
                     for entry in entries:
-                        about = entry.stat(follow_symlinks=False)
-                        found.append((entry.path, about.st_size, about.st_mtime_ns, about.st_mode))
+                        about, is_folder = entry.stat(follow_symlinks=False), entry.is_dir(follow_symlinks=False)
+                        changed = (0, 0) if is_folder else (about.st_size, about.st_ctime_ns)
+                        found.append((entry.path, about.st_ino, about.st_mode, *changed))
+                        if is_folder:
+                            folders.append(entry.path)
             except OSError:
                 pass  # this box has no such folder
         return sorted(found)
@@ -234,9 +205,40 @@ def _words(code):
         for constant in one.co_consts:
             if isinstance(constant, types.CodeType):
                 codes.append(constant)
-            elif isinstance(constant, str) and len(constant) < 1000:
-                words.update(constant.replace(".", " ").split())
+            elif isinstance(constant, bytes):
+                words.update(_WORD.findall(constant.decode("latin-1")))
+            elif isinstance(constant, str):
+                words.update(_WORD.findall(constant))
     return words
+
+
+def _threads_ended():
+    """Wait for threads; whether none is left. A daemon or a pool is left to the interpreter's end."""
+    pools = sys.modules.get("concurrent.futures.thread")
+    while threading.active_count() > 1:
+        others = [one for one in threading.enumerate() if one is not threading.main_thread()]
+        if any(one.daemon for one in others) or (pools is not None and pools._threads_queues):
+            return False
+        for one in others:
+            one.join()
+    until = time.monotonic() + _ENDING_S
+    while os.stat("/proc/self/task").st_nlink > 3:
+        if time.monotonic() > until:
+            return False
+        time.sleep(0.0005)
+    return True
+
+
+def _has_log_handlers():
+    """Whether a log handler has to be flushed at the interpreter's end."""
+    logging = sys.modules.get("logging")
+    return logging is not None and len(logging._handlerList) > 1
+
+
+def _holds_streams():
+    """Whether a stream beside the standard ones lives on: it may write what it holds to the next input's output."""
+    streams = {id(one) for name in PROCESS_KEYS if isinstance(one := getattr(sys, name, None), io.TextIOWrapper)}
+    return any(type(one) is io.TextIOWrapper and id(one) not in streams for one in gc.get_objects())
 
 
 def _is_open(fd):
@@ -247,7 +249,7 @@ def _is_open(fd):
     return True
 
 
-def _children():
+def _has_children():
     try:
         os.waitpid(-1, os.WNOHANG)
     except ChildProcessError:
@@ -259,45 +261,3 @@ def _umask():
     mask = os.umask(0o022)
     os.umask(mask)
     return mask
-
-
-def _hooks():
-    """Lists that programs put things into."""
-    return [list(sys.meta_path), list(sys.path_hooks), list(gc.callbacks), list(builtins.__dict__)]
-
-
-def _settings():
-    """What modules keep where their namespace does not show it."""
-    values = [sys.getswitchinterval(), threading.stack_size(), threading.gettrace(), threading.getprofile()]
-    values += [getattr(sys, name)() for name in ("get_int_max_str_digits", "getdlopenflags") if hasattr(sys, name)]
-    values += [sys.get_asyncgen_hooks()[:2], sys.get_coroutine_origin_tracking_depth()]
-    modules = sys.modules
-    if "_locale" in modules:
-        values.append(modules["_locale"].setlocale(modules["_locale"].LC_ALL, None))
-    if "warnings" in modules:
-        values.append(list(modules["warnings"].filters))
-    values.append(
-        _of_loaded(
-            "logging",
-            lambda logging: (
-                len(logging.root.handlers),
-                logging.root.level,
-                logging.root.manager.disable,
-                len(logging.root.manager.loggerDict),
-            ),
-        )
-    )
-    values.append(_of_loaded("csv", lambda csv: (csv.field_size_limit(), len(csv.list_dialects()))))
-    values.append(_of_loaded("socket", lambda socket: socket.getdefaulttimeout()))
-    values.append(_of_loaded("decimal", _decimal))
-    values.append(_of_loaded("numpy", lambda numpy: (repr(numpy.geterr()), repr(numpy.get_printoptions()))))
-    return values
-
-
-def _of_loaded(name, look):
-    module = sys.modules.get(name)
-    return None if module is None else look(module)
-
-
-def _decimal(decimal):
-    return [repr(one) for one in (decimal.DefaultContext, decimal.BasicContext, decimal.ExtendedContext)]
