@@ -39,7 +39,7 @@ for name in "$@"; do
   if [ "$name" = polyglot ]; then
     context=$work/polyglot
     mkdir "$context"
-    cp images/polyglot/* "$context/"
+    cp images/polyglot/* sandbox_gym/sandbox/prepared_compilers.py "$context/"
     for file in packages.txt smoke.py; do cp "images/python/$file" "$context/python-$file"; done
   fi
   case "$name" in math|server)  # these run pip

@@ -18,6 +18,9 @@ SITE = "/opt/sandbox-gym/site"
 """Programs that want packages beside the interpreter's own put this on their path."""
 BIN = "/opt/sandbox-gym/bin"
 """Where jails with a named user have a `python`, which Debian calls python3 only, and what stands for a sudo."""
+COMPILERS = "/opt/sandbox-gym/compilers"
+"""What compilers read that was made in advance; in the polyglot image it is a folder."""
+_COMPILERS_KEPT = "/opt/sandbox-gym/compilers-kept"
 OWNER_VARIABLE = "SANDBOX_GYM_OWNER"
 _SYSTEM = ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
 _ETC_NETWORK = ("/etc/resolv.conf", "/etc/hosts", "/etc/nsswitch.conf", "/etc/ssl", "/etc/ca-certificates")
@@ -58,6 +61,8 @@ class Jail:
     """A folder on this machine with Python packages, shown as SITE."""
     pythons: Path | None = None
     """A folder on this machine with interpreters of other versions, shown at box_pythons.PLACE."""
+    compilers: Path | None = None
+    """A folder on this machine whose link `current` leads to what is shown as COMPILERS."""
     network: bool = False
     """Leave the machine's network in: for building what boxes begin with, never for a candidate."""
     owner: str = ""
@@ -118,6 +123,9 @@ class Jail:
             options += ["--ro-bind", str(self.pythons), PLACE]
         if self.site is not None:
             options += ["--ro-bind", str(self.site), SITE]
+        if self.compilers is not None:
+            options += ["--ro-bind", str(self.compilers), _COMPILERS_KEPT]
+            options += ["--symlink", f"{_COMPILERS_KEPT}/current", COMPILERS]
         options += ["--dir", "/scratch", "--symlink", "scratch/tmp", "/tmp", "--dir", "/var"]
         options += ["--symlink", "../scratch/tmp", "/var/tmp", "--chdir", "/", "--remount-ro", "/"]
         return options

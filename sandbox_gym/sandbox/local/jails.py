@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import anyio
+import anyio.to_thread
 from anyio.abc import Process
 
 from sandbox_gym.errors import BoxLost, ConfigurationError, ProviderDown
@@ -23,6 +24,7 @@ from sandbox_gym.sandbox.channel.guest_config import GuestConfig
 from sandbox_gym.sandbox.channel.socket_stream import RawSocketStream
 from sandbox_gym.sandbox.cleanup.owner import this_owner
 from sandbox_gym.sandbox.local.cgroups import Cgroups, Group
+from sandbox_gym.sandbox.local.compilers import PreparedCompilers
 from sandbox_gym.sandbox.local.jail import BIN, Jail
 from sandbox_gym.sandbox.local.machine import LocalMachine, remove_group
 from sandbox_gym.sandbox.local.pythons import kept_folder
@@ -66,7 +68,14 @@ async def _remove_now(group: Group) -> None:
 class Jails:
     """Starts jails. Raises ConfigurationError when bubblewrap or the kernel won't."""
 
-    def __init__(self, python: Path, cgroups: Cgroups | None, packages: SitePackages, users: Users) -> None:
+    def __init__(
+        self,
+        python: Path,
+        cgroups: Cgroups | None,
+        packages: SitePackages,
+        users: Users,
+        compilers: PreparedCompilers | None = None,
+    ) -> None:
         """`users`: of which jails have their own, as root."""
         bwrap = shutil.which("bwrap")
         if bwrap is None:
@@ -74,7 +83,7 @@ class Jails:
         if not python.exists():
             raise ConfigurationError(f"local_python is {python}, which does not exist; name an interpreter")
         self.bwrap, self._python, self.cgroups, self._packages = bwrap, python, cgroups, packages
-        self._users = users
+        self._users, self._compilers = users, compilers
 
     def claim(self) -> User:
         """A user of this machine for a jail; the server's own where it is not root. Raises ProviderDown."""
@@ -91,7 +100,8 @@ class Jails:
         try:
             with as_provider_down("a jail can't be made"):
                 site = await self._packages.ready(image)
-                machine = await self._jailed(site, work, home, network=network, user=user)
+                compilers = await self._prepared_compilers(image)
+                machine = await self._jailed(site, compilers, work, home, network=network, user=user)
         except BaseException:
             user.close()
             raise
@@ -116,8 +126,13 @@ class Jails:
             raise
         return machine
 
+    async def _prepared_compilers(self, image: str) -> Path | None:
+        if self._compilers is None:
+            return None
+        return await anyio.to_thread.run_sync(self._compilers.for_image, image)
+
     async def _jailed(
-        self, site: Path | None, work: Path | None, home: str, *, network: bool, user: User
+        self, site: Path | None, compilers: Path | None, work: Path | None, home: str, *, network: bool, user: User
     ) -> LocalMachine:
         """A jail whose guest has not said anything yet. Raises OSError and ProviderDown, and leaves nothing then."""
         number = next(_numbers)
@@ -143,6 +158,7 @@ class Jails:
                     accounts=accounts,
                     site=site,
                     pythons=kept_folder(),
+                    compilers=compilers,
                     network=network,
                     owner=str(this_owner()),
                 )

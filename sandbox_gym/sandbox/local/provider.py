@@ -24,6 +24,7 @@ from sandbox_gym.sandbox.cleanup.reaper import OrphanSource
 from sandbox_gym.sandbox.egress.proxy import open_egress_proxy
 from sandbox_gym.sandbox.local import pythons
 from sandbox_gym.sandbox.local.cgroups import cgroups_or_reason
+from sandbox_gym.sandbox.local.compilers import PreparedCompilers, default_folder
 from sandbox_gym.sandbox.local.doctor import LocalDoctor
 from sandbox_gym.sandbox.local.jails import Jails
 from sandbox_gym.sandbox.local.orphans import LocalOrphans
@@ -85,12 +86,15 @@ class LocalProvider:
         users: Users | None = None,
         sessions: SessionFolder | None = None,
         prepared: int = PREPARED,
+        compilers: Path | None = None,
     ) -> None:
         """`users`: of which sandboxes have their own, as root. `prepared`: sandboxes that are kept ready for sessions.
+        `compilers`: the folder for what compilers read that is made in advance; by default one that all servers share.
         Raises ConfigurationError when bubblewrap or the kernel won't."""
         cgroups, reason = (None, "not wanted") if cgroup == "never" else cgroups_or_reason()
         users = users or Users()
-        self.jails = Jails(python, cgroups, SitePackages(python, state_dir), users)
+        self.compilers = PreparedCompilers(compilers or default_folder())
+        self.jails = Jails(python, cgroups, SitePackages(python, state_dir), users, self.compilers)
         if cgroup == "require" and cgroups is None:
             raise ConfigurationError(f"no cgroup caps: {reason}; allow rlimits or run as root")
         self.cgroups, self.no_cgroup_reason = cgroups, reason
@@ -171,6 +175,8 @@ class LocalProvider:
         return name in (*IMAGES, *PACKAGES)
 
     async def aclose(self) -> None:
+        with anyio.CancelScope(shield=True):
+            await anyio.to_thread.run_sync(self.compilers.close)
         if self._sessions is not None:
             with anyio.CancelScope(shield=True):
                 await self._sessions.rooms.end_prepared()

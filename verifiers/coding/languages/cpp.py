@@ -1,8 +1,31 @@
-"""C++, by GCC: the standard of 2017, and of 2020 under a name of its own."""
+r"""C++, by GCC: the standard of 2017, and of 2020 under a name of its own.
 
+Boxes may hold `bits/stdc++.h` precompiled, a folder for each standard. It stands for the header only where the source
+begins with that header: a macro or a pragma before it could change what it means.
+"""
+
+import re
 from dataclasses import replace
+from functools import partial
+from typing import Final
 
 from sandbox_gym.verifiers.coding.languages.language import Language
+
+PRECOMPILED: Final = "/opt/sandbox-gym/compilers/cpp"
+"""Folders that may stand before the system's on the search path, by standard; one that is not there is passed over."""
+_BEGINS_WITH_IT: Final = re.compile(
+    rb"""
+    (?: [ \t\f\v]*+ (?: \r?\n | //[^\n\\]*+\n | /\*[^*\\]*+\*++(?:[^/*\\][^*\\]*+\*++)*+/ ) )*+
+    [ \t\f\v]*+ \#[ \t]*+ include[ \t]*+ <bits/stdc\+\+\.h> [ \t]*+ (?: \r?\n | // | /\* | \Z )
+    """,
+    re.VERBOSE,
+)
+
+
+def precompiled_header(standard: str, source: bytes) -> tuple[str, ...]:
+    """Options by which GCC takes the precompiled header where it is there and fits, else the system's."""
+    return ("-isystem", f"{PRECOMPILED}/{standard}") if _BEGINS_WITH_IT.match(source) else ()
+
 
 CPP = Language(
     name="cpp",
@@ -12,6 +35,7 @@ CPP = Language(
     package="g++",
     version=("/usr/bin/g++", "--version"),
     compile=("/usr/bin/g++", "-std=gnu++17", "-O2", "-pipe", "-w", "-o", "{artifact}", "{source}"),
+    compile_options=partial(precompiled_header, "gnu++17"),
     artifact="main",
     run=("./{artifact}",),
     memory_signs=(b"std::bad_alloc",),
@@ -22,4 +46,5 @@ CPP20 = replace(
     aliases=("c++20",),
     fences=("cpp", "c++", "cc", "cxx"),
     compile=("/usr/bin/g++", "-std=gnu++20", "-O2", "-pipe", "-w", "-o", "{artifact}", "{source}"),
+    compile_options=partial(precompiled_header, "gnu++20"),
 )

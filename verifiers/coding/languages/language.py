@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from sandbox_gym.limits import MIB, Limits
@@ -33,6 +33,8 @@ class Language:
     """What prints its version."""
     run: tuple[str, ...]
     compile: tuple[str, ...] = ()
+    compile_options: Callable[[bytes], tuple[str, ...]] | None = None
+    """What a source allows its compiler: options behind those of `compile`, used where all sources allow the same."""
     artifact: str = ""
     """The one file that `compile` leaves and `run` needs."""
     time_factor: float = 1.0
@@ -80,6 +82,13 @@ class Language:
         stem = self.source_stem(code) if self.source_stem is not None else None
         name = stem + self.source[self.source.rindex(".") :] if stem else self.source
         return name if len(name.encode("utf-8", "replace")) <= NAME_MAX else self.source
+
+    def options_for(self, sources: Iterable[bytes]) -> tuple[str, ...]:
+        """Further options of the compiler for a program of these sources."""
+        if self.compile_options is None:
+            return ()
+        allowed = {self.compile_options(source) for source in sources}
+        return allowed.pop() if len(allowed) == 1 else ()
 
     def filled(self, argv: tuple[str, ...], source: str, limits: Limits) -> tuple[str, ...]:
         """`argv` for one source under a row's limits."""

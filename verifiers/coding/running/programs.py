@@ -65,7 +65,8 @@ def program_of(
         files = {**sources, **language.run_files}
         return Program("exec", files, main=name, argv=run, env=language.env, requires=(language.toolchain,)), None
     compiler, lists = with_sources(language.filled(language.compile, name, limits), name, further, language)
-    argv = ("/bin/sh", "-c", _COMPILE, language.artifact, *compiler)
+    options = language.options_for(sources[path] for path in (name, *further))
+    argv = ("/bin/sh", "-c", _COMPILE, language.artifact, *compiler, *options)
     files = {**sources, **lists}
     program = Program("exec", files, main=name, argv=argv, env=language.env, requires=(language.toolchain,))
     made = Build(build, Run(f"compile {build}", program, limits=COMPILE_LIMITS), language.artifact)

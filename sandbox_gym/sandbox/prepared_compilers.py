@@ -1,0 +1,113 @@
+"""Makes what compilers of a box read instead of doing the same work for each answer. A program of its own: images run
+it when they are built, provider local on this machine, `python3 -I prepared_compilers.py FOLDER`.
+
+Owns what is made, by which command, and in which files below FOLDER. Knows no answer, and nothing of this package.
+What is not made, for want of a compiler or by an error, is left out: compilers then do without. The manifest names the
+files of the system that all was made of, for `is_current`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+COMMAND_S = 120
+RETRY_S = 3600
+"""After which it is tried again to make what could not be made."""
+MANIFEST = "manifest.json"
+GXX = "/usr/bin/g++"
+CPP_STANDARDS = ("gnu++17", "gnu++20")
+CPP_OPTIONS = ("-O2", "-pipe", "-w")
+HEADER = "bits/stdc++.h"
+ENVIRONMENT = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C.UTF-8"}
+
+
+class NotMade(Exception):
+    """A command failed."""
+
+
+def run(folder: Path, *argv: str, stdin: str = "") -> str:
+    """What a command prints. Raises NotMade."""
+    try:
+        done = subprocess.run(
+            argv, input=stdin, capture_output=True, text=True, timeout=COMMAND_S, cwd=folder, env=ENVIRONMENT
+        )
+    except (OSError, subprocess.SubprocessError) as error:
+        raise NotMade(f"{argv[0]}: {error}") from error
+    if done.returncode:
+        raise NotMade(f"{' '.join(argv)}: {done.stderr.strip()[-500:]}")
+    return done.stdout
+
+
+def cpp(folder: Path) -> list[str]:
+    """GCC's precompiled `bits/stdc++.h` for each standard, below a folder that stands before the system's on the search
+    path. Beside it lies a header that goes on to the system's: GCC looks for one there when a source includes it once
+    more, and where it refuses the precompiled one. Returns the files that it was made of."""
+    read: list[str] = []
+    for standard in CPP_STANDARDS:
+        options = (f"-std={standard}", *CPP_OPTIONS)
+        rule = run(folder, GXX, *options, "-M", "-x", "c++", "-", stdin=f"#include <{HEADER}>\n")
+        files = [word for word in rule.split() if word.startswith("/")]
+        header = next(file for file in files if file.endswith(f"/{HEADER}"))
+        made = folder / "cpp" / standard / f"{HEADER}.gch"
+        made.parent.mkdir(parents=True)
+        run(folder, GXX, *options, "-x", "c++-header", header, "-o", f"{made}.part")
+        os.rename(f"{made}.part", made)
+        made.with_suffix("").write_text(f"#include_next <{HEADER}>\n")
+        read += [GXX, run(folder, GXX, "-print-prog-name=cc1plus").strip(), *files]
+    return read
+
+
+MAKERS = {GXX: cpp}
+"""By the compiler without which each is left out."""
+
+
+def signature(path: str) -> list[int]:
+    """What changes with a file's content. Raises OSError."""
+    found = os.stat(path)
+    return [found.st_size, found.st_mtime_ns, found.st_ctime_ns]
+
+
+def compilers() -> dict[str, list[int]]:
+    """The signatures of those that are installed."""
+    return {path: signature(path) for path in MAKERS if os.path.exists(path)}
+
+
+def is_current(folder: Path) -> bool:
+    """Whether FOLDER was made, of the files that are there now and for all compilers that are installed."""
+    try:
+        kept = json.loads((folder / MANIFEST).read_text("utf-8"))
+        if kept["failures"] and time.time() - (folder / MANIFEST).stat().st_mtime >= RETRY_S:
+            return False
+        read = kept["read"]
+        return set(compilers()) <= set(read) and all(signature(path) == read[path] for path in read)
+    except (OSError, ValueError):
+        return False
+
+
+def prepare(folder: Path) -> list[str]:
+    """Makes all that can be made in an empty folder; why the rest was not."""
+    started = time.time_ns()
+    read, failures = compilers(), []
+    for compiler in tuple(read):
+        try:
+            read |= {path: signature(path) for path in MAKERS[compiler](folder)}
+        except (OSError, StopIteration, NotMade) as error:
+            failures.append(str(error))
+    if any(changed >= started for _size, _modified, changed in read.values()):
+        raise SystemExit("a compiler was changed while this ran")
+    (folder / MANIFEST).write_text(json.dumps({"read": read, "failures": failures}), "utf-8")
+    return failures
+
+
+if __name__ == "__main__":
+    os.umask(0o022)
+    target = Path(sys.argv[1])
+    target.mkdir(parents=True, exist_ok=True)
+    failed = prepare(target)
+    if failed:
+        sys.exit("\n".join(failed))
