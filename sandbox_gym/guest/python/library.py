@@ -8,6 +8,7 @@ import enum
 import itertools
 import sys
 import types
+from operator import eq, is_
 
 from . import settings
 
@@ -61,7 +62,7 @@ class Library:
                 self._modules[name] = module
                 self._contents[name] = dict(vars(module))
                 self._objects.update((id(value), (value, dict(vars(value)))) for value in _scan(module)[1])
-        self._seen = settings.look()
+        self._pair()
 
     def remember(self):
         """Take down everything as it is now. Modules of the program's own are left out."""
@@ -79,6 +80,11 @@ class Library:
         self._objects = {key: (value, dict(vars(value))) for key, (value, _old) in self._objects.items()}
         self._sizes = [(value, len(value)) for value, _old in self._sizes]
         self.settings.add()
+        self._pair()
+
+    def _pair(self):
+        modules = list(self._modules.values())
+        self._pairs = list(self._modules), modules, list(map(vars, modules)), [*map(self._contents.get, self._modules)]
         self._seen = settings.look()
 
     def _note(self, module):
@@ -133,7 +139,7 @@ class Library:
         """Also while the program runs, before it imports another module."""
         return (
             settings.look() == self._seen
-            and all(map(self._is_same, self._contents))
+            and (self._is_quickly_same() or all(map(self._is_same, self._contents)))
             and all(vars(cls) == body for cls, body in self._classes.items())
             and all(len(value) == size for value, size in self._sizes)
             and all(_inside(function) == body for function, body in self._functions.items())
@@ -146,6 +152,10 @@ class Library:
         for key in PROCESS_KEYS:
             if key in vars(sys) and not key.startswith("last_"):
                 self._contents["sys"][key] = vars(sys)[key]
+
+    def _is_quickly_same(self):
+        names, modules, spaces, bodies = self._pairs
+        return all(map(is_, map(sys.modules.get, names), modules)) and all(map(eq, spaces, bodies))
 
     def _is_same(self, name):
         if sys.modules.get(name) is not self._modules[name]:
@@ -279,7 +289,8 @@ def _scan(module):
     ]
     if module.__name__ in ("sys", "posix"):  # modules, paths and the environment are looked at for themselves
         kinds, public = (*kinds[:2], []), []
-    return kinds, [one for one in values if _has_attributes(one)], public, counts
+    objects = [one for one in values if _has_attributes(one)] if module.__name__ != "typing" else []
+    return kinds, objects, public, counts
 
 
 def _kinds(values):

@@ -5,6 +5,7 @@ modules of the library that are imported already. A miss is no unearned pass for
 process is looked at again in one of its own. Who hides what he left gains what docs/design/processes.md says.
 """
 
+import _signal
 import atexit
 import gc
 import io
@@ -43,6 +44,7 @@ _OWN_PAIRS = (
 _WORD = re.compile(r"[^\W\d]\w*")
 _FOLDERS = ("/tmp", "/dev/shm")
 _SIGNALS = [number for number in range(1, signal.NSIG) if number not in (signal.SIGKILL, signal.SIGSTOP)]
+# _signal's functions: those of signal make an enum of each number
 _LIMITS = sorted({getattr(resource, name) for name in dir(resource) if name.startswith("RLIMIT_")})
 _TIMERS = (signal.ITIMER_REAL, signal.ITIMER_VIRTUAL, signal.ITIMER_PROF)
 _MEMORY_SHARE = 0.5
@@ -67,7 +69,7 @@ class Traces:
         self._imports = Imports(self._library, self._is_programs_path, atexit._ncallbacks)
         self._library.begin()
         self._frozen = -1
-        self._handlers = [(number, signal.getsignal(number)) for number in _SIGNALS]
+        self._handlers = [(number, _signal.getsignal(number)) for number in _SIGNALS]
         self._caps = [resource.getrlimit(which) for which in _LIMITS]
         self._umask = _umask()
         self._gc = gc.get_threshold()
@@ -125,11 +127,11 @@ class Traces:
 
     def _restored(self):
         for number, handler in self._handlers:
-            if signal.getsignal(number) is not handler:
+            if _signal.getsignal(number) is not handler:
                 if handler is None:
                     return False
                 signal.signal(number, handler)
-        if signal.pthread_sigmask(signal.SIG_BLOCK, ()):
+        if _signal.pthread_sigmask(signal.SIG_BLOCK, ()):
             return False  # what is pending would arrive
         for timer in _TIMERS:
             if signal.getitimer(timer)[0]:

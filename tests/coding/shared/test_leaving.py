@@ -26,6 +26,7 @@ def test_there_are_three_hundred_programs() -> None:
     assert len({case.name.partition(" (")[0] for case in CASES}) >= 40
 
 
+@pytest.mark.anyio
 @pytest.mark.parametrize("part", range(12))
 async def test_no_test_sees_what_another_left(part: int, tmp_path: Path) -> None:
     differing = []
