@@ -12,6 +12,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -23,6 +24,44 @@ GXX = "/usr/bin/g++"
 CPP_STANDARDS = ("gnu++17", "gnu++20")
 CPP_OPTIONS = ("-O2", "-pipe", "-w")
 HEADER = "bits/stdc++.h"
+JAVAC = "/usr/bin/javac"
+JVM_OPTIONS = ("-J-Xshare:auto", "-J-XX:+UseSerialGC", "-J-XX:TieredStopAtLevel=1", "-J-Duser.language=en")
+JAVAC_OPTIONS = ("-proc:none", "-nowarn", "-encoding", "UTF-8")
+JAVA_SOURCE = """
+import java.io.*;
+import java.util.*;
+import java.util.function.*;
+import java.util.stream.*;
+
+public class Main {
+    interface Shape { default double area() { return 0; } }
+    enum Kind { A, B }
+    static class Box<T extends Comparable<T>> implements Shape {
+        final List<T> items = new ArrayList<>();
+        T most() { return Collections.max(items); }
+        @Override public double area() { return items.size(); }
+    }
+    static int twice(int n) throws IOException {
+        if (n < 0) throw new IOException("negative");
+        return n << 1;
+    }
+    public static void main(String[] args) throws Exception {
+        Map<Integer, List<String>> groups = new TreeMap<>(Comparator.reverseOrder());
+        try (BufferedReader in = new BufferedReader(new InputStreamReader(System.in))) {
+            for (String line; (line = in.readLine()) != null;)
+                groups.computeIfAbsent(line.length(), key -> new ArrayList<>()).add(line.trim());
+        } catch (IOException error) {
+            throw new IllegalStateException("read: " + error, error);
+        }
+        PriorityQueue<long[]> queue = new PriorityQueue<>((a, b) -> Long.compare(a[0], b[0]));
+        for (var entry : groups.entrySet()) queue.add(new long[] {entry.getKey(), twice(entry.getValue().size())});
+        Box<String> box = new Box<>();
+        box.items.addAll(Stream.of("a", "b").map(String::toUpperCase).collect(Collectors.toList()));
+        switch (Kind.valueOf(box.most())) { case A: break; default: System.out.printf("%d%n", queue.size()); }
+    }
+}
+"""
+"""What the compiler is shown to be remembered: what programs of contests use."""
 ENVIRONMENT = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C.UTF-8"}
 
 
@@ -62,7 +101,21 @@ def cpp(folder: Path) -> list[str]:
     return read
 
 
-MAKERS = {GXX: cpp}
+def java(folder: Path) -> list[str]:
+    """An archive of javac's own classes as its virtual machine holds them, which maps it where it fits, else loads them
+    one by one. Returns the files that it was made of."""
+    made = folder / "java" / "javac.jsa"
+    made.parent.mkdir()
+    library = os.path.join(os.path.dirname(os.path.dirname(os.path.realpath(JAVAC))), "lib")
+    with tempfile.TemporaryDirectory() as scratch:
+        Path(scratch, "Main.java").write_text(JAVA_SOURCE, "utf-8")
+        archive = f"-J-XX:ArchiveClassesAtExit={made}.part"
+        run(Path(scratch), JAVAC, archive, *JVM_OPTIONS, *JAVAC_OPTIONS, "-d", scratch, "Main.java")
+    os.rename(f"{made}.part", made)
+    return [JAVAC, f"{library}/modules", f"{library}/server/libjvm.so"]
+
+
+MAKERS = {GXX: cpp, JAVAC: java}
 """By the compiler without which each is left out."""
 
 

@@ -9,8 +9,11 @@ the source.
 
 from typing import Final
 
+SHARED: Final = "/opt/sandbox-gym/compilers/java/javac.jsa"
+"""Where boxes may hold an archive of javac's classes; a virtual machine that finds none does without."""
 JAVAC: Final = (
-    *("/usr/bin/javac", "-J-Xshare:auto", "-J-XX:+UseSerialGC", "-J-XX:TieredStopAtLevel=1", "-J-Duser.language=en"),
+    *("/usr/bin/javac", f"-J-XX:SharedArchiveFile={SHARED}"),
+    *("-J-Xshare:auto", "-J-XX:+UseSerialGC", "-J-XX:TieredStopAtLevel=1", "-J-Duser.language=en"),
     *("-proc:none", "-nowarn", "-encoding", "UTF-8", "-d", ".sandbox_gym_classes"),
 )
 BUILD: Final = r'''
