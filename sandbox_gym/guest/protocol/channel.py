@@ -12,6 +12,8 @@ import time
 from . import frames
 
 FULL = 1 << 20
+LATER_S = 0.002
+"""Results of short runs travel together: each wakes the host, which costs it more than to read one."""
 _READ = 1 << 16
 _WRITE = 1 << 18
 _SMALL = 1 << 16
@@ -31,6 +33,7 @@ class Channel:
         self._waiting = collections.deque()
         self._bytes = 0
         self._watching = False
+        self._held_since = None
         self.ended = False
         """The host's end is closed."""
         self.selectable = True
@@ -48,8 +51,9 @@ class Channel:
     def full(self):
         return self._bytes >= FULL
 
-    def send(self, header, body=b""):
-        """Send a frame, now or as soon as the host takes it."""
+    def send(self, header, body=b"", later=False):
+        """Send a frame, now or as soon as the host takes it; `later`: with those that follow within LATER_S, if the
+        caller asks `due_s` until then."""
         if len(body) <= _SMALL:
             parts = [frames.pack(header, body)]
         else:
@@ -57,6 +61,24 @@ class Channel:
         for part in parts:
             self._waiting.append(memoryview(part))
             self._bytes += len(part)
+        if later and self._held_since is None:
+            self._held_since = time.monotonic()
+        if not later:
+            self.release()
+
+    def due_s(self, idle):
+        """Send what is to be sent `later`, if it is time or the caller is idle; seconds until it is, None for never."""
+        if self._held_since is None:
+            return None
+        left = self._held_since + LATER_S - time.monotonic()
+        if idle or left <= 0:
+            self.release()
+            return None
+        return left
+
+    def release(self):
+        """Send all that waits, as far as the host takes it."""
+        self._held_since = None
         if not self._watching:
             self._write()
 

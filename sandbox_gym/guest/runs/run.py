@@ -79,7 +79,7 @@ class Run:
 
     def join(self, shared):
         """Have the process that was kept run the program once more, on this run's input; False where it is gone."""
-        ends = self._begin(self._has_channel())
+        ends = self._begin(self._has_channel(), shared.counted)
         self._evidence.go_on(shared.reading)  # what it used since the input before counts for this one
         if not shared.give(ends, self._through, last=not self._keeps):
             self.streams.abandon()
@@ -93,9 +93,10 @@ class Run:
     def _has_channel(self):
         return self._header["channel"] in ("capture", "relay") or self._header.get("captures", False)
 
-    def _begin(self, with_channel):
+    def _begin(self, with_channel, counted=None):
+        """`counted`: the counters as they were at the end of the process's last run."""
         self._evidence = self._supervisor.evidence
-        self._counted = self._evidence.counters()
+        self._counted = self._evidence.counters() if counted is None else counted
         self._starvation = self._supervisor.starvation
         return self.streams.make(with_channel)
 
@@ -263,14 +264,18 @@ class Run:
         account, reported = self._account, bool(self._report) or self.kept
         status, peak = account.get("status", 0), account.get("peak_kb", 0) * 1024
         killed = os.WIFSIGNALED(status)
-        counted = [now - before for now, before in zip(self._evidence.counters(), self._counted)]
-        words = self.streams.kept("stderr", 300).decode("utf-8", "replace").strip()
+        counters = self._evidence.counters()
+        if self.kept:
+            self._supervisor.shared.counted = counters
+        counted = [now - before for now, before in zip(counters, self._counted)]
+        unstarted = account.get("unstarted")
+        words = self.streams.kept("stderr", 300).decode("utf-8", "replace").strip() if unstarted else None
         return {
             "stopped": self.why, "reported": reported,
             "exit_code": os.WEXITSTATUS(status) if reported and not killed else None,
             "signal": os.WTERMSIG(status) if reported and killed else None,
-            "unstarted": words if account.get("unstarted") else None,  # reported by init
+            "unstarted": words,  # reported by init
             "peak_bytes": peak, "data_over": 0 < self._peak_bytes < peak,
-            "oom_kills": counted[0], "memory_full": self._evidence.memory_full(self._counted[1]),
-            "forks_denied": counted[2], "processes_full": self._evidence.processes_full(counted[3]),
+            "oom_kills": counted[0], "memory_full": counted[0] > 0 and self._evidence.memory_full(self._counted[1]),
+            "forks_denied": counted[2], "processes_full": not counted[2] or self._evidence.processes_full(counted[3]),
         }  # fmt: skip

@@ -29,6 +29,8 @@ class SharedProcess:
         self._control.setblocking(False)
         self._its = its.detach()
         self._given, self._done_at, self.reading = True, 0.0, None
+        self.counted = None
+        """The box's counters at the end of its last run; None until there was one."""
         selector.register(self._control, selectors.EVENT_READ, self._on_control)
 
     def its_end(self):

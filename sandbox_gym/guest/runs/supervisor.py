@@ -56,6 +56,7 @@ class Supervisor:
         self._blob_bytes = 0
         self._receiving = None
         self._queue = []
+        self._last_run = {}
         self._current = None
         self.shared = None
         """The process of a run that others of the same program may join."""
@@ -87,9 +88,11 @@ class Supervisor:
 
     def _pause(self):
         """Seconds until something is due; None when nothing is. Sends the heartbeats of a run."""
+        due_s = self._channel.due_s(self._current is None)
         if self._current is None:
             return None if self._channel.selectable or self._channel.ended else 0
         pause = self._current.tick()
+        pause = pause if due_s is None else min(pause, due_s)
         self._beat()
         return min(pause, self._beat_s) if self._beat_s and not self._current.is_session else pause
 
@@ -186,7 +189,14 @@ class Supervisor:
         return [run for run in runs if run.id == header["id"]]
 
     def _op_run(self, header, body):
+        self._last_run = header
         self._queue.append(Run(self, header, body, self._blobs))
+
+    def _op_again(self, header, body):
+        """The run before this one once more, on another input."""
+        self._last_run = dict(self._last_run, id=header["id"], join=True, keep=header["keep"])
+        self._last_run["stdin_size"] = header["stdin_size"]
+        self._queue.append(Run(self, self._last_run, body, self._blobs))
 
     def _op_chan(self, header, body):
         for run in self._addressed(header):
@@ -282,7 +292,7 @@ class Supervisor:
             header, body = run.result()
             header["tamper"] += [sign for sign in dict.fromkeys(self._signs) if sign not in header["tamper"]][:_SIGNS]
             self._signs = []
-            self.send(header, body)
+            self.send(header, body, later=run.kept)
 
     def _drop_shared(self):
         """The process has ended."""

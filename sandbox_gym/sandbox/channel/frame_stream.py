@@ -103,6 +103,11 @@ class FrameStream:
         except TimeoutError as error:
             raise self.lost(f"was silent for {within_s:.0f} s") from error
 
+    @property
+    def has_frames(self) -> bool:
+        """Whether a frame has come that nobody has taken."""
+        return bool(self._inbox)
+
     async def _next(self) -> tuple[Header, bytes]:
         """The next frame, whenever it comes. Raises BoxLost."""
         await self._hear()

@@ -69,8 +69,21 @@ class Sending:
         `channel`: its fd 3 ("relay") or its standard input and output ("stdio") are carried as `chan` frames instead of
         being kept; beside "stdio" its fd 3 may be kept.
         """
+        join, keep = _may_share(before, run), _may_share(run, after)
+        header = (
+            {"op": "again", "id": run_id, "keep": keep, "stdin_size": len(run.stdin)}
+            if join
+            else self._header(run, run_id, channel, keep)
+        )
+        first, *more = (
+            run.stdin[start : start + frames.CHUNK] for start in range(0, len(run.stdin) or 1, frames.CHUNK)
+        )
+        made = [(frames.pack(header, first), len(first))]
+        return made + [(frames.pack({"op": "data", "id": run_id}, piece), len(piece)) for piece in more]
+
+    def _header(self, run: Run, run_id: int, channel: Channel, keep: bool) -> dict[str, object]:
         program = run.program
-        header = {
+        return {
             "op": "run",
             "id": run_id,
             "mode": program.mode,
@@ -86,16 +99,11 @@ class Sending:
             "channel": channel or ("capture" if program.mode in ("call", "check") or program.captures else "none"),
             "captures": channel == "stdio" and program.captures,
             "workdir": program.workdir,
-            "join": _may_share(before, run),
-            "keep": _may_share(run, after),
+            "join": False,
+            "keep": keep,
             "trace": str(structlog.contextvars.get_contextvars().get("request_id", "")),
             "stdin_size": len(run.stdin),
         }
-        first, *more = (
-            run.stdin[start : start + frames.CHUNK] for start in range(0, len(run.stdin) or 1, frames.CHUNK)
-        )
-        made = [(frames.pack(header, first), len(first))]
-        return made + [(frames.pack({"op": "data", "id": run_id}, piece), len(piece)) for piece in more]
 
 
 def _may_share(first: Run | None, second: Run | None) -> bool:
