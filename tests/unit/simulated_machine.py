@@ -33,8 +33,13 @@ class CountedCpu(NoEvidence):
     total_s = 0.0
     _before_s = 0.0
 
+    def __init__(self) -> None:
+        super().__init__()
+        self.begun = threading.Event()
+
     def begin(self) -> None:
         self._before_s = self.total_s
+        self.begun.set()
 
     def go_on(self, reading: float) -> None:
         self._before_s = reading

@@ -227,6 +227,7 @@ def test_cpu_time_between_two_inputs_is_the_next_one_s(machine: Machine) -> None
     init = machine.init()
     process = machine.started(init)
     evidence = machine.supervisor.counted
+    assert evidence.begun.wait(PATIENCE_S)
     evidence.total_s += 1.0
     process.done()
     assert machine.result()[0]["cpu_s"] == pytest.approx(1.0)
