@@ -12,6 +12,7 @@ from sandbox_gym.cluster.messages import NodeLost, failure_reply
 from sandbox_gym.cluster.node import Node, open_node
 from sandbox_gym.config import Settings
 from sandbox_gym.errors import ConfigurationError, SandboxGymError, Unavailable
+from sandbox_gym.observe.tracebacks import without_locals
 from sandbox_gym.sandbox.session.builds import MakeBuilder
 
 _log = structlog.get_logger(__name__)
@@ -21,7 +22,8 @@ class PoolActor:
     """The actor. `run` is its life; `answer` waits until it has begun."""
 
     def __init__(self, settings_json: bytes, server: str, make_builder: MakeBuilder | None = None) -> None:
-        structlog.configure(logger_factory=lambda *_: structlog.PrintLogger(sys.stderr))
+        processors = without_locals(structlog.get_config()["processors"])
+        structlog.configure(processors=processors, logger_factory=lambda *_: structlog.PrintLogger(sys.stderr))
         self._settings_json, self._server, self._make_builder = settings_json, server, make_builder
         self._begun, self._ending, self._ended = anyio.Event(), anyio.Event(), anyio.Event()
         self._node: Node | None = None

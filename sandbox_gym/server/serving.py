@@ -24,6 +24,7 @@ from uvicorn.lifespan.on import LifespanOn
 from uvicorn.server import HANDLED_SIGNALS
 
 from sandbox_gym.config import Settings
+from sandbox_gym.observe.tracebacks import without_locals
 from sandbox_gym.server.connections import BoundedConfig, Bounds, bounds_of
 
 BROKE: Final = 1
@@ -151,4 +152,4 @@ def bound_logs() -> None:
             logger.addFilter(RateFilter())
     processors = structlog.get_config()["processors"]
     if bounded_rate not in processors:
-        structlog.configure(processors=[bounded_rate, *processors])
+        structlog.configure(processors=[bounded_rate, *without_locals(processors)])

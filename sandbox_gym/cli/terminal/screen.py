@@ -15,6 +15,7 @@ from rich.markup import escape
 from structlog.typing import EventDict, Processor
 
 from sandbox_gym.observe.sanitize import spelled
+from sandbox_gym.observe.tracebacks import without_locals
 from sandbox_gym.server.protocol.wire import Document, dumps
 
 _IN_JSON: Final = re.compile(
@@ -50,6 +51,6 @@ def log_to_stderr() -> None:
     processors = structlog.get_config()["processors"]
     mine: list[Processor] = [] if harmless_event in processors else [harmless_event]
     structlog.configure(
-        processors=[*processors[:-1], *mine, processors[-1]],
+        processors=without_locals([*processors[:-1], *mine, processors[-1]]),
         logger_factory=lambda *_: structlog.PrintLogger(sys.stderr),
     )
