@@ -10,7 +10,6 @@ from sandbox_gym.cli.terminal.screen import log_to_stderr
 from sandbox_gym.observe.tracebacks import without_locals
 from sandbox_gym.server.serving import bound_logs
 
-
 SECRET = "hunt" + "er2"
 
 
