@@ -125,9 +125,10 @@ class Engine:
     async def verify(self, verifier: Verifier[T], task: T, answer: Answer, *, caller: Caller = ANYONE) -> Verification:
         """The verdict on an answer. Raises RequestError from the plan, and Unavailable when there can be no verdict,
         with what was judged before it."""
+        began = time.perf_counter()
         first = await self._judgement(verifier, task, answer, caller)
         if not isinstance(verifier, SupportsFollowUp):
-            return Verification(first.verdict, (first,))
+            return self._counted(Verification(first.verdict, (first,)), began)
         judgements = [first]
 
         async def judge(task: T) -> Judgement:
@@ -139,7 +140,14 @@ class Engine:
         except Unavailable as error:
             error.judgements = tuple(judgements)
             raise
-        return Verification(verdict, tuple(judgements))
+        return self._counted(Verification(verdict, tuple(judgements)), began)
+
+    def _counted(self, verification: Verification, began: float) -> Verification:
+        """One verify, however many runs it took."""
+        verdict = verification.verdict
+        self._verdicts += 1
+        self.metrics.count(verdict, time.perf_counter() - began, verdict.timings_s)
+        return verification
 
     async def run(self, plan: Plan, *, caller: Caller = ANYONE) -> State:
         """What a plan did, outside any verdict: the tools' way in. Raises Unavailable."""
@@ -153,7 +161,6 @@ class Engine:
 
     async def _judgement(self, verifier: Verifier[T], task: T, answer: Answer, caller: Caller) -> Judgement:
         with traces.span("verify", {"provider": self.provider_name, "tenant": caller.tenant}) as span:
-            began = time.perf_counter()
             plan = verifier.plan(task, answer)
 
             async def passed(index: int, outcome: StepOutcome) -> bool:
@@ -171,8 +178,6 @@ class Engine:
             # of a verify on record, what was measured then counts
             timings = {**result.timings_s}
             timings.setdefault("judge", time.perf_counter() - started)
-            self._verdicts += 1
-            self.metrics.count(verdict, time.perf_counter() - began, timings)
             verdict = replace(verdict, attempts=result.attempts, timings_s=timings)
             span.note(attributes_of(verdict))
             return Judgement(plan, result.state, verdict)
