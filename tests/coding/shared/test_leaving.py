@@ -59,7 +59,14 @@ def in_plain_python(case: Case, folder: Path, stdin: bytes) -> tuple[bytes, int]
         file = folder / path
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(content.replace(b"/tmp", bytes(folder / "tmp")).replace(b"/dev/shm", bytes(folder / "shm")))
+    # a process that was started in the background ignores interrupts, and so do those that it starts
     done = subprocess.run(
-        [PYTHON, "main.py"], cwd=folder, input=stdin, capture_output=True, timeout=30, env=ENVIRONMENT, check=False
+        ["env", "--default-signal=INT", PYTHON, "main.py"],
+        cwd=folder,
+        input=stdin,
+        capture_output=True,
+        timeout=30,
+        env=ENVIRONMENT,
+        check=False,
     )
     return done.stdout, done.returncode
