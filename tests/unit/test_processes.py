@@ -53,7 +53,7 @@ def judged(
 def stands(task: CodingTask, first: Judgement, *rounds: Sequence[bool]) -> tuple[Verdict, list[int]]:
     """The verdict where the further runs end so, and how many tests each had."""
     assert first.state is not None
-    follow_up = confirmed(task, first, differing_alone(task, first.state, Judged()), Random(1))
+    follow_up = confirmed(task, first, differing_alone(task, first.state, Judged()))
     asked: list[int] = []
     answers = iter(rounds)
     try:
@@ -104,7 +104,7 @@ def guessed(task: CodingTask, chance: Random) -> float:
     right = chance.random() < 0.5
     first = judged(task, [RIGHT, right], [(1, right or chance.random() < 0.5)])
     assert first.state is not None
-    follow_up = confirmed(task, first, differing_alone(task, first.state, Judged()), chance)
+    follow_up = confirmed(task, first, differing_alone(task, first.state, Judged()))
     try:
         (wanted,) = next(follow_up)
         while True:

@@ -67,4 +67,4 @@ class CodingVerifier:
 
     def follow_up(self, task: CodingTask, answer: Answer, first: Judgement, random: Random) -> FollowUp[CodingTask]:
         differing = differing_alone(task, first.state, self._known) if first.state is not None else []
-        return confirmed(task, first, differing, random)
+        return confirmed(task, first, differing)

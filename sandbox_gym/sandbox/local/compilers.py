@@ -30,6 +30,8 @@ IMAGE: Final = "polyglot"
 """Boxes of other images compile nothing."""
 CURRENT: Final = "current"
 PREPARE_S: Final = 600.0
+CLOSE_S: Final = 10.0
+"""For what was killed to be gone."""
 CHECK_S: Final = 600.0
 """How often it is seen whether the machine's compilers are still those that all was made of."""
 _log = structlog.get_logger(__name__)
@@ -80,7 +82,7 @@ class PreparedCompilers:
             if self._process is not None:
                 _kill(self._process)
         if self._thread is not None:
-            self._thread.join()
+            self._thread.join(CLOSE_S)
 
     def _check(self) -> None:
         with self._state:
@@ -127,7 +129,7 @@ class PreparedCompilers:
             _out, said = process.communicate(timeout=PREPARE_S)
         except subprocess.TimeoutExpired:
             _kill(process)
-            _out, said = process.communicate()
+            _out, said = process.communicate(timeout=CLOSE_S)
         with self._state:
             self._process = None
         if process.returncode and not self._closed:

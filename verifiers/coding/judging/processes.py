@@ -33,13 +33,13 @@ def is_shared(state: State | None) -> bool:
     )
 
 
-def confirmed(task: CodingTask, first: Judgement, differing: Sequence[int], random: Random) -> FollowUp[CodingTask]:
+def confirmed(task: CodingTask, first: Judgement, differing: Sequence[int]) -> FollowUp[CodingTask]:
     """`differing`: tests that were checked already and ended otherwise in a process of their own."""
     verdict = first.verdict
     if verdict.processes == "own" or verdict.failure_reason == "tampered":
         return verdict
     recovered = [index for index in differing if not _failed(verdict.tests[index])]
-    left = [] if differing else [*_unconfirmed(first), *_unchecked_pass(first, random)]
+    left = [] if differing else [*_unconfirmed(first), *_unchecked_pass(first)]
     if left:
         (own,) = yield [_only(task, left)]
         differing, recovered = _differing(verdict, own.verdict, left)
@@ -76,8 +76,12 @@ def _with_failures(task: CodingTask, verdict: Verdict, own: Verdict, chosen: Seq
     return replace(verdict, tests=tests, reward=min(verdict.reward, reward), groups=groups, failure_reason=reason)
 
 
-def _unchecked_pass(first: Judgement, random: Random) -> list[int]:
-    """A passing test of the shared process where something was earned and none was checked: a failing one was."""
+def _unchecked_pass(first: Judgement) -> list[int]:
+    """A passing test of the shared process where something was earned and none was checked: a failing one was.
+
+    Which one follows from the times that were measured: no answer foresees them, and they are on record, so that the
+    verify can be judged again.
+    """
     state, tests = first.state, first.verdict.tests
     assert state is not None, "what was shared was run"
     checked = {check.index for check in state.checks}
@@ -88,7 +92,8 @@ def _unchecked_pass(first: Judgement, random: Random) -> list[int]:
     ]
     if first.verdict.reward == 0.0 or not passing or checked.intersection(passing):
         return []
-    return [random.choice(passing)]
+    times = [answers_outcome(outcome).wall_time_s for outcome in state.outcomes if outcome is not None]
+    return [Random(repr(times)).choice(passing)]
 
 
 def _unconfirmed(first: Judgement) -> list[int]:
