@@ -19,6 +19,7 @@ import structlog
 from sandbox_gym.errors import BoxLost, InstanceFailed, ProviderDown, RequestError
 from sandbox_gym.limits import MIB, Limits
 from sandbox_gym.network import MACHINES_NETWORK
+from sandbox_gym.private import make_private, write_whole
 from sandbox_gym.sandbox.api import BUILDER_IMAGE, SandboxSpec
 from sandbox_gym.sandbox.session.client import Command, FileProblem, SessionClient, TakesCalls
 from sandbox_gym.sandbox.session.manager import GRACE_S, Sessions
@@ -129,10 +130,16 @@ class Instances:
     def _touch(self, instance: Instance) -> Instance:
         fresh = Instance(**{**asdict(instance), "last_used": time.time()})
         self._known[instance.key] = fresh
-        new = self._index.with_suffix(".new")
-        new.write_text(json.dumps([asdict(one) for one in self._known.values()]))
-        new.rename(self._index)
+        self._write_index()
         return fresh
+
+    def _write_index(self) -> None:
+        """What can't be written now is written with the next use; a server that starts without it builds again."""
+        try:
+            make_private(self._index.parent)
+            write_whole(self._index, json.dumps([asdict(one) for one in self._known.values()]).encode())
+        except OSError as error:
+            _log.warning("instances_unwritable", path=str(self._index), why=str(error))
 
     async def _evict(self, *, keep: str) -> None:
         """Beyond the disk budget the longest unused go."""

@@ -114,6 +114,7 @@ class Store:
             self._wanted_at[path.name] = time.monotonic()
             kept = path.name in self._sizes and path.exists()  # the state folder may have been emptied meanwhile
         if not kept:
+            make_private(self._layers)
             new = self._layers / f".new-{secrets.token_hex(6)}"
             try:
                 copy_tree(cut, new)
@@ -156,8 +157,9 @@ class Store:
         path = self.layer_path(digest)
         with self._lock:
             self._wanted_at[path.name] = time.monotonic()
-            if path.name in self._sizes:
+            if path.name in self._sizes and path.exists():
                 return
+        make_private(self._layers)
         new = self._layers / f".new-{secrets.token_hex(6)}"
         try:
             copy_tree(source, new)
@@ -169,10 +171,13 @@ class Store:
 
     def read(self, snapshot_id: str) -> Record:
         """Raises NoSuchSnapshot."""
-        try:
-            return self._index[snapshot_id]
-        except KeyError:
-            raise NoSuchSnapshot(f"no snapshot {snapshot_id[:40]!r}") from None
+        record = self._index.get(snapshot_id)
+        if record is None:
+            raise NoSuchSnapshot(f"no snapshot {snapshot_id[:40]!r}")
+        if not all(self.layer_path(digest).exists() for digest in record.layers):
+            self.delete(snapshot_id)
+            raise NoSuchSnapshot(f"the files of snapshot {snapshot_id[:40]!r} are gone from {self._layers}")
+        return record
 
     def read_globals(self, snapshot_id: str) -> bytes:
         """The pickled globals, which are read inside sandboxes only; empty where none were kept."""
@@ -236,7 +241,7 @@ def _on_disk(folder: Path) -> tuple[int, int]:
 
 
 def _write_whole(path: Path, data: bytes) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_private(path.parent)
     new = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     with open(new, "wb", opener=lambda name, flags: os.open(name, flags, 0o600)) as file:
         file.write(data)
