@@ -17,9 +17,12 @@ class Programs:
     def __init__(self, session_sources):
         self._session_sources = session_sources
 
-    def load_sessions(self):
-        """Make the sessions' modules, before the zygote is forked: a session's program has only what it was forked
-        with."""
+    def prepare(self, sessions):
+        """Load and look at what programs have from their fork on, before the zygote is forked. `sessions`: whether they
+        are sessions, which have modules of their own."""
+        if not sessions:
+            library.prepare()
+            return
         package = sys.modules[__package__]
         sources, self._session_sources = self._session_sources, {}
         for name, source in sources.items():
@@ -44,5 +47,4 @@ class Programs:
 
 def main(read_fd, write_fd, session_sources):
     """Serve the host on these descriptors. Never returns."""
-    library.prepare()
     supervisor.run(supervisor.Supervisor(read_fd, write_fd, Programs(session_sources)))

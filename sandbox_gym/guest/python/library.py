@@ -10,7 +10,7 @@ import sys
 import types
 from operator import eq, is_
 
-from . import settings
+from . import settings, versions
 
 _DEEP_WORDS = frozenset(
     (
@@ -37,64 +37,117 @@ _LAZY = frozenset(
 )  # fmt: skip
 """What a library makes at its first use, and makes again where it is set back."""
 _ADAPTED = ("_frozen_importlib", "importlib._bootstrap", "threading", "random", "sys")
-"""What a fork changes, and what is changed for the program before it starts."""
+"""What a fork changes, and what is changed for the program before it starts; told by versions where there are any."""
 _NEXT = type(itertools.count().__next__)
 
 
 class Library:
-    """`words`: every name in the program; `is_programs(module)`: whether a module is one of its files."""
+    """Made once for all processes that are forked from this one, which only take down what has changed since."""
 
-    def __init__(self, words, is_programs):
+    __slots__ = (  # and so no attributes that it would look at itself
+        "_modules", "_contents", "_objects", "_sizes", "_counts", "_named", "_kinds", "_versions", "_numbered",
+        "_sys", "_classes", "_functions", "_containers", "_words", "_deep", "_is_programs", "_seen", "settings",
+    )  # fmt: skip
+
+    def __init__(self):
+        self._modules, self._contents, self._objects = {}, {}, {}
+        self._sizes, self._counts, self._named, self._kinds = [], [], {}, ([], [], [])
+        self._versions, self._numbered = versions.Versions(), []
+        self._classes, self._functions, self._containers = {}, {}, {}
+        self._words, self._deep, self._is_programs = frozenset(), False, _is_nobodys
+        for name, module in list(sys.modules.items()):
+            if type(module) is types.ModuleType and name != "__main__":
+                self._index(vars(module) if module is not sys else {})
+                for all_of_it, its in zip(self._kinds, self._note(name, module)):
+                    all_of_it += its
+        self._versions.take_all()
+        self.settings = self._seen = None
+
+    def _index(self, space):
+        for name, value in space.items():
+            if any(_kinds([value])):
+                self._named.setdefault(name, []).append(value)
+
+    def _note(self, name, module):
+        """Take down a new module; its (classes, functions, containers)."""
+        kinds, objects, sizes, counts = _scan(module)
+        self._modules[name] = module
+        self._contents[name] = dict(vars(module))
+        self._number(vars(module), name, None)
+        self._add_objects(objects)
+        self._sizes += [(value, len(value)) for value in sizes]
+        self._counts += counts
+        return kinds
+
+    def _number(self, space, name, key):
+        """Have changes of a module's dict, or of an object's, be told: the one has a name, the other a key."""
+        number = self._versions.add(space)
+        self._numbered.append((name, key))
+        if name == "sys":
+            self._sys = number
+
+    def _add_objects(self, objects):
+        for value in objects:
+            if id(value) not in self._objects:
+                self._number(vars(value), None, id(value))
+            self._objects[id(value)] = (value, dict(vars(value)))
+
+    @property
+    def names(self):
+        """The names of its modules; a live view."""
+        return self._modules.keys()
+
+    def begin(self, words, is_programs):
+        """In a process of its own: take down what is not as it was in the process that this one was forked from.
+        `words`: every name in the program; `is_programs(module)`: whether a module is one of its files."""
         self._words, self._is_programs = words, is_programs
         self._deep = not words.isdisjoint(_DEEP_WORDS)
-        self._modules, self._contents = dict(_BASE.modules), dict(_BASE.contents)
-        self._objects, self._sizes, self._counts = dict(_BASE.objects), list(_BASE.sizes), list(_BASE.counts)
-        self._classes, self._functions, self._containers = {}, {}, {}
-        named = [] if self._deep else [value for word in words for value in _BASE.named.get(word, ())]
-        self._watch(_BASE.kinds if self._deep else _kinds(named))
+        named = [] if self._deep else [value for word in words for value in self._named.get(word, ())]
+        self._watch(self._kinds if self._deep else _kinds(named))
+        for number in self._versions.changed():
+            if versions.TOLD or self._numbered[number][0] in _ADAPTED:
+                self._note_again(number)
+        self._note_new()
         self.settings = settings.Settings()
-
-    def begin(self):
-        """Take down what is not as it was in the process that this one was forked from: the guest's modules."""
-        for name in (*_ADAPTED, *(name for name in sys.modules if name not in self._modules)):
-            module = sys.modules[name]
-            if type(module) is types.ModuleType and not self._is_programs(module):
-                self._modules[name] = module
-                self._contents[name] = dict(vars(module))
-                self._objects.update((id(value), (value, dict(vars(value)))) for value in _scan(module)[1])
-        self._pair()
+        self._settle()
 
     def remember(self):
         """Take down everything as it is now. Modules of the program's own are left out."""
-        for name, module in list(sys.modules.items()):
-            if type(module) is not types.ModuleType or self._is_programs(module):
-                continue
-            if name not in self._modules:
-                self._modules[name] = module
-                self._note(module)
-            kept = self._contents.get(name, {})
-            self._contents[name] = dict(vars(module))
-            if name == "sys":
-                self._contents[name].update((key, kept[key]) for key in PROCESS_KEYS if key in kept)
+        self._note_new()
+        streams = {key: self._contents["sys"][key] for key in PROCESS_KEYS if key in self._contents["sys"]}
+        for number in self._versions.changed():
+            self._note_again(number)
+        self._contents["sys"].update(streams)
         self._watch((self._classes, self._functions, [value for value, _old in self._containers.values()]))
-        self._objects = {key: (value, dict(vars(value))) for key, (value, _old) in self._objects.items()}
         self._sizes = [(value, len(value)) for value, _old in self._sizes]
         self.settings.add()
-        self._pair()
+        self._settle()
 
-    def _pair(self):
-        modules = list(self._modules.values())
-        self._pairs = list(self._modules), modules, list(map(vars, modules)), [*map(self._contents.get, self._modules)]
+    def _note_again(self, number):
+        """Take down a module or an object that was changed."""
+        name, key = self._numbered[number]
+        if name is None:
+            value, _old = self._objects[key]
+            self._objects[key] = (value, dict(vars(value)))
+            return
+        old, body = self._contents[name], dict(vars(self._modules[name]))
+        self._contents[name] = body
+        if name != "sys":
+            new = [value for key, value in body.items() if value is not old.get(key)]
+            self._add_objects([value for value in new if _has_attributes(value)])
+
+    def _note_new(self):
+        if len(sys.modules) == len(self._modules):
+            return
+        for name, module in list(sys.modules.items()):
+            if name in self._modules or type(module) is not types.ModuleType or self._is_programs(module):
+                continue
+            kinds, space = self._note(name, module), vars(module)
+            self._watch(kinds if self._deep else _kinds([space[word] for word in self._words.intersection(space)]))
+
+    def _settle(self):
+        self._versions.take_all()
         self._seen = settings.look()
-
-    def _note(self, module):
-        """Find what is to be watched in a new module."""
-        kinds, objects, sizes, counts = _scan(module)
-        space = vars(module)
-        self._watch(kinds if self._deep else _kinds([space[word] for word in self._words.intersection(space)]))
-        self._objects.update((id(value), (value, None)) for value in objects)
-        self._sizes += [(value, 0) for value in sizes]
-        self._counts += counts
 
     def _watch(self, kinds):
         """Take down these (classes, functions, containers) as they are now."""
@@ -105,10 +158,15 @@ class Library:
 
     # -- after a program
 
+    def may_use(self, name):
+        """Whether the program may use a module that goes by this name."""
+        return self._deep or name in self._words
+
     def restore(self):
         """Forget modules of the program's, and set back what can be."""
-        for name in [name for name in sys.modules if name not in self._modules]:
-            del sys.modules[name]
+        if len(sys.modules) != len(self._modules):
+            for name in [name for name in sys.modules if name not in self._modules]:
+                del sys.modules[name]
         space, body = vars(sys), self._contents["sys"]
         for key in PROCESS_KEYS:
             if key in body:
@@ -139,27 +197,39 @@ class Library:
         """Also while the program runs, before it imports another module."""
         return (
             settings.look() == self._seen
-            and (self._is_quickly_same() or all(map(self._is_same, self._contents)))
+            and self._are_all_there()
+            and self._are_same()
             and all(vars(cls) == body for cls, body in self._classes.items())
             and all(len(value) == size for value, size in self._sizes)
             and all(_inside(function) == body for function, body in self._functions.items())
             and all(value == body for value, body in self._containers.values())
-            and all(vars(value) == body for value, body in self._objects.values())
         )
+
+    def _are_all_there(self):
+        """Whether the interpreter's modules are those that are known. Who replaces one without a deep word does it by
+        one of the library's own means, which add or remove one."""
+        if not self._deep:
+            return len(self._modules) <= len(sys.modules)
+        return all(sys.modules.get(name) is module for name, module in self._modules.items())
 
     def set_streams(self):
         """The standard streams of `sys` are new ones."""
         for key in PROCESS_KEYS:
             if key in vars(sys) and not key.startswith("last_"):
                 self._contents["sys"][key] = vars(sys)[key]
+        self._versions.take(self._sys)
 
-    def _is_quickly_same(self):
-        names, modules, spaces, bodies = self._pairs
-        return all(map(is_, map(sys.modules.get, names), modules)) and all(map(eq, spaces, bodies))
+    def _are_same(self):
+        same = all(map(self._is_same, self._versions.changed()))
+        if same:
+            self._versions.accept()
+        return same
 
-    def _is_same(self, name):
-        if sys.modules.get(name) is not self._modules[name]:
-            return False
+    def _is_same(self, number):
+        name, key = self._numbered[number]
+        if name is None:
+            value, body = self._objects[key]
+            return vars(value) == body
         space, body = vars(self._modules[name]), self._contents[name]
         return space == body or self._differs_little(name, space, body)
 
@@ -239,39 +309,24 @@ class Imports:
             self._loading = loading
 
 
-class _Base:
-    """The library as it is before this process is forked: found once for all programs."""
-
-    def __init__(self):
-        modules = {name: module for name, module in sys.modules.items() if type(module) is types.ModuleType}
-        own = __name__.partition(".")[0]
-        self.modules = {name: one for name, one in modules.items() if name != "__main__" and name.split(".")[0] != own}
-        self.contents = {name: dict(vars(module)) for name, module in self.modules.items()}
-        self.objects, self.sizes, self.counts, self.named = {}, [], [], {}
-        self.kinds = ([], [], [])
-        for module in self.modules.values():
-            kinds, objects, sizes, counts = _scan(module)
-            self.objects.update((id(value), (value, dict(vars(value)))) for value in objects)
-            self.sizes += [(value, len(value)) for value in sizes]
-            self.counts += counts
-            for all_of_it, its in zip(self.kinds, kinds):
-                all_of_it += its
-            if module is not sys:
-                self._index(vars(module))
-
-    def _index(self, space):
-        for name, value in space.items():
-            if any(_kinds([value])):
-                self.named.setdefault(name, []).append(value)
-
-
-_BASE = None
+_prepared = None
 
 
 def prepare():
     """Look through the modules that are loaded, once for all processes that are forked from this one."""
-    global _BASE
-    _BASE = _Base()
+    global _prepared
+    _prepared = Library()
+
+
+def prepared():
+    """This process's own copy of what was prepared."""
+    if _prepared is None:
+        prepare()
+    return _prepared
+
+
+def _is_nobodys(module):
+    return False
 
 
 def _scan(module):

@@ -85,11 +85,12 @@ def end(code):
     return leave(code)
 
 
-def leave(code):
-    """The part of `end` that is left where there are neither threads nor callbacks."""
+def leave(code, library=frozenset()):
+    """The part of `end` that is left where there are neither threads nor callbacks. `library`: names of modules that
+    are not the program's."""
     if _flush() and code == 0:
         code = 120
-    _tear_down()
+    _tear_down(library)
     _flush()
     if code is _INTERRUPTED:  # as the interpreter does, so that a parent sees the signal
         signal.signal(signal.SIGINT, signal.SIG_DFL)
@@ -98,10 +99,10 @@ def leave(code):
     return code
 
 
-def _tear_down():
+def _tear_down(library):
     """Drop the globals of the program's modules one by one, imports last, so that files are flushed and finalizers
     still find modules."""
-    for name in _programs_modules():
+    for name in _programs_modules(library):
         names = vars(sys.modules.pop(name))
         for name in [name for name, value in names.items() if not isinstance(value, types.ModuleType)]:
             if name != "__builtins__":
@@ -109,9 +110,10 @@ def _tear_down():
     gc.collect()
 
 
-def _programs_modules():
+def _programs_modules(library):
     """The names of the main module and of those beside it, the latest first."""
-    modules = {name: module for name, module in sys.modules.items() if type(module) is types.ModuleType}
+    others = [name for name in sys.modules if name not in library]
+    modules = {name: sys.modules[name] for name in others if type(sys.modules[name]) is types.ModuleType}
     main = [name for name in ("__main__", "candidate") if name in modules]
     folders = {os.path.dirname(modules[name].__file__) for name in main if hasattr(modules[name], "__file__")}
     if len(folders) != 1:

@@ -34,7 +34,7 @@ def serve(spec, body, open_streams):
         code = contextvars.Context().run(pyrun.run_body, body, spec)
         if last or code != 0 or not traces.may_stay():
             return pyrun.end(code)
-        code = pyrun.leave(code)
+        code = pyrun.leave(code, traces.library_names)
         if code != 0 or not traces.removed():
             return code
         message = _next_pipes(control)

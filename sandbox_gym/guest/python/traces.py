@@ -20,7 +20,8 @@ import time
 import types
 
 from ..interpreter import CHANNEL_FD, CONTROL_FD
-from .library import PROCESS_KEYS, Imports, Library
+from . import library
+from .library import PROCESS_KEYS, Imports
 
 _OWN_WORDS = frozenset(
     (
@@ -64,10 +65,11 @@ class Traces:
         """Whether the program can be run in a process of its own only."""
         if self.needs_own:
             return
-        self._library = Library(words, self._is_programs)
+        self._library = library.prepared()
         self._callbacks = atexit._ncallbacks()
         self._imports = Imports(self._library, self._is_programs_path, atexit._ncallbacks)
-        self._library.begin()
+        self._library.begin(words, self._is_programs)
+        self.library_names = self._library.names
         self._frozen = -1
         self._handlers = [(number, _signal.getsignal(number)) for number in _SIGNALS]
         self._caps = [resource.getrlimit(which) for which in _LIMITS]
@@ -141,7 +143,7 @@ class Traces:
         if dict(os.environ) != self._spec["env"]:
             os.environ.clear()
             os.environ.update(self._spec["env"])
-        for which, cap in zip(_LIMITS, self._caps):
+        for which, cap in zip(_LIMITS, self._caps) if self._library.may_use("resource") else ():
             if resource.getrlimit(which) != cap:
                 resource.setrlimit(which, cap)  # a hard limit that was lowered can't be raised
         self._argv[:] = [self._spec["main"]]
@@ -149,10 +151,11 @@ class Traces:
         gc.enable()
         gc.set_threshold(*self._gc)
         gc.set_debug(0)
-        random.seed()
-        numpy = sys.modules.get("numpy.random")
-        if numpy is not None:
-            numpy.seed()
+        if self._library.may_use("random"):
+            random.seed()
+            numpy = sys.modules.get("numpy.random")
+            if numpy is not None:
+                numpy.seed()
         self._library.restore()
         return True
 

@@ -41,8 +41,8 @@ class Blob:
 
 
 class Supervisor:
-    """`programs`: `run(spec)` is a program in a process that executes no command, `load_sessions()` has a box hold
-    sessions."""
+    """`programs`: `run(spec)` is a program in a process that executes no command, `prepare(sessions)` has it hold
+    what programs, or sessions, have from their start."""
 
     def __init__(self, read_fd, write_fd, programs):
         self._programs = programs
@@ -140,8 +140,7 @@ class Supervisor:
         self._limit_data = header["limit_data"]
         self.shared_uid = header.get("shared_uid", False)
         self._beat_s = header.get("beat_s", 0)
-        if header.get("sessions"):
-            self._programs.load_sessions()
+        self._programs.prepare(bool(header.get("sessions")))
         self._zygote_pid, sock = zygote.start(self.tier, header.get("own_network", False), self._programs.run)
         self.init_client = init_client.InitClient(sock, self.selector)
         trusted = [1, os.getpid(), self._zygote_pid]
