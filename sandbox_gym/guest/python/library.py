@@ -8,7 +8,6 @@ import enum
 import itertools
 import sys
 import types
-from operator import eq, is_
 
 from . import settings, versions
 

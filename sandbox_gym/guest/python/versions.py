@@ -1,5 +1,5 @@
-"""Whether dicts were changed, told by the version that CPython gives a dict at each change of it, without a look at what
-it holds: a look writes to each value's reference count, and so copies the pages that a forked process shares.
+"""Whether dicts were changed, told by the version that CPython gives a dict at each change, without a look at what it
+holds: a look writes to each value's reference count, and so copies the pages that a forked process shares.
 
 Source: CPython 3.6 to 3.12, `ma_version_tag` of `PyDictObject` (PEP 509), which later ones have no more. Who changes a
 tag by other means than a dict's own has the means to change what is read here, too.
