@@ -21,7 +21,8 @@ import types
 
 from ..interpreter import CHANNEL_FD, CONTROL_FD
 from . import library
-from .library import PROCESS_KEYS, Imports
+from .imports import Imports
+from .library import PROCESS_KEYS
 
 _OWN_WORDS = frozenset(
     (
