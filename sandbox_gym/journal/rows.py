@@ -45,7 +45,8 @@ def prepare(entry: Entry, *, state_max_bytes: float) -> Prepared:
     verdict = last.verdict if last else _UNJUDGED
     row = _pack(_json(source.row))
     reply = None if entry.reply is None else _pack(_json(entry.reply))
-    judgements = _judgements(entry) if entry.output_bytes <= state_max_bytes else None
+    plans = [digest(plan_as_run(each.plan, each.state)) for each in entry.judgements]
+    judgements = _judgements(entry, plans) if entry.output_bytes <= state_max_bytes else None
     columns: Columns = {
         "request_id": entry.request_id,
         "server": _text(entry.server, 200),
@@ -54,7 +55,7 @@ def prepare(entry: Entry, *, state_max_bytes: float) -> Prepared:
         "body_digest": entry.key.body_digest if entry.key else None,
         "task_digest": task_digest(source.row),
         "answer_digest": digest(source.answer),
-        "plan_digest": digest(plan_as_run(last.plan, last.state)) if last else "",
+        "plan_digest": plans[-1] if plans else "",
         "image": _text(str(last.plan.image), 400) if last else "",
         "limits": encode(entry.limits).decode() if entry.limits else "{}",
         "provider": _text(entry.provider, 100),
@@ -90,10 +91,10 @@ def _source(source: Source) -> Json:
     return {"settings": dict(source.settings), "answer": source.answer, "reasoning": list(source.reasoning)}
 
 
-def _judgements(entry: Entry) -> bytes:
+def _judgements(entry: Entry, plans: Sequence[str]) -> bytes:
+    """`plans`: the digest of each judgement's plan."""
     stored = tuple(
-        StoredJudgement(digest(plan_as_run(each.plan, each.state)), each.state, each.verdict)
-        for each in entry.judgements
+        StoredJudgement(plan, each.state, each.verdict) for plan, each in zip(plans, entry.judgements, strict=True)
     )
     return _pack(encode(_Judgements(stored), long=entry.output_bytes > LONG))
 

@@ -203,16 +203,18 @@ class GuestChannel(FrameStream):
         sent = 0
         rest: deque[tuple[bytes, int]] = deque()  # of the run sent last
 
-        def may_send() -> bool:
+        def may_send(together: int = 1) -> bool:
+            """Whether a frame may be sent now. `together`: how many runs must have room for the first one to go."""
             if rest:
                 return self._flow.fits(rest[0][1])
             ahead = sent - received()
             shared = sent < len(runs) and runs[sent].shared
             window = max(SHARED_WINDOW, self._window) if shared else self._window
-            return sent < len(runs) and ahead < window and self._flow.fits(min(CHUNK, len(runs[sent].stdin)))
+            room = window - ahead >= (min(together, len(runs) - sent) if shared else 1)
+            return sent < len(runs) and room and self._flow.fits(min(CHUNK, len(runs[sent].stdin)))
 
         while rest or sent < len(runs):
-            while not may_send():
+            while not may_send(SHARED_WINDOW // 2):
                 await self._flow.wait()
             async with self._turn:
                 packed: list[bytes] = []

@@ -110,6 +110,8 @@ def _may_share(first: Run | None, second: Run | None) -> bool:
     """Whether two runs that follow each other may be one process's."""
     if first is None or second is None or not (first.shared and second.shared):
         return False
+    if first.program is second.program and first.limits is second.limits:
+        return True
     return first.program == second.program and first.limits == second.limits
 
 

@@ -138,11 +138,11 @@ def _judge_interactive(task: CodingTask, checker: ProgramChecker, outcome: Dialo
 
 def _failure(task: CodingTask, outcome: Outcome) -> tuple[TestStatus, str] | None:
     """Why a program did not end well. Raises ToolchainMissing where its toolchain is not installed."""
+    if outcome.status is Status.OK:
+        return None
     language, limits = task.language, task.language.limits(task.limits) if not task.language.forks else task.limits
     if isinstance(task.checker, ProgramChecker):
         limits = answers_limits(task.checker, limits)
-    if outcome.status is Status.OK:
-        return None
     if outcome.status is Status.START_ERROR and not language.compile and not language.forks:
         raise missing(language)
     if outcome.status in _LIMITS:
