@@ -30,7 +30,7 @@ _log = structlog.get_logger(__name__)
 
 
 def is_shortage(error: BaseException) -> bool:
-    """Whether this machine or process had no more of something: nobody's fault but ours, and passing."""
+    """Whether this machine or process had no more of something: our fault, and passing."""
     if isinstance(error, OSError):
         return error.errno in SHORTAGES
     return isinstance(error, MemoryError) or (isinstance(error, RuntimeError) and _NO_THREAD in str(error))

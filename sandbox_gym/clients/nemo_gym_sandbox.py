@@ -134,7 +134,7 @@ class SandboxGymProvider:
         await self._client.aclose()
 
     async def serialize_handle(self, handle: SandboxHandle, *, scope: str | None = None) -> dict[str, object]:
-        """What `connect` needs in another process, but for the token. Who has it has the sandbox."""
+        """What `connect` needs in another process, but for the token. Its holder controls the sandbox."""
         box: _Box = handle.raw
         return {
             "sandbox_id": handle.sandbox_id,

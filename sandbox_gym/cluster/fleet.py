@@ -13,7 +13,7 @@ class NodeLink(Protocol):
     """A way to one node's pool."""
 
     async def ask(self, operation: str, message: bytes) -> bytes:
-        """Its reply. Raises NodeLost when it is gone; may wait for ever: who asks keeps the clock. Cancelling a call
+        """Its reply. Raises NodeLost when it is gone; may wait for ever: the caller keeps the clock. Cancelling a call
         ends the wait, not what the node does."""
         ...
 
@@ -27,7 +27,7 @@ class Fleet(Protocol):
     """The machines."""
 
     async def nodes(self) -> Sequence[str]:
-        """Names of those that are alive and may hold a pool. Raises NodeLost when nobody can be asked now."""
+        """Names of those that are alive and may hold a pool. Raises NodeLost when no node can be asked now."""
         ...
 
     async def open(self, node: str) -> NodeLink:

@@ -1,6 +1,6 @@
 """Who is in the cluster: nodes that come, are asked how they are, fall silent, drain, and are lost.
 
-Owns the life of each node's link and what it is told of it. Knows nothing of plans, nor of what links are made of.
+Owns the life of each node's link and what is sent over it. Knows nothing of plans, nor of what links are made of.
 A node that comes back after it was lost is another member: nothing of its former life counts.
 """
 
@@ -132,7 +132,7 @@ class Membership:
         raise NodeLost(f"node {member.name} was lost: {member.why}")
 
     def send(self, member: Member, operation: str, message: bytes) -> None:
-        """Say something that nobody waits for; what is lost with the node needs no telling."""
+        """Send a message without a reply; one that is lost with the node is not sent again."""
         if self._tasks is not None and member.here:
             self._tasks.start_soon(self._send, member, operation, message)
 
@@ -276,7 +276,7 @@ class Membership:
             self._note(member)
 
     def _lose(self, member: Member, why: str) -> None:
-        """It is gone, or as good as gone: whoever waits for it is told now."""
+        """It is gone, or as good as gone: pending calls fail now."""
         self._part(member, why)
         member.life.cancel()
 

@@ -31,7 +31,7 @@ class SessionCall:
 
 @dataclass(frozen=True, slots=True)
 class SessionReply:
-    """A `ToolReply`; its reply as JSON, whose content nobody believes."""
+    """A `ToolReply`; its reply as JSON, whose content is not trusted."""
 
     reply_json: bytes
     body: bytes

@@ -1,4 +1,4 @@
-"""Which node runs what: by free slots, and by who has the image or holds the snapshot already.
+"""Which node runs what: by free slots, and by which node has the image or the snapshot already.
 
 Pure bookkeeping: no Ray, no clock, no waiting. A decision costs the same on 10 nodes and on 1,000: nodes stand in
 buckets by their free slots, all of them once, and once more for each image that they are warm for.
@@ -194,7 +194,7 @@ class Placement:
         self._rank(node)
 
     def give(self, node: str, count: int = 1) -> None:
-        """`count` slots are free again; of a node that is gone nobody minds."""
+        """`count` slots are free again; those of a node that is gone are ignored."""
         if node in self._nodes:
             self._nodes[node].leased -= count
             self._rank(node)

@@ -139,7 +139,7 @@ def _use_token() -> None:
     if "RAY_AUTH_MODE" not in os.environ and (named or (Path.home() / ".ray" / "auth_token").is_file()):
         os.environ["RAY_AUTH_MODE"] = "token"
     if os.environ.get("RAY_AUTH_MODE") != "token":
-        why = "whoever reaches the cluster's ports can run code on its nodes"
+        why = "any client that reaches the cluster's ports can run code on its nodes"
         _log.warning("cluster_without_token", why=why, remedy="ray get-auth-token --generate, RAY_AUTH_MODE=token")
 
 
@@ -158,7 +158,7 @@ async def open_on_ray(
 async def joined(address: str) -> AsyncIterator[None]:
     """Be a driver of the cluster at `address`, or `auto`: RAY_ADDRESS, NeMo Gym's, or the one of this machine.
 
-    Raises ConfigurationError where there is none, or it takes no stranger.
+    Raises ConfigurationError where there is none, or it refuses this server.
     """
     check_ray()
     _use_token()

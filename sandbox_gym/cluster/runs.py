@@ -25,7 +25,7 @@ REPLY_BYTES: Final = 32 << 20
 
 
 class NodeRun:
-    """One plan's run at a node: what the node's runner asks of it and ends it with, and what the server is told."""
+    """One plan's run at a node: what the node's runner asks of it and ends it with, and what the server is sent."""
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan

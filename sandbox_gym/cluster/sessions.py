@@ -144,7 +144,7 @@ class ClusterSessions:
         return self._bound[session_id]
 
     def _expire(self) -> None:
-        """Sessions that nobody called for their time to live go; their nodes close them too. The oldest is first."""
+        """Sessions that had no call for their time to live go; their nodes close them too. The oldest is first."""
         now = time.monotonic()
         while self._bound:
             session_id, bound = next(iter(self._bound.items()))

@@ -31,7 +31,7 @@ class Doubt(StrEnum):
     """Why an end may not be the program's own doing."""
 
     KILLED = "killed"
-    """A signal that somebody sent ended it, or a part of a compiler, and nothing tells who."""
+    """A signal from outside ended it, or a part of a compiler, and there is no evidence of the sender."""
 
     STARVED = "starved"
     """It wanted CPU that others had."""

@@ -30,7 +30,7 @@ class TestStatus(StrEnum):
     SKIPPED = "skipped"
     """Not run: early stop after an earlier failure."""
     CHECKER_FAILED = "checker_failed"
-    """The row's own checker or interactor gave no verdict: nobody knows what the answer is worth."""
+    """The row's own checker or interactor gave no verdict: what the answer is worth is unknown."""
 
 
 CONTEST_CODES: Mapping[TestStatus, str] = {

@@ -59,7 +59,7 @@ class Files:
             raise PackageError(f"{self.shown(path)}: is no YAML ({' '.join(str(error)[:200].split())})") from None
 
     def is_file(self, path: Path) -> bool:
-        """Whether something is there that is to be read as a file; what can't be is told when it is."""
+        """Whether something is there that is to be read as a file; what can't be read is reported when it is read."""
         try:
             return path.is_symlink() or path.is_file()
         except OSError:
@@ -86,7 +86,7 @@ class Files:
 
     def below(self, folder: Path) -> list[Path]:
         """Every file below a folder, links to folders aside, by name. What links out of the package is among them, for
-        whoever reads it to refuse."""
+        the reader to refuse."""
         found = list(self._walk(folder, 0))
         if len(found) > MAX_ENTRIES:
             raise PackageError(f"{self.shown(folder)}: holds more than {MAX_ENTRIES} files")

@@ -19,7 +19,7 @@ class PackageError(SandboxGymError):
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One test: its name below `data`, input and answer, and what its validator is told beside."""
+    """One test: its name below `data`, input and answer, and its validator's further arguments."""
 
     name: str
     given: str

@@ -1,1 +1,1 @@
-"""Running plans: whoever asks, tries and their limits, one plan in its sandboxes. Judges nothing."""
+"""Runs plans: admission of callers, attempts and their limits, one plan in its sandboxes. Judges nothing."""

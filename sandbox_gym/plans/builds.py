@@ -30,8 +30,8 @@ class Builds:
         self.made = self.reused = 0
 
     async def outcome(self, key: bytes, make: Callable[[], Awaitable[Outcome]]) -> Outcome:
-        """The outcome kept under `key`, or what `make` gives. Who comes while it is made waits for it; if the making
-        fails, the next one makes it."""
+        """The outcome kept under `key`, or what `make` gives. A caller that comes while it is made waits for
+        it; if making it fails, the next caller makes it."""
         while key not in self._kept:
             others = self._in_work.get(key)
             if others is None:

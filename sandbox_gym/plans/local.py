@@ -135,7 +135,7 @@ class LocalPlanRunner:
             raise failure
         raise DeadlineExceeded(f"no verdict within {deadline_s:g} s" + (f"; last: {failure}" if failure else ""))
 
-    # -- what is told of failures
+    # -- reports of failures
 
     def _note_retry(self, failure: Unavailable, attempt: int) -> None:
         self._metrics.retries.inc()

@@ -1,4 +1,4 @@
-"""What runs a plan, on this machine or on a cluster's nodes: who asks, when to stop early, what came of it."""
+"""What runs a plan, on this machine or on a cluster's nodes: the caller, when to stop early, the result."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Passed = Callable[[int, StepOutcome], Awaitable[bool]]
 
 
 async def all_pass(index: int, outcome: StepOutcome) -> bool:
-    """For a plan that nobody judges while it runs."""
+    """For a plan that is judged only after it has run."""
     return True
 
 

@@ -1,7 +1,7 @@
 """Whether a run is tried once more: wall time that others used up, a CPU time limit met by little, an unexplained kill.
 
 Pure but for the two functions that it is given. A program that slept has met its limit; one that others kept from its
-CPU is tried once more on a quiet slot, and if it is starved again nobody knows what it is worth.
+CPU is tried once more on a quiet slot, and if it is starved again there is no verdict.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def is_starved(outcome: Outcome, limit_s: float, partner: Outcome | None = None)
 
 def spun(outcome: Outcome, limits: Limits, partner: Outcome | None = None) -> bool:
     """Whether it, or the partner that it waits for, used as much CPU time as it has wall time: it would have met that
-    limit on any machine, whoever else wanted the CPU."""
+    limit on any machine, however busy its CPU was."""
     return max(outcome.cpu_time_s, partner.cpu_time_s if partner is not None else 0.0) >= limits.wall_time_s
 
 

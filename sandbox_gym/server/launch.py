@@ -77,7 +77,7 @@ def _made_ready(resources: ResourcesServer, settings: Settings) -> tuple[Setting
         settings = settings.replaced({"session_checkpoint_s": SWE_CHECKPOINT_S})
     journal_url = settings.journal_url()
     if journal_url is not None:
-        open_database(journal_url, create=True).dispose()  # what is wrong with it is told before the bind
+        open_database(journal_url, create=True).dispose()  # a bad URL or database is reported before the bind
     return settings, journal_url
 
 

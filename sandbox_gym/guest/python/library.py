@@ -53,7 +53,7 @@ class Library:
         self._sizes, self._counts, self._named, self._kinds = [], [], {}, ([], [], [])
         self._versions, self._numbered = versions.Versions(), []
         self._classes, self._functions, self._containers = {}, {}, {}
-        self._words, self._deep, self._is_programs = frozenset(), False, _is_nobodys
+        self._words, self._deep, self._is_programs = frozenset(), False, _is_no_programs
         for name, module in list(sys.modules.items()):
             if type(module) is types.ModuleType and name != "__main__":
                 self._index(vars(module) if module is not sys else {})
@@ -271,7 +271,7 @@ def prepared():
     return _prepared
 
 
-def _is_nobodys(module):
+def _is_no_programs(module):
     return False
 
 

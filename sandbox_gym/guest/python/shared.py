@@ -28,7 +28,7 @@ def serve(spec, body, open_streams):
         return pyrun.finish(body, spec)  # which reports it
     traces, last = Traces(spec), False
     if traces.needs_own:
-        control.close()  # nobody joins it, and it is as any process
+        control.close()  # no run joins it, and it is as any process
         return pyrun.finish(body, spec)
     while True:
         code = contextvars.Context().run(pyrun.run_body, body, spec)

@@ -55,7 +55,7 @@ class Streams:
         return self._theirs
 
     def abandon(self):
-        """Nobody took the program's ends: make them anew."""
+        """No process took the program's ends: make them anew."""
         for fd in [*self._theirs, *self._pipes.values(), self._input]:
             os.close(fd)
         if self._channel is not None:

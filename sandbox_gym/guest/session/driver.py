@@ -85,7 +85,7 @@ class Driver:
 
     def _op_save(self, request, body):
         """What a wake can bring back beyond files: the shell's folder and environment; Python's globals if asked. What
-        the work folder holds, `weight` and `files`, for who has no other way to know."""
+        the work folder holds, `weight` and `files`, for a host that has no other way to know."""
         cwd, environment = self._shell.save()
         reply = {"ok": True, "cwd": cwd, "env": environment, "sizes": [0, 0], "lost": []}
         if request.get("measure"):

@@ -1,4 +1,4 @@
-"""Files of the session's user, whole or in pieces. Every failure is an OSError, whose name the host is told."""
+"""Files of the session's user, whole or in pieces. Every failure is an OSError, whose name is sent to the host."""
 
 import errno
 import os

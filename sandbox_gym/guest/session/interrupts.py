@@ -18,7 +18,7 @@ def hold():
 
 def let_in(report):
     """A cell begins: what its handlers raise is its own. What came since the last one, such as an alarm that it set, is
-    not: `report` is told of it."""
+    not: `report` is called with it."""
     try:
         _mask(signal.SIG_UNBLOCK, HELD)
     except BaseException as error:

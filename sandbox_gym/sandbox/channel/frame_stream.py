@@ -105,7 +105,7 @@ class FrameStream:
 
     @property
     def has_frames(self) -> bool:
-        """Whether a frame has come that nobody has taken."""
+        """Whether a frame has come that no receiver has taken."""
         return bool(self._inbox)
 
     async def _next(self) -> tuple[Header, bytes]:

@@ -55,7 +55,7 @@ class RawSocketStream(ByteStream):
         self._raw.shutdown(socket.SHUT_WR)
 
     async def aclose(self) -> None:
-        """Whoever waits gets ClosedResourceError. Idempotent."""
+        """Pending calls raise ClosedResourceError. Idempotent."""
         if not self._closing:
             self._closing = True
             if self._raw.fileno() >= 0:  # else it was closed by who else holds it

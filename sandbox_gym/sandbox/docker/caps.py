@@ -21,9 +21,9 @@ def docker_caps(info: Mapping[str, object]) -> Sequence[CapRow]:
         (
             *guest_caps(),
             CapRow(Cap.CPU_TIME, "run", f"supervisor, from {version} or /proc; RLIMIT_CPU"),
-            by_engine(Cap.CPU_SHARE, "CpuCfsQuota", "CPU quota", _nobody(Cap.CPU_SHARE)),
+            by_engine(Cap.CPU_SHARE, "CpuCfsQuota", "CPU quota", _uncapped(Cap.CPU_SHARE)),
             by_engine(Cap.MEMORY, MEMORY_OF_TREE, "memory", CapRow(Cap.MEMORY, "process", "RLIMIT_DATA")),
-            by_engine(Cap.SWAP, "SwapLimit", "memory and swap", _nobody(Cap.SWAP)),
+            by_engine(Cap.SWAP, "SwapLimit", "memory and swap", _uncapped(Cap.SWAP)),
             by_engine(
                 Cap.PROCESSES,
                 "PidsLimit",
@@ -38,5 +38,5 @@ def docker_caps(info: Mapping[str, object]) -> Sequence[CapRow]:
     )
 
 
-def _nobody(cap: Cap) -> CapRow:
+def _uncapped(cap: Cap) -> CapRow:
     return CapRow(cap, "none", "the Engine's kernel can't")

@@ -70,9 +70,9 @@ def podman_caps(version: str, abilities: Set[str]) -> Sequence[CapRow]:
         (
             *guest_caps(),
             CapRow(Cap.CPU_TIME, "run", f"supervisor, from {group} or /proc; RLIMIT_CPU"),
-            by_group(Cap.CPU_SHARE, "cpu", "CPU quota", _nobody(Cap.CPU_SHARE)),
+            by_group(Cap.CPU_SHARE, "cpu", "CPU quota", _uncapped(Cap.CPU_SHARE)),
             by_group(Cap.MEMORY, "memory", "memory", CapRow(Cap.MEMORY, "process", "RLIMIT_DATA")),
-            by_group(Cap.SWAP, SWAP, SWAP, _nobody(Cap.SWAP)),
+            by_group(Cap.SWAP, SWAP, SWAP, _uncapped(Cap.SWAP)),
             by_group(
                 Cap.PROCESSES,
                 "pids",
@@ -87,5 +87,5 @@ def podman_caps(version: str, abilities: Set[str]) -> Sequence[CapRow]:
     )
 
 
-def _nobody(cap: Cap) -> CapRow:
+def _uncapped(cap: Cap) -> CapRow:
     return CapRow(cap, "none", "no such cgroup controller here")

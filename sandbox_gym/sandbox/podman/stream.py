@@ -9,7 +9,7 @@ from anyio.abc import ByteStream, Process
 
 
 class ProcessStream(ByteStream):
-    """What a container's guest says and is told. `podman run` carries both as they are."""
+    """Both directions of a container's guest, as `podman run` carries them."""
 
     def __init__(self, process: Process) -> None:
         assert process.stdin is not None

@@ -56,7 +56,7 @@ class Timeouts(BaseModel):
     run_timeout: float = Field(DEFAULT_S, gt=0)
 
     def caller(self, caller: Caller) -> Caller:
-        """Who asks, and until when its client waits."""
+        """The caller, and until when its client waits."""
         if caller.deadline_s is not None:
             return caller
         longest_s = max(self.compile_timeout, self.run_timeout)

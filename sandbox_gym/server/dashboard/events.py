@@ -1,4 +1,4 @@
-"""The live picture as server-sent events: made once a second for all who look, and only while somebody looks.
+"""The live picture as server-sent events: made once a second for all open pages, and only while one is open.
 
 A client gets the latest picture when it can take one, never a backlog; one that takes none for SEND_S is let go.
 """

@@ -25,7 +25,7 @@ ACTION_HEADER: Final = "X-Sandbox-Gym-Dashboard"
 
 
 class OperatorAuth:
-    """`token` empty: nobody is asked; request_guard.py keeps other sites out. `closed`: why nobody comes in, whatever
+    """`token` empty: no login; request_guard.py keeps other sites out. `closed`: why every login is refused, whatever
     they show."""
 
     def __init__(self, token: str, port: int, *, closed: str = "", clock: Callable[[], float] = time.time) -> None:
@@ -57,7 +57,7 @@ class OperatorAuth:
         return not cross_site(request.headers)
 
     def is_token(self, given: str) -> bool:
-        """Digests are compared, so that not even the length is told."""
+        """Digests are compared, so that timing does not reveal even the length."""
         one = hashlib.sha256(given.encode("utf-8", "surrogatepass")).digest()
         return hmac.compare_digest(one, hashlib.sha256(self._token).digest())
 

@@ -1,4 +1,4 @@
-"""One verify as documents for a page: all of a stranger's text sanitized, every list and every text bounded. Pure."""
+"""One verify as documents for a page: all text from outside sanitized, every list and every text bounded. Pure."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def _facts(stored: Stored, verdict: Verdict | None) -> Document:
 
 
 def _json_text(value: Mapping[str, object]) -> ShownText:
-    """JSON, indented; what can't be that (a document nested too deep) is told as such."""
+    """JSON, indented; a document that can't be shown so (nested too deep) is replaced by a note."""
     try:
         text = json.dumps(value, indent=2, ensure_ascii=False, default=str)
     except (ValueError, RecursionError):

@@ -51,7 +51,7 @@ class StoredVerify:
     size_bytes: int
 
     def stored(self) -> Stored:
-        """As the journal would give it. The digests are made here, for whoever looks at a verdict."""
+        """As the journal would give it. The digests are made here, when a verdict is looked at."""
         source = self.source
         summary = Summary(
             id=0,

@@ -36,7 +36,7 @@ class Verdicts:
         return {"most": MAX_FOUND, "kept": len(self._recent), "verdicts": [listed(one) for one in kept]}
 
     async def page(self, request_id: str, start: int) -> VerdictShown | None:
-        """None where nobody knows it. Raises JournalDown."""
+        """None where it is unknown. Raises JournalDown."""
         found = await self._find(request_id)
         if found is None:
             return None

@@ -208,8 +208,8 @@ class MathResources:
         return replace(result, fields=fields)
 
     def _failure(self, verdict: Verdict) -> Mapping[str, object]:
-        """Nobody decided: who stopped short is named; the row's own fault masks the sample, the answer's does not
-        unless the setting says so, for what an answer can bring about it would bring about."""
+        """No rung decided: what stopped short is named. The row's own fault masks the sample; the answer's does so only
+        if the setting says so, since an answer could bring it about on purpose."""
         decided = bool(verdict.decided_by)
         masked = not decided and (verdict.failure_reason.startswith("gold_") or self._mask_undecided)
         return {

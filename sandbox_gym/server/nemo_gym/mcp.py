@@ -1,7 +1,7 @@
 """The tools over MCP's streamable HTTP at /mcp, as NeMo Gym exposes them: each call in the session of its token.
 
 `/seed_session` answers with the URL and the header to send; a client that keeps the session cookie needs no token.
-Each request stands for itself: no MCP session is kept, so a restart or another process loses none.
+Requests are independent: no MCP session is kept, so a restart or another process loses none.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ class ToolsOverMcp:
         return types.ListToolsResult(tools=self._listed)
 
     async def _call(self, context: _Context, params: types.CallToolRequestParams) -> types.CallToolResult:
-        """An error is told to the model as the plain route would tell it."""
+        """An error reaches the model in the words of the plain route."""
         try:
             tool = self._tool(params.name)
             request = context.request

@@ -115,7 +115,7 @@ class VerifyRecorder:
         return answered if own else Answered(answered.request_id, answered.fields, replayed=True)
 
     async def _settle(self, engine: Engine, request: VerifyRequest, key: Key, caller: Caller) -> Answered:
-        """The verdict under a key: found in the journal, or made and committed before anyone is told."""
+        """The verdict under a key: found in the journal, or made and committed before it is sent."""
         if self._journal is None:
             fields, entry = await self._run(engine, request, key, caller)
             return Answered(entry.request_id, fields.document())

@@ -89,7 +89,7 @@ ARGUMENTS: Final[Mapping[str, type[BaseModel]]] = {
 
 
 def described(model: type[BaseModel]) -> str:
-    """What a model is told of the tool."""
+    """The tool's description for the model."""
     return " ".join((model.__doc__ or "").split())
 
 

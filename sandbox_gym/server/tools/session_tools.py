@@ -90,7 +90,7 @@ async def bash(engine: Engine, call: ToolCall, wanted: Bash) -> BashRan:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """What a cell did. `said`: what has to be told of the state before its output; `note`: how it ended, after it."""
+    """What a cell did. `said`: of the state, before the output; `note`: how the cell ended, after it."""
 
     stdout: str
     stderr: str
