@@ -71,7 +71,7 @@ def fuzz(
     file = folder / "document.json"
     file.write_text(json.dumps(document))
     config = folder / "schemathesis.toml"
-    config.write_text(f"{more}\n{CONFIG.read_text()}")
+    config.write_text(f"{CONFIG.read_text()}\n{more}")
     # the coverage phase has hundreds of cases for an operation: it belongs to the long run
     phases = "examples,coverage,fuzzing" if examples > 10 else "examples,fuzzing" if given else "fuzzing"
     command = [sys.executable, "-m", "schemathesis.cli", "--config-file", str(config), "run", str(file), "--url", url]
