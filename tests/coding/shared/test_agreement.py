@@ -86,7 +86,8 @@ async def test_every_status_is_the_same(provider: str, whole: bool) -> None:
         if found[0] != found[1]:
             differing.append(f"{answered.name}: {found[0]} where processes of their own give {found[1]}")
 
-    async with (
+    engine_settings = Settings(provider=provider, boxes=2 * AT_ONCE)
+    async with open_engine(engine_settings) as engine, anyio.create_task_group() as tasks:
         open_engine(Settings(provider=provider, boxes=2 * AT_ONCE)) as engine,
         anyio.create_task_group() as tasks,
     ):
