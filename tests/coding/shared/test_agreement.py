@@ -88,9 +88,6 @@ async def test_every_status_is_the_same(provider: str, whole: bool) -> None:
 
     engine_settings = Settings(provider=provider, boxes=2 * AT_ONCE)
     async with open_engine(engine_settings) as engine, anyio.create_task_group() as tasks:
-        open_engine(Settings(provider=provider, boxes=2 * AT_ONCE)) as engine,
-        anyio.create_task_group() as tasks,
-    ):
         slots = anyio.Semaphore(AT_ONCE)
         for answered in part(ANSWERS, 8, whole=whole):
             tasks.start_soon(one, answered, slots)
