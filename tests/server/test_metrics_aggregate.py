@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import math
+import random
+from typing import cast
 
 import pytest
 
@@ -109,3 +112,37 @@ def test_rows_without_indices_are_numbered_and_repeats_refused() -> None:
         aggregated([row(0, 0, 1.0), row(0, 0, 1.0)])
     with pytest.raises(RequestError, match="_ng_task_index"):
         aggregated([{"reward": 1.0, "_ng_task_index": "a"}])
+
+
+NUMBERS = [
+    0,
+    1,
+    -1,
+    0.1,
+    1e100,
+    -1e100,
+    5e-324,
+    10**100,
+    1.1e100,
+    1e154,
+    1e200,
+    1.7976931348623157e308,
+    10**308,
+    10**400,
+]
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_every_number_of_json_has_statistics_or_is_refused_by_name(seed: int) -> None:
+    chance = random.Random(seed)
+    rows: list[Document] = [
+        {"reward": chance.choice(NUMBERS), "seconds": chance.choice(NUMBERS), "response": {"usage": {"n": 10**400}}}
+        for _ in range(chance.randrange(1, 6))
+    ]
+    too_large = [number for number, row in enumerate(rows) if abs(cast(float, row["reward"])) > 1e100]
+    if too_large:
+        with pytest.raises(RequestError, match=rf"verify_responses\[{too_large[0]}\]\.reward"):
+            aggregate_metrics(rows, answer_key="answer", subset_key="subset")
+        return
+    found = aggregate_metrics(rows, answer_key="answer", subset_key="subset")
+    assert "mean/n" not in json.dumps(found, allow_nan=False)

@@ -5,10 +5,10 @@ Masked rows have no verdict: they are left out of every statistic and counted as
 
 from __future__ import annotations
 
-import math
 import statistics
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
+from typing import TypeGuard
 
 from sandbox_gym.errors import RequestError
 from sandbox_gym.server.metrics.pass_at_k import Score, accuracy, headline, pass_metrics
@@ -17,6 +17,8 @@ from sandbox_gym.server.protocol.wire import Document
 TASK = "_ng_task_index"
 ROLLOUT = "_ng_rollout_index"
 _NO_STATISTIC = frozenset({TASK, ROLLOUT, "mask_sample"})
+MOST = 1e100
+"""The largest value that statistics are made of. JSON has larger numbers, whose sums overflow."""
 _AGENT = {"agent_ref": {"name": "agent"}}
 
 
@@ -67,8 +69,9 @@ def _by_task(rows: Sequence[Document]) -> list[tuple[int, list[Document]]]:
     for position, row in enumerate(rows):
         field = f"verify_responses[{position}]"
         reward = row.get("reward")
-        if isinstance(reward, bool) or not isinstance(reward, int | float) or not math.isfinite(reward):
-            raise RequestError(f"{field}.reward", "is not a finite number", "send verify responses unchanged")
+        if isinstance(reward, bool) or not _has_statistics(reward):
+            said = f"is no number of at most {MOST:g}"
+            raise RequestError(f"{field}.reward", said, "send verify responses unchanged")
         rollouts = tasks[_index(row, TASK, field, 0)]
         rollout = _index(row, ROLLOUT, field, len(rollouts))
         if rollout in rollouts:
@@ -92,8 +95,14 @@ def _numbers(row: Document) -> dict[str, int | float]:
     return {
         key: int(value) if isinstance(value, bool) else value
         for key, value in columns.items()
-        if key not in _NO_STATISTIC and isinstance(value, int | float) and math.isfinite(value)
+        if key not in _NO_STATISTIC and _has_statistics(value)
     }
+
+
+def _has_statistics(value: object) -> TypeGuard[int | float]:
+    """Whether sums and squares of many such values are numbers. Compared, not converted: an integer of 400 digits has
+    no float, and NaN is no less than anything."""
+    return isinstance(value, int | float) and abs(value) <= MOST
 
 
 def _describe(rows: Sequence[Document]) -> Document:
