@@ -50,6 +50,8 @@ class Workload:
     """Why there are no jobs."""
     chosen: str = ""
     """Which row of several, where it says more than the name."""
+    packages: bool = False
+    """Whether programs import what is no part of Python."""
 
     def job(self, number: int) -> Job:
         return self.jobs[number % len(self.jobs)]
@@ -70,6 +72,29 @@ def stdin_row(tests: int, name: str = "", title: str = "", concurrencies: Sequen
         for source in [right] * (WRONG_EVERY - 1) + [wrong]
     ]
     return Workload(name or f"stdin-{tests}", title or f"{tests}-test stdin row", "stdin", jobs, tests, concurrencies)
+
+
+def numpy_row(tests: int) -> Workload:
+    """The same with numpy, whose import is most of the work of a process."""
+    given = [(str(number), f"{2 * number}\n") for number in range(tests)]
+    source = "import numpy as np\nprint(int(np.array([int(input())]).sum()) * 2)"
+    wrong = source.replace("import numpy as np\n", "import numpy as np\nn = input()\ninput = lambda: n\n").replace(
+        "* 2)", f"* (2 if n != '{tests - 1}' else 3))"
+    )
+    row = {"verifier_metadata": {"unit_tests": _unit_tests(given)}}
+    jobs = [
+        Job(row, _fenced("python", text), text is source, "python", text, given)
+        for text in [source] * (WRONG_EVERY - 1) + [wrong]
+    ]
+    return Workload(f"numpy-{tests}", f"{tests}-test numpy row", "stdin", jobs, tests, packages=True)
+
+
+def fails_first(tests: int) -> Workload:
+    """Answers that are wrong at once, as most are early in training."""
+    work = stdin_row(tests)
+    source = "print(int(input()) * 2 - 1)"
+    jobs = [Job(job.row, _fenced("python", source), False, "python", source, job.tests) for job in work.jobs[:1]]
+    return Workload(f"fails-first-{tests}", f"{tests}-test row, failing at its first test", "stdin", jobs, 1)
 
 
 def human_eval() -> Workload:
@@ -154,6 +179,8 @@ def every(*, quick: bool = False) -> list[Workload]:
         stdin_row(10, concurrencies=concurrencies),
         human_eval(),
         stdin_row(100),
+        numpy_row(10),
+        fails_first(10),
         compiled(),
         math_mix(),
         swe_candidates(),

@@ -69,6 +69,8 @@ class BareFork(System):
         self._free: dict[str, list[ForkServer]] = {}
 
     def lacks(self, workload: Workload) -> str:
+        if workload.packages:
+            return "its interpreter has no packages"
         if workload.kind == "stdin" and workload.job(0).language != "python":
             return "Python only"
         return "" if workload.kind in ("stdin", "check", "math") else "not its work"

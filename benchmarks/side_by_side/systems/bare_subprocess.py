@@ -42,7 +42,8 @@ class BareSubprocess(System):
             if workload.kind == "trajectory":
                 return await self._trajectory(folder)
             source = numbered(job, number)[1]
-            command: Sequence[str] = (*INTERPRETER, source)
+            interpreter = [word for word in INTERPRETER if word != "-S" or not workload.packages]
+            command: Sequence[str] = (*interpreter, source)
             if job.language == "cpp":
                 made = f"{folder}/a"
                 if (await run(["g++", "-O2", "-std=c++17", "-x", "c++", "-", "-o", made], source))[0] != 0:
