@@ -8,6 +8,7 @@ files of the system that all was made of, for `is_current`.
 
 from __future__ import annotations
 
+import glob
 import json
 import os
 import subprocess
@@ -62,6 +63,91 @@ public class Main {
 }
 """
 """What the compiler is shown to be remembered: what programs of contests use."""
+TSC = "/usr/bin/tsc"
+NODE = "/usr/bin/node"
+TSC_OPTIONS = (
+    *("--target", "es2020", "--module", "commonjs", "--lib", "es2020,dom", "--esModuleInterop"),
+    *("--moduleResolution", "node", "--strict", "false", "--skipDefaultLibCheck", "--pretty", "false", "--outDir", "."),
+)
+TYPESCRIPT_SOURCE = r"""
+import * as fs from "fs";
+interface Shape { area(): number; readonly name?: string }
+enum Kind { A, B = "b" }
+type Pair<T> = [T, T] | { [key: string]: T };
+abstract class Base<T extends number | string> implements Shape {
+  static count = 0;
+  constructor(protected items: T[] = [], private seen: Set<T> = new Set()) { Base.count++; }
+  abstract area(): number;
+  get most(): T | undefined { return this.items.sort((a, b) => (a < b ? -1 : 1)).pop(); }
+}
+class Box<T extends number | string> extends Base<T> { area(): number { return Base.count; } }
+function* lines(text: string): Generator<string, void, undefined> { for (const line of text.split("\n")) yield line; }
+async function main(): Promise<void> {
+  const data: string = fs.readFileSync(0, "utf8"), memo: Record<string, bigint> = {};
+  const groups = new Map<number, string[]>();
+  for (const line of lines(data)) groups.set(line.length, [...(groups.get(line.length) ?? []), line.trim()]);
+  const [first = 0, ...rest] = data.trim().split(/\s+/).map(Number).filter(n => !isNaN(n));
+  const table: number[][] = Array.from({ length: 3 }, () => new Array(3).fill(0));
+  const pair: Pair<number> = [first, rest.reduce((a, b) => Math.max(a, b), 0)];
+  try { if (rest.length > 1) throw new Error(`no ${first}`); } catch (e: any) { console.error(e?.message, Kind.A); }
+  memo["x"] = BigInt(first) ** 2n; table[0][1]++; const wrong: number = "text";
+  console.log([...groups.entries()].map(([k, v]) => `${k}:${v.join()}`).join(" "), new Box([1, 2]).most, { pair });
+}
+main();
+"""
+"""With one error, so that the text of an error is warm, too."""
+TSC_IMAGE = r"""
+'use strict';
+const fs = require('fs'), LIB = process.argv[2], OPTIONS = JSON.parse(process.argv[3]), SOURCE = process.argv[4];
+const file = LIB + '/typescript.js', module_ = { exports: {} };
+const head = '(function (exports, require, module, __filename, __dirname) {';
+const load = require('vm').runInThisContext(head + fs.readFileSync(file, 'utf8') + '\n})', { filename: file });
+load(module_.exports, require, module_, file, LIB);
+const ts = module_.exports, libraries = new Map();
+let warmed = '';
+
+function compile(args, folder, texts, write) {
+  const command = ts.parseCommandLine(args, name => ts.sys.readFile(name));
+  const host = ts.createCompilerHost(command.options), parse = host.getSourceFile;
+  host.getCurrentDirectory = () => folder;
+  const options = JSON.stringify(command.options), usual = warmed === '' || options === warmed;
+  host.getSourceFile = (name, version, ...more) => {
+    if (usual && libraries.has(name)) return libraries.get(name);
+    const text = texts[name];
+    const made = text === undefined ? parse(name, version, ...more) : ts.createSourceFile(name, text, version);
+    if (warmed === '' && name.startsWith(LIB + '/')) libraries.set(name, made);
+    return made;
+  };
+  if (write) host.writeFile = write;
+  let errors = command.errors, skipped = true;
+  if (errors.length === 0) {
+    const program = ts.createProgram(command.fileNames, command.options, host);
+    errors = [...program.getConfigFileParsingDiagnostics(), ...program.getSyntacticDiagnostics()];
+    if (errors.length === 0) errors = [...program.getOptionsDiagnostics(), ...program.getGlobalDiagnostics()];
+    if (errors.length === 0) errors = [...program.getSemanticDiagnostics()];
+    const emitted = program.emit();
+    errors.push(...emitted.diagnostics);
+    skipped = emitted.emitSkipped;
+  }
+  const told = ts.sortAndDeduplicateDiagnostics(errors).map(error => ts.formatDiagnostic(error, host));
+  return { options, text: told.join(''), code: told.length === 0 ? 0 : skipped ? 1 : 2 };
+}
+
+for (let round = 0; round < 3; round++) {
+  const texts = { 'main.ts': SOURCE, 'ambient.d.ts': "declare var process: any; declare module 'fs';" };
+  const done = compile([...OPTIONS, ...Object.keys(texts)], '/', texts, () => {});
+  if (done.code !== 2 || done.text.split('error TS').length !== 2) throw new Error(done.text);
+  warmed = done.options;
+}
+require('v8').startupSnapshot.setDeserializeMainFunction(() => {
+  const done = compile(process.argv.slice(2), process.cwd(), {}, undefined);
+  fs.writeSync(1, done.text);
+  process.exit(done.code);
+});
+"""
+"""tsc by TypeScript's public API, as a start-up snapshot of Node.js: the compiler is loaded, its code is compiled, and
+the declarations of the language's own library are parsed and bound. Other options than those it was made with do
+without the latter."""
 ENVIRONMENT = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C.UTF-8"}
 
 
@@ -115,7 +201,20 @@ def java(folder: Path) -> list[str]:
     return [JAVAC, f"{library}/modules", f"{library}/server/libjvm.so"]
 
 
-MAKERS = {GXX: cpp, JAVAC: java}
+def typescript(folder: Path) -> list[str]:
+    """A snapshot of Node.js that holds tsc. Returns the files that it was made of."""
+    made = folder / "typescript" / "tsc.blob"
+    made.parent.mkdir()
+    library = os.path.join(os.path.dirname(os.path.dirname(os.path.realpath(TSC))), "lib")
+    with tempfile.TemporaryDirectory() as scratch:
+        Path(scratch, "tsc.js").write_text(TSC_IMAGE, "utf-8")
+        snapshot = (NODE, "--no-warnings", "--snapshot-blob", f"{made}.part", "--build-snapshot", "tsc.js")
+        run(Path(scratch), *snapshot, library, json.dumps(TSC_OPTIONS), TYPESCRIPT_SOURCE)
+    os.rename(f"{made}.part", made)
+    return [TSC, NODE, f"{library}/typescript.js", *glob.glob(f"{library}/lib.*.d.ts")]
+
+
+MAKERS = {GXX: cpp, JAVAC: java, TSC: typescript}
 """By the compiler without which each is left out."""
 
 

@@ -4,6 +4,8 @@ tsc knows the language, not Node.js; without the package of Node.js's types an a
 of Node.js's modules are of any type.
 """
 
+from typing import Final
+
 from sandbox_gym.verifiers.coding.languages.javascript import NODE_RUN
 from sandbox_gym.verifiers.coding.languages.language import Language, literally
 
@@ -14,10 +16,17 @@ _AMBIENT = (
     " declare module 'assert'; declare module 'path'; declare module 'events'; declare module 'stream';"
     " declare module 'process'; declare module 'perf_hooks'; declare module 'worker_threads'; declare module 'crypto';"
 )
+WARM: Final = "/opt/sandbox-gym/compilers/typescript/tsc.blob"
+"""Where boxes may hold tsc as a start-up snapshot of Node.js."""
+OPTIONS: Final = (
+    "--target es2020 --module commonjs --lib es2020,dom --esModuleInterop --moduleResolution node --strict false"
+    " --skipDefaultLibCheck --pretty false --outDir ."
+)
+"""The language's own library is not checked anew for each answer."""
 _BUILD = (
-    'printf "%s" "$3" > ambient.d.ts && /usr/bin/tsc --target es2020 --module commonjs --lib es2020,dom'
-    ' --esModuleInterop --moduleResolution node --strict false --pretty false --outDir . "$1" ambient.d.ts'
-    ' && mv main.js "$2"'
+    f'tsc() {{ if [ -r {WARM} ]; then /usr/bin/node --no-warnings --snapshot-blob {WARM} tsc "$@";'
+    ' else /usr/bin/tsc "$@"; fi; };'
+    f' printf "%s" "$3" > ambient.d.ts && tsc {OPTIONS} "$1" ambient.d.ts && mv main.js "$2"'
 )
 TYPESCRIPT = Language(
     name="typescript",
@@ -27,7 +36,7 @@ TYPESCRIPT = Language(
     toolchain="/usr/bin/tsc",
     package="node-typescript nodejs",
     version=("/usr/bin/tsc", "--version"),
-    compile=("/bin/sh", "-c", _BUILD, "build", "{source}", "{artifact}", literally(_AMBIENT)),
+    compile=("/bin/sh", "-c", literally(_BUILD), "build", "{source}", "{artifact}", literally(_AMBIENT)),
     artifact="compiled.js",
     run=(*NODE_RUN, "{artifact}"),
     time_factor=1.5,
