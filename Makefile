@@ -5,6 +5,7 @@ BIN := $(VENV)/bin
 PYTHON ?= python3
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 export DOCKER := $(shell [ -x /usr/bin/docker ] && echo /usr/bin/docker || echo docker)
+unexport PYTHONDONTWRITEBYTECODE # with it every process would compile all that it imports: seconds, thousands of times
 APT := $(SUDO) flock /var/lock/sandbox-gym-apt env DEBIAN_FRONTEND=noninteractive apt-get
 
 .PHONY: help venv demo docs docs-serve tools test-deps images-without-python ready lint house test test-all test-browser test-agents test-gym test-cluster test-swe images smoke bench bench-more bench-cluster profile clean
