@@ -152,7 +152,10 @@ def _function(item: pytest.Item) -> str:
 
 def _words(values: Iterable[object]) -> Iterator[str]:
     for value in values:
-        yield {"LocalProvider": "local", "DockerProvider": "docker"}.get(getattr(value, "__name__", ""), str(value))
+        if isinstance(value, str):
+            yield value
+        elif isinstance(value, type):
+            yield {"LocalProvider": "local", "DockerProvider": "docker"}.get(value.__name__, "")
 
 
 def _rank(item: pytest.Item) -> int | None:

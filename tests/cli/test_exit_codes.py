@@ -8,6 +8,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,10 @@ from docs.generate.parts import filled
 from sandbox_gym.cli import _app
 from tests.cli.running import PROGRAM, coding_row, command, commands, rows_file, said_by
 
-DOC = filled((Path(__file__).parents[2] / "docs" / "reference" / "cli.md").read_text())
+
+@cache
+def page() -> str:
+    return filled((Path(__file__).parents[2] / "docs" / "reference" / "cli.md").read_text())
 
 
 def _names(command: Any, above: str = "") -> Iterator[str]:
@@ -42,9 +46,9 @@ def test_each_has_its_codes_in_help_and_in_the_page(name: str) -> None:
     done = said_by(COMMANDS, "--help")[name]
     assert done.returncode == 0
     assert "Exit: 0" in done.stdout
-    assert f"\n### {name}\n" in DOC
+    assert f"\n### {name}\n" in page()
     options = set(re.findall(r"(?<![-\w])--[a-z][a-z-]+", done.stdout)) - {"--help"}
-    section = DOC.split(f"\n### {name}\n")[1].split("\n### ")[0]
+    section = page().split(f"\n### {name}\n")[1].split("\n### ")[0]
     assert {option for option in options if f"`{option}" not in section and not option.startswith("--no-")} == set()
 
 

@@ -259,7 +259,7 @@ def test_a_hangup_replaces_workers_one_by_one(mortal: ServerProcess) -> None:
 
 
 def test_workers_that_cannot_start_end_the_server(tmp_path: Path) -> None:
-    missing = {**SETTINGS, "SANDBOX_GYM_LOCAL_PYTHON": str(tmp_path / "none")}
+    missing = {**SETTINGS, "SANDBOX_GYM_WORKERS": "2", "SANDBOX_GYM_LOCAL_PYTHON": str(tmp_path / "none")}
     command = [sys.executable, "-m", "sandbox_gym", "serve", "coding", "--port", "0"]
     own = {**os.environ, **missing, "SANDBOX_GYM_STATE_DIR": str(tmp_path / "state")}
     done = subprocess.run(command, env=own, capture_output=True, text=True, timeout=120)
