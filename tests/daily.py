@@ -76,6 +76,7 @@ SAMPLED: Final[dict[tuple[str, ...], int]] = {
     ("tests/coding/test_row_programs.py",): 2,
     ("tests/browser/test_other_sites.py",): 2,
     ("tests/chaos/",): 2,
+    ("tests/cli/test_completion.py::test_fish",): 3,
     ("tests/engine/test_shortages.py::test_one_fault",): 3,
     ("tests/engine/test_shortages.py::test_a_fault",): 3,
     ("tests/journal/test_kill.py",): 2,
