@@ -5,6 +5,7 @@ BIN := $(VENV)/bin
 PYTHON ?= python3
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 export DOCKER := $(shell [ -x /usr/bin/docker ] && echo /usr/bin/docker || echo docker)
+unexport PYTHONDONTWRITEBYTECODE # with it every process would compile all that it imports: seconds, thousands of times
 APT := $(SUDO) flock /var/lock/sandbox-gym-apt env DEBIAN_FRONTEND=noninteractive apt-get
 
 .PHONY: help venv demo docs docs-serve tools test-deps images-without-python ready lint house test test-all test-browser test-agents test-gym test-cluster test-swe images smoke bench bench-more bench-cluster profile clean
@@ -52,7 +53,7 @@ test-deps: venv tools images-without-python
 	@PYTHON=$(BIN)/python tests/with-docker.sh images/build.sh swe
 
 images-without-python: tools # those whose build does not ask for the environment, which can be made beside it
-	@tests/with-docker.sh images/build.sh base python polyglot math
+	@tests/with-docker.sh images/build.sh base python polyglot math $(MORE_IMAGES)
 
 images: tools ## build sandbox-gym/base, /python, /polyglot, /math, /swe and /server
 	@PYTHON=$(BIN)/python tests/with-docker.sh images/build.sh base python polyglot math swe server
@@ -69,15 +70,15 @@ house: venv tools ## the structure's figures, and what a coding, an SWE and a to
 	$(BIN)/python -m tools.house follow --check
 
 test: ready ## install what tests need, lint, run the daily part of every suite
-	tests/with-docker.sh bash -c "images/build.sh server && $(SUITE)"
+	tests/with-docker.sh bash -c "$(SUITE)"
 
 test-all: ready ## the same, every suite whole and on every provider
-	tests/with-docker.sh bash -c "images/build.sh server && $(SUITE) --extended"
+	tests/with-docker.sh bash -c "$(SUITE) --extended"
 
 SUITE := BESIDE=images/compose-smoke.sh tests/with-postgres.sh tests/in-parallel.sh $(BIN)/python -m pytest
 
 ready: # images, the environment and the linters wait for the network as often as for a core
-	$(MAKE) --no-print-directory --jobs=3 --output-sync=target test-deps lint docs
+	$(MAKE) --no-print-directory --jobs=3 --output-sync=target test-deps lint docs MORE_IMAGES=server
 
 test-browser: venv ## the dashboard in a real Chromium, with axe from npm
 	@missing=; for t in bwrap:bubblewrap npm:npm chromium:chromium; do \

@@ -47,9 +47,11 @@ for name in "$@"; do
     mkdir "$context"
     case "$name" in
       math) cp images/math/* "$context/" ;;
-      server) cp -a pyproject.toml README.md sandbox_gym verifiers resources_servers images/server "$context/" ;;
+      server) # without bytecode, which others may be writing
+        cp -a images/server "$context/"
+        find pyproject.toml README.md sandbox_gym verifiers resources_servers \
+          -name __pycache__ -prune -o ! -type d -print0 | xargs -0 cp -a --parents -t "$context" ;;
     esac
-    find "$context" -name __pycache__ -type d -prune -exec rm -rf {} +
     for setting in PIP_INDEX_URL PIP_EXTRA_INDEX_URL; do
       if printenv "$setting" >/dev/null; then index="$index --build-arg $setting"; fi
     done

@@ -76,6 +76,7 @@ SAMPLED: Final[dict[tuple[str, ...], int]] = {
     ("tests/coding/test_row_programs.py",): 2,
     ("tests/browser/test_other_sites.py",): 2,
     ("tests/chaos/",): 2,
+    ("tests/cli/test_completion.py::test_fish",): 3,
     ("tests/engine/test_shortages.py::test_one_fault",): 3,
     ("tests/engine/test_shortages.py::test_a_fault",): 3,
     ("tests/journal/test_kill.py",): 2,
@@ -152,7 +153,10 @@ def _function(item: pytest.Item) -> str:
 
 def _words(values: Iterable[object]) -> Iterator[str]:
     for value in values:
-        yield {"LocalProvider": "local", "DockerProvider": "docker"}.get(getattr(value, "__name__", ""), str(value))
+        if isinstance(value, str):
+            yield value
+        elif isinstance(value, type):
+            yield {"LocalProvider": "local", "DockerProvider": "docker"}.get(value.__name__, "")
 
 
 def _rank(item: pytest.Item) -> int | None:

@@ -6,13 +6,14 @@ import json
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from typing import Any, cast
-
-from sqlalchemy import RowMapping
+from typing import TYPE_CHECKING, Any, cast
 
 from sandbox_gym.codec import LONG, CodecError, decode, digest, encode
 from sandbox_gym.contract import State, Verdict
 from sandbox_gym.journal.entry import Entry, Json, Replay, Source, Stored, StoredJudgement, Summary, plan_as_run
+
+if TYPE_CHECKING:
+    from sqlalchemy import RowMapping
 
 _LEVEL = 1
 """zlib's level: outputs are mostly text, and higher levels cost five times as much for a tenth less."""

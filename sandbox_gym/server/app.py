@@ -22,7 +22,6 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from sandbox_gym.config import Settings
 from sandbox_gym.engine import Engine
 from sandbox_gym.errors import ConfigurationError
-from sandbox_gym.journal.journal import open_journal
 from sandbox_gym.observe.traces import RootTracer
 from sandbox_gym.server.access.accounts import Accounts, load_accounts
 from sandbox_gym.server.access.auth import OPEN, BearerAuth, key_tenant
@@ -38,6 +37,7 @@ from sandbox_gym.server.protocol.single_flight import Once
 from sandbox_gym.server.traced import TracedExchanges
 
 if TYPE_CHECKING:
+    from sandbox_gym.journal.journal import Journal
     from sandbox_gym.server.nemo_gym.mcp import ToolsOverMcp
 
 EngineFactory = Callable[[], AbstractAsyncContextManager[Engine]]
@@ -74,7 +74,7 @@ def build_app(
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        recording = nullcontext() if journal_url is None else open_journal(journal_url, settings.journal)
+        recording = nullcontext() if journal_url is None else _recording(journal_url, settings)
         serving_mcp = nullcontext() if tools_over_mcp is None else tools_over_mcp.running()
         async with recording as journal, engine_factory() as engine, anyio.create_task_group() as group, serving_mcp:
             recorder = VerifyRecorder(resources, journal, settings, None if shown is None else shown.observer)
@@ -93,6 +93,12 @@ def build_app(
     app.add_middleware(_Sessions, secret_key=secret, session_cookie=cookie, max_age=COOKIE_LIFETIME_S)
     _let_in(app, settings, accounts, shown)
     return app
+
+
+def _recording(journal_url: str, settings: Settings) -> AbstractAsyncContextManager[Journal]:
+    from sandbox_gym.journal.journal import open_journal  # and a database library, which a server without one saves
+
+    return open_journal(journal_url, settings.journal)
 
 
 def _trace(app: FastAPI, tracing: RootTracer | None) -> None:

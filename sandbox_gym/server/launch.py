@@ -13,7 +13,6 @@ import yaml
 from sandbox_gym.config import Settings
 from sandbox_gym.engine import open_engine
 from sandbox_gym.errors import ConfigurationError
-from sandbox_gym.journal.schema import open_database
 from sandbox_gym.observe.tracing import open_tracing
 from sandbox_gym.server.access.session_secret import session_secret
 from sandbox_gym.server.app import EngineFactory, build_app
@@ -77,6 +76,8 @@ def _made_ready(resources: ResourcesServer, settings: Settings) -> tuple[Setting
         settings = settings.replaced({"session_checkpoint_s": SWE_CHECKPOINT_S})
     journal_url = settings.journal_url()
     if journal_url is not None:
+        from sandbox_gym.journal.schema import open_database  # a tenth of a second, which servers without one save
+
         open_database(journal_url, create=True).dispose()  # a bad URL or database is reported before the bind
     return settings, journal_url
 

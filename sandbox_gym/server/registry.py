@@ -1,27 +1,31 @@
-"""The resources servers by kind, each made from settings and an instance's name."""
+"""The resources servers by kind, each made from settings and an instance's name. A kind is imported when it is made: a
+server is of one kind, and importing the others would take a third of its start."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
 from sandbox_gym.config import Settings
-from sandbox_gym.server.coding.server import CodingResources
-from sandbox_gym.server.math.server import MathResources
 from sandbox_gym.server.protocol.resources import ResourcesServer
-from sandbox_gym.server.swe.server import SweResources
 
 Make = Callable[[Settings, str], ResourcesServer]
 
 
 def _coding(settings: Settings, name: str) -> ResourcesServer:
+    from sandbox_gym.server.coding.server import CodingResources
+
     return CodingResources(settings, name=name)
 
 
 def _math(settings: Settings, name: str) -> ResourcesServer:
+    from sandbox_gym.server.math.server import MathResources
+
     return MathResources(settings, name=name)
 
 
 def _swe(settings: Settings, name: str) -> ResourcesServer:
+    from sandbox_gym.server.swe.server import SweResources
+
     return SweResources(settings, name=name)
 
 

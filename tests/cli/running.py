@@ -1,4 +1,4 @@
-"""The command in a process of its own, its output in pipes or on a terminal."""
+"""The command in a process of its own, or several in one; its output in pipes or on a terminal."""
 
 from __future__ import annotations
 
@@ -28,13 +28,18 @@ def command(*words: str | Path, **environment: str) -> subprocess.CompletedProce
 
 
 _EACH = """
-import json, sys
-from typer.testing import CliRunner
-from sandbox_gym.cli import _app
-runner = CliRunner()
+import io, json, sys
+from contextlib import redirect_stderr, redirect_stdout
+from sandbox_gym.cli import main
 for words in json.load(sys.stdin):
-    done = runner.invoke(_app, words, prog_name="sandbox-gym")
-    print(json.dumps([done.exit_code, done.stdout, done.stderr]))
+    out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True) for _ in range(2))
+    sys.argv, code = ["sandbox-gym", *words], 0
+    with redirect_stdout(out), redirect_stderr(err):
+        try:
+            main()
+        except SystemExit as end:
+            code = end.code or 0
+    print(json.dumps([code, out.buffer.getvalue().decode(), err.buffer.getvalue().decode()]), flush=True)
 """
 
 
@@ -47,16 +52,21 @@ class Said:
     stderr: str
 
 
-@cache
-def said_by(names: tuple[str, ...], option: str) -> dict[str, Said]:
-    """What each command says to an option with which it does nothing, in one process for all of them: a process of its
-    own for each takes a second."""
-    words = [[*name.split(), option] for name in names]
-    argv, env = [sys.executable, "-c", _EACH], {**os.environ, "COLUMNS": "200"}
-    done = subprocess.run(argv, env=env, input=json.dumps(words), capture_output=True, text=True, timeout=120)
+def commands(each: Sequence[Sequence[str | Path]], **environment: str) -> list[Said]:
+    """What commands say, one after the other in one process: for each one alone the imports take a second."""
+    argv, env = [sys.executable, "-c", _EACH], {**os.environ, "COLUMNS": "200", **environment}
+    given = json.dumps([[str(word) for word in words] for words in each])
+    done = subprocess.run(argv, env=env, input=given, capture_output=True, text=True, timeout=240)
     assert done.returncode == 0, done.stderr
     said = [Said(*json.loads(line)) for line in done.stdout.splitlines()]
-    return dict(zip(names, said, strict=True))
+    assert len(said) == len(each), done
+    return said
+
+
+@cache
+def said_by(names: tuple[str, ...], option: str) -> dict[str, Said]:
+    """What each command says to an option with which it does nothing."""
+    return dict(zip(names, commands([[*name.split(), option] for name in names]), strict=True))
 
 
 class Terminal:

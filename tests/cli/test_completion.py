@@ -29,29 +29,33 @@ def scripts(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.parametrize(
-    ("words", "expected"),
-    [
-        ("sandbox-gym ver", {"verify", "verdicts"}),
-        ("sandbox-gym verify --re", {"--resume", "--retry-no-verdict"}),
-        ("sandbox-gym serve po", {"pool"}),
-        ("sandbox-gym serve coding --provider d", {"docker"}),
-        ("sandbox-gym pool g", {"gc"}),
-        ("sandbox-gym completion ", {"bash", "zsh", "fish"}),
-    ],
-)
-def test_bash_and_fish(words: str, expected: set[str], path: str, scripts: Path) -> None:
+EXPECTED = {
+    "sandbox-gym ver": {"verify", "verdicts"},
+    "sandbox-gym verify --re": {"--resume", "--retry-no-verdict"},
+    "sandbox-gym serve po": {"pool"},
+    "sandbox-gym serve coding --provider d": {"docker"},
+    "sandbox-gym pool g": {"gc"},
+    "sandbox-gym completion ": {"bash", "zsh", "fish"},
+}
+
+
+@pytest.mark.parametrize("words", EXPECTED)
+def test_bash(words: str, path: str, scripts: Path) -> None:
     count = len(words.split(" ")) - 1
     array = " ".join(f"'{word}'" for word in words.split(" "))
     script = f"""source {scripts}/bash
 COMP_WORDS=({array}); COMP_CWORD={count}; _sandbox_gym_completion sandbox-gym
 printf '%s\\n' "${{COMPREPLY[@]}}" """
     bash = subprocess.run(["bash", "-c", script], env={**os.environ, "PATH": path}, capture_output=True, text=True)
-    assert set(bash.stdout.split()) == expected, bash.stderr
+    assert set(bash.stdout.split()) == EXPECTED[words], bash.stderr
+
+
+@pytest.mark.parametrize("words", EXPECTED)
+def test_fish(words: str, path: str, scripts: Path) -> None:
     script = f"source {scripts}/fish\ncomplete -C '{words}'"
     environment = {**os.environ, "PATH": path, "HOME": "/nonexistent"}
     fish = subprocess.run(["fish", "--no-config", "-c", script], env=environment, capture_output=True, text=True)
-    assert {line.split("\t")[0] for line in fish.stdout.splitlines()} == expected, fish.stderr
+    assert {line.split("\t")[0] for line in fish.stdout.splitlines()} == EXPECTED[words], fish.stderr
 
 
 def test_zsh_on_a_terminal(path: str) -> None:

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +17,12 @@ from typer.main import get_command
 
 from docs.generate.parts import filled
 from sandbox_gym.cli import _app
-from tests.cli.running import PROGRAM, coding_row, command, rows_file, said_by
+from tests.cli.running import PROGRAM, coding_row, command, commands, rows_file, said_by
 
-DOC = filled((Path(__file__).parents[2] / "docs" / "reference" / "cli.md").read_text())
+
+@cache
+def page() -> str:
+    return filled((Path(__file__).parents[2] / "docs" / "reference" / "cli.md").read_text())
 
 
 def _names(command: Any, above: str = "") -> Iterator[str]:
@@ -42,9 +46,9 @@ def test_each_has_its_codes_in_help_and_in_the_page(name: str) -> None:
     done = said_by(COMMANDS, "--help")[name]
     assert done.returncode == 0
     assert "Exit: 0" in done.stdout
-    assert f"\n### {name}\n" in DOC
+    assert f"\n### {name}\n" in page()
     options = set(re.findall(r"(?<![-\w])--[a-z][a-z-]+", done.stdout)) - {"--help"}
-    section = DOC.split(f"\n### {name}\n")[1].split("\n### ")[0]
+    section = page().split(f"\n### {name}\n")[1].split("\n### ")[0]
     assert {option for option in options if f"`{option}" not in section and not option.startswith("--no-")} == set()
 
 
@@ -71,7 +75,7 @@ def test_errors_are_one_line_on_stderr(tmp_path: Path) -> None:
     file = rows_file(tmp_path / "rows", [coding_row(), [1]])
     taken = tmp_path / "taken"
     taken.write_text("mine\n")
-    for words, said in {
+    expected: dict[tuple[str | Path, ...], str] = {
         ("verify", file, "--out", taken): "--overwrite",
         ("verify", file, "--out", tmp_path / "o", "--resume", "--overwrite"): "exclude",
         ("verify", file, "--out", tmp_path / "o", "--retry-no-verdict"): "--resume",
@@ -81,8 +85,8 @@ def test_errors_are_one_line_on_stderr(tmp_path: Path) -> None:
         ("verdicts", "--journal", tmp_path / "none.sqlite"): "none.sqlite",
         ("verdicts", "--since", "soon"): "--since",
         ("doctor", "--provider", "other"): "provider",
-    }.items():
-        done = command(*words)
+    }
+    for (words, said), done in zip(expected.items(), commands(list(expected)), strict=True):
         assert (done.returncode, done.stdout) == (2, ""), (words, done)
         assert re.fullmatch(rf"error: .*{said}.*\n", done.stderr), (words, done.stderr)
 
@@ -92,30 +96,33 @@ def test_json_of_each_command(tmp_path: Path) -> None:
     weak = rows_file(tmp_path / "weak", [{**coding_row(), "canonical_solution": "print(2)"}])
     journal, out = tmp_path / "journal.sqlite", tmp_path / "out"
     state = {"SANDBOX_GYM_STATE_DIR": str(tmp_path / "state"), "SANDBOX_GYM_PROVIDER": "local"}
-    done = command("verify", file, "--out", out, "--journal", journal, "--json", **state)
-    document = json.loads(done.stdout)
-    assert done.returncode == 1
+    package = sorted((Path(__file__).parents[2] / "examples" / "packages").iterdir())[0]
+    verify, audit, verdicts, export, rejudge, package_import, sweep = commands(
+        [
+            ("verify", file, "--out", out, "--journal", journal, "--json"),
+            ("audit", weak, "--json"),
+            ("verdicts", "--json", "--journal", journal),
+            ("export", "--json", "--out", tmp_path / "e", "--journal", journal),
+            ("rejudge", "--json", "--journal", journal),
+            ("import-package", package, "--out", tmp_path / "p", "--json"),
+            ("pool", "gc", "--dry-run", "--json"),
+        ],
+        **state,
+    )
+    document = json.loads(verify.stdout)
+    assert verify.returncode == 1
     assert {name: document[name] for name in ("rows", "passed", "failed", "no_verdict", "invalid", "interrupted")} == {
         "rows": 3, "passed": 1, "failed": {"wrong_answer": 1}, "no_verdict": {}, "invalid": 1, "interrupted": False,
     }  # fmt: skip
     assert 0 < document["p50_s"] <= document["p95_s"]
-    audit = command("audit", weak, "--json", **state)
     document = json.loads(audit.stdout)
     assert (audit.returncode, document["rows"], document["weak"], document["with_solution"]) == (1, 1, 1, 1)
     assert document["severe"][0]["row"] == 0
-    verdicts = [
-        json.loads(line) for line in command("verdicts", "--json", "--journal", journal, **state).stdout.splitlines()
-    ]
-    assert [each["reward"] for each in verdicts] == [0.0, 1.0] or [each["reward"] for each in verdicts] == [1.0, 0.0]
-    exported = command("export", "--json", "--out", tmp_path / "e", "--journal", journal, **state)
-    assert json.loads(exported.stdout) == {"out": str(tmp_path / "e"), "verdicts": 2, "damaged": []}
-    judged = command("rejudge", "--json", "--journal", journal, **state)
-    assert [json.loads(line)["agreement"] for line in judged.stdout.splitlines()] == ["agrees", "agrees"]
-    package = sorted((Path(__file__).parents[2] / "examples" / "packages").iterdir())[0]
-    imported = command("import-package", package, "--out", tmp_path / "p", "--json", **state)
-    assert json.loads(imported.stdout)["tests"] > 0
-    swept = command("pool", "gc", "--dry-run", "--json", **state)
-    assert json.loads(swept.stdout)["dry_run"] is True
+    assert sorted(json.loads(line)["reward"] for line in verdicts.stdout.splitlines()) == [0.0, 1.0]
+    assert json.loads(export.stdout) == {"out": str(tmp_path / "e"), "verdicts": 2, "damaged": []}
+    assert [json.loads(line)["agreement"] for line in rejudge.stdout.splitlines()] == ["agrees", "agrees"]
+    assert json.loads(package_import.stdout)["tests"] > 0
+    assert json.loads(sweep.stdout)["dry_run"] is True
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

@@ -11,7 +11,7 @@ from pathlib import Path
 from rich.console import Console
 
 from sandbox_gym.cli.terminal.progress import PlainLines, progress
-from tests.cli.running import PROGRAM, Terminal, coding_row, command, rows_file
+from tests.cli.running import PROGRAM, Terminal, coding_row, command, commands, rows_file
 
 
 def test_plain_lines_come_every_ten_seconds_and_at_the_end() -> None:
@@ -71,17 +71,18 @@ def test_every_long_command_shows_it(tmp_path: Path) -> None:
     file = rows_file(tmp_path / "rows", [coding_row()])
     example = sorted((Path(__file__).parents[2] / "examples" / "packages").iterdir())[0]
     journal = tmp_path / "journal.sqlite"
-    made = command("verify", file, "--provider", "local", "--out", tmp_path / "out", "--journal", journal)
-    assert made.returncode == 0, made.stderr
-    for name, words in {
+    shown: dict[str, tuple[str | Path, ...]] = {
+        "verify": ("verify", file, "--provider", "local", "--out", tmp_path / "out", "--journal", journal),
         "audit": ("audit", file, "--provider", "local"),
         "rejudge": ("rejudge", "--journal", journal),
         "validate": ("swe", "validate", file, "--provider", "local"),
         "prefetch": ("images", "prefetch", file, "--provider", "local"),
         example.name: ("check-package", example, "--provider", "local"),
-    }.items():
-        done = command(*words, SANDBOX_GYM_STATE_DIR=str(tmp_path / "state"))
-        assert f"{name}: " in done.stderr, (words, done.stderr)
+    }
+    said = commands(list(shown.values()), SANDBOX_GYM_STATE_DIR=str(tmp_path / "state"))
+    assert said[0].returncode == 0, said[0].stderr
+    for name, done in zip(shown, said, strict=True):
+        assert f"{name}: " in done.stderr, (name, done.stderr)
         assert "Traceback" not in done.stderr
 
 

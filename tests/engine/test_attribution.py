@@ -117,7 +117,7 @@ async def test_a_frozen_box_is_lost_long_before_the_wall_limit(
 async def test_a_sleeping_program_is_not_a_frozen_box(make: Callable[[], LocalProvider | DockerProvider]) -> None:
     provider = make()
     box = await provider.create(SandboxSpec())
-    program = Program("fork", {"main.py": b"import time\ntime.sleep(4)\nprint('awake')"})
+    program = Program("fork", {"main.py": b"import time\ntime.sleep(2.5)\nprint('awake')"})
     seen: list[Outcome] = []
     async with box.run_all([Run("sleeper", program, limits=Limits(wall_time_s=30))] * 2) as outcomes:
         seen = [outcome async for outcome in outcomes]

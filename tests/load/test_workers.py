@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -28,7 +28,9 @@ SETTINGS = {
     "SANDBOX_GYM_BOXES": "6",
     "SANDBOX_GYM_SESSION_CHECKPOINT_S": "0.2",
     "SANDBOX_GYM_IDEMPOTENCY": "header",
+    "SANDBOX_GYM_TOKEN": "t0ken",
 }
+TOKEN = {"Authorization": "Bearer t0ken"}
 TESTS: Document = {"unit_tests": {"inputs": ["2\n", "21\n"], "outputs": ["4\n", "42\n"]}}
 WORKER, REPLAYED, VERDICT = "X-Sandbox-Gym-Worker", "X-Sandbox-Gym-Replayed", "X-Sandbox-Gym-Verdict-Id"
 
@@ -36,6 +38,14 @@ WORKER, REPLAYED, VERDICT = "X-Sandbox-Gym-Worker", "X-Sandbox-Gym-Replayed", "X
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
     with ServerProcess("local", tmp_path_factory.mktemp("workers"), settings=SETTINGS) as server:
+        await_all(server)
+        yield server
+
+
+@pytest.fixture(scope="module")
+def mortal(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
+    """Of tests that kill its workers, and await the next ones."""
+    with ServerProcess("local", tmp_path_factory.mktemp("mortal"), settings=SETTINGS) as server:
         await_all(server)
         yield server
 
@@ -62,14 +72,14 @@ def await_all(server: ServerProcess) -> None:
 class Agent:
     """A client with a cookie and no lasting connection; remembers where its requests came in and went."""
 
-    def __init__(self, server: ServerProcess) -> None:
-        self._url, self._log = server.url, server.log
+    def __init__(self, server: ServerProcess, held: Mapping[str, str] = TOKEN) -> None:
+        self._url, self._log, self._held = server.url, server.log, held
         self.cookies = httpx.Cookies()
         self.ways: list[tuple[int, int]] = []
 
     def post(self, path: str, body: Document, **headers: str) -> httpx.Response:
         cookie = "; ".join(f"{name}={value}" for name, value in self.cookies.items())
-        given = {**headers, **({"Cookie": cookie} if cookie else {})}
+        given = {**self._held, **headers, **({"Cookie": cookie} if cookie else {})}
         answer = httpx.post(self._url + path, json=body, headers=given, timeout=90)
         self.cookies.update(answer.cookies)
         if WORKER in answer.headers:
@@ -174,7 +184,7 @@ def test_large_bodies_and_wrong_ones_pass_through(shared: ServerProcess) -> None
 
 def test_metrics_name_their_worker(shared: ServerProcess) -> None:
     Agent(shared).call("/verify", **verify_body())
-    text = httpx.get(shared.url + "/metrics", timeout=60).text
+    text = httpx.get(shared.url + "/metrics", headers=TOKEN, timeout=60).text
     families = {family.name: family for family in text_string_to_metric_families(text)}
     verdicts = families["sandbox_gym_verdicts"].samples
     assert {sample.labels["worker"] for sample in families["sandbox_gym_pool_leases"].samples} == {"0", "1", "2"}
@@ -196,65 +206,60 @@ def worker_pid(server: ServerProcess, number: int) -> int:
     raise AssertionError(f"nobody is worker {number}")
 
 
-def test_a_killed_worker_is_replaced_and_its_sessions_go_on(tmp_path: Path) -> None:
-    with ServerProcess("local", tmp_path, settings=SETTINGS) as server:
-        await_all(server)
-        agents = [Agent(server) for _ in range(6)]
-        for number, agent in enumerate(agents):
-            agent.call("/bash", command=f"echo {number} > kept")
-        server.wait_for(lambda health: int(health["sessions"]["checkpoints"]) >= len(agents))
-        lost = agents[0].ways[0][1]
-        os.kill(worker_pid(server, lost), signal.SIGKILL)
-        for number, agent in enumerate(agents):
-            answer = until_served(agent, lambda agent=agent: agent.post("/bash", {"command": "cat kept"}))  # type: ignore[misc]
-            assert str(answer["output"]).endswith(f"{number}\n")
-            assert answer["state_lost"] is (agent.ways[0][1] == lost)
-            assert {went for _, went in agent.ways} == {agent.ways[0][1]}
-        await_all(server)
-        verdict = until_served(agents[0], lambda: agents[0].post("/verify", verify_body()))
-        assert verdict["reward"] == 1.0
+def test_a_killed_worker_is_replaced_and_its_sessions_go_on(mortal: ServerProcess) -> None:
+    agents, before = [Agent(mortal) for _ in range(6)], int(mortal.health()["sessions"]["checkpoints"])
+    for number, agent in enumerate(agents):
+        agent.call("/bash", command=f"echo {number} > kept")
+    mortal.wait_for(lambda health: int(health["sessions"]["checkpoints"]) >= before + len(agents))
+    lost = agents[0].ways[0][1]
+    os.kill(worker_pid(mortal, lost), signal.SIGKILL)
+    for number, agent in enumerate(agents):
+        answer = until_served(agent, lambda agent=agent: agent.post("/bash", {"command": "cat kept"}))  # type: ignore[misc]
+        assert str(answer["output"]).endswith(f"{number}\n")
+        assert answer["state_lost"] is (agent.ways[0][1] == lost)
+        assert {went for _, went in agent.ways} == {agent.ways[0][1]}
+    await_all(mortal)
+    verdict = until_served(agents[0], lambda: agents[0].post("/verify", verify_body()))
+    assert verdict["reward"] == 1.0
 
 
-def test_calls_to_a_worker_that_dies_are_no_verdict(tmp_path: Path) -> None:
+def test_calls_to_a_worker_that_dies_are_no_verdict(mortal: ServerProcess) -> None:
     """Those that came in at another worker are told so; those at the dead one lose their connection."""
-    with ServerProcess("local", tmp_path, settings=SETTINGS) as server:
-        await_all(server)
-        agent = Agent(server)
-        agent.call("/bash", command="true")
-        slow: Document = {"language": "python", "code": "import time\ntime.sleep(60)"}
+    agent = Agent(mortal)
+    agent.call("/bash", command="true")
+    slow: Document = {"language": "python", "code": "import time\ntime.sleep(60)"}
 
-        def outcome(_: int) -> tuple[int, str]:
-            try:
-                answer = agent.post("/run_code", slow)
-            except httpx.TransportError:
-                return 0, ""
-            return answer.status_code, str(answer.json().get("failure_kind"))
+    def outcome(_: int) -> tuple[int, str]:
+        try:
+            answer = agent.post("/run_code", slow)
+        except httpx.TransportError:
+            return 0, ""
+        return answer.status_code, str(answer.json().get("failure_kind"))
 
-        with ThreadPoolExecutor(16) as pool:
-            asked = [pool.submit(outcome, number) for number in range(16)]
-            time.sleep(3)
-            os.kill(worker_pid(server, agent.ways[0][1]), signal.SIGKILL)
-            outcomes = {each.result() for each in asked}
-        assert outcomes <= {(503, "worker_lost"), (0, "")}
-        assert (503, "worker_lost") in outcomes
+    with ThreadPoolExecutor(16) as pool:
+        asked = [pool.submit(outcome, number) for number in range(16)]
+        time.sleep(3)
+        os.kill(worker_pid(mortal, agent.ways[0][1]), signal.SIGKILL)
+        outcomes = {each.result() for each in asked}
+    assert outcomes <= {(503, "worker_lost"), (0, "")}
+    assert (503, "worker_lost") in outcomes
+    await_all(mortal)
 
 
-def test_a_hangup_replaces_workers_one_by_one(tmp_path: Path) -> None:
-    with ServerProcess("local", tmp_path, settings=SETTINGS) as server:
-        await_all(server)
-        agent, before = Agent(server), set(child_pids(server))
-        agent.call("/bash", command="echo 1 > kept")
-        server.process.send_signal(signal.SIGHUP)
-        ends_at = time.monotonic() + 120
-        while before & set(child_pids(server)) or len(child_pids(server)) < WORKERS:
-            assert time.monotonic() < ends_at
-            time.sleep(0.2)
-        await_all(server)
-        assert str(agent.call("/bash", command="cat kept")["output"]).endswith("1\n")
+def test_a_hangup_replaces_workers_one_by_one(mortal: ServerProcess) -> None:
+    agent, before = Agent(mortal), set(child_pids(mortal))
+    agent.call("/bash", command="echo 1 > kept")
+    mortal.process.send_signal(signal.SIGHUP)
+    ends_at = time.monotonic() + 120
+    while before & set(child_pids(mortal)) or len(child_pids(mortal)) < WORKERS:
+        assert time.monotonic() < ends_at
+        time.sleep(0.2)
+    await_all(mortal)
+    assert str(agent.call("/bash", command="cat kept")["output"]).endswith("1\n")
 
 
 def test_workers_that_cannot_start_end_the_server(tmp_path: Path) -> None:
-    missing = {**SETTINGS, "SANDBOX_GYM_LOCAL_PYTHON": str(tmp_path / "none")}
+    missing = {**SETTINGS, "SANDBOX_GYM_WORKERS": "2", "SANDBOX_GYM_LOCAL_PYTHON": str(tmp_path / "none")}
     command = [sys.executable, "-m", "sandbox_gym", "serve", "coding", "--port", "0"]
     own = {**os.environ, **missing, "SANDBOX_GYM_STATE_DIR": str(tmp_path / "state")}
     done = subprocess.run(command, env=own, capture_output=True, text=True, timeout=120)
@@ -290,26 +295,22 @@ def until_served(agent: Agent, ask: Callable[[], httpx.Response]) -> Document:
     raise AssertionError(answer.text)
 
 
-def test_workers_end_with_their_parent(tmp_path: Path) -> None:
-    with ServerProcess("local", tmp_path, settings=SETTINGS) as server:
-        await_all(server)
-        pids = child_pids(server)
-        assert len(pids) == WORKERS
-        server.stop(signal.SIGKILL)
-        ends_at = time.monotonic() + 60
-        while any(Path(f"/proc/{pid}").exists() for pid in pids):
-            assert time.monotonic() < ends_at
-            time.sleep(0.2)
+def test_a_token_guards_every_way_in(shared: ServerProcess) -> None:
+    agent = Agent(shared, held={})
+    assert agent.post("/bash", {"command": "true"}, **TOKEN).status_code == 200
+    for _ in range(6):  # with the cookie: at its worker, and passed on to it
+        assert agent.post("/bash", {"command": "true"}).status_code == 401
+        assert Agent(shared, held={}).post("/close_session", {"resources_session_id": "a"}).status_code == 401
+        assert httpx.get(f"{shared.url}/metrics", timeout=60).status_code == 401
+    assert httpx.get(f"{shared.url}/metrics", headers=TOKEN, timeout=60).status_code == 200
 
 
-def test_a_token_guards_every_way_in(tmp_path: Path) -> None:
-    with ServerProcess("local", tmp_path, settings={**SETTINGS, "SANDBOX_GYM_TOKEN": "t0ken"}) as server:
-        await_all(server)
-        held = {"Authorization": "Bearer t0ken"}
-        agent = Agent(server)
-        assert agent.post("/bash", {"command": "true"}, **held).status_code == 200
-        for _ in range(6):  # with the cookie: at its worker, and passed on to it
-            assert agent.post("/bash", {"command": "true"}).status_code == 401
-            assert Agent(server).post("/close_session", {"resources_session_id": "a"}).status_code == 401
-            assert httpx.get(f"{server.url}/metrics", timeout=60).status_code == 401
-        assert httpx.get(f"{server.url}/metrics", headers=held, timeout=60).status_code == 200
+def test_workers_end_with_their_parent(mortal: ServerProcess) -> None:
+    """The last one of that server's tests."""
+    pids = child_pids(mortal)
+    assert len(pids) == WORKERS
+    mortal.stop(signal.SIGKILL)
+    ends_at = time.monotonic() + 60
+    while any(Path(f"/proc/{pid}").exists() for pid in pids):
+        assert time.monotonic() < ends_at
+        time.sleep(0.2)

@@ -3,12 +3,13 @@ the pages' form is pages.py's."""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import anyio
 import anyio.to_thread
 
 from sandbox_gym.errors import PoolFull, Unavailable
 from sandbox_gym.journal import Stored
-from sandbox_gym.journal.journal import Journal
 from sandbox_gym.observe.sanitize import sanitized
 from sandbox_gym.server.dashboard.live import listed
 from sandbox_gym.server.dashboard.pages import run_page, verdict_page
@@ -16,6 +17,9 @@ from sandbox_gym.server.dashboard.recent import Recent, wanted_by
 from sandbox_gym.server.dashboard.shapes import FoundVerdicts, Rejudged, RunShown, VerdictShown
 from sandbox_gym.server.registry import SERVERS
 from sandbox_gym.server.rejudge import rejudge_one
+
+if TYPE_CHECKING:
+    from sandbox_gym.journal.journal import Journal
 
 MAX_FOUND = 100
 REJUDGE_S = 60.0

@@ -6,16 +6,19 @@ import ipaddress
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from sandbox_gym.config import Settings
 from sandbox_gym.engine import Engine
-from sandbox_gym.journal.journal import Journal
 from sandbox_gym.limits import MIB
 from sandbox_gym.server.dashboard.app import Dashboard, Picture
 from sandbox_gym.server.dashboard.live import ServerPicture
 from sandbox_gym.server.dashboard.operator_auth import OperatorAuth
 from sandbox_gym.server.dashboard.recent import Recent
 from sandbox_gym.server.dashboard.verdicts import Verdicts
+
+if TYPE_CHECKING:
+    from sandbox_gym.journal.journal import Journal
 
 _REMEDY = "set SANDBOX_GYM_DASHBOARD_TOKEN (or SANDBOX_GYM_TOKEN) and log in with it"
 

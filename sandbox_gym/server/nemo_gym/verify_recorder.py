@@ -11,7 +11,7 @@ import time
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 import structlog
 
@@ -20,13 +20,15 @@ from sandbox_gym.config import Settings
 from sandbox_gym.engine import Engine
 from sandbox_gym.errors import JournalDown, PoolFull, RequestError, Unavailable
 from sandbox_gym.journal import Entry, Key, Replay, Source
-from sandbox_gym.journal.journal import Journal
 from sandbox_gym.plans.runner import ANYONE, Caller
 from sandbox_gym.server.access.accounts import owned
 from sandbox_gym.server.nemo_gym.verified import verified_of
 from sandbox_gym.server.protocol.resources import ResourcesServer, VerifyResult, no_verdict
 from sandbox_gym.server.protocol.single_flight import KEY_HEADER, Once, other_body
 from sandbox_gym.server.protocol.wire import Document, VerifyFields, VerifyRequest
+
+if TYPE_CHECKING:
+    from sandbox_gym.journal.journal import Journal
 
 MAX_KEY_CHARS = 255
 

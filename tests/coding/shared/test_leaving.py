@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 from collections.abc import Sequence
+from itertools import groupby
 from pathlib import Path
 
 import pytest
@@ -14,8 +15,10 @@ from sandbox_gym.sandbox.api import SandboxSpec
 from sandbox_gym.sandbox.local import LocalProvider
 from sandbox_gym.sandbox.sandbox import Sandbox
 from tests.coding.shared.cases import INPUTS, Case, cases
+from tests.daily import part
 
 CASES = cases()
+PARTS = 12
 PYTHON = "/usr/bin/python3"
 """The interpreter of the local provider's sandboxes."""
 ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8", "HOME": "/tmp"}
@@ -23,16 +26,28 @@ ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8", "HOME"
 
 def test_there_are_three_hundred_programs() -> None:
     assert len(CASES) >= 300
-    assert len({case.name.partition(" (")[0] for case in CASES}) >= 40
+    assert len({kind_of(case) for case in CASES}) >= 40
+    assert {kind_of(case) for case in taken(whole=False)} == {kind_of(case) for case in CASES}
+    assert taken(whole=True) == sorted(CASES, key=kind_of)
+
+
+def kind_of(case: Case) -> str:
+    return case.name.partition(" (")[0]
+
+
+def taken(*, whole: bool) -> list[Case]:
+    """Daily a third of each kind, of a small kind one case."""
+    kinds = [list(group) for _, group in groupby(sorted(CASES, key=kind_of), kind_of)]
+    return [case for kind in kinds for case in part(kind, min(3, len(kind)), whole=whole)]
 
 
 @pytest.mark.anyio
-@pytest.mark.parametrize("part", range(12))
-async def test_no_test_sees_what_another_left(part: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize("share", range(PARTS))
+async def test_no_test_sees_what_another_left(share: int, tmp_path: Path, *, whole: bool) -> None:
     differing = []
     box = await LocalProvider().create(SandboxSpec())
     try:
-        for number, case in enumerate(CASES[part::12]):
+        for number, case in enumerate(taken(whole=whole)[share::PARTS]):
             folder = tmp_path / str(number)
             own, shared = [await outcomes(box, case, shared=flag) for flag in (False, True)]
             found = [[(one.stdout, one.exit_code) for one in each] for each in (own, shared)]
