@@ -17,7 +17,7 @@ import tempfile
 import time
 from pathlib import Path
 
-COMMAND_S = 120
+COMMAND_S = 600
 RETRY_S = 3600
 """After which it is tried again to make what could not be made."""
 MANIFEST = "manifest.json"
