@@ -12,6 +12,9 @@ SandboxGymError
     ├── Starved             a program wanted CPU that others had, on a quiet slot too
     ├── ModelDown           the model that was to judge gave no answer
     ├── InstanceFailed      a task's repository can't be built or begun from
+    │   └── ImageRefused    no registry gives the image that a row names                   (HTTP 422)
+    ├── ImageNotPulled      an image can't be pulled now
+    ├── SessionFailed       a session whose seed or start failed: what it holds is no answer
     ├── SandboxShort        a session's sandbox lacks processes, memory or descriptors for a call
     ├── SnapshotGone        what a plan begins from went with the machine that had it
     ├── JournalDown         a verdict can't be kept as it must be
@@ -54,6 +57,8 @@ class Unavailable(SandboxGymError):
 
     failure_kind = "sandbox_unavailable"
     retry_after_s = 5
+    worth_a_retry = True
+    """False where the same request would end the same way until somebody changes the row or the server's set-up."""
     judgements: tuple[Judgement, ...] = ()
     """What was judged of this verify before it was raised: the runs before the one that has no verdict."""
 
@@ -111,6 +116,31 @@ class InstanceFailed(Unavailable):
 
     failure_kind = "instance_failed"
     retry_after_s = 60
+
+
+class ImageRefused(InstanceFailed):
+    """No registry gives the image that a row names: there is none of that name, or not for these credentials."""
+
+    failure_kind = "image_refused"
+    worth_a_retry = False
+
+
+class ImageNotPulled(Unavailable):
+    """An image is missing and can't be pulled now: the network, the registry or the disk."""
+
+    failure_kind = "image_not_pulled"
+    retry_after_s = 30
+
+
+class SessionFailed(Unavailable):
+    """What a session was to begin with was not to be had, so nothing in it is the model's answer. `failure_kind`: of
+    the failure of its seed or start."""
+
+    failure_kind = "session_failed"
+
+    def __init__(self, message: str, *, failure_kind: str = "session_failed", worth_a_retry: bool = True) -> None:
+        super().__init__(message)
+        self.failure_kind, self.worth_a_retry = failure_kind, worth_a_retry
 
 
 class SandboxShort(Unavailable):
