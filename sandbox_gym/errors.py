@@ -18,6 +18,7 @@ SandboxGymError
     ├── SandboxShort        a session's sandbox lacks processes, memory or descriptors for a call
     ├── SnapshotGone        what a plan begins from went with the machine that had it
     ├── JournalDown         a verdict can't be kept as it must be
+    ├── InternalError       an error of this program, logged by its id
     └── DeadlineExceeded    the request's time is up before a verdict
 """
 
@@ -175,3 +176,9 @@ class JournalDown(Unavailable):
     """The journal can't be read or written now, so an answer would not be on record."""
 
     failure_kind = "journal_down"
+
+
+class InternalError(Unavailable):
+    """An unexpected error in this program; the message names the id under which it is logged."""
+
+    failure_kind = "internal"

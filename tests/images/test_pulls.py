@@ -1,4 +1,4 @@
-"""What a row names is pulled: once for all who wait, from where the settings say, and failures have their right cause."""
+"""What a row names is pulled: once for all who wait, from where the settings say; failures have their right cause."""
 
 from __future__ import annotations
 
