@@ -16,6 +16,7 @@ from sandbox_gym import __version__
 from sandbox_gym.cli.audit import audit as _audit
 from sandbox_gym.cli.cluster import cluster as _cluster
 from sandbox_gym.cli.doctor import doctor as _doctor
+from sandbox_gym.cli.images import images as _images
 from sandbox_gym.cli.packages import check_package as _check_package
 from sandbox_gym.cli.packages import import_package as _import_package
 from sandbox_gym.cli.pool import pool as _pool
@@ -23,7 +24,6 @@ from sandbox_gym.cli.records.export import export as _export
 from sandbox_gym.cli.records.rejudge import rejudge as _rejudge
 from sandbox_gym.cli.records.verdicts import verdicts as _verdicts
 from sandbox_gym.cli.serve import serve as _serve
-from sandbox_gym.cli.swe import images as _images
 from sandbox_gym.cli.swe import swe as _swe
 from sandbox_gym.cli.terminal.completion import completion as _completion
 from sandbox_gym.cli.terminal.screen import log_to_stderr, say, visible

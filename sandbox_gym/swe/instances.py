@@ -107,6 +107,10 @@ class Instances:
         """Every instance that is built."""
         return list(self._known.values())
 
+    def is_built(self, task: SweTask) -> bool:
+        """Whether it was built before, by this process or an earlier one."""
+        return instance_key(task) in self._known
+
     async def ensure(self, task: SweTask) -> Instance:
         """The task's instance, built unless it is kept; of many callers at once the first has it built.
 

@@ -11,6 +11,7 @@ import pytest
 
 from sandbox_gym.sandbox.docker.engine import Engine
 from sandbox_gym.sandbox.docker.images import DockerImages
+from sandbox_gym.sandbox.docker.registry import DockerRegistries
 from sandbox_gym.sandbox.images.contract import ImageOptions
 from sandbox_gym.sandbox.images.record import ImageRecord
 from sandbox_gym.sandbox.images.store import ImageStore
@@ -38,7 +39,9 @@ def published() -> Iterator[Published]:
 async def store_in(folder: Path, options: ImageOptions) -> AsyncIterator[ImageStore]:
     engine = Engine()
     host = DockerImages(engine, "sandbox-gym/snapshot")
-    store = ImageStore(host, ImageRecord(folder / "images" / "docker.json"), options, engine.errors)
+    store = ImageStore(
+        host, DockerRegistries(engine), ImageRecord(folder / "images" / "docker.json"), options, engine.errors
+    )
     try:
         yield store
     finally:

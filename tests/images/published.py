@@ -33,11 +33,12 @@ class Published:
         """An image of one layer of its own under that name."""
         self.client.api.import_image_from_data(_layer(size), *_parted(name))
 
-    def on_top(self, name: str, below: str, files: dict[str, str] | None = None) -> None:
-        """An image of one more layer than another one."""
+    def on_top(self, name: str, below: str, files: dict[str, str] | None = None, run: str = "") -> None:
+        """An image with more layers than another one: a file of its own, `files`, and what `run` makes."""
+        made = f"RUN {run}\n" if run else ""
         context = io.BytesIO()
         with tarfile.open(fileobj=context, mode="w") as packed:
-            _add(packed, "Dockerfile", f"FROM {below}\nCOPY own /own\nCOPY files/ /\n".encode())
+            _add(packed, "Dockerfile", f"FROM {below}\nCOPY own /own\nCOPY files/ /\n{made}".encode())
             _add(packed, "own", os.urandom(200_000))
             for path, text in {"files/.made": "", **{f"files/{k}": v for k, v in (files or {}).items()}}.items():
                 _add(packed, path, text.encode())

@@ -122,7 +122,10 @@ class _Passing(BaseHTTPRequestHandler):
             return
         upstream = http.client.HTTPConnection(front.upstream, timeout=30)
         try:
-            upstream.request(self.command, self.path, headers=dict(self.headers.items()))
+            upstream.putrequest(self.command, self.path, skip_host=True, skip_accept_encoding=True)
+            for name, value in self.headers.items():  # a client sends several Accept
+                upstream.putheader(name, value)
+            upstream.endheaders()
             reply = upstream.getresponse()
             body = reply.read()
         finally:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -177,6 +177,9 @@ class FullDisk:
             raise PullFailed(PullProblem.DISK, "write /var/lib/docker/x: no space left on device")
         self.images["new"] = LocalImage("id-new", ("new",), 10, (("new", 10),))
 
+    def layers(self, name: ImageName) -> Sequence[tuple[str, int]]:
+        return [("sha256:1", 5)]
+
     def rename(self, old: str, new: str) -> None:
         raise AssertionError(old)
 
@@ -198,7 +201,7 @@ def on_full_disk(folder: Path, *recorded: str) -> tuple[FullDisk, ImageStore]:
     path.parent.mkdir()
     path.write_text(json.dumps(rows))
     engine = FullDisk("mine", "operators")
-    return engine, ImageStore(engine, ImageRecord(path), OPTIONS, (OSError,))
+    return engine, ImageStore(engine, engine, ImageRecord(path), OPTIONS, (OSError,))
 
 
 async def test_on_a_full_disk_room_is_made_and_the_pull_begun_again(tmp_path: Path) -> None:

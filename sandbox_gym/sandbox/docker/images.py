@@ -111,9 +111,7 @@ def _note(event: Mapping[str, Any], progress: PullProgress) -> None:
         message = str(detail.get("message") or event.get("error"))
         raise PullFailed(_problem(message), message)
     layer, status = str(event.get("id") or ""), str(event.get("status") or "")
-    if status.startswith(("Pulling from", "Pulling repository")):
-        return
-    if layer:
+    if layer and "progressDetail" in event:  # others are of the tag, or warnings
         sizes = event.get("progressDetail") or {}
         fetched = status == "Downloading" and isinstance(sizes.get("total"), int)
         known = progress.layers.setdefault(layer, (0, 0))

@@ -23,6 +23,7 @@ from sandbox_gym.sandbox.docker.engine import Engine
 from sandbox_gym.sandbox.docker.images import DockerImages
 from sandbox_gym.sandbox.docker.machine import DockerMachine
 from sandbox_gym.sandbox.docker.orphans import DockerOrphans
+from sandbox_gym.sandbox.docker.registry import DockerRegistries
 from sandbox_gym.sandbox.docker.snapshots import DockerSnapshots
 from sandbox_gym.sandbox.egress.inner_listener import NOT_HERE, NoWayOut
 from sandbox_gym.sandbox.egress.proxy import EgressProxy, open_egress_proxy
@@ -95,7 +96,8 @@ class DockerProvider:
         repository = f"{image_prefix}snapshot"
         record = ImageRecord(state_dir / "images" / f"{self.name}.json" if state_dir is not None else None)
         host = DockerImages(self.engine, repository)
-        self.images = ImageStore(host, record, images or ImageOptions(), self.engine.errors)
+        registries = DockerRegistries(self.engine)
+        self.images = ImageStore(host, registries, record, images or ImageOptions(), self.engine.errors)
         self._snapshots = (
             DockerSnapshots(self.engine, repository, sessions.folder / "globals") if sessions is not None else None
         )

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from functools import partial
@@ -27,6 +27,7 @@ from sandbox_gym.sandbox.images.contract import (
     LocalImage,
     PullFailed,
     PullProblem,
+    ReadsRegistry,
 )
 from sandbox_gym.sandbox.images.name import HUB, parse_name
 from sandbox_gym.sandbox.images.pull import Pull
@@ -45,10 +46,15 @@ class ImageStore:
     """Use from one event loop."""
 
     def __init__(
-        self, engine: ImageEngine, record: ImageRecord, options: ImageOptions, errors: tuple[type[BaseException], ...]
+        self,
+        engine: ImageEngine,
+        registries: ReadsRegistry,
+        record: ImageRecord,
+        options: ImageOptions,
+        errors: tuple[type[BaseException], ...],
     ) -> None:
         """`errors`: what the engine's calls raise when it does not answer."""
-        self.engine, self.record, self.options = engine, record, options
+        self.engine, self.registries, self.record, self.options = engine, registries, record, options
         self._errors = errors
         self._pulls: dict[str, Pull] = {}
         self._held: Counter[str] = Counter()
@@ -114,6 +120,18 @@ class ImageStore:
             known = (await self._call(self.record.all)).get(name)
             local = await self._call(self.engine.inspect, known.reference) if known is not None else None
         return local
+
+    async def published(self, name: str) -> Sequence[tuple[str, int]]:
+        """(digest, compressed bytes) of each layer that a pull would fetch. Raises ImageRefused, ImageNotPulled,
+        ProviderDown."""
+        try:
+            return await self._call(self.registries.layers, parse_name(name).from_mirror(self.options.mirror))
+        except PullFailed as error:
+            raise self._failure(name, error) from error
+
+    async def kept_bytes(self) -> int:
+        """What images that were pulled here take of the disk, together."""
+        return disk_bytes(await self._call(self.record.all))
 
     async def _found(self, name: str) -> str | None:
         """The reference, with its use on record."""
