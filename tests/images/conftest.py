@@ -55,6 +55,7 @@ async def stores(tmp_path: Path) -> AsyncIterator[Callable[..., object]]:
     async with AsyncExitStack() as stack:
 
         async def make(**options: object) -> ImageStore:
-            return await stack.enter_async_context(store_in(tmp_path, replace(OPTIONS, **options)))  # type: ignore[arg-type]
+            chosen = replace(OPTIONS, **options)  # type: ignore[arg-type]
+            return await stack.enter_async_context(store_in(tmp_path, chosen))
 
         yield make

@@ -16,10 +16,14 @@ from tests.swe.instance import forget_images
 
 SOLUTION = "def double(n):\n    return n + n\n"
 BROKEN = "def double(n):\n    return n\n"
-TEST = "from lib import double\n\ndef test_double():\n    assert double(3) == 6\n"
+TEST = (
+    "import unittest\nfrom lib import double\n\n\nclass Doubles(unittest.TestCase):\n"
+    "    def test_double(self):\n        self.assertEqual(double(3), 6)\n"
+)
+PYTHON = "/opt/miniconda3/envs/testbed/bin"
 MADE = (
-    "python3 -m venv /opt/miniconda3/envs/testbed && /opt/miniconda3/envs/testbed/bin/pip install -q 'pytest<9'"
-    " && chmod -R a+rwX /testbed && git config --system --add safe.directory '*'"
+    f"mkdir -p {PYTHON} && ln -s /usr/bin/python3 {PYTHON}/python && chmod -R a+rwX /testbed"
+    " && git config --system --add safe.directory '*'"
 )
 FIX = "--- a/lib.py\n+++ b/lib.py\n@@ -1,2 +1,2 @@\n def double(n):\n-    return n\n+    return n + n\n"
 
@@ -39,11 +43,12 @@ def row(image: str, number: int = 0) -> dict[str, object]:
         "version": "1",
         "problem_statement": "double does not",
         "patch": FIX,
-        "test_patch": "--- /dev/null\n+++ b/test_lib.py\n@@ -0,0 +1,4 @@\n"
+        "test_patch": "--- /dev/null\n+++ b/test_lib.py\n@@ -0,0 +1,7 @@\n"
         + "".join(f"+{line}" for line in TEST.splitlines(keepends=True)),
-        "FAIL_TO_PASS": ["test_lib.py::test_double"],
+        "FAIL_TO_PASS": ["test_lib.Doubles.test_double"],
         "PASS_TO_PASS": [],
         "image": image,
+        "runner": "unittest",
     }
 
 
