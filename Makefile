@@ -44,6 +44,8 @@ tools: # what boxes and images are made with
 	  dpkg -s $$package >/dev/null 2>&1 || missing="$$missing $$package"; done; \
 	if [ -n "$$missing" ]; then $(APT) update -q && $(APT) install -qy --no-install-recommends $$missing; fi
 
+	@command -v docker-registry >/dev/null || [ -x .run/docker-registry/usr/bin/docker-registry ] || { mkdir -p .run && cd .run && \
+	  apt-get download -qq docker-registry && dpkg-deb -x docker-registry_*.deb docker-registry && rm docker-registry_*.deb; } # not its service
 	@command -v promtool >/dev/null || [ -x .run/prometheus/usr/bin/promtool ] || { mkdir -p .run && cd .run && \
 	  apt-get download -qq prometheus && dpkg-deb -x prometheus_*.deb prometheus && rm prometheus_*.deb; } # its tools, not its daemon
 

@@ -12,9 +12,13 @@ SandboxGymError
     ├── Starved             a program wanted CPU that others had, on a quiet slot too
     ├── ModelDown           the model that was to judge gave no answer
     ├── InstanceFailed      a task's repository can't be built or begun from
+    │   └── ImageRefused    no registry gives the image that a row names                   (HTTP 422)
+    ├── ImageNotPulled      an image can't be pulled now
+    ├── SessionFailed       a session whose seed or start failed: what it holds is no answer
     ├── SandboxShort        a session's sandbox lacks processes, memory or descriptors for a call
     ├── SnapshotGone        what a plan begins from went with the machine that had it
     ├── JournalDown         a verdict can't be kept as it must be
+    ├── InternalError       an error of this program, logged by its id
     └── DeadlineExceeded    the request's time is up before a verdict
 """
 
@@ -54,6 +58,8 @@ class Unavailable(SandboxGymError):
 
     failure_kind = "sandbox_unavailable"
     retry_after_s = 5
+    worth_a_retry = True
+    """False where the same request would end the same way until somebody changes the row or the server's set-up."""
     judgements: tuple[Judgement, ...] = ()
     """What was judged of this verify before it was raised: the runs before the one that has no verdict."""
 
@@ -113,6 +119,31 @@ class InstanceFailed(Unavailable):
     retry_after_s = 60
 
 
+class ImageRefused(InstanceFailed):
+    """No registry gives the image that a row names: there is none of that name, or not for these credentials."""
+
+    failure_kind = "image_refused"
+    worth_a_retry = False
+
+
+class ImageNotPulled(Unavailable):
+    """An image is missing and can't be pulled now: the network, the registry or the disk."""
+
+    failure_kind = "image_not_pulled"
+    retry_after_s = 30
+
+
+class SessionFailed(Unavailable):
+    """What a session was to begin with was not to be had, so nothing in it is the model's answer. `failure_kind`: of
+    the failure of its seed or start."""
+
+    failure_kind = "session_failed"
+
+    def __init__(self, message: str, *, failure_kind: str = "session_failed", worth_a_retry: bool = True) -> None:
+        super().__init__(message)
+        self.failure_kind, self.worth_a_retry = failure_kind, worth_a_retry
+
+
 class SandboxShort(Unavailable):
     """A session's sandbox can't start what a call wants: it, or the machine, is short of processes or memory."""
 
@@ -145,3 +176,9 @@ class JournalDown(Unavailable):
     """The journal can't be read or written now, so an answer would not be on record."""
 
     failure_kind = "journal_down"
+
+
+class InternalError(Unavailable):
+    """An unexpected error in this program; the message names the id under which it is logged."""
+
+    failure_kind = "internal"

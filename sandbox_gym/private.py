@@ -12,7 +12,7 @@ from typing import Final
 
 from sandbox_gym.errors import ConfigurationError
 
-_OURS: Final = frozenset({"e2b", "owners", "scratch", "sessions", "sites", "lost+found"})
+_OURS: Final = frozenset({"e2b", "images", "owners", "scratch", "sessions", "sites", "lost+found"})
 """Names in a state directory, besides the files of the journal and of the sessions' key."""
 _REMEDY: Final = "set SANDBOX_GYM_STATE_DIR to a folder of the server's own"
 

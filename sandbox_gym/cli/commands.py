@@ -26,7 +26,7 @@ _SOURCES: Final = {
     "pool": "pool:pool",
     "cluster": "cluster:cluster",
     "swe": "swe:swe",
-    "images": "swe:images",
+    "images": "images:images",
 }
 """The module of this package and the function in it, or the group, in the order of `--help`."""
 

@@ -16,13 +16,13 @@ from rich.table import Table
 from sandbox_gym.cli.rows import lines
 from sandbox_gym.cli.terminal.options import JsonLinesOption, ProviderOption
 from sandbox_gym.cli.terminal.progress import progress
-from sandbox_gym.cli.terminal.screen import print_json, visible
+from sandbox_gym.cli.terminal.screen import print_json, say, visible
 from sandbox_gym.cli.terminal.settings import settings_with
 from sandbox_gym.config import Settings
 from sandbox_gym.engine import Engine, open_engine
 from sandbox_gym.errors import ConfigurationError, ProviderDown, RequestError, Unavailable
 from sandbox_gym.server.protocol.wire import Document, loads
-from sandbox_gym.swe.instances import FOLDER
+from sandbox_gym.swe.instances import FOLDER, Instances, image_of
 from sandbox_gym.swe.store_lock import take
 from sandbox_gym.swe.validate import Validation, validate
 from sandbox_gym.verifiers.swe import Reference
@@ -93,22 +93,28 @@ def prefetch(
     file: RowsArgument,
     provider: ProviderOption = None,
     store: StoreOption = STORE,
+    at_once: Annotated[
+        int | None, typer.Option("--concurrency", min=1, help="Rows at once; by default half of `boxes`.")
+    ] = None,
     as_json: JsonLinesOption = False,
 ) -> None:
-    """Build each row's instance and run its own fix in it now, so that no verify waits for that later.
+    """Pull each row's image, build its instance and run its own fix in it now, so that no verify waits for that later.
+
+    What an earlier, interrupted or failed run has built is used, so that the same command goes on with the rest.
 
     Exit: 0 every instance is built, 1 some could not be built, 2 wrong usage.
     """
     from sandbox_gym.server.swe.server import SweResources
 
     settings = settings_with({"provider": provider})
-    failed, console, resources = 0, Console(), SweResources(settings)
+    failed, before, console, resources = 0, 0, Console(), SweResources(settings)
 
     async def one(engine: Engine, row: Document) -> None:
-        nonlocal failed
+        nonlocal failed, before
         try:
-            task = resources.task(row)
-            built = await resources.instances(engine).ensure(task)
+            task, instances = resources.task(row), resources.instances(engine)
+            was_there = isinstance(instances, Instances) and instances.is_built(task)
+            built = await instances.ensure(task)
             known = (await resources.job(engine, task)).reference or Reference()
         except (RequestError, Unavailable) as error:
             failed += 1
@@ -116,13 +122,17 @@ def prefetch(
         else:
             seconds, size = round(built.build_s, 1), built.size_bytes
             shown = {"instance_id": row.get("instance_id"), "key": built.key, "bytes": size, "build_s": seconds}
+            before += was_there
+            shown |= {"image": image_of(task), "was_there": was_there}
             shown |= {"invertible": sum(test.decides for test in known.tests), "not_inverted": known.why_none}
         if as_json:
             print_json(shown)
         else:
             console.print(visible(", ".join(f"{name} {value}" for name, value in shown.items())), highlight=False)
 
-    anyio.run(_each, file, settings, store, one, "prefetch")
+    anyio.run(_each, file, settings, store, one, "prefetch", at_once)
+    again = "; run the same again for these" if failed else ""
+    say(f"prefetch: {before} were there, {failed} failed{again}")
     raise typer.Exit(1 if failed else 0)
 
 
@@ -136,12 +146,21 @@ async def _validated(engine: Engine, resources: SweResources, row: Document, run
 
 
 async def _each(
-    file: Path, settings: Settings, store: str, do: Callable[[Engine, Document], Awaitable[None]], what: str
+    file: Path,
+    settings: Settings,
+    store: str,
+    do: Callable[[Engine, Document], Awaitable[None]],
+    what: str,
+    at_once: int | None = None,
 ) -> None:
-    """All rows, `settings.boxes` / 2 at once. Raises RequestError for a line that is not a row, before any is run."""
+    """All rows, `settings.boxes` / 2 at once unless told otherwise. Raises RequestError for a line that is not a row,
+    before any is run."""
     total = sum(1 for row, line in lines(file) if _is_row(row, line))
     with _alone(settings, store), progress(what, total) as advance:
-        async with open_engine(settings, sessions=store) as engine, _limited(max(1, settings.boxes // 2)) as start:
+        async with (
+            open_engine(settings, sessions=store) as engine,
+            _limited(at_once or max(1, settings.boxes // 2)) as start,
+        ):
 
             async def one(row: Document) -> None:
                 await do(engine, row)

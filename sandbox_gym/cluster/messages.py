@@ -15,6 +15,8 @@ from sandbox_gym.contract import Check, Isolation, Outcome, Plan, Program, Servi
 from sandbox_gym.errors import (
     BoxLost,
     DeadlineExceeded,
+    ImageNotPulled,
+    ImageRefused,
     InstanceFailed,
     PoolFull,
     ProviderDown,
@@ -160,6 +162,8 @@ _UNAVAILABLE: Final[Mapping[str, type[Unavailable]]] = {
         ToolchainMissing,
         Starved,
         InstanceFailed,
+        ImageRefused,
+        ImageNotPulled,
         DeadlineExceeded,
     )
 }

@@ -67,12 +67,16 @@ class Metrics:
         self._count_radar(self.radar.totals)
         self.verdicts = self._counter("verdicts", "Verdicts by the failing test's status, 'passed' for none", "reason")
         self.no_verdicts = self._counter("no_verdicts", "Requests that ended without a verdict", "kind")
+        self.session_failures = self._counter(
+            "session_failures", "Sessions that could not be seeded for a reason of the server's", "kind"
+        )
         self.crashes = self._counter("sandbox_crashes", "Sandboxes lost in use, by what the evidence says", "cause")
         self.retries = self._counter("retries", "Plans tried again in another sandbox")
         self.reruns = self._counter("doubted_runs", "Runs tried again because their end was in doubt", "why")
         self.quarantined = self._counter("quarantined", "Plans quarantined after they lost two sandboxes")
         _begin(self.verdicts, REASONS)
         _begin(self.no_verdicts, sorted({Unavailable.failure_kind, *_kinds(Unavailable)}))
+        _begin(self.session_failures, sorted({Unavailable.failure_kind, *_kinds(Unavailable)}))
         _begin(self.crashes, CAUSES)
         _begin(self.reruns, tuple(Doubt))
         self.phases = self._histogram("phase", "Seconds of a verify by phase", "phase")

@@ -41,6 +41,28 @@ class DockerSettings(Group):
 
     image_prefix: str = Field("sandbox-gym/", description="What stands before an image's name at the Docker Engine.")
     runtime: str = Field("", description="An OCI runtime by name, such as runsc; empty for the Docker Engine's own.")
+    pull: Literal["missing", "never"] = Field(
+        "missing", description="Whether an image that a row names is pulled where the Docker Engine does not have it."
+    )
+    pulls_at_once: int = Field(3, ge=1, le=64, description="Images that are pulled at once; more wait.")
+    pull_timeout_s: float = Field(
+        3600.0, ge=1, description="Seconds that a pull may take, its attempts included; then it has failed for now."
+    )
+    pull_stall_s: float = Field(
+        120.0, ge=1, description="Seconds without a byte after which a pull is begun again, four times in all."
+    )
+    images_disk_mb: int = Field(
+        100_000,
+        ge=1,
+        description="Disk for images that were pulled for rows, in MiB unpacked; those unused for longest are removed"
+        " first, with the instances on them. Images that are in use, or were not pulled by a server with this state"
+        " folder, stay.",
+    )
+    registry_mirror: str = Field(
+        "",
+        pattern=r"^([0-9A-Za-z.\-\[\]:]+(/[0-9a-z._/\-]+)?)?$",
+        description="A registry that is asked in place of Docker Hub, `host[:port][/folder]` without a scheme.",
+    )
 
 
 class PodmanSettings(Group):

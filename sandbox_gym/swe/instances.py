@@ -8,6 +8,8 @@ from __future__ import annotations
 import json
 import time
 import weakref
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final, Protocol
@@ -21,6 +23,8 @@ from sandbox_gym.limits import MIB, Limits
 from sandbox_gym.network import MACHINES_NETWORK
 from sandbox_gym.private import make_private, write_whole
 from sandbox_gym.sandbox.api import BUILDER_IMAGE, SandboxSpec
+from sandbox_gym.sandbox.images.name import is_foreign
+from sandbox_gym.sandbox.images.store import PullsImages
 from sandbox_gym.sandbox.session.client import Command, FileProblem, SessionClient, TakesCalls
 from sandbox_gym.sandbox.session.manager import GRACE_S, Sessions
 from sandbox_gym.sandbox.session.session import open_session
@@ -86,6 +90,8 @@ class Instances:
         self._builds = anyio.Semaphore(BUILDS_AT_ONCE)
         self.built = self.reused = self.evicted = 0
         sessions.budget.pinned.update(one.snapshot_id for one in self._known.values())
+        if isinstance(sessions.provider, PullsImages):
+            sessions.provider.images.holders.add(self)
 
     def stats_dict(self) -> dict[str, int]:
         """Counters and gauges by name."""
@@ -101,10 +107,14 @@ class Instances:
         """Every instance that is built."""
         return list(self._known.values())
 
+    def is_built(self, task: SweTask) -> bool:
+        """Whether it was built before, by this process or an earlier one."""
+        return instance_key(task) in self._known
+
     async def ensure(self, task: SweTask) -> Instance:
         """The task's instance, built unless it is kept; of many callers at once the first has it built.
 
-        Raises InstanceFailed, ProviderDown, ToolchainMissing.
+        Raises InstanceFailed, ProviderDown, ToolchainMissing, ImageNotPulled.
         """
         key = instance_key(task)
         async with self._locks.setdefault(key, anyio.Lock()):
@@ -112,13 +122,23 @@ class Instances:
             if known is not None and await self._is_there(known):
                 self.reused += 1
                 return self._touch(known)
-            async with self._builds:
+            async with self._with_image(image_of(task)), self._builds:
                 built = await self._build(key, task)
             self.built += 1
             self._sessions.budget.pinned.add(built.snapshot_id)
             self._touch(built)
             await self._evict(keep=key)
             return built
+
+    @asynccontextmanager
+    async def _with_image(self, image: str) -> AsyncIterator[None]:
+        """Pulled before the build takes its turn, which pulls would keep from others. Raises as `ImageStore.ensure`."""
+        provider = self._sessions.provider
+        if isinstance(provider, PullsImages) and is_foreign(image):
+            async with provider.images.holding(image):
+                yield
+        else:
+            yield
 
     async def _is_there(self, instance: Instance) -> bool:
         try:
@@ -147,17 +167,39 @@ class Instances:
             if sum(each.size_bytes for each in self._known.values()) <= self._disk_bytes:
                 return
             if one.key != keep:
-                del self._known[one.key]
-                self._sessions.budget.pinned.discard(one.snapshot_id)
-                await self._sessions.store.delete(one.snapshot_id)
-                self.evicted += 1
-                _log.info("instance_evicted", instance=one.key[:16])
+                await self._drop(one)
+
+    async def _drop(self, one: Instance) -> None:
+        del self._known[one.key]
+        self._sessions.budget.pinned.discard(one.snapshot_id)
+        await self._sessions.store.delete(one.snapshot_id)
+        self.evicted += 1
+        _log.info("instance_evicted", instance=one.key[:16])
+
+    # -- for the image store, whose images instances are made on
+
+    def last_used(self, snapshot_id: str) -> float | None:
+        """Epoch seconds; None for a snapshot that is no instance."""
+        one = self.of_snapshot(snapshot_id)
+        return one.last_used if one is not None else None
+
+    async def release(self, snapshot_id: str) -> bool:
+        """Forget an instance so that its image can go, unless a session or a build is at it; it is built again when it
+        is asked for."""
+        one = self.of_snapshot(snapshot_id)
+        lock = self._locks.get(one.key) if one is not None else None
+        busy = lock is not None and lock.statistics().locked
+        if one is None or busy or snapshot_id in self._sessions.bases().values():
+            return False
+        await self._drop(one)
+        self._write_index()
+        return True
 
     # -- building
 
     async def _build(self, key: str, task: SweTask) -> Instance:
         recipe, started = task.recipe, time.monotonic()
-        image = task.image or (recipe.base_image if recipe is not None else "") or BUILDER_IMAGE
+        image = image_of(task)
         pip = await anyio.to_thread.run_sync(pip_settings)
         steps = recipe_steps(recipe, pip) if recipe is not None else image_steps(task.workdir)
         workdir = REPOSITORY if recipe is not None and recipe.source else task.workdir
@@ -187,6 +229,11 @@ class Instances:
 def instance_key(task: SweTask) -> str:
     """Equal recipes are one instance; an image is one too."""
     return task.recipe.key() if task.recipe is not None else f"image:{task.image}:{task.workdir}"
+
+
+def image_of(task: SweTask) -> str:
+    """What its instance is built on: a dataset's image, or one of our own."""
+    return task.image or (task.recipe.base_image if task.recipe is not None else "") or BUILDER_IMAGE
 
 
 async def _do(client: SessionClient, step: BuildStep, instance_id: str) -> str:

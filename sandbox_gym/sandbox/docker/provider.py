@@ -13,20 +13,28 @@ import anyio.to_thread
 from sandbox_gym.config import Settings
 from sandbox_gym.contract import SnapshotRef
 from sandbox_gym.errors import ProviderDown
+from sandbox_gym.limits import MIB
 from sandbox_gym.sandbox.api import Capabilities, Doctor, SandboxSpec, SessionFolder
 from sandbox_gym.sandbox.cleanup.owner import Owners
 from sandbox_gym.sandbox.cleanup.reaper import OrphanSource
 from sandbox_gym.sandbox.docker.containers import ContainerOptions, Containers, ContainerSpec
 from sandbox_gym.sandbox.docker.doctor import DockerDoctor
 from sandbox_gym.sandbox.docker.engine import Engine
+from sandbox_gym.sandbox.docker.images import DockerImages
 from sandbox_gym.sandbox.docker.machine import DockerMachine
 from sandbox_gym.sandbox.docker.orphans import DockerOrphans
+from sandbox_gym.sandbox.docker.registry import DockerRegistries
 from sandbox_gym.sandbox.docker.snapshots import DockerSnapshots
 from sandbox_gym.sandbox.egress.inner_listener import NOT_HERE, NoWayOut
 from sandbox_gym.sandbox.egress.proxy import EgressProxy, open_egress_proxy
+from sandbox_gym.sandbox.images.contract import ImageOptions
+from sandbox_gym.sandbox.images.name import is_foreign
+from sandbox_gym.sandbox.images.record import ImageRecord
+from sandbox_gym.sandbox.images.store import ImageStore
 from sandbox_gym.sandbox.sandbox import Sandbox, SessionParts
 from sandbox_gym.sandbox.snapshots import SavedState
 from sandbox_gym.sandbox.users import Users
+from sandbox_gym.settings.providers import DockerSettings
 
 CAPABILITIES: Final = Capabilities(own_toolchains=True)
 
@@ -47,6 +55,19 @@ def from_settings(settings: Settings, sessions: SessionFolder | None = None) -> 
         state_dir=settings.state_dir,
         users=Users(settings.uid.base, settings.uid.count),
         sessions=sessions,
+        images=image_options(settings.docker),
+    )
+
+
+def image_options(docker: DockerSettings) -> ImageOptions:
+    """How this provider pulls."""
+    return ImageOptions(
+        pull=docker.pull == "missing",
+        at_once=docker.pulls_at_once,
+        timeout_s=docker.pull_timeout_s,
+        stall_s=docker.pull_stall_s,
+        disk_bytes=docker.images_disk_mb * MIB,
+        mirror=docker.registry_mirror,
     )
 
 
@@ -64,13 +85,19 @@ class DockerProvider:
         state_dir: Path | None = None,
         users: Users | None = None,
         sessions: SessionFolder | None = None,
+        images: ImageOptions | None = None,
     ) -> None:
-        """`users`: of which containers have their own. Raises ConfigurationError where the SDK is missing."""
+        """`users`: of which containers have their own. `state_dir`: where it is on record which images were pulled.
+        Raises ConfigurationError where the SDK is missing."""
         self.engine, self._prefix = Engine(), image_prefix
         self._containers = Containers(self.engine, options or ContainerOptions(), users or Users())
         self.doctor: Doctor = DockerDoctor(self.engine, self._containers, self._own_image("python"))
         self.orphan_sources: Mapping[str, OrphanSource] = {self.name: DockerOrphans(self.engine, Owners(state_dir))}
         repository = f"{image_prefix}snapshot"
+        record = ImageRecord(state_dir / "images" / f"{self.name}.json" if state_dir is not None else None)
+        host = DockerImages(self.engine, repository)
+        registries = DockerRegistries(self.engine)
+        self.images = ImageStore(host, registries, record, images or ImageOptions(), self.engine.errors)
         self._snapshots = (
             DockerSnapshots(self.engine, repository, sessions.folder / "globals") if sessions is not None else None
         )
@@ -85,13 +112,17 @@ class DockerProvider:
     async def create(self, spec: SandboxSpec) -> Sandbox:
         if isinstance(spec.source, SnapshotRef):
             return await self._create_from_snapshot(spec, spec.source)
-        # a builder's name without a registry or tag is one of our own images
-        ours = spec.role != "builder" or ("/" not in spec.source and ":" not in spec.source)
-        reference = self._own_image(spec.source) if ours else spec.source
-        machine = await self._containers.start(
+        if spec.role != "builder" or not is_foreign(spec.source):
+            machine = await self._start(self._own_image(spec.source), spec)
+        else:
+            async with self.images.holding(spec.source) as reference:
+                machine = await self._start(reference, spec)
+        return Sandbox(machine, machine.channel) if spec.role == "run" else await self._for_session(machine, spec)
+
+    async def _start(self, reference: str, spec: SandboxSpec) -> DockerMachine:
+        return await self._containers.start(
             ContainerSpec(reference, keeps_files=spec.role != "run", network=spec.network.machine)
         )
-        return Sandbox(machine, machine.channel) if spec.role == "run" else await self._for_session(machine, spec)
 
     async def _create_from_snapshot(self, spec: SandboxSpec, source: SnapshotRef) -> Sandbox:
         if self._snapshots is None:
@@ -139,6 +170,7 @@ class DockerProvider:
         return await self.engine.call(lambda client: bool(client.images.list(name=reference)))
 
     async def aclose(self) -> None:
+        await self.images.aclose()
         await self._containers.removals.retry()
         await self.engine.aclose()
 

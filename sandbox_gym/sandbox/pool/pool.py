@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass
 import anyio
 
 from sandbox_gym.contract import Source
-from sandbox_gym.errors import ProviderDown
+from sandbox_gym.errors import ProviderDown, SnapshotGone
 from sandbox_gym.faults import Rounds, as_provider_down, log_failure
 from sandbox_gym.observe.traces import span
 from sandbox_gym.sandbox.api import Provider, spec_of_runs
@@ -186,7 +186,7 @@ class Pool:
         try:
             return await self.provider.create(spec_of_runs(image))
         except NoSuchSnapshot as error:
-            raise ProviderDown(f"a plan begins from a snapshot that is gone: {error}") from error
+            raise SnapshotGone(f"a plan begins from a snapshot that is gone: {error}") from error
 
     async def _drop_oldest_idle(self) -> None:
         """An idle box of another image goes when its slot is wanted."""

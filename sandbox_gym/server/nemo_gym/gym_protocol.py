@@ -8,6 +8,7 @@ from fastapi import Request, Response
 
 from sandbox_gym.errors import Unavailable
 from sandbox_gym.server.protocol.exchange import reply, unavailable
+from sandbox_gym.server.protocol.resources import no_verdict
 from sandbox_gym.server.protocol.shapes import NO_VERDICT_HEADER
 from sandbox_gym.server.protocol.wire import Document, VerifyFields, VerifyRequest, set_aside
 
@@ -29,10 +30,21 @@ class GymProtocol:
     def no_verdict_reply(
         self, request: Request, wanted: VerifyRequest, none: VerifyFields, error: Unavailable
     ) -> Response:
-        """503, or 200 for a client that can't retry; masked either way."""
+        """503 (422 where a retry would find the same), or 200 for a client that can't retry; masked either way."""
         document = set_aside(none.answer(wanted))
-        wants_row = self._rows_without_verdict or _wants_body(request)
-        return reply(document) if wants_row else unavailable(error, document)
+        return reply(document) if self.wants_row(request) else unavailable(error, document)
+
+    def failed_seed_reply(self, server_name: str, error: Unavailable, document: Document, *, by_id: bool) -> Response:
+        """200 for a client that would end its whole run at anything else; the session's verify has no verdict then.
+        `by_id`: the client takes no field that NeMo Gym does not name, and is told in the header alone."""
+        none = no_verdict(server_name, error)
+        told = {"mask_sample": True, "failure_kind": none.failure_kind, "failure_reason": none.failure_reason}
+        headers = {NO_VERDICT_HEADER: none.failure_kind or error.failure_kind}
+        return reply(document if by_id else {**document, **told}, 200, headers)
+
+    def wants_row(self, request: Request) -> bool:
+        """Whether "no verdict" is answered with status 200: every request's, or this client's wish."""
+        return self._rows_without_verdict or _wants_body(request)
 
 
 def _wants_body(request: Request) -> bool:

@@ -22,6 +22,7 @@ from sandbox_gym.plans.runner import Caller
 from sandbox_gym.server.access.accounts import owned
 from sandbox_gym.server.access.auth import key_tenant
 from sandbox_gym.server.nemo_evaluator import EvaluatorProtocol
+from sandbox_gym.server.nemo_gym.failed_sessions import FailedSessions
 from sandbox_gym.server.nemo_gym.gym_protocol import GymProtocol
 from sandbox_gym.server.nemo_gym.health import Health
 from sandbox_gym.server.nemo_gym.routes import (
@@ -36,7 +37,14 @@ from sandbox_gym.server.nemo_gym.verify_recorder import Answered, VerifyRecorder
 from sandbox_gym.server.openapi import Operation, make_document
 from sandbox_gym.server.openapi.docs import Documentation, asset, docs_operations
 from sandbox_gym.server.protocol.dataset import Dataset
-from sandbox_gym.server.protocol.exchange import error_reply, plain, read_document, reply, while_connected
+from sandbox_gym.server.protocol.exchange import (
+    error_reply,
+    fault_of_ours,
+    plain,
+    read_document,
+    reply,
+    while_connected,
+)
 from sandbox_gym.server.protocol.resources import (
     ResourcesServer,
     Tool,
@@ -73,6 +81,7 @@ class GymHost:
         # an agent that could ask for any row's answer, or try answers to it, would: it is not for agents then
         self._tools = resources.tools if dataset is None else {}
         self._seeds = Seeds()
+        self._failed = FailedSessions()
         self._records: tuple[VerifyRecorder, Once[Answered]] | None = None
         self._engine: Engine | None = None
         self._health: Health | None = None
@@ -184,17 +193,27 @@ class GymHost:
             return reply(await self._evaluator.seed(body))
         cookie_id = str(request.session[SESSION_ID_KEY])
         engine, _ = self._running()
-        if "resources_session_id" not in body:
-            self._seeds.seed(cookie_id, self._resources.public_tests(body))
-            _start_anew(engine, cookie_id)
-            await while_connected(request, lambda: self._resources.seed(engine, cookie_id, body))
-            return reply(self._granted(request, cookie_id))
-        seed = check_shape(Seed, body)
-        tests = self._resources.public_tests(seed.task_data or {})
-        self._seeds.seed(cookie_id, tests, session_id=owned(key_tenant(request.scope), seed.resources_session_id))
+        begun: Document = {}
+        row, chosen_id = body, None
+        if "resources_session_id" in body:
+            seed = check_shape(Seed, body)
+            begun["resources_session_id"] = seed.resources_session_id
+            row, chosen_id = seed.task_data or {}, owned(key_tenant(request.scope), seed.resources_session_id)
+        self._seeds.seed(cookie_id, self._resources.public_tests(row), session_id=chosen_id)
+        self._failed.forget(request, cookie_id)
         _start_anew(engine, cookie_id)
-        await while_connected(request, lambda: self._resources.seed(engine, cookie_id, seed.task_data or {}))
-        return reply({"resources_session_id": seed.resources_session_id, **self._granted(request, cookie_id)})
+        begun |= self._granted(request, cookie_id)
+        try:
+            await while_connected(request, lambda: self._resources.seed(engine, cookie_id, row))
+        except Exception as error:
+            fault = fault_of_ours(error)
+            if fault is None:
+                raise
+            self._failed.seed_failed(request, cookie_id, fault, engine.metrics)
+            if not self._gym.wants_row(request):
+                raise fault  # noqa: B904 - it is the error itself, or tells of it
+            return self._gym.failed_seed_reply(self._resources.name, fault, begun, by_id=chosen_id is not None)
+        return reply(begun)
 
     def _granted(self, request: Request, cookie_id: str) -> Document:
         return {} if self._grant is None else self._grant(cookie_id, key_tenant(request.scope))
@@ -213,15 +232,21 @@ class GymHost:
         body = await read_document(request)
         protocol = self._evaluator if self._evaluator.wants_verify(body) else self._gym
         parsed = VerifyRequest.parse(await protocol.verify_body(body))
-        wanted = replace(parsed, session_id=cookie_id)
+        failure = self._failed.failure(request, cookie_id)
+        wanted = replace(parsed, session_id=cookie_id, session_failure=failure)
         engine, health = self._running()
         recorder, once = self._recording()
         key = recorder.key(request.headers.getlist(KEY_HEADER), wanted, engine.provider_name, key_tenant(request.scope))
         caller = _caller(request)
         try:
             answered = await while_connected(request, lambda: recorder.answer(engine, wanted, key, once, caller))
-        except Unavailable as error:
-            return protocol.no_verdict_reply(request, wanted, no_verdict(self._resources.name, error), error)
+        except Exception as error:
+            known = isinstance(error, Unavailable) or self._gym.wants_row(request)
+            fault = fault_of_ours(error) if known else None
+            if fault is None:
+                raise
+            return protocol.no_verdict_reply(request, wanted, no_verdict(self._resources.name, fault), fault)
+        self._failed.forget(request, cookie_id)
         note({"replayed": answered.replayed})
         if not answered.replayed:
             health.saw_verdict(answered.fields)
@@ -246,8 +271,17 @@ class GymHost:
     ) -> Mapping[str, object] | str:
         """One call in a session, whichever way it came. Raises what the tool raises."""
         engine, _ = self._running()
+        failure = self._failed.seed_failure(request, session_id)
+        if failure is not None:
+            raise failure
         call = ToolCall(arguments, self._seeds.public_tests(session_id), session_id, _caller(request))
-        return await tool(engine, call)
+        try:
+            answer = await tool(engine, call)
+        except Exception as error:
+            self._failed.call_failed(session_id, error)
+            raise
+        self._failed.call_answered(session_id)
+        return answer
 
     def _recording(self) -> tuple[VerifyRecorder, Once[Answered]]:
         if self._records is None:

@@ -14,6 +14,7 @@ from sandbox_gym.server.openapi import Content, Header, Operation, Parameter, Re
 from sandbox_gym.server.openapi.errors import (
     BEFORE_ROUTING,
     BUSY,
+    REFUSED,
     REQUEST_ID,
     RETRY_AFTER,
     SESSION_CLOSED,
@@ -25,6 +26,7 @@ from sandbox_gym.server.openapi.errors import (
 from sandbox_gym.server.openapi.operations import TEXT
 from sandbox_gym.server.protocol.resources import DescribesVerify, ResourcesServer, Tool
 from sandbox_gym.server.protocol.shapes import (
+    NO_VERDICT_HEADER,
     Aggregate,
     Aggregated,
     CallerHeaders,
@@ -34,13 +36,14 @@ from sandbox_gym.server.protocol.shapes import (
     HealthDocument,
     KeyHeaders,
     Liveness,
+    NoVerdictHeaders,
     NoVerdictQuery,
     RequestHeaders,
     ReverifyMode,
     Seed,
     Seeded,
 )
-from sandbox_gym.server.protocol.wire import Document, VerifyBody, VerifyFields
+from sandbox_gym.server.protocol.wire import Document, Unprocessable, VerifyBody, VerifyFields
 from sandbox_gym.server.tools.shapes import shape_of
 
 VERDICT_ID_HEADER: Final = "X-Sandbox-Gym-Verdict-Id"
@@ -48,6 +51,9 @@ REPLAYED_HEADER: Final = "X-Sandbox-Gym-Replayed"
 TOKEN: Final = ("token",)
 _VERDICT_ID: Final = Header(VERDICT_ID_HEADER, "Of the verdict, as the journal has it.", {"type": "string"})
 _REPLAYED: Final = Header(REPLAYED_HEADER, "It was not run for this request.", {"type": "string", "enum": ["true"]})
+_NO_VERDICT: Final = Header(
+    NO_VERDICT_HEADER, "Why the session is not ready, and its verify has no verdict.", {"type": "string"}
+)
 _ALWAYS: Final = parameters_of(RequestHeaders, "header")
 _CALLER: Final = (*_ALWAYS, *parameters_of(CallerHeaders, "header"))
 _FUSION: Final = (FusionRan, FusionFailed)
@@ -82,7 +88,7 @@ def tool_operation(name: str, tool: Tool, given: Mapping[str, Document] | None =
     contents = (Content(str, TEXT),) if str in members else ()
     if documents:
         contents = (Content(_any_of(documents)), *contents)
-    replies = {200: Reply("What the tool gives.", contents, (REQUEST_ID,)), **SESSION_CLOSED, **BUSY}
+    replies = {200: Reply("What the tool gives.", contents, (REQUEST_ID,)), **SESSION_CLOSED, **REFUSED, **BUSY}
     if not {FusionRan, *_results(documents)}.isdisjoint(documents):
         replies |= _fusion_failures()
     return Operation(
@@ -159,8 +165,12 @@ def _seed(resources: ResourcesServer) -> Operation:
         "seed_session", "/seed_session",
         "Begin a session: with a row, with an id and a row, or with nothing; an evaluator's asks for a row.",
         Content(_any_of([Seed, EvaluatorSeed, Document]), examples={"nothing": {}, **rows}),
-        {200: json_reply(_any_of([Seeded, EvaluatorTask]), "It is ready, or the row."), **SESSION_CLOSED, **BUSY},
-        required=False,
+        {
+            200: json_reply(_any_of([Seeded, EvaluatorTask]), "It is ready, or the row.", _NO_VERDICT),
+            **SESSION_CLOSED, **REFUSED, **BUSY,
+        },
+        required=False, parameters=(*_ALWAYS, *parameters_of(NoVerdictHeaders, "header"),
+                                    *parameters_of(NoVerdictQuery, "query")),
     )  # fmt: skip
 
 
@@ -177,6 +187,10 @@ def _verify(resources: ResourcesServer) -> Operation:
             200: json_reply(
                 _any_of([*fields, VerifyFields, EvaluatorVerdict]),
                 "A verdict: the request as it came, and these fields over it.", _VERDICT_ID, _REPLAYED,
+            ),
+            422: Reply(
+                "The request is wrong; or its row names what is not to be had, masked.",
+                (Content(_any_of([Unprocessable, VerifyFields, NotNow])),), (REQUEST_ID,),
             ),
             429: Reply("Too many requests wait; masked.", (masked,), (REQUEST_ID, RETRY_AFTER)),
             503: Reply("No verdict, for a reason of the server's own; masked.", (masked,), (REQUEST_ID, RETRY_AFTER)),

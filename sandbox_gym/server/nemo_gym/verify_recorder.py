@@ -135,6 +135,8 @@ class VerifyRecorder:
     ) -> tuple[VerifyFields, Entry]:
         started, provider = time.time(), engine.provider_name
         try:
+            if request.session_failure is not None:
+                raise request.session_failure
             result = await self._resources.verify(engine, request, caller)
         except PoolFull as error:  # refused at the door: nothing was begun
             if self._observer is not None:

@@ -52,6 +52,13 @@ WITH_BODY: Final[Mapping[int, Reply]] = {
     415: Reply("The body's content type is not JSON.", _PROBLEM),
     422: Reply("The request is wrong: which field, and what to change.", (Content(Unprocessable),)),
 }
+REFUSED: Final[Mapping[int, Reply]] = {
+    422: Reply(
+        "The request is wrong: which field, and what to change; or what its row names is not to be had, masked.",
+        (Content(Unprocessable | NotNow),),
+    ),
+}
+"""For routes that need what a row names, such as its image."""
 SESSION_CLOSED: Final[Mapping[int, Reply]] = {409: Reply("The session was closed.", _PROBLEM)}
 BUSY: Final[Mapping[int, Reply]] = {
     429: Reply("Too many requests are waiting.", (Content(NotNow),), (RETRY_AFTER,)),

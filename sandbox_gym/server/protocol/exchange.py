@@ -15,7 +15,7 @@ import structlog
 from fastapi import Request, Response
 from starlette.requests import ClientDisconnect
 
-from sandbox_gym.errors import PoolFull, RequestError, SandboxGymError, SessionClosed, Unavailable
+from sandbox_gym.errors import InternalError, PoolFull, RequestError, SandboxGymError, SessionClosed, Unavailable
 from sandbox_gym.faults import is_shortage, provider_down
 from sandbox_gym.server.protocol.wire import Document, dumps, loads, request_error_document
 
@@ -114,15 +114,38 @@ def error_reply(error: Exception) -> Response:
     if isinstance(error, ClientGone | ClientDisconnect):
         return Response(status_code=CLIENT_CLOSED)
     if is_shortage(error):
-        _log.warning("machine_short", why=f"{type(error).__name__}: {str(error)[:300]}")
-        return error_reply(provider_down("the server's machine has run out of a resource", error))
-    error_id = uuid.uuid4().hex
-    frames = "".join(traceback.format_tb(error.__traceback__))  # no message, no locals: they may hold answers
-    _log.error("unexpected_error", error_id=error_id, type=type(error).__name__, frames=frames)
+        return error_reply(_short(error))
+    error_id = _log_unexpected(error)
     return reply({"error": {"kind": "internal", "id": error_id}, "detail": "internal error, logged by its id"}, 500)
 
 
+def fault_of_ours(error: Exception) -> Unavailable | None:
+    """A handler's error as the cause of a missing verdict; None where the request or its client is the cause. An
+    unexpected error is logged under an id."""
+    if isinstance(error, Unavailable):
+        return error
+    if isinstance(error, SandboxGymError | ClientDisconnect):
+        return None
+    if is_shortage(error):
+        return _short(error)
+    return InternalError(f"internal error, logged under id {_log_unexpected(error)}")
+
+
+def _short(error: Exception) -> Unavailable:
+    _log.warning("machine_short", why=f"{type(error).__name__}: {str(error)[:300]}")
+    return provider_down("the server's machine has run out of a resource", error)
+
+
+def _log_unexpected(error: Exception) -> str:
+    error_id = uuid.uuid4().hex
+    frames = "".join(traceback.format_tb(error.__traceback__))  # no message, no locals: they may hold answers
+    _log.error("unexpected_error", error_id=error_id, type=type(error).__name__, frames=frames)
+    return error_id
+
+
 def unavailable(error: Unavailable, document: Mapping[str, object]) -> Response:
-    """503 with Retry-After; 429 where other requests are waiting first."""
+    """503 with Retry-After; 429 where other requests are waiting first, 422 where a retry would find the same."""
+    if not error.worth_a_retry:
+        return reply(document, 422)
     status = 429 if isinstance(error, PoolFull) else 503
     return reply(document, status, {"Retry-After": str(max(1, round(error.retry_after_s)))})

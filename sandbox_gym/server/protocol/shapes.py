@@ -43,7 +43,15 @@ class RequestHeaders(BaseModel):
     request_id: str = Field("", alias=REQUEST_ID_HEADER, description="At most 128 characters; returned unchanged.")
 
 
-class KeyHeaders(BaseModel):
+class NoVerdictHeaders(BaseModel):
+    """The form of a response where there is no verdict, or no session to have one."""
+
+    no_verdict: str | None = Field(
+        None, alias=NO_VERDICT_HEADER, description="`body`: where there is no verdict, a masked row with status 200."
+    )
+
+
+class KeyHeaders(NoVerdictHeaders):
     """Headers of a verify: its key, and the form of a response without a verdict."""
 
     key: str | None = Field(
@@ -52,9 +60,6 @@ class KeyHeaders(BaseModel):
         min_length=1,
         max_length=255,
         description="A repeated key returns the same verdict without a second run; printable ASCII.",
-    )
-    no_verdict: str | None = Field(
-        None, alias=NO_VERDICT_HEADER, description="`body`: where there is no verdict, a masked row with status 200."
     )
 
 
@@ -153,10 +158,13 @@ class McpAccess(TypedDict):
 
 
 class Seeded(TypedDict):
-    """The session is ready; this response's cookie names it."""
+    """The session is ready; this response's cookie names it. With `mask_sample` it is not, and has no verdict."""
 
     resources_session_id: NotRequired[str]
     mcp: NotRequired[McpAccess]
+    mask_sample: NotRequired[Literal[True]]
+    failure_kind: NotRequired[str]
+    failure_reason: NotRequired[str]
 
 
 class Closed(TypedDict):

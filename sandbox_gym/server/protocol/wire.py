@@ -15,7 +15,7 @@ from typing import TypeVar
 from pydantic import BaseModel, ConfigDict, ValidationError
 from typing_extensions import TypedDict
 
-from sandbox_gym.errors import RequestError
+from sandbox_gym.errors import RequestError, SessionFailed
 from sandbox_gym.server.protocol.verdicts import VerdictDocument
 
 Document = dict[str, object]
@@ -177,6 +177,8 @@ class VerifyRequest:
     verifier_metadata: Document
     session_id: str = ""
     """The session of the request's cookie, if any."""
+    session_failure: SessionFailed | None = None
+    """Why nothing in that session is an answer, where it could not begin."""
 
     @classmethod
     def parse(cls, body: Document) -> VerifyRequest:

@@ -1,0 +1,51 @@
+"""Instances go with the image that they were made on, but none that a session or a build is at."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
+
+import anyio
+import pytest
+
+from sandbox_gym.sandbox.session.manager import Sessions
+from sandbox_gym.swe.instances import FOLDER, Instances
+
+KEPT = {
+    "key": "image:a/b:/testbed", "snapshot_id": "s1", "commit": "c", "workdir": "/testbed", "python": "",
+    "size_bytes": 7, "build_s": 1.0, "last_used": 5.0,
+}  # fmt: skip
+
+
+class Store:
+    """Snapshots that can be deleted."""
+
+    def __init__(self) -> None:
+        self.deleted: list[str] = []
+
+    async def delete(self, snapshot_id: str) -> None:
+        self.deleted.append(snapshot_id)
+
+
+@pytest.mark.anyio
+async def test_an_instance_is_released_unless_it_is_needed(tmp_path: Path) -> None:
+    (tmp_path / FOLDER).mkdir(mode=0o700)
+    (tmp_path / FOLDER / "instances.json").write_text(json.dumps([KEPT]))
+    store, bases, pinned = Store(), {"session": "s1"}, set[str]()
+    sessions = SimpleNamespace(
+        folder=tmp_path / "sessions", provider=object(), store=store, bases=lambda: bases,
+        budget=SimpleNamespace(pinned=pinned),
+    )  # fmt: skip
+    instances = Instances(cast(Sessions, sessions), disk_bytes=1000)
+    assert (instances.last_used("s1"), instances.last_used("s2"), pinned) == (5.0, None, {"s1"})
+    assert not await instances.release("s2")
+    assert not await instances.release("s1"), "a session begins from it"
+    bases.clear()
+    lock = instances._locks[str(KEPT["key"])] = anyio.Lock()
+    async with lock:
+        assert not await instances.release("s1"), "a build is at it"
+    assert await instances.release("s1")
+    assert (store.deleted, instances.kept(), pinned) == (["s1"], [], set())
+    assert json.loads((tmp_path / FOLDER / "instances.json").read_text()) == []
