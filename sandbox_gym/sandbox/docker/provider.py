@@ -16,6 +16,7 @@ from sandbox_gym.errors import ProviderDown
 from sandbox_gym.sandbox.api import Capabilities, Doctor, SandboxSpec, SessionFolder
 from sandbox_gym.sandbox.cleanup.owner import Owners
 from sandbox_gym.sandbox.cleanup.reaper import OrphanSource
+from sandbox_gym.sandbox.docker.adoption import GuestVolume, adopt
 from sandbox_gym.sandbox.docker.containers import ContainerOptions, Containers, ContainerSpec
 from sandbox_gym.sandbox.docker.doctor import DockerDoctor
 from sandbox_gym.sandbox.docker.engine import Engine
@@ -28,7 +29,7 @@ from sandbox_gym.sandbox.sandbox import Sandbox, SessionParts
 from sandbox_gym.sandbox.snapshots import SavedState
 from sandbox_gym.sandbox.users import Users
 
-CAPABILITIES: Final = Capabilities(own_toolchains=True)
+CAPABILITIES: Final = Capabilities(own_toolchains=True, others_images=True)
 
 
 def capabilities(settings: Settings) -> Capabilities:
@@ -67,7 +68,8 @@ class DockerProvider:
     ) -> None:
         """`users`: of which containers have their own. Raises ConfigurationError where the SDK is missing."""
         self.engine, self._prefix = Engine(), image_prefix
-        self._containers = Containers(self.engine, options or ContainerOptions(), users or Users())
+        guest = GuestVolume(self.engine, self._own_image("guest"))
+        self._containers = Containers(self.engine, options or ContainerOptions(), users or Users(), guest)
         self.doctor: Doctor = DockerDoctor(self.engine, self._containers, self._own_image("python"))
         self.orphan_sources: Mapping[str, OrphanSource] = {self.name: DockerOrphans(self.engine, Owners(state_dir))}
         repository = f"{image_prefix}snapshot"
@@ -89,8 +91,17 @@ class DockerProvider:
         ours = spec.role != "builder" or ("/" not in spec.source and ":" not in spec.source)
         reference = self._own_image(spec.source) if ours else spec.source
         machine = await self._containers.start(
-            ContainerSpec(reference, keeps_files=spec.role != "run", network=spec.network.machine)
+            ContainerSpec(
+                reference, keeps_files=spec.role != "run", network=spec.network.machine, guest_volume=not ours
+            )
         )
+        if spec.adoption is not None:
+            try:
+                await adopt(self.engine, machine, spec.adoption, reference)
+            except BaseException:
+                with anyio.CancelScope(shield=True):
+                    await machine.destroy()
+                raise
         return Sandbox(machine, machine.channel) if spec.role == "run" else await self._for_session(machine, spec)
 
     async def _create_from_snapshot(self, spec: SandboxSpec, source: SnapshotRef) -> Sandbox:
@@ -98,7 +109,13 @@ class DockerProvider:
             raise ProviderDown("this process holds no sessions of docker; name a state folder for them")
         kept = await self._snapshots.read(source.snapshot_id)
         machine = await self._containers.start(
-            ContainerSpec(kept.reference, keeps_files=True, network=spec.network.machine, uid=kept.uid)
+            ContainerSpec(
+                kept.reference,
+                keeps_files=True,
+                network=spec.network.machine,
+                uid=kept.uid,
+                guest_volume=kept.guest_volume,
+            )
         )
         if spec.role == "run":
             return Sandbox(machine, machine.channel, reusable=False)

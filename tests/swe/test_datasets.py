@@ -1,0 +1,82 @@
+"""Datasets' images as they are: each one's imitation judged, and worked in by an agent with the dataset's own command."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.load.servers import ServerProcess
+from tests.swe.imitations.images import MARKER, build
+from tests.swe.imitations.rows import DAILY, IMITATIONS, Imitation
+from tests.swe.instance import Client, Document, forget_images, serving_swe
+
+pytestmark = pytest.mark.timeout(1500)
+SECRETS = ("git log --all --format=%s", "git reflog", "git tag", "git remote", "git fsck --unreachable --no-reflogs")
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
+    folder = tmp_path_factory.mktemp("datasets")
+    with serving_swe("docker", folder) as running:
+        yield running
+    forget_images(folder)
+
+
+@pytest.fixture(
+    params=[
+        pytest.param(one, id=one.label, marks=[] if one.label in DAILY else [pytest.mark.extended])
+        for one in IMITATIONS
+    ]
+)
+def imitation(request: pytest.FixtureRequest) -> Imitation:
+    one: Imitation = request.param
+    build(one.image)
+    return one
+
+
+@pytest.fixture
+def client(server: ServerProcess, imitation: Imitation) -> Iterator[Client]:
+    opened = Client(server.url, imitation.row)
+    yield opened
+    opened.close()
+
+
+def ran(client: Client, command: str) -> tuple[int, str]:
+    found: Document = client.bash(command)
+    return int(found["exit_code"]), str(found["output"])
+
+
+def test_the_fix_earns_the_reward_and_nothing_does_not(client: Client, imitation: Imitation) -> None:
+    found = client.verify(imitation.fix)
+    assert found["reward"] == 1.0, found
+    assert client.verify("")["reward"] == 0.0
+    other = "diff --git a/note.txt b/note.txt\nnew file mode 100644\n--- /dev/null\n+++ b/note.txt\n@@ -0,0 +1 @@\n+x\n"
+    found = client.verify(other)
+    assert (found["reward"], found["evaluation_completed"]) == (0.0, True), found
+
+
+def test_an_agent_sees_what_the_harness_sees(client: Client, imitation: Imitation) -> None:
+    client.seed()
+    workdir = imitation.image.workdir
+    assert ran(client, "pwd") == (0, f"{workdir}\n")
+    assert ran(client, "git status --porcelain") == (0, ""), "the image's own leftovers are no work of the agent's"
+    assert ran(client, "cat built/artifact.txt") == (0, "made\n"), "what git does not track is there nevertheless"
+    assert ran(client, "git rev-list --all --count") == (0, "1\n")
+    told = "".join(ran(client, command)[1] for command in SECRETS)
+    assert MARKER not in told
+    assert "v2.0" not in told
+    assert "origin" not in told
+    hidden = ran(client, "ls /root/r2e_tests /r2e_tests r2e_tests run_tests.sh /home/fix.patch /home/test.patch 2>/dev/null")
+    assert hidden[1] == ""
+    tests = imitation.project.test_patch
+    if tests:
+        assert ran(client, f"git apply <<'EOF'\n{tests}EOF")[0] == 0
+    code, output = ran(client, imitation.command)
+    assert code != 0, output
+    assert "FAIL" in output, output
+    assert ran(client, f"git apply <<'EOF'\n{imitation.fix}EOF")[0] == 0
+    code, output = ran(client, imitation.command)
+    assert code == 0, output
+    found = client.verify()
+    assert found["reward"] == 1.0, found
