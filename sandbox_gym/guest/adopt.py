@@ -1,10 +1,10 @@
 """Makes an image that others built fit for a session: as the sandbox's root, before any session runs in it.
 
 Run as `python3 -I -c SOURCE JOB`, with the image's own environment. JOB is JSON: `uid`, who the session runs as;
-`work`, where sessions keep their files; `owned`, folders whose files become the user's; `folders`, where the user may add and
-replace files; `homes`, homes of the image's root, the first of which becomes the user's; `moved`, pairs of paths;
-`removed`, paths that no session may see. Imports nothing of the guest. What costs a copy of a file's data in a layered
-file system is done to few: a folder costs nothing.
+`work`, where sessions keep their files; `owned`, folders whose files become the user's; `folders`, where the user may
+add and replace files; `homes`, homes of the image's root, the first of which becomes the user's; `moved`, pairs of
+paths; `removed`, paths that no session may see. Imports nothing of the guest. What costs a copy of a file's data in a
+layered file system is done to few: a folder costs nothing.
 """
 
 import json

@@ -42,7 +42,7 @@ def adoption(task: SweTask) -> Adoption:
         owned=(task.workdir,),
         folders=layout.environments,
         homes=layout.homes,
-        moved=layout.hidden,
+        moved=[(pair.source, pair.target) for pair in layout.hidden],
         removed=layout.removed,
     )
 
@@ -53,8 +53,9 @@ def image_steps(task: SweTask) -> tuple[BuildStep, ...]:
     if task.patch_is_bug and task.patch:
         steps.append(BuildStep("bug", _bug(task.workdir), shown="apply the row's patch, which makes the bug"))
     steps.append(BuildStep("commit", one_commit(task.workdir), shown="make the repository one commit"))
-    for target, link in task.layout.links:
-        steps.append(BuildStep("link", f"ln -sfn {shlex.quote(target)} {shlex.quote(link)}", shown=f"link {link}"))
+    for pair in task.layout.links:
+        command = f"ln -sfn {shlex.quote(pair.source)} {shlex.quote(pair.target)}"
+        steps.append(BuildStep("link", command, shown=command))
     if task.layout.links or task.layout.hidden:
         steps.append(BuildStep("links", _hide(task), shown="keep links out of patches"))
     return tuple(steps)
@@ -62,7 +63,7 @@ def image_steps(task: SweTask) -> tuple[BuildStep, ...]:
 
 def hide_steps(task: SweTask) -> tuple[BuildStep, ...]:
     """After the tests' own snapshot: what agents' sessions are not to have."""
-    gone = [place for _, place in task.layout.hidden] + [link for _, link in task.layout.links]
+    gone = [pair.target for pair in (*task.layout.hidden, *task.layout.links)]
     return (BuildStep("hide tests", f"rm -rf -- {shlex.join(gone)}"),) if gone else ()
 
 
@@ -100,7 +101,7 @@ def _bug(folder: str) -> str:
 
 def _hide(task: SweTask) -> str:
     inside = f"{task.workdir.rstrip('/')}/"
-    links = [link.removeprefix(inside) for _, link in task.layout.links if link.startswith(inside)]
+    links = [pair.target.removeprefix(inside) for pair in task.layout.links if pair.target.startswith(inside)]
     lines = " ".join(shlex.quote(f"/{link}") for link in links)
     return f"cd -- {shlex.quote(task.workdir)} && printf '%s\\n' {lines} >>.git/info/exclude" if links else "true"
 

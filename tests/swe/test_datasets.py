@@ -1,4 +1,4 @@
-"""Datasets' images as they are: each one's imitation judged, and worked in by an agent with the dataset's own command."""
+"""Datasets' images as they are: imitations judged, and worked in by an agent with the dataset's own command."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from tests.swe.imitations.rows import DAILY, IMITATIONS, Imitation
 from tests.swe.instance import Client, Document, forget_images, serving_swe
 
 pytestmark = pytest.mark.timeout(1500)
+HIDDEN = "/root/r2e_tests /root/run_tests.sh /r2e_tests r2e_tests run_tests.sh /home/fix.patch /home/test.patch"
 SECRETS = ("git log --all --format=%s", "git reflog", "git tag", "git remote", "git fsck --unreachable --no-reflogs")
 
 
@@ -67,8 +68,7 @@ def test_an_agent_sees_what_the_harness_sees(client: Client, imitation: Imitatio
     assert MARKER not in told
     assert "v2.0" not in told
     assert "origin" not in told
-    hidden = ran(client, "ls /root/r2e_tests /r2e_tests r2e_tests run_tests.sh /home/fix.patch /home/test.patch 2>/dev/null")
-    assert hidden[1] == ""
+    assert ran(client, f"ls {HIDDEN} 2>/dev/null")[1] == ""
     tests = imitation.project.test_patch
     if tests:
         assert ran(client, f"git apply <<'EOF'\n{tests}EOF")[0] == 0

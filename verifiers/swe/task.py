@@ -68,6 +68,14 @@ class Recipe:
 
 
 @dataclass(frozen=True, slots=True)
+class PathPair:
+    """Absolute paths: where something is, and where it is to be."""
+
+    source: str
+    target: str
+
+
+@dataclass(frozen=True, slots=True)
 class ImageLayout:
     """Where a published image has what, beside the repository. Absolute paths of the image; all of its files are its
     root's, and its environment (`ENV`) holds in every session."""
@@ -81,10 +89,10 @@ class ImageLayout:
     """Folders outside of the repository in which packages are installed."""
     homes: tuple[str, ...] = ("/root",)
     """Of the user that the dataset's harness runs as: settings and caches of its tools."""
-    hidden: tuple[tuple[str, str], ...] = ()
+    hidden: tuple[PathPair, ...] = ()
     """Tests: where the image has them, and where its test command looks for them. No agent's session has them."""
-    links: tuple[tuple[str, str], ...] = ()
-    """(target, link): made for the tests."""
+    links: tuple[PathPair, ...] = ()
+    """Links to `source` that are made at `target` for the tests."""
     removed: tuple[str, ...] = ()
     """What shows the fix, and no test needs."""
 

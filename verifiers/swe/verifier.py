@@ -69,8 +69,14 @@ class SweVerifier:
         checkout, limits = task.checkout, task.task.limits
         folder = f"{checkout.home}/{FOLDER}"
         placed, secret = _placed(task), nonce(task, data)
+        python_path = checkout.env.get("PYTHONPATH", "")
         options = RunOptions(
-            python=checkout.python, folder=folder, nonce=secret, channel_fd=CHANNEL_FD, said=lines_said(task)
+            python=checkout.python,
+            folder=folder,
+            nonce=secret,
+            channel_fd=CHANNEL_FD,
+            said=lines_said(task),
+            path=tuple(python_path.split(":")) if python_path else (),
         )
         argv, stdin, env = _command(placed, task, options)
         contents = {

@@ -1,4 +1,4 @@
-"""At least two imitations of each dataset: an image, and a row of that dataset's form, its fields as its card has them."""
+"""At least two imitations of each dataset: an image, and a row of its form, with the fields that its card has."""
 
 from __future__ import annotations
 
@@ -228,8 +228,9 @@ def _r2e() -> list[Imitation]:
             project,
             "/testbed",
             lines=(
-                "RUN mv /opt/venv /testbed/.venv && cd /testbed/.venv && sed -i 's#/opt/venv#/testbed/.venv#g' bin/*[!0-9]"
-                f" pyvenv.cfg ; echo /testbed >/testbed/.venv/{_SITE}",
+                "RUN mv /opt/venv /testbed/.venv && cd /testbed/.venv"
+                " && sed -i 's#/opt/venv#/testbed/.venv#g' bin/*[!0-9] pyvenv.cfg"
+                f" ; echo /testbed >/testbed/.venv/{_SITE}",
                 "COPY run_tests.sh /testbed/run_tests.sh",
                 "COPY r2e_tests /r2e_tests",
                 "ENV PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",

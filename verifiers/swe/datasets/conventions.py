@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from sandbox_gym.verifiers.swe.task import Family, ImageLayout
+from sandbox_gym.verifiers.swe.task import Family, ImageLayout, PathPair
 
 CONDA: Final = "/opt/miniconda3"
 _TESTBED: Final = f"{CONDA}/envs/testbed"
@@ -93,8 +93,11 @@ CONVENTIONS: Final[Mapping[Family, Conventions]] = {
         names=("r2e",),
         layout=ImageLayout(
             programs="/testbed/.venv/bin",
-            hidden=(("/testbed/run_tests.sh", "/root/run_tests.sh"), ("/r2e_tests", "/root/r2e_tests")),
-            links=(("/root/r2e_tests", "/testbed/r2e_tests"),),
+            hidden=(
+                PathPair("/testbed/run_tests.sh", "/root/run_tests.sh"),
+                PathPair("/r2e_tests", "/root/r2e_tests"),
+            ),
+            links=(PathPair("/root/r2e_tests", "/testbed/r2e_tests"),),
         ),
         test_command="bash /root/run_tests.sh",
     ),

@@ -18,7 +18,7 @@ MAX_LITERAL: Final = 8 << 20
 _FIXED: Final = ("f2p_tests", "s2p_tests", "n2p_tests")
 _NO_TESTS: Final = (
     (("expected_action", "pivot_tags"), "swe_pivot", "its verdict compares an action with the expected one"),
-    (("task_id", "subset", "image"), "deepswe", "its tests are a folder beside the dataset"),
+    (("task_id",), "deepswe", "its tests are a folder beside the dataset"),
 )
 """NeMo Gym's and Nemotron's rows that hold no tests: marks, name, why not."""
 
