@@ -21,6 +21,7 @@ SMALL = 1 << 20
 NOT_THE_IMAGES = frozenset(("HOME", "HOSTNAME", "PWD", "OLDPWD", "SHLVL", "TERM", "_"))
 ENVIRONMENT = ".image-environment"
 """Below `work`: assignments for a shell."""
+OWNED = "/etc/sandbox-gym-owned"
 BASH = "/opt/sandbox-gym/guest/bin/bash"
 SILENCE_S = 5.0
 """Who waits for this hears of it so often."""
@@ -112,6 +113,8 @@ def main(job):
         if not os.path.exists(BASH):
             return "it has no /bin/bash"
         os.symlink(BASH, "/bin/bash")
+    with open(OWNED, "w", encoding="utf-8", errors="surrogateescape") as file:
+        file.writelines("%s\n" % path for path in job["owned"] + job["homes"] + job["folders"])
     path = os.path.join(work, ENVIRONMENT)
     remove(path)
     with open(path, "w", encoding="utf-8", errors="surrogateescape") as file:

@@ -6,7 +6,10 @@ Pure text; runs nothing. Its files become the session's (`Adoption`), its histor
 from __future__ import annotations
 
 import hashlib
+import json
 import shlex
+from dataclasses import asdict
+from importlib.resources import files
 from typing import Final
 
 from sandbox_gym.sandbox.api import Adoption
@@ -45,6 +48,20 @@ def adoption(task: SweTask) -> Adoption:
         moved=[(pair.source, pair.target) for pair in layout.hidden],
         removed=layout.removed,
     )
+
+
+def template_dockerfile(task: SweTask, uid: int) -> str:
+    """For an E2B template of a row's image: what a builder's root does elsewhere is done when the template is made.
+    `uid`: who its sessions run as."""
+    source = files("sandbox_gym.guest").joinpath("adopt.py").read_text(encoding="utf-8")
+    job = json.dumps({**asdict(adoption(task)), "uid": uid, "work": WORK})
+    folder = GUEST_PYTHON.removesuffix("/bin/python3")
+    return f"""FROM {task.image}
+COPY --from=sandbox-gym/guest:latest {folder} {folder}
+RUN {json.dumps([GUEST_PYTHON, "-I", "-c", source, job])}
+ENTRYPOINT []
+LABEL sandbox-gym.template={uid}
+"""
 
 
 def image_steps(task: SweTask) -> tuple[BuildStep, ...]:

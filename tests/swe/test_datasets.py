@@ -50,7 +50,7 @@ def ran(client: Client, command: str) -> tuple[int, str]:
 
 def test_the_fix_earns_the_reward_and_nothing_does_not(client: Client, imitation: Imitation) -> None:
     found = client.verify(imitation.fix)
-    assert found["reward"] == 1.0, found
+    assert found["reward"] == 1.0, (found["failure_reason"], found["verdict"])
     assert client.verify("")["reward"] == 0.0
     other = "diff --git a/note.txt b/note.txt\nnew file mode 100644\n--- /dev/null\n+++ b/note.txt\n@@ -0,0 +1 @@\n+x\n"
     found = client.verify(other)
@@ -79,4 +79,4 @@ def test_an_agent_sees_what_the_harness_sees(client: Client, imitation: Imitatio
     code, output = ran(client, imitation.command)
     assert code == 0, output
     found = client.verify()
-    assert found["reward"] == 1.0, found
+    assert found["reward"] == 1.0, (found["failure_reason"], found["verdict"])

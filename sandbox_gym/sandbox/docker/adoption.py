@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from importlib.resources import files
 from typing import Any, Final
 
@@ -21,6 +21,8 @@ from sandbox_gym.sandbox.docker.engine import Engine
 from sandbox_gym.sandbox.docker.machine import DockerMachine
 
 FOLDER: Final = "/opt/sandbox-gym/guest"
+TEMPLATE_LABEL: Final = "sandbox-gym.template"
+"""The user whose files an image holds that was adopted when it was built."""
 PYTHON: Final = f"{FOLDER}/bin/python3"
 
 
@@ -62,6 +64,26 @@ class GuestVolume:
     def mount(self, name: str) -> Any:
         """For a container that uses it."""
         return self._mount(name, read_only=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """An image that was adopted when it was built (swe/published.py). `uid`: as in `ContainerSpec`."""
+
+    uid: int
+
+
+async def made_of(engine: Engine, reference: str) -> Template | None:
+    """What an image says of itself; None for one of our own, and for one that is missing. Raises ProviderDown."""
+
+    def labels(client: Any) -> Mapping[str, str]:
+        try:
+            return dict(client.api.inspect_image(reference)["Config"]["Labels"] or {})
+        except engine.not_found:
+            return {}
+
+    found = (await engine.call(labels)).get(TEMPLATE_LABEL, "")
+    return Template(int(found) - 1) if found.isascii() and found.isdigit() and 0 < len(found) < 10 else None
 
 
 async def adopt(engine: Engine, machine: DockerMachine, adoption: Adoption, image: str) -> None:

@@ -16,7 +16,7 @@ from sandbox_gym.errors import ProviderDown
 from sandbox_gym.sandbox.api import Capabilities, Doctor, SandboxSpec, SessionFolder
 from sandbox_gym.sandbox.cleanup.owner import Owners
 from sandbox_gym.sandbox.cleanup.reaper import OrphanSource
-from sandbox_gym.sandbox.docker.adoption import GuestVolume, adopt
+from sandbox_gym.sandbox.docker.adoption import GuestVolume, adopt, made_of
 from sandbox_gym.sandbox.docker.containers import ContainerOptions, Containers, ContainerSpec
 from sandbox_gym.sandbox.docker.doctor import DockerDoctor
 from sandbox_gym.sandbox.docker.engine import Engine
@@ -90,9 +90,14 @@ class DockerProvider:
         # a builder's name without a registry or tag is one of our own images
         ours = spec.role != "builder" or ("/" not in spec.source and ":" not in spec.source)
         reference = self._own_image(spec.source) if ours else spec.source
+        template = await made_of(self.engine, reference) if spec.role == "computer" else None
         machine = await self._containers.start(
             ContainerSpec(
-                reference, keeps_files=spec.role != "run", network=spec.network.machine, guest_volume=not ours
+                reference,
+                keeps_files=spec.role != "run",
+                network=spec.network.machine,
+                uid=template.uid if template is not None else None,
+                guest_volume=not ours or template is not None,
             )
         )
         if spec.adoption is not None:
