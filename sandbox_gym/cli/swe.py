@@ -63,7 +63,10 @@ def template(
     instance_id: Annotated[str, typer.Option("--id", help="Whose image; the first row's unless given.")] = "",
     uid: Annotated[int, typer.Option(min=1, help="The user of the service's sandboxes; E2B's own have 1000.")] = 20_001,
 ) -> None:
-    """Print the Dockerfile of an E2B template for a row's image. Build it beside the image sandbox-gym/guest."""
+    """Print the Dockerfile of an E2B template for a row's image. Build it where the image sandbox-gym/guest is.
+
+    Exit: 0 printed, 2 no such row, or one without an image.
+    """
     tasks = (parse_task(loads(line)) for _, line in lines(rows))
     try:
         task = next(one for one in tasks if instance_id in ("", one.instance_id))

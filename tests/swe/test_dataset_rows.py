@@ -78,6 +78,7 @@ REFUSED: list[tuple[dict[str, Any], str, str]] = [
     (without("multi-swe", "org"), "row.org", "pull request"),
     (without("multi-swe", n2p_tests=[1], fixed_tests={}), "row.n2p_tests", "by name"),
     (without("multi-swe", n2p_tests={}, fixed_tests={}), "row.FAIL_TO_PASS", "empty patch"),
+    (without("swebench", dataset="Multi-SWE"), "row.image", "number of the pull request"),
     (without("multi-swe", base="main"), "row.base", "sha"),
     (without("swe-smith-calc", FAIL_TO_PASS=["a b c"]), "row.test_command", "test_cmd and log_parser"),
     (

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 
+import httpx2 as httpx
 import pytest
 
 from tests.load.servers import ServerProcess
+from tests.server.fakes import JSON
 from tests.swe.imitations.images import MARKER, build
 from tests.swe.imitations.rows import DAILY, IMITATIONS, Imitation
 from tests.swe.instance import Client, Document, forget_images, serving_swe
+from tests.swe.instance import request as verify_request
 
 pytestmark = pytest.mark.timeout(1500)
 HIDDEN = "/root/r2e_tests /root/run_tests.sh /r2e_tests r2e_tests run_tests.sh /home/fix.patch /home/test.patch"
@@ -69,6 +73,12 @@ def test_an_agent_sees_what_the_harness_sees(client: Client, imitation: Imitatio
     assert "v2.0" not in told
     assert "origin" not in told
     assert ran(client, f"ls {HIDDEN} 2>/dev/null")[1] == ""
+    assert ran(client, 'cd && touch here && pwd && cd "$OLDPWD"') == (0, "/root\n"), "the home is root's, and writable"
+    assert ran(client, "touch /opt/sandbox-gym/guest/lib/x 2>/dev/null")[0] != 0
+    if "conda" in imitation.image.base:
+        site = "$CONDA_PREFIX/lib/python3.11/site-packages"
+        added = f"command -v python; cp {site}/pip/__init__.py {site}/more.py && python -c 'import more'"
+        assert ran(client, added) == (0, "/opt/miniconda3/envs/testbed/bin/python\n")
     tests = imitation.project.test_patch
     if tests:
         assert ran(client, f"git apply <<'EOF'\n{tests}EOF")[0] == 0
@@ -80,3 +90,35 @@ def test_an_agent_sees_what_the_harness_sees(client: Client, imitation: Imitatio
     assert code == 0, output
     found = client.verify()
     assert found["reward"] == 1.0, (found["failure_reason"], found["verdict"])
+
+
+BY_LABEL = {one.label: one for one in IMITATIONS}
+UNFIT = [
+    ("swebench", "multi-swe-without-bash", {}, "it has no folder /testbed"),
+    ("swebench", "multi-swe-without-bash", {"workdir": "/home/greet"}, "has no python on its PATH"),
+    ("swebench", "", {"workdir": "/root", "image": "debian:bookworm-slim"}, "find git in the image"),
+]
+
+
+@pytest.mark.parametrize(("of", "image", "more", "said"), UNFIT, ids=["folder", "python", "git"])
+def test_an_image_that_lacks_something_is_named(
+    server: ServerProcess, of: str, image: str, more: Document, said: str
+) -> None:
+    """Never a verdict."""
+    row = dict(BY_LABEL[of].row)
+    if image:
+        build(BY_LABEL[image].image)
+        row["image"] = BY_LABEL[image].image.name
+    body = verify_request({**row, **more}, BY_LABEL[of].fix)
+    reply = httpx.post(f"{server.url}/verify", content=json.dumps(body), headers=JSON, timeout=300)
+    assert reply.status_code == 503, reply.text[:500]
+    assert "instance_failed" in reply.text
+    assert said in reply.text
+
+
+def test_a_provider_without_images_refuses_the_row(tmp_path_factory: pytest.TempPathFactory) -> None:
+    with serving_swe("local", tmp_path_factory.mktemp("local")) as running:
+        body = json.dumps(BY_LABEL["swebench"].row)
+        reply = httpx.post(f"{running.url}/seed_session", content=body, headers=JSON, timeout=60)
+    assert reply.status_code == 422, reply.text
+    assert "docker" in reply.json()["error"]["remedy"]

@@ -25,7 +25,7 @@ _NO_TESTS: Final = (
 
 def in_swebench_words(row: Mapping[str, object], family: Family, root: str) -> Mapping[str, object]:
     """The row with the fields that SWE-bench's have. Raises RequestError."""
-    if family == "multi_swe_bench":
+    if family == "multi_swe_bench" and ("fix_patch" in row or "FAIL_TO_PASS" not in row):
         return _multi_swe(row, root)
     if family == "swe_bench_pro":
         return _pro(row, root)

@@ -70,8 +70,11 @@ def image_of(row: Mapping[str, object], family: Family, instance_id: str, root: 
     if "{dockerhub_tag}" in rule:
         return rule.format(dockerhub_tag=_part(row, "dockerhub_tag", root))
     if "{org}" in rule:
-        org, repo = text(row, "repo", root).lower().split("/", 1)
-        return rule.format(org=org, repo=repo, number=row.get("number"))
+        org, slash, repo = text(row, "repo", root).lower().partition("/")
+        number = row.get("number")
+        if not slash or type(number) is not int:
+            raise RequestError(f"{root}.image", "is missing", "give image, or org, repo and number of the pull request")
+        return rule.format(org=org, repo=repo, number=number)
     if "{smith}" in rule:
         return rule.format(smith=_smith_slug(text(row, "repo", root), instance_id, root))
     if rule:
