@@ -55,10 +55,10 @@ test-deps: venv tools images-without-python
 	@PYTHON=$(BIN)/python tests/with-docker.sh images/build.sh swe
 
 images-without-python: tools # those whose build does not ask for the environment, which can be made beside it
-	@tests/with-docker.sh images/build.sh base python polyglot math $(MORE_IMAGES)
+	@tests/with-docker.sh images/build.sh base guest python polyglot math $(MORE_IMAGES)
 
-images: tools ## build sandbox-gym/base, /python, /polyglot, /math, /swe and /server
-	@PYTHON=$(BIN)/python tests/with-docker.sh images/build.sh base python polyglot math swe server
+images: tools ## build sandbox-gym/base, /guest, /python, /polyglot, /math, /swe and /server
+	@PYTHON=$(BIN)/python tests/with-docker.sh images/build.sh base guest python polyglot math swe server
 
 lint: venv
 	$(BIN)/ruff check .

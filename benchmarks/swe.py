@@ -25,13 +25,13 @@ from rich.table import Table
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from sandbox_gym.config import Settings
-from sandbox_gym.contract import Answer, Outcome, Plan, Program, Run, SnapshotRef
+from sandbox_gym.contract import Answer, Outcome, Plan, Program, Run
 from sandbox_gym.engine import Engine, open_engine
 from sandbox_gym.sandbox.session.manager import Sessions
 from sandbox_gym.server.protocol.wire import VerifyRequest
-from sandbox_gym.server.swe.server import SweResources
+from sandbox_gym.server.swe.server import SweResources, checkout_of
 from sandbox_gym.swe.instances import Instance
-from sandbox_gym.verifiers.swe import Checkout, SweJob, SweTask, SweVerifier, parse_task
+from sandbox_gym.verifiers.swe import SweJob, SweTask, SweVerifier, parse_task
 
 PREPARE = ".verify/prepare.json"
 PAUSE_S = 0.5
@@ -84,10 +84,7 @@ class Bench:
         instance: Instance,
     ) -> None:
         self._engine, self._resources, self._row, self._task = engine, resources, row, task
-        checkout = Checkout(
-            SnapshotRef(instance.snapshot_id), "/workspace", instance.workdir, instance.commit, instance.python
-        )
-        self._job = SweJob(task, checkout)
+        self._job = SweJob(task, checkout_of(instance))
 
     def candidate(self, number: int) -> str:
         """The fix, and a file of its own: no two candidates are the same."""

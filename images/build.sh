@@ -1,5 +1,5 @@
 #!/bin/sh
-# Build every image that is named, or base, python, polyglot, math and swe, in order. `images/build.sh server` adds the coding server's.
+# Build every image that is named, or base, guest, python, polyglot, math and swe, in order. `images/build.sh server` adds the coding server's.
 set -eu
 cd "$(dirname "$0")/.."
 if [ -z "${DOCKER:-}" ]; then
@@ -7,9 +7,9 @@ if [ -z "${DOCKER:-}" ]; then
   [ -x /usr/bin/docker ] && DOCKER=/usr/bin/docker
 fi
 export DOCKER
-[ $# -gt 0 ] || set -- base python polyglot math swe
+[ $# -gt 0 ] || set -- base guest python polyglot math swe
 for name in "$@"; do
-  case "$name" in base|python|polyglot|math|swe|server) ;; *) echo "no image called $name: base, python, polyglot, math, swe or server" >&2; exit 2 ;; esac
+  case "$name" in base|guest|python|polyglot|math|swe|server) ;; *) echo "no image called $name: base, guest, python, polyglot, math, swe or server" >&2; exit 2 ;; esac
 done
 suites=
 for name in "$@"; do

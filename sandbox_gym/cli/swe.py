@@ -23,9 +23,10 @@ from sandbox_gym.engine import Engine, open_engine
 from sandbox_gym.errors import ConfigurationError, ProviderDown, RequestError, Unavailable
 from sandbox_gym.server.protocol.wire import Document, loads
 from sandbox_gym.swe.instances import FOLDER, Instances, image_of
+from sandbox_gym.swe.published import template_dockerfile
 from sandbox_gym.swe.store_lock import take
 from sandbox_gym.swe.validate import Validation, validate
-from sandbox_gym.verifiers.swe import Reference
+from sandbox_gym.verifiers.swe import Reference, parse_task
 
 if TYPE_CHECKING:
     from sandbox_gym.server.swe.server import SweResources
@@ -54,6 +55,28 @@ def _swe() -> None:
 @images.callback()
 def _images() -> None:
     """Built instances of repositories."""
+
+
+@swe.command("template")
+def template(
+    rows: RowsArgument,
+    instance_id: Annotated[str, typer.Option("--id", help="Whose image; the first row's unless given.")] = "",
+    uid: Annotated[int, typer.Option(min=1, help="The user of the service's sandboxes; E2B's own have 1000.")] = 20_001,
+) -> None:
+    """Print the Dockerfile of an E2B template for a row's image. Build it where the image sandbox-gym/guest is.
+
+    Exit: 0 printed, 2 no such row, or one without an image.
+    """
+    tasks = (parse_task(loads(line)) for _, line in lines(rows))
+    try:
+        task = next(one for one in tasks if instance_id in ("", one.instance_id))
+    except StopIteration:
+        raise typer.BadParameter(f"no row is {instance_id!r}") from None
+    except RequestError as error:
+        raise typer.BadParameter(str(error)) from None
+    if not task.image:
+        raise typer.BadParameter(f"{task.instance_id} is built from a recipe and needs no image")
+    typer.echo(template_dockerfile(task, uid), nl=False)
 
 
 @swe.command("validate")

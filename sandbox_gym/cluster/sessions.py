@@ -267,7 +267,8 @@ class ClusterSessions:
         self._by_key.setdefault(built.key, {})[built.snapshot_id] = None
         for placement in (self._placement, self._rooms):
             if member.key in placement:
-                placement.hold(member.key, str(SnapshotRef(built.snapshot_id)))
+                for snapshot_id in (built.snapshot_id, *built.further):
+                    placement.hold(member.key, str(SnapshotRef(snapshot_id)))
 
     def _with_built(self, key: str, tried: Collection[str]) -> str | None:
         """A node that has it and takes something new, one of whose slots is taken."""

@@ -25,6 +25,8 @@ PR_SET_PDEATHSIG, PR_SET_DUMPABLE = 1, 4
 PIECE = 1 << 18
 WORK, HOME = "/workspace", "/home/user"
 """Where sessions keep their files, and the home of a sandbox's user; one folder in a pool on local."""
+OWNED = "/etc/sandbox-gym-owned"
+"""One path a line, which guest/adopt.py left there: its file is root's."""
 WRITABLE = ("/tmp", "/var/tmp", "/dev/shm")
 CLOSED = ("/dev/mqueue", "/run/lock", "/var/lock")
 """Folders where any user may write in most images: those that programs use, and those that no program needs."""
@@ -73,6 +75,15 @@ def enter():
     return "namespaces", True
 
 
+def owned():
+    """The folders of a snapshot that belong to its session; an image that others built says which it has more."""
+    try:
+        with open(OWNED, encoding="utf-8", errors="surrogateescape") as file:
+            return [WORK, *(path for path in file.read().splitlines() if os.path.isdir(path))]
+    except FileNotFoundError:
+        return [WORK]
+
+
 def furnish(tier, own_pids, how):
     """In the guest's own process: mount a /proc of its own, and hide or close everything of the sandbox to which a
     program could write, except WORK of a snapshot. Returns the folders that the guest empties after each run."""
@@ -97,8 +108,8 @@ def furnish(tier, own_pids, how):
         for path in folders:
             mode = b"755" if path == "/scratch" else b"1777"
             mount(b"tmpfs", path, NOSUID_NODEV, b"size=134217728,nr_inodes=16384,mode=" + mode)
-        if how == "snapshot":  # stays writable while / is read-only
-            check(libc.mount(WORK.encode(), WORK.encode(), None, ctypes.c_ulong(BIND | REC), None), "bind " + WORK)
+        for path in owned() if how == "snapshot" else ():  # stay writable while / is read-only
+            check(libc.mount(path.encode(), path.encode(), None, ctypes.c_ulong(BIND | REC), None), "bind " + path)
         check(libc.mount(None, b"/", None, ctypes.c_ulong(REMOUNT_BIND | RDONLY), None), "remount /")
     return folders
 

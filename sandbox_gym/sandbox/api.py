@@ -32,6 +32,22 @@ SNAPSHOT_LIMITS: Final = Limits(scratch_bytes=2048 * MIB, scratch_inodes=400_000
 
 
 @dataclass(frozen=True, slots=True)
+class Adoption:
+    """What becomes a session's of an image that others built, whose files are its root's. Absolute paths of the image.
+    Its environment is left in guest/adopt.py's ENVIRONMENT, for a shell to read."""
+
+    owned: Sequence[str]
+    """Folders that must be there: their files become the session's, but for those of environments in them."""
+    folders: Sequence[str] = ()
+    """Environments: the session may add files to them, and replace files."""
+    homes: Sequence[str] = ()
+    """Of the image's root; the first that is there becomes the session's."""
+    moved: Sequence[tuple[str, str]] = ()
+    removed: Sequence[str] = ()
+    """What no session may see."""
+
+
+@dataclass(frozen=True, slots=True)
 class SandboxSpec:
     """How a sandbox is to be made."""
 
@@ -44,6 +60,8 @@ class SandboxSpec:
     base_image: str = "python"
     """What the session of a snapshot began from: where images are names for parts of the server's own machine, those
     parts are not in the snapshot."""
+    adoption: Adoption | None = None
+    """For a builder from an image that others built."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +90,8 @@ class Capabilities:
     """Whether it has sandboxes of the role "computer"."""
     own_toolchains: bool = False
     """Its images bring their compilers and interpreters, whatever the server's machine has."""
+    others_images: bool = False
+    """Builders begin from images that others built, as they are."""
     max_sandboxes: int | None = None
     """What an account bounds verifies and sessions together to; None: this machine bounds each."""
 

@@ -6,11 +6,12 @@ Owns which snapshot an instance is and when it goes. Knows neither HTTP nor what
 from __future__ import annotations
 
 import json
+import shlex
 import time
 import weakref
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Final, Protocol
 
@@ -27,11 +28,12 @@ from sandbox_gym.sandbox.images.name import is_foreign
 from sandbox_gym.sandbox.images.store import PullsImages
 from sandbox_gym.sandbox.session.client import Command, FileProblem, SessionClient, TakesCalls
 from sandbox_gym.sandbox.session.manager import GRACE_S, Sessions
-from sandbox_gym.sandbox.session.session import open_session
+from sandbox_gym.sandbox.session.session import Session, open_session
 from sandbox_gym.sandbox.snapshots import NoSuchSnapshot
 from sandbox_gym.swe.causes import cause_of, last_words
 from sandbox_gym.swe.pip_settings import BUNDLE, certificates, pip_settings
-from sandbox_gym.swe.recipes import ENVIRONMENT, REPOSITORY, BuildStep, image_steps, recipe_steps, where_sessions_begin
+from sandbox_gym.swe.published import BUG, PYTHON_STEP, adoption, enter, hide_steps, image_key, image_steps
+from sandbox_gym.swe.recipes import ENVIRONMENT, REPOSITORY, BuildStep, recipe_steps, where_sessions_begin
 from sandbox_gym.swe.store_lock import take
 from sandbox_gym.verifiers.swe import SweTask
 
@@ -49,7 +51,7 @@ BUILDS_AT_ONCE: Final = 2
 FOLDER: Final = "instances"
 """Beside a store's sessions."""
 _SHOWN: Final = 200
-_ENTER_S: Final = 30.0
+_ENTER_S: Final = 120.0
 _log = structlog.get_logger(__name__)
 
 
@@ -63,10 +65,21 @@ class Instance:
     """The one commit that the repository has."""
     workdir: str
     python: str
-    """The interpreter that the repository is installed for; empty where the image decides."""
+    """The interpreter that the repository is installed for; empty where its image has none."""
     size_bytes: int
     build_s: float
     last_used: float
+    tests_snapshot_id: str = ""
+    """What verdicts begin from, where agents' sessions lack the tests; empty: the same snapshot."""
+    helper: str = ""
+    """The interpreter of our own programs; empty: the repository's."""
+    env: Mapping[str, str] = field(default_factory=dict)
+    """The environment that an image's programs expect."""
+
+    @property
+    def snapshots(self) -> tuple[str, ...]:
+        """Every one that it consists of."""
+        return (self.snapshot_id, *([self.tests_snapshot_id] if self.tests_snapshot_id else []))
 
 
 class BuildsInstances(Protocol):
@@ -89,7 +102,7 @@ class Instances:
         self._locks: dict[str, anyio.Lock] = {}
         self._builds = anyio.Semaphore(BUILDS_AT_ONCE)
         self.built = self.reused = self.evicted = 0
-        sessions.budget.pinned.update(one.snapshot_id for one in self._known.values())
+        sessions.budget.pinned.update(snapshot for one in self._known.values() for snapshot in one.snapshots)
         if isinstance(sessions.provider, PullsImages):
             sessions.provider.images.holders.add(self)
 
@@ -101,7 +114,7 @@ class Instances:
 
     def of_snapshot(self, snapshot_id: str) -> Instance | None:
         """The instance that a snapshot is."""
-        return next((one for one in self._known.values() if one.snapshot_id == snapshot_id), None)
+        return next((one for one in self._known.values() if snapshot_id in one.snapshots), None)
 
     def kept(self) -> list[Instance]:
         """Every instance that is built."""
@@ -125,7 +138,7 @@ class Instances:
             async with self._with_image(image_of(task)), self._builds:
                 built = await self._build(key, task)
             self.built += 1
-            self._sessions.budget.pinned.add(built.snapshot_id)
+            self._sessions.budget.pinned.update(built.snapshots)
             self._touch(built)
             await self._evict(keep=key)
             return built
@@ -142,13 +155,14 @@ class Instances:
 
     async def _is_there(self, instance: Instance) -> bool:
         try:
-            await self._sessions.store.find(instance.snapshot_id)
+            for snapshot_id in instance.snapshots:
+                await self._sessions.store.find(snapshot_id)
         except NoSuchSnapshot:
             return False
         return True
 
     def _touch(self, instance: Instance) -> Instance:
-        fresh = Instance(**{**asdict(instance), "last_used": time.time()})
+        fresh = replace(instance, last_used=time.time())
         self._known[instance.key] = fresh
         self._write_index()
         return fresh
@@ -171,8 +185,9 @@ class Instances:
 
     async def _drop(self, one: Instance) -> None:
         del self._known[one.key]
-        self._sessions.budget.pinned.discard(one.snapshot_id)
-        await self._sessions.store.delete(one.snapshot_id)
+        self._sessions.budget.pinned.difference_update(one.snapshots)
+        for snapshot_id in one.snapshots:
+            await self._sessions.store.delete(snapshot_id)
         self.evicted += 1
         _log.info("instance_evicted", instance=one.key[:16])
 
@@ -189,7 +204,7 @@ class Instances:
         one = self.of_snapshot(snapshot_id)
         lock = self._locks.get(one.key) if one is not None else None
         busy = lock is not None and lock.statistics().locked
-        if one is None or busy or snapshot_id in self._sessions.bases().values():
+        if one is None or busy or not set(one.snapshots).isdisjoint(self._sessions.bases().values()):
             return False
         await self._drop(one)
         self._write_index()
@@ -198,37 +213,78 @@ class Instances:
     # -- building
 
     async def _build(self, key: str, task: SweTask) -> Instance:
-        recipe, started = task.recipe, time.monotonic()
-        image = image_of(task)
-        pip = await anyio.to_thread.run_sync(pip_settings)
-        steps = recipe_steps(recipe, pip) if recipe is not None else image_steps(task.workdir)
-        workdir = REPOSITORY if recipe is not None and recipe.source else task.workdir
-        _log.info("instance_build", instance=task.instance_id, image=image)
-        python = recipe.python if recipe is not None else ""
-        spec = SandboxSpec(image, "builder", BUILD_LIMITS, MACHINES_NETWORK, python)
-        box = await open_session(self._sessions.provider, spec)
+        started = time.monotonic()
+        _log.info("instance_build", instance=task.instance_id, image=image_of(task))
+        box = await open_session(self._sessions.provider, self._spec(task))
         try:
-            client = SessionClient(box)
-            await _bring_certificates(client)
-            for step in steps:
-                await _do(client, step, task.instance_id)
-            asked = BuildStep("commit id", f"git -C {workdir} rev-parse HEAD", 60)
-            commit = (await _do(client, asked, task.instance_id)).strip()
-            await _enter(box, where_sessions_begin(workdir, recipe), task.instance_id)
-            snapshot = await box.snapshot()
+            built = await (_build_from_image if task.recipe is None else _build_from_recipe)(key, task, box)
         except BoxLost as error:
             raise ProviderDown(f"a build of {task.instance_id} lost its sandbox: {error}") from error
         finally:
             await box.aclose()
-        interpreter = f"{ENVIRONMENT}/bin/python" if recipe is not None else ""
         took = time.monotonic() - started
-        _log.info("instance_built", instance=task.instance_id, seconds=round(took, 1), bytes=snapshot.size_bytes)
-        return Instance(key, snapshot.snapshot_id, commit, workdir, interpreter, snapshot.size_bytes, took, time.time())
+        _log.info("instance_built", instance=task.instance_id, seconds=round(took, 1), bytes=built.size_bytes)
+        return replace(built, build_s=took, last_used=time.time())
+
+    def _spec(self, task: SweTask) -> SandboxSpec:
+        """Raises RequestError for an image where there are none."""
+        recipe = task.recipe
+        if recipe is not None:
+            image = recipe.base_image or BUILDER_IMAGE
+            return SandboxSpec(image, "builder", BUILD_LIMITS, MACHINES_NETWORK, recipe.python)
+        provider = self._sessions.provider
+        if not provider.capabilities.others_images:
+            problem = f"is the image {task.image[:200]!r}, and provider {provider.name} begins from no images of others"
+            raise RequestError("row.image", problem, "serve with provider docker, or give an environment recipe")
+        return SandboxSpec(task.image, "builder", BUILD_LIMITS, MACHINES_NETWORK, adoption=adoption(task))
+
+
+async def _build_from_recipe(key: str, task: SweTask, box: Session) -> Instance:
+    recipe, client = task.recipe, SessionClient(box)
+    assert recipe is not None
+    workdir = REPOSITORY if recipe.source else task.workdir
+    pip = await anyio.to_thread.run_sync(pip_settings)
+    await _bring_certificates(client)
+    for step in recipe_steps(recipe, pip):
+        await _do(client, step, task.instance_id)
+    commit = await _commit_of(client, workdir, task.instance_id)
+    await _enter(box, where_sessions_begin(workdir, recipe), task.instance_id)
+    kept = await box.snapshot()
+    return Instance(key, kept.snapshot_id, commit, workdir, f"{ENVIRONMENT}/bin/python", kept.size_bytes, 0.0, 0.0)
+
+
+async def _build_from_image(key: str, task: SweTask, box: Session) -> Instance:
+    client = SessionClient(box)
+    await _enter(box, enter(task), task.instance_id)
+    if task.patch_is_bug and task.patch:
+        await client.write_file(BUG, task.patch.encode("utf-8", "surrogateescape"))
+    for step in image_steps(task):
+        await _do(client, step, task.instance_id)
+    python, helper = (await _do(client, PYTHON_STEP, task.instance_id)).splitlines()[:2] or ("", "")
+    if task.runner != "log" and not python:
+        raise InstanceFailed(f"image {task.image} has no python on its PATH, which the row's tests are run with")
+    commit = await _commit_of(client, task.workdir, task.instance_id)
+    kept = agents = await box.snapshot()
+    hiding = hide_steps(task)
+    for step in hiding:
+        await _do(client, step, task.instance_id)
+    if hiding:
+        agents = await box.snapshot()
+    size = kept.size_bytes + (agents.size_bytes if hiding else 0)
+    tests = kept.snapshot_id if hiding else ""
+    return Instance(
+        key, agents.snapshot_id, commit, task.workdir, python, size, 0.0, 0.0, tests, helper, dict(kept.env)
+    )
+
+
+async def _commit_of(client: SessionClient, workdir: str, instance_id: str) -> str:
+    asked = BuildStep("commit id", f"git -C {shlex.quote(workdir)} rev-parse HEAD", 60)
+    return (await _do(client, asked, instance_id)).strip()
 
 
 def instance_key(task: SweTask) -> str:
     """Equal recipes are one instance; an image is one too."""
-    return task.recipe.key() if task.recipe is not None else f"image:{task.image}:{task.workdir}"
+    return task.recipe.key() if task.recipe is not None else image_key(task)
 
 
 def image_of(task: SweTask) -> str:

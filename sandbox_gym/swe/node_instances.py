@@ -32,7 +32,7 @@ class InstanceBuilder:
 
 
 def _built(instance: Instance) -> BuiltSnapshot:
-    return BuiltSnapshot(instance.key, instance.snapshot_id, encode(instance))
+    return BuiltSnapshot(instance.key, instance.snapshot_id, encode(instance), instance.snapshots[1:])
 
 
 @runtime_checkable

@@ -8,7 +8,7 @@ release.
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -113,8 +113,3 @@ def where_sessions_begin(workdir: str, recipe: Recipe | None) -> str:
     """For the shell that the snapshot keeps: sessions begin in the repository, with its environment's programs."""
     own = f" && export PATH={ENVIRONMENT}/bin:$PATH" if recipe is not None else ""
     return f"cd {shlex.quote(workdir)}{own}"
-
-
-def image_steps(workdir: str) -> Sequence[BuildStep]:
-    """A dataset's image holds the repository and its environment; only its history goes."""
-    return (BuildStep("commit", first_commit(workdir)),)

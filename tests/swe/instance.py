@@ -48,7 +48,7 @@ def forget_images(folder: Path) -> None:
 def request(row: Document, patch: str | None) -> Document:
     """A verify request; without a patch the session's work is judged."""
     answer = {} if patch is None else {"model_patch": patch}
-    return {**row, **answer, "responses_create_params": {"input": []}, "response": {"output": []}}
+    return {"responses_create_params": {"input": []}, **row, **answer, "response": {"output": []}}
 
 
 class Client:

@@ -6,10 +6,10 @@ import json
 from dataclasses import dataclass, replace
 
 from sandbox_gym.config import Settings
-from sandbox_gym.contract import Answer, Outcome, Run, SnapshotRef, State
+from sandbox_gym.contract import Answer, Outcome, Run, State
 from sandbox_gym.engine import Engine
-from sandbox_gym.server.swe.server import SweResources
-from sandbox_gym.verifiers.swe import CaseStatus, Checkout, Grade, SweJob, SweTask, SweVerifier, statuses
+from sandbox_gym.server.swe.server import SweResources, checkout_of
+from sandbox_gym.verifiers.swe import CaseStatus, Grade, SweJob, SweTask, SweVerifier, statuses
 
 PREPARE = ".verify/prepare.json"
 LOG_S = 300
@@ -39,8 +39,7 @@ class Judging:
 
     async def job(self, task: SweTask) -> SweJob:
         built = await self._resources.instances(self.engine).ensure(task)
-        checkout = Checkout(SnapshotRef(built.snapshot_id), "/workspace", built.workdir, built.commit, built.python)
-        return SweJob(task, checkout, run_empty=True)
+        return SweJob(task, checkout_of(built), run_empty=True)
 
     async def judged(self, task: SweTask, patch: str) -> Judged:
         """The first run's verdict; nothing is run again."""

@@ -29,7 +29,7 @@ from sandbox_gym.verifiers.swe.reference import (
 )
 from sandbox_gym.verifiers.swe.report import verdict_of
 from sandbox_gym.verifiers.swe.rows import parse_task
-from sandbox_gym.verifiers.swe.task import CaseStatus, Recipe, SweLimits, SweTask
+from sandbox_gym.verifiers.swe.task import CaseStatus, ImageLayout, Recipe, SweLimits, SweTask
 from sandbox_gym.verifiers.swe.verifier import SweVerifier, statuses, tests_outcome
 
 __all__ = [
@@ -47,6 +47,7 @@ __all__ = [
     "ExtractedPatch",
     "FileChange",
     "Grade",
+    "ImageLayout",
     "Inversion",
     "InvertibleTest",
     "KeptVariant",

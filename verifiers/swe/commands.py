@@ -73,6 +73,8 @@ class RunOptions:
     restarts: int = 20
     """How many tests may hang or kill their process before the rest is given up."""
     extra_args: tuple[str, ...] = ()
+    path: tuple[str, ...] = ()
+    """Of a published image's PYTHONPATH; an empty one is the repository's folder."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +110,7 @@ def run_command(task: SweTask, ids: Iterable[str], options: RunOptions) -> RunCo
         "args": arguments,
         "ids": _selected(wanted, task, options),
         "prefixes": [test for test in wanted if task.ids_may_be_cut and is_cut(test)],
-        "prepend_workdir": "-m pytest" in task.test_command,
+        "prepended": _prepended(task, options),
         "interpreter_flags": ["-s"],
         "test_time_s": task.limits.test_time_s,
         "run_time_s": task.limits.run_time_s,
@@ -124,6 +126,12 @@ def run_command(task: SweTask, ids: Iterable[str], options: RunOptions) -> RunCo
         env={**env, **(task.recipe.env if task.recipe else {})},
         workdir=task.workdir,
     )
+
+
+def _prepended(task: SweTask, options: RunOptions) -> list[str]:
+    """What the interpreter would begin its path with, had it the row's command and the image's PYTHONPATH."""
+    first = [task.workdir] if "-m pytest" in task.test_command else []
+    return [*first, *(folder or task.workdir for folder in options.path)]
 
 
 def _selected(wanted: tuple[str, ...], task: SweTask, options: RunOptions) -> list[str] | None:

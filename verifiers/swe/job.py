@@ -17,13 +17,16 @@ Purpose = Literal["verdict", "rerun", "reference", "inverted"]
 @dataclass(frozen=True, slots=True)
 class Checkout:
     """A task's repository in its sandbox, which begins from `image`: `home` is a folder to work in, beside the
-    repository `workdir`, whose one commit is `commit`; `python` runs its tests."""
+    repository `workdir`, whose one commit is `commit`; `python` runs its tests. `helper` runs what prepares them, where
+    that is another one; `env` is what a published image's programs expect."""
 
     image: Source
     home: str
     workdir: str
     commit: str
     python: str
+    helper: str = ""
+    env: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

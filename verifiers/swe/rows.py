@@ -1,5 +1,5 @@
-"""One parser for the rows of the field: SWE-bench and Verified, SWE-Gym, SWE-smith, R2E-Gym, SWE-rebench, NeMo Gym's
-swebench, swerl_gen and anyswe rows, and rows with an `environment` recipe.
+"""One parser for the rows of the field: those of the datasets in datasets/conventions.py, NeMo Gym's swebench,
+swerl_gen and anyswe rows, and rows with an `environment` recipe.
 
 Raises RequestError with the field, the value and the remedy, and nothing else, whatever the row.
 """
@@ -13,7 +13,9 @@ from collections.abc import Mapping
 from sandbox_gym.errors import RequestError
 from sandbox_gym.limits import mebibytes
 from sandbox_gym.verifiers.coding.fields import mapping, positive, text, texts, wrong
-from sandbox_gym.verifiers.swe.families import family_of, image_of, runner_of, workdir_of
+from sandbox_gym.verifiers.swe.datasets.conventions import CONVENTIONS
+from sandbox_gym.verifiers.swe.datasets.forms import in_swebench_words
+from sandbox_gym.verifiers.swe.datasets.telling import family_of, image_of, layout_of, runner_of, workdir_of
 from sandbox_gym.verifiers.swe.patches.diff import read_patch
 from sandbox_gym.verifiers.swe.patches.paths import refusal
 from sandbox_gym.verifiers.swe.recipe import parse_recipe
@@ -41,6 +43,7 @@ def parse_task(row: object, *, limits: SweLimits | None = None) -> SweTask:
     """The row's task; what the row says of limits only tightens `limits`. Raises RequestError."""
     fields, root = _unwrapped(mapping(row, "row", "give an object with instance_id and FAIL_TO_PASS"))
     family = family_of(fields, root)
+    fields = in_swebench_words(fields, family, root)
     expected = _expected(fields, root) if family == "r2e_gym" else {}
     instance_id = _instance_id(fields, root, family)
     repo = text(fields, "repo", root) or text(fields, "repo_name", root)
@@ -49,6 +52,9 @@ def parse_task(row: object, *, limits: SweLimits | None = None) -> SweTask:
     parser = _log_parser(fields, root)
     test_patch = _patch(fields, "test_patch", root)
     runner: Runner = "log" if expected else runner_of(fields, (*f2p, *p2p), parser, repo, root)
+    command = _test_command(fields, family, root)
+    if runner == "log" and not command:
+        _refuse_without_command(family, root)
     return SweTask(
         instance_id=instance_id,
         repo=repo,
@@ -63,9 +69,10 @@ def parse_task(row: object, *, limits: SweLimits | None = None) -> SweTask:
         test_patch=test_patch,
         test_files=_test_files(fields, test_patch, root),
         image="" if recipe else image_of(fields, family, instance_id, root),
+        layout=layout_of(fields, family),
         recipe=recipe,
         workdir=workdir_of(fields, family, repo, root),
-        test_command=_test_command(fields, family, root),
+        test_command=command,
         log_parser=parser,
         runner=runner,
         rule=_rule(fields, repo, root, has_map=bool(expected)),
@@ -78,6 +85,8 @@ def parse_task(row: object, *, limits: SweLimits | None = None) -> SweTask:
 
 def _unwrapped(row: Mapping[str, object]) -> tuple[Mapping[str, object], str]:
     """The fields themselves and where they stand: agents' rows have them in `instance` or, as JSON, `instance_dict`."""
+    if "FAIL_TO_PASS" not in row and not any(name in row for name in _WRAPPERS):
+        row = {**row, **_of_request(row)}
     for name in _WRAPPERS:
         if name in row and "FAIL_TO_PASS" not in row:
             inner = row[name]
@@ -87,6 +96,15 @@ def _unwrapped(row: Mapping[str, object]) -> tuple[Mapping[str, object], str]:
             extra = {key: row[key] for key in ("dataset_name", "subset") if key in row and key not in found}
             return {**extra, **found}, name
     return row, "row"
+
+
+def _of_request(row: Mapping[str, object]) -> Mapping[str, object]:
+    """anyswe's rows have everything in the request's metadata."""
+    request = row.get("responses_create_params")
+    metadata = request.get("metadata") if isinstance(request, Mapping) else None
+    if not isinstance(metadata, Mapping) or "instance_dict" not in metadata:
+        return {}
+    return {name: metadata[name] for name in ("dataset_name", "instance_dict") if name in metadata}
 
 
 def _json(value: str, field: str) -> object:
@@ -176,6 +194,8 @@ def _expected(row: Mapping[str, object], root: str) -> dict[str, CaseStatus]:
 
 def _install_config(row: Mapping[str, object]) -> Mapping[str, object]:
     value = row.get("install_config")
+    if isinstance(value, str) and value:
+        value = _json(value, "install_config")
     return value if isinstance(value, Mapping) else {}
 
 
@@ -195,7 +215,15 @@ def _test_command(row: Mapping[str, object], family: Family, root: str) -> str:
         value = where.get(name)
         if value:
             return value if isinstance(value, str) else " && ".join(texts(value, f"{field}.{name}"))
-    return "bash /root/run_tests.sh" if family == "r2e_gym" else ""
+    return CONVENTIONS[family].test_command if family in CONVENTIONS else ""
+
+
+def _refuse_without_command(family: Family, root: str) -> None:
+    """For a dataset whose rows are known to lack what their tests are run with."""
+    lacks, _, remedy = CONVENTIONS[family].lacks.partition("; ") if family in CONVENTIONS else ("", "", "")
+    if lacks:
+        problem = f"is missing: {CONVENTIONS[family].title}'s rows lack {lacks}"
+        raise RequestError(f"{root}.test_command", problem, remedy)
 
 
 def _rule(row: Mapping[str, object], repo: str, root: str, *, has_map: bool) -> Rule:

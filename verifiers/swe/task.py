@@ -14,7 +14,9 @@ from typing import Literal
 
 from sandbox_gym.limits import MIB
 
-Family = Literal["swebench", "swe_gym", "swe_smith", "r2e_gym", "swe_rebench", "own"]
+Family = Literal[
+    "swebench", "swe_bench_pro", "multi_swe_bench", "swe_gym", "swe_smith", "r2e_gym", "swe_rebench", "own"
+]
 Runner = Literal["pytest", "unittest", "log"]
 """`pytest` and `unittest` report over a channel; `log`: the test command's output goes through a log parser."""
 Rule = Literal["full", "fail_only", "expected_map"]
@@ -66,6 +68,36 @@ class Recipe:
 
 
 @dataclass(frozen=True, slots=True)
+class PathPair:
+    """Absolute paths: where something is, and where it is to be."""
+
+    source: str
+    target: str
+
+
+@dataclass(frozen=True, slots=True)
+class ImageLayout:
+    """Where a published image has what, beside the repository. Absolute paths of the image; all of its files are its
+    root's, and its environment (`ENV`) holds in every session."""
+
+    conda_env: str = ""
+    """What the dataset's harness activates; with `activate_if`, where that script is there."""
+    activate_if: str = ""
+    programs: str = ""
+    """A folder that comes first on PATH."""
+    environments: tuple[str, ...] = ()
+    """Folders outside of the repository in which packages are installed."""
+    homes: tuple[str, ...] = ("/root",)
+    """Of the user that the dataset's harness runs as: settings and caches of its tools."""
+    hidden: tuple[PathPair, ...] = ()
+    """Tests: where the image has them, and where its test command looks for them. No agent's session has them."""
+    links: tuple[PathPair, ...] = ()
+    """Links to `source` that are made at `target` for the tests."""
+    removed: tuple[str, ...] = ()
+    """What shows the fix, and no test needs."""
+
+
+@dataclass(frozen=True, slots=True)
 class SweLimits:
     """The caps of one verdict's tests. Times are wall seconds."""
 
@@ -114,6 +146,8 @@ class SweTask:
     """Files of the hidden tests: what `test_patch` touches and what the row lists besides."""
     image: str = ""
     """The image to pull; empty where there is a recipe."""
+    layout: ImageLayout = ImageLayout()
+    """Of the image."""
     recipe: Recipe | None = None
     workdir: str = "/testbed"
     test_command: str = ""

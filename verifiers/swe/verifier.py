@@ -29,7 +29,7 @@ from sandbox_gym.contract import (
 from sandbox_gym.errors import InstanceFailed
 from sandbox_gym.limits import MIB, Limits
 from sandbox_gym.verifiers.swe.channel.reader import ChannelReport, read_channel
-from sandbox_gym.verifiers.swe.commands import RunOptions, as_row_ids, run_command, script_sources
+from sandbox_gym.verifiers.swe.commands import SCRUBBED, RunOptions, as_row_ids, run_command, script_sources
 from sandbox_gym.verifiers.swe.follow_up import further_runs
 from sandbox_gym.verifiers.swe.grading import Grade, grade
 from sandbox_gym.verifiers.swe.inverted import inverted_verdict
@@ -45,6 +45,8 @@ FOLDER: Final = ".verify"
 PATCH_FAILED, TESTS_FAILED, RESTORE_FAILED, TESTS_DIFFER, HINDERED = 41, 42, 43, 44, 45
 NOT_PREPARED: Final = (PATCH_FAILED, TESTS_FAILED, RESTORE_FAILED, TESTS_DIFFER, HINDERED)
 MARGIN_S: Final = 60.0
+_SESSIONS_OWN: Final = ("PWD", "OLDPWD", "SHLVL", "TERM", "PS1", "PS2", "PROMPT_COMMAND", "PAGER", "GIT_PAGER", "_")
+"""What a shell exports that a session set up."""
 EMPTY: Final = "empty_patch"
 REFUSED: Final = "patch_refused"
 NOT_APPLIED: Final = "patch_does_not_apply"
@@ -67,8 +69,14 @@ class SweVerifier:
         checkout, limits = task.checkout, task.task.limits
         folder = f"{checkout.home}/{FOLDER}"
         placed, secret = _placed(task), nonce(task, data)
+        python_path = checkout.env.get("PYTHONPATH", "")
         options = RunOptions(
-            python=checkout.python, folder=folder, nonce=secret, channel_fd=CHANNEL_FD, said=lines_said(task)
+            python=checkout.python,
+            folder=folder,
+            nonce=secret,
+            channel_fd=CHANNEL_FD,
+            said=lines_said(task),
+            path=tuple(python_path.split(":")) if python_path else (),
         )
         argv, stdin, env = _command(placed, task, options)
         contents = {
@@ -78,12 +86,12 @@ class SweVerifier:
             "prepare.py": files(__package__).joinpath("channel", "prepare.py").read_bytes(),
             **script_sources(),
         }
-        path = f"{checkout.python.rpartition('/')[0]}:/usr/local/bin:/usr/bin:/bin"
+        helper = checkout.helper or checkout.python
         program = Program(
             "exec",
             {f"{FOLDER}/{name}": content for name, content in contents.items()},
-            argv=(checkout.python, "-I", "-S", f"{folder}/prepare.py"),
-            env={"PATH": path, **env},
+            argv=(helper, "-I", "-S", f"{folder}/prepare.py"),
+            env={**_surroundings(task), **env},
             workdir=checkout.home,
             captures=True,
         )
@@ -96,7 +104,7 @@ class SweVerifier:
             task.log_parser,
             task.log_parser_sources,
             home=checkout.home,
-            python=checkout.python,
+            python=helper,
         )
         return Plan((Checked("tests", run, reader),), image=checkout.image, integrity="in_process")
 
@@ -149,6 +157,14 @@ class SweVerifier:
         known = report.reference.statuses if report.reference is not None else {}
         graded = grade(task.task, task.first, reference=known, rerun=as_row_ids(task.task, report))
         return tuple(case.test_id for case in graded.cases if case.flaky)
+
+
+def _surroundings(job: SweJob) -> dict[str, str]:
+    """The environment that is the box's: the image's, as it was before any candidate, or a path alone."""
+    checkout = job.checkout
+    left_out = {*SCRUBBED, *_SESSIONS_OWN} if job.task.runner != "log" else {"BASH_ENV", "ENV", *_SESSIONS_OWN}
+    path = f"{checkout.python.rpartition('/')[0]}:/usr/local/bin:/usr/bin:/bin"
+    return {"PATH": path, **{name: text for name, text in checkout.env.items() if name not in left_out}}
 
 
 def tests_outcome(state: State | None) -> Outcome | None:

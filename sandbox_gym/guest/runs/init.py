@@ -160,7 +160,7 @@ def _name_user(name, uid, home):
         with open(path, "r+", encoding="utf-8", errors="surrogateescape") as file:
             if line not in file.read():
                 file.write(line)
-    if not os.path.lexists("/usr/local/bin/python"):
+    if os.path.exists("/usr/bin/python3") and not os.path.lexists("/usr/local/bin/python"):
         os.symlink("/usr/bin/python3", "/usr/local/bin/python")
     if not os.path.lexists("/usr/bin/sudo") and not os.path.lexists("/usr/local/bin/sudo"):
         with open("/usr/local/bin/sudo", "x") as file:

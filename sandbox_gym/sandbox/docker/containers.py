@@ -22,6 +22,7 @@ from sandbox_gym.sandbox.channel.guest_channel import GuestChannel
 from sandbox_gym.sandbox.channel.guest_config import GuestConfig
 from sandbox_gym.sandbox.channel.socket_stream import RawSocketStream
 from sandbox_gym.sandbox.docker import orphans
+from sandbox_gym.sandbox.docker.adoption import PYTHON, GuestVolume
 from sandbox_gym.sandbox.docker.engine import Engine
 from sandbox_gym.sandbox.docker.machine import CPU_PERIOD_US, GUEST_BYTES, DockerMachine, Removals
 from sandbox_gym.sandbox.docker.stream import AttachStream
@@ -55,20 +56,22 @@ class ContainerOptions:
 @dataclass(frozen=True, slots=True)
 class ContainerSpec:
     """One container. `keeps_files`: its root is writable, for a session or what one has kept. `network`: the machine's.
-    `uid`: whose files are in the image; None where there are none."""
+    `uid`: whose files are in the image; None where there are none. `guest_volume`: the image brings no interpreter for
+    the guest that can be relied on."""
 
     reference: str
     keeps_files: bool = False
     network: bool = False
     uid: int | None = None
+    guest_volume: bool = False
 
 
 class Containers:
-    """Starts containers of any image that holds a Python."""
+    """Starts containers of any image; of our own with their Python."""
 
-    def __init__(self, engine: Engine, options: ContainerOptions, users: Users) -> None:
+    def __init__(self, engine: Engine, options: ContainerOptions, users: Users, guest: GuestVolume) -> None:
         """`users`: of which containers have their own."""
-        self._engine, self._options, self._users = engine, options, users
+        self._engine, self._options, self._users, self._guest = engine, options, users, guest
         self.removals = Removals(engine)
 
     async def start(self, spec: ContainerSpec) -> DockerMachine:
@@ -89,8 +92,9 @@ class Containers:
         return self._users.claim_at(uid, UIDS) or User(uid)  # it shares them with others of the same snapshot
 
     async def _start(self, spec: ContainerSpec, user: User) -> DockerMachine:
+        volume = await self._guest.name() if spec.guest_volume else ""
         try:
-            container, attached = await self._engine.raw_call(lambda client: self._create(client, spec))
+            container, attached = await self._engine.raw_call(lambda client: self._create(client, spec, volume))
         except self._engine.image_missing as error:
             raise ProviderDown(f"image {spec.reference} is missing; run `make images`") from error
         except self._engine.errors as error:
@@ -107,6 +111,7 @@ class Containers:
             user=user,
             memory_bytes=options.memory_bytes,
             lifetime_s=options.lifetime_s,
+            guest_volume=spec.guest_volume,
         )
         try:
             await channel.handshake(_guest_config(spec, user))
@@ -131,11 +136,12 @@ class Containers:
                 await self.removals.remove(container)
             raise
 
-    def _create(self, client: Any, spec: ContainerSpec) -> tuple[Container, Any]:
+    def _create(self, client: Any, spec: ContainerSpec, volume: str) -> tuple[Container, Any]:
         """Create, attach, start, in this order: the guest's first byte must not be missed. Blocking."""
-        container = client.containers.create(
-            spec.reference, ["python3", "-I", "-c", BOOTSTRAP, "0", "1"], **self._settings(spec)
-        )
+        python, settings = "python3", self._settings(spec)
+        if volume:
+            python, settings["mounts"] = PYTHON, [*settings["mounts"], self._guest.mount(volume)]
+        container = client.containers.create(spec.reference, [python, "-I", "-c", BOOTSTRAP, "0", "1"], **settings)
         try:
             attached = client.api.attach_socket(container.id, {"stdin": 1, "stdout": 1, "stderr": 1, "stream": 1})
             container.start()

@@ -60,11 +60,14 @@ class DockerMachine:
         user: User,
         memory_bytes: int,
         lifetime_s: float,
+        guest_volume: bool = False,
     ) -> None:
-        """`memory_bytes`: the limit that the container was made with."""
+        """`memory_bytes`: the limit that the container was made with. `guest_volume`: its guest's interpreter is not
+        the image's."""
         self.box_id = str(container.id)[:12]
         self.isolation: Isolation = isolation
         self.channel, self.container, self.user = channel, container, user
+        self.guest_volume = guest_volume
         self._engine, self._removals = engine, removals
         self._earlier_oom = False
         self._caps = (memory_bytes, Limits().cpus)
@@ -74,6 +77,11 @@ class DockerMachine:
     def expired(self) -> bool:
         """Whether its lifetime is over: soon its label lets other hosts' reapers take it for an orphan."""
         return time.monotonic() > self._expires_at
+
+    @property
+    def session_uid(self) -> int:
+        """The user of its guest's first run, which a session is, and a run on a session's files."""
+        return self.user.uid + 1
 
     async def set_limits(self, limits: Limits) -> None:
         """The container's memory and CPUs."""

@@ -17,6 +17,7 @@ from sandbox_gym.limits import MIB
 from sandbox_gym.sandbox.api import Capabilities, Doctor, SandboxSpec, SessionFolder
 from sandbox_gym.sandbox.cleanup.owner import Owners
 from sandbox_gym.sandbox.cleanup.reaper import OrphanSource
+from sandbox_gym.sandbox.docker.adoption import GuestVolume, adopt, made_of
 from sandbox_gym.sandbox.docker.containers import ContainerOptions, Containers, ContainerSpec
 from sandbox_gym.sandbox.docker.doctor import DockerDoctor
 from sandbox_gym.sandbox.docker.engine import Engine
@@ -36,7 +37,7 @@ from sandbox_gym.sandbox.snapshots import SavedState
 from sandbox_gym.sandbox.users import Users
 from sandbox_gym.settings.providers import DockerSettings
 
-CAPABILITIES: Final = Capabilities(own_toolchains=True)
+CAPABILITIES: Final = Capabilities(own_toolchains=True, others_images=True)
 
 
 def capabilities(settings: Settings) -> Capabilities:
@@ -90,7 +91,8 @@ class DockerProvider:
         """`users`: of which containers have their own. `state_dir`: where it is on record which images were pulled.
         Raises ConfigurationError where the SDK is missing."""
         self.engine, self._prefix = Engine(), image_prefix
-        self._containers = Containers(self.engine, options or ContainerOptions(), users or Users())
+        guest = GuestVolume(self.engine, self._own_image("guest"))
+        self._containers = Containers(self.engine, options or ContainerOptions(), users or Users(), guest)
         self.doctor: Doctor = DockerDoctor(self.engine, self._containers, self._own_image("python"))
         self.orphan_sources: Mapping[str, OrphanSource] = {self.name: DockerOrphans(self.engine, Owners(state_dir))}
         repository = f"{image_prefix}snapshot"
@@ -113,23 +115,44 @@ class DockerProvider:
         if isinstance(spec.source, SnapshotRef):
             return await self._create_from_snapshot(spec, spec.source)
         if spec.role != "builder" or not is_foreign(spec.source):
-            machine = await self._start(self._own_image(spec.source), spec)
+            machine = await self._start(self._own_image(spec.source), spec, ours=True)
         else:
             async with self.images.holding(spec.source) as reference:
-                machine = await self._start(reference, spec)
+                machine = await self._start(reference, spec, ours=False)
         return Sandbox(machine, machine.channel) if spec.role == "run" else await self._for_session(machine, spec)
 
-    async def _start(self, reference: str, spec: SandboxSpec) -> DockerMachine:
-        return await self._containers.start(
-            ContainerSpec(reference, keeps_files=spec.role != "run", network=spec.network.machine)
+    async def _start(self, reference: str, spec: SandboxSpec, *, ours: bool) -> DockerMachine:
+        template = await made_of(self.engine, reference) if spec.role == "computer" else None
+        machine = await self._containers.start(
+            ContainerSpec(
+                reference,
+                keeps_files=spec.role != "run",
+                network=spec.network.machine,
+                uid=template.uid if template is not None else None,
+                guest_volume=not ours or template is not None,
+            )
         )
+        if spec.adoption is not None:
+            try:
+                await adopt(self.engine, machine, spec.adoption, reference)
+            except BaseException:
+                with anyio.CancelScope(shield=True):
+                    await machine.destroy()
+                raise
+        return machine
 
     async def _create_from_snapshot(self, spec: SandboxSpec, source: SnapshotRef) -> Sandbox:
         if self._snapshots is None:
             raise ProviderDown("this process holds no sessions of docker; name a state folder for them")
         kept = await self._snapshots.read(source.snapshot_id)
         machine = await self._containers.start(
-            ContainerSpec(kept.reference, keeps_files=True, network=spec.network.machine, uid=kept.uid)
+            ContainerSpec(
+                kept.reference,
+                keeps_files=True,
+                network=spec.network.machine,
+                uid=kept.uid,
+                guest_volume=kept.guest_volume,
+            )
         )
         if spec.role == "run":
             return Sandbox(machine, machine.channel, reusable=False)

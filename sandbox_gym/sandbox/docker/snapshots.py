@@ -28,6 +28,8 @@ SNAPSHOT_LABEL: Final = "sandbox-gym.snapshot"
 KEEPER_LABEL: Final = "sandbox-gym.keeper"
 USER_LABEL: Final = "sandbox-gym.user"
 """The user that a snapshot's files belong to: what goes on from it must run as that user."""
+GUEST_LABEL: Final = "sandbox-gym.guest"
+"""`volume`: what goes on from it has its guest's interpreter from the guest's volume."""
 UNLABELLED_UID: Final = 20_000
 """Of snapshots without the label, which all were this user's."""
 MAX_LABEL: Final = 64 << 10
@@ -36,11 +38,12 @@ _HEX = frozenset("0123456789abcdef")
 
 @dataclass(frozen=True, slots=True)
 class KeptImage:
-    """A snapshot's image. `uid`: whose files it holds."""
+    """A snapshot's image. `uid`: whose files it holds. `guest_volume`: of an image that others built."""
 
     state: SavedState
     reference: str
     uid: int
+    guest_volume: bool
 
 
 class DockerSnapshots:
@@ -62,7 +65,8 @@ class DockerSnapshots:
         if found is None or labels.get(KEEPER_LABEL) != self._keeper:
             raise NoSuchSnapshot(f"no snapshot {snapshot_id}")
         blob = await anyio.to_thread.run_sync(_read, self._folder / f"{snapshot_id}.pickle")
-        return KeptImage(SavedState(self._snapshot(str(found["Id"]), labels), blob), reference, _uid(labels))
+        state = SavedState(self._snapshot(str(found["Id"]), labels), blob)
+        return KeptImage(state, reference, _uid(labels), labels.get(GUEST_LABEL) == "volume")
 
     def _inspected(self, client: Any, reference: str) -> dict[str, Any] | None:
         try:
@@ -85,6 +89,7 @@ class DockerSnapshots:
             SNAPSHOT_LABEL: label,
             KEEPER_LABEL: self._keeper,
             USER_LABEL: str(machine.user.uid),
+            GUEST_LABEL: "volume" if machine.guest_volume else "",
             orphans.OWNER: "",
             orphans.EXPIRES: "",
         }

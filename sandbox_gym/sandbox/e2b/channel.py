@@ -39,6 +39,10 @@ _WORDS: Final = 2000
 _log = structlog.get_logger(__name__)
 
 
+_PYTHON: Final = "$(command -v /opt/sandbox-gym/guest/bin/python3 || echo python3)"
+"""In a template of a dataset's image, which may have another Python, or none."""
+
+
 class CommandStream(ByteStream):
     """Use `open_command` to make one. `keep_alive` is called every `every_s` while output is waited for."""
 
@@ -213,7 +217,7 @@ async def open_command(
     async with watched("starting the guest", CALL_S):
         handle = await sandbox.commands.run(
             # a thread of any program gets a stack of this size
-            f"{first}ulimit -Ss 8192; exec python3 -I -c {shlex.quote(source)} {how}",
+            f"{first}ulimit -Ss 8192; exec {_PYTHON} -I -c {shlex.quote(source)} {how}",
             background=True,
             stdin=True,
             timeout=0,

@@ -33,7 +33,8 @@ from sandbox_gym.sandbox.sandbox import Sandbox, SessionParts
 from sandbox_gym.sandbox.snapshots import NoSuchSnapshot, SavedState
 
 T = TypeVar("T")
-CAPABILITIES: Final = Capabilities(computers=False)
+CAPABILITIES: Final = Capabilities(computers=False, others_images=True)
+"""An image that others built is a template, which was adopted when it was made: `sandbox-gym swe template`."""
 
 
 def capabilities(settings: Settings) -> Capabilities:

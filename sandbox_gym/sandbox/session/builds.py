@@ -15,11 +15,12 @@ from sandbox_gym.sandbox.session.manager import Sessions
 
 @dataclass(frozen=True, slots=True)
 class BuiltSnapshot:
-    """Equal requests have one `key`; `record` is the builder's."""
+    """Equal requests have one `key`; `record` is the builder's. `further`: snapshots that plans begin from, too."""
 
     key: str
     snapshot_id: str
     record: bytes
+    further: tuple[str, ...] = ()
 
 
 class SnapshotBuilder(Protocol):

@@ -181,8 +181,11 @@ class SweResources:
         return examples.SWE
 
     def row(self, body: Document) -> Document:
-        """Everything but the answer."""
-        return {name: value for name, value in body.items() if name not in _NOT_THE_TASK}
+        """Everything but the answer; of a request, its metadata, where some rows have the task."""
+        row = {name: value for name, value in body.items() if name not in _NOT_THE_TASK}
+        request = body.get("responses_create_params")
+        metadata = request.get("metadata") if isinstance(request, Mapping) else None
+        return {**row, "responses_create_params": {"metadata": metadata}} if metadata else row
 
     def public_tests(self, row: Document) -> Document | None:
         """An agent runs the repository's own tests."""
@@ -278,12 +281,16 @@ class SweResources:
         """Where the task's tests run. What is judged from its record needs no box, and no instance."""
         if engine.sessions is None:
             return Checkout("", WORK, REPOSITORY if task.recipe is not None else task.workdir, "", "/usr/bin/python3")
-        built = await self.instances(engine).ensure(task)
-        python = built.python or "/opt/miniconda3/envs/testbed/bin/python"
-        return Checkout(SnapshotRef(built.snapshot_id), WORK, built.workdir, built.commit, python)
+        return checkout_of(await self.instances(engine).ensure(task))
 
     def aggregate(self, verify_responses: list[Document]) -> Document:
         return aggregate_metrics(verify_responses, answer_key="model_patch", subset_key="subset")
+
+
+def checkout_of(built: Instance) -> Checkout:
+    """What verdicts begin from."""
+    source = SnapshotRef(built.tests_snapshot_id or built.snapshot_id)
+    return Checkout(source, WORK, built.workdir, built.commit, built.python, built.helper, built.env)
 
 
 def _visible_tests(task: SweTask) -> str:

@@ -253,8 +253,7 @@ def run_pytest(job, pipe, guards):
     args = list(job["args"])
     if importlib.util.find_spec("xdist") and not os.environ.get("PYTEST_DISABLE_PLUGIN_AUTOLOAD"):
         args.insert(0, "-n0")  # whatever the project's own options say: the tests run in this process, one by one
-    if job["prepend_workdir"]:
-        sys.path.insert(0, job["workdir"])
+    sys.path[:0] = job["prepended"]
     sys.argv = ["pytest", *args]
     plugin = PytestPlugin(job, pipe, pytest, guards)
     named = list(plugin.named())

@@ -38,7 +38,7 @@ exit 0
 """The first line marks where the log begins: nothing of the candidate's has run before. A failing command is no failure
 of the script."""
 _PYTHON: Final = """
-for python in /usr/bin/python3 /opt/miniconda3/bin/python /usr/local/bin/python3 "$1"; do
+for python in "$1" /usr/bin/python3 /opt/miniconda3/bin/python /usr/local/bin/python3; do
   "$python" -I -S -c 'import sys; sys.exit(sys.version_info < (3, 9))' 2>/dev/null && exec "$python" -I -S "$2"
 done
 echo '{"error": "no Python of at least 3.9 in the sandbox"}'
@@ -80,7 +80,7 @@ def log_script(task: SweTask, marker: str) -> tuple[str, ...]:
 
 
 def reader_run(task: SweTask, marker: str, parser: str, sources: Mapping[str, bytes], *, home: str, python: str) -> Run:
-    """The run that reads a log on its standard input. `sources`: swebench's files, by path; `python`: tried last."""
+    """The run that reads a log on its standard input. `sources`: swebench's files, by path; `python`: tried first."""
     spec = {"instance_id": task.instance_id, "version": task.version, "repo": task.repo}
     job = {"parser": parser, "marker": marker, "spec": spec}
     reader = files(__package__).joinpath("log_reader.py").read_bytes()
