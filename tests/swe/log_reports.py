@@ -47,9 +47,10 @@ def jest(folder: Path) -> Iterator[tuple[str, str]]:
         if not (folder / "vitest.config.mjs").exists():
             yield name, "FAILED" if file["status"] == "failed" else "PASSED"
         for case in file["assertionResults"]:
-            yield " > ".join((name, *(one for one in case["ancestorTitles"] if one), case["title"])), WORDS[
-                case["status"]
-            ]
+            yield (
+                " > ".join((name, *(one for one in case["ancestorTitles"] if one), case["title"])),
+                WORDS[case["status"]],
+            )
 
 
 def paths(folder: Path) -> Iterator[tuple[str, str]]:

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 
 from sandbox_gym.errors import RequestError
 from sandbox_gym.verifiers.coding.fields import text, wrong
+from sandbox_gym.verifiers.swe.logs.formats import PYTEST_PARSERS
 from sandbox_gym.verifiers.swe.task import Family, Runner
 
 _IMAGE_FIELDS = ("image", "image_name", "docker_image")
@@ -28,7 +29,6 @@ _BY_NAME: Mapping[str, Family] = {
 
 _LOG_REPOS = frozenset({"django/django", "sympy/sympy"})
 """SWE-bench's Python repositories whose tests are not pytest's."""
-_PYTEST_PARSERS = frozenset({"parse_log_pytest", "parse_log_pytest_options", "parse_log_pytest_v2"})
 
 
 def family_of(row: Mapping[str, object], root: str) -> Family:
@@ -106,6 +106,6 @@ def runner_of(row: Mapping[str, object], ids: tuple[str, ...], parser: str, repo
         if given not in ("pytest", "unittest", "log"):
             raise wrong(f"{root}.runner", given, "give pytest, unittest or log, or leave it out")
         return given
-    if repo in _LOG_REPOS or (parser and parser not in _PYTEST_PARSERS):
+    if repo in _LOG_REPOS or (parser and parser not in PYTEST_PARSERS):
         return "log"
     return "pytest" if all(".py::" in test for test in ids) else "log"

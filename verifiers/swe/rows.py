@@ -14,6 +14,7 @@ from sandbox_gym.errors import RequestError
 from sandbox_gym.limits import mebibytes
 from sandbox_gym.verifiers.coding.fields import mapping, positive, text, texts, wrong
 from sandbox_gym.verifiers.swe.families import family_of, image_of, runner_of, workdir_of
+from sandbox_gym.verifiers.swe.logs.formats import parser_named
 from sandbox_gym.verifiers.swe.patches.diff import read_patch
 from sandbox_gym.verifiers.swe.patches.paths import refusal
 from sandbox_gym.verifiers.swe.recipe import parse_recipe
@@ -180,8 +181,10 @@ def _install_config(row: Mapping[str, object]) -> Mapping[str, object]:
 
 
 def _log_parser(row: Mapping[str, object], root: str) -> str:
-    config = _install_config(row)
-    return text(row, "log_parser", root) or text(config, "log_parser", f"{root}.install_config")
+    for where, place in ((row, root), (_install_config(row), f"{root}.install_config")):
+        if name := text(where, "log_parser", place):
+            return parser_named(name, f"{place}.log_parser")
+    return ""
 
 
 def _test_command(row: Mapping[str, object], family: Family, root: str) -> str:

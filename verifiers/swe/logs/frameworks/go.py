@@ -1,4 +1,4 @@
-"""`go test -v` and `go test -json`. Ids: `TestA`, `TestA/a_case`; of packages with tests of one name the worst counts."""
+"""`go test -v` and `go test -json`. Ids: `TestA`, `TestA/a_case`; of tests of one name the worst counts."""
 
 from __future__ import annotations
 
@@ -44,9 +44,10 @@ def gotest_json(lines: Iterable[str]) -> Results:
             results.begin(test)
         elif action.upper() in _STATUS:
             results.add(test, _STATUS[action.upper()])
-        elif action == "output" and (found := _END.search(str(event.get("Output", "")).rstrip("\n"))):
-            if found[2] == test and found.start():
-                results.add(test, _STATUS[found[1]])
+        elif action == "output":
+            glued = _END.search(str(event.get("Output", "")).rstrip("\n"))
+            if glued is not None and glued.start() and glued[2] == test:
+                results.add(test, _STATUS[glued[1]])
     return results.close()
 
 

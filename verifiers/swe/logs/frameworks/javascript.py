@@ -50,7 +50,10 @@ def vitest(lines: Iterable[str]) -> Results:
         status = _VITEST.get(text[:1])
         if status and text[1:2] == " " and JOINT in text and line.startswith(" "):
             name = text[2:].strip()
-            while (ends := _VITEST_ENDS.search(name)) is not None:
+            for _ in range(3):
+                ends = _VITEST_ENDS.search(name, max(0, len(name) - 32))
+                if ends is None:
+                    break
                 status = "SKIPPED" if "skipped" in ends[0] else status
                 name = name[: ends.start()]
             results.add(name, status)

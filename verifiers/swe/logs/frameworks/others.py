@@ -127,7 +127,7 @@ def _phpunit_passed(line: str) -> int:
 _RSPEC_END = ("Failures:", "Pending: (Failures listed here are expected and do not affect your suite's status)")
 _RSPEC_ERROR = "An error occurred while loading "
 _RSPEC_FAILED = re.compile(r" \(FAILED - \d{1,9}\)$")
-_RSPEC_PENDING = re.compile(r" \(PENDING: .*\)$")
+_RSPEC_PENDING = " (PENDING: "
 _RSPEC_COUNTS = re.compile(r"(\d{1,9}) examples?, (\d{1,9}) failures?(?:, (\d{1,9}) pending)?")
 
 
@@ -159,8 +159,9 @@ def rspec(lines: Iterable[str]) -> Results:
 
 
 def _rspec_example(results: Results, groups: list[str], text: str) -> None:
-    status = "PASSED"
-    for expression, other in ((_RSPEC_FAILED, "FAILED"), (_RSPEC_PENDING, "SKIPPED")):
-        if (found := expression.search(text)) is not None:
-            status, text = other, text[: found.start()]
+    status, failed = "PASSED", _RSPEC_FAILED.search(text)
+    if failed:
+        status, text = "FAILED", text[: failed.start()]
+    elif text.endswith(")") and _RSPEC_PENDING in text:
+        status, text = "SKIPPED", text.partition(_RSPEC_PENDING)[0]
     results.add(JOINT.join((*groups, text)), status)

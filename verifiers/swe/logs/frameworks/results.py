@@ -48,7 +48,8 @@ class Results:
             self.statuses[test] = max(known, status, key=_RANK.index)
 
     def begin(self, test: str) -> None:
-        self._begun[test] = None
+        if test:
+            self._begun[test] = None
 
     def count(self, passed: int) -> None:
         """A summary's number of tests that passed."""
