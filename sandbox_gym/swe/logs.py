@@ -1,4 +1,4 @@
-"""The log parsers of PyPI's swebench as files for a box: found by their names, never imported here.
+"""The parsers of logs as files for a box: PyPI's swebench's, found by their names and never imported here, and ours.
 
 An import of swebench.harness takes seconds and 167 MiB, and would run a parser on a hostile log beside our tokens.
 """
@@ -13,7 +13,7 @@ from functools import cache
 from typing import Final
 
 from sandbox_gym.errors import RequestError, ToolchainMissing
-from sandbox_gym.verifiers.swe import R2E_PARSER, SweTask
+from sandbox_gym.verifiers.swe import FRAMEWORKS, R2E_PARSER, SweTask, framework_sources
 
 VERSION: Final = "5.0.2"
 REMEDY: Final = f"run `pip install --no-deps swebench=={VERSION}` where the server runs"
@@ -69,12 +69,20 @@ def parser_of(task: SweTask) -> str:
     """The parser's name for a row that its log tells of. Raises RequestError, ToolchainMissing."""
     if task.family == "r2e_gym":
         return R2E_PARSER
+    if task.log_parser in FRAMEWORKS:
+        return task.log_parser
     known = log_parsers()
     name = task.log_parser or known.by_repository.get(task.repo, "")
     if name in known.names:
         return name
     if not name:
         problem = f"is missing, and swebench has none for repository {task.repo[:80]!r}"
-        raise RequestError("row.log_parser", problem, "name one of swebench's, such as parse_log_pytest")
-    some = ", ".join(sorted(known.names)[:60])
-    raise RequestError("row.log_parser", f"is {name[:80]!r}, which swebench {VERSION} has not", f"name one of: {some}")
+        raise RequestError("row.log_parser", problem, "name one of swebench's, or a test framework such as gotest")
+    raise ToolchainMissing(f"the swebench that is installed has no parser {name[:80]!r}; {REMEDY}")
+
+
+def parser_sources(parser: str) -> dict[str, bytes]:
+    """The files that a parser needs beside the reader, by path. Raises ToolchainMissing."""
+    if parser in FRAMEWORKS:
+        return framework_sources()
+    return log_parsers().sources if parser and parser != R2E_PARSER else {}

@@ -1,12 +1,16 @@
 """PyPI's swebench as a filter, in an environment of its own: a JSON request a line in, its verdict a line out.
 
 {"log"} or {"statuses"}, with {"FAIL_TO_PASS", "PASS_TO_PASS"}, becomes {"statuses", "report", "resolution"}.
+{"log", "parser", "spec"} becomes {"statuses"}, {"found"} (the log is believed to be of a run), or {"error"}.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import sys
+import tempfile
+import types
 from collections.abc import Mapping
 
 
@@ -22,7 +26,27 @@ def graded(request: Mapping[str, object]) -> dict[str, object]:
     return {"statuses": statuses, "report": report, "resolution": get_resolution_status(report)}
 
 
+def read(request: Mapping[str, object]) -> dict[str, object]:
+    """Its reading of a log: as the file that its harness keeps, between the script's markers."""
+    from swebench.harness.constants import END_TEST_OUTPUT, START_TEST_OUTPUT
+    from swebench.harness.grading import get_logs_eval
+    from swebench.harness.log_parsers import PARSER_REGISTRY
+
+    spec = types.SimpleNamespace(log_parser=request["parser"], **request["spec"])
+    with tempfile.NamedTemporaryFile("w", encoding="utf-8", newline="") as file, contextlib.redirect_stdout(sys.stderr):
+        file.write(f"{START_TEST_OUTPUT}{request['log']}{END_TEST_OUTPUT}")
+        file.flush()
+        with open(file.name, encoding="utf-8") as log:
+            text = log.read()[len(START_TEST_OUTPUT) : -len(END_TEST_OUTPUT)]
+        try:
+            statuses = PARSER_REGISTRY[request["parser"]](text, spec)
+        except Exception as error:
+            return {"error": type(error).__name__}
+        return {"statuses": statuses, "found": get_logs_eval(spec, file.name)[1]}
+
+
 if __name__ == "__main__":
     for line in sys.stdin:
-        sys.stdout.write(json.dumps(graded(json.loads(line))) + "\n")
+        request = json.loads(line)
+        sys.stdout.write(json.dumps(read(request) if "parser" in request else graded(request)) + "\n")
         sys.stdout.flush()

@@ -8,6 +8,7 @@ from sandbox_gym.verifiers.swe.follow_up import flakes, rerun_of
 from sandbox_gym.verifiers.swe.grading import CaseGrade, Grade, Resolution, Share, grade, to_rerun, weak_spots
 from sandbox_gym.verifiers.swe.inverted import in_doubt, inverted_jobs, with_inverted
 from sandbox_gym.verifiers.swe.job import Checkout, SweJob
+from sandbox_gym.verifiers.swe.logs.formats import FRAMEWORKS, framework_sources
 from sandbox_gym.verifiers.swe.logs.verdicts import R2E_PARSER, log_command
 from sandbox_gym.verifiers.swe.patches.diff import FileChange, PatchReading, read_patch
 from sandbox_gym.verifiers.swe.patches.extract import ExtractedPatch, extract_patch, normalised
@@ -34,6 +35,7 @@ from sandbox_gym.verifiers.swe.verifier import SweVerifier, statuses, tests_outc
 
 __all__ = [
     "COSTLY",
+    "FRAMEWORKS",
     "MAX_HOLDING",
     "R2E_PARSER",
     "SCRUBBED",
@@ -71,6 +73,7 @@ __all__ = [
     "extract_patch",
     "files_to_read",
     "flakes",
+    "framework_sources",
     "grade",
     "hook_signs",
     "in_doubt",

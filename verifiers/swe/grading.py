@@ -107,14 +107,16 @@ def grade(
     reference: Mapping[str, CaseStatus] | None = None,
     rerun: Mapping[str, CaseStatus] | None = None,
     exit_code: int | None = None,
+    ran: bool = False,
 ) -> Grade:
     """The verdict on the statuses after the patch. `reference` and `rerun`: those of the reference run, where they are
     not PASSED, and of the second run of `to_rerun(task, after)`. `exit_code` is the test command's, for a log: a
-    failing command whose log names no failure is not described by its log."""
+    failing command whose log names no failure is not described by its log. `ran`: a log that names no test shows all
+    the same that some ran, as where only failures are named."""
     if task.rule == "expected_map":
         return _grade_map(task, after)
     if task.runner == "log":
-        untrusted = _contradiction(after, exit_code)
+        untrusted = _contradiction(after, exit_code, ran)
         if untrusted:
             return _nothing(task, untrusted)
     known, again = reference or {}, rerun or {}
@@ -193,9 +195,10 @@ def _reason(cases: tuple[CaseGrade, ...]) -> str:
     return f"{first.group} {first.status}: {first.test_id}" if first is not None else ""
 
 
-def _contradiction(after: Mapping[str, CaseStatus], exit_code: int | None) -> str:
-    """Why a log is not believed; empty when it is. A run without any result is none, also where absence passes."""
-    if not after:
+def _contradiction(after: Mapping[str, CaseStatus], exit_code: int | None, ran: bool) -> str:
+    """Why a log is not believed; empty when it is. A run without any result and any sign of one is none, also where
+    absence passes."""
+    if not after and not ran:
         return "no test ran"
     failures = {CaseStatus.FAILED, CaseStatus.ERROR}
     if exit_code not in (None, 0) and not failures & set(after.values()):

@@ -51,9 +51,9 @@ class SweJob:
     """Run the tests for an empty patch too, which is not resolved without running any."""
     fail_on_tamper: frozenset[str] = frozenset()
     log_parser: str = ""
-    """For runner `log`: a name in swebench's registry, or R2E_PARSER."""
+    """For runner `log`: the name of a log format, or R2E_PARSER."""
     log_parser_sources: Mapping[str, bytes] = field(default_factory=dict)
-    """The files of swebench that hold it, by path."""
+    """The files that hold it, by path."""
 
 
 def nonce(job: SweJob, patch: bytes) -> str:

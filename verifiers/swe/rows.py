@@ -16,6 +16,7 @@ from sandbox_gym.verifiers.coding.fields import mapping, positive, text, texts, 
 from sandbox_gym.verifiers.swe.datasets.conventions import CONVENTIONS
 from sandbox_gym.verifiers.swe.datasets.forms import in_swebench_words
 from sandbox_gym.verifiers.swe.datasets.telling import family_of, image_of, layout_of, runner_of, workdir_of
+from sandbox_gym.verifiers.swe.logs.formats import parser_named
 from sandbox_gym.verifiers.swe.patches.diff import read_patch
 from sandbox_gym.verifiers.swe.patches.paths import refusal
 from sandbox_gym.verifiers.swe.recipe import parse_recipe
@@ -200,8 +201,10 @@ def _install_config(row: Mapping[str, object]) -> Mapping[str, object]:
 
 
 def _log_parser(row: Mapping[str, object], root: str) -> str:
-    config = _install_config(row)
-    return text(row, "log_parser", root) or text(config, "log_parser", f"{root}.install_config")
+    for where, place in ((row, root), (_install_config(row), f"{root}.install_config")):
+        if name := text(where, "log_parser", place):
+            return parser_named(name, f"{place}.log_parser")
+    return ""
 
 
 def _test_command(row: Mapping[str, object], family: Family, root: str) -> str:

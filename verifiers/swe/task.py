@@ -153,7 +153,7 @@ class SweTask:
     test_command: str = ""
     """The row's own shell command; empty where the runner's command is built from the ids."""
     log_parser: str = ""
-    """The name of a parser in swebench's registry, for runner `log`; empty: by repository."""
+    """The name of a log format (logs/formats.py), for runner `log`; empty: swebench's for the repository."""
     runner: Runner = "pytest"
     rule: Rule = "full"
     expected: Mapping[str, CaseStatus] = field(default_factory=dict)

@@ -147,7 +147,8 @@ class SweVerifier:
         if report is None or outcome is None:
             return None
         known = report.reference.statuses if report.reference is not None else {}
-        return grade(task.task, as_row_ids(task.task, report), reference=known, exit_code=_exit_code(task, outcome))
+        after, code = as_row_ids(task.task, report), _exit_code(task, outcome)
+        return grade(task.task, after, reference=known, exit_code=code, ran=report.ran)
 
     def flaky(self, task: SweJob, answer: Answer, state: State | None) -> tuple[str, ...]:
         """Of a rerun: the tests that passed this time."""
@@ -243,7 +244,7 @@ def _judged(job: SweJob, reading: PatchReading, report: ChannelReport, outcome: 
     after = as_row_ids(job.task, report)
     rerun = after if job.first else None
     code, known = _exit_code(job, outcome), report.reference.statuses if report.reference else {}
-    graded = grade(job.task, job.first or after, reference=known, rerun=rerun, exit_code=code)
+    graded = grade(job.task, job.first or after, reference=known, rerun=rerun, exit_code=code, ran=report.ran)
     signs = _signs(job, reading, report, outcome)
     verdict = verdict_of(graded, cases=report.cases, signs=signs, fail_on_tamper=job.fail_on_tamper)
     return _costed(verdict, outcome, state)

@@ -32,13 +32,12 @@ from sandbox_gym.server.tools.session_tools import python
 from sandbox_gym.server.tools.shapes import shape_of, shaped
 from sandbox_gym.swe.instances import FOLDER, BuildsInstances, Instance, Instances
 from sandbox_gym.swe.judging import judge_patch
-from sandbox_gym.swe.logs import log_parsers, parser_of
+from sandbox_gym.swe.logs import parser_of, parser_sources
 from sandbox_gym.swe.node_instances import BuildsOnNodes, NodeInstances
 from sandbox_gym.swe.recipes import REPOSITORY
 from sandbox_gym.swe.references import References
 from sandbox_gym.verifiers.swe import (
     COSTLY,
-    R2E_PARSER,
     Checkout,
     SweJob,
     SweLimits,
@@ -221,7 +220,7 @@ class SweResources:
             restore_config=self._restore_config,
             fail_on_tamper=self._fail_on_tamper,
             log_parser=parser,
-            log_parser_sources=log_parsers().sources if parser and parser != R2E_PARSER else {},
+            log_parser_sources=parser_sources(parser),
         )
         if engine.sessions is None:  # judged from its record, which says what the reference was
             return job

@@ -66,6 +66,8 @@ class ChannelReport:
     rounds: int = 0
     crashes: tuple[str, ...] = ()
     python: str = ""
+    ran: bool = False
+    """Of a log: it says that tests ran, which it may do without naming one."""
     reference: ReferenceRecord | None = None
     """What the judge had the box say of the reference, before anything of the answer's ran."""
     inversion: Inversion | None = None

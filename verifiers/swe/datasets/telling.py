@@ -11,6 +11,7 @@ from sandbox_gym.errors import RequestError
 from sandbox_gym.verifiers.coding.fields import text, wrong
 from sandbox_gym.verifiers.swe.datasets.conventions import CONVENTIONS
 from sandbox_gym.verifiers.swe.datasets.forms import refuse_unknown
+from sandbox_gym.verifiers.swe.logs.formats import PYTEST_PARSERS
 from sandbox_gym.verifiers.swe.task import Family, ImageLayout, Runner
 
 _IMAGE_FIELDS: Final = ("image", "image_name", "docker_image")
@@ -18,7 +19,6 @@ _IMAGE: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/@-]{0,499}")
 _NAME: Final = re.compile(r"[A-Za-z0-9_.][A-Za-z0-9._-]{0,127}")
 _LOG_REPOS: Final = frozenset({"django/django", "sympy/sympy"})
 """SWE-bench's Python repositories whose tests are not pytest's."""
-_PYTEST_PARSERS: Final = frozenset({"parse_log_pytest", "parse_log_pytest_options", "parse_log_pytest_v2"})
 
 
 def family_of(row: Mapping[str, object], root: str) -> Family:
@@ -138,6 +138,6 @@ def runner_of(row: Mapping[str, object], ids: tuple[str, ...], parser: str, repo
         if given not in ("pytest", "unittest", "log"):
             raise wrong(f"{root}.runner", given, "give pytest, unittest or log, or leave it out")
         return given
-    if repo in _LOG_REPOS or (parser and parser not in _PYTEST_PARSERS):
+    if repo in _LOG_REPOS or (parser and parser not in PYTEST_PARSERS):
         return "log"
     return "pytest" if all(".py::" in test for test in ids) else "log"

@@ -1,7 +1,8 @@
 """Rows whose tests only a log tells of: their command as a script, and the log's reading in a box of its own.
 
-What the candidate's code prints is in the log too, so such verdicts hold only as far as it does not lie; pytest's and
-unittest's rows never come here. Source: swebench 5.0.2, harness/log_parsers and harness/grading.py.
+What the candidate's code prints is in the log too, so such verdicts hold only as far as it does not lie; where a
+framework's own summary contradicts its lines, the log says so (`SIGNS`). pytest's and unittest's rows never come here.
+Source: swebench 5.0.2, harness/log_parsers and harness/grading.py.
 """
 
 from __future__ import annotations
@@ -17,9 +18,12 @@ from sandbox_gym.errors import InstanceFailed, RequestError
 from sandbox_gym.limits import MIB, Limits
 from sandbox_gym.verifiers.bounded import Bounds, TooMuch, loads
 from sandbox_gym.verifiers.swe.channel.reader import CaseReport, ChannelReport
+from sandbox_gym.verifiers.swe.logs.frameworks.results import CUT_OFF, TWICE, UNCOUNTED
 from sandbox_gym.verifiers.swe.patches.diff import read_patch
 from sandbox_gym.verifiers.swe.task import CaseStatus, SweTask
 
+SIGNS: Final = (TWICE, UNCOUNTED, CUT_OFF)
+"""What a framework's reader may say of a log: results.py."""
 R2E_PARSER: Final = "r2e_pytest"
 READER_FOLDER: Final = ".read-log"
 MAX_TESTS: Final = 200_000
@@ -31,12 +35,13 @@ _READING: Final = Bounds(size_bytes=16 * MIB, depth=20)
 _START, _END = ">>>>> Start Test Output", ">>>>> End Test Output"
 _SCRIPT: Final = """
 printf '%s\\n' "$1"
-( eval "$2" ) </dev/null 2>&1 3>&-
+( eval "set -x
+$2" ) </dev/null 2>&1 3>&-
 printf 'exit %d\\n' $? >&3
 exit 0
 """
-"""The first line marks where the log begins: nothing of the candidate's has run before. A failing command is no failure
-of the script."""
+"""The first line marks where the log begins: nothing of the candidate's has run before. Commands are in the log, as in
+that of SWE-bench's scripts: some parsers find a test's name there. A failing command is no failure of the script."""
 _PYTHON: Final = """
 for python in "$1" /usr/bin/python3 /opt/miniconda3/bin/python /usr/local/bin/python3; do
   "$python" -I -S -c 'import sys; sys.exit(sys.version_info < (3, 9))' 2>/dev/null && exec "$python" -I -S "$2"
@@ -65,13 +70,15 @@ def log_command(task: SweTask) -> str:
 
 
 def _between_markers(command: str) -> str:
-    """The part of an `eval_script` that prints the log; the rest of it puts files in place, which is ours to do."""
+    """The part of an `eval_script` that prints the log; the rest of it puts files in place, which is ours to do. Where
+    the script has a pipe fail with any part of it, so has this."""
     lines = command.splitlines()
     starts = [index for index, line in enumerate(lines) if _START in line]
     ends = [index for index, line in enumerate(lines) if _END in line]
     if not starts or not ends or ends[-1] <= starts[0]:
         return command
-    return "\n".join(lines[starts[0] + 1 : ends[-1]])
+    strict = any(line.startswith("set ") and "pipefail" in line for line in lines[: starts[0]])
+    return "\n".join([*["set -o pipefail"][: int(strict)], *lines[starts[0] + 1 : ends[-1]]])
 
 
 def log_script(task: SweTask, marker: str) -> tuple[str, ...]:
@@ -80,7 +87,7 @@ def log_script(task: SweTask, marker: str) -> tuple[str, ...]:
 
 
 def reader_run(task: SweTask, marker: str, parser: str, sources: Mapping[str, bytes], *, home: str, python: str) -> Run:
-    """The run that reads a log on its standard input. `sources`: swebench's files, by path; `python`: tried first."""
+    """The run that reads a log on its standard input. `sources`: the parser's files, by path; `python`: tried first."""
     spec = {"instance_id": task.instance_id, "version": task.version, "repo": task.repo}
     job = {"parser": parser, "marker": marker, "spec": spec}
     reader = files(__package__).joinpath("log_reader.py").read_bytes()
@@ -115,7 +122,15 @@ def read_log(tests: Outcome, reading: Outcome | None) -> ChannelReport:
     if len(found) > MAX_TESTS:
         return ChannelReport(signs={"log_unreadable": f"it names {len(found)} tests; {MAX_TESTS} at most"}, rounds=1)
     cases = {test: CaseReport(CaseStatus(word)) for test, word in found.items() if _is_status(test, word)}
-    return ChannelReport(cases, complete=True, rounds=1)
+    signs = _signs(said.get("signs"))
+    sightings = {name: (what,) for name, what in signs.items()}
+    ran = said.get("ran") is True
+    return ChannelReport(cases, signs=signs, sightings=sightings, complete=True, rounds=1, ran=ran)
+
+
+def _signs(said: object) -> dict[str, str]:
+    found = said if isinstance(said, dict) else {}
+    return {name: what[:200] for name in SIGNS if isinstance(what := found.get(name), str)}
 
 
 def _said(reading: Outcome) -> dict[str, object]:

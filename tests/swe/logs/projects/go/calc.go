@@ -1,0 +1,3 @@
+package sample
+
+func Add(a, b int) int { return a + b }
