@@ -24,6 +24,8 @@ PATIENCE_S: Final = 600.0
 """How long a full server is asked again, and how long a call may wait beyond its own time."""
 CLOSE_S: Final = 60.0
 _TOO_MANY = 429
+_FAILED_SEED: Final = "X-Sandbox-Gym-No-Verdict"
+"""In the answer of a server that collects rows, whose failed seeds are answered 200."""
 _REFUSED = 422
 _CODE = re.compile(r" gives (E[A-Z0-9]+) \(")
 
@@ -163,6 +165,8 @@ def _checked(route: str, reply: httpx2.Response) -> Mapping[str, object]:
         raise Refused(detail, found[1] if found else "")
     if reply.status_code != 200:
         raise NoSandbox(f"/{route} answers {reply.status_code}: {document.get('detail')}")
+    if route == "seed_session" and _FAILED_SEED in reply.headers:
+        raise NoSandbox(f"the session could not be seeded: {reply.headers[_FAILED_SEED]}")
     return document
 
 

@@ -22,6 +22,7 @@ from sandbox_gym.errors import (
     ProviderDown,
     SandboxGymError,
     SessionClosed,
+    SnapshotGone,
     Starved,
     ToolchainMissing,
     Unavailable,
@@ -164,6 +165,7 @@ _UNAVAILABLE: Final[Mapping[str, type[Unavailable]]] = {
         InstanceFailed,
         ImageRefused,
         ImageNotPulled,
+        SnapshotGone,
         DeadlineExceeded,
     )
 }

@@ -60,7 +60,7 @@ class DockerSettings(Group):
     )
     registry_mirror: str = Field(
         "",
-        pattern=r"^([0-9A-Za-z.\-\[\]:]+(/[0-9a-z._/\-]+)?)?$",
+        pattern=r"^((\[[0-9A-Fa-f:]+\]|[0-9A-Za-z.\-]+)(:[0-9]+)?(/[0-9a-z._\-]+)*)?$",
         description="A registry that is asked in place of Docker Hub, `host[:port][/folder]` without a scheme.",
     )
 

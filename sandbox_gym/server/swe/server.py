@@ -20,6 +20,7 @@ from sandbox_gym.errors import BoxLost, ProviderDown, RequestError, SnapshotGone
 from sandbox_gym.limits import MIB
 from sandbox_gym.plans.runner import ANYONE, Caller
 from sandbox_gym.sandbox.channel.driver import WORK
+from sandbox_gym.sandbox.images.store import PullsImages
 from sandbox_gym.sandbox.session.manager import Sessions
 from sandbox_gym.server.metrics.aggregate import aggregate_metrics
 from sandbox_gym.server.openapi import examples
@@ -148,6 +149,8 @@ class SweResources:
             assert isinstance(engine.sessions, Sessions)
             made = Instances(engine.sessions, disk_bytes=self._disk_bytes)
             engine.metrics.watch_all("instances", made.stats_dict)
+            if isinstance(engine.sessions.provider, PullsImages):
+                engine.metrics.watch_all("images", engine.sessions.provider.images.stats_dict)
             self._instances = (engine.sessions, made)
         return self._instances[1]
 
