@@ -129,6 +129,12 @@ class Instances:
 
         Raises InstanceFailed, ProviderDown, ToolchainMissing, ImageNotPulled.
         """
+        instance = await self._ensured(task)
+        if task.runner != "log" and not instance.python:  # which rows without need of it may have had built
+            raise InstanceFailed(f"image {task.image} has no python on its PATH, which the row's tests are run with")
+        return instance
+
+    async def _ensured(self, task: SweTask) -> Instance:
         key = instance_key(task)
         async with self._locks.setdefault(key, anyio.Lock()):
             known = self._known.get(key)
@@ -261,8 +267,6 @@ async def _build_from_image(key: str, task: SweTask, box: Session) -> Instance:
     for step in image_steps(task):
         await _do(client, step, task.instance_id)
     python, helper = (await _do(client, PYTHON_STEP, task.instance_id)).splitlines()[:2] or ("", "")
-    if task.runner != "log" and not python:
-        raise InstanceFailed(f"image {task.image} has no python on its PATH, which the row's tests are run with")
     commit = await _commit_of(client, task.workdir, task.instance_id)
     kept = agents = await box.snapshot()
     hiding = hide_steps(task)

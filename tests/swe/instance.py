@@ -41,8 +41,9 @@ def forget_images(folder: Path) -> None:
     docker = os.environ.get("DOCKER", "docker")
     for index in folder.glob("**/instances/instances.json"):
         for one in json.loads(index.read_text()):
-            image = f"sandbox-gym/snapshot:{one['snapshot_id']}"
-            subprocess.run([docker, "rmi", "-f", image], capture_output=True, check=True, timeout=120)
+            for snapshot_id in filter(None, (one["snapshot_id"], one["tests_snapshot_id"])):
+                image = f"sandbox-gym/snapshot:{snapshot_id}"
+                subprocess.run([docker, "rmi", "-f", image], capture_output=True, check=True, timeout=120)
 
 
 def request(row: Document, patch: str | None) -> Document:

@@ -94,7 +94,7 @@ def test_an_agent_sees_what_the_harness_sees(client: Client, imitation: Imitatio
 
 BY_LABEL = {one.label: one for one in IMITATIONS}
 UNFIT = [
-    ("swebench", "multi-swe-without-bash", {}, "it has no folder /testbed"),
+    ("swebench", "multi-swe-without-bash", {}, "it has no folder /home/calc"),
     ("swebench", "multi-swe-without-bash", {"workdir": "/home/greet"}, "has no python on its PATH"),
     ("swebench", "", {"workdir": "/root", "image": "debian:bookworm-slim"}, "find git in the image"),
 ]

@@ -120,11 +120,6 @@ def _base(name: str) -> None:
         _docker("build", "-q", "--network", "host", "-t", name, where)
 
 
-def remove(image: Image) -> None:
-    """The image, and what was built of it stays no longer."""
-    subprocess.run([DOCKER, "rmi", "-f", image.name], capture_output=True, check=True)
-
-
 def _write(folder: Path, files: Files) -> None:
     for path, text in files.items():
         target = folder / path
