@@ -153,7 +153,8 @@ BEGINNINGS = (
     "  g\n    ✔ ",
 )
 ENDLESS = (
-    *PIECES, "test a ... ok, ", "1/1 Test #1: a....", "a (b", "Foo (Bar) ", "a (1 ms) ", "(PENDING: (PENDING: ", " ***Failed ",
+    *PIECES, "test a ... ok, ", "1/1 Test #1: a....", "a (b", "Foo (Bar) ", "a (1 ms) ", "(PENDING: (PENDING: ",
+    " ***Failed ",
     "--- PASS: a (0.00s) ", " ✓ a > b 1ms ", " [skipped]", " 5ms", " 1.0 sec", "ok 1 - a # SKIP ",
 )  # fmt: skip
 

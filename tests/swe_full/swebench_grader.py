@@ -32,7 +32,9 @@ def read(request: Mapping[str, object]) -> dict[str, object]:
     from swebench.harness.grading import get_logs_eval
     from swebench.harness.log_parsers import PARSER_REGISTRY
 
-    spec = types.SimpleNamespace(log_parser=request["parser"], **request["spec"])
+    known = request["spec"]
+    assert isinstance(known, dict)
+    spec = types.SimpleNamespace(log_parser=request["parser"], **known)
     with tempfile.NamedTemporaryFile("w", encoding="utf-8", newline="") as file, contextlib.redirect_stdout(sys.stderr):
         file.write(f"{START_TEST_OUTPUT}{request['log']}{END_TEST_OUTPUT}")
         file.flush()
