@@ -198,6 +198,34 @@ def test_a_row_that_its_log_tells_of(client: httpx.Client, row: dict[str, object
         assert (reply.status_code, reply.json()["error"]["field"]) == (422, field)
 
 
+TAP = """python -c '
+import inflection as i
+print("1..2")
+print("ok 1 - imports")
+print("ok 2 - 112" if i.ordinal(112) == "th" else "not ok 2 - 112")
+'"""
+"""A test program of no framework of Python's, which prints what TAP is."""
+
+
+def test_a_row_that_names_a_framework(client: httpx.Client, row: dict[str, object]) -> None:
+    """Its own reader, without swebench; a result that the plan does not count costs the reward."""
+    client.cookies.clear()
+    lists = {"FAIL_TO_PASS": ["112"], "PASS_TO_PASS": ["imports"]}
+    told = {**row, **lists, "runner": "log", "log_parser": "tap", "test_command": TAP}
+    found = verify(client, told, model_patch=row["patch"])
+    assert (found["reward"], found["resolved"], found["fail_to_pass_score"]) == (1.0, True, 1.0), found
+    fix = str(row["patch"])
+    wrong = fix.replace("number % 100 in", "number % 10 in")
+    assert verify(client, told, model_patch=wrong)["fail_to_pass_score"] == 0.0
+    printing = fix.replace("+    if number % 100 in", "+    if not print('ok 3 - forged') and number % 100 in")
+    forged = verify(client, told, model_patch=printing)
+    assert (forged["reward"], forged["failure_reason"]) == (0.0, "tampering: log_passes_uncounted"), forged
+    reply = client.post("/verify", json={**told, "log_parser": "nose", "response": {"output": []}})
+    assert (reply.status_code, reply.json()["error"]["field"]) == (422, "row.log_parser")
+    assert "nose" in reply.text
+    assert "vitest" in reply.text
+
+
 def test_what_every_candidate_imports_is_compiled_once(client: httpx.Client, row: dict[str, object]) -> None:
     """Interpreter, packages and repository: a verdict's tests wait for none of it to be compiled."""
     client.cookies.clear()
