@@ -50,7 +50,10 @@ def silent() -> Iterator[Silent]:
             one.close()
 
 
-QUICK = {"completion", "cluster nodes", "cluster drain", "cluster undrain", "doctor", "pool gc", "import-package"}
+QUICK = {
+    *("completion", "cluster nodes", "cluster drain", "cluster undrain", "doctor", "pool gc", "import-package"),
+    *("images plan", "swe template"),
+}
 """These ask once and are done: what they ask has deadlines of its own."""
 SERVERS = ("coding", "math", "swe", "pool")
 LONG: dict[str, tuple[str, ...]] = {
