@@ -80,6 +80,7 @@ REFUSED: list[tuple[dict[str, Any], str, str]] = [
     (without("multi-swe", n2p_tests={}, fixed_tests={}), "row.FAIL_TO_PASS", "empty patch"),
     (without("swebench", dataset="Multi-SWE"), "row.image", "number of the pull request"),
     (without("multi-swe", base="main"), "row.base", "sha"),
+    (without("swe-rebench", "image", "image_name", "docker_image", language="go"), "row.docker_image", "run in"),
     (without("swe-smith-calc", FAIL_TO_PASS=["a b c"]), "row.test_command", "test_cmd and log_parser"),
     (
         {"uuid": "1", "expected_action": {}, "pivot_tags": [], "metadata": {}},

@@ -65,7 +65,7 @@ def image_of(row: Mapping[str, object], family: Family, instance_id: str, root: 
             if not _IMAGE.fullmatch(given):
                 raise wrong(f"{root}.{name}", given, "give an image's name such as registry/name:tag")
             return _published(given) if family == "swe_smith" else given
-    rule = CONVENTIONS[family].image if family in CONVENTIONS else ""
+    rule = CONVENTIONS[family].image if family in CONVENTIONS and not _is_second_rebench(row, family) else ""
     slug = instance_id.lower()
     if "{dockerhub_tag}" in rule:
         return rule.format(dockerhub_tag=_part(row, "dockerhub_tag", root))
