@@ -21,6 +21,7 @@ OF_ONE_CALL = {
         "ping",
         "remove",
         "work",
+        "look",
     ),
     *(
         "self._stop",
