@@ -28,7 +28,6 @@ SHORT = {
     Cell("clock steps", "coding"),
     Cell("server SIGKILL", "coding"),
     Cell("state folder gone", "coding"),
-    Cell("state folder gone", "swe"),
     Cell("worker SIGKILL", "math"),
     Cell("supervisor SIGKILL", "session"),
     Cell("container SIGKILL", "coding", "docker"),
