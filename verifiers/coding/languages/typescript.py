@@ -24,8 +24,8 @@ OPTIONS: Final = (
 )
 """The language's own library is not checked anew for each answer."""
 _BUILD = (
-    f'tsc() {{ if [ -r {WARM} ]; then /usr/bin/node --no-warnings --snapshot-blob {WARM} tsc "$@";'
-    ' else /usr/bin/tsc "$@"; fi; };'
+    f'tsc() {{ if [ -r {WARM} ]; then /usr/bin/node --no-warnings --snapshot-blob {WARM} tsc "$@" 2>/dev/null; code=$?;'
+    ' case $code in 40|41|42) return $((code - 40));; esac; fi; /usr/bin/tsc "$@"; };'
     f' printf "%s" "$3" > ambient.d.ts && tsc {OPTIONS} "$1" ambient.d.ts && mv main.js "$2"'
 )
 TYPESCRIPT = Language(
