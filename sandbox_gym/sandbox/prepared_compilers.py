@@ -9,6 +9,7 @@ files of the system that all was made of, for `is_current`.
 from __future__ import annotations
 
 import glob
+import hashlib
 import json
 import os
 import subprocess
@@ -230,15 +231,22 @@ def compilers() -> dict[str, list[int]]:
     return {path: signature(path) for path in MAKERS if os.path.exists(path)}
 
 
+def program() -> str:
+    """A digest of this program: another one makes other things of the same files."""
+    return hashlib.sha256(Path(__file__).read_bytes()).hexdigest()
+
+
 def is_current(folder: Path) -> bool:
     """Whether FOLDER was made, of the files that are there now and for all compilers that are installed."""
     try:
         kept = json.loads((folder / MANIFEST).read_text("utf-8"))
         if kept["failures"] and time.time() - (folder / MANIFEST).stat().st_mtime >= RETRY_S:
             return False
+        if kept["program"] != program():
+            return False
         read = kept["read"]
         return set(compilers()) <= set(read) and all(signature(path) == read[path] for path in read)
-    except (OSError, ValueError):
+    except (OSError, ValueError, KeyError):
         return False
 
 
@@ -253,7 +261,7 @@ def prepare(folder: Path) -> list[str]:
             failures.append(str(error))
     if any(changed >= started for _size, _modified, changed in read.values()):
         raise SystemExit("a compiler was changed while this ran")
-    (folder / MANIFEST).write_text(json.dumps({"read": read, "failures": failures}), "utf-8")
+    (folder / MANIFEST).write_text(json.dumps({"program": program(), "read": read, "failures": failures}), "utf-8")
     return failures
 
 

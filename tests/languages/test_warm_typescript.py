@@ -142,14 +142,11 @@ def test_other_options_do_without_what_is_parsed(blob: Path, tmp_path: Path) -> 
 @pytest.mark.parametrize("held", ["none", "whole", "of another processor", "cut", "empty"])
 def test_what_is_no_snapshot_for_this_node_is_done_without(blob: Path, tmp_path: Path, held: str, program: str) -> None:
     """An image runs on other processors than the one it was built on; that is no answer's fault."""
-    data = {"whole": blob.read_bytes, "cut": lambda: blob.read_bytes()[:1_000_000], "empty": lambda: b""}
-    file = tmp_path / "tsc.blob"
+    file, data = tmp_path / "tsc.blob", bytearray(blob.read_bytes())
     if held == "of another processor":
-        other = bytearray(blob.read_bytes())
-        other[16:64] = bytes(byte ^ 0x55 for byte in other[16:64])
-        file.write_bytes(other)
-    elif held != "none":
-        file.write_bytes(data[held]())
+        data[16:64] = bytes(byte ^ 0x55 for byte in data[16:64])
+    if held != "none":
+        file.write_bytes(data[: {"cut": 1_000_000, "empty": 0}.get(held, len(data))])
     script = typescript.TYPESCRIPT.compile[2].replace("{{", "{").replace("}}", "}").replace(typescript.WARM, str(file))
     (tmp_path / "main.ts").write_text(PROGRAMS[program])
     argv = ("/bin/sh", "-c", script, "build", "main.ts", "compiled.js", AMBIENT)

@@ -7,6 +7,7 @@ Python, and an Engine on another machine no folder of this one.
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from importlib.resources import files
@@ -24,6 +25,8 @@ FOLDER: Final = "/opt/sandbox-gym/guest"
 TEMPLATE_LABEL: Final = "sandbox-gym.template"
 """The user whose files an image holds that was adopted when it was built."""
 PYTHON: Final = f"{FOLDER}/bin/python3"
+ADOPT_S: Final = 1800.0
+"""For an image of hundreds of thousands of files on a slow disk."""
 
 
 class GuestVolume:
@@ -103,10 +106,14 @@ async def _as_root(engine: Engine, machine: DockerMachine, argv: Sequence[str]) 
     exec_id = str(made["Id"])
     said = bytearray()
 
+    until = time.monotonic() + ADOPT_S
+
     def read(client: Any) -> None:
         for piece in client.api.exec_start(exec_id, stream=True):
             said.extend(piece[: 1 << 16])
             del said[: -(1 << 16)]
+            if time.monotonic() > until:
+                raise InstanceFailed(f"an image was not made fit for sessions within {ADOPT_S:.0f} s")
 
     await engine.call(read)  # it says something now and then, so that the Engine's silence is no timeout
     found: Mapping[str, Any] = await engine.call(lambda client: client.api.exec_inspect(exec_id))

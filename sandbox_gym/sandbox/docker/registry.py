@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import base64
 import ipaddress
+import json
 import re
+import time
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
@@ -24,6 +26,9 @@ _KINDS: Final = ", ".join(
         "oci.image.manifest.v1", "oci.image.index.v1",
     )
 )  # fmt: skip
+MOST_BYTES: Final = 4 << 20
+"""Of a manifest or a token; the specification asks for as much of registries."""
+REPLY_S: Final = 60.0
 _PARAMETER: Final = re.compile(r'(\w+)="([^"]*)"')
 _PROBLEMS: Final = {429: PullProblem.RATE, **dict.fromkeys((400, 401, 403, 404), PullProblem.REFUSED)}
 
@@ -48,7 +53,7 @@ class DockerRegistries:
                 return [(str(part["digest"]), int(part["size"])) for part in parts]
         except self._engine.errors as error:
             raise PullFailed(PullProblem.NETWORK, str(error)[:500]) from error
-        except (KeyError, TypeError, ValueError) as error:
+        except (KeyError, TypeError, ValueError, RecursionError) as error:
             raise PullFailed(PullProblem.REFUSED, f"its manifest makes no sense: {error!r}"[:500]) from error
 
     def _chosen(self, manifests: Sequence[Mapping[str, Any]]) -> str:
@@ -98,10 +103,7 @@ class _Registry:
         if reply.status_code != 200:
             problem = _PROBLEMS.get(reply.status_code, PullProblem.NETWORK)
             raise PullFailed(problem, f"{self._host} answers {reply.status_code} for {self._name.full}")
-        found = reply.json()
-        if not isinstance(found, dict):
-            raise ValueError("no object")
-        return found
+        return _document(reply)
 
     def _ask(self, path: str, headers: Mapping[str, str]) -> Any:
         for scheme in self._schemes[:-1]:
@@ -112,7 +114,7 @@ class _Registry:
         return self._get(f"{self._schemes[-1]}://{self._host}{path}", headers)
 
     def _get(self, url: str, headers: Mapping[str, str]) -> Any:
-        return self._session.get(url, headers={"Accept": _KINDS, **headers}, timeout=TIMEOUTS_S)
+        return self._session.get(url, headers={"Accept": _KINDS, **headers}, timeout=TIMEOUTS_S, stream=True)
 
     def _authorized(self, challenge: str) -> dict[str, str]:
         """The header that a challenge asks for."""
@@ -126,12 +128,29 @@ class _Registry:
         realm = given.get("realm", "")
         if self._known.get("IdentityToken"):
             form = {**wanted, "grant_type": "refresh_token", "refresh_token": self._known["IdentityToken"]}
-            reply = self._session.post(realm, data={**form, "client_id": "sandbox-gym"}, timeout=TIMEOUTS_S)
+            form["client_id"] = "sandbox-gym"
+            reply = self._session.post(realm, data=form, timeout=TIMEOUTS_S, stream=True)
         else:
-            reply = self._session.get(realm, params=wanted, auth=login if login[0] else None, timeout=TIMEOUTS_S)
+            auth = login if login[0] else None
+            reply = self._session.get(realm, params=wanted, auth=auth, timeout=TIMEOUTS_S, stream=True)
         if reply.status_code != 200:
             raise PullFailed(
                 PullProblem.REFUSED, f"{realm} answers {reply.status_code}: no token for these credentials"
             )
-        found = reply.json()
+        found = _document(reply)
         return {"Authorization": f"Bearer {found.get('token') or found.get('access_token')}"}
+
+
+def _document(reply: Any) -> dict[str, Any]:
+    """A registry's answer, of a bounded size and within a bounded time. Raises ValueError, PullFailed."""
+    body, until = bytearray(), time.monotonic() + REPLY_S
+    for piece in reply.iter_content(1 << 16):
+        body += piece
+        if time.monotonic() > until:
+            raise PullFailed(PullProblem.NETWORK, f"a registry's answer was not whole within {REPLY_S:.0f} s")
+        if len(body) > MOST_BYTES:
+            raise ValueError(f"over {MOST_BYTES} bytes")
+    found = json.loads(body)
+    if not isinstance(found, dict):
+        raise ValueError("no object")
+    return found
