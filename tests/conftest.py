@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 
 import pytest
+import structlog
 
 from sandbox_gym.config import Settings
 from sandbox_gym.sandbox.api import Provider, SandboxSpec, SessionFolder
@@ -39,6 +40,8 @@ ALONE = (
     "tests/engine/starvation/",
 )
 """These load the machine, measure how busy it is, or sweep up what a killed owner left, as any other server would."""
+
+LOGGING = structlog.get_config()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -104,6 +107,14 @@ def whole(request: pytest.FixtureRequest) -> bool:
 @pytest.fixture
 def anyio_backend() -> str:
     return "asyncio"
+
+
+@pytest.fixture(autouse=True)
+def own_logging() -> Iterator[None]:
+    """A command or server that a test runs in its own process sends the log elsewhere: not for the tests after it."""
+    structlog.configure(**LOGGING)
+    yield
+    structlog.configure(**LOGGING)
 
 
 @pytest.fixture(scope="session")
