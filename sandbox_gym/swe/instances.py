@@ -1,6 +1,6 @@
 """Instances: each recipe or image is built once, kept as a snapshot, and begun from as often as it is asked for.
 
-Owns which snapshot an instance is and when it goes. Knows neither HTTP nor what a patch is worth.
+Owns which snapshot an instance is and when it goes. Knows neither HTTP nor rewards.
 """
 
 from __future__ import annotations

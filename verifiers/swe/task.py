@@ -161,7 +161,7 @@ class SweTask:
     ids_may_be_cut: bool = False
     """The dataset's ids come from logs and may end before a parameter does; see grading.py."""
     fails_with_gold: tuple[str, ...] = ()
-    """Tests the row's owner knows to fail under the gold patch; they are in neither list, and are told of."""
+    """Tests the row's owner knows to fail under the gold patch; they are in neither list, and are reported."""
     limits: SweLimits = SweLimits()
 
     @property
