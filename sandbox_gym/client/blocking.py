@@ -147,7 +147,7 @@ class Client:
     def session(self, row: Document | None = None) -> Iterator[BlockingSession]:
         """See AsyncClient.session."""
         portal, client = self._open()
-        with portal.wrap_async_context_manager(client.session(row)) as session:
+        with portal.wrap_async_context_manager(portal.call(client.session, row)) as session:
             yield BlockingSession(session, portal)
 
     def health(self) -> Mapping[str, Document]:

@@ -7,6 +7,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from pathlib import Path
 
@@ -56,10 +57,12 @@ class Killed:
 def two_servers(folder: Path, at: list[int]) -> Iterator[tuple[Killed, ServerProcess]]:
     settings = {"SANDBOX_GYM_JOURNAL_URL": f"sqlite:///{folder}/journal.sqlite"}
     (folder / "killed").mkdir()
-    with ServerProcess("local", folder, settings=settings, server="math") as steady:
+    with ThreadPoolExecutor(1) as threads:
+        starting = threads.submit(ServerProcess, "local", folder, settings=settings, server="math")
         killed = Killed(folder / "killed", settings, at)
         try:
-            yield killed, steady
+            with starting.result() as steady:
+                yield killed, steady
         finally:
             killed.end()
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Iterable, Iterator, MutableMapping
+from collections.abc import Iterable, Iterator, MutableMapping
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,6 @@ from sandbox_gym.server.app import build_app
 from sandbox_gym.server.nemo_gym import batch
 from sandbox_gym.server.protocol import exchange
 from sandbox_gym.server.protocol.wire import VerifyRequest
-from tests.load.servers import ServerProcess
 from tests.server.conftest import Serving
 from tests.server.dashboards import Opening
 from tests.server.fakes import EchoResources, fake_engine, verify_body
@@ -171,43 +170,3 @@ async def test_as_many_at_once_as_sandboxes_and_none_for_a_client_that_left(leav
                 await anyio.sleep(0.01)
     assert gate.cancelled_count == (4 if leaves else 0)
     assert b"".join(one.get("body", b"") for one in sent[1:]).count(b"\n") == (0 if leaves else 20)
-
-
-@pytest.mark.anyio
-@pytest.mark.parametrize("workers", [1, pytest.param(2, marks=pytest.mark.extended)])
-async def test_answers_come_while_lines_are_sent_and_single_verifies_have_their_turns(
-    workers: int, tmp_path: Path
-) -> None:
-    """A real server: its answer to the first line is there before the second is sent."""
-    settings = {"SANDBOX_GYM_BOXES": "4", "SANDBOX_GYM_WORKERS": str(workers)}
-    row = {"verifier_metadata": METADATA, "answer": RIGHT}
-    with ServerProcess("local", tmp_path, settings=settings) as server:
-        host, _, port = server.url.removeprefix("http://").partition(":")
-        async with await anyio.connect_tcp(host, int(port)) as stream, httpx.AsyncClient(base_url=server.url) as client:
-            head = f"POST /verify/batch HTTP/1.1\r\nHost: {host}\r\nContent-Type: application/x-ndjson\r\n"
-            await stream.send(f"{head}Transfer-Encoding: chunked\r\n\r\n".encode())
-            told = b""
-            with anyio.fail_after(60):
-                for number in range(3):
-                    await stream.send(_chunk(lines([row])))
-                    while told.count(b'"reward":1.0') <= number * 2 + 1:
-                        told += await stream.receive()
-                await stream.send(_chunk(lines([row] * 40)))
-                single = await client.post("/verify", json=row, timeout=60)
-                assert single.json()["reward"] == 1.0
-                before = told.count(b'"replayed":')
-                async for piece in _rest(stream):
-                    told += piece
-                    if told.count(b'"replayed":') == 43:
-                        break
-        assert before < 43
-        assert told.count(b'"status":200') == 43
-
-
-def _chunk(data: bytes) -> bytes:
-    return b"%x\r\n%s\r\n" % (len(data), data)
-
-
-async def _rest(stream: anyio.abc.SocketStream) -> AsyncIterator[bytes]:
-    while True:
-        yield await stream.receive()
