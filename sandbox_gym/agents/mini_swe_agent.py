@@ -17,7 +17,7 @@ from anyio.from_thread import start_blocking_portal
 from minisweagent.exceptions import Submitted
 from minisweagent.utils.serialize import recursive_merge
 
-from sandbox_gym.agents.session import CompletedCommand, Session, SessionTarget
+from sandbox_gym.client import CompletedCommand, Session, SessionTarget
 
 SUBMIT_LINE: Final = "COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT"
 _MERGED: Final = ("bash", "-c", 'exec "$@" 2>&1', "bash")

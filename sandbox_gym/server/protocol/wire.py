@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from typing_extensions import TypedDict
 
 from sandbox_gym.errors import RequestError, SessionFailed
@@ -163,6 +163,15 @@ class VerifyBody(BaseModel):
 
     responses_create_params: dict[str, object]
     response: ModelResponse
+    verifier_metadata: dict[str, object] | None = None
+
+
+class ShortRow(BaseModel):
+    """A row as it is, and beside its fields what the model said: `verifier_metadata` and so on, and `answer`."""
+
+    model_config = ConfigDict(extra="allow")
+
+    answer: str = Field("", description="Left out only where the row has a `model_patch`.")
     verifier_metadata: dict[str, object] | None = None
 
 
