@@ -7,7 +7,6 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import cast
 
-import anyio
 import pytest
 
 from sandbox_gym.sandbox.session.manager import Sessions
@@ -36,15 +35,14 @@ async def test_an_instance_is_released_unless_it_is_needed(tmp_path: Path) -> No
     store, bases, pinned = Store(), {"session": "s1"}, set[str]()
     sessions = SimpleNamespace(
         folder=tmp_path / "sessions", provider=object(), store=store, bases=lambda: bases,
-        budget=SimpleNamespace(pinned=pinned),
+        budget=SimpleNamespace(pinned=pinned), background=None,
     )  # fmt: skip
     instances = Instances(cast(Sessions, sessions), disk_bytes=1000)
     assert (instances.last_used("s1"), instances.last_used("s2"), pinned) == (5.0, None, {"s1"})
     assert not await instances.release("s2")
     assert not await instances.release("s1"), "a session begins from it"
     bases.clear()
-    lock = instances._locks[str(KEPT["key"])] = anyio.Lock()
-    async with lock:
+    with instances._using(str(KEPT["key"])):
         assert not await instances.release("s1"), "a build is at it"
     assert await instances.release("s1")
     assert (store.deleted, instances.kept(), pinned) == (["s1"], [], set())

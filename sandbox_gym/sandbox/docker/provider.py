@@ -17,6 +17,7 @@ from sandbox_gym.limits import MIB
 from sandbox_gym.sandbox.api import Capabilities, Doctor, SandboxSpec, SessionFolder
 from sandbox_gym.sandbox.cleanup.owner import Owners
 from sandbox_gym.sandbox.cleanup.reaper import OrphanSource
+from sandbox_gym.sandbox.docker.additions import with_additions
 from sandbox_gym.sandbox.docker.adoption import GuestVolume, adopt, made_of
 from sandbox_gym.sandbox.docker.containers import ContainerOptions, Containers, ContainerSpec
 from sandbox_gym.sandbox.docker.doctor import DockerDoctor
@@ -37,7 +38,7 @@ from sandbox_gym.sandbox.snapshots import SavedState
 from sandbox_gym.sandbox.users import Users
 from sandbox_gym.settings.providers import DockerSettings
 
-CAPABILITIES: Final = Capabilities(own_toolchains=True, others_images=True)
+CAPABILITIES: Final = Capabilities(own_toolchains=True, others_images=True, system_packages=True)
 
 
 def capabilities(settings: Settings) -> Capabilities:
@@ -115,9 +116,13 @@ class DockerProvider:
         if isinstance(spec.source, SnapshotRef):
             return await self._create_from_snapshot(spec, spec.source)
         if spec.role != "builder" or not is_foreign(spec.source):
-            machine = await self._start(self._own_image(spec.source), spec, ours=True)
+            reference = self._own_image(spec.source)
+            if spec.role == "builder":
+                reference = await with_additions(self.engine, reference, spec.system_packages, spec.python)
+            machine = await self._start(reference, spec, ours=True)
         else:
             async with self.images.holding(spec.source) as reference:
+                reference = await with_additions(self.engine, reference, spec.system_packages, "")
                 machine = await self._start(reference, spec, ours=False)
         return Sandbox(machine, machine.channel) if spec.role == "run" else await self._for_session(machine, spec)
 
