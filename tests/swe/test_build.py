@@ -9,12 +9,13 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import httpx2 as httpx
 import pytest
 
-from tests.swe.instance import forget_images
+from tests.swe.instance import forget_images, request, serving_swe
 from tests.swe.tiny import WHEEL, Document, TinyIndex, tiny_index, tiny_row
 
-SWEBENCH = {
+SWEBENCH: Document = {
     "instance_id": "made__made-1",
     "repo": "made/made",
     "base_commit": "c" * 40,
@@ -50,7 +51,7 @@ def test_rows_are_built_once_from_one_environment_and_their_fix_resolves(
     tmp_path: Path, index: TinyIndex, provider: str
 ) -> None:
     bad = tiny_row("2", "echo what it says; exit 3")
-    rows = [tiny_row("1"), tiny_row("2"), bad, dict(SWEBENCH)]
+    rows: list[Document] = [tiny_row("1"), tiny_row("2"), bad, SWEBENCH]
     index.asked.clear()
     logs = tmp_path / "logs"
     build = ("swe", "build", "--provider", provider, "--json")
@@ -76,7 +77,7 @@ def test_rows_are_built_once_from_one_environment_and_their_fix_resolves(
 
 @pytest.mark.timeout(300)
 def test_what_can_not_be_had_is_refused_by_name(tmp_path: Path, index: TinyIndex) -> None:
-    rows = [
+    rows: list[Document] = [
         tiny_row("1", system_packages=["not-a-package"]),
         tiny_row("2", python="3.5"),
     ]
@@ -84,3 +85,41 @@ def test_what_can_not_be_had_is_refused_by_name(tmp_path: Path, index: TinyIndex
     errors = {name: str(one["error"]) for name, one in by_id(done).items()}
     assert "Debian packages are not here: not-a-package; apt-get install them" in errors["tiny__tiny-1"]
     assert "Python 3.5 is not installed on this machine (there are: " in errors["tiny__tiny-2"]
+
+
+@pytest.mark.timeout(300)
+def test_a_verify_waits_for_a_build_no_longer_than_its_deadline_and_the_build_goes_on(
+    tmp_path: Path, index: TinyIndex
+) -> None:
+    row = tiny_row("1", "sleep 3")
+    body = {**request(row, str(row["patch"])), "instance_id": row["instance_id"]}
+    with serving_swe("local", tmp_path, **index.environment) as server, httpx.Client(base_url=server.url) as client:
+        late = client.post("/verify", json=body, headers={"X-Sandbox-Gym-Deadline-S": "0.5"}, timeout=120)
+        assert (late.status_code, late.headers["Retry-After"]) == (503, "30"), late.text
+        assert late.json()["failure_kind"] == "swe:deadline_exceeded"
+        assert "its build goes on for the next request" in late.json()["failure_reason"]
+        done = client.post("/verify", json=body, timeout=240)
+        assert (done.status_code, done.json().get("reward")) == (200, 1.0), done.text
+        built = [line for line in client.get("/metrics").text.splitlines() if line.startswith("sandbox_gym_instances_")]
+    assert [line.split()[-1] for line in built if "_built" in line] == ["1.0"], built
+
+
+@pytest.mark.extended
+@pytest.mark.timeout(900)
+def test_docker_installs_debian_packages_and_brings_an_interpreter(tmp_path: Path, index: TinyIndex) -> None:
+    """With Debian's own mirror; and what Debian does not have is told by name."""
+    asked = 'figlet -v >/dev/null && python -c "import sys; assert sys.version_info[:2] == (3, 9), sys.version"'
+    rows: list[Document] = [
+        tiny_row("1", asked, python="3.9", system_packages=["figlet"]),
+        tiny_row("2", python="3.9", system_packages=["no-such-package-of-debian"]),
+    ]
+    try:
+        done = ran(tmp_path, index, rows, "swe", "build", "--provider", "docker", "--json")
+        found = by_id(done)
+        assert "error" not in found[str(rows[0]["instance_id"])], done.stdout + done.stderr
+        assert "Unable to locate package no-such-package-of-debian" in str(found["tiny__tiny-2"]["error"])
+        left = subprocess.run(["docker", "images", "-q", "-f", "dangling=true"], capture_output=True, check=True)
+    finally:
+        forget_images(tmp_path)
+    after = subprocess.run(["docker", "images", "-q", "-f", "dangling=true"], capture_output=True, check=True)
+    assert len(after.stdout.split()) <= len(left.stdout.split()), "an image that was made for a layer goes with it"

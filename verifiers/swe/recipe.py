@@ -21,7 +21,7 @@ _PYTHON = re.compile(r"3\.\d{1,2}(?:\.\d{1,2})?")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _REQUIREMENT = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*(?:\[[A-Za-z0-9._, -]+\])?[^\s;&|`$\0\n-]?[^;&|`$\0\n]*")
 _DISTRIBUTION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*==[A-Za-z0-9][A-Za-z0-9._+!-]*")
-_PACKAGE = re.compile(r"[a-z0-9][a-z0-9+.-]*")
+_PACKAGE = re.compile(r"[a-z0-9][a-z0-9+.-]*[a-z0-9+.]")  # a dash at its end asks apt to remove it
 _IMAGE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/@-]{0,499}")
 _FIELDS = {"base_image", "python", "source", "sdist", "packages", "system_packages", "install", "env", "test_command"}
 

@@ -28,7 +28,7 @@ SILENCE_S: Final = 900.0
 """Without a word of the build's."""
 _CHECK_S: Final = 60
 _SAID: Final = 600
-_PACKAGE: Final = re.compile(r"[a-z0-9][a-z0-9+.-]*")
+_PACKAGE: Final = re.compile(r"[a-z0-9][a-z0-9+.-]*[a-z0-9+.]")
 _SMOKE: Final = "/usr/local/share/sandbox-gym/smoke-swe.py"
 
 
