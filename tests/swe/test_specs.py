@@ -66,8 +66,9 @@ def test_without_a_release_the_image_counts(source: str) -> None:
     ],
 )
 def test_what_is_not_to_be_had_is_refused_by_name(spec: dict[str, object], field: str, word: str) -> None:
+    row = {**SWEBENCH, "source": "astropy==4.3", "spec": {"python": "3.9", "install": INSTALL, **spec}}
     with pytest.raises(RequestError) as caught:
-        task(**spec)
+        parse_task(row)
     assert caught.value.field == f"row.spec.{field}"
     assert word in str(caught.value)
 
