@@ -24,6 +24,7 @@ from sandbox_gym.sandbox.pythons import ready
 from sandbox_gym.verifiers.swe.ids import dotted
 
 TESTS = (":(glob)tests/**", ":(glob)test/**", ":(glob)*/tests/**", ":(glob)*/test/**", ":(glob)**/test_*.py")
+NEITHER = (":(exclude,glob)**/__pycache__/**",)
 CODE = (":(glob)**/*.py", *(f":(exclude,glob){one.removeprefix(':(glob)')}" for one in TESTS))
 RUN = ("-m", "pytest", "-rA", "-p", "no:cacheprovider", "--color=no", "-q", "--continue-on-collection-errors")
 UNITTEST = ("-m", "unittest", "-v")
@@ -85,7 +86,9 @@ def _patches(at: Path, name: str, base: str, fixed: str) -> tuple[Path, str, str
     _git(repository, "-c", "user.name=x", "-c", "user.email=x@localhost", "commit", "-qm", "base")
     shutil.move(repository / ".git", other / ".git")
     _git(other, "add", "-Af", ".")
-    code, tests = (_git(other, "diff", "--cached", "--binary", "HEAD", "--", *which) for which in (CODE, TESTS))
+    code, tests = (
+        _git(other, "diff", "--cached", "--binary", "HEAD", "--", *which, *NEITHER) for which in (CODE, TESTS)
+    )
     shutil.move(other / ".git", repository / ".git")
     _git(repository, "reset", "-q", "--hard")
     return repository, code, tests
