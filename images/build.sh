@@ -28,7 +28,7 @@ for name in "$@"; do
     context=$work/swe
     mkdir -p "$context/python"
     cp images/swe/* "$context/"
-    copy="import pathlib, sys; from sandbox_gym.sandbox.local.pythons import ready"
+    copy="import pathlib, sys; from sandbox_gym.sandbox.pythons import ready"
     copy="$copy; ready(sys.argv[2], pathlib.Path(sys.argv[1]))"
     # Debian has one Python; rows ask for others, which this machine may have. SWE_PYTHONS= builds without any
     for version in ${SWE_PYTHONS-3.12}; do

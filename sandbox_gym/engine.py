@@ -16,6 +16,7 @@ from typing import Final, Protocol, TypeVar
 
 import anyio
 import structlog
+from anyio.abc import TaskGroup
 
 from sandbox_gym import judging
 from sandbox_gym.config import Settings
@@ -78,6 +79,9 @@ class SessionCalls(Protocol):
 
 class HeldSessions(SessionCalls, Protocol):
     """And as servers use them, which choose what a session begins from: those of this machine, or of a cluster."""
+
+    background: TaskGroup
+    """For work that outlives the call that asked for it."""
 
     def begin(self, session_id: str, snapshot_id: str) -> None: ...
 

@@ -95,6 +95,7 @@ SAMPLED: Final[dict[tuple[str, ...], int]] = {
     ): 2,
     (
         "resources_servers/swe/tests/test_swe_example.py",
+        "tests/swe/test_build.py",
         "tests/swe/test_cluster.py",
         "tests/swe/test_commands.py::test_what_prefetch_built_validate_uses",
         "tests/swe/test_spellings.py::test_the_fix_resolves_unsigned",

@@ -16,6 +16,7 @@ from typing import Final
 
 import anyio
 import structlog
+from anyio.abc import TaskGroup
 
 from sandbox_gym.cluster.membership import Member, Membership
 from sandbox_gym.cluster.messages import NodeLost, NodeRefused, Nothing, read_reply
@@ -51,7 +52,9 @@ class _Bound:
 class ClusterSessions:
     """Sessions as the server's tools use them; `build` makes what some of them begin from."""
 
-    def __init__(self, membership: Membership, placement: Placement, policy: Policy) -> None:
+    def __init__(self, membership: Membership, placement: Placement, policy: Policy, background: TaskGroup) -> None:
+        """`background`: for work that outlives the call that asked for it."""
+        self.background = background
         self._membership, self._placement = membership, placement
         self._policy, self._rooms = policy, Placement(margin=0.0)
         self._bound: OrderedDict[str, _Bound] = OrderedDict()

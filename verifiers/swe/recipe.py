@@ -2,7 +2,8 @@
 
 `{"base_image", "python", "source", "sdist", "packages", "system_packages", "install", "env"}`, all optional but that it
 must say where the repository comes from. Rows of a release's sdist with `base` and `install` beside the tests are read
-too: there the `pip install` lines of requirements become packages, and what downloads or unpacks is the source.
+too: there the `pip install` lines of requirements become packages, and what downloads or unpacks is the source. So are
+rows with a harness's spec and a `source` (spec.py).
 """
 
 from __future__ import annotations
@@ -13,13 +14,15 @@ from collections.abc import Mapping
 
 from sandbox_gym.errors import RequestError
 from sandbox_gym.verifiers.coding.fields import mapping, text, texts, wrong
+from sandbox_gym.verifiers.swe.spec import environment_of_spec, spec_of
 from sandbox_gym.verifiers.swe.task import Recipe
 
 _PYTHON = re.compile(r"3\.\d{1,2}(?:\.\d{1,2})?")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _REQUIREMENT = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*(?:\[[A-Za-z0-9._, -]+\])?[^\s;&|`$\0\n-]?[^;&|`$\0\n]*")
 _DISTRIBUTION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*==[A-Za-z0-9][A-Za-z0-9._+!-]*")
-_PACKAGE = re.compile(r"[a-z0-9][a-z0-9+.-]*")
+_PACKAGE = re.compile(r"[a-z0-9][a-z0-9+.-]*[a-z0-9+.]")  # a dash at its end asks apt to remove it
+_IMAGE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/@-]{0,499}")
 _FIELDS = {"base_image", "python", "source", "sdist", "packages", "system_packages", "install", "env", "test_command"}
 
 
@@ -30,6 +33,10 @@ def parse_recipe(row: Mapping[str, object], root: str) -> Recipe | None:
         return _environment(given, f"{root}.environment")
     if "base" in row and "install" in row:
         return _release(row, root)
+    source = row.get("source")
+    if isinstance(source, str) and _DISTRIBUTION.fullmatch(source):  # else it is another dataset's column
+        spec, field = spec_of(row, root)
+        return _environment(environment_of_spec(spec, field, source), field) if spec else None
     return None
 
 
@@ -38,7 +45,7 @@ def _environment(spec: Mapping[str, object], field: str) -> Recipe:
     if unknown:
         raise RequestError(f"{field}.{unknown[0]}", "is unknown", f"give only {', '.join(sorted(_FIELDS))}")
     recipe = Recipe(
-        base_image=text(spec, "base_image", field),
+        base_image=_matching(text(spec, "base_image", field), f"{field}.base_image", _IMAGE, "give an image's name"),
         python=_python(spec, field),
         source=_matching(text(spec, "source", field), f"{field}.source", _DISTRIBUTION, "give name==version"),
         sdist=_file_name(text(spec, "sdist", field), f"{field}.sdist"),

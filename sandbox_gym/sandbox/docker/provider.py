@@ -16,6 +16,7 @@ from sandbox_gym.sandbox.cleanup.owner import Owners
 from sandbox_gym.sandbox.cleanup.reaper import OrphanSource
 from sandbox_gym.sandbox.containers.container import ContainerOptions, ContainerSpec
 from sandbox_gym.sandbox.containers.provider import ContainerProvider, options_of
+from sandbox_gym.sandbox.docker.additions import with_additions
 from sandbox_gym.sandbox.docker.adoption import GuestVolume, adopt, made_of
 from sandbox_gym.sandbox.docker.containers import DockerContainers
 from sandbox_gym.sandbox.docker.doctor import DockerDoctor
@@ -33,7 +34,7 @@ from sandbox_gym.sandbox.images.store import ImageStore
 from sandbox_gym.sandbox.users import Users
 from sandbox_gym.settings.providers import DockerSettings
 
-CAPABILITIES: Final = Capabilities(own_toolchains=True, others_images=True)
+CAPABILITIES: Final = Capabilities(own_toolchains=True, others_images=True, system_packages=True)
 
 
 def capabilities(settings: Settings) -> Capabilities:
@@ -96,8 +97,12 @@ class DockerProvider(ContainerProvider[DockerMachine]):
 
     async def from_image(self, spec: SandboxSpec, source: str) -> DockerMachine:
         if spec.role != "builder" or not is_foreign(source):
-            return await self._start(self.own_image(source), spec, ours=True)
+            reference = self.own_image(source)
+            if spec.role == "builder":
+                reference = await with_additions(self.engine, reference, spec.system_packages, spec.python)
+            return await self._start(reference, spec, ours=True)
         async with self.images.holding(source) as reference:
+            reference = await with_additions(self.engine, reference, spec.system_packages, "")
             return await self._start(reference, spec, ours=False)
 
     async def _start(self, reference: str, spec: SandboxSpec, *, ours: bool) -> DockerMachine:

@@ -27,8 +27,8 @@ from sandbox_gym.sandbox.local.cgroups import Cgroups, Group
 from sandbox_gym.sandbox.local.compilers import PreparedCompilers
 from sandbox_gym.sandbox.local.jail import BIN, Jail
 from sandbox_gym.sandbox.local.machine import LocalMachine, remove_group
-from sandbox_gym.sandbox.local.pythons import kept_folder
 from sandbox_gym.sandbox.local.site_packages import SitePackages
+from sandbox_gym.sandbox.pythons import kept_folder
 from sandbox_gym.sandbox.users import User, Users
 
 _numbers = itertools.count()

@@ -18,6 +18,7 @@ from typing import Final
 
 import anyio
 import structlog
+from anyio.abc import TaskGroup
 
 from sandbox_gym.errors import BoxLost, ConfigurationError, DeadlineExceeded, PoolFull, SessionClosed
 from sandbox_gym.faults import log_failure
@@ -53,9 +54,18 @@ class Sessions:
     """Holds sessions. Use `holding.holding` to make one."""
 
     def __init__(
-        self, provider: Provider, folder: Path, limits: Limits, policy: Policy, *, network: Network = NO_NETWORK
+        self,
+        provider: Provider,
+        folder: Path,
+        limits: Limits,
+        policy: Policy,
+        background: TaskGroup,
+        *,
+        network: Network = NO_NETWORK,
     ) -> None:
-        """`folder`: where records of sessions are kept; `network`: what their sandboxes have of it."""
+        """`folder`: where records of sessions are kept; `network`: what their sandboxes have of it; `background`: for
+        work that outlives the call that asked for it."""
+        self.background = background
         if provider.snapshots is None:
             raise ConfigurationError(f"provider {provider.name} holds no sessions here; use local, docker or e2b")
         self.provider, self.store, self.folder, self._policy = provider, provider.snapshots, folder, policy
