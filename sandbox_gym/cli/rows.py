@@ -32,8 +32,10 @@ def as_request(row: int, line: bytes) -> Document:
     body = loads(line)
     if "response" not in body:
         answer = body.get("answer", "" if "model_patch" in body else None)
-        if not isinstance(answer, str):
+        if answer is None:
             raise RequestError("response", "is missing", "give the row a `response` or an `answer`")
+        if not isinstance(answer, str):
+            raise RequestError("answer", "is no text", "give what the model answered as a string")
         body["response"] = response_of(answer, str(row))
     body.setdefault("responses_create_params", {"input": []})
     return body

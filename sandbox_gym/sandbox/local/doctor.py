@@ -14,6 +14,7 @@ from sandbox_gym.sandbox.local.caps import local_caps
 from sandbox_gym.sandbox.local.cgroups import Cgroups
 from sandbox_gym.sandbox.local.jails import Jails
 from sandbox_gym.sandbox.local.machine import GUEST_BYTES, GUEST_PROCESSES
+from sandbox_gym.sandbox.local.surroundings import JailRefused
 
 
 class LocalDoctor:
@@ -30,9 +31,10 @@ class LocalDoctor:
         rows = [Capability("bubblewrap", True, self._jails.bwrap)]
         try:
             machine = await self._jails.start("python")
+        except JailRefused as error:
+            return [*rows, Capability("jail", False, error.said, error.remedy)]
         except ProviderDown as error:
-            remedy = "allow unprivileged user namespaces (kernel.unprivileged_userns_clone=1, AppArmor)"
-            return [*rows, Capability("jail", False, str(error), remedy)]
+            return [*rows, Capability("jail", False, str(error))]
         with anyio.CancelScope(shield=True):
             await machine.destroy()
         rows.append(Capability("jail", True, "user, pid, ipc, uts, net and mount namespaces; seccomp filter"))
