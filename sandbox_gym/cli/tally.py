@@ -1,4 +1,4 @@
-"""Counts of a `verify`: passed, failed by reason, no verdict, invalid with the first reasons; how long verdicts took."""
+"""Counts of a `verify`: passed, failed by reason, no verdict, invalid with reasons; and how long verdicts took."""
 
 from __future__ import annotations
 

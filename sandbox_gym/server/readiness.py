@@ -1,5 +1,5 @@
-"""What each kind of row needs of this machine, found out by having it: by a server before it listens, by `verify` before
-its first row, and by `doctor`."""
+"""What each kind of row needs of this machine, found out by using it: by a server before it listens, by `verify`
+before its first row, and by `doctor`."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ async def _builds(provider: Provider) -> Capability:
     sandbox = await provider.create(SandboxSpec(BUILDER_IMAGE))
     try:
         async with sandbox.run_all([_GIT]) as outcomes:
-            said = [outcome async for outcome in outcomes][0]
+            said = await anext(aiter(outcomes))
         if said.exit_code != 0:
             return Capability("swe", False, "its sandboxes have no git", "install git (apt-get install git)")
         version = said.stdout.decode("utf-8", "replace").strip()[:60]

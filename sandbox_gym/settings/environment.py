@@ -1,5 +1,5 @@
-"""Settings out of the environment. A variable with our prefix that is no setting is refused with the name nearest to it,
-but for those of other programs and those that Kubernetes makes of Services."""
+"""Settings out of the environment. A variable of our prefix that is no setting is refused, with the name nearest to it;
+those of other programs, and those that Kubernetes makes of Services, are ignored."""
 
 from __future__ import annotations
 

@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+
 from sandbox_gym.cli.records.journal import (
     JournalOption,
     ReasonOption,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 
 import anyio
@@ -14,7 +15,7 @@ from sandbox_gym.sandbox.local.caps import local_caps
 from sandbox_gym.sandbox.local.cgroups import Cgroups
 from sandbox_gym.sandbox.local.jails import Jails
 from sandbox_gym.sandbox.local.machine import GUEST_BYTES, GUEST_PROCESSES
-from sandbox_gym.sandbox.local.surroundings import JailRefused
+from sandbox_gym.sandbox.local.surroundings import JailRefused, in_container
 
 
 class LocalDoctor:
@@ -43,7 +44,9 @@ class LocalDoctor:
     def _caps_by_cgroup(self) -> list[Capability]:
         name = "memory and process caps"
         if self._cgroups is None:
-            return [Capability(name, True, f"rlimits only: {self._no_cgroup_reason}", "run as root for cgroups")]
+            where = "as root" if os.geteuid() else "on the machine itself" if in_container() else ""
+            remedy = where and f"run it {where} for cgroups"
+            return [Capability(name, True, f"rlimits only: {self._no_cgroup_reason}", remedy)]
         return [Capability(name, True, f"cgroup v{self._cgroups.version}"), _headroom(self._cgroups)]
 
     async def caps(self) -> Sequence[CapRow]:

@@ -1,5 +1,5 @@
-"""Why no jail starts here, and what helps: of where this process runs (a container, a pod, a job's node, a machine), and
-of what holds for it there (a system-call filter, covered parts of /proc, AppArmor, the kernel's switches).
+"""Why no jail starts here, and what helps: where this process runs (a container, a pod, a job's node, a machine), and
+what holds for it there (a system-call filter, covered parts of /proc, AppArmor, the kernel's switches).
 
 Names only what is found to be in the way. Reads files and the environment; starts nothing.
 """
@@ -15,22 +15,22 @@ from typing import Final, Literal
 
 from sandbox_gym.errors import ConfigurationError, ProviderDown
 
-Place = Literal["docker", "podman", "kubernetes", "apptainer", "container", "machine"]
+Place = Literal["docker container", "podman container", "pod", "apptainer", "container", "machine"]
 PAGE: Final = "docs/guides/operator/where-it-runs.md"
 _FLAGS: Final[Mapping[Place, tuple[str, str, str, str]]] = {
-    "docker": (
+    "docker container": (
         "start the container with",
         "--security-opt seccomp=unconfined",
         "--security-opt systempaths=unconfined",
         "--security-opt apparmor=unconfined",
     ),
-    "podman": (
+    "podman container": (
         "start the container with",
         "--security-opt seccomp=unconfined",
         "--security-opt unmask=ALL",
         "--security-opt apparmor=unconfined",
     ),
-    "kubernetes": (
+    "pod": (
         "give the container's securityContext",
         "seccompProfile: {type: Unconfined}",
         "procMount: Unmasked (and the pod hostUsers: false)",
@@ -127,7 +127,7 @@ class Surroundings:
             flag for flag, holds in zip(flags, (self.filtered, self.covered, self.confined), strict=True) if holds
         ]
         if wanted:
-            joint = " " if self.place in ("docker", "podman") else ", "
+            joint = " " if flags[0].startswith("--") else ", "
             yield f"{before} {joint.join(wanted)}"
 
 
@@ -149,15 +149,20 @@ def surroundings(root: Path = Path("/"), environment: Mapping[str, str] = os.env
     )
 
 
+def in_container() -> bool:
+    """Whether this process runs in one, by what container engines leave there."""
+    return _place(Path("/"), os.environ) != "machine"
+
+
 def _place(root: Path, environment: Mapping[str, str]) -> Place:
     if "APPTAINER_CONTAINER" in environment or "SINGULARITY_CONTAINER" in environment:
         return "apptainer"
     if "KUBERNETES_SERVICE_HOST" in environment or (root / "var/run/secrets/kubernetes.io").exists():
-        return "kubernetes"
+        return "pod"
     if (root / ".dockerenv").exists():
-        return "docker"
+        return "docker container"
     if (root / "run/.containerenv").exists():
-        return "podman"
+        return "podman container"
     return "container" if environment.get("container") else "machine"
 
 
