@@ -151,7 +151,7 @@ def test_no_sandbox_at_all_is_said_once_before_any_row(tmp_path: Path) -> None:
     environment = {**os.environ, "DOCKER_HOST": f"unix://{tmp_path}/no.sock"}
     done = subprocess.run([*command, "--provider", "docker"], env=environment, capture_output=True, timeout=60)
     assert done.returncode == 2
-    assert b"no sandbox starts here" in done.stderr
-    assert b"sandbox-gym doctor" in done.stderr
+    assert b"no sandbox for coding starts here" in done.stderr
+    assert b"DOCKER_HOST" in done.stderr  # the remedy that `doctor` has
     assert b"Traceback" not in done.stderr
     assert (tmp_path / "out.jsonl").read_bytes() == b""

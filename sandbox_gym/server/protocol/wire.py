@@ -37,7 +37,7 @@ def loads(raw: bytes) -> Document:
         field = _field_given_twice(_parsed(raw, _Pairs))
         raise RequestError(field, "is given twice in one object", "send each field once") from None
     if not isinstance(value, dict):
-        raise RequestError("body", f"is a JSON {type(value).__name__}", "send one JSON object")
+        raise RequestError("body", "is JSON, but no object", "send one JSON object")
     _must_be_shallow(value)
     return value
 
@@ -48,8 +48,15 @@ def _parsed(raw: bytes, made: Callable[[list[tuple[str, object]]], object]) -> o
     except RecursionError:
         raise _too_deep() from None
     except ValueError as error:  # covers JSONDecodeError, UnicodeDecodeError and integers with too many digits
-        raise RequestError("body", f"is not JSON ({str(error)[:200]})", "send one JSON object in UTF-8") from None
+        raise RequestError("body", f"is not JSON ({_why_not(error)})", "send one JSON object in UTF-8") from None
     return value
+
+
+def _why_not(error: ValueError) -> str:
+    """Of a text of one line, which may be any line of a file, the column alone."""
+    if isinstance(error, json.JSONDecodeError) and "\n" not in error.doc.strip():
+        return f"{error.msg}, column {error.colno}"
+    return str(error)[:200]
 
 
 class _Twice(Exception):
