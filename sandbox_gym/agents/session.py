@@ -23,15 +23,22 @@ DEFAULT_URL: Final = "http://127.0.0.1:8080"
 PATIENCE_S: Final = 600.0
 """How long a full server is asked again, and how long a call may wait beyond its own time."""
 CLOSE_S: Final = 60.0
+SEED_TRIES: Final = 3
 _TOO_MANY = 429
+_UNAVAILABLE = 503
 _FAILED_SEED: Final = "X-Sandbox-Gym-No-Verdict"
 """In the answer of a server that collects rows, whose failed seeds are answered 200."""
 _REFUSED = 422
+_LOST_KIND: Final = "sandbox_lost"
 _CODE = re.compile(r" gives (E[A-Z0-9]+) \(")
 
 
 class NoSandbox(RuntimeError):
     """No answer from a sandbox: the server is down, full or closing, or the sandbox was lost during the call."""
+
+
+class SandboxLost(NoSandbox):
+    """The sandbox was lost during this call, which may not have run; the next one goes on from its last snapshot."""
 
 
 class Refused(ValueError):
@@ -76,7 +83,8 @@ class Session:
 
     async def __aenter__(self) -> Self:
         try:
-            await self._post("seed_session", {"resources_session_id": self._id, "task_data": self._target.row}, 0)
+            seed = {"resources_session_id": self._id, "task_data": self._target.row}
+            await self._post("seed_session", seed, 0, tries=SEED_TRIES)
         except BaseException:
             await self._http.aclose()
             raise
@@ -139,15 +147,19 @@ class Session:
         wanted = {"path": path, "content": content, "encoding": "base64", "append": append}
         await self._post("write_file", wanted, 0)
 
-    async def _post(self, route: str, body: Mapping[str, object], timeout_s: float) -> Mapping[str, object]:
+    async def _post(
+        self, route: str, body: Mapping[str, object], timeout_s: float, *, tries: int = 1
+    ) -> Mapping[str, object]:
+        """`tries`: of a call that may be repeated, where the server says that it can't serve it now."""
         content = json.dumps(body)
         try:
             with anyio.fail_after(timeout_s + PATIENCE_S):
                 while True:
                     reply = await self._http.post(f"/{route}", content=content, timeout=timeout_s + PATIENCE_S)
-                    if reply.status_code != _TOO_MANY:
+                    tries -= reply.status_code != _TOO_MANY  # which has not run
+                    if tries <= 0 or reply.status_code not in (_TOO_MANY, _UNAVAILABLE):
                         return _checked(route, reply)
-                    await anyio.sleep(min(30, float(reply.headers.get("Retry-After", 1))))  # it has not run
+                    await anyio.sleep(min(30, float(reply.headers.get("Retry-After", 1))))
         except (httpx2.HTTPError, TimeoutError) as error:
             raise NoSandbox(f"{self._target.url}/{route} gives no answer: {error or type(error).__name__}") from error
 
@@ -164,7 +176,8 @@ def _checked(route: str, reply: httpx2.Response) -> Mapping[str, object]:
         found = _CODE.search(detail)
         raise Refused(detail, found[1] if found else "")
     if reply.status_code != 200:
-        raise NoSandbox(f"/{route} answers {reply.status_code}: {document.get('detail')}")
+        lost = document.get("failure_kind") == _LOST_KIND
+        raise (SandboxLost if lost else NoSandbox)(f"/{route} answers {reply.status_code}: {document.get('detail')}")
     if route == "seed_session" and _FAILED_SEED in reply.headers:
         raise NoSandbox(f"the session could not be seeded: {reply.headers[_FAILED_SEED]}")
     return document

@@ -35,7 +35,7 @@ from sandbox_gym.swe.pip_settings import BUNDLE, certificates, pip_settings
 from sandbox_gym.swe.published import BUG, PYTHON_STEP, adoption, enter, hide_steps, image_key, image_steps
 from sandbox_gym.swe.recipes import ENVIRONMENT, REPOSITORY, BuildStep, recipe_steps, where_sessions_begin
 from sandbox_gym.swe.store_lock import take
-from sandbox_gym.verifiers.swe import SweTask
+from sandbox_gym.verifiers.swe import Recipe, SweTask
 
 BUILD_LIMITS: Final = Limits(
     cpu_time_s=4 * 3600,
@@ -127,7 +127,7 @@ class Instances:
     async def ensure(self, task: SweTask) -> Instance:
         """The task's instance, built unless it is kept; of many callers at once the first has it built.
 
-        Raises InstanceFailed, ProviderDown, ToolchainMissing, ImageNotPulled.
+        Raises InstanceFailed, ProviderDown, BoxLost, ToolchainMissing, ImageNotPulled.
         """
         instance = await self._ensured(task)
         if task.runner != "log" and not instance.python:  # which rows without need of it may have had built
@@ -221,13 +221,18 @@ class Instances:
     async def _build(self, key: str, task: SweTask) -> Instance:
         started = time.monotonic()
         _log.info("instance_build", instance=task.instance_id, image=image_of(task))
-        box = await open_session(self._sessions.provider, self._spec(task))
-        try:
-            built = await (_build_from_image if task.recipe is None else _build_from_recipe)(key, task, box)
-        except BoxLost as error:
-            raise ProviderDown(f"a build of {task.instance_id} lost its sandbox: {error}") from error
-        finally:
-            await box.aclose()
+        make = _build_from_image if task.recipe is None else _build_from_recipe
+        for last in (False, True):
+            box = await open_session(self._sessions.provider, self._spec(task))
+            try:
+                built = await make(key, task, box)
+                break
+            except BoxLost as error:
+                if last:
+                    raise
+                _log.warning("instance_build_repeated", instance=task.instance_id, why=str(error))
+            finally:
+                await box.aclose()
         took = time.monotonic() - started
         _log.info("instance_built", instance=task.instance_id, seconds=round(took, 1), bytes=built.size_bytes)
         return replace(built, build_s=took, last_used=time.time())
@@ -248,9 +253,9 @@ class Instances:
 async def _build_from_recipe(key: str, task: SweTask, box: Session) -> Instance:
     recipe, client = task.recipe, SessionClient(box)
     assert recipe is not None
-    workdir = REPOSITORY if recipe.source else task.workdir
+    workdir = REPOSITORY if recipe.source or recipe.files else task.workdir
     pip = await anyio.to_thread.run_sync(pip_settings)
-    await _bring_certificates(client)
+    await _write_files(client, recipe)
     for step in recipe_steps(recipe, pip):
         await _do(client, step, task.instance_id)
     commit = await _commit_of(client, workdir, task.instance_id)
@@ -323,14 +328,16 @@ async def _enter(box: TakesCalls, command: str, instance_id: str) -> None:
         raise InstanceFailed(f"building {instance_id}: its repository can't be entered: {said}")
 
 
-async def _bring_certificates(client: SessionClient) -> None:
+async def _write_files(client: SessionClient, recipe: Recipe) -> None:
+    files = {f"{REPOSITORY}/{path}": text.encode() for path, text in recipe.files.items()}
     bundle = certificates()
     if bundle is not None:
-        data = await anyio.to_thread.run_sync(bundle.read_bytes)
-        try:
-            await client.write_file(BUNDLE, data)
-        except FileProblem as error:
-            raise ProviderDown(f"a build's sandbox can't be written to: {error}") from error
+        files[BUNDLE] = await anyio.to_thread.run_sync(bundle.read_bytes)
+    try:
+        for path, data in files.items():
+            await client.write_file(path, data)
+    except FileProblem as error:
+        raise ProviderDown(f"a build's sandbox can't be written to: {error}") from error
 
 
 def _load(path: Path) -> dict[str, Instance]:

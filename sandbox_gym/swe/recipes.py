@@ -45,10 +45,12 @@ def recipe_steps(recipe: Recipe, pip: Mapping[str, str]) -> tuple[BuildStep, ...
     settings = " ".join(f"{name}={shlex.quote(value)}" for name, value in {**recipe.env, **pip}.items())
     inside = f"cd {REPOSITORY} && export PATH={ENVIRONMENT}/bin:$PATH"
     python = f"{settings} {ENVIRONMENT}/bin/python -m pip --no-input install --no-cache-dir -q"
-    made = f"{in_box(recipe.python)} -m venv {ENVIRONMENT}"
+    installs = not recipe.files or recipe.packages or recipe.install  # else no index is needed
+    made = f"{in_box(recipe.python)} -m venv {'' if installs else '--without-pip '}{ENVIRONMENT}"
     steps = [BuildStep("python", made, shown=made)]
-    wanted = shlex.join(("setuptools", "wheel", *recipe.packages))
-    steps.append(BuildStep("packages", f"{python} {wanted}", PIP_S, f"pip install {wanted}"))
+    if installs:
+        wanted = shlex.join(("setuptools", "wheel", *recipe.packages))
+        steps.append(BuildStep("packages", f"{python} {wanted}", PIP_S, f"pip install {wanted}"))
     steps += _source_steps(recipe, settings)
     for number, command in enumerate(recipe.install):
         run = f"{inside} && {settings} bash -c {shlex.quote(command)}"
@@ -58,8 +60,9 @@ def recipe_steps(recipe: Recipe, pip: Mapping[str, str]) -> tuple[BuildStep, ...
 
 
 def _source_steps(recipe: Recipe, settings: str) -> list[BuildStep]:
+    commit = BuildStep("commit", first_commit(REPOSITORY))
     if not recipe.source:
-        return []
+        return [commit] if recipe.files else []
     unpack = (
         f'mkdir -p {_SDIST}/x && for f in {_SDIST}/*.*; do case "$f" in'
         f' *.zip) {ENVIRONMENT}/bin/python -m zipfile -e "$f" {_SDIST}/x;;'
@@ -69,7 +72,7 @@ def _source_steps(recipe: Recipe, settings: str) -> list[BuildStep]:
     return [
         BuildStep("download", _fetch(recipe, settings), PIP_S, f"fetch the sdist of {recipe.source}"),
         BuildStep("unpack", unpack),
-        BuildStep("commit", first_commit(REPOSITORY)),
+        commit,
     ]
 
 
