@@ -15,6 +15,7 @@ class ClientError(Exception):
     ├── RequestRefused   the request is wrong, or its token is: another try would end the same way
     ├── NoVerdict        what the answer is worth is unknown, and not to be trained on
     └── NoSandbox        a session's call got no answer from a sandbox
+        └── SandboxLost  its sandbox was lost during the call
     """
 
 
@@ -46,3 +47,7 @@ class NoVerdict(ClientError):
 
 class NoSandbox(ClientError):
     """No answer from a sandbox: the server is down, full or closing, or the sandbox was lost during the call."""
+
+
+class SandboxLost(NoSandbox):
+    """The sandbox was lost during this call, which may not have run; the next one goes on from its last snapshot."""

@@ -19,7 +19,7 @@ import anyio
 import httpx2 as httpx
 
 from sandbox_gym.client.attempts import Attempts, document_of, refusal, retry_after_s
-from sandbox_gym.client.errors import NoSandbox
+from sandbox_gym.client.errors import NoSandbox, SandboxLost
 from sandbox_gym.client.servers import Servers
 from sandbox_gym.client.verdict import Document, Verdict
 
@@ -27,10 +27,13 @@ DEFAULT_URL: Final = "http://127.0.0.1:8080"
 PATIENCE_S: Final = 600.0
 """How long a full server is asked again, and how long a call may wait beyond its own time."""
 CLOSE_S: Final = 60.0
+SEED_TRIES: Final = 3
 _TOO_MANY = 429
+_UNAVAILABLE = 503
 _FAILED_SEED: Final = "X-Sandbox-Gym-No-Verdict"
 """In the answer of a server that collects rows, whose failed seeds are answered 200."""
 _REFUSED = 422
+_LOST_KIND: Final = "sandbox_lost"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +70,8 @@ class Session:
 
     async def __aenter__(self) -> Self:
         try:
-            await self._post("seed_session", {"resources_session_id": self._id, "task_data": self._target.row}, 0)
+            seed = {"resources_session_id": self._id, "task_data": self._target.row}
+            await self._post("seed_session", seed, 0, tries=SEED_TRIES)
         except BaseException:
             await self._http.aclose()
             raise
@@ -143,18 +147,22 @@ class Session:
         attempts = Attempts(self._http, Servers([self._target.url]))
         return await attempts.verify(body, key or uuid.uuid4().hex, deadline_s)
 
-    async def _post(self, route: str, body: Mapping[str, object], timeout_s: float) -> Document:
-        return _checked(route, await self._sent(route, body, timeout_s))
+    async def _post(self, route: str, body: Mapping[str, object], timeout_s: float, *, tries: int = 1) -> Document:
+        return _checked(route, await self._sent(route, body, timeout_s, tries=tries))
 
-    async def _sent(self, route: str, body: Mapping[str, object], timeout_s: float) -> httpx.Response:
+    async def _sent(
+        self, route: str, body: Mapping[str, object], timeout_s: float, *, tries: int = 1
+    ) -> httpx.Response:
+        """`tries`: of a call that may be repeated, where the server says that it can't serve it now."""
         content = json.dumps(body)
         try:
             with anyio.fail_after(timeout_s + PATIENCE_S):
                 while True:
                     reply = await self._http.post(f"/{route}", content=content, timeout=timeout_s + PATIENCE_S)
-                    if reply.status_code != _TOO_MANY:
+                    tries -= reply.status_code != _TOO_MANY  # which has not run
+                    if tries <= 0 or reply.status_code not in (_TOO_MANY, _UNAVAILABLE):
                         return reply
-                    await anyio.sleep(min(30.0, retry_after_s(reply)))  # it has not run
+                    await anyio.sleep(min(30.0, retry_after_s(reply)))
         except (httpx.HTTPError, TimeoutError) as error:
             raise NoSandbox(f"{self._target.url}/{route} gives no answer: {error or type(error).__name__}") from error
 
@@ -164,7 +172,9 @@ def _checked(route: str, reply: httpx.Response) -> Document:
     if reply.status_code == _REFUSED:
         raise refusal(reply)
     if reply.status_code != 200 or not reply.headers.get("Content-Type", "").startswith("application/json"):
-        raise NoSandbox(f"/{route} answers {reply.status_code}: {document.get('detail', 'no JSON object')}")
+        lost = document.get("failure_kind") == _LOST_KIND
+        said = f"/{route} answers {reply.status_code}: {document.get('detail', 'no JSON object')}"
+        raise (SandboxLost if lost else NoSandbox)(said)
     if route == "seed_session" and _FAILED_SEED in reply.headers:
         raise NoSandbox(f"the session could not be seeded: {reply.headers[_FAILED_SEED]}")
     return document

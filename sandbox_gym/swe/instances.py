@@ -93,7 +93,7 @@ class Instances:
         """The task's instance, built unless it is kept; for many callers at once it is built once, and goes on being
         built when they have left.
 
-        Raises InstanceFailed, ProviderDown, ToolchainMissing, ImageNotPulled.
+        Raises InstanceFailed, ProviderDown, BoxLost, ToolchainMissing, ImageNotPulled.
         """
         instance = await self._ensured(instance_key(task), partial(self._build, task))
         if task.runner != "log" and not instance.python:  # which rows without need of it may have had built

@@ -23,7 +23,7 @@ from sandbox_gym.server.access.accounts import owned
 from sandbox_gym.server.access.auth import key_tenant
 from sandbox_gym.server.nemo_evaluator import EvaluatorProtocol
 from sandbox_gym.server.nemo_gym.batch import BatchReply
-from sandbox_gym.server.nemo_gym.failed_sessions import FailedSessions
+from sandbox_gym.server.nemo_gym.failed_sessions import SEEDED, FailedSessions
 from sandbox_gym.server.nemo_gym.gym_protocol import GymProtocol, ShortProtocol
 from sandbox_gym.server.nemo_gym.health import Health
 from sandbox_gym.server.nemo_gym.routes import TOKEN, host_operations, tool_operation
@@ -212,6 +212,8 @@ class GymHost:
             if not self._gym.wants_row(request):
                 raise fault  # noqa: B904 - it is the error itself, or tells of it
             return self._gym.failed_seed_reply(self._resources.name, fault, begun, by_id=chosen_id is not None)
+        if row:
+            self._failed.seeded(request)
         return reply(begun)
 
     def _granted(self, request: Request, cookie_id: str) -> Document:
@@ -233,7 +235,9 @@ class GymHost:
         protocol = self._evaluator if self._evaluator.wants_verify(body) else own
         parsed = VerifyRequest.parse(await protocol.verify_body(body))
         failure = self._failed.failure(request, cookie_id)
-        wanted = replace(parsed, session_id=cookie_id, session_failure=failure)
+        wanted = replace(
+            parsed, session_id=cookie_id, seeded=request.session.get(SEEDED) is True, session_failure=failure
+        )
         engine, health = self._running()
         recorder, once = self._recording()
         key = recorder.key(request.headers.getlist(KEY_HEADER), wanted, engine.provider_name, key_tenant(request.scope))

@@ -193,6 +193,8 @@ class VerifyRequest:
     verifier_metadata: Document
     session_id: str = ""
     """The session of the request's cookie, if any."""
+    seeded: bool = False
+    """A row was seeded in that session, and no verify has had its verdict since."""
     session_failure: SessionFailed | None = None
     """Why nothing in that session is an answer, where it could not begin."""
 
