@@ -8,7 +8,7 @@ import pytest
 
 from examples.agents.instances import made_on_the_spot
 from sandbox_gym.errors import RequestError
-from sandbox_gym.swe.recipes import recipe_steps
+from sandbox_gym.swe.recipes import environment_steps, repository_steps
 from sandbox_gym.verifiers.swe import Recipe, parse_task
 
 ROW = made_on_the_spot()[0].row
@@ -18,19 +18,23 @@ def parsed(**environment: object) -> Any:
     return parse_task({**ROW, "environment": environment}).recipe
 
 
+def steps_of(recipe: Recipe) -> dict[str, str]:
+    steps = [*environment_steps(recipe, {}, check_packages=False), *repository_steps(recipe, {})]
+    return {step.name: step.command for step in steps}
+
+
 def test_a_repository_of_files_needs_no_index() -> None:
     recipe = parse_task(ROW).recipe
     assert recipe is not None
     assert recipe.files["tests/__init__.py"] == ""
-    steps = {step.name: step.command for step in recipe_steps(recipe, {})}
+    steps = steps_of(recipe)
     assert list(steps) == ["python", "commit", "clean"]
     assert "--without-pip" in steps["python"]
-    with_pytest = recipe_steps(parsed(files={"a.py": ""}, packages=["pytest"]), {})
-    assert [step.name for step in with_pytest] == ["python", "packages", "commit", "clean"]
+    with_pytest = steps_of(parsed(files={"a.py": ""}, packages=["pytest"]))
+    assert list(with_pytest) == ["python", "packages", "commit", "clean"]
 
 
-def test_keys_of_other_recipes_are_as_they_were() -> None:
-    assert Recipe(source="a==1").key() == "3a5355952073d70a139888c3ca5da276d31027ec15cf337a05148c414e84d081"
+def test_other_files_are_another_instance() -> None:
     assert parsed(files={"a.py": "1"}).key() != parsed(files={"a.py": "2"}).key()
 
 
