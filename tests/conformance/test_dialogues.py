@@ -78,7 +78,7 @@ HOSTILE = {
     "half a frame": (RAW + "os.write(3, struct.pack('!I', 9)); os._exit(0)", (Status.OK,)),
     "a frame of nothing": (RAW + "os.write(3, struct.pack('!I', 2) + b'[]'); os._exit(0)", (Status.OK,)),
     "a frame of the supervisor's": (
-        RAW + "h = b'{\"op\":\"result\",\"id\":0}'; os.write(3, struct.pack('!II', len(h), 0) + h); os._exit(0)",
+        RAW + 'h = b\'{"op":"result","id":0}\'; os.write(3, struct.pack(\'!II\', len(h), 0) + h); os._exit(0)',
         (Status.OK,),
     ),
     "a report of its own": (
@@ -192,7 +192,9 @@ async def test_an_answer_that_harms_its_channel_harms_itself(boxes: tuple[Sandbo
 async def test_much_crosses_and_too_much_does_not(boxes: tuple[Sandbox, Sandbox]) -> None:
     """12 MB at a time, which no socket holds at once."""
     echo = "def f(x): return x"
-    test = "def check(candidate):\n    for _ in range(%d):\n        assert candidate('x' * 12_000_000) == 'x' * 12_000_000"
+    test = (
+        "def check(candidate):\n    for _ in range(%d):\n        assert candidate('x' * 12_000_000) == 'x' * 12_000_000"
+    )
     assert passed(await talk(boxes, test % 2, echo))
     outcome = await talk(boxes, test % 6, echo)
     assert not passed(outcome)

@@ -17,9 +17,7 @@ GRACE_S: Final = 20.0
 class RunCarrier(Protocol):
     """See `GuestChannel`. Every method raises BoxLost."""
 
-    async def send_run(
-        self, run: Run, run_id: int, channel: Wiring = "", descriptors: Sequence[int] = ()
-    ) -> None: ...
+    async def send_run(self, run: Run, run_id: int, channel: Wiring = "", descriptors: Sequence[int] = ()) -> None: ...
 
     @property
     def passes_descriptors(self) -> bool: ...
