@@ -72,17 +72,17 @@ class GuestChannel(FrameStream):
 
     # -- the protocol
 
-    async def handshake(self, config: GuestConfig) -> Header:
-        """Send the guest and its configuration; its hello."""
-        await self.introduce(config)
+    async def handshake(self, config: GuestConfig, bundle: bytes = b"") -> Header:
+        """Send the guest and its configuration; its hello. `bundle`: the guest, if any but its source."""
+        await self.introduce(config, bundle)
         self._beats = True
         return await self.hello()
 
-    async def introduce(self, config: GuestConfig) -> None:
+    async def introduce(self, config: GuestConfig, bundle: bytes = b"") -> None:
         """Send the guest and its configuration."""
         try:
             with anyio.fail_after(HANDSHAKE_S):
-                await self._stream.send(guest_bundle())
+                await self._stream.send(bundle or guest_bundle())
         except (OSError, anyio.BrokenResourceError, anyio.ClosedResourceError, TimeoutError) as error:
             raise self.lost(f"did not take its guest ({type(error).__name__})") from error
         await self.send({"op": "config", **asdict(config)})

@@ -26,6 +26,8 @@ from sandbox_gym.sandbox.sandbox import Sandbox
 from sandbox_gym.sandbox.snapshots import NoSuchSnapshot
 
 HOUSEKEEPING_S = 1.0
+JUDGES_TASKS = 8
+"""A box that ran nothing but what rows' authors wrote serves so many times as many tasks as one that ran answers."""
 IDLE_S = 60.0
 """A warm box that was not used for so long is closed, unless demand calls for it."""
 
@@ -36,7 +38,7 @@ class _Held:
     image: Source
     judges: bool = False
     """Whether it was the second of its last task's: such a box may have kept what serves the next such task only."""
-    tasks: int = 0
+    tasks: float = 0.0
     idle_since: float = 0.0
 
 
@@ -212,7 +214,7 @@ class Pool:
             log_failure("box_not_closed", error, box=held.box.box_id)
 
     async def _give_back(self, held: _Held, *, clean: bool) -> None:
-        held.tasks += 1
+        held.tasks += 1 / JUDGES_TASKS if held.judges else 1
         if clean and not self._closed and held.tasks < self._box_max_tasks and await self._is_clean(held):
             held.idle_since = time.monotonic()
             self._idle[held.image].append(held)
