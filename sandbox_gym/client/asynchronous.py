@@ -58,7 +58,7 @@ class AsyncClient:
             async def answers(url: str) -> bool:
                 try:
                     return (await http.get(f"{url}/", timeout=LOOK_TIMEOUT_S)).status_code < 500
-                except httpx.RequestError:
+                except Exception:  # it must look again, whatever it was
                     return False
 
             for server in servers.all:

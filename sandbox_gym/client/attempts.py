@@ -68,7 +68,7 @@ class Attempts:
         raise NoVerdict(last.kind, last.reason, requests)
 
     async def _ask(self, server: Server, body: bytes, key: str, left_s: float, requests: int) -> Verdict | _Again:
-        headers = {"Idempotency-Key": key, "X-Sandbox-Gym-Deadline-S": f"{max(0.001, left_s):.3f}"}
+        headers = {"Idempotency-Key": key, "X-Sandbox-Gym-Deadline-S": f"{min(max(0.001, left_s), 1e6):.3f}"}
         why = "gave no sign of life"
         with server.asked():
             try:
