@@ -81,7 +81,7 @@ def test_the_deadline_is_of_all_tries() -> None:
 
 def test_nobody_there() -> None:
     with Client("http://127.0.0.1:9") as client, pytest.raises(NoVerdict) as caught:
-        client.verify(ROW, "x", deadline_s=0.5)
+        client.verify(ROW, "x", deadline_s=2)
     assert caught.value.kind == "no_answer"
     with pytest.raises(ValueError, match="no URL"):
         Client("localhost:8080")
@@ -114,11 +114,10 @@ def test_a_wrong_request_says_what_to_change() -> None:
             client.verify(ROW, "x")
 
 
-@pytest.mark.parametrize("body", [b"<html>", [], {}, {"reward": "much"}])
-def test_a_reply_without_a_verdict_is_no_verdict(body: object) -> None:
-    with scripted(lambda number, _: Told(200, body)) as server, Client(server.url) as client:
-        found = client.verify_many([(ROW, "x")], deadline_s=0.2)
-        assert str(next(found).error).startswith("bad_reply")
+@pytest.mark.parametrize("body", [b"<html>", [], {"reward": "much"}])
+def test_a_reply_without_a_verdict_is_asked_for_again(body: object) -> None:
+    with scripted(lambda number, _: Told() if number else Told(200, body)) as server, Client(server.url) as client:
+        assert client.verify(ROW, "x").requests == 2
 
 
 @pytest.mark.anyio
