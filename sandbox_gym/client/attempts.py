@@ -87,8 +87,8 @@ def _outcome(reply: httpx.Response, server: Server, requests: int) -> Verdict | 
     reason = str(document.get("failure_reason") or document.get("detail") or f"{server.url} answers {status}")
     if status in _TRY_AGAIN:
         return _Again(kind or "bad_reply", reason, retry_after_s(reply), status == 429 or kind in _ITS_STATE)
-    if kind:  # masked: the row is broken, or names what is not to be had
-        raise NoVerdict(kind, reason, requests)
+    if kind or document.get("mask_sample") is True:  # the row is broken, or names what is not to be had
+        raise NoVerdict(kind or "masked", reason, requests)
     if status != 200:
         raise refusal(reply)
     told = reply.headers

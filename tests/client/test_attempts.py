@@ -96,6 +96,9 @@ def test_a_masked_row_has_no_verdict_and_is_not_tried_again(status: int) -> None
         (found,) = client.verify_many([(ROW, "x")])
         assert (found.verdict, found.reward, str(found.error)) == (None, None, "checker_failed: it crashed")
     assert len(server.asked) == 2
+    in_process = {"reward": 0.0, "mask_sample": True, "failure_kind": None, "failure_reason": "in_process"}
+    with scripted(lambda number, body: Told(200, in_process)) as server, Client(server.url) as client:
+        assert str(next(client.verify_many([(ROW, "x")])).error) == "masked: in_process"
 
 
 def test_a_wrong_request_says_what_to_change() -> None:
