@@ -58,7 +58,7 @@ class AsyncClient:
             async def answers(url: str) -> bool:
                 try:
                     return (await http.get(f"{url}/", timeout=LOOK_TIMEOUT_S)).status_code < 500
-                except httpx.RequestError:
+                except Exception:  # it must look again, whatever it was
                     return False
 
             for server in servers.all:
@@ -138,7 +138,7 @@ class AsyncClient:
         """A sandbox that keeps its state between calls, on one of the servers: `async with client.session() as box`.
         `row`: of the data set, for servers that need one."""
         server, _ = self._now()[0].servers.next({})
-        return Session(SessionTarget(server.url, self._token, row))
+        return Session(SessionTarget(server.url, self._token, row, self._tenant))
 
     async def health(self) -> Mapping[str, Document]:
         """Each server's /health by its URL; empty for one that gives none."""

@@ -68,7 +68,7 @@ class Attempts:
         raise NoVerdict(last.kind, last.reason, requests)
 
     async def _ask(self, server: Server, body: bytes, key: str, left_s: float, requests: int) -> Verdict | _Again:
-        headers = {"Idempotency-Key": key, "X-Sandbox-Gym-Deadline-S": f"{max(0.001, left_s):.3f}"}
+        headers = {"Idempotency-Key": key, "X-Sandbox-Gym-Deadline-S": f"{min(max(0.001, left_s), 1e6):.3f}"}
         why = "gave no sign of life"
         with server.asked():
             try:
@@ -87,8 +87,8 @@ def _outcome(reply: httpx.Response, server: Server, requests: int) -> Verdict | 
     reason = str(document.get("failure_reason") or document.get("detail") or f"{server.url} answers {status}")
     if status in _TRY_AGAIN:
         return _Again(kind or "bad_reply", reason, retry_after_s(reply), status == 429 or kind in _ITS_STATE)
-    if kind:  # masked: the row is broken, or names what is not to be had
-        raise NoVerdict(kind, reason, requests)
+    if kind or document.get("mask_sample") is True:  # the row is broken, or names what is not to be had
+        raise NoVerdict(kind or "masked", reason, requests)
     if status != 200:
         raise refusal(reply)
     told = reply.headers

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Callable, Iterable, Sequence
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from dataclasses import dataclass
 from typing import Final, Literal, TypeVar
 
@@ -76,6 +76,7 @@ class Many:
         finally:
             scope.cancel()
             receive.close()
+            send.close()
 
     async def _run(
         self,
@@ -99,7 +100,11 @@ class Many:
             told = _after(told, found)
             if self.progress is not None:
                 self.progress(told)
-            send.send_nowait(found)
+            tell(found)
+
+        def tell(found: Verified | Exception) -> None:
+            with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):  # the reader has left
+                send.send_nowait(found)
 
         with scope, send:
             try:
@@ -111,7 +116,7 @@ class Many:
                         group.start_soon(one, index, item)
                         index += 1
             except ExceptionGroup as failed:  # a row's, the iterator's or the callback's: the reader's to see
-                send.send_nowait(failed.exceptions[0])
+                tell(failed.exceptions[0])
 
 
 def _after(told: Progress, found: Verified) -> Progress:

@@ -55,6 +55,7 @@ class SessionTarget:
     url: str = field(default_factory=lambda: os.environ.get("SANDBOX_GYM_URL", DEFAULT_URL).split()[0])
     token: str = field(default_factory=lambda: os.environ.get("SANDBOX_GYM_TOKEN", ""), repr=False)
     row: Mapping[str, object] | None = None
+    tenant: str = ""
 
 
 class Session:
@@ -66,6 +67,8 @@ class Session:
         headers = {"Content-Type": "application/json"}
         if target.token:
             headers["Authorization"] = f"Bearer {target.token}"
+        if target.tenant:
+            headers["X-Sandbox-Gym-Tenant"] = target.tenant
         self._http = httpx.AsyncClient(base_url=target.url, headers=headers)
 
     async def __aenter__(self) -> Self:

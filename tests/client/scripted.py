@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -62,8 +62,9 @@ def scripted(answer: Callable[[int, Any], Told], *, alive: Callable[[], bool] = 
             for name, value in {"Content-Type": "application/json", **told.headers}.items():
                 self.send_header(name, value)
             self.send_header("Content-Length", str(len(raw)))
-            self.end_headers()
-            self.wfile.write(raw)
+            with suppress(ConnectionError):  # the client left
+                self.end_headers()
+                self.wfile.write(raw)
 
         def log_message(self, format: str, *args: object) -> None:
             """Nothing."""

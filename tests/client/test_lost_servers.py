@@ -24,8 +24,8 @@ class Killed:
 
     def __init__(self, folder: Path, settings: dict[str, str], at: list[int]) -> None:
         self._folder, self._settings, self._at, self._port = folder, settings, at, free_port()
-        self._server = self._started()
-        self.url = self._server.url
+        self.server = self._started()
+        self.url = self.server.url
         self._done, self._more = 0, threading.Condition()
         self.kills = 0
         self._thread = threading.Thread(target=self._go_on)
@@ -43,14 +43,14 @@ class Killed:
         for number in self._at:
             with self._more:
                 self._more.wait_for(lambda: self._done >= number, timeout=300)  # noqa: B023
-            self._server.stop(signal.SIGKILL)
+            self.server.stop(signal.SIGKILL)
             self.kills += 1
             time.sleep(0.3)
-            self._server = self._started()
+            self.server = self._started()
 
     def end(self) -> None:
         self._thread.join(300)
-        self._server.stop()
+        self.server.stop()
 
 
 @contextmanager
@@ -93,6 +93,23 @@ def test_each_verify_has_its_verdict_and_is_once_in_the_journal(count: int, kill
         (by_key,) = journal.execute("select count(distinct idempotency_key) from journal_verdicts").fetchone()
         (of_all,) = journal.execute("select count(*) from journal_verdicts").fetchone()
     assert (by_key, of_all) == (count, count)
+
+
+@pytest.mark.extended
+def test_what_waits_for_a_silent_server_goes_elsewhere(tmp_path: Path) -> None:
+    """It is stopped, so that its kernel still takes connections; half a minute, since a busy server is silent, too."""
+    with two_servers(tmp_path, []) as (silent, steady), Client([silent.url, steady.url]) as client:
+        assert all(each.reward is not None for each in client.verify_many(rows(20), at_once=4))
+        silent.server.process.send_signal(signal.SIGSTOP)
+        try:
+            found = list(client.verify_many(rows(50), at_once=8, deadline_s=200))
+        finally:
+            silent.server.process.send_signal(signal.SIGCONT)
+        assert [each.reward for each in found] == [float(number % 3 != 0) for number in range(50)]
+        assert max(map(_requests, found)) == 2
+        deadline = time.monotonic() + 60
+        while silent.url not in _servers(list(client.verify_many(rows(20), at_once=4))):
+            assert time.monotonic() < deadline, "it is never asked again"
 
 
 def _requests(each: Verified) -> int:

@@ -17,20 +17,23 @@ from tests.client.scripted import RIGHT, Told, scripted
 ROW = {"expected_answer": "1"}
 
 
-def late(number: int, body: object) -> Told:
-    """The first verify takes longest."""
-    time.sleep(0.0 if number else 0.2)
-    return Told()
-
-
 def test_in_order_or_as_they_come() -> None:
     rows = [(ROW, str(number)) for number in range(30)]
-    with scripted(late) as server, Client(server.url) as client:
-        assert [found.index for found in client.verify_many(rows, at_once=4)] == list(range(30))
-    with scripted(late) as server, Client(server.url) as client:
-        indexes = [found.index for found in client.verify_many(rows, at_once=4, ordered=False)]
+    others = threading.Semaphore(0)
+
+    def late(number: int, body: dict[str, object]) -> Told:
+        """Row 0 waits for ten others."""
+        for _ in range(0 if body["answer"] != "0" else 10):
+            others.acquire(timeout=30)
+        others.release()
+        return Told()
+
+    for ordered in (True, False):
+        with scripted(late) as server, Client(server.url) as client:
+            indexes = [found.index for found in client.verify_many(rows, at_once=4, ordered=ordered)]
         assert sorted(indexes) == list(range(30))
-        assert indexes[0] != 0
+        assert (indexes[0] == 0) is ordered
+        others = threading.Semaphore(0)
 
 
 def test_rows_are_read_as_there_is_room_and_no_more_are_open() -> None:
@@ -57,7 +60,7 @@ def test_rows_are_read_as_there_is_room_and_no_more_are_open() -> None:
         for done, _ in enumerate(client.verify_many(rows(), at_once=3)):
             assert read <= done + 1 + 3 * 4 + 2
     assert read == 100
-    assert most == 3
+    assert 2 <= most <= 3
 
 
 def test_keys_and_progress() -> None:
@@ -101,12 +104,12 @@ def test_what_goes_wrong_around_it_is_raised() -> None:
 
 
 def test_who_leaves_early_ends_the_rest() -> None:
-    with scripted(late) as server, Client(server.url) as client:
+    with scripted(lambda number, body: Told()) as server, Client(server.url) as client:
         for _ in client.verify_many([(ROW, "x")] * 1000, at_once=2, ordered=False):
             break
         before = len(server.asked)
         assert client.verify(ROW, "y").reward == 1.0
-        assert len(server.asked) - before <= 4
+        assert len(server.asked) - before <= 2 * 2 + 1
 
 
 @pytest.mark.anyio

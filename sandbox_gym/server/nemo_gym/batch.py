@@ -12,7 +12,7 @@ from typing import Final
 
 import anyio
 import structlog
-from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
+from anyio.streams.memory import MemoryObjectSendStream
 from fastapi import Request
 from fastapi.responses import StreamingResponse
 from starlette.datastructures import Headers
@@ -77,23 +77,23 @@ class BatchReply(StreamingResponse):
         connection = {name: scope[name] for name in _CONNECTION if name in scope}
         turn = anyio.Lock()
 
-        async def work(lines: MemoryObjectReceiveStream[tuple[int, bytes | None]]) -> None:
-            async with lines:
-                async for index, line in lines:
-                    answer = await self._answer(connection, index, line)
-                    async with turn:
-                        await send({"type": "http.response.body", "body": answer, "more_body": True})
-
-        await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
         # of any number, since the body is bounded: a client may send all of it before it reads
         found, lines = anyio.create_memory_object_stream[tuple[int, bytes | None]](math.inf)
-        async with anyio.create_task_group() as group:
-            group.start_soon(_read, receive, found, group.cancel_scope)
-            async with anyio.create_task_group() as workers:
-                for _ in range(self._at_once):
-                    workers.start_soon(work, lines.clone())
-                lines.close()
-            group.cancel_scope.cancel()
+
+        async def work() -> None:
+            async for index, line in lines:
+                answer = await self._answer(connection, index, line)
+                async with turn:
+                    await send({"type": "http.response.body", "body": answer, "more_body": True})
+
+        await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
+        with found, lines:
+            async with anyio.create_task_group() as group:
+                group.start_soon(_read, receive, found, group.cancel_scope)
+                async with anyio.create_task_group() as workers:
+                    for _ in range(self._at_once):
+                        workers.start_soon(work)
+                group.cancel_scope.cancel()
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 
     async def _answer(self, connection: Scope, index: int, line: bytes | None) -> bytes:

@@ -204,12 +204,12 @@ def _verify(resources: ResourcesServer) -> Operation:
 
 def _verify_batch(resources: ResourcesServer) -> Operation:
     one = next(iter(_examples(resources).values()), {})
+    row = _any_of([VerifyBody, ShortRow, EvaluatorVerify])
     lines = Reply("A line for each line that is not blank, as they come.", (Content(BatchLine, NDJSON),), (REQUEST_ID,))
     return Operation(
         method="POST", path="/verify/batch", name="verify_batch", tag="protocol", security=TOKEN,
         summary="What many answers are worth: a body of `/verify` a line, and an answer a line.",
-        bodies=(Content(_any_of([VerifyBody, ShortRow]), NDJSON), Content(_any_of([VerifyBody, ShortRow]),
-                examples={"a batch of one": one} if one else {})),
+        bodies=(Content(row, NDJSON), Content(row, examples={"a batch of one": one} if one else {})),
         parameters=(*_CALLER, *parameters_of(KeyHeaders, "header"), *parameters_of(NoVerdictQuery, "query")),
         replies={**BEFORE_ROUTING, **WITHOUT_TOKEN, **WITH_BODY, 200: lines, 503: BUSY[503]},
     )  # fmt: skip
