@@ -20,11 +20,11 @@ from sandbox_gym.limits import MIB, Limits, Policy
 from sandbox_gym.settings.access import AccessSettings, DashboardSettings, PoolSettings
 from sandbox_gym.settings.cluster import ClusterSettings
 from sandbox_gym.settings.coding import CodingSettings
-from sandbox_gym.settings.environment import PREFIX, Environment
+from sandbox_gym.settings.environment import PREFIX, Environment, nearest
 from sandbox_gym.settings.http import HttpSettings
 from sandbox_gym.settings.journal import JournalSettings
 from sandbox_gym.settings.math import JudgeSettings, MathSettings
-from sandbox_gym.settings.names import changed, named, nested
+from sandbox_gym.settings.names import changed, named, nested, paths
 from sandbox_gym.settings.providers import DockerSettings, E2bSettings, LocalSettings, PodmanSettings, UidSettings
 from sandbox_gym.settings.run import BoxSettings, RunSettings
 from sandbox_gym.settings.sessions import SessionSettings
@@ -88,7 +88,7 @@ class Settings(CodingSettings, HttpSettings, AccessSettings, RunSettings, BaseSe
         try:
             return cls.model_validate(nested(cls, values))
         except ValidationError as error:
-            lines = [f"{named(cls, each['loc'])}: {_wrong(each)}" for each in error.errors()]
+            lines = [f"{named(cls, each['loc'])}: {_wrong(cls, each)}" for each in error.errors()]
             raise ConfigurationError("settings: " + "; ".join(lines)) from None
 
     def replaced(self, values: Mapping[str, object]) -> Settings:
@@ -153,6 +153,10 @@ class Settings(CodingSettings, HttpSettings, AccessSettings, RunSettings, BaseSe
         )
 
 
-def _wrong(detail: ErrorDetails) -> str:
+def _wrong(settings: type[Settings], detail: ErrorDetails) -> str:
     """Without the value, which may be a secret."""
-    return "no such setting" if detail["type"] == "extra_forbidden" else detail["msg"]
+    if detail["type"] != "extra_forbidden":
+        return detail["msg"]
+    known = paths(settings)
+    near = nearest("_".join(map(str, detail["loc"])), known)
+    return "no such setting" + (f"; did you mean {'.'.join(known[near])}?" if near else "")

@@ -23,7 +23,7 @@ from sandbox_gym.cli.terminal.screen import print_json, visible
 from sandbox_gym.cli.terminal.settings import settings_with
 from sandbox_gym.config import Settings
 from sandbox_gym.engine import Engine, open_engine
-from sandbox_gym.errors import RequestError
+from sandbox_gym.errors import ConfigurationError, RequestError
 from sandbox_gym.server.protocol.wire import Document, loads
 
 SHOWN = 15
@@ -42,10 +42,12 @@ def audit(
 
     A row's own solution is its `canonical_solution`, `gold`, `solution` or `code`.
 
-    Exit: 0 no row is weak, 1 some are, 2 wrong usage.
+    Exit: 0 no row is weak, 1 some are weak or invalid, 2 wrong usage.
     """
     settings = settings_with({"provider": provider})
     report = Report()
+    if not any(True for _ in lines(file)):
+        raise ConfigurationError(f"{file} has no rows: give one JSON object a line")
     if out is not None:
         out.unlink(missing_ok=True)
     anyio.run(_audit, file, out, settings, limit, report)
@@ -53,18 +55,20 @@ def audit(
         print_json(report.document())
     else:
         _show(report, out)
-    raise typer.Exit(1 if report.weak else 0)
+    raise typer.Exit(1 if report.weak or report.invalid else 0)
 
 
 def _show(report: Report, out: Path | None) -> None:
     console = Console()
     console.print(
-        f"{report.rows} rows, {report.weak} weak, {report.with_gold} with their own solution", highlight=False
+        f"{report.rows} rows, {report.weak} weak, {report.invalid} invalid, {report.with_gold} with their own solution",
+        highlight=False,
     )
     if report.counts:
         console.print(report.table())
     for row, finding in report.worst[:SHOWN]:
-        console.print(f"row {row}: [bold]{finding.weakness}[/]: {visible(finding.evidence)}", highlight=False)
+        said = f"line {row + 1}: [bold]{finding.weakness}[/]: {visible(finding.evidence)}"
+        console.print(said, highlight=False, soft_wrap=True)
     if len(report.worst) > SHOWN:
         console.print(f"... and {len(report.worst) - SHOWN} more" + ("; --out has them all" if out is None else ""))
 
@@ -75,13 +79,17 @@ class Report:
 
     rows: int = 0
     weak: int = 0
+    invalid: int = 0
+    """Rows that the server refuses, of which nothing else is known."""
     with_gold: int = 0
     counts: Counter[Weakness] = field(default_factory=Counter)
     worst: list[tuple[int, Finding]] = field(default_factory=list)
 
     def add(self, row: int, found: Audit) -> None:
         self.rows += 1
-        self.weak += found.weak
+        invalid = any(finding.weakness is Weakness.INVALID for finding in found.findings)
+        self.invalid += invalid
+        self.weak += found.weak and not invalid
         self.with_gold += found.has_gold
         self.counts.update(finding.weakness for finding in found.findings)
         self.worst += [(row, finding) for finding in found.findings if finding.severe]
@@ -92,20 +100,23 @@ class Report:
         return {
             "rows": self.rows,
             "weak": self.weak,
+            "invalid": self.invalid,
             "with_solution": self.with_gold,
             "findings": {weakness.value: count for weakness, count in self.counts.items()},
             "severe": [
-                {"row": row, "finding": found.weakness.value, "evidence": found.evidence} for row, found in self.worst
+                {"row": row, "line": row + 1, "finding": found.weakness.value, "evidence": found.evidence}
+                for row, found in self.worst
             ],
         }
 
     def table(self) -> Table:
         shown = Table()
-        for column in ("finding", "rows", ""):
+        for column in ("finding", "rows", "kind"):
             shown.add_column(column)
         for weakness in Weakness:
             if self.counts[weakness]:
-                mark = "[red]weak[/]" if weakness in SEVERE else "note"
+                invalid = weakness is Weakness.INVALID
+                mark = "[yellow]invalid[/]" if invalid else "[red]weak[/]" if weakness in SEVERE else "note"
                 shown.add_row(weakness.value, str(self.counts[weakness]), mark)
         return shown
 
@@ -147,4 +158,4 @@ async def _work(
             if out is not None:
                 findings = [{"finding": one.weakness.value, "evidence": one.evidence} for one in found.findings]
                 with Lines(out) as written:
-                    written.write({"row": number, "weak": found.weak, "findings": findings})
+                    written.write({"row": number, "line": number + 1, "weak": found.weak, "findings": findings})

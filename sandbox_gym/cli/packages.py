@@ -154,9 +154,10 @@ def _table(package: Package, limit_s: float, findings: list[SubmissionResult]) -
     shown = Table(title=visible(title), title_justify="left")
     shown.add_column("submission", overflow="fold", min_width=28)
     shown.add_column("expected", overflow="fold", min_width=8)
-    for column in ("verdict", "reward", "slowest"):
+    for column in ("verdict", "reward"):
         shown.add_column(column, no_wrap=True)
-    shown.add_column("", overflow="fold")
+    shown.add_column("slowest, CPU", justify="right")
+    shown.add_column("as filed", overflow="fold", min_width=8)
     for finding in findings:
         submission, judged = finding.submission, finding.status != "refused"
         shown.add_row(

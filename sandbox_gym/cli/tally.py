@@ -1,4 +1,4 @@
-"""Counts of a `verify`: passed, failed by reason, no verdict, invalid; and how long verdicts took."""
+"""Counts of a `verify`: passed, failed by reason, no verdict, invalid with reasons; and how long verdicts took."""
 
 from __future__ import annotations
 
@@ -9,10 +9,17 @@ from collections.abc import Sequence
 from rich.table import Table
 
 from sandbox_gym.cli.terminal.screen import visible
+from sandbox_gym.errors import RequestError
 from sandbox_gym.server.protocol.wire import Document, VerifyFields
 
 _REASONS = 40
 """Distinct reasons that are counted; the rest is counted together, which bounds the memory."""
+
+
+_INVALID = 100
+"""Invalid rows that are kept with their reasons."""
+_SHOWN = 5
+"""Of which so many are shown on a screen."""
 
 
 class Tally:
@@ -21,6 +28,7 @@ class Tally:
     def __init__(self) -> None:
         self.passed = 0
         self.invalid = 0
+        self._invalid: list[tuple[int, RequestError]] = []
         self.failed: Counter[str] = Counter()
         self.no_verdict: Counter[str] = Counter()
         self._wall_times_s = array("d")
@@ -34,6 +42,12 @@ class Tally:
             self.passed += 1
         else:
             self._count(self.failed, _reason(fields))
+
+    def add_invalid(self, row: int, error: RequestError) -> None:
+        """`row`: from 0, as everywhere but on screens."""
+        self.invalid += 1
+        if len(self._invalid) < _INVALID:
+            self._invalid.append((row, error))
 
     @staticmethod
     def _count(counter: Counter[str], reason: str) -> None:
@@ -57,9 +71,25 @@ class Tally:
             "failed": dict(self.failed),
             "no_verdict": dict(self.no_verdict),
             "invalid": self.invalid,
+            "invalid_rows": [{"row": row, "line": row + 1, "reason": str(error)} for row, error in self._firsts()],
             "p50_s": _percentile(times, 0.50),
             "p95_s": _percentile(times, 0.95),
         }
+
+    def _firsts(self) -> list[tuple[int, RequestError]]:
+        """The invalid rows by line: those that were read first may be answered later."""
+        return sorted(self._invalid, key=lambda pair: pair[0])
+
+    def reasons(self, out: str) -> list[str]:
+        """What is wrong with the first invalid rows, as markup; the rest is in the file `out`."""
+        told = [f"[yellow]line {row + 1}:[/] {visible(str(error))}" for row, error in self._firsts()[:_SHOWN]]
+        if self.invalid > len(told):
+            told.append(f"... and {self.invalid - len(told)} more invalid rows: {visible(out)} says what is wrong")
+        if self.invalid == self.rows and any(error.field == "body" for _row, error in self._invalid):
+            told.append(
+                "The file must be JSON lines, one object a line; `jq -c` makes such lines, `jq -c '.[]'` of an array."
+            )
+        return told
 
     def table(self, *, title: str) -> Table:
         shown = Table(title=title, title_justify="left", show_header=False, min_width=36)

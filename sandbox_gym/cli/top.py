@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.client
 import io
 import json
 import sys
@@ -22,6 +23,7 @@ from sandbox_gym.cli.top_picture import Picture, no_answer, picture
 TIMEOUT_S: Final = 5.0
 MAX_BYTES: Final = 4 << 20
 SVG_COLUMNS: Final = 118
+_START: Final = "start one (`sandbox-gym serve coding`), or name its address (`sandbox-gym top http://HOST:PORT`)"
 
 
 class Unreadable(Exception):
@@ -82,11 +84,21 @@ def fetch(address: str, token: str) -> Picture:
     except urllib.error.HTTPError as error:
         with error:
             raise Unreadable(_refused(address, error.code), final=error.code in (401, 403, 404, 421)) from None
-    except (OSError, ValueError) as error:
-        raise Unreadable(f"{address}: {error}") from None
+    except OSError as error:
+        raise Unreadable(f"no server answers at {address} ({_why(error)}); {_START}") from None
+    except (ValueError, http.client.HTTPException):
+        raise Unreadable(f"{address} answered with something else than a picture") from None
     if not isinstance(document, dict):
         raise Unreadable(f"{address} answered with something else than a picture")
     return document
+
+
+def _why(error: OSError) -> str:
+    """What the operating system says, without Python's names for it."""
+    reason = error.reason if isinstance(error, urllib.error.URLError) else error
+    if isinstance(reason, TimeoutError):
+        return f"nothing within {TIMEOUT_S:g} s"
+    return (reason.strerror if isinstance(reason, OSError) else None) or str(reason)
 
 
 def _refused(address: str, status: int) -> str:

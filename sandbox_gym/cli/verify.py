@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import signal
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import AbstractAsyncContextManager, AbstractContextManager, asynccontextmanager, nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Protocol
@@ -29,7 +29,8 @@ from sandbox_gym.observe.traces import NOTHING, RootTracer, Span
 from sandbox_gym.observe.tracing import close_tracing, open_tracing
 from sandbox_gym.plans.runner import ANYONE, Caller
 from sandbox_gym.server.protocol.resources import no_verdict
-from sandbox_gym.server.protocol.wire import Document, VerifyFields, VerifyRequest, request_error_document
+from sandbox_gym.server.protocol.wire import Document, VerifyFields, VerifyRequest, loads, request_error_document
+from sandbox_gym.server.registry import kind_of
 
 
 def verify(
@@ -73,7 +74,10 @@ def verify(
         print_json({**job.tally.document(), **more})
     else:
         title = f"{job.tally.rows} rows" + (f", {len(done)} more from before" if done else "")
-        Console().print(job.tally.table(title=title))
+        console = Console()
+        console.print(job.tally.table(title=title))
+        for reason in job.tally.reasons(str(out)):
+            console.print(reason, highlight=False, soft_wrap=True)
     if interrupted:
         say(f"[yellow]Interrupted.[/] {visible(str(out))} is valid as it is; --resume goes on.")
         raise typer.Exit(interrupted_code())
@@ -114,15 +118,22 @@ class VerifyRun:
     def __post_init__(self) -> None:
         """Raises ConfigurationError when OUT has rows that FILE has not."""
         self.todo = sum(1 for _ in self.rows())
+        if not self.todo and not self.done:
+            raise ConfigurationError(f"{self.file} has no rows: give one JSON object a line")
         last = max(self.done, default=-1)
         if self.done and not any(row == last for row, _line in lines(self.file)):
             raise ConfigurationError(
                 f"{self.out} answers line {last + 1}, which {self.file} has not: is it of another file?"
             )
 
-    def needs_sessions(self) -> bool:
-        """Whether a row is a repository's: these are built in, and judged from, stateful sandboxes."""
-        return any(b'"FAIL_TO_PASS"' in line or b'"expected_output_json"' in line for _row, line in self.rows())
+    def kinds(self) -> set[str]:
+        """The kinds of the rows to come; few of them are read for it."""
+        found: set[str] = set()
+        for _row, line in self.rows():
+            if _kind_at_sight(line) not in found:
+                with suppress(RequestError):
+                    found.add(kind_of(loads(line)))
+        return found
 
     def rows(self) -> Iterator[tuple[int, bytes]]:
         """The rows to verify, read as they are asked for."""
@@ -133,21 +144,33 @@ class VerifyRun:
                 yield row, line
 
 
+def _kind_at_sight(line: bytes) -> str:
+    """What `kind_of` may say of a row."""
+    if any(name in line for name in (b'"FAIL_TO_PASS"', b'"expected_output_json"', b'"instance"')):
+        return "swe"
+    return "math" if b'"expected_answer"' in line or b'"expected_result"' in line else "coding"
+
+
 async def _run(job: VerifyRun, settings: Settings, console: Console) -> bool:
+    from sandbox_gym.engine import open_engine
     from sandbox_gym.journal.journal import open_journal
     from sandbox_gym.server.nemo_gym.verify_recorder import VerifyRecorder
-    from sandbox_gym.server.registry import SERVERS, kind_of
+    from sandbox_gym.server.readiness import check_ready
+    from sandbox_gym.server.registry import SERVERS
 
+    kinds = job.kinds()
+    await check_ready(settings, kinds)  # better now than once a row
     url = settings.journal_url()
     async with nullcontext() if url is None else open_journal(url, settings.journal) as journal:
         recorders = {kind: VerifyRecorder(make(settings, kind), journal, settings) for kind, make in SERVERS.items()}
-        sessions = "verify" if job.needs_sessions() else ""
+        # repositories are built in, and judged from, stateful sandboxes
+        sessions = "verify" if "swe" in kinds else ""
         tracing = open_tracing(settings.traces, "sandbox-gym-verify")
         try:
             return await verify_file(
                 job,
                 lambda request: recorders[kind_of(request.body)],
-                lambda: _working_engine(settings, sessions),
+                lambda: open_engine(settings, sessions=sessions),
                 console,
                 tracing,
             )
@@ -163,19 +186,6 @@ class Verifying(Protocol):
     def name(self) -> str: ...
 
     async def verify(self, engine: Engine, request: VerifyRequest, caller: Caller = ANYONE) -> VerifyFields: ...
-
-
-@asynccontextmanager
-async def _working_engine(settings: Settings, sessions: str) -> AsyncIterator[Engine]:
-    """An engine that has started a sandbox already. Raises ConfigurationError: better now than once a row."""
-    from sandbox_gym.engine import open_engine
-
-    async with open_engine(settings, sessions=sessions) as engine:
-        try:
-            await engine.check()
-        except Unavailable as error:
-            raise ConfigurationError(f"no sandbox starts here: {error}\n`sandbox-gym doctor` says what to do") from None
-        yield engine
 
 
 async def verify_file(
@@ -248,7 +258,7 @@ class _Worker:
             except Unavailable as error:
                 fields = no_verdict(server.name, error)
         except RequestError as error:
-            self.tally.invalid += 1
+            self.tally.add_invalid(row, error)
             return {"row": row, "line": row + 1, **request_error_document(error)}
         self.tally.add(fields, time.monotonic() - started)
         return {**fields.answer(request), "row": row}

@@ -104,7 +104,7 @@ class ClusterSessions:
                 except NodeLost as error:  # whether it ran is not known, so it is not repeated
                     return ToolReply({"ok": False, "error": str(error)}, b"", lost=True)
                 done = read_reply(SessionReply, raw)
-                return ToolReply(_object(done.reply_json), done.body, done.restored, done.lost)
+                return ToolReply(_object(done.reply_json), done.body, done.restored, done.stale, done.lost)
         raise DeadlineExceeded(f"session {session_id[:80]!r} gave no answer within {deadline_s:g} s")
 
     def begin(self, session_id: str, snapshot_id: str) -> None:

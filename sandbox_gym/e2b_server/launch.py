@@ -39,7 +39,7 @@ _CUT: Final = "ASGI callable returned without completing response."
 
 
 def serve_pool(settings: Settings, *, domain: str) -> None:
-    """Serve until a signal. Raises ConfigurationError before the bind."""
+    """Serve until a signal. Raises ConfigurationError before it listens."""
     accounts = load_accounts(settings.keys, settings.token, network=settings.pool.network, allow_out=settings.allow_out)
     if accounts.open:
         check_bind(settings.model_copy(update={"allow_unauthenticated": False}))
@@ -67,6 +67,7 @@ def serve_pool(settings: Settings, *, domain: str) -> None:
     serve_app(
         app if tracing is None else TracedExchanges(app, tracing),
         settings,
+        "pool",
         body_s=max(settings.body_timeout_s, STREAM_S),  # a program's input may come from a person who types
         timeout_keep_alive=KEEP_ALIVE_S,
         timeout_graceful_shutdown=SHUTDOWN_GRACE_S,

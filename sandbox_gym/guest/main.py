@@ -21,6 +21,7 @@ class Programs:
         """Load and look at what programs have from their fork on, before the zygote is forked. `sessions`: whether they
         are sessions, which have modules of their own."""
         if not sessions:
+            __import__("typing")  # most tests and answers import it, which costs each more than its fork
             library.prepare()
             return
         package = sys.modules[__package__]

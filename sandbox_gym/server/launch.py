@@ -30,7 +30,7 @@ SHUTDOWN_GRACE_S = 10
 
 
 def serve_built(build: Build, name: str, settings: Settings, *, dataset: Path | None = None) -> None:
-    """Serve until a signal, in as many processes as the settings say. Raises ConfigurationError before the bind."""
+    """Serve until a signal, in as many processes as the settings say. Raises ConfigurationError before it listens."""
     resources = build(settings, name)
     rows = None if dataset is None else Dataset.opened(dataset)
     if settings.workers == 1:
@@ -46,11 +46,11 @@ def serve_built(build: Build, name: str, settings: Settings, *, dataset: Path | 
         pid, secret = os.getpid(), session_secret(settings.state_dir)
         return WorkerApp(build, name, settings, sessions, folder, settings.workers, pid, journal_url, dataset, secret)
 
-    return serve_workers(app_in, settings, keep_alive_s=KEEP_ALIVE_S, grace_s=SHUTDOWN_GRACE_S)
+    return serve_workers(app_in, settings, resources.kind, keep_alive_s=KEEP_ALIVE_S, grace_s=SHUTDOWN_GRACE_S)
 
 
 def serve(resources: ResourcesServer, settings: Settings, *, dataset: Dataset | None = None) -> None:
-    """Serve in this process until a signal. Raises ConfigurationError before the bind."""
+    """Serve in this process until a signal. Raises ConfigurationError before it listens."""
     settings, journal_url = _made_ready(resources, settings)
     sessions = f"{resources.name}-{settings.port or os.getpid()}"
     engine: EngineFactory = partial(open_engine, settings, sessions=sessions)
@@ -66,7 +66,8 @@ def serve(resources: ResourcesServer, settings: Settings, *, dataset: Dataset | 
         tracing=tracing,
         session_secret=session_secret(settings.state_dir),
     )
-    serve_app(app, settings, timeout_keep_alive=KEEP_ALIVE_S, timeout_graceful_shutdown=SHUTDOWN_GRACE_S)
+    needs = "" if settings.cluster.address else resources.kind  # a cluster's nodes come and go
+    serve_app(app, settings, needs, timeout_keep_alive=KEEP_ALIVE_S, timeout_graceful_shutdown=SHUTDOWN_GRACE_S)
 
 
 def _made_ready(resources: ResourcesServer, settings: Settings) -> tuple[Settings, str | None]:

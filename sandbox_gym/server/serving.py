@@ -6,8 +6,10 @@ exit code 1, so that its supervisor restarts it; uvicorn alone would answer 503 
 
 from __future__ import annotations
 
+import errno
 import logging
 import signal
+import socket
 import sys
 import threading
 import time
@@ -16,16 +18,18 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
 
+import anyio
 import structlog
 import uvicorn
 from structlog.typing import EventDict
-from uvicorn.config import STARTUP_FAILURE
 from uvicorn.lifespan.on import LifespanOn
 from uvicorn.server import HANDLED_SIGNALS
 
 from sandbox_gym.config import Settings
+from sandbox_gym.errors import ConfigurationError
 from sandbox_gym.observe.tracebacks import without_locals
 from sandbox_gym.server.connections import BoundedConfig, Bounds, bounds_of
+from sandbox_gym.server.readiness import check_ready
 
 BROKE: Final = 1
 WINDOW_S: Final = 10.0
@@ -44,18 +48,82 @@ def server_bounds(settings: Settings, *, body_s: float | None = None) -> Bounds:
     )
 
 
-def serve_app(app: Any, settings: Settings, *, body_s: float | None = None, **options: Any) -> None:
-    """Serve until a signal. `options`: uvicorn's. Ends the process with BROKE where the application failed."""
+@contextmanager
+def ready_to_listen(settings: Settings, needs: str) -> Generator[list[socket.socket]]:
+    """Sockets bound to the settings' address that do not listen yet, once this machine has what rows of the kind
+    `needs` need (empty: nothing): no client reaches a server that is not ready. Raises ConfigurationError."""
+    held: list[socket.socket] = []
+    try:
+        with can_listen(settings):
+            for address in dict.fromkeys(_addresses(settings)):
+                _bind(address, held)
+        if needs:
+            anyio.run(check_ready, settings, (needs,))
+        yield held
+    finally:
+        for one in held:
+            one.close()
+
+
+def _addresses(settings: Settings) -> list[tuple[int, Any]]:
+    """(family, address) of each address that the host's name stands for."""
+    found = socket.getaddrinfo(settings.host, settings.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    return [(family, address) for family, _kind, _protocol, _name, address in found]
+
+
+def _bind(address: tuple[int, Any], held: list[socket.socket]) -> None:
+    family, place = address
+    try:
+        one = socket.socket(family, socket.SOCK_STREAM)
+    except OSError:
+        return  # a kernel without IPv6
+    held.append(one)
+    one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    if family == socket.AF_INET6:
+        one.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+    try:
+        one.bind(place)
+    except OSError as error:
+        if error.errno != errno.EADDRNOTAVAIL or len(held) == 1:
+            raise
+        held.remove(one)  # a name for IPv6's loopback too, where there is none
+        one.close()
+
+
+@contextmanager
+def can_listen(settings: Settings) -> Generator[None]:
+    """Raises ConfigurationError for an OSError of the settings' address."""
+    try:
+        yield
+    except OSError as error:
+        remedies = {
+            errno.EADDRINUSE: "another program has it: stop that one, or name another port (--port, SANDBOX_GYM_PORT)",
+            errno.EACCES: "ports below 1024 are root's: name another one (--port, SANDBOX_GYM_PORT)",
+        }
+        remedy = remedies.get(error.errno or 0, "name an address of this machine (--host, SANDBOX_GYM_HOST)")
+        where = f"{settings.host}, port {settings.port}"
+        raise ConfigurationError(f"can't listen on {where}: {error.strerror}; {remedy}") from None
+
+
+def say_where(settings: Settings, listeners: list[socket.socket]) -> None:
+    """Log the line that uvicorn logs of sockets that it opened itself."""
+    host = f"[{settings.host}]" if ":" in settings.host else settings.host
+    port = listeners[0].getsockname()[1]
+    logging.getLogger("uvicorn.error").info("Uvicorn running on http://%s:%d (Press CTRL+C to quit)", host, port)
+
+
+def serve_app(app: Any, settings: Settings, needs: str = "", *, body_s: float | None = None, **options: Any) -> None:
+    """Serve until a signal. `needs`: see `ready_to_listen`. `options`: uvicorn's. Raises ConfigurationError before it
+    listens; ends the process with BROKE where the application failed."""
     bound_logs()
     bounds = server_bounds(settings, body_s=body_s)
     config = BoundedConfig(
         app, bounds, host=settings.host, port=settings.port, lifespan="on", access_log=False, **options
     )
-    server = Server(config)
-    server.run()
-    if not server.started:
-        sys.exit(STARTUP_FAILURE)
-    if server.broke:
+    with ready_to_listen(settings, needs) as listeners:
+        server = Server(config, settings)
+        server.run(listeners)
+    if server.broke or not server.started:
         sys.exit(BROKE)
 
 
@@ -63,6 +131,20 @@ class Server(uvicorn.Server):
     """A uvicorn server that ends with its application, and handles a signal without raising it again."""
 
     broke = False
+
+    def __init__(self, config: uvicorn.Config, settings: Settings) -> None:
+        super().__init__(config)
+        self._settings = settings
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        assert sockets is not None
+        try:
+            with can_listen(self._settings):  # another server may have been bound to the port as long as this one
+                await super().startup(sockets)
+        except ConfigurationError:
+            await self.lifespan.shutdown()
+            raise
+        say_where(self._settings, sockets)
 
     async def on_tick(self, counter: int) -> bool:
         if await super().on_tick(counter):

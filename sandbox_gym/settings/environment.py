@@ -1,10 +1,12 @@
-"""Settings out of the environment. A variable that is nearly a setting's is refused, one of another program ignored."""
+"""Settings out of the environment. A variable of our prefix that is no setting is refused, with the name nearest to it;
+those of other programs, and those that Kubernetes makes of Services, are ignored."""
 
 from __future__ import annotations
 
 import difflib
 import json
 import os
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, get_origin
 
@@ -15,9 +17,14 @@ from sandbox_gym.errors import ConfigurationError
 from sandbox_gym.settings.names import groups, paths
 
 PREFIX: Final = "SANDBOX_GYM_"
-_NEAR: Final = 0.8
-"""How much alike two names must be (1 is the same) for one to be taken for a misspelling of the other. Their first
-letters are always the same: SANDBOX_GYM_ISOLATION, which sandboxes have, is no misspelling of `e2b_isolation`."""
+_NEAR: Final = 0.75
+"""How much alike two names must be (1 is the same) for one to be taken for a misspelling of the other."""
+_OTHERS: Final = frozenset(("url", "pool_token", "math_url", "isolation", "owner", "procs", "repository"))
+"""What clients, docker-compose.yml and sandboxes call theirs."""
+_TESTS: Final = "test_"
+_LINK: Final = re.compile(r"(?:.*_)?(?:service_host|service_port(?:_.*)?|port_\d+_(?:tcp|udp|sctp)(?:_.*)?)")
+"""Kubernetes gives pods the address of each Service: one called sandbox-gym is in SANDBOX_GYM_PORT=tcp://10.0.0.1:80,
+SANDBOX_GYM_SERVICE_HOST and others."""
 
 
 class Environment(EnvSettingsSource):
@@ -29,7 +36,9 @@ class Environment(EnvSettingsSource):
         self._names = sorted(paths(settings_cls))
 
     def __call__(self) -> dict[str, Any]:
-        check_names(os.environ, self._groups, self._names)
+        linked = _links(os.environ)
+        self.env_vars = {name: value for name, value in self.env_vars.items() if name.upper() not in linked}
+        check_names(set(os.environ) - linked, self._groups, self._names)
         try:
             return super().__call__()
         except SettingsError as error:
@@ -53,15 +62,31 @@ class Environment(EnvSettingsSource):
         return ""
 
 
+def _links(variables: Mapping[str, str]) -> set[str]:
+    """The variables that Kubernetes makes of Services."""
+    found = set()
+    for variable, value in variables.items():
+        name = variable.removeprefix(PREFIX).lower()
+        address = name.endswith("port") and value.startswith(("tcp://", "udp://", "sctp://"))
+        if variable.startswith(PREFIX) and (address or _LINK.fullmatch(name)):
+            found.add(variable)
+    return found
+
+
 def check_names(variables: Iterable[str], tables: Iterable[str], names: list[str]) -> None:
-    """Raises ConfigurationError for a variable that is a table's name, or nearly a setting's."""
+    """Raises ConfigurationError for a variable that is a table's name, or no setting's."""
     for variable in variables:
         name = variable.removeprefix(PREFIX).lower()
-        if not variable.startswith(PREFIX) or name in names:
+        if not variable.startswith(PREFIX) or name in names or name in _OTHERS or name.startswith(_TESTS):
             continue
         if name in tables:
             fields = ", ".join(PREFIX + each.upper() for each in names if each.startswith(f"{name}_"))
             raise ConfigurationError(f"{variable} is a table of settings, not one of them: set {fields}")
-        near = difflib.get_close_matches(name, [each for each in names if each[0] == name[:1]], 1, _NEAR)
-        if near:
-            raise ConfigurationError(f"{variable} is no setting; did you mean {PREFIX}{near[0].upper()}?")
+        near = nearest(name, names)
+        remedy = f"did you mean {PREFIX}{near.upper()}?" if near else "docs/reference/settings.md has them all"
+        raise ConfigurationError(f"{variable} is no setting; {remedy}")
+
+
+def nearest(name: str, names: Iterable[str]) -> str:
+    """The setting that a name is probably meant for, by flat names; empty where none is like it."""
+    return next(iter(difflib.get_close_matches(name, list(names), 1, _NEAR)), "")

@@ -8,8 +8,7 @@ from __future__ import annotations
 import hashlib
 import shlex
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -105,8 +104,8 @@ def image_of(task: SweTask) -> str:
 
 
 class Builder:
-    """Builds with one provider's sandboxes. Every method raises InstanceFailed, ProviderDown and what making a sandbox
-    raises."""
+    """Builds with one provider's sandboxes. A lost sandbox is tried once more. Every method raises InstanceFailed,
+    ProviderDown, BoxLost and what making a sandbox raises."""
 
     def __init__(self, provider: Provider) -> None:
         self._provider = provider
@@ -131,10 +130,11 @@ class Builder:
         """The repository in its environment."""
         recipe = task.recipe
         assert recipe is not None
-        workdir = REPOSITORY if recipe.source else task.workdir
+        workdir = REPOSITORY if recipe.source or recipe.files else task.workdir
 
         async def build(box: Session) -> Instance:
             client, pip = SessionClient(box), await _with_certificates(box)
+            await _write(client, {f"{REPOSITORY}/{path}": text.encode() for path, text in recipe.files.items()})
             for step in repository_steps(recipe, pip):
                 await run_step(client, step, task.instance_id, log)
             commit = await _commit_of(client, workdir, task.instance_id, log)
@@ -159,21 +159,24 @@ class Builder:
     ) -> Instance:
         started = time.monotonic()
         await log.note(f"== sandbox: {spec.source} with provider {self._provider.name}")
-        async with self._box(spec, task.instance_id) as box:
-            built = await build(box)
+        try:
+            built = await self._in_box(spec, task, build)
+        except BoxLost as error:
+            _log.warning("instance_build_repeated", instance=task.instance_id, why=str(error))
+            await log.note(f"== once more: {error}")
+            built = await self._in_box(spec, task, build)
         took = time.monotonic() - started
         await log.note(f"== kept after {took:.1f} s: {built.size_bytes} bytes")
         return replace(built, build_s=took, last_used=time.time())
 
-    @asynccontextmanager
-    async def _box(self, spec: SandboxSpec, instance_id: str) -> AsyncIterator[Session]:
+    async def _in_box(
+        self, spec: SandboxSpec, task: SweTask, build: Callable[[Session], Awaitable[Instance]]
+    ) -> Instance:
         box = await open_session(self._provider, spec)
         try:
-            yield box
-        except BoxLost as error:
-            raise ProviderDown(f"a build of {instance_id} lost its sandbox: {error}") from error
+            return await build(box)
         except SnapshotFailed as error:
-            raise InstanceFailed(f"building {instance_id}: what was built can't be kept: {error}") from error
+            raise InstanceFailed(f"building {task.instance_id}: what was built can't be kept: {error}") from error
         finally:
             await box.aclose()
 
@@ -244,9 +247,13 @@ async def _with_certificates(box: Session) -> Mapping[str, str]:
     """Bring this machine's certificates; its settings for pip."""
     bundle = certificates()
     if bundle is not None:
-        data = await anyio.to_thread.run_sync(bundle.read_bytes)
-        try:
-            await SessionClient(box).write_file(BUNDLE, data)
-        except FileProblem as error:
-            raise ProviderDown(f"a build's sandbox can't be written to: {error}") from error
+        await _write(SessionClient(box), {BUNDLE: await anyio.to_thread.run_sync(bundle.read_bytes)})
     return await anyio.to_thread.run_sync(pip_settings)
+
+
+async def _write(client: SessionClient, files: Mapping[str, bytes]) -> None:
+    try:
+        for path, data in files.items():
+            await client.write_file(path, data)
+    except FileProblem as error:
+        raise ProviderDown(f"a build's sandbox can't be written to: {error}") from error

@@ -1,6 +1,6 @@
 """Instances: each recipe or image is built once, kept as a snapshot, and begun from as often as it is asked for.
 
-Owns which snapshot an instance is, on which layer, and when they go. Knows neither HTTP nor what a patch is worth.
+Owns which snapshot an instance is, on which layer, and when they go. Knows neither HTTP nor rewards.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ class Instances:
         """The task's instance, built unless it is kept; for many callers at once it is built once, and goes on being
         built when they have left.
 
-        Raises InstanceFailed, ProviderDown, ToolchainMissing, ImageNotPulled.
+        Raises InstanceFailed, ProviderDown, BoxLost, ToolchainMissing, ImageNotPulled.
         """
         instance = await self._ensured(instance_key(task), partial(self._build, task))
         if task.runner != "log" and not instance.python:  # which rows without need of it may have had built

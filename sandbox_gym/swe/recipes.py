@@ -41,7 +41,9 @@ def environment_of(recipe: Recipe) -> Recipe:
     """What of a recipe its environment is made of: recipes that share it share a layer. Variables that tell a build the
     repository's own version mean nothing to its environment."""
     env = {name: value for name, value in recipe.env.items() if not name.startswith(_OWN_VERSION)}
-    return replace(recipe, source="", sdist="", install=(), env=env)
+    bare = recipe.files and not (recipe.packages or recipe.install)  # then no index is needed
+    packages = () if bare else ("setuptools", "wheel", *recipe.packages)
+    return replace(recipe, source="", sdist="", files={}, packages=packages, install=(), env=env)
 
 
 def environment_steps(recipe: Recipe, pip: Mapping[str, str], *, check_packages: bool) -> tuple[BuildStep, ...]:
@@ -52,8 +54,12 @@ def environment_steps(recipe: Recipe, pip: Mapping[str, str], *, check_packages:
     if recipe.system_packages and check_packages:
         packages = " ".join(recipe.system_packages)
         steps.append(BuildStep("system_packages", _packages_there(packages), shown=f"find {packages}"))
-    steps.append(BuildStep("python", _made(recipe.python), shown=f"{in_box(recipe.python)} -m venv {ENVIRONMENT}"))
-    wanted = shlex.join(("setuptools", "wheel", *recipe.packages))
+    options = "" if recipe.packages else "--without-pip "
+    made = f"{in_box(recipe.python)} -m venv {options}{ENVIRONMENT}"
+    steps.append(BuildStep("python", _made(recipe.python, options), shown=made))
+    if not recipe.packages:
+        return tuple(steps)
+    wanted = shlex.join(recipe.packages)
     install = f"{ENVIRONMENT}/bin/python -m pip --no-input install --no-cache-dir --progress-bar off {wanted}"
     steps.append(BuildStep("packages", f"{_settings(recipe, pip)} {install}", PIP_S, f"pip install {wanted}"))
     return tuple(steps)
@@ -75,12 +81,12 @@ def _settings(recipe: Recipe, pip: Mapping[str, str]) -> str:
     return " ".join(f"{name}={shlex.quote(value)}" for name, value in {**recipe.env, **pip}.items())
 
 
-def _made(version: str) -> str:
+def _made(version: str, options: str) -> str:
     """With a Python of the box's own version where it has that one; a box that has none says which it has."""
     own = f"/usr/bin/python{minor(version) or '3'}"
     there = f"$(ls {PLACE} 2>/dev/null | tr '\\n' ' ')$(/usr/bin/python3 -V 2>&1)"
     lacks = f'echo "error: no Python {version} in the box; there are: {there}"; exit 1'
-    return f"p={in_box(version)}; [ -x $p ] || p={own}; [ -x $p ] || {{ {lacks}; }}; $p -m venv {ENVIRONMENT}"
+    return f"p={in_box(version)}; [ -x $p ] || p={own}; [ -x $p ] || {{ {lacks}; }}; $p -m venv {options}{ENVIRONMENT}"
 
 
 def _packages_there(packages: str) -> str:
@@ -91,8 +97,9 @@ def _packages_there(packages: str) -> str:
 
 
 def _source_steps(recipe: Recipe, settings: str) -> list[BuildStep]:
+    commit = BuildStep("commit", first_commit(REPOSITORY))
     if not recipe.source:
-        return []
+        return [commit] if recipe.files else []
     unpack = (
         f'mkdir -p {_SDIST}/x && for f in {_SDIST}/*.*; do case "$f" in'
         f' *.zip) {ENVIRONMENT}/bin/python -m zipfile -e "$f" {_SDIST}/x;;'
@@ -102,7 +109,7 @@ def _source_steps(recipe: Recipe, settings: str) -> list[BuildStep]:
     return [
         BuildStep("download", _fetch(recipe, settings), PIP_S, f"fetch the sdist of {recipe.source}"),
         BuildStep("unpack", unpack),
-        BuildStep("commit", first_commit(REPOSITORY)),
+        commit,
     ]
 
 

@@ -1,6 +1,6 @@
-"""References: each row's own fix is run once, and variants of its tests are tried on it; what came of it is kept.
+"""References: each row's own fix is run once, variants of its tests are tried on it, and the results are kept.
 
-Owns which reference a row has and where it is kept. Knows neither HTTP nor what an answer is worth.
+Owns which reference a row has and where it is kept. Knows neither HTTP nor rewards.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from sandbox_gym.verifiers.swe import (
 )
 
 FORM: Final = 5
-"""Of what is kept; another one's references are made anew."""
+"""Of the files; references of another version are made anew."""
 ROUNDS: Final = 4
 """Runs in which every test is tried, in halves: twice changed, twice unchanged beside changed ones."""
 MORE_ROUNDS: Final = 4
@@ -81,7 +81,7 @@ class References:
         """The job's reference, made unless it is kept; asked for by many at once, it is made once, and goes on being
         made when they have left.
 
-        Raises Unavailable where a run of it comes to no end.
+        Raises Unavailable where one of its runs has no result.
         """
         key = reference_key(job)
         known = self._known.get(key) or await anyio.to_thread.run_sync(self._load, key)
@@ -185,7 +185,7 @@ class _Making:
         return replace(known, tests=tests, digests=digests, why_none=why_none)
 
     async def _try(self, found: tuple[Candidate, ...], files: Mapping[str, bytes]) -> None:
-        """Every test's first two variants, half of the tests at a time, as an answer meets them; then, for deciding
+        """Every test's first two variants, half of the tests at a time, as in an answer's runs; then, for deciding
         tests, as many as an answer's runs ask for."""
         for number in range(ROUNDS):
             turned = {_key(one) for index, one in enumerate(found) if index % 2 == number % 2}
@@ -243,7 +243,7 @@ class _Making:
         return sum(bool(failed) for failed in self._fails.get(_key(one), {}).values())
 
     def _invertible(self, one: Candidate, seconds: Mapping[str, float]) -> InvertibleTest | None:
-        """A test with those of its variants that failed; None for one that has none, or leans on its neighbours."""
+        """A test with those of its variants that failed; None for one that has none, or depends on other tests."""
         kept = tuple(
             KeptVariant(one.variants[number].kind, one.variants[number].line, one.edits(number), failed)
             for number, failed in sorted(self._fails.get(_key(one), {}).items())

@@ -14,7 +14,7 @@ from minisweagent.exceptions import Submitted
 from minisweagent.models.test_models import DeterministicModel, make_output
 
 from sandbox_gym.agents.mini_swe_agent import SandboxGymEnvironment
-from sandbox_gym.agents.session import NoSandbox
+from sandbox_gym.client import NoSandbox
 from tests.load.servers import ServerProcess
 
 pytestmark = pytest.mark.timeout(300)

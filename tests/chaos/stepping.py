@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 _real, _real_ns = time.time, time.time_ns
-_file = Path(os.environ["SANDBOX_GYM_CHAOS_CLOCK"])
+_file = Path(os.environ["SANDBOX_GYM_TEST_CHAOS_CLOCK"])
 
 
 def _offset_s() -> int:

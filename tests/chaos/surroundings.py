@@ -148,7 +148,7 @@ class World:
         process = ServerProcess(
             self.provider,
             self.folder,
-            settings={**self._settings, "SANDBOX_GYM_CHAOS_CLOCK": str(self.clock)},
+            settings={**self._settings, "SANDBOX_GYM_TEST_CHAOS_CLOCK": str(self.clock)},
             command=[*enter, sys.executable, "-m", "tests.chaos.stepping", *serve],
         )
         self.pids.append(process.process.pid)

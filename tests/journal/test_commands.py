@@ -196,7 +196,7 @@ def test_export_has_all_that_is_known(url: str, run: Run, tmp_path: Path) -> Non
     kept = as_served(b"no\xff")
     keep(url, kept)
     out = tmp_path / "out.jsonl"
-    assert run("export", "--journal", url, "--out", str(out)).code == 0
+    assert run("export", "--journal", url, "--out", str(out), "--states").code == 0
     (line,) = [json.loads(text) for text in out.read_text().splitlines()]
     assert (line["answer"], line["verifier_metadata"], line["reasoning"]) == (kept.source.answer, ROW, ["hm"])
     assert line["reply"]["reward"] == 0.0
@@ -205,7 +205,7 @@ def test_export_has_all_that_is_known(url: str, run: Run, tmp_path: Path) -> Non
     assert line["states"][0]["outcomes"][0]["stdout"] == {"b64": "bm//"}
     refused = run("export", "--journal", url, "--out", str(out))
     assert (refused.code, "--overwrite" in refused.err) == (2, True)
-    assert run("export", "--journal", url, "--out", str(out), "--overwrite", "--no-states").code == 0
+    assert run("export", "--journal", url, "--out", str(out), "--overwrite").code == 0
     assert "states" not in json.loads(out.read_text())
 
 

@@ -1,4 +1,4 @@
-"""On a starved machine no right answer fails. SANDBOX_GYM_LOAD_MINUTES says how long (10 unless set)."""
+"""On a starved machine no right answer fails. SANDBOX_GYM_TEST_LOAD_MINUTES says how long (10 unless set)."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import pytest
 
 from benchmarks.load import under_load
 
-MINUTES = float(os.environ.get("SANDBOX_GYM_LOAD_MINUTES", "10"))
-PER_CORE = int(os.environ.get("SANDBOX_GYM_LOAD_PER_CORE", "40"))
+MINUTES = float(os.environ.get("SANDBOX_GYM_TEST_LOAD_MINUTES", "10"))
+PER_CORE = int(os.environ.get("SANDBOX_GYM_TEST_LOAD_PER_CORE", "40"))
 MASKED = 0.02
 
 

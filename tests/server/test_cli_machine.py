@@ -33,6 +33,8 @@ def test_doctor_gives_the_caps_of_this_machine(provider: str) -> None:
     caps = answer["providers"][provider]["caps"]
     assert [row["cap"] for row in caps] == [cap.value for cap in Cap]
     assert all(row["enforced"] for row in caps)
+    assert [row["name"] for row in answer["providers"][provider]["kinds"]] == ["coding", "math", "swe"]
+    assert all(row["works"] for row in answer["providers"][provider]["kinds"])
 
 
 def test_doctor_shows_what_is_not_enforced() -> None:

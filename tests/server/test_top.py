@@ -204,7 +204,9 @@ def test_what_is_no_dashboard_is_told(stranger: str, answer: tuple[int, dict[str
 
 def test_nobody_there_is_told() -> None:
     code, _, told = top("http://127.0.0.1:9", "--once")
-    assert (code, "error" in told) == (1, True)
+    assert (code, "urlopen" in told) == (1, False)
+    assert "no server answers at http://127.0.0.1:9 (Connection refused)" in told
+    assert "sandbox-gym serve" in told
     assert top("file:///etc/passwd", "--once")[0] == 2
 
 

@@ -50,6 +50,8 @@ def test_environment_beats_the_file_and_options_beat_both(folder: Path, monkeypa
         ("SANDBOX_GYM_DOCKER_RUNTIM", "x", "did you mean SANDBOX_GYM_DOCKER_RUNTIME"),
         ("SANDBOX_GYM_SESSIONS_LIVE", "3", "did you mean SANDBOX_GYM_SESSION_MAX_LIVE"),
         ("SANDBOX_GYM_SNAPSHOT_DISK_MB", "3", "did you mean SANDBOX_GYM_SESSION_SNAPSHOT_DISK_MB"),
+        ("SANDBOX_GYM_BOXS", "3", "SANDBOX_GYM_BOXS is no setting; did you mean SANDBOX_GYM_BOXES"),
+        ("SANDBOX_GYM_CONCURRENCY_OF_ALL", "3", "is no setting; docs/reference/settings.md"),
         ("SANDBOX_GYM_JOURNAL", "off", "a table of settings.*SANDBOX_GYM_JOURNAL_URL"),
         ("SANDBOX_GYM_E2B_TEMPLATES", "python", "SANDBOX_GYM_E2B_TEMPLATES is no JSON"),
         ("SANDBOX_GYM_BOXES", "1", "boxes: Input should be greater than or equal to 2"),
@@ -62,17 +64,35 @@ def test_a_wrong_variable_is_refused(monkeypatch: pytest.MonkeyPatch, variable: 
         Settings.from_flat({})
 
 
-@pytest.mark.parametrize("variable", ["SANDBOX_GYM_POOL_TOKEN", "SANDBOX_GYM_ISOLATION", "SANDBOX_GYM_URL"])
+@pytest.mark.parametrize(
+    "variable",
+    ["SANDBOX_GYM_POOL_TOKEN", "SANDBOX_GYM_ISOLATION", "SANDBOX_GYM_URL", "SANDBOX_GYM_TEST_DATA", "OTHER_BOXES"],
+)
 def test_variables_of_other_programs_are_ignored(monkeypatch: pytest.MonkeyPatch, variable: str) -> None:
+    before = Settings()
     monkeypatch.setenv(variable, "x")
-    assert Settings() == Settings.from_flat({})
+    assert Settings() == before == Settings.from_flat({})
+
+
+def test_what_kubernetes_says_of_services_is_no_setting(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = Settings()
+    for service in ("SANDBOX_GYM", "SANDBOX_GYM_MATH"):
+        address = f"tcp://10.0.0.1:{8000 + len(service)}"
+        given = {"SERVICE_HOST": "10.0.0.1", "SERVICE_PORT": "80", "SERVICE_PORT_HTTP": "80", "PORT": address}
+        each = {"PORT_80_TCP": address, "PORT_80_TCP_PROTO": "tcp", "PORT_80_TCP_ADDR": "10.0.0.1"}
+        for name, value in {**given, **each}.items():
+            monkeypatch.setenv(f"{service}_{name}", value)
+    assert Settings() == before
+    monkeypatch.setenv("SANDBOX_GYM_PORT", "9000")
+    assert Settings().port == 9000
 
 
 @pytest.mark.parametrize(
     ("toml", "says"),
     [
-        ('[docker]\nruntim = "x"\n', r"docker\.runtim: no such setting"),
-        ("bogus = 1\n", "bogus: no such setting"),
+        ('[docker]\nruntim = "x"\n', r"docker\.runtim: no such setting; did you mean docker\.runtime\?"),
+        ("bogus = 1\n", "bogus: no such setting$"),
+        ("time_limits = 1\n", r"did you mean time_limit_s\?"),
         ('docker_runtime = "x"\n[session]\nlive = 3\n', r"session\.live: no such setting"),
     ],
 )

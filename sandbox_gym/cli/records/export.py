@@ -36,7 +36,10 @@ def export(
     out: Annotated[
         Path | None, typer.Option("--out", "-o", dir_okay=False, help="File to write; standard output unless given.")
     ] = None,
-    states: Annotated[bool, typer.Option("--states/--no-states", help="Include what each program did.")] = True,
+    states: Annotated[
+        bool,
+        typer.Option("--states/--no-states", help="Include what each program did and printed: megabytes for some."),
+    ] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace OUT.")] = False,
     reward: RewardOption = None,
     reason: ReasonOption = "",

@@ -30,7 +30,7 @@ def exported_rows(path: Path, servers: dict[str, ResourcesServer], agent: str, e
             kind = kind_of(row)
             yield exported(row, index, f"{path.stem}-{index}", servers[kind], agent or f"{kind}_simple_agent")
         except RequestError as error:
-            errors.append(f"row {number}: {error}")
+            errors.append(f"line {number + 1}: {error}")
 
 
 def exported(row: Document, index: int, uuid: str, resources: ResourcesServer, agent: str) -> Document:

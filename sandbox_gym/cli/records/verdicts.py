@@ -8,8 +8,6 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console, JustifyMethod
-from rich.table import Table
 
 from sandbox_gym.cli.records.journal import (
     JournalOption,
@@ -26,8 +24,9 @@ from sandbox_gym.cli.records.journal import (
     summary_document,
 )
 from sandbox_gym.cli.terminal.options import JsonLinesOption
-from sandbox_gym.cli.terminal.screen import print_json, say, visible
+from sandbox_gym.cli.terminal.screen import print_json, say
 from sandbox_gym.cli.terminal.settings import settings_with
+from sandbox_gym.cli.terminal.tables import Column, print_table
 from sandbox_gym.journal import Summary
 from sandbox_gym.limits import MIB
 
@@ -67,7 +66,10 @@ def verdicts(
         for summary in found:
             print_json({**summary_document(summary), **({"signs": dict(signs[summary.id])} if tampered else {})})
     else:
-        Console().print(tampered_table(found, signs) if tampered else table(found))
+        if tampered:
+            _print_tampered(found, signs)
+        else:
+            _print(found)
         if limit and len(found) == limit:
             say(f"The latest {limit}; --limit 0 shows all.")
 
@@ -90,32 +92,51 @@ def _signs(store: Store, summary: Summary) -> Mapping[str, str]:
     return {sign: evidence.get(sign, "") for sign in summary.tamper}
 
 
-def tampered_table(found: Sequence[Summary], signs: Mapping[int, Mapping[str, str]]) -> Table:
-    """One line for each sign: time, request, tenant, task, evidence."""
-    shown = Table(title=f"{len(found)} verdicts with signs of tampering", title_justify="left")
-    for name in ("finished", "request", "tenant", "task", "reward", "sign", "evidence"):
-        shown.add_column(name, overflow="fold", no_wrap=name in ("finished", "request", "task", "reward"))
-    for each in found:
-        when = datetime.fromtimestamp(each.finished_at).strftime("%m-%d %H:%M:%S")
-        reward = "none" if each.reward is None else f"{each.reward:g}"
-        for sign, evidence in signs[each.id].items():
-            cells = (when, each.request_id[:12], each.tenant, each.task_digest[:8], reward, sign, evidence[:_EVIDENCE])
-            shown.add_row(*map(visible, cells))
-    return shown
+def _print_tampered(found: Sequence[Summary], signs: Mapping[int, Mapping[str, str]]) -> None:
+    """One line for each sign."""
+    columns = (
+        Column("finished", rank=1),
+        Column("request", rank=3),
+        Column("tenant", least=8, rank=2),
+        Column("task"),
+        Column("reward", rank=4),
+        Column("sign", least=14),
+        Column("evidence", least=24),
+    )
+    rows = [
+        (_when(each), each.request_id[:12], each.tenant, each.task_digest[:8], _reward(each), sign, said[:_EVIDENCE])
+        for each in found
+        for sign, said in signs[each.id].items()
+    ]
+    print_table(f"{len(found)} verdicts with signs of tampering", columns, rows)
 
 
-def table(found: Sequence[Summary]) -> Table:
-    """The columns that fit a terminal, with ids as prefixes that the filters accept; --json has everything."""
-    shown = Table(title=f"{len(found)} verdicts", title_justify="left")
-    for name in ("finished", "request", "server", "reward", "reason", "task", "provider", "seconds"):
-        justify: JustifyMethod = "right" if name in ("reward", "seconds") else "left"
-        shown.add_column(name, overflow="fold", justify=justify, no_wrap=name not in ("server", "reason"))
-    for each in found:
-        when = datetime.fromtimestamp(each.finished_at).strftime("%m-%d %H:%M:%S")
-        reward = "none" if each.reward is None else f"{each.reward:g}"
-        reason = each.failure_kind or each.failure_reason
-        took = f"{each.finished_at - each.started_at:.2f}"
-        request, task = each.request_id[:12], each.task_digest[:8]
-        cells = (when, request, each.server, reward, reason, task, each.provider, took)
-        shown.add_row(*map(visible, cells))
-    return shown
+def _print(found: Sequence[Summary]) -> None:
+    """Ids are prefixes that the filters accept."""
+    columns = (
+        Column("finished"),
+        Column("request", rank=2),
+        Column("server", least=8),
+        Column("reward", justify="right"),
+        Column("reason", least=16),
+        Column("task"),
+        Column("provider", rank=3),
+        Column("seconds", rank=1, justify="right"),
+    )
+    rows = [
+        (
+            *(_when(each), each.request_id[:12], each.server, _reward(each)),
+            *((each.failure_kind or each.failure_reason or "")[:_EVIDENCE], each.task_digest[:8], each.provider),
+            f"{each.finished_at - each.started_at:.2f}",
+        )
+        for each in found
+    ]
+    print_table(f"{len(found)} verdicts", columns, rows)
+
+
+def _when(summary: Summary) -> str:
+    return datetime.fromtimestamp(summary.finished_at).strftime("%m-%d %H:%M:%S")
+
+
+def _reward(summary: Summary) -> str:
+    return "none" if summary.reward is None else f"{summary.reward:g}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 
 import anyio
@@ -14,6 +15,7 @@ from sandbox_gym.sandbox.local.caps import local_caps
 from sandbox_gym.sandbox.local.cgroups import Cgroups
 from sandbox_gym.sandbox.local.jails import Jails
 from sandbox_gym.sandbox.local.machine import GUEST_BYTES, GUEST_PROCESSES
+from sandbox_gym.sandbox.local.surroundings import JailRefused, in_container
 
 
 class LocalDoctor:
@@ -30,9 +32,10 @@ class LocalDoctor:
         rows = [Capability("bubblewrap", True, self._jails.bwrap)]
         try:
             machine = await self._jails.start("python")
+        except JailRefused as error:
+            return [*rows, Capability("jail", False, error.said, error.remedy)]
         except ProviderDown as error:
-            remedy = "allow unprivileged user namespaces (kernel.unprivileged_userns_clone=1, AppArmor)"
-            return [*rows, Capability("jail", False, str(error), remedy)]
+            return [*rows, Capability("jail", False, str(error))]
         with anyio.CancelScope(shield=True):
             await machine.destroy()
         rows.append(Capability("jail", True, "user, pid, ipc, uts, net and mount namespaces; seccomp filter"))
@@ -41,7 +44,9 @@ class LocalDoctor:
     def _caps_by_cgroup(self) -> list[Capability]:
         name = "memory and process caps"
         if self._cgroups is None:
-            return [Capability(name, True, f"rlimits only: {self._no_cgroup_reason}", "run as root for cgroups")]
+            where = "as root" if os.geteuid() else "on the machine itself" if in_container() else ""
+            remedy = where and f"run it {where} for cgroups"
+            return [Capability(name, True, f"rlimits only: {self._no_cgroup_reason}", remedy)]
         return [Capability(name, True, f"cgroup v{self._cgroups.version}"), _headroom(self._cgroups)]
 
     async def caps(self) -> Sequence[CapRow]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import itertools
 import os
-import shutil
 import signal
 import socket
 import subprocess
@@ -28,6 +27,7 @@ from sandbox_gym.sandbox.local.compilers import PreparedCompilers
 from sandbox_gym.sandbox.local.jail import BIN, Jail
 from sandbox_gym.sandbox.local.machine import LocalMachine, remove_group
 from sandbox_gym.sandbox.local.site_packages import SitePackages
+from sandbox_gym.sandbox.local.surroundings import find_bubblewrap, refusal
 from sandbox_gym.sandbox.pythons import kept_folder
 from sandbox_gym.sandbox.users import User, Users
 
@@ -77,9 +77,7 @@ class Jails:
         compilers: PreparedCompilers | None = None,
     ) -> None:
         """`users`: of which jails have their own, as root."""
-        bwrap = shutil.which("bwrap")
-        if bwrap is None:
-            raise ConfigurationError("bubblewrap is not installed; run `apt-get install bubblewrap`")
+        bwrap = find_bubblewrap()
         if not python.exists():
             raise ConfigurationError(f"local_python is {python}, which does not exist; name an interpreter")
         self.bwrap, self._python, self.cgroups, self._packages = bwrap, python, cgroups, packages
@@ -122,7 +120,7 @@ class Jails:
             with anyio.CancelScope(shield=True):
                 await machine.destroy()
             if isinstance(error, BoxLost):
-                raise ProviderDown(f"a jail did not start: {message or error}") from error
+                raise refusal(message) or ProviderDown(f"a jail did not start: {message or error}") from error
             raise
         return machine
 

@@ -24,6 +24,8 @@ class SessionRecord:
     last_used: float
     snapshot_id: str
     base: str | None = None
+    whole: bool = False
+    """The process ended in order: no call came after the snapshot."""
 
 
 class SessionRecords:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from typing_extensions import TypedDict
 
 from sandbox_gym.errors import RequestError, SessionFailed
@@ -37,7 +37,7 @@ def loads(raw: bytes) -> Document:
         field = _field_given_twice(_parsed(raw, _Pairs))
         raise RequestError(field, "is given twice in one object", "send each field once") from None
     if not isinstance(value, dict):
-        raise RequestError("body", f"is a JSON {type(value).__name__}", "send one JSON object")
+        raise RequestError("body", "is JSON, but no object", "send one JSON object")
     _must_be_shallow(value)
     return value
 
@@ -48,8 +48,15 @@ def _parsed(raw: bytes, made: Callable[[list[tuple[str, object]]], object]) -> o
     except RecursionError:
         raise _too_deep() from None
     except ValueError as error:  # covers JSONDecodeError, UnicodeDecodeError and integers with too many digits
-        raise RequestError("body", f"is not JSON ({str(error)[:200]})", "send one JSON object in UTF-8") from None
+        raise RequestError("body", f"is not JSON ({_why_not(error)})", "send one JSON object in UTF-8") from None
     return value
+
+
+def _why_not(error: ValueError) -> str:
+    """Of a text of one line, which may be any line of a file, the column alone."""
+    if isinstance(error, json.JSONDecodeError) and "\n" not in error.doc.strip():
+        return f"{error.msg}, column {error.colno}"
+    return str(error)[:200]
 
 
 class _Twice(Exception):
@@ -166,6 +173,15 @@ class VerifyBody(BaseModel):
     verifier_metadata: dict[str, object] | None = None
 
 
+class ShortRow(BaseModel):
+    """A row as it is, and beside its fields what the model said: `verifier_metadata` and so on, and `answer`."""
+
+    model_config = ConfigDict(extra="allow")
+
+    answer: str = Field("", description="Left out only where the row has a `model_patch`.")
+    verifier_metadata: dict[str, object] | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class VerifyRequest:
     """A checked verify request. `body` is the request unchanged, which the response echoes."""
@@ -177,6 +193,8 @@ class VerifyRequest:
     verifier_metadata: Document
     session_id: str = ""
     """The session of the request's cookie, if any."""
+    seeded: bool = False
+    """A row was seeded in that session, and no verify has had its verdict since."""
     session_failure: SessionFailed | None = None
     """Why nothing in that session is an answer, where it could not begin."""
 

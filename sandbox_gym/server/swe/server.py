@@ -17,7 +17,14 @@ from pydantic import BaseModel
 from sandbox_gym.config import Settings
 from sandbox_gym.contract import Answer, SnapshotRef, State
 from sandbox_gym.engine import Engine
-from sandbox_gym.errors import BoxLost, DeadlineExceeded, ProviderDown, RequestError, SnapshotGone
+from sandbox_gym.errors import (
+    BoxLost,
+    DeadlineExceeded,
+    ProviderDown,
+    RequestError,
+    SessionClosed,
+    SnapshotGone,
+)
 from sandbox_gym.limits import MIB
 from sandbox_gym.plans.runner import ANYONE, Caller
 from sandbox_gym.sandbox.channel.driver import WORK
@@ -30,6 +37,7 @@ from sandbox_gym.server.protocol.verdicts import verdict_document
 from sandbox_gym.server.protocol.wire import Document, VerifyFields, VerifyRequest
 from sandbox_gym.server.swe.arguments import ARGUMENTS
 from sandbox_gym.server.swe.tools import SweTools
+from sandbox_gym.server.tools.session_client import ToolClient
 from sandbox_gym.server.tools.session_tools import python
 from sandbox_gym.server.tools.shapes import shape_of, shaped
 from sandbox_gym.swe.building import Instance
@@ -278,6 +286,8 @@ class SweResources:
         if self._instance_of_session(engine, request.session_id):
             return await self._session_patch(engine, request.session_id)
         found = extract_patch(request.output_text)
+        if found is None and request.seeded:
+            raise BoxLost("the session that the row was seeded in is not held any more; its work is not to be had")
         return found.text if found is not None else None
 
     def _instance_of_session(self, engine: Engine, session_id: str) -> bool:
@@ -288,8 +298,8 @@ class SweResources:
         submitted = tools.submissions.take(session_id)
         if submitted is None:
             try:
-                submitted = await tools.patch(engine, ToolCall({}, None, session_id))
-            except RequestError as error:
+                submitted = await _left_work(engine, tools, session_id)
+            except (RequestError, SessionClosed) as error:
                 raise BoxLost(f"the session's work can't be made a patch: {error}") from error
         self._tools.pop(session_id, None)
         return submitted.decode("utf-8", "surrogateescape")
@@ -302,6 +312,22 @@ class SweResources:
 
     def aggregate(self, verify_responses: list[Document]) -> Document:
         return aggregate_metrics(verify_responses, answer_key="model_patch", subset_key="subset")
+
+
+async def _left_work(engine: Engine, tools: SweTools, session_id: str) -> bytes:
+    """What a session's agent left. Raises BoxLost where that went with a sandbox, now and each time it is asked."""
+    call = ToolCall({}, None, session_id)
+    client = ToolClient(engine, call)
+    try:
+        patch = await tools.patch(engine, call, client)
+    except BoxLost:  # no loss of work by itself: the next sandbox goes on from the snapshot
+        client = ToolClient(engine, call)
+        patch = await tools.patch(engine, call, client)
+    if client.stale:
+        assert engine.sessions is not None
+        engine.sessions.discard(session_id)
+        raise BoxLost("the session's sandbox was lost, and with it work that was done after its last snapshot")
+    return patch
 
 
 def checkout_of(built: Instance) -> Checkout:

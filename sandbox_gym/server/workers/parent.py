@@ -37,7 +37,7 @@ from sandbox_gym.server.app import build_app, check_bind, guarded, session_cooki
 from sandbox_gym.server.connections import BoundedConfig
 from sandbox_gym.server.protocol.dataset import Dataset
 from sandbox_gym.server.protocol.resources import ResourcesServer
-from sandbox_gym.server.serving import bound_logs, server_bounds
+from sandbox_gym.server.serving import BROKE, bound_logs, can_listen, ready_to_listen, say_where, server_bounds
 from sandbox_gym.server.workers.routes import WorkerRoutes, fresh_session_id
 from sandbox_gym.server.workers.sockets import Peers
 from sandbox_gym.settings.names import is_set, value_of
@@ -207,9 +207,16 @@ class _Supervisor(Multiprocess):
     handle_ttou = handle_ttin
 
 
-def serve_workers(make: Callable[[Path], WorkerApp], settings: Settings, *, keep_alive_s: int, grace_s: int) -> None:
-    """Serve until a signal. `make`: makes the application from the folder for its sockets. Raises
-    ConfigurationError."""
+def serve_workers(
+    make: Callable[[Path], WorkerApp],
+    settings: Settings,
+    needs: str,
+    *,
+    keep_alive_s: int,
+    grace_s: int,
+) -> None:
+    """Serve until a signal. `make`: makes the application from the folder for its sockets. `needs`: see
+    `ready_to_listen`. Raises ConfigurationError."""
     check_bind(settings)
     with held_lease(settings.state_dir) as lease:
         folder = lease.scratch() / "workers"
@@ -230,15 +237,17 @@ def serve_workers(make: Callable[[Path], WorkerApp], settings: Settings, *, keep
             timeout_graceful_shutdown=grace_s,
             timeout_worker_healthcheck=HEALTHCHECK_S,
         )
-        listener = config.bind_socket()
-        listener.listen(config.backlog)  # clients that connect before the first worker is ready wait
-        supervisor = _Supervisor(config, sockets=[listener])
         try:
-            supervisor.run()
+            with ready_to_listen(settings, needs) as listeners:
+                with can_listen(settings):
+                    for listener in listeners:
+                        listener.listen(config.backlog)  # clients that connect before the first worker is ready wait
+                say_where(settings, listeners)
+                supervisor = _Supervisor(config, sockets=listeners)
+                supervisor.run()
         finally:
-            listener.close()
             for path in folder.iterdir():
                 path.unlink(missing_ok=True)
             folder.rmdir()
     if any(process.exitcode == STARTUP_FAILURE for process in supervisor.processes):
-        raise SystemExit(STARTUP_FAILURE)
+        raise SystemExit(BROKE)

@@ -129,8 +129,11 @@ class SlotOrphans:
 
 
 def _lock_of_the_dead(root: Path) -> int | None:
-    """A descriptor to close: the lock of a state folder without an owner, or of nothing where the folder is gone."""
+    """A descriptor to close: the lock of a state folder without an owner, or of nothing where the folder is gone. None
+    for an owner that lives, and for another user's folder."""
     try:
         return _try_lock(root)
     except FileNotFoundError:
         return os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
+    except PermissionError:
+        return None
