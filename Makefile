@@ -132,11 +132,11 @@ bench-cluster: tools $(CLUSTER) ## what a cluster costs and gives, on real rayle
 	$(CLUSTER) benchmarks/cluster.py
 	$(CLUSTER) benchmarks/cluster_sim.py
 
-test-swe: test-deps ## every row of swe_instances.jsonl on local, docker and a pool, and swebench's grading beside ours; minutes
+test-swe: test-deps ## 22 real projects built on local, docker and a pool, and swebench's grading beside ours; minutes
 	[ -x .run/swebench/bin/python ] || $(PYTHON) -m venv .run/swebench
 	.run/swebench/bin/pip install -q --disable-pip-version-check swebench==5.0.2
 	SANDBOX_GYM_TEST_SWEBENCH=$(CURDIR)/.run/swebench/bin/python \
-	  tests/with-docker.sh $(BIN)/python -m pytest -m swe_full tests/swe_full
+	  tests/with-docker.sh $(BIN)/python -m pytest -m swe_full --extended tests/swe_full
 
 smoke: test-deps ## docker compose up, one right and one wrong answer, down again
 	tests/with-docker.sh bash -c "images/build.sh server && images/compose-smoke.sh && images/compose-smoke.sh remote"

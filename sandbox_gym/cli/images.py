@@ -82,7 +82,8 @@ def build(
 
     def check(task: SweTask) -> None:
         if task.recipe is None:
-            what = f"is missing: no index of packages has {task.repo or 'the repository'} at {task.base_commit[:12]}"
+            commit = task.base_commit[:12] or "its commit"
+            what = f"is missing: no index of packages has {task.repo or 'the repository'} at {commit}"
             remedy = "give source as name==version of an sdist beside spec or install_config, or an environment;"
             raise RequestError("row.source", what, f"{remedy} rows with images are for `images prefetch`")
 
