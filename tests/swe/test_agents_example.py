@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+import subprocess
+import sys
 import threading
 import time
 from pathlib import Path
@@ -56,3 +58,11 @@ def test_three_agents_and_two_kills(tmp_path: Path) -> None:
 )
 def test_the_model_begins_anew_where_work_was_lost(outputs: list[str], done: int) -> None:
     assert progress(outputs) == done
+
+
+@pytest.mark.extended
+@pytest.mark.timeout(1200)
+def test_ten_instances_eight_at_once_and_a_kill_every_five_seconds() -> None:
+    command = [sys.executable, "-m", "examples.agents", "plain", "--chaos"]
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=1100)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
