@@ -85,11 +85,11 @@ def on_our_server(wanted: argparse.Namespace, tasks: Sequence[Task], model_url: 
 def through_gym(wanted: argparse.Namespace, tasks: Sequence[Task], model_url: str, folder: Path) -> Outcome:
     """NeMo Gym's commands start our server and collect."""
     with nemo_gym.started(wanted.python, folder, model_url, wanted.provider) as gym:
-        killer = Killer(lambda: server_below(gym.process), wanted.provider)
+        killer = Killer(lambda: server_below(gym.process, nemo_gym.FOLDER), wanted.provider)
         began = time.monotonic()
         with killer.at_work(wanted.chaos):
             rollouts = gym.collect(tasks, wanted.at_once)
-        wall_s, cpu = time.monotonic() - began, cpu_s(server_below(gym.process))
+        wall_s, cpu = time.monotonic() - began, cpu_s(server_below(gym.process, nemo_gym.FOLDER))
         return rollouts, Cost(cpu, sandboxes(gym.url()), killer.killed), wall_s
 
 

@@ -25,6 +25,8 @@ REPOSITORY: Final = Path(__file__).parents[2]
 KEPT: Final = REPOSITORY / ".run" / "gym"
 """The servers' environments: making them takes minutes, once."""
 AGENT: Final = "swe_simple_agent"
+FOLDER: Final = "resources_servers/swe"
+"""Where our server runs."""
 START_S: Final = 1200.0
 COLLECT_S: Final = 1800.0
 CONFIGS: Final = (
