@@ -37,7 +37,7 @@ demo-agents: venv ## ten SWE instances, eight agents at once, a scripted model, 
 
 demo-agents-mini: venv ## the same with mini-swe-agent, in an environment of its own (PyPI)
 	@[ -x .venv-mini/bin/mini ] || { $(PYTHON) -m venv .venv-mini && \
-	  .venv-mini/bin/pip install -q --disable-pip-version-check -e . 'httpx2>=2' 'mini-swe-agent>=2.4'; }
+	  .venv-mini/bin/pip install -q --disable-pip-version-check -e . 'httpx2>=2' 'mini-swe-agent>=2.4' mcp; }
 	@$(BIN)/python -m examples.agents mini-swe-agent --python .venv-mini/bin/python $(AGENT_OPTIONS)
 
 demo-agents-gym: venv ## the same with NeMo Gym's commands and its simple_agent (PyPI, Python 3.12; minutes)

@@ -49,7 +49,12 @@ def main() -> int:
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m examples.agents", description=__doc__)
     parser.add_argument("agent", choices=["plain", "mini-swe-agent", "nemo-gym"])
-    parser.add_argument("--python", type=Path, default=Path(sys.executable), help="which has the agent's package")
+    parser.add_argument(
+        "--python",
+        type=lambda path: Path(path).absolute(),
+        default=Path(sys.executable),
+        help="which has the agent's package",
+    )
     parser.add_argument("--rows", type=Path, help="SWE rows with their fixes, instead of the ten")
     parser.add_argument("--instances", type=int, default=10, help="only so many")
     parser.add_argument("--at-once", type=int, default=8)
@@ -80,12 +85,12 @@ def on_our_server(wanted: argparse.Namespace, tasks: Sequence[Task], model_url: 
 def through_gym(wanted: argparse.Namespace, tasks: Sequence[Task], model_url: str, folder: Path) -> Outcome:
     """NeMo Gym's commands start our server and collect."""
     with nemo_gym.started(wanted.python, folder, model_url, wanted.provider) as gym:
-        killer = Killer(lambda: server_below(gym.process), wanted.provider)
+        killer = Killer(lambda: server_below(gym.process, nemo_gym.FOLDER), wanted.provider)
         began = time.monotonic()
         with killer.at_work(wanted.chaos):
             rollouts = gym.collect(tasks, wanted.at_once)
-        server = server_below(gym.process)
-        return rollouts, Cost(cpu_s(server), 0, killer.killed), time.monotonic() - began
+        wall_s, cpu = time.monotonic() - began, cpu_s(server_below(gym.process, nemo_gym.FOLDER))
+        return rollouts, Cost(cpu, sandboxes(gym.url()), killer.killed), wall_s
 
 
 def with_mini_swe_agent(

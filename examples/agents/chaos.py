@@ -73,9 +73,10 @@ def jails(server: int) -> list[int]:
     return [child for child in children(server) if _name(child) == "bwrap"]
 
 
-def server_below(pid: int) -> int | None:
-    """The process below another one whose children are sandboxes."""
-    return next((one for one in (pid, *below(pid)) if jails(one) and _name(one) != "bwrap"), None)
+def server_below(pid: int, folder: str) -> int | None:
+    """The Python that runs in a folder of this name, among all processes below another one."""
+    found = [one for one in below(pid) if _name(one).startswith("python") and _folder(one).endswith(folder)]
+    return found[0] if found else None
 
 
 def cpu_s(pid: int | None) -> float:
@@ -84,6 +85,12 @@ def cpu_s(pid: int | None) -> float:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
     return 0.0
+
+
+def _folder(pid: int) -> str:
+    with suppress(OSError):
+        return os.readlink(f"/proc/{pid}/cwd")
+    return ""
 
 
 def _name(pid: int) -> str:

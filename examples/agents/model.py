@@ -71,6 +71,7 @@ class Conversation:
     waits: list[float] = field(default_factory=list)
     steps: int = 0
     losses: int = 0
+    began_at: float = field(default_factory=time.monotonic)
     answered_at: float = 0.0
 
 

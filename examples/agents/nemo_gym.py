@@ -11,6 +11,7 @@ import signal
 import socket
 import subprocess
 import time
+import urllib.request
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -24,6 +25,8 @@ REPOSITORY: Final = Path(__file__).parents[2]
 KEPT: Final = REPOSITORY / ".run" / "gym"
 """The servers' environments: making them takes minutes, once."""
 AGENT: Final = "swe_simple_agent"
+FOLDER: Final = "resources_servers/swe"
+"""Where our server runs."""
 START_S: Final = 1200.0
 COLLECT_S: Final = 1800.0
 CONFIGS: Final = (
@@ -40,6 +43,12 @@ class Gym:
     folder: Path
     head_port: int
     process: int
+
+    def url(self) -> str:
+        """Of our server, as the head server tells."""
+        with urllib.request.urlopen(f"http://127.0.0.1:{self.head_port}/server_instances", timeout=60) as answer:
+            (found,) = [each["url"] for each in json.loads(answer.read()) if each["process_name"] == "swe"]
+        return str(found)
 
     def collect(self, tasks: Sequence[Task], at_once: int) -> list[Rollout]:
         """Every task once. Raises CalledProcessError where the collection itself ends with an error."""
@@ -92,8 +101,8 @@ def _line(task: Task) -> Document:
 
 
 def _rollout(answer: Document) -> Rollout:
-    seconds = answer.get("patch_verification_time_taken")
-    return Rollout.of_answers(str(answer["instance_id"]), [answer], float(str(seconds or 0)))
+    """Without its time, which the collection does not tell."""
+    return Rollout.of_answers(str(answer["instance_id"]), [answer], 0.0)
 
 
 def _environment(scripts: Path, folder: Path) -> dict[str, str]:

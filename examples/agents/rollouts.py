@@ -100,7 +100,8 @@ def show(
         colour = "cyan" if one.none else "green" if one.reward == task.reward else "red"
         steps, lost = sum(each.steps for each in attempts), sum(each.losses for each in attempts)
         cells = (task.name, task.plan, str(steps), str(lost), f"[{colour}]{verdict}[/]")
-        table.add_row(*cells, f"{one.seconds:.1f}")
+        talked_s = attempts[-1].answered_at - attempts[0].began_at if attempts else 0.0
+        table.add_row(*cells, f"{one.seconds or talked_s:.1f}")
     console, summary = Console(width=100), summed(tasks, rollouts, conversations)
     console.print(table)
     waits = sorted(1000 * wait for attempts in conversations.values() for each in attempts for wait in each.waits)
@@ -111,7 +112,7 @@ def show(
         f"a step: {p50:.0f} ms p50, {p95:.0f} ms p95 from the model's answer to its next request;"
         f" {1000 * cost.server_cpu_s / steps:.0f} ms of the server's CPU, seeds and verdicts included\n"
         f"in all: {len(waits)} steps, {verdicts} verdicts, {cost.sandboxes} sandboxes for sessions, {wall_s:.0f} s\n"
-        f"sandboxes killed {cost.killed}, losses told to agents {summary.losses}, rollouts tried again"
+        f"sandboxes killed {cost.killed}, notices of a loss {summary.losses}, rollouts tried again"
         f" {summary.tried_again}, without a verdict {summary.masked}, wrong {len(summary.wrong)}",
         highlight=False,
     )

@@ -81,6 +81,16 @@ def test_only_a_command_that_succeeds_submits(environment: Any) -> None:
         environment.execute({"command": f"{line}; echo work"})
 
 
+def test_a_lost_sandbox_is_told_and_the_agent_goes_on(environment: Any) -> None:
+    lost = environment.execute({"command": "kill -9 -1"})
+    assert (lost["returncode"], lost["extra"]["exception_type"]) == (-1, "SandboxLost")
+    assert "the sandbox was lost during this command" in lost["exception_info"]
+    submit = {"command": "echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT; echo work"}
+    assert environment.execute(submit)["output"].startswith("[the sandbox was lost; files are as of")
+    with pytest.raises(Submitted):
+        environment.execute(submit)
+
+
 def test_a_token_is_sent_and_never_told(
     environment: Any, monkeypatch: pytest.MonkeyPatch, server: ServerProcess
 ) -> None:

@@ -134,7 +134,7 @@ async def test_a_lost_sandbox_goes_on_from_its_last_snapshot_and_says_so(hold: H
         assert (after.restored, after.stale) == (False, False)
         await sessions.checkpoint("s")
         await kill(sessions, "s")
-        assert (await bash(sessions, "s", "true")).lost
+        assert (await bash(sessions, "s", "sleep 10")).lost
         again = await bash(sessions, "s", "ls")
         assert (again.body, again.restored, again.stale) == (b"f\n", True, False), "nothing but that call was lost"
         await close_all(sessions, "s")

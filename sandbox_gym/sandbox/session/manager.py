@@ -278,7 +278,7 @@ class Sessions:
                         if session.box is not None and not await self.lifecycle.hibernate(session):
                             await self.lifecycle.stop(session)
                         elif session.snapshot_id is not None and not session.stale:
-                            self._records.write(replace(session.record(), whole=True))
+                            self._records.write_again(replace(session.record(), whole=True))
                 except Exception as error:
                     log_failure("session_snapshot_failed", error, session=session.session_id[:80])
             try:
