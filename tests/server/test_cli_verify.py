@@ -58,7 +58,7 @@ def test_every_kind_of_row_gets_its_line(tmp_path: Path) -> None:
     assert (out[0]["reward"], out[0]["hash_id"], out[1]["reward"], out[2]["reward"]) == (1.0, "h", 1.0, 0.0)
     assert out[1]["response"]["output"][0]["content"][0]["text"] == "print(1)"  # type: ignore[index]
     assert [out[n]["line"] for n in (4, 5, 6, 7)] == [5, 6, 7, 8]
-    assert out[5]["error"]["field"] == "response"  # type: ignore[index]
+    assert out[5]["error"]["field"] == "answer"  # type: ignore[index]
     assert out[7]["error"]["field"] == "verifier_metadata.bad"  # type: ignore[index]
     tally = job.tally
     assert (tally.passed, tally.failed.total(), tally.invalid, tally.rows) == (2, 1, 4, 7)
