@@ -77,6 +77,7 @@ SAMPLED: Final[dict[tuple[str, ...], int]] = {
     ("tests/browser/test_other_sites.py",): 3,
     ("tests/chaos/",): 3,
     ("tests/cli/test_completion.py::test_fish",): 3,
+    ("tests/cli/test_load.py", "tests/cli/test_serve_start.py"): 2,
     ("tests/engine/test_shortages.py::test_one_fault",): 3,
     ("tests/engine/test_shortages.py::test_a_fault",): 3,
     ("tests/journal/test_kill.py",): 2,

@@ -25,6 +25,7 @@ from sandbox_gym.config import Settings
 from sandbox_gym.engine import Engine, open_engine
 from sandbox_gym.errors import ConfigurationError, RequestError
 from sandbox_gym.server.protocol.wire import Document, loads
+from sandbox_gym.server.readiness import check_ready
 
 SHOWN = 15
 
@@ -124,6 +125,7 @@ class Report:
 async def _audit(file: Path, out: Path | None, settings: Settings, limit: int | None, report: Report) -> None:
     send, receive = anyio.create_memory_object_stream[tuple[int, bytes]](0)
     total = sum(1 for position, _row in enumerate(lines(file)) if limit is None or position < limit)
+    await check_ready(settings, ("coding",))
     with progress("audit", total) as advance:
         async with open_engine(settings) as engine, anyio.create_task_group() as workers:
             for _ in range(settings.boxes):

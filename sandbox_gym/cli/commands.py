@@ -14,6 +14,7 @@ from typer.main import get_command, get_group
 _SOURCES: Final = {
     "verify": "verify:verify",
     "doctor": "doctor:doctor",
+    "load": "load:load",
     "serve": "serve:serve",
     "top": "top:top",
     "verdicts": "records.verdicts:verdicts",

@@ -23,6 +23,7 @@ from sandbox_gym.packages.files import plain
 from sandbox_gym.packages.package import Package, PackageError, Submission
 from sandbox_gym.packages.reader import read_package
 from sandbox_gym.packages.rows import package_row
+from sandbox_gym.server.readiness import check_ready
 
 T = TypeVar("T")
 Folders = Annotated[list[Path], typer.Argument(exists=True, file_okay=False, help="Package folders.")]
@@ -44,6 +45,7 @@ def check_package(
     were judged agree, some were refused.
     """
     settings = settings_with({"provider": provider})
+    anyio.run(check_ready, settings, ("coding",))
     codes = {_checked(settings, folder, as_json=as_json) for folder in folders}
     raise typer.Exit(next(code for code in (_NO_PACKAGE, _DISAGREE, _SOME_REFUSED, _AGREE) if code in codes))
 

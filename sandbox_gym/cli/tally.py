@@ -72,8 +72,8 @@ class Tally:
             "no_verdict": dict(self.no_verdict),
             "invalid": self.invalid,
             "invalid_rows": [{"row": row, "line": row + 1, "reason": str(error)} for row, error in self._firsts()],
-            "p50_s": _percentile(times, 0.50),
-            "p95_s": _percentile(times, 0.95),
+            "p50_s": percentile(times, 0.50),
+            "p95_s": percentile(times, 0.95),
         }
 
     def _firsts(self) -> list[tuple[int, RequestError]]:
@@ -119,11 +119,11 @@ def _reason(fields: VerifyFields) -> str:
     return (fields.failure_reason or "").partition("\n")[0].partition(":")[0][:60] or "unknown"
 
 
-def _percentile(times: Sequence[float], share: float) -> float | None:
+def percentile(times: Sequence[float], share: float) -> float | None:
     """Percentile by nearest rank."""
     return times[min(len(times) - 1, int(share * len(times)))] if times else None
 
 
 def _milliseconds(times: Sequence[float], share: float) -> str:
-    found = _percentile(times, share)
+    found = percentile(times, share)
     return "-" if found is None else f"{1000 * found:.0f} ms"

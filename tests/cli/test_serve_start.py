@@ -47,7 +47,7 @@ def _path_without(folder: Path, *names: str) -> str:
 
 def test_no_bubblewrap(tmp_path: Path) -> None:
     path, rows = _path_without(tmp_path, "bwrap"), ROOT / "examples" / "demo" / "rows.jsonl"
-    each = [["serve", "coding", "--port", "0"], ["verify", rows, "--out", "/dev/null"]]
+    each: list[list[str | Path]] = [["serve", "coding", "--port", "0"], ["verify", rows, "--out", "/dev/null"]]
     for done in commands(each, PATH=path, SANDBOX_GYM_STATE_DIR=str(tmp_path / "state"), SANDBOX_GYM_PROVIDER="local"):
         _refused(done, "bubblewrap", "install")
 

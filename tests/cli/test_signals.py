@@ -63,6 +63,7 @@ LONG: dict[str, tuple[str, ...]] = {
     "export": ("--journal", "postgresql://u:p@127.0.0.1:{port}/x", "--out", "{folder}/out"),
     "verify": ("{rows}", "--out", "{folder}/out"),
     "audit": ("{rows}",),
+    "load": ("{rows}",),
     "swe validate": ("{rows}",),
     "images prefetch": ("{rows}",),
     "check-package": ("{folder}/package",),

@@ -26,7 +26,8 @@ def test_rows_that_are_none(tmp_path: Path) -> None:
     empty.write_text("\n")
     binary.write_bytes(bytes(range(256)) * 8)
     whole.write_text(json.dumps([coding_row()], indent=1))
-    out, given = tmp_path / "out", ["--out", tmp_path / "out", "--overwrite", "--provider", "fake"]
+    out = tmp_path / "out"
+    given: tuple[str | Path, ...] = ("--out", out, "--overwrite", "--provider", "fake")
     screen, document, nothing, noise, pretty, audit, audit_json, no_audit = commands(
         [
             ["verify", rows, *given],

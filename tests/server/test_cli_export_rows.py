@@ -78,7 +78,7 @@ def test_rows_that_are_none_are_left_out_and_told(tmp_path: Path) -> None:
     done = command("export", "--rows", written(tmp_path, ROWS, more), "--out", tmp_path / "out")
     assert done.returncode == 1
     assert len((tmp_path / "out").read_text().splitlines()) == 2
-    assert [line[:16] for line in done.stderr.splitlines()] == [f"left out: row {row}:" for row in (2, 3, 4)] + [
+    assert [line[:17] for line in done.stderr.splitlines()] == [f"left out: line {line}:" for line in (3, 4, 5)] + [
         "2 rows"
     ]
     assert command("export", "--rows", tmp_path / "rows.jsonl", "--reward", "1").returncode == 2

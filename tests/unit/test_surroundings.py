@@ -47,16 +47,16 @@ def test_a_pod_is_told_of_its_security_context(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("switch", "value", "said"),
     [
-        ("kernel__apparmor_restrict_unprivileged_userns", "1\n", "sysctl -w kernel.apparmor_restrict_unprivileged_userns=0"),
-        ("kernel__unprivileged_userns_clone", "0\n", "sysctl -w kernel.unprivileged_userns_clone=1"),
-        ("user__max_user_namespaces", "0\n", "sysctl -w user.max_user_namespaces=15000"),
+        ("kernel__apparmor_restrict_unprivileged_userns", "1\n", "kernel.apparmor_restrict_unprivileged_userns=0"),
+        ("kernel__unprivileged_userns_clone", "0\n", "kernel.unprivileged_userns_clone=1"),
+        ("user__max_user_namespaces", "0\n", "user.max_user_namespaces=15000"),
     ],
 )  # fmt: skip
 def test_switches_of_the_kernel_are_named_where_they_refuse(tmp_path: Path, switch: str, value: str, said: str) -> None:
     harmless = {"kernel__apparmor_restrict_unprivileged_userns": "0", "user__max_user_namespaces": "96365"}
     root = _machine(tmp_path, **{f"proc__sys__{name}": text for name, text in {**harmless, switch: value}.items()})
     remedy = surroundings(root, {}).remedy()
-    assert said in remedy
+    assert f"`sysctl -w {said}`" in remedy
     assert remedy.count("sysctl") == 1
     assert ("AppArmor profile" in remedy) is ("apparmor" in switch)
     assert "its administrator" in surroundings(root, {"SLURM_JOB_ID": "7"}).remedy()

@@ -22,6 +22,7 @@ OF_ONE_CALL = {
         "remove",
         "work",
         "look",
+        "engine.check",
     ),
     *(
         "self._stop",
