@@ -1,7 +1,8 @@
 """What a build adds to the package's metadata: where the project is, and a README whose links work on PyPI.
 
-Hatchling calls the hook in an environment of its own, also from an sdist. The README's links are paths within the repository; PyPI shows it alone,
-so they become addresses there, of the release's own tag. SANDBOX_GYM_REPOSITORY names another repository, such as a fork's.
+Hatchling calls the hook in an environment of its own, also from an sdist. The README's links are paths within the
+repository; PyPI shows it alone, so they become addresses there, of the release's own tag. SANDBOX_GYM_REPOSITORY names
+another repository, such as a fork's.
 """
 
 from __future__ import annotations

@@ -1,19 +1,22 @@
 """Makes each server's `data/example_metrics.json` and `data/example_rollouts.jsonl` anew, by NeMo Gym's own commands.
 
-`python -m tests.gym.make_data`, in the environment of `make test-gym`, after a change of an example.jsonl. The policy is
-the stub, which answers each row's prompt with the answer that the row has. `ng_test +should_validate_data=true` asks for
-both files.
+`python -m tests.gym.make_data`, in the environment of `make test-gym`, after a change of an example.jsonl. The policy
+is the stub, which answers each row's prompt with the answer that the row has. `ng_test +should_validate_data=true` asks
+for both files.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
+from tests.conftest import TEMPROOT
 from tests.documented import command as documented
 from tests.gym.running import MODEL, Gym, figure, playing, started
 from tests.gym.tasks import REPOSITORY
@@ -45,15 +48,14 @@ def prompt(row: dict[str, object]) -> str:
     return "\n".join(str(item["content"]) for item in asked if item["role"] == "user")
 
 
-def write_metrics(server: str, folder: Path, environment: dict[str, str]) -> None:
-    """NeMo Gym looks through the rows and writes what it saw beside them."""
-    path = REPOSITORY / "resources_servers" / server / "data" / "example_metrics.json"
-    path.unlink(missing_ok=True)  # it writes a file of conflicts rather than change one
-    call = [
-        "ng_prepare_data", f"+config_paths=[{config(server)}]", f"+output_dirpath={folder / server}",
-        "+mode=example_validation", f"hydra.run.dir={folder / 'hydra'}",
-    ]  # fmt: skip
-    subprocess.run(call, cwd=REPOSITORY, env=environment, check=True, timeout=300)
+def write_metrics(folder: Path, environment: Mapping[str, str]) -> None:
+    """NeMo Gym looks through all rows and writes what it saw beside each file of them."""
+    for server in SERVERS:  # it writes a file of conflicts rather than change one
+        (REPOSITORY / "resources_servers" / server / "data" / "example_metrics.json").unlink(missing_ok=True)
+    configs = ",".join(map(config, SERVERS))
+    call = ["ng_prepare_data", f"+config_paths=[{configs}]", f"+output_dirpath={folder / 'collated'}"]
+    call += ["+mode=example_validation", f"hydra.run.dir={folder / 'hydra'}"]
+    subprocess.run(call, cwd=REPOSITORY, env=environment, check=True, timeout=600)
 
 
 def write_rollouts(server: str, gym: Gym) -> None:
@@ -70,6 +72,7 @@ def write_rollouts(server: str, gym: Gym) -> None:
 
 def main() -> None:
     folder = Path(tempfile.mkdtemp(prefix="sg-"))
+    os.environ.setdefault(TEMPROOT, str(folder))
     scripts = folder / "scripts.json"
     scripts.write_text(json.dumps({prompt(row): [{"say": answer(row)}] for name in SERVERS for row in rows(name)}))
     configs = ",".join([*map(config, SERVERS), MODEL])
@@ -77,8 +80,8 @@ def main() -> None:
         swaps = {f"{config('coding')},{MODEL}": configs, "http://127.0.0.1:8000": f"http://127.0.0.1:{port}"}
         call = [*documented("from-nemo-gym.md", "ng_run", swaps), "++swe.resources_servers.swe.provider=local"]
         with started(folder, call, 2 * len(SERVERS) + 1) as gym:
+            write_metrics(folder, gym.environment)
             for server in SERVERS:
-                write_metrics(server, folder, dict(gym.environment))
                 write_rollouts(server, gym)
     shutil.rmtree(folder, ignore_errors=True)
 

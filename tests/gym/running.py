@@ -130,6 +130,7 @@ def environment(folder: Path) -> dict[str, str]:
         "UV_CONSTRAINT": str(tree),
         "RAY_TMPDIR": str(rays),
         "RAY_USAGE_STATS_ENABLED": "0",
+        "RAY_agent_register_timeout_ms": "300000",  # a raylet dies after 30 s, which a busy machine may take
         "WANDB_MODE": "disabled",
         "UV_PYTHON_DOWNLOADS": "never",
         "SANDBOX_GYM_STATE_DIR": str(folder / "state"),

@@ -2,8 +2,9 @@
 responses and chat completions.
 
 `python stub_model.py PORT SCRIPTS.json`. SCRIPTS is {marker: [turn, ...]}; a task's prompt holds its marker, or is it.
-A turn is {"call": name, "arguments": {...}}, or {"say": text}, or {"say": text, "if_seen": needle, "else": text}: the text, where
-the last tool's output holds the needle, else the other. Standard library only: NeMo Gym's own environments stay apart.
+A turn is {"call": name, "arguments": {...}}, or {"say": text}, or {"say": text, "if_seen": needle, "else": text}: the
+text, where the last tool's output holds the needle, else the other. Standard library only: NeMo Gym's own environments
+stay apart.
 """
 
 from __future__ import annotations

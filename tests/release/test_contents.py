@@ -118,7 +118,9 @@ def test_the_page_on_pypi_has_addresses_in_its_links(metadata: Message) -> None:
     links = re.findall(r"(!?)\[[^\]]*\]\(([^)\s]+)\)", text)
     assert len(links) == len(re.findall(r"\]\(", (ROOT / "README.md").read_text())) > 20
     for picture, target in links:
-        kind, path = re.fullmatch(rf"{REPOSITORY}/(blob|raw)/v{re.escape(__version__)}/([^#]+)(?:#.*)?", target).groups()  # type: ignore[union-attr]
+        kind, path = re.fullmatch(
+            rf"{REPOSITORY}/(blob|raw)/v{re.escape(__version__)}/([^#]+)(?:#.*)?", target
+        ).groups()  # type: ignore[union-attr]
         assert kind == ("raw" if picture else "blob")
         assert (ROOT / path).is_file(), path
 

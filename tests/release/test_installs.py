@@ -1,4 +1,4 @@
-"""The packages in empty environments: every Python of this machine, as root and as a user, from a wheel and an sdist."""
+"""Wheel and sdist in empty environments: every Python of this machine, as root and as a user."""
 
 from __future__ import annotations
 
@@ -41,12 +41,13 @@ WITHOUT: Final[Mapping[str, tuple[tuple[str, ...], Mapping[str, str]]]] = {
 
 def interpreters() -> dict[str, Path]:
     """A Python of each version that this machine has: on the path, or a version manager's."""
-    found = {}
+    found: dict[str, Path] = {}
     for version in VERSIONS:
         named = [Path(sys.base_prefix) / "bin" / f"python{version}", Path(f"/usr/bin/python{version}")]
         managed = (Path.home() / ".pyenv" / "versions").glob(f"{version}.*/bin/python{version}")
         there = [path for path in (*named, *sorted(managed)) if path.exists()]
-        found |= {version: path} if (path := next(iter(there), None)) else {}
+        if there:
+            found[version] = there[0]
     return found
 
 
@@ -78,11 +79,10 @@ class Installed:
             os.chown(home / "rows.jsonl", user, user)
         own = {"PATH": f"{self.folder}/env/bin:/usr/bin:/bin", "HOME": str(home), "NO_COLOR": "1", "COLUMNS": "200"}
         more = {"SANDBOX_GYM_STATE_DIR": str(home / "state")}
-        who: dict[str, object] = {"user": user, "group": user, "extra_groups": []} if user else {}
+        drop = ["setpriv", f"--reuid={user}", f"--regid={user}", "--clear-groups"] if user else []
         return subprocess.run(
-            [str(self.folder / "env/bin" / words[0]), *words[1:]],
+            [*drop, str(self.folder / "env/bin" / words[0]), *words[1:]],
             cwd=home, env={**own, **more, **environment}, capture_output=True, text=True, timeout=300, check=False,
-            **who,  # type: ignore[call-overload]
         )  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""What runs where there are no sandboxes (macOS, Windows), as far as Linux tells: no module of Unix alone is imported on the way."""
+"""What runs on macOS and Windows, which make no sandboxes, imports no module of Unix alone."""
 
 from __future__ import annotations
 
