@@ -56,6 +56,8 @@ def write_metrics(folder: Path, environment: Mapping[str, str]) -> None:
     call = ["ng_prepare_data", f"+config_paths=[{configs}]", f"+output_dirpath={folder / 'collated'}"]
     call += ["+mode=example_validation", f"hydra.run.dir={folder / 'hydra'}"]
     subprocess.run(call, cwd=REPOSITORY, env=environment, check=True, timeout=600)
+    for made in (REPOSITORY / "resources_servers").glob("*/data/*_prepare.jsonl"):
+        made.unlink()
 
 
 def write_rollouts(server: str, gym: Gym) -> None:
