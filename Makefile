@@ -113,7 +113,7 @@ test-agents: test-deps ## mini-swe-agent and inspect_ai on our sandboxes, agains
 GYM_PYTHON ?= python3.12
 test-gym: tools ## the real NeMo Gym, NeMo Evaluator and verl's reward against this tree (Python 3.12, PyPI; minutes)
 	$(GYM_PYTHON) -m venv .venv-gym
-	.venv-gym/bin/pip install -q --disable-pip-version-check -e '.[gym,math]' nemo-gym==0.4.0 uv httpx2 pytest pytest-timeout
+	.venv-gym/bin/pip install -q --disable-pip-version-check -e '.[gym,math]' nemo-gym==0.4.0 uv hatchling httpx2 pytest pytest-timeout
 	.venv-gym/bin/pip install -q --disable-pip-version-check --no-deps verl==0.9.1
 	$(GYM_PYTHON) -m venv .venv-nel
 	.venv-nel/bin/pip install -q --disable-pip-version-check 'nemo-evaluator[stats]==0.3.0'

@@ -49,7 +49,7 @@ for name in "$@"; do
       math) cp images/math/* "$context/" ;;
       server) # without bytecode, which others may be writing
         cp -a images/server "$context/"
-        find pyproject.toml README.md sandbox_gym verifiers resources_servers \
+        find pyproject.toml README.md LICENSE tools/package_metadata.py sandbox_gym verifiers resources_servers \
           -name __pycache__ -prune -o ! -type d -print0 | xargs -0 cp -a --parents -t "$context" ;;
     esac
     for setting in PIP_INDEX_URL PIP_EXTRA_INDEX_URL; do

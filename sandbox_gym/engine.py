@@ -47,7 +47,7 @@ from sandbox_gym.sandbox.cleanup.owner import held_lease
 from sandbox_gym.sandbox.cleanup.reaper import Reaper, reaping
 from sandbox_gym.sandbox.pool.pool import Pool
 from sandbox_gym.sandbox.pool.services import Services, serving
-from sandbox_gym.sandbox.registry import make_provider, orphan_sources, session_policy
+from sandbox_gym.sandbox.registry import check_system, make_provider, orphan_sources, session_policy
 from sandbox_gym.sandbox.session.holding import holding
 from sandbox_gym.sandbox.session.manager import Sessions, ToolReply
 
@@ -213,6 +213,7 @@ async def open_engine(settings: Settings, *, sessions: str = "") -> AsyncIterato
     `sessions`: hold stateful sandboxes too, kept under this name in the state folder; a plan may then begin from a
     snapshot of theirs.
     """
+    check_system()
     folder = settings.state_dir / "sessions" / sessions
     with held_lease(settings.state_dir) as lease:
         provider = make_provider(settings, SessionFolder(folder, settings.session_limits()) if sessions else None)

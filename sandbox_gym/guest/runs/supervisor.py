@@ -21,9 +21,7 @@ from .run import Run, signs_in
 from .starvation import Starvation
 
 MAX_BLOBS = 256 << 20
-MAX_BACKLOG = 4 << 20
-"""Bytes of input that programs have not taken yet; the host sends no more."""
-TAKEN = MAX_BACKLOG >> 2
+TAKEN = frames.MAX_BACKLOG >> 2
 """Bytes of input taken after which `took` is sent."""
 FINAL_S = 10.0
 _SIGNS = 8
@@ -73,7 +71,7 @@ class Supervisor:
         """Serve until the host's end closes and, in batch use, the last run is done."""
         channel = self._channel
         while not (channel.ended and self._current is None and not self._queue and not channel.waiting):
-            if not channel.selectable and not channel.ended and self._backlog() < MAX_BACKLOG:
+            if not channel.selectable and not channel.ended and self._backlog() < frames.MAX_BACKLOG:
                 channel.read()
             self._poll_programs()
             _call_back(self.selector, self._pause())
