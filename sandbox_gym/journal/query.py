@@ -4,7 +4,7 @@ table of searches alone; every answer is bounded. Run them by `Journal.ask`, whi
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Literal
 
@@ -114,11 +114,12 @@ def total(connection: Connection, wanted: Wanted) -> Sums:
 
 def extent(connection: Connection, wanted: Wanted, axis: Axis) -> tuple[float, float] | None:
     """The first and the last time, or step, of those that match."""
-    column = _c.finished_at if axis == "time" else _c.step
-    # two statements, each of which an index answers
-    first, last = (
-        connection.execute(select(one(column)).where(*_conditions(wanted))).scalar() for one in (func.min, func.max)
-    )
+    if axis == "step":
+        first, last = connection.execute(select(func.min(_c.step), func.max(_c.step)).where(*_conditions(wanted))).one()
+    else:  # two statements, each of which ends at the first match in the index
+        ordered = (_c.finished_at, _c.finished_at.desc())
+        one = select(_c.finished_at).where(*_conditions(wanted)).limit(1)
+        first, last = (connection.execute(one.order_by(order)).scalar() for order in ordered)
     return None if first is None or last is None else (float(first), float(last))
 
 
@@ -130,6 +131,13 @@ def series(connection: Connection, wanted: Wanted, axis: Axis, start: float, wid
     where = (*_conditions(wanted), column >= start, column < start + MAX_BINS * width)
     statement = select(number.label("number"), *_sums()).where(*where).group_by("number").order_by("number")
     return [(int(row["number"]), _as_sums(row)) for row in connection.execute(statement).mappings()]
+
+
+def added(many: Iterable[Sums]) -> Sums:
+    """All of them together."""
+    names = [field.name for field in fields(Sums)]
+    values = [[getattr(one, name) for name in names] for one in many]
+    return Sums(*(sum(column) for column in zip(*values, strict=True))) if values else Sums(0, 0, 0, 0.0, 0, 0, 0.0)
 
 
 def by_task(connection: Connection, wanted: Wanted, *, most: int) -> list[TaskSums]:

@@ -150,7 +150,6 @@ search = Table(
     Column("words", String(400), nullable=False),
     Index("journal_search_by_time", "finished_at", "id"),
     Index("journal_search_by_task", "task_digest", "finished_at"),
-    Index("journal_search_by_step", "run", "step"),
 )
 """A narrow row for each verdict: searches and charts read whole ranges of these, and no blob beside them."""
 

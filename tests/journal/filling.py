@@ -73,7 +73,7 @@ def fill(url: str, count: int, *, until: float, days: float = 7.0, seed: int = 1
 
 
 def _verdicts(count: int, start: float, end: float, chance: random.Random) -> Iterator[Prepared]:
-    tasks = [_Task(number) for number in range(min(TASKS, max(8, count // 8)))]
+    tasks = [_Task(number) for number in range(min(TASKS, max(8, count // 40)))]
     for number in range(count):
         share = number / count
         task = chance.randrange(len(tasks))

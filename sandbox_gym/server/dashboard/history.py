@@ -66,18 +66,18 @@ def wanted_by(query: WhichQuery, server: str) -> Wanted:
 
 def history(connection: Connection, query: HistoryQuery, server: str) -> HistoryShown:
     """Over the query's window, as far as there are verdicts in it."""
-    from sandbox_gym.journal.query import by_task, extent, reasons, series, total
+    from sandbox_gym.journal.query import added, by_task, extent, reasons, series
 
     wanted = wanted_by(query, server)
     first, last = extent(connection, wanted, query.axis) or (0.0, 0.0)
     start, width = _scale(first, last, steps=query.axis == "step")
-    bins = series(connection, wanted, query.axis, start, width) if last else []
+    bins = series(connection, wanted, query.axis, start, width)
     return {
         "axis": query.axis,
         "start": start,
         "width": width,
         "bins": [{"at": start + number * width, "sums": sums_shown(sums)} for number, sums in bins],
-        "sums": sums_shown(total(connection, wanted)),
+        "sums": sums_shown(added(sums for _, sums in bins)),
         "tasks": [_task(one) for one in by_task(connection, wanted, most=MAX_TASKS)],
         "reasons": [
             {"kind": kind, "reason": sanitized(reason, 80), "count": count}

@@ -15,7 +15,8 @@ Outcome = Literal["", "tamper", "passed", "failed", "no_verdict"]
 
 Moment = Annotated[float, Field(ge=0, le=1e11, allow_inf_nan=False, description="Unix time.")]
 Step = Annotated[int, Field(ge=0, le=2**53, description="A step of the run, as X-Sandbox-Gym-Step had it.")]
-Text = Annotated[str, Field(max_length=200)]
+Text = Annotated[str, Field(max_length=200, pattern=r"^[^\x00]*$")]
+"""No database takes a NUL."""
 
 
 class WhichQuery(BaseModel):

@@ -42,13 +42,13 @@ export class Chart {
       ...this.size(),
       legend: { show: false },
       cursor: { drag: { x: false, y: false }, points: { show: !this.bars }, y: false },
-      padding: [8, 12, 0, 0],
+      padding: [8, 28, 0, 0],
       scales: {
-        x: { time: false, range: (plot, from, to) => [from, this.bars ? to + this.width : from === to ? to + 1 : to] },
+        x: { time: false, range: (plot, from, to) => [from, to + this.width] },
         y: { range: (plot, from, to) => [Math.min(low, from ?? 0), Math.max(high ?? 0, to ?? 0) * (high ? 1 : 1.1) || 1] },
       },
       axes: [
-        { ...axis, grid: { show: false }, space: 64, incrs: this.axis === 'time' ? TIMES : undefined,
+        { ...axis, grid: { show: false }, space: 64, size: 28, incrs: this.axis === 'time' ? TIMES : undefined,
           values: (plot, splits, index, space, step) => splits.map((place) => this.place(place, step)) },
         { ...axis, size: 48, space: 32, values: (plot, splits) => splits.map((value) => this.format(value)) },
       ],
@@ -63,14 +63,15 @@ export class Chart {
     const points = { show: this.data[0].length < 40, size: 5 };
     return names.map(([, name, dash]) => (this.bars
       ? { fill: colour(name), width: 0, paths, points: { show: false } }
-      : { stroke: colour(name), width: 2, dash, spanGaps: true, points }));
+      : { stroke: colour(name), width: dash ? 2 : 3, dash, spanGaps: true, points }));
   }
 
   place(at, step) {
     if (this.axis === 'step') return count(at);
     const date = new Date(at * 1000);
     const clock = { hour: '2-digit', minute: '2-digit', ...(step < 60 ? { second: '2-digit' } : {}) };
-    return step < 86400 ? date.toLocaleTimeString('en-GB', clock) : date.toLocaleDateString('en-GB', { day: 'numeric', month: 'short' });
+    const midnight = step >= 3600 && !date.getHours() && !date.getMinutes();
+    return step < 86400 && !midnight ? date.toLocaleTimeString('en-GB', clock) : date.toLocaleDateString('en-GB', { day: 'numeric', month: 'short' });
   }
 
   read(index) {
@@ -92,7 +93,7 @@ function stacked(values) {
 }
 
 export const VERDICTS = [['passed', '--passed-fill'], ['failed', '--failed-fill'], ['without verdict', '--none-fill']];
-export const SHARES = [['pass rate', '--passed-fill'], ['mean reward', '--busy-fill', [6, 4]]];
+export const SHARES = [['pass rate', '--passed-fill'], ['mean reward', '--busy-fill', [8, 8]]];
 const share = (value) => percent(value);
 
 /** The two charts of a history: shares above, verdicts below. */

@@ -69,7 +69,7 @@ function change(a, b, points = true) {
   if (a === null || b === null) return '–';
   const by = points ? 100 * (b - a) : b - a;
   const sign = by > 0 ? '+' : by < 0 ? '−' : '±';
-  return `${sign}${Math.abs(by).toFixed(points ? 1 : 3)}${points ? ' points' : ''}`;
+  return `${sign}${Math.abs(by).toFixed(points ? 1 : 3)}${points ? ' pp' : ''}`;
 }
 
 function verdictOn(likely) {
@@ -93,13 +93,13 @@ function draw(found, before, after) {
     ['Mean verify', seconds(a.seconds), seconds(b.seconds), ''],
   ];
   byId('sums').replaceChildren(...rows.map(([name, one, other, by, mark]) => el('tr', {}, el('th', { scope: 'row' }, name),
-    el('td', { class: 'num' }, one), el('td', { class: 'num' }, other), el('td', { class: 'num' }, by, mark ? ' ' : null, mark))));
+    el('td', { class: 'num' }, one), el('td', { class: 'num' }, other), el('td', { class: 'num change' }, by, mark ? ' ' : null, mark))));
   const all = found.tasks.length < found.compared ? `the ${count(found.tasks.length)} that moved most of ` : '';
   text(byId('tasks-note'), `${all}${count(found.compared)} tasks that are in both${found.cut ? '; more were left out' : ''}`);
   byId('tasks').replaceChildren(...found.tasks.map((one) => el('tr', {},
     el('th', { scope: 'row', class: 'task' }, el('a', { href: taskPath(one.digest) }, one.label)),
     el('td', { class: 'num' }, `${rate(one.a.pass_rate)} of ${count(one.a.verifies)}`), el('td', { class: 'num' }, `${rate(one.b.pass_rate)} of ${count(one.b.verifies)}`),
-    el('td', { class: 'num' }, change(one.a.pass_rate, one.b.pass_rate), ' ', verdictOn(one.likely)))));
+    el('td', { class: 'num change' }, change(one.a.pass_rate, one.b.pass_rate), ' ', verdictOn(one.likely)))));
   show(byId('tasks').closest('table'), found.tasks.length > 0);
 }
 

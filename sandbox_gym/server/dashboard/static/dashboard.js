@@ -121,10 +121,10 @@ function rates({ rates: bins, bin_s: width }, at) {
 function pool(counts) {
   slots(byId('slots'), counts);
   facts(byId('pool-facts'), [
-    ['Boxes alive', count(counts.alive)], ['Given out at most', count(counts.limit)], ['Leases', count(counts.leases)],
+    ['Boxes alive', count(counts.alive)], ['Busy at most, for now', count(counts.limit)], ['Lent to plans so far', count(counts.leases)],
     ['Started', count(counts.started)], ['Reused', count(counts.reused)], ['Discarded', count(counts.discarded)],
     ['Failed starts', count(counts.start_failures), counts.start_failures ? 'failed' : ''],
-    ['Lost in use', count(counts.crashes), counts.crashes ? 'failed' : ''],
+    ['Lost during a run', count(counts.crashes), counts.crashes ? 'failed' : ''],
   ]);
 }
 
