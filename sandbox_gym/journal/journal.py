@@ -37,7 +37,7 @@ PRUNE_EVERY_S = 60.0
 _RETRY_S = (0.1, 0.5, 2.0, 5.0)
 _READERS = 4
 _ASKERS = 2
-ASK_S = 5.0
+ASK_S = 10.0
 """Seconds that the database may spend on one question of the dashboard's."""
 
 T = TypeVar("T")

@@ -11,7 +11,7 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import chain, islice
 from typing import Final, Literal, TypeVar
 
 from sandbox_gym.observe.change import LEAST, Change, rise_of
@@ -286,7 +286,7 @@ class Radar:
 def _joined(earlier: deque[_Period], own: deque[_Period]) -> deque[_Period]:
     if earlier and own and earlier[-1].at == own[0].at:
         own[0].follow(earlier.pop())
-    return deque((*earlier, *own), maxlen=own.maxlen)
+    return deque(chain(earlier, own), maxlen=own.maxlen)
 
 
 _MILD: Final = frozenset({IN_PROCESS, MASKED})

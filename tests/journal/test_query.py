@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from typing import TypeVar
 
 import pytest
@@ -13,7 +14,7 @@ from sqlalchemy import Connection, text
 from sandbox_gym.contract import TestStatus as Ended
 from sandbox_gym.journal import Entry, Kind
 from sandbox_gym.journal.deadline import TooSlow
-from sandbox_gym.journal.query import Wanted, added, alike, by_task, extent, find, reasons, series, total
+from sandbox_gym.journal.query import Found, Wanted, added, alike, by_task, extent, find, reasons, series, total
 from sandbox_gym.journal.rows import prepare, task_digest
 from sandbox_gym.journal.schema import open_database
 from sandbox_gym.journal.store import Store
@@ -61,9 +62,9 @@ def add(asked: Asked, *entries: Entry) -> None:
 
 
 def test_pages_follow_each_other_without_a_gap(asked: Asked) -> None:
-    pages, before = [], None
+    pages, before = list[Found](), None
     while True:
-        page = asked(lambda connection, before=before: find(connection, Wanted(), most=170, before=before))
+        page = asked(partial(find, wanted=Wanted(), most=170, before=before))
         pages += page
         if len(page) < 170:
             break
@@ -135,7 +136,8 @@ def test_statuses_say_what_changed_between_runs(empty: Asked) -> None:
     rows = empty(lambda connection: find(connection, Wanted(), most=10))
     found = {one.id: (one.statuses, one.passed, one.tests, one.signs) for one in rows}
     assert [found[number] for number in sorted(found)] == [
-        ("pp", 2, 2, ""), ("fp", 1, 2, ""), ("~p", 1, 2, ""), ("", 0, 0, ""), ("pp", 2, 2, ""), ("pp", 2, 2, " a_sign "),
+        ("pp", 2, 2, ""), ("fp", 1, 2, ""), ("~p", 1, 2, ""), ("", 0, 0, ""), ("pp", 2, 2, ""),
+        ("pp", 2, 2, " a_sign "),
     ]  # fmt: skip
 
 

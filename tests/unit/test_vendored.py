@@ -10,7 +10,8 @@ UPLOT = ROOT / "sandbox_gym" / "server" / "dashboard" / "static" / "uplot"
 
 
 def test_uplot_is_as_it_came() -> None:
-    sums = dict(reversed(line.split()) for line in (UPLOT / "SHA256SUMS").read_text().splitlines())
+    lines = [line.split() for line in (UPLOT / "SHA256SUMS").read_text().splitlines()]
+    sums = {name: digest for digest, name in lines}
     assert {path.name for path in UPLOT.iterdir()} == {*sums, "SHA256SUMS"}
     assert {name: hashlib.sha256((UPLOT / name).read_bytes()).hexdigest() for name in sums} == sums
     assert "MIT" in (UPLOT / "LICENSE").read_text()

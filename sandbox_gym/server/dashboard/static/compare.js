@@ -33,7 +33,7 @@ function windows() {
   if (value('by') === 'time') {
     const at = new Date(value('moment')).getTime() / 1000;
     if (!Number.isFinite(at)) return null;
-    const length = Number(value('length'));
+    const length = Number(value('window'));
     for (const [name, number] of [['a_since', at - length], ['a_until', at], ['b_since', at], ['b_until', at + length]]) asked.set(name, String(Math.max(0, number)));
     return [asked, `before ${day(at)}`, `after ${day(at)}`];
   }

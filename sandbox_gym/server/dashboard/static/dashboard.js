@@ -20,17 +20,21 @@ function connect() {
   source.onmessage = (event) => {
     lastHeard = Date.now();
     link('live', 'Live');
+    heard();
     latest = JSON.parse(event.data);
     draw(latest);
   };
   source.onerror = () => {
     link('lost', 'Connection lost, trying again…');
-    if (source.readyState === EventSource.CLOSED) {
+    if (source.readyState !== EventSource.CLOSED) unheard();
+    else {
       // refused, not cut off: perhaps the token changed, perhaps too many look on
       ask('/dashboard/api/live').then((picture) => {
         draw(picture);
         link('lost', 'No live updates now, trying again…');
-      }).catch(() => {});
+        lastHeard = Date.now();
+        heard();
+      }).catch(unheard);
       setTimeout(connect, RETRY_MS);
     }
   };
@@ -41,12 +45,12 @@ function link(state, words) {
   const node = byId('link');
   if (node.dataset.state !== state) node.dataset.state = state;
   text(node, words);
-  if (state === 'live') heard();
-  else unheard();
 }
 
 setInterval(() => {
-  if (lastHeard && Date.now() - lastHeard > SILENT_MS) link('lost', 'Connection lost, trying again…');
+  if (!lastHeard || Date.now() - lastHeard <= SILENT_MS) return;
+  link('lost', 'Connection lost, trying again…');
+  unheard();
 }, 2000);
 
 // -- the picture
@@ -121,7 +125,7 @@ function rates({ rates: bins, bin_s: width }, at) {
 function pool(counts) {
   slots(byId('slots'), counts);
   facts(byId('pool-facts'), [
-    ['Boxes alive', count(counts.alive)], ['Busy at most, for now', count(counts.limit)], ['Lent to plans so far', count(counts.leases)],
+    ['Boxes alive', count(counts.alive)], ['Limit for now', count(counts.limit)], ['Given to plans', count(counts.leases)],
     ['Started', count(counts.started)], ['Reused', count(counts.reused)], ['Discarded', count(counts.discarded)],
     ['Failed starts', count(counts.start_failures), counts.start_failures ? 'failed' : ''],
     ['Lost during a run', count(counts.crashes), counts.crashes ? 'failed' : ''],
