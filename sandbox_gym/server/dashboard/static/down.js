@@ -20,7 +20,8 @@ export function unheard() {
 function draw() {
   document.body.classList.toggle('stale', lost && heardAt !== null);
   if (!show(byId('down'), lost)) return;
-  const since = heardAt === null ? '' : ` since ${clock(heardAt / 1000)}. What is below is ${seconds(Math.max(1, Math.round((Date.now() - heardAt) / 1000)))} old`;
+  const age = heardAt === null ? 0 : Math.max(1, Math.round((Date.now() - heardAt) / 1000));
+  const since = age ? ` since ${clock(heardAt / 1000)}. What is below is ${age < 120 ? `${age} s` : seconds(age)} old` : '';
   text(byId('down'), `The server has not answered${since}.`);
 }
 
