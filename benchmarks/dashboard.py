@@ -88,7 +88,7 @@ def added_s(tests: int) -> float:
     verdict = Verdict(1.0, results, isolation="namespace", timings_s=timings)
     row = {"task_id": "t", "unit_tests": {"inputs": ["2"] * tests, "outputs": ["4"] * tests}}
     judgement = Judgement(Plan(()), State(outcomes, "namespace", "local"), verdict)
-    recent, request = Recent(32 << 20), body()
+    recent = Recent(32 << 20)
     source = Source("coding", {}, row, "answer")
     entries = [
         Entry(f"{number:032x}", "coding", "local", source, (judgement,), 0.0, 0.1, {}, 1.0, tenant="tenant")
@@ -96,7 +96,7 @@ def added_s(tests: int) -> float:
     ]
     started = time.process_time()
     for entry in entries:
-        recent.finished(entry, request)
+        recent.finished(entry)
     return (time.process_time() - started) / len(entries)
 
 

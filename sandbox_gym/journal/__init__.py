@@ -6,12 +6,13 @@ and no verifier.
 
 from __future__ import annotations
 
-from sandbox_gym.journal.entry import Entry, Filter, Key, Replay, Source, Stored, StoredJudgement, Summary
+from sandbox_gym.journal.entry import Entry, Filter, Key, Kind, Replay, Source, Stored, StoredJudgement, Summary
 
 __all__ = [
     "Entry",
     "Filter",
     "Key",
+    "Kind",
     "Replay",
     "Source",
     "Stored",

@@ -4,12 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from enum import StrEnum
 
 from sandbox_gym.contract import Judgement, Plan, State, Verdict, answers_run
 from sandbox_gym.judging import state_bytes
 from sandbox_gym.limits import Limits
 
 Json = Mapping[str, object]
+
+
+class Kind(StrEnum):
+    """What became of a verify, in the three ways that matter."""
+
+    PASSED = "passed"
+    FAILED = "failed"
+    NO_VERDICT = "no_verdict"
+
+
+def kind_of(reward: float | None, failure_reason: str, failure_kind: str) -> tuple[Kind, str]:
+    """What became of a verify, and why: a failure's reason, or the kind of no verdict without the server's name."""
+    if reward is None:
+        return Kind.NO_VERDICT, failure_kind.rpartition(":")[2] or "unknown"
+    if failure_reason or reward <= 0:
+        return Kind.FAILED, failure_reason or "wrong_answer"
+    return Kind.PASSED, "passed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +71,16 @@ class Entry:
     failure_kind: str = ""
     key: Key | None = None
     tenant: str = ""
+    label: str = ""
+    """What people call the task."""
+    run: str = ""
+    """The training or evaluation run that the request named."""
+    step: int | None = None
+
+    @property
+    def signs(self) -> tuple[str, ...]:
+        """Signs of tampering of all judgements, also of a run that a later one replaced."""
+        return tuple(dict.fromkeys(sign for judged in self.judgements for sign in judged.verdict.tamper))
 
     @property
     def output_bytes(self) -> int:
@@ -133,6 +161,7 @@ class Stored:
     judgements: tuple[StoredJudgement, ...] | None
     """None: the outputs were too long to keep."""
     reply: Json | None
+    label: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from typing import TypeVar
 import anyio
 import anyio.to_thread
 import structlog
+from sqlalchemy import Connection
 from sqlalchemy.exc import InterfaceError, OperationalError, SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
@@ -20,6 +21,7 @@ from sandbox_gym.codec import CodecError
 from sandbox_gym.errors import JournalDown
 from sandbox_gym.faults import is_of_machine
 from sandbox_gym.journal.backlog import Backlog, Item
+from sandbox_gym.journal.deadline import TooSlow
 from sandbox_gym.journal.entry import Entry, Filter, Replay, Stored
 from sandbox_gym.journal.rows import prepare
 from sandbox_gym.journal.schema import cause, open_database
@@ -34,6 +36,9 @@ CLOSE_S = 30.0
 PRUNE_EVERY_S = 60.0
 _RETRY_S = (0.1, 0.5, 2.0, 5.0)
 _READERS = 4
+_ASKERS = 2
+ASK_S = 10.0
+"""Seconds that the database may spend on one question of the dashboard's."""
 
 T = TypeVar("T")
 _log = structlog.get_logger(__name__)
@@ -50,6 +55,7 @@ class Journal:
         self._backlog = Backlog()
         self._writer = anyio.CapacityLimiter(1)
         self._readers = anyio.CapacityLimiter(_READERS)
+        self._askers = anyio.CapacityLimiter(_ASKERS)
         self._written = self._failed = self._batches = self._unpruned_bytes = 0
         self._failing = 0
         self._much_written = anyio.Event()
@@ -89,14 +95,23 @@ class Journal:
         """Everything recorded of one verify, by its whole id. Raises JournalDown."""
         return await self._read(partial(self._stored, request_id))
 
-    async def _read(self, call: Callable[[], T]) -> T:
+    async def ask(self, question: Callable[[Connection], T], within_s: float = ASK_S) -> T:
+        """An answer for people, which verifies' own lookups don't wait for. Raises JournalDown, which names the bound
+        where the question took too long."""
+        return await self._read(partial(self._store.ask, question, within_s), self._askers, 2 * within_s)
+
+    async def _read(
+        self, call: Callable[[], T], limiter: anyio.CapacityLimiter | None = None, wait_s: float = WAIT_S
+    ) -> T:
         """Run `call` in a thread. Raises JournalDown, also where this process is out of threads, descriptors or
         memory."""
         try:
-            with anyio.fail_after(WAIT_S):
-                return await self._in_thread(call, self._readers)
+            with anyio.fail_after(wait_s):
+                return await self._in_thread(call, limiter or self._readers)
         except TimeoutError:
-            raise JournalDown(f"no answer from the journal within {WAIT_S:g} s") from None
+            raise JournalDown(f"no answer from the journal within {wait_s:g} s") from None
+        except TooSlow as error:
+            raise JournalDown(f"the journal gave {error}: ask for a shorter time, or for one task") from None
         except (SQLAlchemyError, CodecError) as error:
             raise JournalDown(f"journal: {_why(error)}") from None
         except Exception as error:

@@ -9,17 +9,31 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, cast
 
 from sandbox_gym.codec import LONG, CodecError, decode, digest, encode
-from sandbox_gym.contract import State, Verdict
-from sandbox_gym.journal.entry import Entry, Json, Replay, Source, Stored, StoredJudgement, Summary, plan_as_run
+from sandbox_gym.contract import State, TestStatus, Verdict
+from sandbox_gym.journal.entry import (
+    Entry,
+    Json,
+    Replay,
+    Source,
+    Stored,
+    StoredJudgement,
+    Summary,
+    kind_of,
+    plan_as_run,
+)
 
 if TYPE_CHECKING:
     from sqlalchemy import RowMapping
 
 _LEVEL = 1
 """zlib's level: outputs are mostly text, and higher levels cost five times as much for a tenth less."""
-_COLUMNS_BYTES = 1024
+_COLUMNS_BYTES = 1536
 """Bytes of a row besides its blobs, indexes included."""
 _UNJUDGED = Verdict(0.0)
+MOST_STATUSES = 200
+PASSED, SKIPPED, CHANGED, OTHERWISE = "p", "s", "~", "f"
+"""Letters of a test's status in a search row: CHANGED where runs of one verify differ, OTHERWISE for any other."""
+_LETTERS = {TestStatus.PASSED: PASSED, TestStatus.SKIPPED: SKIPPED}
 
 Columns = dict[str, object]
 
@@ -30,6 +44,8 @@ class Prepared:
 
     columns: Columns
     task: Columns
+    search: Columns
+    """Without the id, which the database gives."""
     size_bytes: int
 
 
@@ -65,7 +81,7 @@ def prepare(entry: Entry, *, state_max_bytes: float) -> Prepared:
         "reward": entry.reward,
         "failure_reason": _text(entry.failure_reason, 500),
         "failure_kind": _text(entry.failure_kind, 200),
-        "tamper": encode(_signs(entry)).decode(),
+        "tamper": encode(entry.signs).decode(),
         "attempts": verdict.attempts,
         "timings": encode(verdict.timings_s).decode(),
         "started_at": entry.started_at,
@@ -79,12 +95,43 @@ def prepare(entry: Entry, *, state_max_bytes: float) -> Prepared:
     size_bytes = _COLUMNS_BYTES + sum(len(blob) for blob in blobs if isinstance(blob, bytes))
     columns["size_bytes"] = size_bytes
     task = {"digest": columns["task_digest"], "size_bytes": len(row) + 128, "row": row}
-    return Prepared(columns, task, size_bytes + len(row))
+    return Prepared(columns, task, _search(entry, columns), size_bytes + len(row))
 
 
-def _signs(entry: Entry) -> tuple[str, ...]:
-    """The signs of all judgements, also of a run that a later one replaced."""
-    return tuple(dict.fromkeys(sign for judged in entry.judgements for sign in judged.verdict.tamper))
+_SHARED = ("request_id", "finished_at", "server", "provider", "tenant", "task_digest", "answer_digest", "reward")
+
+
+def _search(entry: Entry, columns: Columns) -> Columns:
+    last = entry.judgements[-1].verdict if entry.judgements else _UNJUDGED
+    kind, reason = kind_of(entry.reward, entry.failure_reason, entry.failure_kind)
+    words = " ".join((entry.label[:200], reason[:60], entry.tenant[:60], entry.run, *entry.signs))
+    return {
+        **{name: columns[name] for name in _SHARED},
+        "seconds": entry.finished_at - entry.started_at,
+        "label": _text(entry.label, 200),
+        "kind": kind.value,
+        "reason": _text(reason, 500),
+        "signs": _text(f" {' '.join(entry.signs)} ", 500) if entry.signs else "",
+        "isolation": columns["isolation"],
+        "in_process": int(any(judged.verdict.integrity == "in_process" for judged in entry.judgements)),
+        "attempts": last.attempts,
+        "tests": len(last.tests),
+        "passed": sum(test.status is TestStatus.PASSED for test in last.tests),
+        "statuses": _statuses(entry),
+        "run": _text(entry.run, 100),
+        "step": entry.step,
+        "words": _text(words.lower(), 400),
+    }
+
+
+def _statuses(entry: Entry) -> str:
+    """A letter for each test; what a run skipped says nothing of a test that another run had."""
+    seen: dict[int, str] = {}
+    for judged in entry.judgements:
+        for test in judged.verdict.tests[:MOST_STATUSES]:
+            letter, before = _LETTERS.get(test.status, OTHERWISE), seen.get(test.index, SKIPPED)
+            seen[test.index] = letter if before == SKIPPED else before if letter in (SKIPPED, before) else CHANGED
+    return "".join(seen.get(index, SKIPPED) for index in range(min(MOST_STATUSES, max(seen, default=-1) + 1)))
 
 
 def _source(source: Source) -> Json:
@@ -172,6 +219,7 @@ def as_stored(row: RowMapping) -> Stored:
         ),
         None if row["judgements"] is None else decode(_Judgements, _unpack(row["judgements"])).judgements,
         None if row.reply is None else _object(_unpack(row["reply"])),
+        row["label"] or "",
     )
 
 

@@ -40,14 +40,34 @@ from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
 from sandbox_gym.errors import ConfigurationError
 from sandbox_gym.private import make_private
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 
 
 def _add_tenant(connection: Connection) -> None:
     connection.exec_driver_sql("ALTER TABLE journal_verdicts ADD COLUMN tenant VARCHAR(200) DEFAULT '' NOT NULL")
 
 
-MIGRATIONS: Mapping[int, Callable[[Connection], None]] = {1: _add_tenant}
+def _add_search(connection: Connection) -> None:
+    """The table as it is now: who changes it copies it to here first. Tasks of older verdicts have no name there, and
+    their tests no statuses: both are in blobs."""
+    search.create(connection)
+    connection.exec_driver_sql(_FILL_SEARCH)
+
+
+_FILL_SEARCH = """
+INSERT INTO journal_search (id, request_id, finished_at, seconds, server, provider, tenant, label, task_digest,
+  answer_digest, kind, reason, reward, signs, isolation, in_process, attempts, tests, passed, statuses, run, step,
+  words)
+SELECT id, request_id, finished_at, finished_at - started_at, server, provider, tenant, '', task_digest, answer_digest,
+  CASE WHEN reward IS NULL THEN 'no_verdict' WHEN failure_reason <> '' OR reward <= 0 THEN 'failed' ELSE 'passed' END,
+  CASE WHEN reward IS NULL THEN replace(failure_kind, server || ':', '') WHEN failure_reason <> '' THEN failure_reason
+    WHEN reward <= 0 THEN 'wrong_answer' ELSE 'passed' END,
+  reward, substr(replace(replace(replace(replace(tamper, '[]', ''), '["', ' '), '","', ' '), '"]', ' '), 1, 500),
+  isolation, CASE WHEN integrity = 'in_process' THEN 1 ELSE 0 END, attempts, 0, 0, '', '', NULL,
+  substr(lower(failure_reason || ' ' || failure_kind || ' ' || tamper || ' ' || tenant), 1, 400)
+FROM journal_verdicts"""
+
+MIGRATIONS: Mapping[int, Callable[[Connection], None]] = {1: _add_tenant, 2: _add_search}
 """From version n to n + 1. Version 1 is the first."""
 
 BUSY_TIMEOUT_S = 30
@@ -101,6 +121,37 @@ verdicts = Table(
     Index("journal_by_age", "finished_at", "size_bytes"),
 )
 """Blobs are zlib over the codec's JSON. They are the last columns, so that lists don't read them."""
+
+search = Table(
+    "journal_search",
+    metadata,
+    Column("id", BigInteger().with_variant(Integer, "sqlite"), primary_key=True, autoincrement=False),
+    Column("request_id", String(64), nullable=False),
+    Column("finished_at", Float(53), nullable=False),
+    Column("seconds", Float(53), nullable=False),
+    Column("server", String(200), nullable=False),
+    Column("provider", String(100), nullable=False),
+    Column("tenant", String(200), nullable=False),
+    Column("label", String(200), nullable=False),
+    Column("task_digest", String(64), nullable=False),
+    Column("answer_digest", String(64), nullable=False),
+    Column("kind", String(10), nullable=False),
+    Column("reason", String(500), nullable=False),
+    Column("reward", Float(53)),
+    Column("signs", String(500), nullable=False),
+    Column("isolation", String(20), nullable=False),
+    Column("in_process", Integer, nullable=False),
+    Column("attempts", Integer, nullable=False),
+    Column("tests", Integer, nullable=False),
+    Column("passed", Integer, nullable=False),
+    Column("statuses", String(200), nullable=False),
+    Column("run", String(100), nullable=False),
+    Column("step", BigInteger),
+    Column("words", String(400), nullable=False),
+    Index("journal_search_by_time", "finished_at", "id"),
+    Index("journal_search_by_task", "task_digest", "finished_at"),
+)
+"""A narrow row for each verdict: searches and charts read whole ranges of these, and no blob beside them."""
 
 
 def parse_url(text: str) -> URL:

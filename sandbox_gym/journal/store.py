@@ -6,17 +6,20 @@ Raises SQLAlchemyError, which `Journal` and the commands turn into their own err
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from typing import TypeVar
 
 from sqlalchemy import ColumnElement, Connection, Engine, delete, func, select, text, tuple_
 from sqlalchemy.dialects import postgresql, sqlite
 
+from sandbox_gym.journal.deadline import deadline
 from sandbox_gym.journal.entry import Filter, Replay, Stored, Summary
 from sandbox_gym.journal.rows import SUMMARY_COLUMNS, Columns, Prepared, as_replay, as_stored, as_summary
-from sandbox_gym.journal.schema import tasks, verdicts, writing
+from sandbox_gym.journal.schema import search, tasks, verdicts, writing
 
+T = TypeVar("T")
 _PAGE = 1000
 _PRUNE_SHARE = 20
 """A round of pruning by size deletes this fraction of the verdicts, so that no writer waits long."""
@@ -51,6 +54,7 @@ class Store:
             self._add_tasks(connection, [prepared.task for prepared in batch])
             rows = [prepared.columns for prepared in batch]
             connection.execute(self._insert(verdicts).on_conflict_do_nothing(), rows)
+            self._add_search(connection, [prepared.search for prepared in batch])
             return self._on_record(connection, [row for row in rows if row["idempotency_key"] is not None])
 
     def _lock(self, connection: Connection, mode: str) -> None:
@@ -66,6 +70,13 @@ class Store:
             del by_digest[known]
         if by_digest:
             connection.execute(self._insert(tasks).on_conflict_do_nothing(), list(by_digest.values()))
+
+    def _add_search(self, connection: Connection, rows: Sequence[Columns]) -> None:
+        added = verdicts.c.request_id.in_([row["request_id"] for row in rows])
+        ids = {row[0]: row[1] for row in connection.execute(select(verdicts.c.request_id, verdicts.c.id).where(added))}
+        found = [{**row, "id": ids[str(row["request_id"])]} for row in rows if row["request_id"] in ids]
+        if found:
+            connection.execute(self._insert(search).on_conflict_do_nothing(), found)
 
     def _on_record(self, connection: Connection, rows: Sequence[Columns]) -> dict[str, Replay]:
         if not rows:
@@ -94,7 +105,9 @@ class Store:
     def get(self, number: int) -> Stored | None:
         """Everything recorded under an id; None when it was pruned. Raises CodecError."""
         joined = verdicts.join(tasks, verdicts.c.task_digest == tasks.c.digest)
-        statement = select(*verdicts.columns, tasks.c.row).select_from(joined).where(verdicts.c.id == number)
+        named = joined.outerjoin(search, search.c.id == verdicts.c.id)
+        columns = (*verdicts.columns, tasks.c.row, search.c.label)
+        statement = select(*columns).select_from(named).where(verdicts.c.id == number)
         with self._engine.connect() as connection:
             row = connection.execute(statement).mappings().one_or_none()
         return None if row is None else as_stored(row)
@@ -109,6 +122,11 @@ class Store:
             if len(ids) < _PAGE:
                 return
             after = ids[-1]
+
+    def ask(self, question: Callable[[Connection], T], within_s: float) -> T:
+        """An answer that reads only. Raises TooSlow where the database takes longer than `within_s`."""
+        with self._engine.connect() as connection, deadline(connection, within_s):
+            return question(connection)
 
     def size_bytes(self) -> int:
         """Bytes of all rows; the file is a little larger."""
@@ -141,7 +159,8 @@ class Store:
             chosen = connection.execute(oldest if where is None else oldest.where(where)).all()
             if not chosen:
                 return None
-            connection.execute(delete(verdicts).where(verdicts.c.id.in_([row.id for row in chosen])))
+            for table in (search, verdicts):
+                connection.execute(delete(table).where(table.c.id.in_([row.id for row in chosen])))
             digests = {row.task_digest for row in chosen}
             used = select(verdicts.c.task_digest).where(verdicts.c.task_digest == tasks.c.digest).exists()
             orphans = connection.execute(delete(tasks).where(tasks.c.digest.in_(digests), ~used))

@@ -11,8 +11,8 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
-from typing import Final, Literal
+from itertools import chain, islice
+from typing import Final, Literal, TypeVar
 
 from sandbox_gym.observe.change import LEAST, Change, rise_of
 
@@ -125,6 +125,15 @@ class _Minute:
     tasks: dict[_Pair, Counter[str]] = field(default_factory=dict)
     first: dict[_Pair, list[Sighting]] = field(default_factory=dict)
 
+    def follow(self, earlier: _Minute) -> None:
+        """Add what an earlier process counted of the same minute."""
+        self.verifies += earlier.verifies
+        self.kinds += earlier.kinds
+        for key, tasks in earlier.tasks.items():
+            self.tasks.setdefault(key, Counter()).update(tasks)
+        for key, first in earlier.first.items():
+            self.first[key] = (first + self.first.get(key, []))[:FIRST]
+
 
 @dataclass(slots=True)
 class _Hour:
@@ -132,6 +141,12 @@ class _Hour:
     verifies: Counter[_Pair] = field(default_factory=Counter)
     """By tenant and task."""
     kinds: dict[_Pair, Counter[str]] = field(default_factory=dict)
+
+    def follow(self, earlier: _Hour) -> None:
+        """Add what an earlier process counted of the same hour."""
+        self.verifies += earlier.verifies
+        for key, kinds in earlier.kinds.items():
+            self.kinds.setdefault(key, Counter()).update(kinds)
 
 
 @dataclass(slots=True)
@@ -146,6 +161,9 @@ class Totals:
     inverted: Counter[_Pair] = field(default_factory=Counter)
 
 
+_Period = TypeVar("_Period", _Minute, _Hour)
+
+
 class Radar:
     """Counts of one engine's verifies."""
 
@@ -158,22 +176,31 @@ class Radar:
         self._tenants: set[str] = set()
         self._report: Report | None = None
 
-    def add(self, one: Verified) -> None:
-        """Count a finished verify. Costs a few dictionary entries."""
-        now = self._clock()
+    def add(self, one: Verified, *, at: float | None = None, count: int = 1) -> None:
+        """Count a finished verify, or `count` that are alike; of another time than now only on a radar that is to be
+        another's past. Costs a few dictionary entries."""
+        now = self._clock() if at is None else at
         tenant, task = self._tenant(one.tenant), one.task[:MAX_CHARS]
         signs = {self._kind(name): evidence for name, evidence in islice(one.signs.items(), MAX_KINDS)}
         self._total(one, tenant, signs)
         kinds = {**signs, **({IN_PROCESS: ""} if one.in_process else {}), **({MASKED: ""} if one.masked else {})}
         minute, hour = self._minute(now), self._hour(now)
-        minute.verifies[tenant] += 1
+        minute.verifies[tenant] += count
         counted = (tenant, task)
         if counted not in hour.verifies and len(hour.verifies) >= MAX_TASKS:
             counted = (tenant, OTHER)
-        hour.verifies[counted] += 1
+        hour.verifies[counted] += count
         for kind, evidence in kinds.items():
-            hour.kinds.setdefault(counted, Counter())[kind] += 1
-            self._sight(minute, Sighting(now, kind, tenant, task, one.request_id, evidence[:MAX_CHARS]))
+            hour.kinds.setdefault(counted, Counter())[kind] += count
+            self._sight(minute, Sighting(now, kind, tenant, task, one.request_id, evidence[:MAX_CHARS]), count)
+
+    def follow(self, earlier: Radar) -> None:
+        """Put another's minutes and hours before the own ones. Totals stay those of this process."""
+        self._tenants |= earlier._tenants
+        self._kinds |= earlier._kinds
+        self._minutes = _joined(earlier._minutes, self._minutes)
+        self._hours = _joined(earlier._hours, self._hours)
+        self._report = None
 
     def report(self) -> Report:
         """Rises and hours; computed at most once in FRESH_S seconds."""
@@ -202,11 +229,11 @@ class Radar:
         if one.inverted:
             totals.inverted[one.inverted, tenant] += 1
 
-    def _sight(self, minute: _Minute, one: Sighting) -> None:
+    def _sight(self, minute: _Minute, one: Sighting, count: int) -> None:
         key = (one.kind, one.tenant)
-        minute.kinds[key] += 1
+        minute.kinds[key] += count
         tasks = minute.tasks.setdefault(key, Counter())
-        tasks[one.task if one.task in tasks or len(tasks) < MAX_TASKS_A_MINUTE else OTHER] += 1
+        tasks[one.task if one.task in tasks or len(tasks) < MAX_TASKS_A_MINUTE else OTHER] += count
         first = minute.first.setdefault(key, [])
         if len(first) < FIRST:
             first.append(one)
@@ -254,6 +281,12 @@ class Radar:
     def _verifies_of(self, tenant: str, task: str, since: float) -> int:
         """Verifies of the whole hours since then."""
         return sum(hour.verifies[tenant, task] for hour in self._hours if hour.at + HOUR_S > since)
+
+
+def _joined(earlier: deque[_Period], own: deque[_Period]) -> deque[_Period]:
+    if earlier and own and earlier[-1].at == own[0].at:
+        own[0].follow(earlier.pop())
+    return deque(chain(earlier, own), maxlen=own.maxlen)
 
 
 _MILD: Final = frozenset({IN_PROCESS, MASKED})

@@ -11,10 +11,13 @@ from sandbox_gym.contract import Plan, State, StepOutcome
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Whose share of the sandboxes a plan takes, and for how many seconds its result is wanted."""
+    """Whose share of the sandboxes a plan takes, for how many seconds its result is wanted, and for which step of
+    which run, which changes nothing but what is on record."""
 
     tenant: str = ""
     deadline_s: float | None = None
+    run: str = ""
+    step: int | None = None
 
 
 ANYONE = Caller()

@@ -80,6 +80,8 @@ def build_app(
             recorder = VerifyRecorder(resources, journal, settings, None if shown is None else shown.observer)
             host.keep_records(recorder, Once[Answered](group))
             with host.attached(engine), nullcontext() if shown is None else shown.attached(engine, journal):
+                if shown is not None and journal is not None:
+                    group.start_soon(shown.restore, engine, journal)
                 yield
             group.cancel_scope.cancel()
 

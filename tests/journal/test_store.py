@@ -15,7 +15,7 @@ from sandbox_gym.codec import digest
 from sandbox_gym.errors import ConfigurationError
 from sandbox_gym.journal import Entry, Filter, Key, Stored
 from sandbox_gym.journal.rows import Prepared, prepare, task_digest
-from sandbox_gym.journal.schema import SCHEMA_VERSION, meta, open_database, parse_url, writing
+from sandbox_gym.journal.schema import SCHEMA_VERSION, meta, open_database, parse_url, search, writing
 from sandbox_gym.journal.store import Store
 from sandbox_gym.limits import MIB, Limits
 from tests.journal.entries import ROW, entry, no_verdict
@@ -312,6 +312,7 @@ def test_a_journal_of_version_1_is_brought_up(url: str) -> None:
     old = Store(engine)
     old.add([prepare(entry(), state_max_bytes=MIB)])
     with writing(engine) as connection:
+        search.drop(connection)
         connection.exec_driver_sql("ALTER TABLE journal_verdicts DROP COLUMN tenant")
         connection.execute(meta.update().values(schema_version=1))
     old.close()

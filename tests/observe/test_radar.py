@@ -117,6 +117,22 @@ def test_a_box_that_makes_up_names_costs_no_memory_and_no_series() -> None:
     assert all(len(hour.verifies) <= radar_module.MAX_TASKS + 2 for hour in run.radar._hours)
 
 
+def test_what_another_counted_before_comes_first() -> None:
+    run, earlier = Run(), Radar()
+    now = run.now
+    plain, signed = Verified("1" * 32, "trainer", "t0", {}), Verified("2" * 32, "trainer", "t0", {"pytest_patched": ""})
+    for minute in range(90, -1, -1):
+        earlier.add(plain if minute > 30 else signed, at=now - 60 * minute, count=20)
+    run.verify("pytest_patched")
+    run.radar.follow(earlier)
+    report = run.radar.report()
+    [rise] = report.rises
+    assert (rise.kind, rise.count, rise.of) == ("pytest_patched", 31 * 20 + 1, 31 * 20 + 1)
+    assert sum(hour.verifies for hour in report.hours) == 91 * 20 + 1
+    assert [hour.at for hour in report.hours] == sorted({hour.at for hour in report.hours}, reverse=True)
+    assert run.radar.totals.verifies.total() == 1
+
+
 def test_counts_are_metrics_by_tenant() -> None:
     metrics = Metrics()
     signs = {"inverted_test_survived": "test_a passed"}

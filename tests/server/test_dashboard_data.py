@@ -219,7 +219,7 @@ def test_without_memory_or_journal_the_page_says_what_is_gone(opening: Opening) 
 async def test_one_verdict_is_judged_again_at_a_time(opening: Opening) -> None:
     client = opening()
     verdict_id = verify(client, 1)
-    verdicts = Verdicts(Recent(0))
+    verdicts = Verdicts(Recent(0), "coding")
     async with verdicts._judges:
         verdicts._recent = recent_of(client)
         with pytest.raises(Exception, match="another verdict"):

@@ -9,7 +9,7 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
 
-from sandbox_gym.agents.session import NoSandbox, SandboxLost, Session, SessionTarget
+from sandbox_gym.client import NoSandbox, SandboxLost, Session, SessionTarget
 
 pytestmark = pytest.mark.anyio
 LOST = {"failure_kind": "sandbox_lost", "detail": "the sandbox was lost during this call"}
@@ -40,6 +40,7 @@ class Handler(BaseHTTPRequestHandler):
         raw = json.dumps(document).encode()
         self.send_response(503 if document else 200)
         self.send_header("Retry-After", "0")
+        self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(raw)))
         self.end_headers()
         self.wfile.write(raw)

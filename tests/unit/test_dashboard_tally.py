@@ -9,13 +9,14 @@ import pytest
 from sandbox_gym.contract import Judgement, Outcome, Plan, State, Status, Verdict
 from sandbox_gym.contract import TestResult as Result
 from sandbox_gym.contract import TestStatus as Ended
-from sandbox_gym.journal import Entry, Source
+from sandbox_gym.journal import Entry, Kind, Source
 from sandbox_gym.observe.feed import MAX_CHARS, MAX_EVENTS, Feed
 from sandbox_gym.observe.task_labels import label_of
 from sandbox_gym.server.dashboard.events import EVERY_S, Pictures
-from sandbox_gym.server.dashboard.recent import MAX_VERDICTS, Recent, wanted_by
+from sandbox_gym.server.dashboard.recent import MAX_VERDICTS, Recent, in_memory
+from sandbox_gym.server.dashboard.shapes import FoundQuery
 from sandbox_gym.server.dashboard.stored_verify import weight_of
-from sandbox_gym.server.dashboard.tally import BIN_S, MAX_REASONS, MAX_SAMPLES, OTHER, WINDOW_S, Kind, Tally
+from sandbox_gym.server.dashboard.tally import BIN_S, MAX_REASONS, MAX_SAMPLES, OTHER, WINDOW_S, Tally
 
 
 class Clock:
@@ -114,13 +115,14 @@ def entry(
         failure_kind=kind,
         failure_reason=reason,
         tenant="a",
+        label=f"t{number}",
     )
 
 
 def test_the_ring_keeps_the_latest_within_its_budget() -> None:
     recent = Recent(1_000_000)
     for number in range(300):
-        recent.finished(entry(number, output=b"x" * 10_000), {})
+        recent.finished(entry(number, output=b"x" * 10_000))
     assert recent.size_bytes <= 1_000_000
     assert 10 < len(recent) < 100
     assert recent.find(f"{0:032x}") is None
@@ -136,14 +138,14 @@ def test_the_ring_keeps_the_latest_within_its_budget() -> None:
 def test_the_ring_is_bounded_in_number_too() -> None:
     recent = Recent(1e12)
     for number in range(MAX_VERDICTS + 50):
-        recent.finished(entry(number), {})
+        recent.finished(entry(number))
     assert len(recent) == MAX_VERDICTS
     assert recent.size_bytes == sum(kept.size_bytes for kept in recent.latest(10**9))
 
 
 def test_of_a_long_verify_only_the_summary_is_kept() -> None:
     recent = Recent(100_000)
-    recent.finished(entry(1, output=b"x" * 50_000), {})
+    recent.finished(entry(1, output=b"x" * 50_000))
     kept = recent.find(f"{1:032x}")
     assert kept is not None
     assert (kept.judgements, kept.reply, kept.source.row, kept.source.answer) == (None, None, {}, "")
@@ -152,21 +154,21 @@ def test_of_a_long_verify_only_the_summary_is_kept() -> None:
 
 def test_lists_are_filtered_latest_first() -> None:
     recent = Recent(1e9)
-    recent.finished(entry(1), {})
-    recent.finished(entry(2, reward=0.0, reason="wrong_answer"), {})
-    recent.finished(entry(3, reward=None, kind="echo:box_lost"), {})
+    recent.finished(entry(1))
+    recent.finished(entry(2, reward=0.0, reason="wrong_answer"))
+    recent.finished(entry(3, reward=None, kind="echo:box_lost"))
     assert [kept.kind for kept in recent.latest(9)] == [Kind.NO_VERDICT, Kind.FAILED, Kind.PASSED]
     assert [kept.reason for kept in recent.latest(9)] == ["box_lost", "wrong_answer", "passed"]
-    assert [kept.request_id[-1] for kept in recent.latest(9, wanted_by("failed", ""))] == ["2"]
-    assert [kept.request_id[-1] for kept in recent.latest(9, wanted_by("", "box_lost"))] == ["3"]
-    assert recent.latest(9, wanted_by("tamper", "")) == []
+    assert [kept.request_id[-1] for kept in recent.latest(9, in_memory(FoundQuery(outcome="failed")))] == ["2"]
+    assert [kept.request_id[-1] for kept in recent.latest(9, in_memory(FoundQuery(reason="box_lost")))] == ["3"]
+    assert recent.latest(9, in_memory(FoundQuery(outcome="tamper"))) == []
     assert len(recent.latest(1)) == 1
 
 
 def test_an_entrys_size_grows_with_everything_it_holds() -> None:
     def size(one: Entry) -> int:
         recent = Recent(1e9)
-        recent.finished(one, {})
+        recent.finished(one)
         return recent.size_bytes
 
     plain = entry()

@@ -60,7 +60,7 @@ class Timeouts(BaseModel):
         if caller.deadline_s is not None:
             return caller
         longest_s = max(self.compile_timeout, self.run_timeout)
-        return Caller(caller.tenant, longest_s + self.run_timeout + ANSWER_GRACE_S)
+        return replace(caller, deadline_s=longest_s + self.run_timeout + ANSWER_GRACE_S)
 
 
 class FusionRunCode(Timeouts):

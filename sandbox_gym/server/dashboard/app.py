@@ -20,7 +20,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from sandbox_gym.server.dashboard import routes as declared
 from sandbox_gym.server.dashboard.events import MAX_CLIENTS, Pictures, Stream
 from sandbox_gym.server.dashboard.operator_auth import PREFIX, OperatorAuth
-from sandbox_gym.server.dashboard.shapes import FoundQuery
+from sandbox_gym.server.dashboard.shapes import ComparedQuery, FoundQuery, HistoryQuery
 from sandbox_gym.server.dashboard.verdicts import Verdicts
 from sandbox_gym.server.openapi import Operation
 from sandbox_gym.server.protocol.exchange import error_reply, reply
@@ -30,6 +30,7 @@ _FILES: Final = files("sandbox_gym.server.dashboard") / "static"
 _MAX_FORM: Final = 8192
 _MAX_START: Final = 10_000_000
 _ID: Final = re.compile(r"[0-9a-f]{32}")
+_DIGEST: Final = re.compile(r"[0-9a-f]{64}")
 _WRONG: Final = '<p class="error" role="alert" id="wrong">That is not the token.</p>'
 _LEAVE: Final = f'<form class="logout" method="post" action="{PREFIX}/logout"><button>Log out</button></form>'
 _HEADERS: Final = {
@@ -89,7 +90,13 @@ class Dashboard:
             (declared.VERDICT_PAGE, self._page("verdict.html")),
             (declared.LIVE, self._inside(self._live)),
             (declared.EVENTS, self._inside(self._events)),
+            (declared.HISTORY_PAGE, self._page("history.html")),
+            (declared.TASK_PAGE, self._page("task.html")),
+            (declared.COMPARE_PAGE, self._page("compare.html")),
             (declared.FOUND, self._inside(self._found)),
+            (declared.HISTORY, self._inside(self._history)),
+            (declared.TASK, self._inside(self._task)),
+            (declared.COMPARED, self._inside(self._compared)),
             (declared.VERDICT, self._inside(self._verdict)),
             (declared.RUN, self._inside(self._run)),
             (declared.REJUDGE, self._inside(self._rejudge)),
@@ -182,9 +189,20 @@ class Dashboard:
 
     async def _found(self, request: Request) -> Response:
         query = check_shape(FoundQuery, dict(request.query_params))
-        if self.verdicts is None:
-            return _known(None)
-        return _known(self.verdicts.found(query.outcome, query.reason[:200], query.sign[:200]))
+        return _known(None if self.verdicts is None else await self.verdicts.found(query))
+
+    async def _history(self, request: Request) -> Response:
+        query = check_shape(HistoryQuery, dict(request.query_params))
+        return _recorded(None if self.verdicts is None else await self.verdicts.history(query))
+
+    async def _task(self, request: Request) -> Response:
+        digest = str(request.path_params["digest"])
+        verdicts = self.verdicts if _DIGEST.fullmatch(digest) else None
+        return _recorded(None if verdicts is None else await verdicts.task(digest))
+
+    async def _compared(self, request: Request) -> Response:
+        query = check_shape(ComparedQuery, dict(request.query_params))
+        return _recorded(None if self.verdicts is None else await self.verdicts.compared(query))
 
     async def _verdict(self, request: Request) -> Response:
         given = request.query_params.get("start", "0")
@@ -214,6 +232,12 @@ def _token_of(form: bytearray) -> str:
     except ValueError:
         return ""
     return fields.get("token", [""])[0]
+
+
+def _recorded(document: Mapping[str, object] | None) -> Response:
+    """A document of the journal's."""
+    none = "no journal has verdicts of that name: this page needs one, by the setting journal_url"
+    return reply({"detail": none}, 404) if document is None else reply(document)
 
 
 def _known(document: Mapping[str, object] | None) -> Response:

@@ -10,6 +10,7 @@ from typing import Final
 
 from sandbox_gym import __version__
 from sandbox_gym.engine import Engine, HeldSessions
+from sandbox_gym.journal import Kind
 from sandbox_gym.observe.feed import Feed
 from sandbox_gym.observe.sanitize import sanitized
 from sandbox_gym.sandbox.session.held import SessionGlance
@@ -18,7 +19,7 @@ from sandbox_gym.server.dashboard.radar import radar_document
 from sandbox_gym.server.dashboard.recent import Recent
 from sandbox_gym.server.dashboard.shapes import ListedVerdict, LivePicture, ServerShown
 from sandbox_gym.server.dashboard.stored_verify import StoredVerify
-from sandbox_gym.server.dashboard.tally import BIN_S, WINDOW_S, Kind, Share
+from sandbox_gym.server.dashboard.tally import BIN_S, WINDOW_S, Share
 from sandbox_gym.server.protocol.wire import Document
 
 MAX_TENANTS: Final = 12
@@ -32,13 +33,14 @@ class ServerPicture:
     """A resources server's: its engine's pool and sessions, and what its verdicts came to."""
 
     def __init__(self, name: str, kind: str, recent: Recent) -> None:
-        self._name, self._kind, self.recent = name, kind, recent
-        self._started_at = time.time()
+        self.name, self._kind, self.recent = name, kind, recent
+        self.started_at = time.time()
         self._engine: Engine | None = None
+        self._recording = False
 
-    def attach(self, engine: Engine | None) -> None:
-        """The engine at start, None at the end."""
-        self._engine = engine
+    def attach(self, engine: Engine | None, *, recording: bool = False) -> None:
+        """The engine at start, None at the end; whether its verdicts go to a journal."""
+        self._engine, self._recording = engine, recording
 
     def document(self) -> LivePicture:
         """As things are now."""
@@ -47,7 +49,8 @@ class ServerPicture:
         counts = dict(engine.stats()) if engine is not None else {}
         return {
             "at": time.time(),
-            "server": server_document(self._name, self._kind, provider, recent.isolation, self._started_at),
+            "journal": self._recording,
+            "server": server_document(self.name, self._kind, provider, recent.isolation, self.started_at),
             "pool": counts or None,
             "queue": queue_document(engine.runner.queues() if engine is not None else {}),
             "sessions": _sessions(engine.sessions if engine is not None else None),

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable
 from typing import Final
 
 from sandbox_gym.journal import Entry
+from sandbox_gym.server.dashboard.shapes import FoundQuery
 from sandbox_gym.server.dashboard.stored_verify import StoredVerify, stored_verify
 from sandbox_gym.server.dashboard.tally import Tally
 
@@ -28,9 +29,9 @@ class Recent:
     def __len__(self) -> int:
         return len(self._kept)
 
-    def finished(self, entry: Entry, body: Mapping[str, object]) -> None:
+    def finished(self, entry: Entry) -> None:
         """One finished verify. Runs on the way of every one: appends, counts, weighs."""
-        kept = stored_verify(entry, body)
+        kept = stored_verify(entry)
         verdict = kept.verdict
         if verdict.isolation != "none" or self.isolation == "unknown":
             self.isolation = verdict.isolation
@@ -42,6 +43,16 @@ class Recent:
         while len(self._kept) > MAX_VERDICTS or (self.size_bytes > self._max_bytes and len(self._kept) > 1):
             _, oldest = self._kept.popitem(last=False)
             self.size_bytes -= oldest.size_bytes
+
+    def restore(self, earlier: Iterable[StoredVerify]) -> None:
+        """Verifies of before the start, the latest first, in lists behind those that are here."""
+        for kept in earlier:
+            if self.size_bytes + kept.size_bytes > self._max_bytes or len(self._kept) >= MAX_VERDICTS:
+                return
+            if kept.request_id not in self._kept:
+                self._kept[kept.request_id] = kept
+                self._kept.move_to_end(kept.request_id, last=False)
+                self.size_bytes += kept.size_bytes
 
     def refused(self, kind: str) -> None:
         """A verify that found the queue full."""
@@ -62,11 +73,16 @@ class Recent:
         return found
 
 
-def wanted_by(outcome: str, reason: str, sign: str = "") -> Callable[[StoredVerify], bool]:
-    """A filter for lists: a kind's name, `tamper`, or empty for all; the reason, whole; the name of a sign."""
+def in_memory(query: FoundQuery) -> Callable[[StoredVerify], bool]:
+    """What a query asks for, where there is no journal to ask; runs, steps and digests are in no memory."""
+    outcome, reason, sign, words = query.outcome, query.reason, query.sign, query.text.lower().split()
+    since, until = query.since or 0.0, query.until or float("inf")
 
     def wanted(kept: StoredVerify) -> bool:
         fits = not outcome or outcome == kept.kind or (outcome == "tamper" and bool(kept.verdict.tamper))
-        return fits and (not reason or kept.reason == reason) and (not sign or sign in kept.verdict.tamper)
+        fits = fits and (not reason or kept.reason == reason) and (not sign or sign in kept.verdict.tamper)
+        fits = fits and query.tenant in ("", kept.tenant) and since <= kept.finished_at < until
+        texts = " ".join((kept.label, kept.reason, kept.tenant, *kept.verdict.tamper)).lower()
+        return fits and all(word in texts or kept.request_id.startswith(word) for word in words)
 
     return wanted

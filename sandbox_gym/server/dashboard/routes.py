@@ -5,16 +5,23 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final, Literal
 
+from pydantic import BaseModel
+
 from sandbox_gym.server.dashboard.operator_auth import ACTION_HEADER, PREFIX
 from sandbox_gym.server.dashboard.shapes import (
+    ComparedQuery,
+    ComparedShown,
     FoundQuery,
     FoundVerdicts,
+    HistoryQuery,
+    HistoryShown,
     LiveEvent,
     LivePicture,
     PageQuery,
     PoolShown,
     Rejudged,
     RunShown,
+    TaskPage,
     VerdictShown,
 )
 from sandbox_gym.server.openapi import Content, Header, Operation, Parameter, Reply, parameters_of
@@ -28,6 +35,7 @@ _ELSEWHERE: Final = Reply("Elsewhere.", (), (_LOCATION,))
 _OUTSIDE: Final[Mapping[int, Reply]] = {401: Reply("Without the token.", _PROBLEM)}
 _ABSENT: Final[Mapping[int, Reply]] = {404: Reply("Nothing of that name is kept.", _PROBLEM)}
 _ID: Final = Parameter("id", "path", "A verdict's.", {"type": "string", "minLength": 1})
+_DIGEST: Final = Parameter("digest", "path", "A task's, of 64 hexadecimal digits.", {"type": "string", "minLength": 1})
 _RUN: Final = (
     _ID,
     Parameter("judgement", "path", "Its number.", {"type": "integer", "minimum": 0}),
@@ -61,7 +69,17 @@ def _data(shape: object) -> dict[int, Reply]:
     return {200: Reply("It.", (Content(shape),)), **_OUTSIDE, **_ABSENT, **BUSY}
 
 
+def _asked(name: str, path: str, summary: str, shape: object, query: type[BaseModel]) -> Operation:
+    return _route(name, "GET", path, summary, {**_data(shape), 422: WITH_BODY[422]}, parameters_of(query, "query"))
+
+
 _ENTRANCE: Final[Mapping[int, Reply]] = {200: Reply("A page.", _PAGE), 303: _ELSEWHERE}
+
+
+def _page(name: str, path: str, summary: str, *parameters: Parameter) -> Operation:
+    return _route(name, "GET", path, summary, _ENTRANCE, parameters, security=())
+
+
 INDEX: Final = _route("index", "GET", "", "The page of the live picture.", _ENTRANCE, security=())
 LOGIN: Final = _route("login", "GET", "/login", "The form for the token.", _ENTRANCE, security=())
 LOG_IN: Final = _route(
@@ -70,13 +88,14 @@ LOG_IN: Final = _route(
     bodies=(Content(None, _FORM),), security=(),
 )  # fmt: skip
 LOG_OUT: Final = _route("log_out", "POST", "/logout", "The cookie away.", {303: _ELSEWHERE}, security=())
-VERDICT_PAGE: Final = _route(
-    "verdict_page", "GET", "/verdicts/{id}", "The page of a verdict.", _ENTRANCE, (_ID,), security=()
-)
-FOUND: Final = _route(
-    "found", "GET", "/api/verdicts", "Verdicts in memory, the latest first.",
-    {**_data(FoundVerdicts), 422: WITH_BODY[422]}, parameters_of(FoundQuery, "query"),
-)  # fmt: skip
+VERDICT_PAGE: Final = _page("verdict_page", "/verdicts/{id}", "The page of a verdict.", _ID)
+HISTORY_PAGE: Final = _page("history_page", "/history", "The page of searches and charts.")
+TASK_PAGE: Final = _page("task_page", "/tasks/{digest}", "The page of a task.", _DIGEST)
+COMPARE_PAGE: Final = _page("compare_page", "/compare", "The page of two windows.")
+FOUND: Final = _asked("found", "/api/verdicts", "Verdicts that match, the latest first.", FoundVerdicts, FoundQuery)
+HISTORY: Final = _asked("history", "/api/history", "Verdicts over time or steps.", HistoryShown, HistoryQuery)
+COMPARED: Final = _asked("compared", "/api/compare", "Two windows of time or steps.", ComparedShown, ComparedQuery)
+TASK: Final = _route("task", "GET", "/api/tasks/{digest}", "One task's verdicts.", _data(TaskPage), (_DIGEST,))
 VERDICT: Final = _route(
     "verdict", "GET", "/api/verdicts/{id}", "One verdict.", _data(VerdictShown),
     (_ID, *parameters_of(PageQuery, "query")),
@@ -100,8 +119,8 @@ def _live(shape: object) -> tuple[Operation, Operation]:
 
 
 LIVE, EVENTS = _live(LivePicture)
-_ENTERED: Final = (INDEX, LOGIN, LOG_IN, LOG_OUT, VERDICT_PAGE)
-_VERDICTS: Final = (FOUND, VERDICT, RUN, REJUDGE)
+_ENTERED: Final = (INDEX, LOGIN, LOG_IN, LOG_OUT, VERDICT_PAGE, HISTORY_PAGE, TASK_PAGE, COMPARE_PAGE)
+_VERDICTS: Final = (FOUND, VERDICT, RUN, REJUDGE, HISTORY, TASK, COMPARED)
 
 
 def server_operations() -> Sequence[Operation]:

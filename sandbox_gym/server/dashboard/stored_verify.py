@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import TYPE_CHECKING, Final, cast
 
 from sandbox_gym.codec import digest
-from sandbox_gym.contract import TestStatus, Verdict
-from sandbox_gym.journal import Entry, Source, Stored, StoredJudgement, Summary
-from sandbox_gym.journal.entry import Json
+from sandbox_gym.contract import Isolation, TestStatus, Verdict
+from sandbox_gym.journal import Entry, Kind, Source, Stored, StoredJudgement, Summary
+from sandbox_gym.journal.entry import Json, kind_of
 from sandbox_gym.journal.rows import task_digest
 from sandbox_gym.limits import Limits
-from sandbox_gym.observe.task_labels import label_of
-from sandbox_gym.server.dashboard.tally import Kind
+
+if TYPE_CHECKING:
+    from sandbox_gym.journal.query import Found
 
 _NODE_BYTES: Final = 80
 """What a Python object weighs beside its content, about."""
@@ -88,16 +89,16 @@ class StoredVerify:
         return replace(slim, size_bytes=_TEST_BYTES)
 
 
-def stored_verify(entry: Entry, body: Mapping[str, object]) -> StoredVerify:
-    """What an entry holds that a page shows. `body`: the request, for the task's name."""
+def stored_verify(entry: Entry) -> StoredVerify:
+    """What an entry holds that a page shows."""
     last = entry.judgements[-1] if entry.judgements else None
     verdict = last.verdict if last else _UNJUDGED
-    kind, reason = kind_of(entry)
+    kind, reason = kind_of(entry.reward, entry.failure_reason, entry.failure_kind)
     return StoredVerify(
         request_id=entry.request_id,
         server=entry.server,
         provider=entry.provider,
-        label=label_of(entry.source.row, body),
+        label=entry.label,
         tenant=entry.tenant,
         kind=kind,
         reason=reason,
@@ -118,13 +119,43 @@ def stored_verify(entry: Entry, body: Mapping[str, object]) -> StoredVerify:
     )
 
 
-def kind_of(entry: Entry) -> tuple[Kind, str]:
-    """What became of it, and why: nothing, a failure's reason, or the kind of no verdict without the server's name."""
-    if entry.reward is None:
-        return Kind.NO_VERDICT, entry.failure_kind.rpartition(":")[2] or "unknown"
-    if entry.failure_reason or entry.reward <= 0:
-        return Kind.FAILED, entry.failure_reason or "wrong_answer"
-    return Kind.PASSED, "passed"
+def listed_verify(found: Found) -> StoredVerify:
+    """What lists show of a verdict that is in the journal alone; its page is asked for there."""
+    verdict = Verdict(
+        found.reward or 0.0,
+        integrity="in_process" if found.in_process else "isolated",
+        isolation=cast(Isolation, found.isolation),
+        tamper=tuple(found.signs.split()),
+        attempts=found.attempts,
+    )
+    return StoredVerify(
+        request_id=found.request_id,
+        server=found.server,
+        provider=found.provider,
+        label=found.label or unnamed(found.task_digest),
+        tenant=found.tenant,
+        kind=found.kind,
+        reason=found.reason,
+        reward=found.reward,
+        verdict=verdict,
+        passed=found.passed,
+        tests=found.tests,
+        image="",
+        limits=None,
+        started_at=found.finished_at - found.seconds,
+        finished_at=found.finished_at,
+        source=Source("", {}, {}, ""),
+        judgements=None,
+        reply=None,
+        failure_reason="",
+        failure_kind="",
+        size_bytes=_TEST_BYTES,
+    )
+
+
+def unnamed(task_digest: str) -> str:
+    """What stands for a task whose verdicts were recorded without its name."""
+    return f"task {task_digest[:8]}"
 
 
 def weight(entry: Entry) -> int:

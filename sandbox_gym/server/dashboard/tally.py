@@ -8,10 +8,11 @@ from __future__ import annotations
 import math
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Final
+
+from sandbox_gym.journal import Kind
 
 WINDOW_S: Final = 300
 BIN_S: Final = 5
@@ -20,14 +21,6 @@ MAX_SAMPLES: Final = 1024
 OTHER: Final = "other"
 _REASON_CHARS: Final = 60
 _ORDER: Final = ("queue", "acquire", "put", "run", "judge", "total")
-
-
-class Kind(StrEnum):
-    """What became of a verify, in the three ways that matter."""
-
-    PASSED = "passed"
-    FAILED = "failed"
-    NO_VERDICT = "no_verdict"
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +78,17 @@ class Tally:
         if not self._seconds or self._seconds[-1][0] < second:
             self._seconds.append((second, Counter()))
         self._seconds[-1][1][key] += 1
+
+    def restore(self, counts: Iterable[tuple[float, Kind, str, int]]) -> None:
+        """(time, kind, reason, how many) of before the start, in the order of time: in the window, not in totals."""
+        before: dict[int, Counter[_Reason]] = {}
+        for at, kind, reason, count in counts:
+            key = (kind, reason[:_REASON_CHARS])
+            if key not in self._totals and len(self._totals) >= MAX_REASONS:
+                key = (kind, OTHER)
+            self._totals[key] += 0  # it is in the mix
+            before.setdefault(int(at), Counter())[key] += count
+        self._seconds = deque([*before.items(), *self._seconds], maxlen=WINDOW_S)
 
     def mix(self) -> Sequence[Share]:
         """Every reason that ever came: passed first, then by how often."""

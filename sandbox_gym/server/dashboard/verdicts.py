@@ -3,7 +3,8 @@ the pages' form is pages.py's."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeVar
 
 import anyio
 import anyio.to_thread
@@ -11,33 +12,76 @@ import anyio.to_thread
 from sandbox_gym.errors import PoolFull, Unavailable
 from sandbox_gym.journal import Stored
 from sandbox_gym.observe.sanitize import sanitized
+from sandbox_gym.observe.task_labels import label_of
+from sandbox_gym.server.dashboard import history
 from sandbox_gym.server.dashboard.live import listed
 from sandbox_gym.server.dashboard.pages import run_page, verdict_page
-from sandbox_gym.server.dashboard.recent import Recent, wanted_by
-from sandbox_gym.server.dashboard.shapes import FoundVerdicts, Rejudged, RunShown, VerdictShown
+from sandbox_gym.server.dashboard.recent import Recent, in_memory
+from sandbox_gym.server.dashboard.shapes import (
+    ComparedQuery,
+    ComparedShown,
+    FoundQuery,
+    FoundVerdicts,
+    HistoryQuery,
+    HistoryShown,
+    Rejudged,
+    RunShown,
+    TaskPage,
+    VerdictShown,
+)
+from sandbox_gym.server.dashboard.stored_verify import listed_verify
 from sandbox_gym.server.registry import SERVERS
 from sandbox_gym.server.rejudge import rejudge_one
 
 if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
     from sandbox_gym.journal.journal import Journal
 
 MAX_FOUND = 100
 REJUDGE_S = 60.0
 _SHOWN = 1000
+T = TypeVar("T")
 
 
 class Verdicts:
     """One server's. `journal` is None where none is kept."""
 
-    def __init__(self, recent: Recent) -> None:
-        self._recent = recent
+    def __init__(self, recent: Recent, server: str) -> None:
+        self._recent, self._server = recent, server
         self._judges = anyio.CapacityLimiter(1)
         self.journal: Journal | None = None
 
-    def found(self, outcome: str, reason: str, sign: str = "") -> FoundVerdicts:
-        """Those in memory that match, the latest first."""
-        kept = self._recent.latest(MAX_FOUND, wanted_by(outcome, reason, sign))
-        return {"most": MAX_FOUND, "kept": len(self._recent), "verdicts": [listed(one) for one in kept]}
+    async def found(self, query: FoundQuery) -> FoundVerdicts:
+        """Those that match, the latest first. Raises JournalDown."""
+        most, kept = MAX_FOUND, len(self._recent)
+        if self.journal is None:
+            shown = [listed(one) for one in self._recent.latest(most, in_memory(query))]
+            return {"most": most, "kept": kept, "where": "memory", "next": "", "verdicts": shown}
+        from sandbox_gym.journal.query import find
+
+        at, _, number = query.before.partition("_")
+        before = (float(at), int(number)) if number else None
+        wanted = history.wanted_by(query, self._server)
+        rows = await self.journal.ask(lambda connection: find(connection, wanted, most=most, before=before))
+        following = f"{rows[-1].finished_at:.9f}_{rows[-1].id}" if len(rows) == most else ""
+        shown = [{**listed(listed_verify(row)), "task": row.task_digest} for row in rows]
+        return {"most": most, "kept": kept, "where": "journal", "next": following, "verdicts": shown}
+
+    async def history(self, query: HistoryQuery) -> HistoryShown | None:
+        """None where no journal is kept, as of the two below. Raises JournalDown."""
+        return await self._ask(lambda connection: history.history(connection, query, self._server))
+
+    async def task(self, digest: str) -> TaskPage | None:
+        """None also where the task has no verdicts. Raises JournalDown."""
+        return await self._ask(lambda connection: history.task_page(connection, digest, self._server))
+
+    async def compared(self, query: ComparedQuery) -> ComparedShown | None:
+        """Raises JournalDown."""
+        return await self._ask(lambda connection: history.compared(connection, query, self._server))
+
+    async def _ask(self, question: Callable[[Connection], T]) -> T | None:
+        return None if self.journal is None else await self.journal.ask(question)
 
     async def page(self, request_id: str, start: int) -> VerdictShown | None:
         """None where it is unknown. Raises JournalDown."""
@@ -47,8 +91,9 @@ class Verdicts:
         stored, where = found
         document = await anyio.to_thread.run_sync(lambda: verdict_page(stored, where=where, start=start))
         kept = self._recent.find(request_id)
-        if kept is not None:
-            document["label"], document["tenant"] = sanitized(kept.label, 120), sanitized(kept.tenant, 60)
+        label = kept.label if kept is not None else stored.label or label_of(stored.source.row, {})
+        document["label"], document["tenant"] = sanitized(label, 120), sanitized(stored.summary.tenant, 60)
+        document["has_task"] = self.journal is not None and bool(stored.source.row)
         return document
 
     async def run(self, request_id: str, judgement: int, place: str) -> RunShown | None:

@@ -15,6 +15,7 @@ from sandbox_gym.server.dashboard.app import Dashboard, Picture
 from sandbox_gym.server.dashboard.live import ServerPicture
 from sandbox_gym.server.dashboard.operator_auth import OperatorAuth
 from sandbox_gym.server.dashboard.recent import Recent
+from sandbox_gym.server.dashboard.restore import restored
 from sandbox_gym.server.dashboard.verdicts import Verdicts
 
 if TYPE_CHECKING:
@@ -35,12 +36,17 @@ class ServerDashboard:
     @contextmanager
     def attached(self, engine: Engine, journal: Journal | None) -> Iterator[None]:
         """Shows this engine, and finds verdicts in this journal, while the body runs."""
-        self._picture.attach(engine)
+        self._picture.attach(engine, recording=journal is not None)
         self._verdicts.journal = journal
         try:
             yield
         finally:
             self._picture.attach(None)
+
+    async def restore(self, engine: Engine, journal: Journal) -> None:
+        """What the journal has of the hours before."""
+        until = self._picture.started_at
+        await restored(journal, self.observer, engine.metrics.radar, server=self._picture.name, until=until)
 
 
 def server_dashboard(name: str, kind: str, settings: Settings) -> ServerDashboard | None:
@@ -48,7 +54,7 @@ def server_dashboard(name: str, kind: str, settings: Settings) -> ServerDashboar
     if not settings.dashboard.enabled:
         return None
     recent = Recent(settings.dashboard.memory_mb * MIB)
-    picture, verdicts = ServerPicture(name, kind, recent), Verdicts(recent)
+    picture, verdicts = ServerPicture(name, kind, recent), Verdicts(recent, name)
     dashboard = Dashboard(operator_auth_of(settings), picture.document, verdicts)
     return ServerDashboard(dashboard, recent, picture, verdicts)
 

@@ -47,9 +47,8 @@ from sandbox_gym.server.protocol.resources import (
     no_verdict,
 )
 from sandbox_gym.server.protocol.shapes import (
-    DEADLINE_HEADER,
+    CALLER_HEADERS,
     REPLAYED_HEADER,
-    TENANT_HEADER,
     VERDICT_ID_HEADER,
     Aggregate,
     CallerHeaders,
@@ -311,9 +310,9 @@ def _start_anew(engine: Engine, cookie_id: str) -> None:
 
 def _caller(request: Request) -> Caller:
     """Whose share of the sandboxes a request takes, and how long its answer is wanted. Raises RequestError."""
-    given = {name: request.headers[name] for name in (TENANT_HEADER, DEADLINE_HEADER) if name in request.headers}
+    given = {name: request.headers[name] for name in CALLER_HEADERS if name in request.headers}
     wanted = check_shape(CallerHeaders, dict(given))
-    return Caller(key_tenant(request.scope) or wanted.tenant, wanted.deadline_s)
+    return Caller(key_tenant(request.scope) or wanted.tenant, wanted.deadline_s, wanted.run, wanted.step)
 
 
 def _answering(handler: Handler) -> Handler:

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from sandbox_gym.journal import Entry
 from sandbox_gym.observe.radar import Verified, inverted_of
-from sandbox_gym.observe.task_labels import label_of
 
 
-def verified_of(entry: Entry, body: Mapping[str, object]) -> Verified:
+def verified_of(entry: Entry) -> Verified:
     """Signs of all of its judgements, such as a rerun's, and where tests were inverted how that went."""
     verdicts = [judgement.verdict for judgement in entry.judgements]
     signs = {name: verdict.evidence.get(name, "") for verdict in verdicts for name in verdict.tamper}
@@ -18,7 +15,7 @@ def verified_of(entry: Entry, body: Mapping[str, object]) -> Verified:
     return Verified(
         request_id=entry.request_id,
         tenant=entry.tenant,
-        task=label_of(entry.source.row, body),
+        task=entry.label,
         signs=signs,
         in_process=any(verdict.integrity == "in_process" for verdict in verdicts),
         masked=entry.reward is None,

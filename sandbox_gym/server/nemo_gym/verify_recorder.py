@@ -9,7 +9,7 @@ import hashlib
 import json
 import time
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Protocol
 
@@ -20,6 +20,7 @@ from sandbox_gym.config import Settings
 from sandbox_gym.engine import Engine
 from sandbox_gym.errors import JournalDown, PoolFull, RequestError, Unavailable
 from sandbox_gym.journal import Entry, Key, Replay, Source
+from sandbox_gym.observe.task_labels import label_of
 from sandbox_gym.plans.runner import ANYONE, Caller
 from sandbox_gym.server.access.accounts import owned
 from sandbox_gym.server.nemo_gym.verified import verified_of
@@ -48,8 +49,8 @@ class Answered:
 class VerifyObserver(Protocol):
     """Sees each verify on its way out, whether or not it goes on record. Must not wait, nor raise."""
 
-    def finished(self, entry: Entry, body: Mapping[str, object]) -> None:
-        """One that began, with a verdict or without. `body`: the request."""
+    def finished(self, entry: Entry) -> None:
+        """One that began, with a verdict or without."""
         ...
 
     def refused(self, kind: str) -> None:
@@ -145,17 +146,17 @@ class VerifyRecorder:
         except Unavailable as error:
             none = VerifyResult(no_verdict(self._resources.name, error), error.judgements)
             entry = self._entry(provider, request, started, none, None, caller)
-            self._show(engine, entry, request)
+            self._show(engine, entry)
             await self._keep_no_verdict(entry)
             raise
         entry = self._entry(provider, request, started, result, key, caller)
-        self._show(engine, entry, request)
+        self._show(engine, entry)
         return result.fields, entry
 
-    def _show(self, engine: Engine, entry: Entry, request: VerifyRequest) -> None:
-        engine.metrics.radar.add(verified_of(entry, request.body))
+    def _show(self, engine: Engine, entry: Entry) -> None:
+        engine.metrics.radar.add(verified_of(entry))
         if self._observer is not None:
-            self._observer.finished(entry, request.body)
+            self._observer.finished(entry)
 
     async def _keep(self, entry: Entry) -> None:
         if self._journal is not None:
@@ -177,11 +178,11 @@ class VerifyRecorder:
         key: Key | None,
         caller: Caller,
     ) -> Entry:
-        fields = result.fields
+        fields, row = result.fields, self._resources.row(request.body)
         source = Source(
             self._resources.kind,
             self._settings,
-            self._resources.row(request.body),
+            row,
             request.output_text,
             request.reasoning_texts,
         )
@@ -199,6 +200,9 @@ class VerifyRecorder:
             failure_kind=fields.failure_kind or "",
             key=key,
             tenant=caller.tenant,
+            label=label_of(row, request.body),
+            run=caller.run,
+            step=caller.step,
         )
 
 

@@ -13,9 +13,13 @@ from sandbox_gym.server.protocol.wire import Document
 NO_VERDICT_HEADER = "X-Sandbox-Gym-No-Verdict"
 TENANT_HEADER = "X-Sandbox-Gym-Tenant"
 DEADLINE_HEADER = "X-Sandbox-Gym-Deadline-S"
+RUN_HEADER = "X-Sandbox-Gym-Run"
+STEP_HEADER = "X-Sandbox-Gym-Step"
+CALLER_HEADERS = (TENANT_HEADER, DEADLINE_HEADER, RUN_HEADER, STEP_HEADER)
 REQUEST_ID_HEADER = "X-Request-Id"
 VERDICT_ID_HEADER = "X-Sandbox-Gym-Verdict-Id"
 REPLAYED_HEADER = "X-Sandbox-Gym-Replayed"
+MAX_STEP = 2**53
 _Id = Annotated[str, Field(min_length=1, max_length=512)]
 
 
@@ -23,7 +27,7 @@ _Id = Annotated[str, Field(min_length=1, max_length=512)]
 
 
 class CallerHeaders(BaseModel):
-    """Which tenant's share a request uses, and its deadline."""
+    """Which tenant's share a request uses, its deadline, and the step of a training run that it is of."""
 
     model_config = ConfigDict(extra="ignore")
 
@@ -36,6 +40,12 @@ class CallerHeaders(BaseModel):
         gt=0,
         allow_inf_nan=False,
         description="The request's deadline in seconds, at most the server's setting.",
+    )
+    run: str = Field(
+        "", alias=RUN_HEADER, max_length=100, description="The run that it is of, by which the dashboard finds it."
+    )
+    step: int | None = Field(
+        None, alias=STEP_HEADER, ge=0, le=MAX_STEP, description="The run's step, over which rewards are drawn."
     )
 
 

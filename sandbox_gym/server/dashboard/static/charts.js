@@ -1,30 +1,7 @@
-// Drawings: stacked bars of verdicts, a pool's slots, ranges on a logarithmic scale.
+// Small drawings beside numbers: a pool's slots, ranges on a logarithmic scale, bars in lists.
 import { el, svg, text, count } from './dom.js';
 
-const KIND_ORDER = ['passed', 'failed', 'no_verdict'];
 const MAX_SQUARES = 96;
-
-/** `bins`: [passed, failed, no verdict] each; the tallest fills the height. */
-export function stacked(chart, bins) {
-  const most = Math.max(1, ...bins.map((bin) => bin[0] + bin[1] + bin[2]));
-  chart.setAttribute('viewBox', `0 0 ${bins.length * 10} 100`);
-  const bars = [];
-  for (const line of [0.25, 0.5, 0.75]) {
-    bars.push(svg('line', { x1: 0, x2: bins.length * 10, y1: 100 * line, y2: 100 * line, class: 'grid' }));
-  }
-  bins.forEach((bin, index) => {
-    let top = 100;
-    bin.forEach((number, kind) => {
-      if (!number) return;
-      const height = Math.max(1.5, (100 * number) / most);
-      top -= height;
-      bars.push(svg('rect', { x: index * 10 + 1, y: top, width: 8, height, class: KIND_ORDER[kind] }));
-    });
-  });
-  bars.push(svg('line', { x1: 0, x2: bins.length * 10, y1: 99.5, y2: 99.5, class: 'base' }));
-  chart.replaceChildren(...bars);
-  return most;
-}
 
 /** A square for each slot while they can be counted, else one bar. */
 export function slots(node, pool) {

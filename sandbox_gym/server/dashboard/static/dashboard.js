@@ -1,6 +1,9 @@
 // The live page: one stream of pictures, each drawn over the last.
-import { byId, el, text, show, reconcile, facts, count, seconds, bytes, percent, reward, clock, ask, KINDS, spoken } from './dom.js';
-import { stacked, slots, range, bar, barRow } from './charts.js';
+import { byId, el, text, show, reconcile, tiles as fillTiles, facts, count, seconds, bytes, percent, reward, clock, ask, KINDS, spoken } from './dom.js';
+import { slots, range, bar, barRow } from './charts.js';
+import { Chart, VERDICTS } from './chart.js';
+import { verdictRow } from './list.js';
+import { heard, unheard } from './down.js';
 
 const RETRY_MS = 5000;
 const SILENT_MS = 6000;
@@ -8,6 +11,7 @@ let latest = null;
 let heldByHand = false;
 let filtered = null;
 let lastHeard = 0;
+let rateChart = null;
 
 // -- the link
 
@@ -16,17 +20,21 @@ function connect() {
   source.onmessage = (event) => {
     lastHeard = Date.now();
     link('live', 'Live');
+    heard();
     latest = JSON.parse(event.data);
     draw(latest);
   };
   source.onerror = () => {
     link('lost', 'Connection lost, trying again…');
-    if (source.readyState === EventSource.CLOSED) {
+    if (source.readyState !== EventSource.CLOSED) unheard();
+    else {
       // refused, not cut off: perhaps the token changed, perhaps too many look on
       ask('/dashboard/api/live').then((picture) => {
         draw(picture);
         link('lost', 'No live updates now, trying again…');
-      }).catch(() => {});
+        lastHeard = Date.now();
+        heard();
+      }).catch(unheard);
       setTimeout(connect, RETRY_MS);
     }
   };
@@ -40,13 +48,16 @@ function link(state, words) {
 }
 
 setInterval(() => {
-  if (lastHeard && Date.now() - lastHeard > SILENT_MS) link('lost', 'Connection lost, trying again…');
+  if (!lastHeard || Date.now() - lastHeard <= SILENT_MS) return;
+  link('lost', 'Connection lost, trying again…');
+  unheard();
 }, 2000);
 
 // -- the picture
 
 function draw(picture) {
   server(picture.server);
+  show(byId('tabs'), Boolean(picture.journal));
   tiles(picture);
   if (show(byId('pool-panel'), Boolean(picture.pool))) pool(picture.pool);
   if (show(byId('queue-panel'), Boolean(picture.queue))) queue(picture.queue);
@@ -55,7 +66,7 @@ function draw(picture) {
   const judged = Boolean(picture.verdicts);
   for (const name of ['rate', 'mix', 'phases', 'verdicts']) show(byId(`${name}-panel`), judged);
   if (judged) {
-    rates(picture.verdicts);
+    rates(picture.verdicts, picture.at);
     mix(picture.verdicts.mix);
     phases(picture.phases);
     reasons(picture.verdicts.mix);
@@ -100,28 +111,24 @@ function tiles(picture) {
       ['Paused', count(picture.sandboxes.paused), 'kept on disk'],
       ['Tenants', count(picture.sandboxes.tenants.length + picture.sandboxes.other_tenants), 'hold sandboxes']);
   }
-  reconcile(byId('now'), made, ([name]) => name,
-    ([name]) => el('div', { class: 'tile', 'data-tile': name }, el('h2', {}, name), el('p', { class: 'value' }), el('p', { class: 'note' })),
-    (tile, [, value, note, kind]) => {
-      text(tile.children[1], value);
-      tile.children[1].className = `value ${kind || ''}`;
-      text(tile.children[2], note);
-    });
+  fillTiles(byId('now'), made);
 }
 
-function rates(verdicts_) {
-  const most = stacked(byId('rate'), verdicts_.rates);
-  const total = verdicts_.rates.flat().reduce((sum, number) => sum + number, 0);
-  text(byId('rate-text'), total ? `tallest bar ${(most / verdicts_.bin_s).toFixed(1)} a second` : 'none');
+function rates({ rates: bins, bin_s: width }, at) {
+  rateChart ??= new Chart(byId('rate'), { series: VERDICTS, bars: true, height: 140, format: (value) => value.toPrecision(2).replace(/\.?0+$/, ''), reading: byId('rate-reading') });
+  const end = Math.floor(at / width) * width;
+  const places = bins.map((bin, index) => end - (bins.length - index) * width);
+  const most = Math.max(...bins.map((bin) => bin[0] + bin[1] + bin[2])) / width;
+  rateChart.set('time', places, [0, 1, 2].map((kind) => bins.map((bin) => bin[kind] / width)), `Verdicts a second in the last 5 minutes: ${most ? `${most.toFixed(1)} at most` : 'none'}`, width);
 }
 
 function pool(counts) {
   slots(byId('slots'), counts);
   facts(byId('pool-facts'), [
-    ['Boxes alive', count(counts.alive)], ['Given out at most', count(counts.limit)], ['Leases', count(counts.leases)],
+    ['Boxes alive', count(counts.alive)], ['Limit for now', count(counts.limit)], ['Given to plans', count(counts.leases)],
     ['Started', count(counts.started)], ['Reused', count(counts.reused)], ['Discarded', count(counts.discarded)],
     ['Failed starts', count(counts.start_failures), counts.start_failures ? 'failed' : ''],
-    ['Lost in use', count(counts.crashes), counts.crashes ? 'failed' : ''],
+    ['Lost during a run', count(counts.crashes), counts.crashes ? 'failed' : ''],
   ]);
 }
 
@@ -254,20 +261,6 @@ function verdicts(list) {
   reconcile(byId('verdicts'), list, (one) => one.id, verdictRow, () => {});
   show(byId('verdicts-empty'), !list.length);
   show(byId('verdicts').closest('table'), Boolean(list.length));
-}
-
-function verdictRow(one) {
-  const [sign, word] = KINDS[one.kind];
-  const words = one.kind === 'passed' ? word : one.kind === 'failed' ? spoken(one.reason) : `no verdict: ${spoken(one.reason)}`;
-  const outcome = el('span', { class: `badge ${one.kind}` }, `${sign} ${words}`);
-  const link_ = el('a', { href: `/dashboard/verdicts/${encodeURIComponent(one.id)}` }, one.label);
-  const marks = [one.tamper ? el('span', { class: 'badge no_verdict' }, `${one.tamper} tamper`) : null,
-    one.tenant ? el('span', { class: 'tenant' }, one.tenant) : null];
-  return el('tr', {}, el('td', {}, outcome), el('td', { class: 'task' }, link_, ...marks.flatMap((mark) => (mark ? [' ', mark] : []))),
-    el('td', { class: 'num' }, reward(one.reward)), el('td', { class: 'num wide-only' }, one.tests ? `${count(one.passed)}/${count(one.tests)}` : '–'),
-    el('td', { class: `num wide-only${one.attempts > 1 ? ' no_verdict' : ''}` }, count(one.attempts)),
-    el('td', { class: 'num' }, seconds(one.seconds)),
-    el('td', { class: 'num' }, el('time', { datetime: new Date(one.at * 1000).toISOString() }, clock(one.at))));
 }
 
 function reasons(shares) {

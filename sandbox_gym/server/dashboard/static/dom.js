@@ -48,6 +48,17 @@ export function reconcile(parent, items, key, make, fill) {
   for (const gone of old.values()) gone.remove();
 }
 
+/** Numbers with a name and a note: [name, value, note, class] each. */
+export function tiles(parent, rows) {
+  reconcile(parent, rows, ([name]) => name,
+    ([name]) => el('div', { class: 'tile', 'data-tile': name }, el('h2', {}, name), el('p', { class: 'value' }), el('p', { class: 'note' })),
+    (tile, [, value, note, kind]) => {
+      text(tile.children[1], value);
+      tile.children[1].className = `value ${kind || ''}`;
+      text(tile.children[2], note);
+    });
+}
+
 /** A definition list of [name, value] or [name, value, class]. */
 export function facts(list, pairs) {
   reconcile(list, pairs.filter(([, value]) => value !== null && value !== undefined && value !== ''), ([name]) => name,
@@ -85,6 +96,10 @@ export function clock(at) {
   return new Date(at * 1000).toLocaleTimeString('en-GB');
 }
 
+export function day(at) {
+  return new Date(at * 1000).toLocaleString('en-GB', { day: 'numeric', month: 'short', hour: '2-digit', minute: '2-digit' });
+}
+
 export function moment(at) {
   return new Date(at * 1000).toLocaleString('en-GB', { dateStyle: 'medium', timeStyle: 'medium' });
 }
@@ -92,7 +107,7 @@ export function moment(at) {
 export const KINDS = { passed: ['✓', 'passed'], failed: ['✕', 'failed'], no_verdict: ['∅', 'no verdict'] };
 export const spoken = (reason) => reason.replaceAll('_', ' ');
 
-/** Where to go when the server no longer knows us. */
+/** JSON from the server; to the log-in where it no longer knows us. An error that the server told has `answered`. */
 export async function ask(path, options = {}) {
   const answer = await fetch(path, { credentials: 'same-origin', ...options });
   if (answer.status === 401) {
@@ -100,6 +115,6 @@ export async function ask(path, options = {}) {
     throw new Error('logged out');
   }
   const document_ = await answer.json();
-  if (!answer.ok) throw new Error(document_.detail || `HTTP ${answer.status}`);
+  if (!answer.ok) throw Object.assign(new Error(document_.detail || `HTTP ${answer.status}`), { answered: true });
   return document_;
 }

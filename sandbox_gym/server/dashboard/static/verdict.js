@@ -1,5 +1,6 @@
 // A verdict's page. Outputs are asked for when somebody opens them.
 import { byId, el, svg, text, show, facts, count, seconds, bytes, reward, moment, ask, KINDS, spoken } from './dom.js';
+import { taskPath } from './list.js';
 
 const id = location.pathname.split('/').pop();
 const api = `/dashboard/api/verdicts/${encodeURIComponent(id)}`;
@@ -67,6 +68,7 @@ function howJudged(page) {
     ['Memory limit', 'memory_bytes' in has.limits ? bytes(has.limits.memory_bytes) : ''],
     ['Task digest', has.task_digest.slice(0, 16), 'mono'],
   ]);
+  if (show(byId('of-task'), page.has_task)) byId('of-task').firstChild.setAttribute('href', taskPath(has.task_digest));
 }
 
 const PHASES = ['queue', 'acquire', 'put', 'run', 'judge'];
