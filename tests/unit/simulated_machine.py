@@ -72,6 +72,8 @@ class TestedSupervisor(Supervisor):
             self._current.streams.close()
         self.init_client._close()
         self.init_client._zygote.close()
+        if self._channel._socket is not None:
+            self._channel._socket.close()
         for selector in (self.selector, self.programs):
             selector.close()
 

@@ -91,8 +91,8 @@ async def test_what_the_other_end_dropped_is_broken() -> None:
 
 
 async def test_descriptors_arrive_with_the_first_byte_of_what_no_buffer_holds() -> None:
-    near, far = socket.socketpair()
-    with far, socket.socketpair()[0] as passed:
+    (near, far), (passed, other) = socket.socketpair(), socket.socketpair()
+    with far, passed, other:
         async with RawSocketStream(near) as stream, anyio.create_task_group() as tasks:
             tasks.start_soon(stream.send, MUCH, [passed.fileno()])
             first, descriptors, _flags, _address = await anyio.to_thread.run_sync(socket.recv_fds, far, 10, 4)
