@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
+import tempfile
 import time
 import urllib.request
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -43,6 +45,7 @@ class Gym:
     folder: Path
     head_port: int
     process: int
+    environment: Mapping[str, str]
 
     def url(self) -> str:
         """Of our server, as the head server tells."""
@@ -61,7 +64,7 @@ class Gym:
         ]  # fmt: skip
         with (self.folder / "collect.log").open("wb") as log:
             subprocess.run(
-                command, cwd=self.folder, env=_environment(self.scripts, self.folder), stdout=log, stderr=log,
+                command, cwd=self.folder, env=self.environment, stdout=log, stderr=log,
                 check=True, timeout=COLLECT_S,
             )  # fmt: skip
         aside = out.with_name("rollouts_failures.jsonl")
@@ -79,15 +82,17 @@ def started(python: Path, folder: Path, model_url: str, provider: str) -> Iterat
         f"+uv_venv_dir={KEPT}", f"+uv_cache_dir={KEPT / 'uv-cache'}",
         f"++swe.resources_servers.swe.provider={provider}", "++swe.resources_servers.swe.no_verdict=row",
     ]  # fmt: skip
+    environment = _environment(scripts, folder)
     with log.open("wb") as file:
         process = subprocess.Popen(
-            command, cwd=REPOSITORY, env=_environment(scripts, folder), stdout=file, stderr=file, start_new_session=True
+            command, cwd=REPOSITORY, env=environment, stdout=file, stderr=file, start_new_session=True
         )
     try:
         _await_ready(process, log)
-        yield Gym(scripts, folder, head_port, process.pid)
+        yield Gym(scripts, folder, head_port, process.pid, environment)
     finally:
         _end(process)
+        shutil.rmtree(environment["RAY_TMPDIR"], ignore_errors=True)
 
 
 def _line(task: Task) -> Document:
@@ -111,11 +116,10 @@ def _environment(scripts: Path, folder: Path) -> dict[str, str]:
     kept = {
         key: value for key, value in os.environ.items() if not key.startswith(("PYTHONPATH", "RAY_", "VIRTUAL_ENV"))
     }
-    rays = Path("/tmp") / f"sg-{os.getpid()}"  # sockets far below it need a short path
-    rays.mkdir(mode=0o700, exist_ok=True)
+    rays = tempfile.mkdtemp(prefix="sg-", dir="/tmp")  # sockets far below it need a short path
     return kept | {
         "PATH": f"{scripts}:{interpreters}:{os.environ['PATH']}",
-        "RAY_TMPDIR": str(rays),
+        "RAY_TMPDIR": rays,
         "RAY_USAGE_STATS_ENABLED": "0",
         "WANDB_MODE": "disabled",
         "UV_PYTHON_DOWNLOADS": "never",
