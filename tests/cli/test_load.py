@@ -10,7 +10,7 @@ from tests.cli.running import coding_row, command, rows_file
 
 def test_a_file_is_measured(tmp_path: Path) -> None:
     rows = rows_file(tmp_path / "rows", [coding_row(f"print({number})", str(number)) for number in range(12)])
-    words = ["load", rows, "--provider", "local", "--at-once", "1", "--at-once", "2", "--json"]
+    words: list[str | Path] = ["load", rows, "--provider", "local", "--at-once", "1", "--at-once", "2", "--json"]
     done = command(*words, SANDBOX_GYM_STATE_DIR=str(tmp_path / "state"), SANDBOX_GYM_DEADLINE_S="100")
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
@@ -18,7 +18,7 @@ def test_a_file_is_measured(tmp_path: Path) -> None:
     for step in found["steps"]:
         assert (step["verdicts"], step["masked_share"], step["invalid"]) == (12, 0.0, 0)
         assert 0 < step["p50_s"] <= step["p95_s"]
-        assert 0 < step["server_cpu_ms_per_verify"]
+        assert step["server_cpu_ms_per_verify"] > 0
         assert step["peak_memory_mb_p95"] > 1
     best = max(step["verdicts_per_s"] for step in found["steps"])
     assert found["settings"]["SANDBOX_GYM_BOXES"] == 2
