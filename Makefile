@@ -8,10 +8,10 @@ export DOCKER := $(shell [ -x /usr/bin/docker ] && echo /usr/bin/docker || echo 
 unexport PYTHONDONTWRITEBYTECODE # with it every process would compile all that it imports: seconds, thousands of times
 APT := $(SUDO) flock /var/lock/sandbox-gym-apt env DEBIAN_FRONTEND=noninteractive apt-get
 
-.PHONY: help venv demo docs docs-serve tools test-deps images-without-python ready lint house test test-all test-browser test-agents test-gym test-cluster test-swe images smoke bench bench-more bench-cluster profile clean
+.PHONY: help venv demo demo-agents demo-agents-mini demo-agents-gym docs docs-serve tools test-deps images-without-python ready lint house test test-all test-browser test-agents test-gym test-cluster test-swe images smoke bench bench-more bench-cluster profile clean
 
 help: ## this list
-	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 14
+	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 18
 
 $(BIN)/sandbox-gym: pyproject.toml
 	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { $(APT) update -q && $(APT) install -qy python3-venv; }
@@ -29,6 +29,23 @@ demo: venv ## eight answers and hacks, judged in local sandboxes and by a naive 
 	@echo "  $(BIN)/sandbox-gym serve coding          # the same behind POST /verify on 127.0.0.1:8080"
 	@echo "  $(BIN)/sandbox-gym doctor                # what else works on this machine"
 	@echo "  make docs                                # the book, in site/"
+
+demo-agents: venv ## ten SWE instances, eight agents at once, a scripted model, what a step costs; CHAOS=5 kills sandboxes
+	@command -v bwrap >/dev/null || { $(APT) update -q && $(APT) install -qy bubblewrap; }
+	@command -v git >/dev/null || { $(APT) update -q && $(APT) install -qy git; }
+	@$(BIN)/python -m examples.agents plain $(AGENT_OPTIONS)
+
+demo-agents-mini: venv ## the same with mini-swe-agent, in an environment of its own (PyPI)
+	@[ -x .venv-mini/bin/mini ] || { $(PYTHON) -m venv .venv-mini && \
+	  .venv-mini/bin/pip install -q --disable-pip-version-check -e . 'httpx2>=2' 'mini-swe-agent>=2.4' mcp; }
+	@$(BIN)/python -m examples.agents mini-swe-agent --python .venv-mini/bin/python $(AGENT_OPTIONS)
+
+demo-agents-gym: venv ## the same with NeMo Gym's commands and its simple_agent (PyPI, Python 3.12; minutes)
+	@[ -x .venv-gym/bin/ng_run ] || { $(GYM_PYTHON) -m venv .venv-gym && \
+	  .venv-gym/bin/pip install -q --disable-pip-version-check nemo-gym==0.4.0 numpy==2.2.6 uv; }
+	@$(BIN)/python -m examples.agents nemo-gym --python .venv-gym/bin/python $(AGENT_OPTIONS)
+
+AGENT_OPTIONS = $(if $(CHAOS),--chaos $(CHAOS)) $(if $(ROWS),--rows $(ROWS)) $(if $(PROVIDER),--provider $(PROVIDER))
 
 docs: venv ## the book of docs/ in site/, its reference generated from the code
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
@@ -96,7 +113,7 @@ test-agents: test-deps ## mini-swe-agent and inspect_ai on our sandboxes, agains
 GYM_PYTHON ?= python3.12
 test-gym: tools ## the real NeMo Gym, NeMo Evaluator and verl's reward against this tree (Python 3.12, PyPI; minutes)
 	$(GYM_PYTHON) -m venv .venv-gym
-	.venv-gym/bin/pip install -q --disable-pip-version-check -e '.[gym,math]' nemo-gym==0.4.0 uv httpx2 pytest pytest-timeout
+	.venv-gym/bin/pip install -q --disable-pip-version-check -e '.[gym,math]' nemo-gym==0.4.0 uv hatchling httpx2 pytest pytest-timeout
 	.venv-gym/bin/pip install -q --disable-pip-version-check --no-deps verl==0.9.1
 	$(GYM_PYTHON) -m venv .venv-nel
 	.venv-nel/bin/pip install -q --disable-pip-version-check 'nemo-evaluator[stats]==0.3.0'
@@ -115,11 +132,11 @@ bench-cluster: tools $(CLUSTER) ## what a cluster costs and gives, on real rayle
 	$(CLUSTER) benchmarks/cluster.py
 	$(CLUSTER) benchmarks/cluster_sim.py
 
-test-swe: test-deps ## every row of swe_instances.jsonl on local, docker and a pool, and swebench's grading beside ours; minutes
+test-swe: test-deps ## 22 real projects built on local, docker and a pool, and swebench's grading beside ours; minutes
 	[ -x .run/swebench/bin/python ] || $(PYTHON) -m venv .run/swebench
 	.run/swebench/bin/pip install -q --disable-pip-version-check swebench==5.0.2
 	SANDBOX_GYM_TEST_SWEBENCH=$(CURDIR)/.run/swebench/bin/python \
-	  tests/with-docker.sh $(BIN)/python -m pytest -m swe_full tests/swe_full
+	  tests/with-docker.sh $(BIN)/python -m pytest -m swe_full --extended tests/swe_full
 
 smoke: test-deps ## docker compose up, one right and one wrong answer, down again
 	tests/with-docker.sh bash -c "images/build.sh server && images/compose-smoke.sh && images/compose-smoke.sh remote"

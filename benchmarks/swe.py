@@ -30,7 +30,7 @@ from sandbox_gym.engine import Engine, open_engine
 from sandbox_gym.sandbox.session.manager import Sessions
 from sandbox_gym.server.protocol.wire import VerifyRequest
 from sandbox_gym.server.swe.server import SweResources, checkout_of
-from sandbox_gym.swe.instances import Instance
+from sandbox_gym.swe.building import Instance
 from sandbox_gym.verifiers.swe import SweJob, SweTask, SweVerifier, parse_task
 
 PREPARE = ".verify/prepare.json"

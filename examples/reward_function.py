@@ -1,55 +1,22 @@
-"""A reward function over `POST /verify`, for trainers that take a Python function: TRL, verl, a loop of your own.
+"""Reward functions for trainers that take a Python function: TRL, verl, a loop of your own. Copy it into your project.
 
-`URL` is a running server (`sandbox-gym serve coding`). Standard library only: copy the file into your project.
+`SANDBOX_GYM_URL` names a running server (`sandbox-gym serve coding`), or several. Needs sandbox_gym's client.
 """
 
 import json
-import os
-import time
-import urllib.error
-import urllib.request
-from concurrent.futures import ThreadPoolExecutor
 
-URL = os.environ.get("SANDBOX_GYM_URL", "http://127.0.0.1:8080")
-TOKEN = os.environ.get("SANDBOX_GYM_TOKEN", "")
+from sandbox_gym.client import Client
+
 AT_ONCE = 32
-GIVE_UP_S = 600.0
+CLIENT = Client()
 
 Json = dict[str, object]
 
 
-def verify(row: Json, answer: str) -> Json:
-    """The verify response for one answer to one row. Waits and asks again where there is no verdict yet (429, 503).
-
-    Raises urllib.error.HTTPError where the row is wrong (422) or the token (401).
-    """
-    text = {"type": "output_text", "text": answer, "annotations": []}
-    message = {"type": "message", "role": "assistant", "content": [text]}
-    body = json.dumps({"responses_create_params": {"input": ""}, **row, "response": {"output": [message]}})
-    headers = {"Content-Type": "application/json"} | ({"Authorization": f"Bearer {TOKEN}"} if TOKEN else {})
-    request = urllib.request.Request(f"{URL}/verify", body.encode(), headers)
-    give_up_at = time.monotonic() + GIVE_UP_S
-    while True:
-        try:
-            with urllib.request.urlopen(request, timeout=GIVE_UP_S) as reply:
-                response: Json = json.load(reply)
-                return response
-        except urllib.error.HTTPError as error:
-            wait_s = float(error.headers.get("Retry-After") or 1)
-            if error.code not in (429, 503) or time.monotonic() + wait_s > give_up_at:
-                raise
-        time.sleep(wait_s)
-
-
 def reward(row: Json, answer: str) -> float | None:
-    """0 to 1; None where there is no verdict: such a sample must not be trained on."""
-    try:
-        response = verify(row, answer)
-    except urllib.error.HTTPError as error:
-        if error.code in (429, 503):
-            return None
-        raise
-    return None if response["mask_sample"] else float(str(response["reward"]))
+    """0 to 1; None where there is no verdict after ten minutes: such a sample must not be trained on."""
+    verdict = CLIENT.verify(row, answer, on_no_verdict="none")
+    return None if verdict is None else verdict.reward
 
 
 def rewards(
@@ -60,10 +27,9 @@ def rewards(
     TRL would count a missing reward as 0. A sample without a verdict gets the mean of its group instead (the samples of
     the same prompt), so that its advantage is 0.
     """
-    answers = [_text(completion) for completion in completions]
-    rows: list[Json] = [{"verifier_metadata": metadata} for metadata in verifier_metadata]
-    with ThreadPoolExecutor(AT_ONCE) as threads:
-        found = list(threads.map(reward, rows, answers))
+    rows = [{"verifier_metadata": metadata} for metadata in verifier_metadata]
+    asked = list(zip(rows, map(_text, completions), strict=True))
+    found = [each.reward for each in CLIENT.verify_many(asked, at_once=AT_ONCE)]
     groups: dict[str, list[float]] = {}
     for prompt, value in zip(prompts, found, strict=True):
         groups.setdefault(json.dumps(prompt), []).extend([] if value is None else [value])

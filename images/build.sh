@@ -28,7 +28,7 @@ for name in "$@"; do
     context=$work/swe
     mkdir -p "$context/python"
     cp images/swe/* "$context/"
-    copy="import pathlib, sys; from sandbox_gym.sandbox.local.pythons import ready"
+    copy="import pathlib, sys; from sandbox_gym.sandbox.pythons import ready"
     copy="$copy; ready(sys.argv[2], pathlib.Path(sys.argv[1]))"
     # Debian has one Python; rows ask for others, which this machine may have. SWE_PYTHONS= builds without any
     for version in ${SWE_PYTHONS-3.12}; do
@@ -49,7 +49,7 @@ for name in "$@"; do
       math) cp images/math/* "$context/" ;;
       server) # without bytecode, which others may be writing
         cp -a images/server "$context/"
-        find pyproject.toml README.md sandbox_gym verifiers resources_servers \
+        find pyproject.toml README.md LICENSE tools/package_metadata.py sandbox_gym verifiers resources_servers \
           -name __pycache__ -prune -o ! -type d -print0 | xargs -0 cp -a --parents -t "$context" ;;
     esac
     for setting in PIP_INDEX_URL PIP_EXTRA_INDEX_URL; do

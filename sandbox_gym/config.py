@@ -8,6 +8,7 @@ SANDBOX_GYM_DOCKER_RUNTIME. Each group's fields, with what they mean, are in `sa
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 
 from sandbox_gym.errors import ConfigurationError
 from sandbox_gym.limits import MIB, Limits, Policy
+from sandbox_gym.private import own_user
 from sandbox_gym.settings.access import AccessSettings, DashboardSettings, PoolSettings
 from sandbox_gym.settings.cluster import ClusterSettings
 from sandbox_gym.settings.coding import CodingSettings
@@ -33,13 +35,13 @@ from sandbox_gym.settings.swe import SweSettings
 
 def default_state_dir() -> Path:
     """The folder for what outlives a process: /var/lib for root, the XDG state folder for other users."""
-    if os.geteuid() == 0:
+    if sys.platform != "win32" and os.geteuid() == 0:
         return Path("/var/lib/sandbox-gym")
     given = os.environ.get("XDG_STATE_HOME", "")
     try:
         base = Path(given) if given.startswith("/") else Path.home() / ".local" / "state"
     except RuntimeError:  # a user without a home, as in some containers
-        return Path(f"/tmp/sandbox-gym-{os.geteuid()}")
+        return Path(f"/tmp/sandbox-gym-{own_user()}")
     return base / "sandbox-gym"
 
 

@@ -16,6 +16,7 @@ from typing import Final, Protocol, TypeVar
 
 import anyio
 import structlog
+from anyio.abc import TaskGroup
 
 from sandbox_gym import judging
 from sandbox_gym.config import Settings
@@ -46,7 +47,7 @@ from sandbox_gym.sandbox.cleanup.owner import held_lease
 from sandbox_gym.sandbox.cleanup.reaper import Reaper, reaping
 from sandbox_gym.sandbox.pool.pool import Pool
 from sandbox_gym.sandbox.pool.services import Services, serving
-from sandbox_gym.sandbox.registry import make_provider, orphan_sources, session_policy
+from sandbox_gym.sandbox.registry import check_system, make_provider, orphan_sources, session_policy
 from sandbox_gym.sandbox.session.holding import holding
 from sandbox_gym.sandbox.session.manager import Sessions, ToolReply
 
@@ -78,6 +79,9 @@ class SessionCalls(Protocol):
 
 class HeldSessions(SessionCalls, Protocol):
     """And as servers use them, which choose what a session begins from: those of this machine, or of a cluster."""
+
+    background: TaskGroup
+    """For work that outlives the call that asked for it."""
 
     def begin(self, session_id: str, snapshot_id: str) -> None: ...
 
@@ -209,6 +213,7 @@ async def open_engine(settings: Settings, *, sessions: str = "") -> AsyncIterato
     `sessions`: hold stateful sandboxes too, kept under this name in the state folder; a plan may then begin from a
     snapshot of theirs.
     """
+    check_system()
     folder = settings.state_dir / "sessions" / sessions
     with held_lease(settings.state_dir) as lease:
         provider = make_provider(settings, SessionFolder(folder, settings.session_limits()) if sessions else None)

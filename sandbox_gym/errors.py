@@ -62,6 +62,8 @@ class Unavailable(SandboxGymError):
     """False where the same request would end the same way until somebody changes the row or the server's set-up."""
     judgements: tuple[Judgement, ...] = ()
     """What was judged of this verify before it was raised: the runs before the one that has no verdict."""
+    log: str = ""
+    """A file of this machine with all that was printed before it, where there is one."""
 
 
 @dataclass(frozen=True, slots=True)

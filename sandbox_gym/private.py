@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import stat
+import sys
 from pathlib import Path
 from typing import Final
 
@@ -15,6 +16,11 @@ from sandbox_gym.errors import ConfigurationError
 _OURS: Final = frozenset({"e2b", "images", "owners", "scratch", "sessions", "sites", "lost+found"})
 """Names in a state directory, besides the files of the journal and of the sessions' key."""
 _REMEDY: Final = "set SANDBOX_GYM_STATE_DIR to a folder of the server's own"
+
+
+def own_user() -> int:
+    """Who this process is. A system without numbers for users has 0 for all files, too."""
+    return 0 if sys.platform == "win32" else os.geteuid()
 
 
 def make_private(folder: Path) -> Path:
@@ -36,7 +42,7 @@ def state_folder(folder: Path) -> Path:
     try:
         make_private(folder)
         found = folder.stat()
-        if found.st_uid not in (os.geteuid(), 0):
+        if found.st_uid not in (own_user(), 0):
             raise PermissionError(0, f"belongs to user {found.st_uid}")
         if found.st_mode & 0o077:
             strange = sorted(name for name in os.listdir(folder) if not _is_ours(name))

@@ -40,6 +40,8 @@ ALONE = (
     "tests/engine/starvation/",
 )
 """These load the machine, measure how busy it is, or sweep up what a killed owner left, as any other server would."""
+FIRST = "tests/engine/test_reaper"
+"""Before the session's pool servers are started: each sweeps up every minute what these tests look for."""
 
 LOGGING = structlog.get_config()
 
@@ -91,6 +93,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if item.nodeid.startswith(ALONE):
             item.add_marker("alone")
+    items.sort(key=lambda item: not item.nodeid.startswith(FIRST))
     if config.getoption("--extended") or any("::" in argument for argument in config.args):
         return  # a test that is asked for by its name is run
     left_out = set(daily.left_out(items))

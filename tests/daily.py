@@ -67,32 +67,42 @@ ONE_IS_ENOUGH: Final = (
 )
 """Each takes a minute, and its neighbour shows the same."""
 SAMPLED: Final[dict[tuple[str, ...], int]] = {
-    ("tests/attacks/test_attacks.py",): 3,
-    ("tests/attacks/test_swe_attacks.py",): 3,
+    ("tests/attacks/test_attacks.py",): 5,
+    ("tests/attacks/test_swe_attacks.py",): 6,
     ("tests/attacks/test_in_process_attacks.py",): 3,
     ("tests/attacks/channels/",): 3,
     ("tests/openapi/test_fuzz.py::test_a_resources_server",): 3,
     ("tests/coding/test_packages.py",): 2,
     ("tests/coding/test_row_programs.py",): 2,
-    ("tests/browser/test_other_sites.py",): 2,
-    ("tests/chaos/",): 2,
+    ("tests/browser/test_other_sites.py",): 3,
+    ("tests/chaos/",): 3,
     ("tests/cli/test_completion.py::test_fish",): 3,
     ("tests/cli/test_load.py", "tests/cli/test_serve_start.py"): 2,
     ("tests/engine/test_shortages.py::test_one_fault",): 3,
     ("tests/engine/test_shortages.py::test_a_fault",): 3,
     ("tests/journal/test_kill.py",): 2,
     ("tests/languages/test_java.py",): 3,
+    ("tests/languages/test_precompiled_header.py::test_programs_are_the_same_byte_by_byte",): 3,
+    ("tests/coding/shared/test_leaving.py",): 3,
     ("tests/e2b/test_tenants.py",): 3,
     ("tests/remote/test_faults.py",): 3,
     ("tests/remote/test_session_faults.py",): 3,
     (
+        "tests/golden/test_fork_and_exec.py",
+        "tests/languages/test_precompiled_header.py::test_what_is_stale",
+        "tests/languages/test_toolchains.py::test_current_answers_pass_on_docker",
+        "tests/languages/test_warm_typescript.py::test_it_is_tsc",
+        "tests/remote/test_golden.py",
+    ): 2,
+    (
         "resources_servers/swe/tests/test_swe_example.py",
+        "tests/swe/test_build.py",
         "tests/swe/test_cluster.py",
         "tests/swe/test_commands.py::test_what_prefetch_built_validate_uses",
         "tests/swe/test_spellings.py::test_the_fix_resolves_unsigned",
         "tests/swe/test_workers.py::test_an_instance_is_built_once",
         "tests/swe/test_server.py::test_a_row_that_its_log_tells_of",
-    ): 3,
+    ): 4,
 }
 """Long suites of many alike, of which the daily run has one in so many; the last builds a repository in each file."""
 

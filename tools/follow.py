@@ -86,6 +86,8 @@ def follow(kind: str) -> Followed:
             main()
     if not found:
         raise RuntimeError("the server ended before the request was followed; its log is above")
+    if not found[0].writes:
+        raise RuntimeError(f"{kind}: no write to a sandbox was seen; name the stream that is used in tools/trace.py")
     return found[0]
 
 

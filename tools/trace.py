@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -28,7 +28,9 @@ from typing import Final
 from tools.source import PRODUCT, ROOT
 
 _LIBRARY: Final = "/anyio/"
-"""Whose streams reach the guests of local sandboxes, and whose task groups start tasks."""
+"""Whose task groups start tasks, and whose streams reach sandboxes."""
+OWN_STREAM: Final = "sandbox_gym.sandbox.channel.socket_stream"
+"""The module whose stream reaches the guests of local sandboxes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,13 +140,17 @@ class Recording:
             return None
         self.functions[code] = function
         probe = next((name for name, one in self.probes.items() if one.covers(function)), "")
-        return partial(self._called, probe)
+        called = partial(self._called, probe)
+        stream = self._stream_action(code) if function.module == OWN_STREAM else None
+        return called if stream is None else partial(_each, (called, stream))
 
     def _library_action(self, code: CodeType) -> Callable[[FrameType], None] | None:
         if code.co_qualname in ("TaskGroup.start_soon", "TaskGroup.start"):
             return self._started
-        is_stream = "Stream" in code.co_qualname
-        return {"send": self._sent, "receive": self._received}.get(code.co_name) if is_stream else None
+        return self._stream_action(code) if "Stream" in code.co_qualname else None
+
+    def _stream_action(self, code: CodeType) -> Callable[[FrameType], None] | None:
+        return {"send": self._sent, "receive": self._received}.get(code.co_name)
 
     def _called(self, probe: str, frame: FrameType) -> None:
         code = frame.f_code
@@ -192,6 +198,11 @@ class Recording:
         while below is not None and below.f_code not in self.functions:
             below = below.f_back
         return below.f_code if below is not None else None
+
+
+def _each(actions: Iterable[Callable[[FrameType], None]], frame: FrameType) -> None:
+    for action in actions:
+        action(frame)
 
 
 def own_function(code: CodeType) -> Function | None:

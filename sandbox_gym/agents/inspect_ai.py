@@ -27,7 +27,7 @@ from inspect_ai.util import (
 )
 from pydantic import BaseModel, Field
 
-from sandbox_gym.agents.session import CompletedCommand, NoSandbox, Refused, Session, SessionTarget
+from sandbox_gym.client import CompletedCommand, NoSandbox, RequestRefused, Session, SessionTarget
 
 PART_BYTES: Final = 6 << 20
 """Larger files and inputs go in parts of this size."""
@@ -153,7 +153,7 @@ class SandboxGymSandbox(SandboxEnvironment):
         limit = SandboxEnvironmentLimits.MAX_READ_FILE_SIZE
         try:
             data = await self._session.read(path)
-        except Refused as error:
+        except RequestRefused as error:
             if error.code != "EFBIG":
                 raise
             data = await self._read_parts(path, limit)
@@ -208,7 +208,7 @@ def _faults(file: str = "") -> Iterator[None]:
         yield
     except NoSandbox as error:
         raise SandboxUnavailableError(str(error)) from error
-    except Refused as error:
+    except RequestRefused as error:
         kind = _ERRORS.get(error.code)
         if kind is None:
             raise

@@ -17,11 +17,12 @@ from anyio.from_thread import start_blocking_portal
 from minisweagent.exceptions import Submitted
 from minisweagent.utils.serialize import recursive_merge
 
-from sandbox_gym.agents.session import CompletedCommand, Session, SessionTarget
+from sandbox_gym.client import CompletedCommand, SandboxLost, Session, SessionTarget
 
 SUBMIT_LINE: Final = "COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT"
 _MERGED: Final = ("bash", "-c", 'exec "$@" 2>&1', "bash")
-_LOST: Final = "[the sandbox was lost; files are as of its last snapshot]\n"
+_RESTORED: Final = "[the sandbox was lost; files are as of its last snapshot]\n"
+_LOST: Final = "the sandbox was lost during this command, which may not have run; files go back to the last snapshot"
 _SYSTEM: Final = ("system", "node", "release", "version", "machine")
 
 
@@ -61,18 +62,18 @@ class SandboxGymEnvironment:
         self._system = self._asked()
 
     def execute(self, action: Mapping[str, str], cwd: str = "", *, timeout: float | None = None) -> dict[str, object]:
-        """{output, returncode, exception_info}. Raises Submitted, and NoSandbox when it is not the command's doing."""
+        """{output, returncode, exception_info}; a lost sandbox is told so, and the next command is in another one.
+
+        Raises Submitted, and NoSandbox where there is no sandbox to go on in.
+        """
         limit = timeout or self.config.timeout
-        done = self._run(action.get("command", ""), cwd or self.config.cwd, limit)
-        text = (_LOST if done.state_lost else "") + done.stdout.decode("utf-8", "replace")
+        try:
+            done = self._run(action.get("command", ""), cwd or self.config.cwd, limit)
+        except SandboxLost:
+            return _failed("", "SandboxLost", _LOST)
+        text = (_RESTORED if done.state_lost else "") + done.stdout.decode("utf-8", "replace")
         if done.exit_code is None:
-            problem = f"the command was ended after {limit:g} seconds"
-            return {
-                "output": text,
-                "returncode": -1,
-                "exception_info": f"An error occurred while executing the command: {problem}",
-                "extra": {"exception_type": "TimeoutExpired", "exception": problem},
-            }
+            return _failed(text, "TimeoutExpired", f"the command was ended after {limit:g} seconds")
         output: dict[str, object] = {"output": text, "returncode": done.exit_code, "exception_info": ""}
         _check_finished(text, done.exit_code)
         return output
@@ -89,7 +90,11 @@ class SandboxGymEnvironment:
 
     def _asked(self) -> dict[str, str]:
         """What `platform.uname()` would say inside the sandbox."""
-        done = self._run("uname -s; uname -n; uname -r; uname -v; uname -m", "/", 30)
+        command = "uname -s; uname -n; uname -r; uname -v; uname -m"
+        try:
+            done = self._run(command, "/", 30)
+        except SandboxLost:  # before anything was done in it
+            done = self._run(command, "/", 30)
         return dict(zip(_SYSTEM, done.stdout.decode("utf-8", "replace").splitlines(), strict=False))
 
     def get_template_vars(self, **kwargs: object) -> dict[str, object]:
@@ -103,6 +108,16 @@ class SandboxGymEnvironment:
     def cleanup(self) -> None:
         """Close the session. Idempotent."""
         self._finalizer()
+
+
+def _failed(text: str, kind: str, problem: str) -> dict[str, object]:
+    """As mini-swe-agent's other environments tell of a command that has no exit code."""
+    return {
+        "output": text,
+        "returncode": -1,
+        "exception_info": f"An error occurred while executing the command: {problem}",
+        "extra": {"exception_type": kind, "exception": problem},
+    }
 
 
 def _check_finished(text: str, exit_code: int) -> None:

@@ -26,7 +26,7 @@ _SOURCES: Final = {
     "completion": "terminal.completion:completion",
     "pool": "pool:pool",
     "cluster": "cluster:cluster",
-    "swe": "swe:swe",
+    "swe": "images:swe",
     "images": "images:images",
 }
 """The module of this package and the function in it, or the group, in the order of `--help`."""

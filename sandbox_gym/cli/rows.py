@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import Self
 
 from sandbox_gym.errors import ConfigurationError, RequestError
-from sandbox_gym.server.protocol.envelope import response_of
+from sandbox_gym.server.protocol.envelope import body_of
 from sandbox_gym.server.protocol.wire import Document, dumps, loads
 
 
@@ -29,16 +29,7 @@ def as_request(row: int, line: bytes) -> Document:
 
     Raises RequestError.
     """
-    body = loads(line)
-    if "response" not in body:
-        answer = body.get("answer", "" if "model_patch" in body else None)
-        if answer is None:
-            raise RequestError("response", "is missing", "give the row a `response` or an `answer`")
-        if not isinstance(answer, str):
-            raise RequestError("answer", "is no text", "give what the model answered as a string")
-        body["response"] = response_of(answer, str(row))
-    body.setdefault("responses_create_params", {"input": []})
-    return body
+    return {"responses_create_params": {"input": []}, **body_of(loads(line), str(row))}
 
 
 def take_up(out: Path, *, retry: bool = False) -> set[int]:

@@ -1,4 +1,4 @@
-"""`sandbox-gym swe validate` and `sandbox-gym images prefetch`: check and build repositories before a training."""
+"""`sandbox-gym swe validate` and `swe template`, and what every command over rows of repositories has in common."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from rich.table import Table
 from sandbox_gym.cli.rows import lines
 from sandbox_gym.cli.terminal.options import JsonLinesOption, ProviderOption
 from sandbox_gym.cli.terminal.progress import progress
-from sandbox_gym.cli.terminal.screen import print_json, say, visible
+from sandbox_gym.cli.terminal.screen import print_json, visible
 from sandbox_gym.cli.terminal.settings import settings_with
 from sandbox_gym.config import Settings
 from sandbox_gym.engine import Engine, open_engine
 from sandbox_gym.errors import ConfigurationError, ProviderDown, RequestError, Unavailable
 from sandbox_gym.server.protocol.wire import Document, loads
-from sandbox_gym.swe.instances import FOLDER, Instances, image_of
+from sandbox_gym.swe.instances import FOLDER
 from sandbox_gym.swe.published import template_dockerfile
 from sandbox_gym.swe.store_lock import take
 from sandbox_gym.swe.validate import Validation, validate
-from sandbox_gym.verifiers.swe import Reference, parse_task
+from sandbox_gym.verifiers.swe import parse_task
 
 if TYPE_CHECKING:
     from sandbox_gym.server.swe.server import SweResources
@@ -105,58 +105,10 @@ def validate_rows(
         if as_json:
             print_json({**asdict(finding), "sound": finding.sound})
 
-    anyio.run(_each, file, settings, store, one, "validate")
+    anyio.run(each_row, file, settings, store, one, "validate")
     if not as_json:
         _show(Console(), found)
     raise typer.Exit(0 if all(each.sound for each in found) else 1)
-
-
-@images.command()
-def prefetch(
-    file: RowsArgument,
-    provider: ProviderOption = None,
-    store: StoreOption = STORE,
-    at_once: Annotated[
-        int | None, typer.Option("--concurrency", min=1, help="Rows at once; by default half of `boxes`.")
-    ] = None,
-    as_json: JsonLinesOption = False,
-) -> None:
-    """Pull each row's image, build its instance and run its own fix in it now, so that no verify waits for that later.
-
-    What an earlier, interrupted or failed run has built is used, so that the same command goes on with the rest.
-
-    Exit: 0 every instance is built, 1 some could not be built, 2 wrong usage.
-    """
-    from sandbox_gym.server.swe.server import SweResources
-
-    settings = settings_with({"provider": provider})
-    failed, before, console, resources = 0, 0, Console(), SweResources(settings)
-
-    async def one(engine: Engine, row: Document) -> None:
-        nonlocal failed, before
-        try:
-            task, instances = resources.task(row), resources.instances(engine)
-            was_there = isinstance(instances, Instances) and instances.is_built(task)
-            built = await instances.ensure(task)
-            known = (await resources.job(engine, task)).reference or Reference()
-        except (RequestError, Unavailable) as error:
-            failed += 1
-            shown: Document = {"instance_id": row.get("instance_id"), "error": str(error)}
-        else:
-            seconds, size = round(built.build_s, 1), built.size_bytes
-            shown = {"instance_id": row.get("instance_id"), "key": built.key, "bytes": size, "build_s": seconds}
-            before += was_there
-            shown |= {"image": image_of(task), "was_there": was_there}
-            shown |= {"invertible": sum(test.decides for test in known.tests), "not_inverted": known.why_none}
-        if as_json:
-            print_json(shown)
-        else:
-            console.print(visible(", ".join(f"{name} {value}" for name, value in shown.items())), highlight=False)
-
-    anyio.run(_each, file, settings, store, one, "prefetch", at_once)
-    again = "; run the same again for these" if failed else ""
-    say(f"prefetch: {before} were there, {failed} failed{again}")
-    raise typer.Exit(1 if failed else 0)
 
 
 async def _validated(engine: Engine, resources: SweResources, row: Document, runs: int) -> Validation:
@@ -168,7 +120,7 @@ async def _validated(engine: Engine, resources: SweResources, row: Document, run
     return await validate(engine, job, runs=runs)
 
 
-async def _each(
+async def each_row(
     file: Path,
     settings: Settings,
     store: str,

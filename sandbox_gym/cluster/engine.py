@@ -42,8 +42,8 @@ async def open_cluster(fleet: Fleet, settings: Settings, *, pace: Pace) -> Async
         queue_size=settings.queue_size,
         weights=settings.tenant_weights,
     )
-    sessions = ClusterSessions(membership, placement, session_policy(settings))
     async with anyio.create_task_group() as tasks:
+        sessions = ClusterSessions(membership, placement, session_policy(settings), tasks)
         await tasks.start(membership.run)
         try:
             await _first_node(membership)

@@ -37,6 +37,7 @@ class SessionReply:
     body: bytes
     restored: bool
     lost: bool
+    stale: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +82,9 @@ class NodeSessions:
         done = await self._sessions.call(
             wanted.life, request, wanted.body, timeout_s=wanted.timeout_s, deadline_s=wanted.deadline_s
         )
-        return SessionReply(json.dumps(dict(done.reply)).encode("ascii"), done.body, done.restored, done.lost)
+        return SessionReply(
+            json.dumps(dict(done.reply)).encode("ascii"), done.body, done.restored, done.lost, done.stale
+        )
 
     async def _discard(self, message: bytes) -> Nothing:
         self._sessions.discard(decode(Life, message).life)

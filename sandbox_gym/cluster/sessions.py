@@ -16,6 +16,7 @@ from typing import Final
 
 import anyio
 import structlog
+from anyio.abc import TaskGroup
 
 from sandbox_gym.cluster.membership import Member, Membership
 from sandbox_gym.cluster.messages import NodeLost, NodeRefused, Nothing, read_reply
@@ -51,7 +52,9 @@ class _Bound:
 class ClusterSessions:
     """Sessions as the server's tools use them; `build` makes what some of them begin from."""
 
-    def __init__(self, membership: Membership, placement: Placement, policy: Policy) -> None:
+    def __init__(self, membership: Membership, placement: Placement, policy: Policy, background: TaskGroup) -> None:
+        """`background`: for work that outlives the call that asked for it."""
+        self.background = background
         self._membership, self._placement = membership, placement
         self._policy, self._rooms = policy, Placement(margin=0.0)
         self._bound: OrderedDict[str, _Bound] = OrderedDict()
@@ -101,7 +104,7 @@ class ClusterSessions:
                 except NodeLost as error:  # whether it ran is not known, so it is not repeated
                     return ToolReply({"ok": False, "error": str(error)}, b"", lost=True)
                 done = read_reply(SessionReply, raw)
-                return ToolReply(_object(done.reply_json), done.body, done.restored, done.lost)
+                return ToolReply(_object(done.reply_json), done.body, done.restored, done.stale, done.lost)
         raise DeadlineExceeded(f"session {session_id[:80]!r} gave no answer within {deadline_s:g} s")
 
     def begin(self, session_id: str, snapshot_id: str) -> None:

@@ -53,13 +53,19 @@ def close_from(first):
         os.closerange(first, highest + 1)
 
 
+_bounded = True
+
+
 def drop_bounding_set():
-    """Empty the bounding set. Needs CAP_SETPCAP, so call it before a change of user."""
-    for capability in range(64):
+    """Empty the bounding set, of this process and those that it forks from now on. Needs CAP_SETPCAP, so call it before
+    a change of user."""
+    global _bounded
+    for capability in range(64 * _bounded):
         try:
             prctl(PR_CAPBSET_DROP, capability)
         except OSError:
             break
+    _bounded = False
 
 
 def drop_capabilities():

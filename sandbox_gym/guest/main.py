@@ -6,7 +6,7 @@ Knows every room, so that no other module has to: `runs` starts processes withou
 import sys
 import types
 
-from .python import library, modes
+from .python import library, modes, warm
 from .runs import supervisor
 
 
@@ -21,6 +21,7 @@ class Programs:
         """Load and look at what programs have from their fork on, before the zygote is forked. `sessions`: whether they
         are sessions, which have modules of their own."""
         if not sessions:
+            warm.up()
             library.prepare()
             return
         package = sys.modules[__package__]

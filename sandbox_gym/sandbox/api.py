@@ -62,6 +62,8 @@ class SandboxSpec:
     parts are not in the snapshot."""
     adoption: Adoption | None = None
     """For a builder from an image that others built."""
+    system_packages: Sequence[str] = ()
+    """Debian packages that a builder must have, where the provider installs them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +94,8 @@ class Capabilities:
     """Its images bring their compilers and interpreters, whatever the server's machine has."""
     others_images: bool = False
     """Builders begin from images that others built, as they are."""
+    system_packages: bool = False
+    """Builders get the Debian packages that they ask for; else they have those of their image, or of the machine."""
     max_sandboxes: int | None = None
     """What an account bounds verifies and sessions together to; None: this machine bounds each."""
 

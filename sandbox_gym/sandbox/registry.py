@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from importlib import import_module
@@ -39,6 +40,12 @@ def _module(name: str) -> _ProviderModule:
         raise ConfigurationError(f"provider {name!r} is none; use one of {', '.join(PROVIDERS)}") from None
 
 
+def check_system() -> None:
+    """Raises ConfigurationError where no sandbox has an owner: locks, caps and processes are read as Linux has them."""
+    if sys.platform != "linux":
+        raise ConfigurationError(f"sandboxes are made on Linux, and this is {sys.platform}; ask a server on Linux")
+
+
 def capabilities_of(settings: Settings) -> Capabilities:
     """What the settings' provider can do, without making it. Raises ConfigurationError for a name that is none."""
     return _module(settings.provider).capabilities(settings)
@@ -53,6 +60,7 @@ def session_policy(settings: Settings) -> Policy:
 def make_provider(settings: Settings, sessions: SessionFolder | None = None) -> Provider:
     """The settings' provider; it holds sessions too where it can and is given a folder for them. Raises
     ConfigurationError when this machine can't have it."""
+    check_system()
     if sessions is not None:
         try:
             make_private(sessions.folder)

@@ -1,4 +1,4 @@
-"""What a patch is worth, and what its runs showed beside the verdict. Knows no HTTP."""
+"""The verdict on a patch, and what else its runs showed. Knows no HTTP."""
 
 from __future__ import annotations
 

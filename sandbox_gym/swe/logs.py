@@ -36,7 +36,7 @@ def log_parsers() -> LogParsers:
     try:
         found = importlib.metadata.distribution("swebench")
     except importlib.metadata.PackageNotFoundError:
-        raise ToolchainMissing(f"this row's tests are told by a log, and swebench is not installed; {REMEDY}") from None
+        raise ToolchainMissing(f"the row's results are in a log, and swebench is not installed; {REMEDY}") from None
     sources = {
         str(file): file.read_binary()
         for file in found.files or ()

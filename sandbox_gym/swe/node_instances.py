@@ -12,7 +12,8 @@ from sandbox_gym.limits import MIB
 from sandbox_gym.sandbox.api import BUILDER_IMAGE
 from sandbox_gym.sandbox.session.builds import BuiltSnapshot
 from sandbox_gym.sandbox.session.manager import Sessions
-from sandbox_gym.swe.instances import Instance, Instances, instance_key
+from sandbox_gym.swe.building import Instance, instance_key
+from sandbox_gym.swe.instances import Instances
 from sandbox_gym.verifiers.swe import SweTask
 
 

@@ -1,21 +1,20 @@
 """The shell commands that make an instance from its recipe, in order. Pure text; runs nothing.
 
-Everything is made below WORK, so that one snapshot holds it: the repository as a single commit, without the history
-that would show the fix, and an environment of its own, installed with pip and without a cache that could hold a later
-release.
+Everything is made below WORK, so that snapshots hold it: first an environment, which recipes with equal needs share, in
+it the repository as a single commit, without the history that would show the fix. What is installed is installed with
+pip, without a cache that could hold a later release.
 """
 
 from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
 from typing import Final
 
-from sandbox_gym.errors import RequestError
-from sandbox_gym.sandbox.box_pythons import in_box
+from sandbox_gym.sandbox.box_pythons import PLACE, in_box, minor
 from sandbox_gym.sandbox.channel.driver import WORK
 from sandbox_gym.verifiers.swe import Recipe
 
@@ -23,6 +22,7 @@ REPOSITORY: Final = f"{WORK}/testbed"
 ENVIRONMENT: Final = f"{WORK}/env"
 PIP_S: Final = 2700.0
 _SDIST: Final = f"{WORK}/sdist"
+_OWN_VERSION: Final = ("SETUPTOOLS_SCM_PRETEND_VERSION", "PBR_VERSION", "PDM_BUILD_SCM_VERSION", "POETRY_DYNAMIC_")
 _AUTHOR = "-c user.name=sandbox_gym -c user.email=sandbox_gym@localhost -c init.defaultBranch=main"
 
 
@@ -37,19 +37,39 @@ class BuildStep:
     """What it does, for people; the command has this machine's settings in it."""
 
 
-def recipe_steps(recipe: Recipe, pip: Mapping[str, str]) -> tuple[BuildStep, ...]:
-    """The steps for a recipe. `pip`: settings of this machine's pip, given to each command and kept nowhere."""
-    if recipe.system_packages:
-        remedy = "name a base_image that has them"
-        raise RequestError("environment.system_packages", "can't be installed: builds have no root", remedy)
-    settings = " ".join(f"{name}={shlex.quote(value)}" for name, value in {**recipe.env, **pip}.items())
+def environment_of(recipe: Recipe) -> Recipe:
+    """What of a recipe its environment is made of: recipes that share it share a layer. Variables that tell a build the
+    repository's own version mean nothing to its environment."""
+    env = {name: value for name, value in recipe.env.items() if not name.startswith(_OWN_VERSION)}
+    bare = recipe.files and not (recipe.packages or recipe.install)  # then no index is needed
+    packages = () if bare else ("setuptools", "wheel", *recipe.packages)
+    return replace(recipe, source="", sdist="", files={}, packages=packages, install=(), env=env)
+
+
+def environment_steps(recipe: Recipe, pip: Mapping[str, str], *, check_packages: bool) -> tuple[BuildStep, ...]:
+    """The steps of the environment's layer. `pip`: settings of this machine's pip, given to each command and kept
+    nowhere. `check_packages`: whoever makes the box installs no Debian packages, so that it must have them."""
+    recipe = environment_of(recipe)
+    steps = []
+    if recipe.system_packages and check_packages:
+        packages = " ".join(recipe.system_packages)
+        steps.append(BuildStep("system_packages", _packages_there(packages), shown=f"find {packages}"))
+    options = "" if recipe.packages else "--without-pip "
+    made = f"{in_box(recipe.python)} -m venv {options}{ENVIRONMENT}"
+    steps.append(BuildStep("python", _made(recipe.python, options), shown=made))
+    if not recipe.packages:
+        return tuple(steps)
+    wanted = shlex.join(recipe.packages)
+    install = f"{ENVIRONMENT}/bin/python -m pip --no-input install --no-cache-dir --progress-bar off {wanted}"
+    steps.append(BuildStep("packages", f"{_settings(recipe, pip)} {install}", PIP_S, f"pip install {wanted}"))
+    return tuple(steps)
+
+
+def repository_steps(recipe: Recipe, pip: Mapping[str, str]) -> tuple[BuildStep, ...]:
+    """The steps that put the repository into its environment."""
+    settings = _settings(recipe, pip)
     inside = f"cd {REPOSITORY} && export PATH={ENVIRONMENT}/bin:$PATH"
-    python = f"{settings} {ENVIRONMENT}/bin/python -m pip --no-input install --no-cache-dir -q"
-    made = f"{in_box(recipe.python)} -m venv {ENVIRONMENT}"
-    steps = [BuildStep("python", made, shown=made)]
-    wanted = shlex.join(("setuptools", "wheel", *recipe.packages))
-    steps.append(BuildStep("packages", f"{python} {wanted}", PIP_S, f"pip install {wanted}"))
-    steps += _source_steps(recipe, settings)
+    steps = _source_steps(recipe, settings)
     for number, command in enumerate(recipe.install):
         run = f"{inside} && {settings} bash -c {shlex.quote(command)}"
         steps.append(BuildStep(f"install[{number}]", run, PIP_S, command))
@@ -57,9 +77,29 @@ def recipe_steps(recipe: Recipe, pip: Mapping[str, str]) -> tuple[BuildStep, ...
     return tuple(steps)
 
 
+def _settings(recipe: Recipe, pip: Mapping[str, str]) -> str:
+    return " ".join(f"{name}={shlex.quote(value)}" for name, value in {**recipe.env, **pip}.items())
+
+
+def _made(version: str, options: str) -> str:
+    """With a Python of the box's own version where it has that one; a box that has none says which it has."""
+    own = f"/usr/bin/python{minor(version) or '3'}"
+    there = f"$(ls {PLACE} 2>/dev/null | tr '\\n' ' ')$(/usr/bin/python3 -V 2>&1)"
+    lacks = f'echo "error: no Python {version} in the box; there are: {there}"; exit 1'
+    return f"p={in_box(version)}; [ -x $p ] || p={own}; [ -x $p ] || {{ {lacks}; }}; $p -m venv {options}{ENVIRONMENT}"
+
+
+def _packages_there(packages: str) -> str:
+    """Each Debian package has a folder there; a box shows the rest of dpkg's to nobody."""
+    missing = f'for p in {packages}; do [ -e /usr/share/doc/$p ] || echo "$p"; done'
+    remedy = "apt-get install them on the machine of the boxes, or build with provider docker"
+    return f'm=$({missing}); [ -z "$m" ] || {{ echo "error: Debian packages are not here: "$m"; {remedy}"; exit 1; }}'
+
+
 def _source_steps(recipe: Recipe, settings: str) -> list[BuildStep]:
+    commit = BuildStep("commit", first_commit(REPOSITORY))
     if not recipe.source:
-        return []
+        return [commit] if recipe.files else []
     unpack = (
         f'mkdir -p {_SDIST}/x && for f in {_SDIST}/*.*; do case "$f" in'
         f' *.zip) {ENVIRONMENT}/bin/python -m zipfile -e "$f" {_SDIST}/x;;'
@@ -69,7 +109,7 @@ def _source_steps(recipe: Recipe, settings: str) -> list[BuildStep]:
     return [
         BuildStep("download", _fetch(recipe, settings), PIP_S, f"fetch the sdist of {recipe.source}"),
         BuildStep("unpack", unpack),
-        BuildStep("commit", first_commit(REPOSITORY)),
+        commit,
     ]
 
 

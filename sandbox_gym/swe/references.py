@@ -1,6 +1,6 @@
-"""References: each row's own fix is run once, and variants of its tests are tried on it; what came of it is kept.
+"""References: each row's own fix is run once, variants of its tests are tried on it, and the results are kept.
 
-Owns which reference a row has and where it is kept. Knows neither HTTP nor what an answer is worth.
+Owns which reference a row has and where it is kept. Knows neither HTTP nor rewards.
 """
 
 from __future__ import annotations
@@ -13,15 +13,16 @@ from functools import partial
 from pathlib import Path
 from typing import Final, Protocol
 
-import anyio
 import anyio.to_thread
 import structlog
+from anyio.abc import TaskGroup
 from pydantic import TypeAdapter, ValidationError
 
 from sandbox_gym.contract import Answer, Plan, State, Verdict
 from sandbox_gym.plans.patience import patiently
 from sandbox_gym.plans.runner import ANYONE, Caller
 from sandbox_gym.private import make_private, write_whole
+from sandbox_gym.single_flight import SingleFlight
 from sandbox_gym.verifiers.swe import (
     MAX_HOLDING,
     ByteEdit,
@@ -42,7 +43,7 @@ from sandbox_gym.verifiers.swe import (
 )
 
 FORM: Final = 5
-"""Of what is kept; another one's references are made anew."""
+"""Of the files; references of another version are made anew."""
 ROUNDS: Final = 4
 """Runs in which every test is tried, in halves: twice changed, twice unchanged beside changed ones."""
 MORE_ROUNDS: Final = 4
@@ -66,10 +67,10 @@ class Runs(Protocol):
 class References:
     """Makes and remembers. `folder`: where they are kept between runs of the server; None: nowhere."""
 
-    def __init__(self, folder: Path | None) -> None:
+    def __init__(self, folder: Path | None, background: TaskGroup) -> None:
         self._folder = folder
         self._known: dict[str, Reference] = {}
-        self._locks: dict[str, anyio.Lock] = {}
+        self._flights = SingleFlight[Reference](background, outlives=True)
         self.made = self.reused = 0
 
     def stats_dict(self) -> dict[str, int]:
@@ -77,23 +78,28 @@ class References:
         return {"made": self.made, "reused": self.reused, "kept": len(self._known)}
 
     async def ensure(self, engine: Runs, job: SweJob, *, caller: Caller = ANYONE) -> Reference:
-        """The job's reference, made unless it is kept; asked for by many at once, it is made once.
+        """The job's reference, made unless it is kept; asked for by many at once, it is made once, and goes on being
+        made when they have left.
 
-        Raises Unavailable where a run of it comes to no end.
+        Raises Unavailable where one of its runs has no result.
         """
         key = reference_key(job)
-        async with self._locks.setdefault(key, anyio.Lock()):
-            known = self._known.get(key) or await anyio.to_thread.run_sync(self._load, key)
-            if known is None:
-                known = await _Making(engine, job, caller).reference()
-                self.made += 1
-                await anyio.to_thread.run_sync(self._store, key, known)
-                shown = {"tests": len(known.tests), "why_none": known.why_none, "signs": sorted(known.signs)}
-                _log.info("reference_made", instance=job.task.instance_id, **shown)
-            else:
-                self.reused += 1
+        known = self._known.get(key) or await anyio.to_thread.run_sync(self._load, key)
+        if known is None:
+            return (await self._flights.run(key, partial(self._make, engine, job, caller, key)))[0]
+        self.reused += 1
+        return self._remembered(key, known)
+
+    async def _make(self, engine: Runs, job: SweJob, caller: Caller, key: str) -> Reference:
+        known = await _Making(engine, job, caller).reference()
+        self.made += 1
+        await anyio.to_thread.run_sync(self._store, key, known)
+        shown = {"tests": len(known.tests), "why_none": known.why_none, "signs": sorted(known.signs)}
+        _log.info("reference_made", instance=job.task.instance_id, **shown)
+        return self._remembered(key, known)
+
+    def _remembered(self, key: str, known: Reference) -> Reference:
         self._known[key] = known
-        self._locks.pop(key, None)
         while len(self._known) > MAX_KEPT:
             del self._known[next(iter(self._known))]
         return known
@@ -179,7 +185,7 @@ class _Making:
         return replace(known, tests=tests, digests=digests, why_none=why_none)
 
     async def _try(self, found: tuple[Candidate, ...], files: Mapping[str, bytes]) -> None:
-        """Every test's first two variants, half of the tests at a time, as an answer meets them; then, for deciding
+        """Every test's first two variants, half of the tests at a time, as in an answer's runs; then, for deciding
         tests, as many as an answer's runs ask for."""
         for number in range(ROUNDS):
             turned = {_key(one) for index, one in enumerate(found) if index % 2 == number % 2}
@@ -237,7 +243,7 @@ class _Making:
         return sum(bool(failed) for failed in self._fails.get(_key(one), {}).values())
 
     def _invertible(self, one: Candidate, seconds: Mapping[str, float]) -> InvertibleTest | None:
-        """A test with those of its variants that failed; None for one that has none, or leans on its neighbours."""
+        """A test with those of its variants that failed; None for one that has none, or depends on other tests."""
         kept = tuple(
             KeptVariant(one.variants[number].kind, one.variants[number].line, one.edits(number), failed)
             for number, failed in sorted(self._fails.get(_key(one), {}).items())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 from pathlib import Path
 from typing import IO, Final
@@ -18,6 +17,8 @@ def take(store: Path) -> IO[str]:
 
     Raises ProviderDown where another has it.
     """
+    import fcntl  # not on Windows
+
     make_private(store)
     file = open(store / _NAME, "a+", encoding="ascii")  # noqa: SIM115  (held open: that is the lock)
     try:

@@ -14,7 +14,7 @@ from minisweagent.exceptions import Submitted
 from minisweagent.models.test_models import DeterministicModel, make_output
 
 from sandbox_gym.agents.mini_swe_agent import SandboxGymEnvironment
-from sandbox_gym.agents.session import NoSandbox
+from sandbox_gym.client import NoSandbox
 from tests.load.servers import ServerProcess
 
 pytestmark = pytest.mark.timeout(300)
@@ -79,6 +79,16 @@ def test_only_a_command_that_succeeds_submits(environment: Any) -> None:
     assert environment.execute({"command": f"echo before; {line}"})["returncode"] == 0
     with pytest.raises(Submitted):
         environment.execute({"command": f"{line}; echo work"})
+
+
+def test_a_lost_sandbox_is_told_and_the_agent_goes_on(environment: Any) -> None:
+    lost = environment.execute({"command": "kill -9 -1"})
+    assert (lost["returncode"], lost["extra"]["exception_type"]) == (-1, "SandboxLost")
+    assert "the sandbox was lost during this command" in lost["exception_info"]
+    submit = {"command": "echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT; echo work"}
+    assert environment.execute(submit)["output"].startswith("[the sandbox was lost; files are as of")
+    with pytest.raises(Submitted):
+        environment.execute(submit)
 
 
 def test_a_token_is_sent_and_never_told(

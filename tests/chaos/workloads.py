@@ -134,7 +134,7 @@ def program(source: str, number: int) -> Document:
 
 @dataclass
 class Coding:
-    """Programs in two languages and functions: right, wrong, crashing, hungry and slow ones."""
+    """Programs in two languages, functions and their tests: right, wrong, crashing, hungry and slow ones."""
 
     name: str = "coding"
     server: str = "coding"
@@ -164,6 +164,8 @@ class Coding:
             lambda: Case(self._function("n", number + 1), 0.0, "wrong_answer"),
             lambda: Case(program(wait + RIGHT, number), 1.0),
             lambda: Case(program(wait + HUNGRY, number), 0.0, "memory_limit"),
+            lambda: Case(self._check("2 * n", number), 1.0),
+            lambda: Case(self._check("n", number + 1), 0.0, "wrong_answer"),
         ]
         return makers[number % len(makers)]()
 
@@ -173,6 +175,14 @@ class Coding:
         document["verifier_metadata"] = {
             "unit_tests": {"fn_name": "double", "inputs": [str(number)], "outputs": [str(2 * number)]}
         }
+        return document
+
+    @staticmethod
+    def _check(result: str, number: int) -> Document:
+        """Two programs that talk: either end may be lost."""
+        document: Document = body(FUNCTION.format(result=result), [], [])
+        test = f"def check(candidate):\n    for n in range(3): assert candidate({number} + n) == 2 * ({number} + n)\n"
+        document["verifier_metadata"] = {"test": test, "entry_point": "double"}
         return document
 
     async def ask(self, client: httpx.AsyncClient, number: int, chance: random.Random) -> Outcome:

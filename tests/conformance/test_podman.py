@@ -14,7 +14,7 @@ from sandbox_gym.errors import BoxLost, ProviderDown
 from sandbox_gym.limits import MIB, Limits
 from sandbox_gym.sandbox.api import Provider, SandboxSpec
 from sandbox_gym.sandbox.cleanup.owner import this_owner
-from sandbox_gym.sandbox.podman import orphans
+from sandbox_gym.sandbox.containers import ownership
 from sandbox_gym.sandbox.registry import make_provider
 from tests.conformance.running import run
 
@@ -75,7 +75,7 @@ async def test_a_dead_owners_container_is_removed_and_no_other(provider: Provide
     source = provider.orphan_sources["podman"]
     image = "localhost/sandbox-gym/python:latest"
     box = await provider.create(SandboxSpec())
-    owned = ("create", f"--label={orphans.OWNER}={dead}", "--network=none")
+    owned = ("create", f"--label={ownership.OWNER}={dead}", "--network=none")
     orphan = podman(*owned, f"--name=sandbox-gym-{dead}-7", image, "true").strip()
     other = podman(*owned, image, "true").strip()
     try:

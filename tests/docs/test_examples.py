@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import importlib.util
 import json
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 
+from sandbox_gym.client import Client
 from tests.documented import ROOT
 from tests.load.servers import ServerProcess
 
@@ -32,8 +31,8 @@ def example() -> ModuleType:
 
 @pytest.fixture(scope="module")
 def server(example: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    with ServerProcess("local", tmp_path_factory.mktemp("reward")) as running:
-        example.__dict__["URL"] = running.url
+    with ServerProcess("local", tmp_path_factory.mktemp("reward")) as running, Client(running.url) as client:
+        example.__dict__["CLIENT"] = client
         yield
 
 
@@ -53,36 +52,6 @@ def test_a_sample_without_a_verdict_gets_its_groups_mean(example: ModuleType) ->
     answers = [[{"role": "assistant", "content": RIGHT}], WRONG, RIGHT, RIGHT]
     found = example.rewards(prompts, answers, verifier_metadata=[METADATA, METADATA, BROKEN, BROKEN], more="columns")
     assert found == [1.0, 0.0, 0.5, 0.0]
-
-
-class Busy(BaseHTTPRequestHandler):
-    """A server that is full twice, then answers; `asked` counts."""
-
-    asked = 0
-
-    def do_POST(self) -> None:
-        Busy.asked += 1
-        self.rfile.read(int(self.headers["Content-Length"]))
-        body = json.dumps({"reward": 1.0, "mask_sample": False}).encode()
-        self.send_response(200 if Busy.asked > 2 else (429, 503)[Busy.asked - 1])
-        self.send_header("Retry-After", "0")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, format: str, *args: object) -> None:
-        """Nothing."""
-
-
-def test_it_waits_where_there_is_no_verdict_yet(example: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
-    with HTTPServer(("127.0.0.1", 0), Busy) as busy:
-        thread = threading.Thread(target=busy.serve_forever)
-        thread.start()
-        monkeypatch.setattr(example, "URL", f"http://127.0.0.1:{busy.server_port}")
-        assert example.reward({"verifier_metadata": METADATA}, RIGHT) == 1.0
-        busy.shutdown()
-        thread.join(10)
-    assert Busy.asked == 3
 
 
 def test_the_demos_rows_say_what_both_graders_give() -> None:

@@ -20,6 +20,7 @@ VARIABLE: Final = re.compile(r"\bSANDBOX_GYM_[A-Z0-9_]*[A-Z0-9]\b")
 NO_SETTINGS: Final = {
     "SANDBOX_GYM_OWNER": "in the environment of a jail",
     "SANDBOX_GYM_POOL_TOKEN": "docker-compose.yml's name for the pool's token",
+    "SANDBOX_GYM_REPOSITORY": "of builds",
     "SANDBOX_GYM_TEST_DATA": "of the tests",
     "SANDBOX_GYM_TEST_PODMAN": "of the tests",
     "SANDBOX_GYM_TEST_SAMPLE": "of the tests",

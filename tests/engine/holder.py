@@ -19,6 +19,7 @@ from sandbox_gym.engine import open_engine
 from sandbox_gym.sandbox.api import SandboxSpec
 from sandbox_gym.sandbox.cleanup.owner import held_lease, this_owner
 from sandbox_gym.sandbox.cleanup.reaper import Reaper, Swept
+from sandbox_gym.sandbox.containers import ownership
 from sandbox_gym.sandbox.docker import orphans
 from sandbox_gym.sandbox.docker.machine import DockerMachine
 from sandbox_gym.sandbox.local.machine import LocalMachine
@@ -68,11 +69,11 @@ def in_engine() -> dict[str, str]:
     import docker
 
     api = docker.from_env().api
-    labels = orphans.labels(60) | {orphans.TEMPORARY: "1"}
+    labels = ownership.labels(60) | {orphans.TEMPORARY: "1"}
     volume = api.create_volume(labels=labels)["Name"]
     archive = io.BytesIO()
     with tarfile.open(fileobj=archive, mode="w") as tar:
-        tar.addfile(tarfile.TarInfo(labels[orphans.OWNER]))
+        tar.addfile(tarfile.TarInfo(labels[ownership.OWNER]))
     changes = [f"LABEL {key}={value}" for key, value in labels.items()]
     answer = api.import_image_from_data(archive.getvalue(), changes=changes)
     return {"volume": volume, "image": json.loads(answer)["status"]}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sandbox_gym.sandbox.api import SandboxSpec
-from sandbox_gym.sandbox.docker.containers import ContainerOptions
+from sandbox_gym.sandbox.containers.container import ContainerOptions
 from sandbox_gym.sandbox.docker.provider import DockerProvider
 from sandbox_gym.sandbox.fake import FakeMachine, FakeProvider
 from sandbox_gym.sandbox.pool.pool import Pool

@@ -129,7 +129,14 @@ async def test_a_lost_sandbox_goes_on_from_its_last_snapshot_and_says_so(hold: H
         assert lost.lost
         again = await bash(sessions, "s", "ls; cat f")
         assert (again.body, again.restored, again.lost) == (b"f\nkept\n", True, False)
-        assert not (await bash(sessions, "s", "true")).restored
+        assert again.stale, "g is gone, which an answered call had made"
+        after = await bash(sessions, "s", "true")
+        assert (after.restored, after.stale) == (False, False)
+        await sessions.checkpoint("s")
+        await kill(sessions, "s")
+        assert (await bash(sessions, "s", "sleep 10")).lost
+        again = await bash(sessions, "s", "ls")
+        assert (again.body, again.restored, again.stale) == (b"f\n", True, False), "nothing but that call was lost"
         await close_all(sessions, "s")
 
 
@@ -149,7 +156,7 @@ async def test_sessions_outlive_the_process_that_held_them(hold: Hold) -> None:
     async with hold() as sessions:
         assert sessions.hibernated == 1
         again = await bash(sessions, "s", "pwd; cat /workspace/f")
-        assert (again.body, again.restored) == (b"/tmp\n1\n", True)
+        assert (again.body, again.restored, again.stale) == (b"/tmp\n1\n", True, False)
         await close_all(sessions, "s")
     async with hold() as sessions:
         assert sessions.hibernated == 0

@@ -26,6 +26,7 @@ from tests.gym.tasks import REPOSITORY
 
 START_S: Final = 900.0
 COLLECT_S: Final = 600.0
+MODEL: Final = "responses_api_models/openai_model/configs/openai_model.yaml"
 MORE_CONFIGS: Final = (
     "resources_servers/math/configs/math_with_judge.yaml",
     "resources_servers/swe/configs/swe.yaml",
@@ -77,14 +78,18 @@ class Gym:
         rows, out = self.folder / f"{name}.jsonl", self.folder / f"{name}_rollouts.jsonl"
         rows.write_text("".join(line + "\n" for line in lines))
         named = {"rows.jsonl": str(rows), "rollouts.jsonl": str(out), "coding_simple_agent": agent}
-        called = [*documented("from-nemo-gym.md", command, named), *_head(self.head_port)]
         began = time.monotonic()
+        self.roll_out(documented("from-nemo-gym.md", command, named))
+        figure(f"{name}: {len(out.read_text().splitlines())} rollouts in {time.monotonic() - began:.0f} s ({command})")
+        return out
+
+    def roll_out(self, command: list[str]) -> None:
+        """A command of NeMo Gym's that asks these servers."""
+        called = [*command, *_head(self.head_port)]
         done = subprocess.run(
             called, cwd=self.folder, env=self.environment, capture_output=True, text=True, timeout=COLLECT_S
         )
         assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:] + tail(self.log)
-        figure(f"{name}: {len(out.read_text().splitlines())} rollouts in {time.monotonic() - began:.0f} s ({command})")
-        return out
 
 
 def installed(name: str) -> Path:
@@ -118,10 +123,14 @@ def environment(folder: Path) -> dict[str, str]:
     scripts = Path(sysconfig.get_path("scripts"))
     interpreters = Path(sys.base_prefix) / "bin"
     kept = {key: value for key, value in os.environ.items() if not key.startswith(("PYTEST", "PYTHONPATH", "RAY_"))}
+    tree = folder / "constraints.txt"  # as the page has it: this tree where a server's requirements name the package
+    tree.write_text(f"sandbox-gym @ file://{REPOSITORY}\n")
     return kept | {
         "PATH": f"{scripts}:{interpreters}:{os.environ['PATH']}",
+        "UV_CONSTRAINT": str(tree),
         "RAY_TMPDIR": str(rays),
         "RAY_USAGE_STATS_ENABLED": "0",
+        "RAY_agent_register_timeout_ms": "300000",  # a raylet dies after 30 s, which a busy machine may take
         "WANDB_MODE": "disabled",
         "UV_PYTHON_DOWNLOADS": "never",
         "SANDBOX_GYM_STATE_DIR": str(folder / "state"),
@@ -144,8 +153,7 @@ def playing(scripts: Path) -> Iterator[int]:
 @contextmanager
 def running(folder: Path, model_port: int) -> Iterator[Gym]:
     """`ng_run` from the checkout, until its servers are ready; ended by Ctrl-C's signal."""
-    model = "responses_api_models/openai_model/configs/openai_model.yaml"
-    swaps = {model: ",".join((*MORE_CONFIGS, model)), "http://127.0.0.1:8000": f"http://127.0.0.1:{model_port}"}
+    swaps = {MODEL: ",".join((*MORE_CONFIGS, MODEL)), "http://127.0.0.1:8000": f"http://127.0.0.1:{model_port}"}
     with started(folder, [*documented("from-nemo-gym.md", "ng_run", swaps), *OVERRIDES], SERVERS) as gym:
         yield gym
 

@@ -1,14 +1,16 @@
 """An OpenAI-compatible policy that plays each task's script: its tool calls one by one, then its answer. Speaks
 responses and chat completions.
 
-`python stub_model.py PORT SCRIPTS.json`. SCRIPTS is {marker: [turn, ...]}; a task's prompt holds its marker. A turn is
-{"call": name, "arguments": {...}}, or {"say": text}, or {"say": text, "if_seen": needle, "else": text}: the text, where
-the last tool's output holds the needle, else the other. Standard library only: NeMo Gym's own environments stay apart.
+`python stub_model.py PORT SCRIPTS.json`. SCRIPTS is {marker: [turn, ...]}; a task's prompt holds its marker, or is it.
+A turn is {"call": name, "arguments": {...}}, or {"say": text}, or {"say": text, "if_seen": needle, "else": text}: the
+text, where the last tool's output holds the needle, else the other. Standard library only: NeMo Gym's own environments
+stay apart.
 """
 
 from __future__ import annotations
 
 import json
+import re
 import sys
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -28,9 +30,10 @@ def answer(scripts: dict[str, list[dict[str, object]]], body: dict[str, object])
     given = body["input"]
     items: list[dict[str, object]] = given if isinstance(given, list) else [{"role": "user", "content": given}]
     prompt = "\n".join(text_of(item) for item in items if item.get("role") == "user")
-    marker = next(marker for marker in scripts if f"[{marker}]" in prompt)
+    marker = next(marker for marker in scripts if f"[{marker}]" in prompt or marker == prompt)
     outputs = [str(item.get("output")) for item in items if item.get("type") == "function_call_output"]
     turn = scripts[marker][len(outputs)]
+    marker = re.sub(r"\W+", "_", marker)[:40]
     if "call" in turn:
         call_id = f"call_{marker}_{len(outputs)}"
         output: dict[str, object] = {"type": "function_call", "id": f"fc_{call_id}", "call_id": call_id}

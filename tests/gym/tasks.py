@@ -10,7 +10,8 @@ from typing import Final
 from sandbox_gym.server.protocol.wire import Document
 
 REPOSITORY: Final = Path(__file__).parents[2]
-EXAMPLES: Final = REPOSITORY / "resources_servers" / "coding" / "data" / "example.jsonl"
+_DATA: Final = REPOSITORY / "resources_servers" / "coding" / "data"
+EXAMPLES: Final = [_DATA / "example.jsonl", _DATA / "example_more.jsonl"]
 SWE_EXAMPLES: Final = REPOSITORY / "resources_servers" / "swe" / "data" / "example.jsonl"
 _SED: Final = r"sed -i 's/^\t\treturn include$/\t\treturn bool(include)/' pathspec/pathspec.py; git diff --stat"
 DOUBLE: Final = {"unit_tests": {"inputs": ["4\n", "9\n"], "outputs": ["8\n", "18\n"]}}
@@ -51,7 +52,7 @@ def _then(needle: str, right: str = RIGHT, wrong: str = WRONG) -> Document:
 def examples() -> list[Task]:
     """The rows that ship with the server; a response's id says what it is worth."""
     tasks = []
-    for line in EXAMPLES.read_text().splitlines():
+    for line in (line for file in EXAMPLES for line in file.read_text().splitlines()):
         row = json.loads(line)
         response = row.pop("response")
         marker = response["id"].removeprefix("resp_")
@@ -113,7 +114,7 @@ def math() -> list[Task]:
 
 
 def _without_answers(row: Document) -> Document:
-    return {key: value for key, value in row.items() if key not in ("patch", "model_patch", "response")}
+    return {key: value for key, value in row.items() if key not in ("patch", "model_patch", "answer", "response")}
 
 
 def swe_by_text() -> list[Task]:

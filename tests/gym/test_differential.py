@@ -114,7 +114,7 @@ def test_their_routes_are_ours(ours: httpx.Client, theirs: httpx.Client) -> None
 
 
 def test_seeds_and_cookies(ours: httpx.Client, theirs: httpx.Client) -> None:
-    row = json.loads(EXAMPLES.read_text().splitlines()[0])
+    row = json.loads(EXAMPLES[0].read_text().splitlines()[0])
     bodies: list[Document] = [{}, row]
     for body in bodies:
         answers = [client.post("/seed_session", json=body) for client in (ours, theirs)]

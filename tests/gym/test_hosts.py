@@ -84,10 +84,10 @@ def bodies(kind: str) -> list[Document]:
     """Verifies, right and wrong and malformed."""
     if kind == "swe":
         row = json.loads(SWE_EXAMPLES.read_text().splitlines()[0])
-        row["response"] = response_of("Done.")
+        row |= {"response": response_of("Done."), "model_patch": row["patch"]}
         return [row, {**row, "model_patch": ""}, {**row, "model_patch": 5}, {**row, "FAIL_TO_PASS": 7}, {}]
     folder = REPOSITORY / "resources_servers" / "math" / "data"
-    files = [EXAMPLES] if kind == "coding" else [folder / "example.jsonl", folder / "example_with_code.jsonl"]
+    files = EXAMPLES if kind == "coding" else [folder / "example.jsonl", folder / "example_with_code.jsonl"]
     rows = [json.loads(line) for path in files for line in path.read_text().splitlines()]
     found = [{**row, "response": row.get("response") or response_of(r"It is \boxed{4}.")} for row in rows]
     return [*found, {**found[0], "response": response_of("")}, {**found[0], "response": 7}, {}]
@@ -156,7 +156,6 @@ def test_verdicts(hosts: Hosts) -> None:
 def test_sessions(hosts: Hosts) -> None:
     hosts.anew()
     row = json.loads(SWE_EXAMPLES.read_text().splitlines()[0]) if hosts.kind == "swe" else {}
-    row.pop("model_patch", None)
     first, second = hosts.post("/seed_session", row)
     assert (first.status_code, set(first.json())) == (200, set(second.json()))
     for path, body in calls(hosts.kind):

@@ -5,7 +5,8 @@ from __future__ import annotations
 import httpx2 as httpx
 import pytest
 
-from sandbox_gym.agents.session import NoSandbox, _checked
+from sandbox_gym.client.errors import NoSandbox
+from sandbox_gym.client.session import _checked
 from sandbox_gym.config import Settings
 from sandbox_gym.errors import ConfigurationError
 from sandbox_gym.sandbox.images.name import is_foreign, parse_name

@@ -265,7 +265,8 @@ def test_verify_keeps_a_journal_only_when_asked(run: Run, tmp_path: Path) -> Non
 
 def test_the_verdicts_of_every_kind_of_row_are_borne_out(run: Run, tmp_path: Path) -> None:
     """Programs, functions, checks across two boxes: real states, judged again."""
-    rows = Path(__file__).parents[2] / "resources_servers" / "coding" / "data" / "example.jsonl"
+    data, rows = Path(__file__).parents[2] / "resources_servers" / "coding" / "data", tmp_path / "rows.jsonl"
+    rows.write_text((data / "example.jsonl").read_text() + (data / "example_more.jsonl").read_text())
     url = str(tmp_path / "journal.sqlite")
     command = ("verify", str(rows), "--provider", "local", "--out", str(tmp_path / "out"), "--journal", url)
     assert run(*command).code == 0

@@ -24,8 +24,8 @@ from sandbox_gym.plans.runner import ANYONE, Caller
 from sandbox_gym.sandbox.fake import FakeProvider
 from sandbox_gym.server.app import build_app
 from sandbox_gym.server.protocol.resources import VerifyResult
-from sandbox_gym.server.protocol.single_flight import _Flight
 from sandbox_gym.server.protocol.wire import Document, VerifyRequest
+from sandbox_gym.single_flight import _Flight
 from tests.server.fakes import EchoResources, exits_as_told, fake_engine, verify_body
 
 KEY = {"Idempotency-Key": "rollout-7"}

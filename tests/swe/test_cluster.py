@@ -31,7 +31,7 @@ def node_of(settings: Settings) -> OpenNode:
 
 async def test_a_lost_node_costs_neither_verdicts_nor_honesty(tmp_path: Path) -> None:
     row: Document = json.loads(ROWS.read_text().splitlines()[0])
-    fix = str(row.pop("model_patch"))
+    fix = str(row.pop("answer"))
     base = Settings.from_flat({"boxes": 2, "session_checkpoint_s": 0.3})
     made: dict[str, OpenNode] = {}
     for name in ("n0", "n1"):

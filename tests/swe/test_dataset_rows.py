@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from sandbox_gym.errors import RequestError
-from sandbox_gym.swe.instances import instance_key
+from sandbox_gym.swe.building import instance_key
 from sandbox_gym.swe.published import adoption, enter
 from sandbox_gym.verifiers.swe import parse_task
 from sandbox_gym.verifiers.swe.datasets.conventions import CONVENTIONS

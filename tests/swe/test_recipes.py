@@ -19,9 +19,10 @@ from sandbox_gym.errors import InstanceFailed
 from sandbox_gym.guest import sdist
 from sandbox_gym.sandbox.session.client import SessionClient
 from sandbox_gym.swe import pip_settings as settings
+from sandbox_gym.swe.build_log import BuildLog
+from sandbox_gym.swe.building import run_step
 from sandbox_gym.swe.causes import MAX_CAUSE, cause_of
-from sandbox_gym.swe.instances import _do
-from sandbox_gym.swe.recipes import BuildStep, recipe_steps
+from sandbox_gym.swe.recipes import BuildStep, repository_steps
 from sandbox_gym.verifiers.swe import Recipe
 
 FILE = b"of the sdist"
@@ -178,7 +179,8 @@ def test_names_of_others(file: str, release: str) -> None:
 
 
 def test_where_there_is_no_file_pip_is_asked_for_this_one_release_alone() -> None:
-    steps = {step.name: step for step in recipe_steps(Recipe(source="a-b==1.0", sdist="A-1.0.tgz"), {"PIP_X": "1 2"})}
+    recipe = Recipe(source="a-b==1.0", sdist="A-1.0.tgz")
+    steps = {step.name: step for step in repository_steps(recipe, {"PIP_X": "1 2"})}
     command = steps["download"].command
     assert ":all:" not in command
     assert "|| PIP_X='1 2' /workspace/env/bin/python -m pip --no-input download --no-deps --no-binary a-b " in command
@@ -295,11 +297,11 @@ async def test_a_step_out_of_time_says_so_and_what_it_was() -> None:
     printed = b"Collecting a\nERROR: Operation cancelled by user\nbash: [3: 1 (255)] tcsetattr: Inappropriate ioctl\n"
     step = BuildStep("install[0]", "secret=1 pip install -e .", 30.0, "pip install -e .")
     with pytest.raises(InstanceFailed) as failed:
-        await _do(SessionClient(Built(130, True, printed)), step, "x-1")
+        await run_step(SessionClient(Built(130, True, printed)), step, "x-1", BuildLog(None))
     assert str(failed.value) == (
         "building x-1: step install[0] (pip install -e .) was given up after 30 s, its time limit; its last words:"
         " Collecting a"
     )
     with pytest.raises(InstanceFailed) as failed:
-        await _do(SessionClient(Built(1, False, b"ERROR: no\n")), step, "x-1")
+        await run_step(SessionClient(Built(1, False, b"ERROR: no\n")), step, "x-1", BuildLog(None))
     assert str(failed.value) == "building x-1: step install[0] (pip install -e .) failed: no"

@@ -38,7 +38,7 @@ def client(server: ServerProcess) -> Iterator[httpx.Client]:
 @pytest.fixture(scope="module")
 def row() -> dict[str, object]:
     found: dict[str, object] = json.loads(ROWS.read_text().splitlines()[0])
-    found.pop("model_patch")
+    found.pop("answer")
     return found
 
 

@@ -42,8 +42,9 @@ def pytest_terminal_summary() -> None:
             "nothing",
             "FAIL_TO_PASS",
             "PASS_TO_PASS",
+            "build s",
             "fix s",
-            "nothing s",
+            "second s",
             "signs",
         )
         shown = Table(*columns)

@@ -9,6 +9,7 @@ from sandbox_gym.config import Settings
 from sandbox_gym.contract import Answer, Outcome, Run, State
 from sandbox_gym.engine import Engine
 from sandbox_gym.server.swe.server import SweResources, checkout_of
+from sandbox_gym.swe.building import Instance
 from sandbox_gym.verifiers.swe import CaseStatus, Grade, SweJob, SweTask, SweVerifier, statuses
 
 PREPARE = ".verify/prepare.json"
@@ -37,9 +38,11 @@ class Judging:
         self.provider = engine.provider_name
         self._resources = SweResources(settings)
 
+    async def built(self, task: SweTask) -> Instance:
+        return await self._resources.instances(self.engine).ensure(task)
+
     async def job(self, task: SweTask) -> SweJob:
-        built = await self._resources.instances(self.engine).ensure(task)
-        return SweJob(task, checkout_of(built), run_empty=True)
+        return SweJob(task, checkout_of(await self.built(task)), run_empty=True)
 
     async def judged(self, task: SweTask, patch: str) -> Judged:
         """The first run's verdict; nothing is run again."""

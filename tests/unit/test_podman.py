@@ -9,6 +9,7 @@ import pytest
 
 from sandbox_gym.errors import ConfigurationError
 from sandbox_gym.sandbox.caps import Cap
+from sandbox_gym.sandbox.containers.container import sizes
 from sandbox_gym.sandbox.podman.command import Podman
 from sandbox_gym.sandbox.podman.containers import ulimits
 from sandbox_gym.sandbox.podman.doctor import SWAP, podman_caps
@@ -48,7 +49,7 @@ def test_kills_are_counted_in_both_versions_of_cgroups(tmp_path: Path, file: str
 
 
 def test_swap_is_capped_with_memory() -> None:
-    assert size_options(10 << 20, 0.5) == (
+    assert size_options(sizes(10 << 20, 0.5)) == (
         f"--memory={74 << 20}b",
         f"--memory-swap={74 << 20}b",
         "--cpu-period=100000",

@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 
 import anyio
 import anyio.lowlevel
+import anyio.to_thread
 import pytest
 
 from sandbox_gym.sandbox.channel.socket_stream import RawSocketStream
@@ -87,3 +88,18 @@ async def test_what_the_other_end_dropped_is_broken() -> None:
             await near.send(MUCH)
         with pytest.raises(anyio.EndOfStream):
             await near.receive()
+
+
+async def test_descriptors_arrive_with_the_first_byte_of_what_no_buffer_holds() -> None:
+    near, far = socket.socketpair()
+    with far, socket.socketpair()[0] as passed:
+        async with RawSocketStream(near) as stream, anyio.create_task_group() as tasks:
+            tasks.start_soon(stream.send, MUCH, [passed.fileno()])
+            first, descriptors, _flags, _address = await anyio.to_thread.run_sync(socket.recv_fds, far, 10, 4)
+            with socket.socket(fileno=descriptors[0]) as arrived:
+                assert len(descriptors) == 1
+                assert arrived.getsockname() == passed.getsockname()
+                assert arrived.fileno() != passed.fileno()
+            left = len(MUCH) - len(first)
+            while left:
+                left -= len(await anyio.to_thread.run_sync(far.recv, 1 << 20))

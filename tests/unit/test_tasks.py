@@ -29,6 +29,7 @@ OF_ONE_CALL = {
         "self._discard",
         "worker.work",
         "_work",
+        "_read",
         "watch_signals",
         "partial(server.serve, sockets=[listener])",
     ),

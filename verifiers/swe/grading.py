@@ -37,7 +37,7 @@ class Resolution(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class CaseGrade:
-    """One test of the row: how it ended each time it ran, and what that is worth."""
+    """One test of the row: how it ended each time it ran, and whether it passes."""
 
     test_id: str
     group: Group
@@ -73,7 +73,7 @@ class Share:
 
 @dataclass(frozen=True, slots=True)
 class Grade:
-    """What a patch is worth."""
+    """A patch's result."""
 
     resolution: Resolution
     cases: tuple[CaseGrade, ...]

@@ -1,4 +1,4 @@
-"""What prepare.py is told: how patch and tests come into the repository, and the channel's first lines."""
+"""The job of prepare.py: how patch and tests come into the repository, and the channel's first lines."""
 
 from __future__ import annotations
 

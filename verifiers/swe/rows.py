@@ -20,6 +20,7 @@ from sandbox_gym.verifiers.swe.logs.formats import parser_named
 from sandbox_gym.verifiers.swe.patches.diff import read_patch
 from sandbox_gym.verifiers.swe.patches.paths import refusal
 from sandbox_gym.verifiers.swe.recipe import parse_recipe
+from sandbox_gym.verifiers.swe.spec import spec_of
 from sandbox_gym.verifiers.swe.task import CaseStatus, Family, Rule, Runner, SweLimits, SweTask
 
 MAX_TESTS = 200_000
@@ -193,15 +194,8 @@ def _expected(row: Mapping[str, object], root: str) -> dict[str, CaseStatus]:
     return expected
 
 
-def _install_config(row: Mapping[str, object]) -> Mapping[str, object]:
-    value = row.get("install_config")
-    if isinstance(value, str) and value:
-        value = _json(value, "install_config")
-    return value if isinstance(value, Mapping) else {}
-
-
 def _log_parser(row: Mapping[str, object], root: str) -> str:
-    for where, place in ((row, root), (_install_config(row), f"{root}.install_config")):
+    for where, place in ((row, root), spec_of(row, root)):
         if name := text(where, "log_parser", place):
             return parser_named(name, f"{place}.log_parser")
     return ""
@@ -211,7 +205,8 @@ def _test_command(row: Mapping[str, object], family: Family, root: str) -> str:
     """A command, or SWE-rebench's list of them."""
     environment = row.get("environment")
     places = [(row, "test_command", root), (row, "test_cmd", root)]
-    places += [(_install_config(row), "test_cmd", f"{root}.install_config"), (row, "eval_script", root)]
+    spec, field = spec_of(row, root)
+    places += [(spec, "test_cmd", field), (row, "eval_script", root)]
     if isinstance(environment, Mapping):
         places.append((environment, "test_command", f"{root}.environment"))
     for where, name, field in places:

@@ -50,7 +50,7 @@ class Recipe:
     """Such as `3.12`; empty: what the base image has."""
     source: str = ""
     """The requirement whose source distribution is the repository, such as `mako==1.2.1`; empty: the base image holds
-    the repository."""
+    the repository, or it is `files`."""
     sdist: str = ""
     """The file name of that source distribution, where the row knows it."""
     packages: tuple[str, ...] = ()
@@ -60,6 +60,8 @@ class Recipe:
     """Shell commands run in the repository, in order."""
     env: Mapping[str, str] = field(default_factory=dict)
     """The environment of building and of testing."""
+    files: Mapping[str, str] = field(default_factory=dict)
+    """The repository itself: texts by their paths. With neither `packages` nor `install` nothing is installed."""
 
     def key(self) -> str:
         """What the built image is kept under: equal recipes have equal keys. 64 hexadecimal digits."""
@@ -161,7 +163,7 @@ class SweTask:
     ids_may_be_cut: bool = False
     """The dataset's ids come from logs and may end before a parameter does; see grading.py."""
     fails_with_gold: tuple[str, ...] = ()
-    """Tests the row's owner knows to fail under the gold patch; they are in neither list, and are told of."""
+    """Tests the row's owner knows to fail under the gold patch; they are in neither list, and are reported."""
     limits: SweLimits = SweLimits()
 
     @property

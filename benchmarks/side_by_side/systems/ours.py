@@ -16,7 +16,7 @@ from benchmarks.side_by_side.boxes import BoxClock, ContainerClock
 from benchmarks.side_by_side.systems.base import Failed, System
 from benchmarks.side_by_side.systems.serving import Server, free_port, serving
 from benchmarks.side_by_side.workloads import ACTIONS, REPOSITORY, Job, Workload, candidate, numbered
-from sandbox_gym.sandbox.docker.snapshots import KEEPER_LABEL
+from sandbox_gym.sandbox.containers.snapshots import KEEPER_LABEL
 from sandbox_gym.server.protocol.envelope import response_of
 
 SERVERS = {"stdin": "coding", "check": "coding", "math": "math", "swe": "swe", "trajectory": "coding"}

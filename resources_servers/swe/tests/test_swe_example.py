@@ -24,8 +24,8 @@ def few(tmp_path: Path) -> Path:
 
 
 def command(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    argv = [sys.executable, "-m", "sandbox_gym", *arguments, "--provider", "local"]
-    environment = {**os.environ, "SANDBOX_GYM_STATE_DIR": str(folder / "state")}
+    argv = [sys.executable, "-m", "sandbox_gym", *arguments]
+    environment = {"SANDBOX_GYM_PROVIDER": "local", **os.environ, "SANDBOX_GYM_STATE_DIR": str(folder / "state")}
     return subprocess.run(argv, capture_output=True, text=True, timeout=300, check=False, env=environment)
 
 

@@ -67,6 +67,8 @@ class Asking:
         self.needs = ""
         self.errors, self.failures = [], []
         self.asked = 0
+        self.flooded = False
+        """Whether more crossed than may."""
 
     @property
     def value_names(self):

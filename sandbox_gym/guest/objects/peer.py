@@ -16,7 +16,10 @@ from .kinds import CannotCross, TooMuch
 
 _LENGTH = struct.Struct("!I")
 MAX_MESSAGE = 16 << 20
+MAX_TALK = 64 << 20
+"""Bytes that cross each way in one dialogue."""
 _getpid, _leave = os.getpid, os._exit
+_crossed = {"sent": 0, "received": 0}
 
 
 class CandidateError(Exception):
@@ -34,12 +37,16 @@ def send(message):
     view = memoryview(_LENGTH.pack(len(data)) + data)
     while view:
         view = view[os.write(CHANNEL_FD, view) :]
+    _crossed["sent"] += len(data) + _LENGTH.size
 
 
 def _read(size):
     pieces = []
     while size:
-        piece = os.read(CHANNEL_FD, min(size, 1 << 20))
+        try:
+            piece = os.read(CHANNEL_FD, min(size, 1 << 20))
+        except ConnectionResetError:  # the other end left without reading all that was sent
+            return None
         if not piece:
             return None
         pieces.append(piece)
@@ -58,6 +65,7 @@ def receive():
     data = _read(size)
     if data is None:
         return None
+    _crossed["received"] += size + _LENGTH.size
     try:
         message = json.loads(data.decode("utf-8"))
     except (ValueError, RecursionError):
@@ -124,6 +132,10 @@ class Peer:
         self._broken = why
         return CandidateError(why)
 
+    def _left(self):
+        """What to raise when the other end has closed the channel."""
+        return self._break("the candidate ended before it answered") if self.wary else Ended()
+
     def _exchange(self, message):
         """Send a request and serve the other end's requests until the reply."""
         try:
@@ -132,10 +144,15 @@ class Peer:
             while True:
                 reply = receive()
                 if reply is None:
-                    raise self._break("the candidate ended before it answered") if self.wary else Ended()
+                    raise self._left()
+                if self.wary and max(_crossed.values()) > MAX_TALK:
+                    self.asking.flooded = True
+                    raise self._break("more than %d bytes crossed" % MAX_TALK)
                 if "op" not in reply:
                     return reply
                 self.serve(reply)
+        except BrokenPipeError:
+            raise self._left() from None
         except OSError as error:
             raise self._break("the candidate is gone: %s" % error) from None
         except CandidateError as error:

@@ -4,9 +4,12 @@ Frames that the host has not taken yet are queued here, so that the supervisor n
 what frames mean: `full` says that outputs and further runs are to wait, and the supervisor obeys it.
 """
 
+import array
 import collections
 import os
 import selectors
+import socket
+import stat
 import time
 
 from . import frames
@@ -15,6 +18,7 @@ FULL = 1 << 20
 LATER_S = 0.002
 """Results of short runs travel together: each wakes the host, which costs it more than to read one."""
 _READ = 1 << 16
+_DESCRIPTORS = socket.CMSG_SPACE(4)
 _WRITE = 1 << 18
 _SMALL = 1 << 16
 """A body of at most this size is written together with its header."""
@@ -34,6 +38,9 @@ class Channel:
         self._bytes = 0
         self._watching = False
         self._held_since = None
+        self._socket = _socket_of(read_fd)
+        self.passed = collections.deque()
+        """Sockets that came before the frames that they belong to, in their order."""
         self.ended = False
         """The host's end is closed."""
         self.selectable = True
@@ -114,7 +121,7 @@ class Channel:
     def read(self):
         """Read what the host has sent."""
         try:
-            data = os.read(self._read_fd, _READ)
+            data = os.read(self._read_fd, _READ) if self._socket is None else self._receive()
         except BlockingIOError:
             return
         if not data:
@@ -129,3 +136,21 @@ class Channel:
             if frame is None:
                 return
             self._on_frame(*frame)
+
+    def _receive(self):
+        data, ancillary, _flags, _address = self._socket.recvmsg(_READ, _DESCRIPTORS)
+        for level, kind, payload in ancillary:
+            if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
+                self.passed += [socket.socket(fileno=fd) for fd in array.array("i", payload[:4])]
+        return data
+
+
+def _socket_of(fd):
+    """A copy of a descriptor over which others can come; None where it is no such socket."""
+    if not stat.S_ISSOCK(os.fstat(fd).st_mode):
+        return None
+    made = socket.socket(fileno=os.dup(fd))
+    if made.family == socket.AF_UNIX:
+        return made
+    made.close()
+    return None

@@ -8,6 +8,8 @@ MAX_HEADER = 1 << 20
 MAX_BODY = 1 << 20
 CHUNK = 1 << 18
 """Larger inputs travel as several `data` frames of at most this many bytes."""
+MAX_BACKLOG = 4 << 20
+"""Bytes of input that programs have not taken yet; the host sends no more."""
 
 
 class BadFrame(Exception):

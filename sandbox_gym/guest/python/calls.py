@@ -94,7 +94,7 @@ def _converse(module, name, entry, request):
         try:
             end.serve(request)
             request = peer.receive()
-        except peer.Ended:
+        except (peer.Ended, BrokenPipeError):
             return
 
 
@@ -131,7 +131,7 @@ def _report(spec, row):
         error = _describe(failure, spec)
     if error is None and policy.failures:
         error = _describe(policy.failures[0], spec)
-    return {"passed": error is None, "error": error, "needs": policy.needs[:500]}
+    return {"passed": error is None, "error": error, "needs": policy.needs[:500], "flooded": policy.flooded}
 
 
 def _run_test(spec, row, policy):

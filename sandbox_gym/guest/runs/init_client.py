@@ -1,7 +1,8 @@
 """The supervisor's client of the init that runs a task's programs, one after the other.
 
 An init makes its namespaces once, and a fresh file system in them for each run; it reports when no process of the run
-is alive. It is ended before another task, and after MAX_RUNS runs, so that its state stays bounded.
+is alive. It is ended before another task, and after MAX_RUNS runs, so that its state stays bounded. One that has run
+nothing but tests' ends of dialogues, which the rows' authors wrote, serves other tasks' tests too, and nothing else.
 """
 
 import array
@@ -30,14 +31,18 @@ class InitClient:
         self._control = self._run = None
         self._started = self._ended = self._runs = 0
         self._busy = False
+        self._only_tests = self._kept = False
+        """Whether it ran tests' ends of dialogues alone; whether some were another task's."""
         selector.register(sock, selectors.EVENT_READ, self._on_zygote)
 
     def run(self, spec, fds, run):
         """Start a run: `fds` are its stdin, stdout, stderr, files and channel, copies of which the init gets."""
         self._read_zygote()
+        is_test = spec["mode"] == "ask"
         fresh = spec["mode"] == "check" and self._runs  # the next test must not see what a run left in its namespaces
-        if fresh or self._runs >= MAX_RUNS:
+        if fresh or self._runs >= MAX_RUNS or (self._kept and not is_test):
             self.end()
+        self._only_tests = is_test and (self._only_tests or not self._runs)
         self._run, self._busy = run, True
         text = json.dumps(spec).encode("utf-8")
         if len(text) <= _SMALL:
@@ -146,6 +151,18 @@ class InitClient:
             self._control.close()
             self._control = None
         self._runs = 0
+        self._only_tests = self._kept = False
+
+    def settle(self, evidence):
+        """A task is over: end the init, unless it serves other tasks' tests. Whether it is still there. It is not where
+        any process or packet of a run could be left."""
+        if self._only_tests and self._control is not None and not self._busy:
+            self._read_zygote()
+            pids = evidence.program_pids()
+            self._kept = self._control is not None and len(pids) == 1 and evidence.no_packets(pids[0])
+        if not self._kept:
+            self.end()
+        return self._kept
 
     def end(self):
         """End the init and wait until it is gone, with every process in its namespaces."""

@@ -103,8 +103,9 @@ def _set_limits(spec):
     want = 64 << 20 if spec["data_bytes"] and spec["mode"] == "exec" else 256 << 20
     if stack == resource.RLIM_INFINITY or stack >= want:
         resource.setrlimit(resource.RLIMIT_STACK, (want, want))
-    with open("/proc/self/oom_score_adj", "w") as file:
-        file.write("1000")  # the OOM killer must choose the program before its supervisor
+    adjustment = os.open("/proc/self/oom_score_adj", os.O_WRONLY)
+    os.write(adjustment, b"1000")  # the OOM killer must choose the program before its supervisor
+    os.close(adjustment)
 
 
 def _require(names):

@@ -11,6 +11,8 @@ from .streams import NAMES, Streams
 _STUCK_S = 15.0
 _UNWATCHED_S = 0.005
 """Output stays in a run's pipes for this long: most runs are over by then, and are read once."""
+_DIRECT_S = 0.05
+"""The same for two programs that talk to each other, whose words go elsewhere."""
 _CPUS = os.cpu_count() or 1
 _NO_CAP = 1 << 20
 _STACKS = 1 << 30
@@ -34,14 +36,15 @@ def signs_in(account):
 
 
 class Run:
-    """One run of the supervisor's. `header` and `body` are its frame, `blobs` the contents that its files refer to."""
+    """One run of the supervisor's. `header` and `body` are its frame, `blobs` the contents that its files refer to;
+    `passed`: see `Streams`."""
 
-    def __init__(self, supervisor, header, body, blobs):
+    def __init__(self, supervisor, header, body, blobs, passed=None):
         self._supervisor = supervisor
         self._header = header
         self._files = {path: blobs[number] for path, number in header["files"].items()}
         self.id = header["id"]
-        self.streams = Streams(header, body, supervisor.programs, supervisor.send)
+        self.streams = Streams(header, body, supervisor.programs, supervisor.send, passed)
         self._limits = header["limits"]
         self.workdir = header.get("workdir", "")
         self.joins, self._keeps = header["join"], header["keep"]
@@ -91,7 +94,7 @@ class Run:
         return True
 
     def _has_channel(self):
-        return self._header["channel"] in ("capture", "relay") or self._header.get("captures", False)
+        return self._header["channel"] in ("capture", "relay", "direct") or self._header.get("captures", False)
 
     def _begin(self, with_channel, counted=None):
         """`counted`: the counters as they were at the end of the process's last run."""
@@ -182,8 +185,9 @@ class Run:
             return 0.05
         self._check_output()
         if self.streams.unwatched:
-            if now - self._started < _UNWATCHED_S:
-                return _UNWATCHED_S
+            pause_s = _UNWATCHED_S if self._header["channel"] != "direct" else _DIRECT_S
+            if now - self._started < pause_s:
+                return pause_s
             self.streams.watch()
         if self.why and now - self._killed > _STUCK_S:
             raise OSError("a run can't be killed")

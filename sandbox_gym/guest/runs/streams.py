@@ -23,9 +23,11 @@ class _Output:
 
 class Streams:
     """One run's. `header` is the run's, `body` the first of its input; `selector` knows what is read of programs and
-    written to them; `send(header, body)` says a frame to the host."""
+    written to them; `send(header, body)` says a frame to the host. `passed`: the socket that is the program's channel,
+    whose other end another program has."""
 
-    def __init__(self, header, body, selector, send):
+    def __init__(self, header, body, selector, send, passed=None):
+        self._passed = passed
         self._id, self._mode, self._wiring = header["id"], header["mode"], header["channel"]
         self._limits, self._selector, self._send = header["limits"], selector, send
         self.backlog = bytearray(body)
@@ -48,7 +50,9 @@ class Streams:
         stderr_r, stderr_w = os.pipe2(os.O_CLOEXEC)
         self._pipes = {"stdout": stdout_r, "stderr": stderr_r}
         self._theirs = [stdin_r, stdout_w, stderr_w]
-        if with_channel:
+        if self._passed is not None:
+            self._theirs.append(self._passed.detach())
+        elif with_channel:
             self._channel, theirs = socket.socketpair()
             self._channel.setblocking(False)
             self._theirs.append(theirs.detach())
@@ -80,7 +84,10 @@ class Streams:
         if self._channel is not None:
             self._outputs["channel"] = _Output(0 if self._wiring == "relay" else CHANNEL_MAX)
             self._selector.register(self._channel, selectors.EVENT_READ, self._on_channel)
-        if self._wiring in ("capture", "relay") and self._mode != "exec":
+        if self._wiring == "direct":
+            os.close(self._input)
+            self._input = None
+        elif self._wiring in ("capture", "relay") and self._mode != "exec":
             os.close(self._input)
             self._input_is_channel = True
             self._input = self._channel.fileno()

@@ -21,9 +21,7 @@ from .run import Run, signs_in
 from .starvation import Starvation
 
 MAX_BLOBS = 256 << 20
-MAX_BACKLOG = 4 << 20
-"""Bytes of input that programs have not taken yet; the host sends no more."""
-TAKEN = MAX_BACKLOG >> 2
+TAKEN = frames.MAX_BACKLOG >> 2
 """Bytes of input taken after which `took` is sent."""
 FINAL_S = 10.0
 _SIGNS = 8
@@ -73,7 +71,7 @@ class Supervisor:
         """Serve until the host's end closes and, in batch use, the last run is done."""
         channel = self._channel
         while not (channel.ended and self._current is None and not self._queue and not channel.waiting):
-            if not channel.selectable and not channel.ended and self._backlog() < MAX_BACKLOG:
+            if not channel.selectable and not channel.ended and self._backlog() < frames.MAX_BACKLOG:
                 channel.read()
             self._poll_programs()
             _call_back(self.selector, self._pause())
@@ -140,8 +138,9 @@ class Supervisor:
         self._limit_data = header["limit_data"]
         self.shared_uid = header.get("shared_uid", False)
         self._beat_s = header.get("beat_s", 0)
-        self._programs.prepare(bool(header.get("sessions")))
-        self._zygote_pid, sock = zygote.start(self.tier, header.get("own_network", False), self._programs.run)
+        sessions, own_network = bool(header.get("sessions")), header.get("own_network", False)
+        self._programs.prepare(sessions)
+        self._zygote_pid, sock = zygote.start(self.tier, own_network, sessions, self._programs.run)
         self.init_client = init_client.InitClient(sock, self.selector)
         trusted = [1, os.getpid(), self._zygote_pid]
         if header.get("guests"):  # it shares its PID namespace with older processes
@@ -151,8 +150,9 @@ class Supervisor:
         self._world_writable = world_writable(self._dirs) if self.tier == "uid" else []
         self._reset_times()
         self._baseline_fds = len(os.listdir("/proc/self/fd"))
-        self._network = self.evidence.network()
-        self._quiet_network = not self.evidence.connections()
+        # what programs use is an init's own network where each has one
+        self._quiet_network = not own_network and not self.evidence.connections()
+        self._network = self.evidence.network() if self._quiet_network else []
         version = "%d.%d.%d" % sys.version_info[:3]
         memory = "cgroup" if self.evidence.has_memory_cgroup else "rlimit"
         self.send({"op": "hello", "tier": self.tier, "python": version, "memory": memory})
@@ -189,7 +189,8 @@ class Supervisor:
 
     def _op_run(self, header, body):
         self._last_run = header
-        self._queue.append(Run(self, header, body, self._blobs))
+        passed = self._channel.passed.popleft() if header["channel"] == "direct" else None
+        self._queue.append(Run(self, header, body, self._blobs, passed))
 
     def _op_again(self, header, body):
         """The run before this one once more, on another input."""
@@ -227,11 +228,11 @@ class Supervisor:
     def _canary(self):
         """Why this box differs from its state before the first run; empty where it does not."""
         self._end_shared()
-        self.init_client.end()
-        program_pids = self.evidence.program_pids()
-        if program_pids:
-            return "%d processes are left" % len(program_pids)
-        if len(os.listdir("/proc/self/fd")) != self._baseline_fds:
+        inits = int(self.init_client.settle(self.evidence))
+        left = len(self.evidence.program_pids()) - inits
+        if left:
+            return "%d processes are left" % left
+        if len(os.listdir("/proc/self/fd")) - inits != self._baseline_fds:
             return "file descriptors are left"
         if self._quiet_network and self.evidence.network() != self._network:
             return "its network was used, and keeps ports for a minute and its counters for good"

@@ -12,8 +12,9 @@ from . import init, seccomp
 _MAX_FDS = 4
 
 
-def start(tier, own_network, run_program):
+def start(tier, own_network, sessions, run_program):
     """Fork the zygote; returns (its pid, the supervisor's end of its socket). `own_network`: each init has one.
+    `sessions`: whether a run may hold sandboxes itself, for which it needs more than a program's capabilities.
     `run_program(spec)` is what a forked process becomes where a run executes no command.
 
     In the namespace tier it is PID 1 of a PID namespace that this box's user namespace owns, so that it can make one
@@ -31,6 +32,8 @@ def start(tier, own_network, run_program):
     try:
         mine.close()
         kernel.close_from(its.fileno() + 1)
+        if not sessions:
+            kernel.drop_bounding_set()  # here once for all programs
         _serve(its, tier, own_network, run_program)
     finally:
         os._exit(1)

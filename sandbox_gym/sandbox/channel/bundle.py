@@ -5,10 +5,13 @@ Which modules and in which order follows from their imports.
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Sequence
+import subprocess
+from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.resources import files
+from pathlib import Path
 from typing import Final
 
 _MAIN: Final = "main"
@@ -43,6 +46,14 @@ _SPEC: Final = {
     "recursion_limit": 0,
 }  # fmt: skip
 """What a supervisor would say of a session's run."""
+
+
+_COMPILER: Final = (
+    "import base64, json, marshal, sys\n"
+    "for name, text in json.load(sys.stdin).items():\n"
+    " print(base64.b64encode(marshal.dumps(compile(text, '<guest/' + name + '>', 'exec'))).decode())"
+)
+_COMPILER_S: Final = 60.0
 
 
 @cache
@@ -83,10 +94,10 @@ def _in_order(roots: Sequence[str]) -> list[str]:
     return list(ordered)
 
 
-def _modules(names: Sequence[str], rooms: Sequence[str]) -> list[str]:
-    """Lines that make the guest's package with these rooms, and these modules of it."""
+def _modules(names: Sequence[str], rooms: Sequence[str], compiled: Mapping[str, str]) -> list[str]:
+    """Lines that make the guest's package with these rooms, and these modules of it, some of them compiled already."""
     lines = [
-        "import sys, types",
+        "import binascii, marshal, sys, types",
         "P = types.ModuleType('sandbox_guest'); P.__path__ = []",
         "sys.modules['sandbox_guest'] = P",
     ]
@@ -97,10 +108,15 @@ def _modules(names: Sequence[str], rooms: Sequence[str]) -> list[str]:
         ]
     for name in names:
         room = name.rpartition(".")[0]
+        code = (
+            f"marshal.loads(binascii.a2b_base64({compiled[name]!r}))"
+            if name in compiled
+            else f"compile({source(name)!r}, '<guest/{name}>', 'exec')"
+        )
         lines += [
             f"M = types.ModuleType('sandbox_guest.{name}'); M.__package__ = 'sandbox_guest{room and '.' + room}'",
             f"sys.modules['sandbox_guest.{name}'] = P.{name} = M",
-            f"exec(compile({source(name)!r}, '<guest/{name}>', 'exec'), M.__dict__)",
+            f"exec({code}, M.__dict__)",
         ]
     return lines
 
@@ -115,12 +131,25 @@ def _packed(lines: Sequence[str]) -> bytes:
 
 
 @cache
-def guest_bundle() -> bytes:
-    """u32 length and the guest's source, to be written to a new box before the first frame."""
+def guest_bundle(python: Path | None = None) -> bytes:
+    """u32 length and the guest's source, to be written to a new box before the first frame. `python`: the box's
+    interpreter, where it is this machine's: it compiles the guest once for all boxes, which costs a box most of its
+    start. Raises OSError."""
     always = _in_order([_MAIN])
     everything = _in_order([_MAIN, *_SESSIONS])
     sessions = {name: source(name) for name in everything if name not in always}
-    return _packed([*_modules(always, _rooms(everything)), f"P.main.main(I, O, {sessions!r})"])
+    compiled = _compiled(python, always) if python is not None else {}
+    return _packed([*_modules(always, _rooms(everything), compiled), f"P.main.main(I, O, {sessions!r})"])
+
+
+def _compiled(python: Path, names: Sequence[str]) -> dict[str, str]:
+    """The code of these modules, marshalled in base64, by name; none where the interpreter fails."""
+    run = subprocess.run(
+        [python, "-I", "-S", "-c", _COMPILER],
+        input=json.dumps({name: source(name) for name in names}),
+        capture_output=True, text=True, check=False, timeout=_COMPILER_S, env={},
+    )  # fmt: skip
+    return dict(zip(names, run.stdout.split(), strict=True)) if run.returncode == 0 else {}
 
 
 @cache
@@ -133,4 +162,4 @@ def session_bundle(work: str) -> bytes:
         f"spec = {dict(_SPEC, workdir=work)!r}",
         f"P.{_DRIVER}.serve(dict(spec, env=dict(spec['env'], **os.environ)))",
     ]
-    return _packed([*_modules(names, _rooms(names)), *main])
+    return _packed([*_modules(names, _rooms(names), {}), *main])

@@ -6,7 +6,8 @@ Owns the order of a dialogue and its bounds; the guest knows what the messages m
 from __future__ import annotations
 
 import math
-from collections.abc import Awaitable, Callable
+import socket
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import Final, Literal
 
@@ -14,6 +15,7 @@ import anyio
 
 from sandbox_gym.contract import DialogueOutcome, Outcome, Run, Status
 from sandbox_gym.errors import BoxLost
+from sandbox_gym.faults import as_provider_down
 from sandbox_gym.guest.protocol import frames
 from sandbox_gym.sandbox.channel.frame_stream import Header
 from sandbox_gym.sandbox.channel.outcomes import seconds, starved
@@ -32,6 +34,7 @@ class End:
         self.carrier, self.run, self.run_id = carrier, run, run_id
         self.outcome: Outcome | None = None
         self.cancelled = False
+        self.direct = False
         self.left_first = False
         """Its output ended, or it did, before the other's."""
         self.ended = anyio.Event()
@@ -41,8 +44,14 @@ class End:
 
     def pass_on(self, body: bytes, eof: bool) -> None:
         """Have this end's program get `body` on its channel, whenever it takes it."""
-        if self.outcome is None:
+        if self.outcome is None and not self.direct:
             self._put.send_nowait((body, eof))
+
+    def talk_directly(self) -> None:
+        """Its program's words go to the other one without this process."""
+        self.direct = True
+        self._put.close()
+        self._waiting.close()
 
     def no_more(self) -> None:
         """Nothing will be passed on any more."""
@@ -64,8 +73,7 @@ async def converse(asker: End, candidate: End, channel: Literal["calls", "stdio"
     """Join the two programs' fd 3, or their standard streams, until both have ended. Raises BoxLost for either
     sandbox."""
     ends = [asker, candidate]
-    for end in ends:
-        await end.carrier.send_run(end.run, end.run_id, "stdio" if channel == "stdio" else "relay")
+    await _start(ends, channel)
     lost: list[BoxLost] = []
     async with anyio.create_task_group() as tasks:
 
@@ -77,7 +85,8 @@ async def converse(asker: End, candidate: End, channel: Literal["calls", "stdio"
                 tasks.cancel_scope.cancel()
 
         for end, other in (ends, ends[::-1]):
-            tasks.start_soon(guarded, end.carry)
+            if not end.direct:
+                tasks.start_soon(guarded, end.carry)
             tasks.start_soon(guarded, partial(_pump, end, other))
     if lost:
         raise lost[0]
@@ -85,6 +94,21 @@ async def converse(asker: End, candidate: End, channel: Literal["calls", "stdio"
     if asked is None or answered is None:
         raise BoxLost("a dialogue ended without both outcomes")
     return DialogueOutcome(asked, answered, first="asker" if ends[0].left_first else "candidate")
+
+
+async def _start(ends: Sequence[End], channel: Literal["calls", "stdio"]) -> None:
+    """Start both programs. Where both guests are on this machine their fd 3 are the two ends of one socket, and the
+    test's end keeps the bounds (guest/objects/peer.py); else what they say is carried. Raises BoxLost."""
+    if channel == "stdio" or not all(end.carrier.passes_descriptors for end in ends):
+        for end in ends:
+            await end.carrier.send_run(end.run, end.run_id, "stdio" if channel == "stdio" else "relay")
+        return
+    with as_provider_down("two programs can't be joined"):
+        pair = socket.socketpair()
+    with pair[0], pair[1]:
+        for end, its in zip(ends, pair, strict=True):
+            end.talk_directly()
+            await end.carrier.send_run(end.run, end.run_id, "direct", [its.fileno()])
 
 
 async def _pump(end: End, other: End) -> None:

@@ -9,9 +9,9 @@ from typing import Final
 
 import anyio
 
-from sandbox_gym.guest.runs.supervisor import MAX_BACKLOG
+from sandbox_gym.guest.protocol import frames
 
-WINDOW_BYTES: Final = MAX_BACKLOG
+WINDOW_BYTES: Final[int] = frames.MAX_BACKLOG
 
 
 class InputFlow:

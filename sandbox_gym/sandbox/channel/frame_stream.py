@@ -17,6 +17,7 @@ from anyio.abc import ByteStream
 from sandbox_gym.errors import BoxLost
 from sandbox_gym.guest.protocol import frames
 from sandbox_gym.sandbox.channel.flow import InputFlow
+from sandbox_gym.sandbox.channel.socket_stream import RawSocketStream
 
 SMALL: Final = 1 << 16
 """Frames up to so many bytes together travel in one write."""
@@ -73,8 +74,14 @@ class FrameStream:
         except TimeoutError as error:
             raise self.lost(f"took no input for {within_s:.0f} s") from error
 
-    async def _write(self, packed: Sequence[bytes]) -> None:
-        """Send frames, small ones together, each write whole as in `send`. The caller has the turn."""
+    @property
+    def passes_descriptors(self) -> bool:
+        """Whether the guest is on this machine, at the other end of a socket that carries descriptors."""
+        return isinstance(self._stream, RawSocketStream)
+
+    async def _write(self, packed: Sequence[bytes], descriptors: Sequence[int] = ()) -> None:
+        """Send frames, small ones together, each write whole as in `send`. The caller has the turn. `descriptors`:
+        copies of them arrive before the last frame is whole, where they can be passed."""
         batch: list[bytes] = []
         size = 0
         for frame in packed:
@@ -84,12 +91,15 @@ class FrameStream:
             batch.append(frame)
             size += len(frame)
         if batch:
-            await self._write_bytes(b"".join(batch))
+            await self._write_bytes(b"".join(batch), descriptors)
 
-    async def _write_bytes(self, data: bytes) -> None:
+    async def _write_bytes(self, data: bytes, descriptors: Sequence[int] = ()) -> None:
         try:
             with anyio.CancelScope(shield=not self.broken) as self._writing, anyio.fail_after(WRITE_S):
-                await self._stream.send(data)
+                if isinstance(self._stream, RawSocketStream):
+                    await self._stream.send(data, descriptors)
+                else:
+                    await self._stream.send(data)
         except (OSError, anyio.BrokenResourceError, anyio.ClosedResourceError, TimeoutError) as error:
             raise self.lost(f"can't be written to ({type(error).__name__})") from error
         finally:

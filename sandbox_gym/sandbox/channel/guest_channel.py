@@ -8,9 +8,9 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from dataclasses import asdict
-from typing import Final, Literal
+from typing import Final
 
 import anyio
 import structlog
@@ -30,7 +30,7 @@ from sandbox_gym.sandbox.channel.frame_stream import SMALL, FrameStream, Header
 from sandbox_gym.sandbox.channel.guest_config import GuestConfig
 from sandbox_gym.sandbox.channel.outcomes import parse_outcome
 from sandbox_gym.sandbox.channel.run_carrier import GRACE_S
-from sandbox_gym.sandbox.channel.run_encoder import Sending, check_paths
+from sandbox_gym.sandbox.channel.run_encoder import Sending, Wiring, check_paths
 from sandbox_gym.sandbox.pressure import machine_pressure
 
 SILENCE_S: Final = 1.5
@@ -72,17 +72,17 @@ class GuestChannel(FrameStream):
 
     # -- the protocol
 
-    async def handshake(self, config: GuestConfig) -> Header:
-        """Send the guest and its configuration; its hello."""
-        await self.introduce(config)
+    async def handshake(self, config: GuestConfig, bundle: bytes = b"") -> Header:
+        """Send the guest and its configuration; its hello. `bundle`: the guest, if any but its source."""
+        await self.introduce(config, bundle)
         self._beats = True
         return await self.hello()
 
-    async def introduce(self, config: GuestConfig) -> None:
+    async def introduce(self, config: GuestConfig, bundle: bytes = b"") -> None:
         """Send the guest and its configuration."""
         try:
             with anyio.fail_after(HANDSHAKE_S):
-                await self._stream.send(guest_bundle())
+                await self._stream.send(bundle or guest_bundle())
         except (OSError, anyio.BrokenResourceError, anyio.ClosedResourceError, TimeoutError) as error:
             raise self.lost(f"did not take its guest ({type(error).__name__})") from error
         await self.send({"op": "config", **asdict(config)})
@@ -134,22 +134,21 @@ class GuestChannel(FrameStream):
 
     # -- runs
 
-    async def send_run(self, run: Run, run_id: int, channel: Literal["", "relay", "stdio"] = "") -> None:
-        """One run and its input. `channel`: its fd 3 ("relay") or its standard input and output ("stdio") are carried
-        as `chan` frames instead of being kept."""
-        async with self._turn:
-            await self._put(self._sending.files_of(run.program))
+    async def send_run(self, run: Run, run_id: int, channel: Wiring = "", descriptors: Sequence[int] = ()) -> None:
+        """One run and its input. `channel`: see `Sending.frames_of`."""
+        files = self._sending.files_of(run.program)
         self._flow.begin(run_id)
         for frame, size in self._sending.frames_of(run, run_id, channel):
             await self._room(size, run.limits.wall_time_s + GRACE_S)
             self._flow.sent(run_id, size)
             async with self._turn:
-                await self._write([frame])
+                await self._put(files, frame, descriptors)
+            files, descriptors = [], ()
 
-    async def _put(self, packed: Sequence[bytes]) -> None:
-        if packed:
-            with span("put", {"bytes": sum(map(len, packed))}):
-                await self._write(packed)
+    async def _put(self, files: Sequence[bytes], first: bytes = b"", descriptors: Sequence[int] = ()) -> None:
+        """Send files, if any, and the frame that is `first` to need them."""
+        with span("put", {"bytes": sum(map(len, files))}) if files else nullcontext():
+            await self._write([*files, first] if first else files, descriptors)
 
     @asynccontextmanager
     async def run_all(self, runs: Sequence[Run]) -> AsyncIterator[AsyncIterator[Outcome]]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Final, Literal, Protocol
+from collections.abc import Sequence
+from typing import Final, Protocol
 
 from sandbox_gym.contract import Outcome, Run
 from sandbox_gym.limits import Limits
 from sandbox_gym.sandbox.channel.frame_stream import WRITE_S, Header
+from sandbox_gym.sandbox.channel.run_encoder import Wiring
 
 GRACE_S: Final = 20.0
 """Beyond a run's wall limit before a silent guest counts as frozen."""
@@ -15,7 +17,10 @@ GRACE_S: Final = 20.0
 class RunCarrier(Protocol):
     """See `GuestChannel`. Every method raises BoxLost."""
 
-    async def send_run(self, run: Run, run_id: int, channel: Literal["", "relay", "stdio"] = "") -> None: ...
+    async def send_run(self, run: Run, run_id: int, channel: Wiring = "", descriptors: Sequence[int] = ()) -> None: ...
+
+    @property
+    def passes_descriptors(self) -> bool: ...
 
     async def send(self, header: Header, body: bytes = b"", within_s: float = WRITE_S) -> None: ...
 

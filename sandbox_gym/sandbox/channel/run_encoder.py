@@ -12,7 +12,7 @@ from sandbox_gym.contract import Program, Run
 from sandbox_gym.guest.protocol import frames
 from sandbox_gym.limits import Limits
 
-Channel = Literal["", "relay", "stdio"]
+Wiring = Literal["", "relay", "stdio", "direct"]
 KEPT_BYTES: Final = 16 << 20
 KEPT_FILES: Final = 256
 """Files beyond those of the next run that a guest keeps, in its box's memory: the ones that were used last."""
@@ -60,14 +60,14 @@ class Sending:
         return [frames.pack({"op": "drop", "blobs": dropped})] if dropped else []
 
     def frames_of(
-        self, run: Run, run_id: int, channel: Channel = "", *, before: Run | None = None, after: Run | None = None
+        self, run: Run, run_id: int, channel: Wiring = "", *, before: Run | None = None, after: Run | None = None
     ) -> list[tuple[bytes, int]]:
         """What starts `run` in a guest that has its files, each frame with how much of the run's input it holds.
 
         `before`, `after`: the runs beside it, one of whose processes it may share.
 
         `channel`: its fd 3 ("relay") or its standard input and output ("stdio") are carried as `chan` frames instead of
-        being kept; beside "stdio" its fd 3 may be kept.
+        being kept; beside "stdio" its fd 3 may be kept. "direct": its fd 3 is the descriptor that comes with the frame.
         """
         join, keep = _may_share(before, run), _may_share(run, after)
         header = (
@@ -81,7 +81,7 @@ class Sending:
         made = [(frames.pack(header, first), len(first))]
         return made + [(frames.pack({"op": "data", "id": run_id}, piece), len(piece)) for piece in more]
 
-    def _header(self, run: Run, run_id: int, channel: Channel, keep: bool) -> dict[str, object]:
+    def _header(self, run: Run, run_id: int, channel: Wiring, keep: bool) -> dict[str, object]:
         program = run.program
         return {
             "op": "run",

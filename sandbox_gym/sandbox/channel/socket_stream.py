@@ -7,6 +7,7 @@ cancellation makes the loop report InvalidStateError. `anyio.wait_readable` does
 from __future__ import annotations
 
 import socket
+from collections.abc import Sequence
 
 import anyio
 import anyio.lowlevel
@@ -36,13 +37,14 @@ class RawSocketStream(ByteStream):
                     raise anyio.EndOfStream
                 return data
 
-    async def send(self, item: bytes) -> None:
-        """Raises BrokenResourceError, ClosedResourceError."""
+    async def send(self, item: bytes, descriptors: Sequence[int] = ()) -> None:
+        """`descriptors`: copies of them travel with the first byte. Raises BrokenResourceError, ClosedResourceError."""
         await anyio.lowlevel.checkpoint()
         left = memoryview(item)
         while left:
             try:
-                left = left[self._raw.send(left) :]
+                sent = socket.send_fds(self._raw, [left], descriptors) if descriptors else self._raw.send(left)
+                left, descriptors = left[sent:], ()
             except BlockingIOError:
                 await anyio.wait_writable(self._raw)
             except OSError as error:

@@ -8,7 +8,6 @@ Knows nothing of what is owned.
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import re
 import time
@@ -141,6 +140,8 @@ class Owners:
 
     def _is_held(self, owner: Owner) -> bool | None:
         """Whether a process holds the owner's lock; None where there is no lock."""
+        import fcntl
+
         if self._locks is None:
             return None
         try:
@@ -212,6 +213,8 @@ def held_lease(state_dir: Path) -> Iterator[OwnerLease]:
 
 def _take(path: Path) -> int:
     """The descriptor of `path`, locked. A sweeper may hold it for a moment, or remove it before it is locked."""
+    import fcntl  # here, as everywhere on the way of a command that makes no sandboxes: Windows has none
+
     deadline = time.monotonic() + _LOCK_WAIT_S
     try:
         make_private(path.parent)

@@ -9,15 +9,16 @@ import anyio
 from sandbox_gym.errors import ProviderDown
 from sandbox_gym.sandbox.api import Capability
 from sandbox_gym.sandbox.caps import CapRow
+from sandbox_gym.sandbox.containers.container import ContainerSpec
 from sandbox_gym.sandbox.docker.caps import docker_caps
-from sandbox_gym.sandbox.docker.containers import Containers, ContainerSpec
+from sandbox_gym.sandbox.docker.containers import DockerContainers
 from sandbox_gym.sandbox.docker.engine import Engine
 
 
 class DockerDoctor:
     """See `api.Doctor`."""
 
-    def __init__(self, engine: Engine, containers: Containers, reference: str) -> None:
+    def __init__(self, engine: Engine, containers: DockerContainers, reference: str) -> None:
         """`reference`: the image that is tried."""
         self._engine, self._containers, self._reference = engine, containers, reference
 

@@ -1,23 +1,19 @@
 """Orphans in a Docker Engine: containers of dead owners, and their volumes and images that are labelled temporary.
 
-A container counts as ours where its label *and* its name say so: labels are inherited from images (`docker commit`
-copies a container's into the image), names are not. All calls block.
+All calls block.
 """
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from sandbox_gym.sandbox.cleanup.owner import EXPIRY_GRACE_S, Owner, Owners, parse_owner, this_owner
+from sandbox_gym.sandbox.cleanup.owner import Owners
 from sandbox_gym.sandbox.cleanup.reaper import Orphan
+from sandbox_gym.sandbox.containers.ownership import OWNER, is_named_for, owner_of, why_dead
 from sandbox_gym.sandbox.docker.engine import Engine
 
-OWNER: Final = "sandbox-gym.owner"
-EXPIRES: Final = "sandbox-gym.expires"
 TEMPORARY: Final = "sandbox-gym.temporary"
-_NAME: Final = "sandbox-gym"
 
 
 class DockerOrphans:
@@ -34,22 +30,12 @@ class DockerOrphans:
         await self._engine.ask(lambda client: remove(client.api, orphan, self._owners, api_error))
 
 
-def labels(lifetime_s: float) -> dict[str, str]:
-    """For everything that this process makes in an Engine. `lifetime_s`: how long it is used at most."""
-    return {OWNER: str(this_owner()), EXPIRES: str(int(time.time() + lifetime_s + EXPIRY_GRACE_S))}
-
-
-def container_name(number: int) -> str:
-    """A name that says whose it is; `number` tells this process's containers apart."""
-    return f"{_NAME}-{this_owner()}-{number}"
-
-
 def find(api: Any, owners: Owners) -> list[Orphan]:
     """Everything of dead owners. `api` is the SDK's low-level client; raises its errors."""
     return [
         Orphan(kind, name, str(owner), why)
         for kind, name, marks in _labelled(api)
-        if (owner := parse_owner(marks.get(OWNER) or "")) and (why := _why(owners, owner, marks))
+        if (owner := owner_of(marks)) and (why := why_dead(owners, owner, marks))
     ]
 
 
@@ -58,8 +44,8 @@ def remove(api: Any, orphan: Orphan, owners: Owners, api_error: type[Exception])
     marks = next((marks for kind, name, marks in _labelled(api, orphan.name) if kind == orphan.kind), None)
     if marks is None:
         return  # gone already
-    owner = parse_owner(marks.get(OWNER) or "")
-    if owner is None or str(owner) != orphan.owner or not _why(owners, owner, marks):
+    owner = owner_of(marks)
+    if owner is None or str(owner) != orphan.owner or not why_dead(owners, owner, marks):
         raise PermissionError(f"{orphan.kind} {orphan.name} is of no dead owner")
     try:
         if orphan.kind == "container":
@@ -78,7 +64,8 @@ def _labelled(api: Any, only: str = "") -> Iterator[tuple[str, str, Mapping[str,
     """(kind, name to remove it by, labels) of all that may be ours, living or dead; of that name, if one is given."""
     for container in api.containers(all=True, filters={"label": OWNER} | ({"id": only} if only else {})):
         marks = container["Labels"] or {}
-        if any(name.startswith(f"/{_NAME}-{marks[OWNER]}-") for name in container["Names"] or ()):
+        owner = owner_of(marks)
+        if owner is not None and is_named_for(owner, container["Names"] or ()):
             yield "container", container["Id"], marks
     both = {"label": [OWNER, TEMPORARY]}
     for volume in api.volumes(filters=both)["Volumes"] or ():
@@ -87,9 +74,3 @@ def _labelled(api: Any, only: str = "") -> Iterator[tuple[str, str, Mapping[str,
     for image in api.images(filters=both):
         if only in ("", image["Id"]):
             yield "image", image["Id"], image["Labels"] or {}
-
-
-def _why(owners: Owners, owner: Owner, marks: Mapping[str, str]) -> str:
-    text = marks.get(EXPIRES) or ""
-    expires_at = float(text) if text.isascii() and text.isdigit() and len(text) <= 12 else None
-    return owners.why_dead(owner, expires_at)

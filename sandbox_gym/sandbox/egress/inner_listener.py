@@ -6,7 +6,6 @@ Knows nothing of what is done with it.
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import socket
 import subprocess
@@ -72,6 +71,8 @@ def listen_inside(pid: int, port: int, *, below: bool) -> socket.socket:
 @contextlib.contextmanager
 def _namespaces(pid: int) -> Iterator[tuple[int, int]]:
     """Descriptors of a process's network namespace and of the user namespace that owns it. Raises NoWayOut."""
+    import fcntl  # not on Windows
+
     handles: list[int] = []
     try:
         handles.append(os.open(f"/proc/{pid}/ns/net", os.O_RDONLY | os.O_CLOEXEC))

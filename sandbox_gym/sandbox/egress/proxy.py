@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import resource
 import socket
 import time
 from collections.abc import Mapping, Sequence
@@ -325,6 +324,8 @@ async def open_egress_proxy(pid: int, allow: Sequence[str], box_id: str, *, belo
 def have_descriptors() -> None:
     """As many as this process may have, within reason: some programs that it starts close each that they could have.
     Programs in sandboxes are given a number of their own."""
+    import resource  # not on Windows
+
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = min(hard, MAX_DESCRIPTORS)
     if soft < wanted:
@@ -334,6 +335,8 @@ def have_descriptors() -> None:
 
 def most_connections() -> int:
     """Of all sandboxes together: each takes two of this process's descriptors, of which they get a quarter."""
+    import resource
+
     return max(16, resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 8)
 
 

@@ -6,7 +6,6 @@ removed.
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import threading
@@ -69,6 +68,8 @@ class ImageRecord:
             with self._lock:
                 yield
             return
+        import fcntl  # not on Windows
+
         make_private(self._path.parent)
         descriptor = os.open(self._path.with_suffix(".lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:

@@ -302,14 +302,22 @@ def _write(path: Path, text: str) -> None:
 
 
 def _write_if_there(path: Path, text: str) -> None:
-    if path.exists():
-        with contextlib.suppress(OSError):  # it went meanwhile
-            _write(path, text)
+    with contextlib.suppress(OSError):
+        fd = os.open(path, os.O_WRONLY)
+        try:
+            os.write(fd, text.encode())
+        finally:
+            os.close(fd)
 
 
 def _read(path: Path) -> str:
+    """Without a file object: it is read several times in each verify."""
     try:
-        return path.read_text()
+        fd = os.open(path, os.O_RDONLY)
+        try:
+            return b"".join(iter(lambda: os.read(fd, 1 << 16), b"")).decode("ascii", "replace")
+        finally:
+            os.close(fd)
     except OSError:
         return ""
 

@@ -24,7 +24,7 @@ import structlog
 
 from sandbox_gym.sandbox import prepared_compilers
 from sandbox_gym.sandbox.local.files import remove_tree
-from sandbox_gym.sandbox.local.pythons import cache_folder
+from sandbox_gym.sandbox.pythons import cache_folder
 
 IMAGE: Final = "polyglot"
 """Boxes of other images compile nothing."""

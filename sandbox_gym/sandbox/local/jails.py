@@ -18,6 +18,7 @@ from anyio.abc import Process
 from sandbox_gym.errors import BoxLost, ConfigurationError, ProviderDown
 from sandbox_gym.faults import as_provider_down
 from sandbox_gym.guest.runs import sudo
+from sandbox_gym.sandbox.channel.bundle import guest_bundle
 from sandbox_gym.sandbox.channel.guest_channel import GuestChannel
 from sandbox_gym.sandbox.channel.guest_config import GuestConfig
 from sandbox_gym.sandbox.channel.socket_stream import RawSocketStream
@@ -26,9 +27,9 @@ from sandbox_gym.sandbox.local.cgroups import Cgroups, Group
 from sandbox_gym.sandbox.local.compilers import PreparedCompilers
 from sandbox_gym.sandbox.local.jail import BIN, Jail
 from sandbox_gym.sandbox.local.machine import LocalMachine, remove_group
-from sandbox_gym.sandbox.local.pythons import kept_folder
 from sandbox_gym.sandbox.local.site_packages import SitePackages
 from sandbox_gym.sandbox.local.surroundings import find_bubblewrap, refusal
+from sandbox_gym.sandbox.pythons import kept_folder
 from sandbox_gym.sandbox.users import User, Users
 
 _numbers = itertools.count()
@@ -99,6 +100,7 @@ class Jails:
             with as_provider_down("a jail can't be made"):
                 site = await self._packages.ready(image)
                 compilers = await self._prepared_compilers(image)
+                bundle = await anyio.to_thread.run_sync(guest_bundle, self._python)
                 machine = await self._jailed(site, compilers, work, home, network=network, user=user)
         except BaseException:
             user.close()
@@ -113,7 +115,8 @@ class Jails:
                     limit_data=not machine.grouped,
                     sessions=work is not None,
                     own_network=work is None and not network,  # into a session's a proxy is put from outside
-                )
+                ),
+                bundle,
             )
         except BaseException as error:
             message = await machine.last_words() if isinstance(error, BoxLost) else ""

@@ -17,12 +17,12 @@ from sandbox_gym.config import Settings
 from sandbox_gym.contract import SnapshotRef
 from sandbox_gym.errors import ConfigurationError, ProviderDown, ToolchainMissing
 from sandbox_gym.limits import Limits
+from sandbox_gym.sandbox import pythons
 from sandbox_gym.sandbox.api import BUILDER_IMAGE, Capabilities, Doctor, SandboxSpec, SessionFolder
 from sandbox_gym.sandbox.channel.driver import WORK
 from sandbox_gym.sandbox.cleanup.owner import Owners
 from sandbox_gym.sandbox.cleanup.reaper import OrphanSource
 from sandbox_gym.sandbox.egress.proxy import open_egress_proxy
-from sandbox_gym.sandbox.local import pythons
 from sandbox_gym.sandbox.local.cgroups import cgroups_or_reason
 from sandbox_gym.sandbox.local.compilers import PreparedCompilers, default_folder
 from sandbox_gym.sandbox.local.doctor import LocalDoctor
@@ -151,12 +151,12 @@ class LocalProvider:
         return Sandbox(room.machine, channel, session=parts, egress=egress, reusable=False)
 
     async def _room(self, rooms: Rooms, spec: SandboxSpec) -> Room:
+        if spec.python:
+            await anyio.to_thread.run_sync(pythons.ready_for_boxes, spec.python)
         if isinstance(spec.source, SnapshotRef):
             return await rooms.take(spec.base_image, network=spec.network.machine)
         if spec.role != "builder":
             return await rooms.take(spec.source, network=spec.network.machine)
-        if spec.python:
-            await anyio.to_thread.run_sync(pythons.ready, spec.python)
         if spec.source != BUILDER_IMAGE:
             raise ProviderDown(f"provider local has no images, and {spec.source[:200]!r} is one; use docker")
         return await rooms.take(network=spec.network.machine)
@@ -168,7 +168,7 @@ class LocalProvider:
     async def has_image(self, name: str, python: str = "") -> bool:
         if python:
             try:
-                await anyio.to_thread.run_sync(pythons.ready, python)
+                await anyio.to_thread.run_sync(pythons.ready_for_boxes, python)
             except ToolchainMissing as error:
                 _log.warning("python_missing", version=python, why=str(error))
                 return False

@@ -12,8 +12,9 @@ from sandbox_gym.errors import ProviderDown
 from sandbox_gym.limits import SESSION_PTYS
 from sandbox_gym.sandbox.api import Capability
 from sandbox_gym.sandbox.caps import Cap, CapRow, guest_caps, in_order
+from sandbox_gym.sandbox.containers.container import ContainerSpec
 from sandbox_gym.sandbox.podman.command import Podman
-from sandbox_gym.sandbox.podman.containers import Containers, ContainerSpec
+from sandbox_gym.sandbox.podman.containers import PodmanContainers
 
 SWAP: Final = "memory and swap"
 SWAP_OF_V1: Final = "/sys/fs/cgroup/memory/memory.memsw.limit_in_bytes"
@@ -23,7 +24,7 @@ SWAP_OF_V1: Final = "/sys/fs/cgroup/memory/memory.memsw.limit_in_bytes"
 class PodmanDoctor:
     """See `api.Doctor`."""
 
-    def __init__(self, podman: Podman, containers: Containers, reference: str) -> None:
+    def __init__(self, podman: Podman, containers: PodmanContainers, reference: str) -> None:
         """`reference`: the image that is tried."""
         self._podman, self._containers, self._reference = podman, containers, reference
 

@@ -26,6 +26,8 @@ from sandbox_gym.sandbox.sandbox import Sandbox
 from sandbox_gym.sandbox.snapshots import NoSuchSnapshot
 
 HOUSEKEEPING_S = 1.0
+JUDGES_TASKS = 8
+"""A box that ran nothing but what rows' authors wrote serves so many times as many tasks as one that ran answers."""
 IDLE_S = 60.0
 """A warm box that was not used for so long is closed, unless demand calls for it."""
 
@@ -34,7 +36,9 @@ IDLE_S = 60.0
 class _Held:
     box: Sandbox
     image: Source
-    tasks: int = 0
+    judges: bool = False
+    """Whether it was the second of its last task's: such a box may have kept what serves the next such task only."""
+    tasks: float = 0.0
     idle_since: float = 0.0
 
 
@@ -130,8 +134,8 @@ class Pool:
             clean = False
             try:
                 with span("acquire", {"image": str(image)}) as acquiring:
-                    for _ in range(count):
-                        held.append(await self._get(image))
+                    for number in range(count):
+                        held.append(await self._get(image, judges=number > 0))
                     acquiring.note({"box_ids": [one.box.box_id for one in held]})
                 self.stats.leases += 1
                 yield Lease([one.box for one in held], queued_s)
@@ -156,16 +160,21 @@ class Pool:
         finally:
             self._quiet_slots -= slots
 
-    async def _get(self, image: Source) -> _Held:
-        while self._idle[image]:
-            held = self._idle[image].pop()
+    async def _get(self, image: Source, *, judges: bool) -> _Held:
+        """`judges`: whether it is for what the row's author wrote."""
+        while idle := self._idle[image]:
+            held = next((one for one in reversed(idle) if one.judges == judges), idle[-1])
+            idle.remove(held)
+            held.judges = judges
             if not held.box.expired:
                 self.stats.reused += 1
                 return held
             await self._discard(held)
         if self._alive >= self.boxes:
             await self._drop_oldest_idle()
-        return await self._start(image)
+        held = await self._start(image)
+        held.judges = judges
+        return held
 
     async def _start(self, image: Source) -> _Held:
         self._alive += 1
@@ -205,7 +214,7 @@ class Pool:
             log_failure("box_not_closed", error, box=held.box.box_id)
 
     async def _give_back(self, held: _Held, *, clean: bool) -> None:
-        held.tasks += 1
+        held.tasks += 1 / JUDGES_TASKS if held.judges else 1
         if clean and not self._closed and held.tasks < self._box_max_tasks and await self._is_clean(held):
             held.idle_since = time.monotonic()
             self._idle[held.image].append(held)

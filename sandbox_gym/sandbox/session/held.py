@@ -23,6 +23,8 @@ class HeldSession:
     """The snapshot that it begins from, which its owner deletes."""
     dirty_since: float | None = None
     restored: bool = False
+    stale: bool = False
+    """With `restored`: what earlier calls did may be gone, and no call has told of it yet."""
     closed: bool = False
     calls: int = 0
     lock: anyio.Lock = field(default_factory=anyio.Lock)
@@ -31,6 +33,12 @@ class HeldSession:
         """What of it is written down. It has been kept at least once."""
         assert self.snapshot_id is not None
         return SessionRecord(self.session_id, self.created_at, self.last_used, self.snapshot_id, self.base)
+
+    @classmethod
+    def of_record(cls, record: SessionRecord) -> HeldSession:
+        """As another process left it. Only what was put away in order is known to be whole."""
+        of = (record.session_id, record.created_at, record.last_used)
+        return cls(*of, snapshot_id=record.snapshot_id, base=record.base, restored=True, stale=not record.whole)
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,8 +26,8 @@ async def holding(
     provider: Provider, folder: Path, limits: Limits, policy: Policy, *, network: Network = NO_NETWORK
 ) -> AsyncIterator[Sessions]:
     """Sessions, with their housekeeping under way; at the end what can be kept is kept. The provider stays open."""
-    sessions = Sessions(provider, folder, limits, policy, network=network)
     async with anyio.create_task_group() as tasks:
+        sessions = Sessions(provider, folder, limits, policy, tasks, network=network)
         await tasks.start(_keep_sweeping, sessions)
         tasks.start_soon(_keep_prepared, sessions)
         tasks.start_soon(sessions.discarded.keep_ending)

@@ -151,6 +151,7 @@ class Lifecycle:
         """The sandbox is gone, or of no more use; the next call goes on from the last snapshot."""
         _log.warning("session_lost", session=session.session_id[:80], why=str(why), snapshot=session.snapshot_id)
         self.stats.lost += 1
+        session.stale = session.stale or session.dirty_since is not None
         session.restored, session.dirty_since = True, None
         await self.stop(session)
 

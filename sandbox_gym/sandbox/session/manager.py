@@ -10,7 +10,7 @@ import contextlib
 import time
 from collections import OrderedDict
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from heapq import nlargest
 from itertools import islice
 from pathlib import Path
@@ -18,6 +18,7 @@ from typing import Final
 
 import anyio
 import structlog
+from anyio.abc import TaskGroup
 
 from sandbox_gym.errors import BoxLost, ConfigurationError, DeadlineExceeded, PoolFull, SessionClosed
 from sandbox_gym.faults import log_failure
@@ -40,11 +41,13 @@ _log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class ToolReply:
-    """What a call gave. `restored`: before it, the sandbox was lost and the session went on from its last snapshot."""
+    """What a call gave. `restored`: before it, the sandbox was lost and the session went on from its last snapshot;
+    `stale`: from one that was older than the call before."""
 
     reply: Mapping[str, object]
     body: bytes
     restored: bool = False
+    stale: bool = False
     lost: bool = False
     """The sandbox was lost during this very call: whether it ran is not known, and what it did is gone."""
 
@@ -53,9 +56,18 @@ class Sessions:
     """Holds sessions. Use `holding.holding` to make one."""
 
     def __init__(
-        self, provider: Provider, folder: Path, limits: Limits, policy: Policy, *, network: Network = NO_NETWORK
+        self,
+        provider: Provider,
+        folder: Path,
+        limits: Limits,
+        policy: Policy,
+        background: TaskGroup,
+        *,
+        network: Network = NO_NETWORK,
     ) -> None:
-        """`folder`: where records of sessions are kept; `network`: what their sandboxes have of it."""
+        """`folder`: where records of sessions are kept; `network`: what their sandboxes have of it; `background`: for
+        work that outlives the call that asked for it."""
+        self.background = background
         if provider.snapshots is None:
             raise ConfigurationError(f"provider {provider.name} holds no sessions here; use local, docker or e2b")
         self.provider, self.store, self.folder, self._policy = provider, provider.snapshots, folder, policy
@@ -69,7 +81,9 @@ class Sessions:
         self.stats = self.lifecycle.stats
         self.discarded = DiscardedSessions(lambda session: self._end(session, shield=False))
         for record in self._records.load():
-            self._sessions[record.session_id] = HeldSession(**asdict(record), restored=True)
+            self._sessions[record.session_id] = HeldSession.of_record(record)
+            if record.whole:
+                self._records.write(replace(record, whole=False))  # from the first call on it is not
 
     # -- what callers ask for
 
@@ -111,13 +125,17 @@ class Sessions:
                     raise SessionClosed(f"session {session_id[:80]!r} is closed")
                 box = await self._ensure_running(session)
                 session.calls += 1
-                session.dirty_since = session.dirty_since or time.monotonic()
-                restored, session.restored = session.restored, False
+                dirty_since = session.dirty_since
+                session.dirty_since = dirty_since or time.monotonic()
+                restored, stale = session.restored, session.stale
+                session.restored = session.stale = False
                 try:
                     reply, answer = await box.call(request, body, within_s=timeout_s + GRACE_S)
                 except BoxLost as error:
+                    session.dirty_since = dirty_since  # of this call itself the reply tells
                     await self.lifecycle.lose(session, error)
-                    return ToolReply({"ok": False, "error": str(error)}, b"", restored, lost=True)
+                    session.stale = session.stale or stale
+                    return ToolReply({"ok": False, "error": str(error)}, b"", restored, stale, lost=True)
                 except BaseException:  # cancelled in the middle: the driver is out of step with us
                     with anyio.CancelScope(shield=True):
                         await self.lifecycle.lose(session, "the call was cancelled")
@@ -126,7 +144,7 @@ class Sessions:
                     session.last_used = time.time()
                     if not session.closed:
                         self._sessions.move_to_end(session_id)
-                return ToolReply(reply, answer, restored)
+                return ToolReply(reply, answer, restored, stale)
         raise DeadlineExceeded(f"session {session_id[:80]!r} gave no answer within {deadline_s:g} s")
 
     def begin(self, session_id: str, snapshot_id: str) -> None:
@@ -154,7 +172,7 @@ class Sessions:
         if record is None:
             raise NoSuchSnapshot(f"no record of session {session_id[:80]!r} that can be read here")
         await self.store.adopt(folder, record.snapshot_id)
-        self._sessions[session_id] = HeldSession(**asdict(record), restored=True)
+        self._sessions[session_id] = HeldSession.of_record(record)
         self._records.write(record)
         with contextlib.suppress(OSError):  # the next owner of that folder would go on from older state
             SessionRecords(folder / "held").remove(session_id)
@@ -259,6 +277,8 @@ class Sessions:
                     async with session.lock:
                         if session.box is not None and not await self.lifecycle.hibernate(session):
                             await self.lifecycle.stop(session)
+                        elif session.snapshot_id is not None and not session.stale:
+                            self._records.write_again(replace(session.record(), whole=True))
                 except Exception as error:
                     log_failure("session_snapshot_failed", error, session=session.session_id[:80])
             try:

@@ -24,6 +24,8 @@ class SessionRecord:
     last_used: float
     snapshot_id: str
     base: str | None = None
+    whole: bool = False
+    """The process ended in order: no call came after the snapshot."""
 
 
 class SessionRecords:
@@ -44,6 +46,11 @@ class SessionRecords:
         """Whole or not at all."""
         make_private(self._folder)  # it may have been removed under us
         write_whole(self._path(record.session_id), json.dumps(asdict(record)).encode())
+
+    def write_again(self, record: SessionRecord) -> None:
+        """Unless it was removed, as by another process that goes on with the session."""
+        if self._path(record.session_id).exists():
+            self.write(record)
 
     def remove(self, session_id: str) -> None:
         self._path(session_id).unlink(missing_ok=True)

@@ -17,6 +17,8 @@ from sandbox_gym.observe.metrics import Metrics
 
 MARK: Final = "failed_seed"
 """In the cookie: the kind of failure, its reason, whether a retry may help."""
+SEEDED: Final = "seeded"
+"""In the cookie of a session that was seeded with a row and has no verdict yet: it outlives the session itself."""
 MAX_REASON: Final = 400
 MAX_SESSIONS: Final = 10_000
 _AT_THE_START: Final = (ProviderDown, PoolFull, SnapshotGone)
@@ -46,6 +48,11 @@ class FailedSessions:
         self._seeds.pop(session_id, None)
         self._starts.pop(session_id, None)
         request.session.pop(MARK, None)
+        request.session.pop(SEEDED, None)
+
+    def seeded(self, request: Request) -> None:
+        """A seed with a row succeeded."""
+        request.session[SEEDED] = True
 
     def seed_failure(self, request: Request, session_id: str) -> SessionFailed | None:
         """Why a session's seed failed; None where it did not."""

@@ -1,4 +1,5 @@
-"""NeMo Gym's own verify: its body as it comes, its answer the body with the verdict's fields over it."""
+"""NeMo Gym's own verify: its body as it comes, its answer the body with the verdict's fields over it. Beside it the
+short row, whose answer is the verdict's fields alone."""
 
 from __future__ import annotations
 
@@ -7,6 +8,7 @@ from collections.abc import Mapping
 from fastapi import Request, Response
 
 from sandbox_gym.errors import Unavailable
+from sandbox_gym.server.protocol.envelope import body_of
 from sandbox_gym.server.protocol.exchange import reply, unavailable
 from sandbox_gym.server.protocol.resources import no_verdict
 from sandbox_gym.server.protocol.shapes import NO_VERDICT_HEADER
@@ -31,7 +33,10 @@ class GymProtocol:
         self, request: Request, wanted: VerifyRequest, none: VerifyFields, error: Unavailable
     ) -> Response:
         """503 (422 where a retry would find the same), or 200 for a client that can't retry; masked either way."""
-        document = set_aside(none.answer(wanted))
+        return self._masked(request, none.answer(wanted), error)
+
+    def _masked(self, request: Request, document: Document, error: Unavailable) -> Response:
+        document = set_aside(document)
         return reply(document) if self.wants_row(request) else unavailable(error, document)
 
     def failed_seed_reply(self, server_name: str, error: Unavailable, document: Document, *, by_id: bool) -> Response:
@@ -45,6 +50,22 @@ class GymProtocol:
     def wants_row(self, request: Request) -> bool:
         """Whether "no verdict" is answered with status 200: every request's, or this client's wish."""
         return self._rows_without_verdict or _wants_body(request)
+
+
+class ShortProtocol(GymProtocol):
+    """A row with the answer's text beside its task. Its sender has the row, which is not sent back."""
+
+    async def verify_body(self, body: Document) -> Document:
+        """Raises RequestError."""
+        return body_of(body)
+
+    def verdict_reply(self, body: Document, fields: Document, headers: Mapping[str, str]) -> Response:
+        return reply(set_aside(fields), 200, headers)
+
+    def no_verdict_reply(
+        self, request: Request, wanted: VerifyRequest, none: VerifyFields, error: Unavailable
+    ) -> Response:
+        return self._masked(request, none.document(), error)
 
 
 def _wants_body(request: Request) -> bool:

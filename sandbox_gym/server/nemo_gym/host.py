@@ -22,16 +22,11 @@ from sandbox_gym.plans.runner import Caller
 from sandbox_gym.server.access.accounts import owned
 from sandbox_gym.server.access.auth import key_tenant
 from sandbox_gym.server.nemo_evaluator import EvaluatorProtocol
-from sandbox_gym.server.nemo_gym.failed_sessions import FailedSessions
-from sandbox_gym.server.nemo_gym.gym_protocol import GymProtocol
+from sandbox_gym.server.nemo_gym.batch import BatchReply
+from sandbox_gym.server.nemo_gym.failed_sessions import SEEDED, FailedSessions
+from sandbox_gym.server.nemo_gym.gym_protocol import GymProtocol, ShortProtocol
 from sandbox_gym.server.nemo_gym.health import Health
-from sandbox_gym.server.nemo_gym.routes import (
-    REPLAYED_HEADER,
-    TOKEN,
-    VERDICT_ID_HEADER,
-    host_operations,
-    tool_operation,
-)
+from sandbox_gym.server.nemo_gym.routes import TOKEN, host_operations, tool_operation
 from sandbox_gym.server.nemo_gym.seeds import Seeds
 from sandbox_gym.server.nemo_gym.verify_recorder import Answered, VerifyRecorder
 from sandbox_gym.server.openapi import Operation, make_document
@@ -53,7 +48,9 @@ from sandbox_gym.server.protocol.resources import (
 )
 from sandbox_gym.server.protocol.shapes import (
     DEADLINE_HEADER,
+    REPLAYED_HEADER,
     TENANT_HEADER,
+    VERDICT_ID_HEADER,
     Aggregate,
     CallerHeaders,
     Close,
@@ -77,6 +74,7 @@ class GymHost:
     ) -> None:
         self._resources = resources
         self._gym = GymProtocol(rows_without_verdict=rows_without_verdict)
+        self._short = ShortProtocol(rows_without_verdict=rows_without_verdict)
         self._evaluator = EvaluatorProtocol(resources, dataset)
         # an agent that could ask for any row's answer, or try answers to it, would: it is not for agents then
         self._tools = resources.tools if dataset is None else {}
@@ -118,6 +116,7 @@ class GymHost:
             "dataset_size": self.dataset_size,
             "seed_session": self.seed_session,
             "verify": self.verify,
+            "verify_batch": self.verify_batch,
             "aggregate_metrics": self.aggregate_metrics,
             "close_session": self.close_session,
         }
@@ -213,6 +212,8 @@ class GymHost:
             if not self._gym.wants_row(request):
                 raise fault  # noqa: B904 - it is the error itself, or tells of it
             return self._gym.failed_seed_reply(self._resources.name, fault, begun, by_id=chosen_id is not None)
+        if row:
+            self._failed.seeded(request)
         return reply(begun)
 
     def _granted(self, request: Request, cookie_id: str) -> Document:
@@ -230,10 +231,13 @@ class GymHost:
         """A verdict; or 503 (200 for a client that asks so) with a masked body, never a plain reward 0."""
         cookie_id = str(request.session[SESSION_ID_KEY])
         body = await read_document(request)
-        protocol = self._evaluator if self._evaluator.wants_verify(body) else self._gym
+        own = self._gym if "response" in body else self._short
+        protocol = self._evaluator if self._evaluator.wants_verify(body) else own
         parsed = VerifyRequest.parse(await protocol.verify_body(body))
         failure = self._failed.failure(request, cookie_id)
-        wanted = replace(parsed, session_id=cookie_id, session_failure=failure)
+        wanted = replace(
+            parsed, session_id=cookie_id, seeded=request.session.get(SEEDED) is True, session_failure=failure
+        )
         engine, health = self._running()
         recorder, once = self._recording()
         key = recorder.key(request.headers.getlist(KEY_HEADER), wanted, engine.provider_name, key_tenant(request.scope))
@@ -253,6 +257,11 @@ class GymHost:
         _start_anew(engine, cookie_id)
         headers = {VERDICT_ID_HEADER: answered.request_id, **({REPLAYED_HEADER: "true"} if answered.replayed else {})}
         return protocol.verdict_reply(body, answered.fields, headers)
+
+    async def verify_batch(self, request: Request) -> Response:
+        """Many verifies, a line each, whose answers are sent as they come."""
+        engine, _ = self._running()
+        return BatchReply(request, engine.stats().get("slots", 1))
 
     async def aggregate_metrics(self, request: Request) -> Response:
         body = await read_document(request)

@@ -10,6 +10,7 @@ from typing import Final, cast
 
 from sandbox_gym.server.coding.sandbox_fusion import FusionFailed, FusionRan
 from sandbox_gym.server.nemo_evaluator import EvaluatorSeed, EvaluatorTask, EvaluatorVerdict, EvaluatorVerify
+from sandbox_gym.server.nemo_gym.batch import NDJSON, BatchLine
 from sandbox_gym.server.openapi import Content, Header, Operation, Parameter, Reply, examples, parameters_of
 from sandbox_gym.server.openapi.errors import (
     BEFORE_ROUTING,
@@ -27,6 +28,8 @@ from sandbox_gym.server.openapi.operations import TEXT
 from sandbox_gym.server.protocol.resources import DescribesVerify, ResourcesServer, Tool
 from sandbox_gym.server.protocol.shapes import (
     NO_VERDICT_HEADER,
+    REPLAYED_HEADER,
+    VERDICT_ID_HEADER,
     Aggregate,
     Aggregated,
     CallerHeaders,
@@ -43,11 +46,9 @@ from sandbox_gym.server.protocol.shapes import (
     Seed,
     Seeded,
 )
-from sandbox_gym.server.protocol.wire import Document, Unprocessable, VerifyBody, VerifyFields
+from sandbox_gym.server.protocol.wire import Document, ShortRow, Unprocessable, VerifyBody, VerifyFields
 from sandbox_gym.server.tools.shapes import shape_of
 
-VERDICT_ID_HEADER: Final = "X-Sandbox-Gym-Verdict-Id"
-REPLAYED_HEADER: Final = "X-Sandbox-Gym-Replayed"
 TOKEN: Final = ("token",)
 _VERDICT_ID: Final = Header(VERDICT_ID_HEADER, "Of the verdict, as the journal has it.", {"type": "string"})
 _REPLAYED: Final = Header(REPLAYED_HEADER, "It was not run for this request.", {"type": "string", "enum": ["true"]})
@@ -71,6 +72,7 @@ def host_operations(resources: ResourcesServer) -> Mapping[str, Operation]:
              {200: json_reply(DatasetSize, "So many."), 422: WITH_BODY[422]}),
         _seed(resources),
         _verify(resources),
+        _verify_batch(resources),
         _post("aggregate_metrics", "/aggregate_metrics", "What many verify responses come to.",
               Content(Aggregate, examples={"two rollouts": examples.AGGREGATED}),
               {200: json_reply(Aggregated, "NeMo Gym's AggregateMetrics.")}),
@@ -182,11 +184,12 @@ def _verify(resources: ResourcesServer) -> Operation:
     masked = Content(_any_of([VerifyFields, NotNow]))
     return _post(
         "verify", "/verify", "What an answer is worth.",
-        Content(_any_of([VerifyBody, EvaluatorVerify]), examples=given),
+        Content(_any_of([VerifyBody, ShortRow, EvaluatorVerify]), examples=given),
         {
             200: json_reply(
                 _any_of([*fields, VerifyFields, EvaluatorVerdict]),
-                "A verdict: the request as it came, and these fields over it.", _VERDICT_ID, _REPLAYED,
+                "A verdict: the request as it came, and these fields over it; of a short row these fields alone.",
+                _VERDICT_ID, _REPLAYED,
             ),
             422: Reply(
                 "The request is wrong; or its row names what is not to be had, masked.",
@@ -196,6 +199,19 @@ def _verify(resources: ResourcesServer) -> Operation:
             503: Reply("No verdict, for a reason of the server's own; masked.", (masked,), (REQUEST_ID, RETRY_AFTER)),
         },
         parameters=(*_CALLER, *parameters_of(KeyHeaders, "header"), *parameters_of(NoVerdictQuery, "query")),
+    )  # fmt: skip
+
+
+def _verify_batch(resources: ResourcesServer) -> Operation:
+    one = next(iter(_examples(resources).values()), {})
+    row = _any_of([VerifyBody, ShortRow, EvaluatorVerify])
+    lines = Reply("A line for each line that is not blank, as they come.", (Content(BatchLine, NDJSON),), (REQUEST_ID,))
+    return Operation(
+        method="POST", path="/verify/batch", name="verify_batch", tag="protocol", security=TOKEN,
+        summary="What many answers are worth: a body of `/verify` a line, and an answer a line.",
+        bodies=(Content(row, NDJSON), Content(row, examples={"a batch of one": one} if one else {})),
+        parameters=(*_CALLER, *parameters_of(KeyHeaders, "header"), *parameters_of(NoVerdictQuery, "query")),
+        replies={**BEFORE_ROUTING, **WITHOUT_TOKEN, **WITH_BODY, 200: lines, 503: BUSY[503]},
     )  # fmt: skip
 
 

@@ -89,7 +89,7 @@ class VerifyRecorder:
             return None
         body_digest = _digest(request.body)
         if headers:
-            return Key(f"h:{owned(tenant, _key_text(headers))}", body_digest)
+            return Key(f"h:{owned(tenant, key_text(headers))}", body_digest)
         # a verdict of other settings, of other boxes or of another version's judge is no answer to this request
         context = [body_digest, __version__, self._resources.kind, provider, self._settings]
         return Key(f"b:{owned(tenant, _digest(context))}", body_digest)
@@ -217,13 +217,13 @@ def _digest(value: object) -> str:
     return hashlib.sha256(text.encode("ascii")).hexdigest()
 
 
-def _key_text(headers: Sequence[str]) -> str:
-    """The one key: printable ASCII, with or without the quotes of a structured header's string."""
+def key_text(headers: Sequence[str], field: str = KEY_HEADER) -> str:
+    """The one key: printable ASCII, with or without the quotes of a structured header's string. Raises RequestError."""
     text = headers[0].strip()
     if len(text) >= 2 and text[0] == text[-1] == '"':
         text = text[1:-1]
     if len(headers) > 1:
-        raise RequestError(KEY_HEADER, f"was sent {len(headers)} times", "send it once")
+        raise RequestError(field, f"was sent {len(headers)} times", "send it once")
     if not 0 < len(text) <= MAX_KEY_CHARS or not (text.isascii() and text.isprintable()):
-        raise RequestError(KEY_HEADER, "is no key", f"send 1 to {MAX_KEY_CHARS} printable ASCII characters")
+        raise RequestError(field, "is no key", f"send 1 to {MAX_KEY_CHARS} printable ASCII characters")
     return text

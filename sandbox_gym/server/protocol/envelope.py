@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sandbox_gym.errors import RequestError
-from sandbox_gym.server.protocol.wire import Document
+from sandbox_gym.server.protocol.wire import Document, ShortRow, check_shape
 
 _PROMPTS = ("question", "prompt", "problem", "problem_statement")
 
@@ -28,6 +28,17 @@ def response_of(text: str, name: str = "0", *, model: str = "answer") -> Documen
         "tool_choice": "auto",
         "tools": [],
     }
+
+
+def body_of(row: Document, name: str = "0") -> Document:
+    """A row with its answer as NeMo Gym's verify body: one with a `response` is one, or is about to be; else the
+    `answer` becomes its response. Raises RequestError."""
+    if "response" in row:
+        return row
+    if "answer" not in row and "model_patch" not in row:
+        raise RequestError("response", "is missing", "give the row a `response` or an `answer`")
+    response = response_of(check_shape(ShortRow, row).answer, name)
+    return {"responses_create_params": {"input": []}, **row, "response": response}
 
 
 def text_of_completion(response: Document) -> str | None:

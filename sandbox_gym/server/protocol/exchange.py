@@ -56,9 +56,7 @@ def plain(text: str) -> Response:
 
 async def read_document(request: Request, *, empty_is_object: bool = False) -> Document:
     """The request's JSON object, read up to the limit. Raises BodyTooLarge, RequestError, ClientGone."""
-    declared = request.headers.get("content-length", "")
-    if declared.isdigit() and int(declared) > MAX_BODY_BYTES:
-        raise BodyTooLarge(f"the body has {declared} bytes; at most {MAX_BODY_BYTES} are accepted")
+    check_declared(request)
     raw = bytearray()
     try:
         async for chunk in request.stream():
@@ -70,6 +68,13 @@ async def read_document(request: Request, *, empty_is_object: bool = False) -> D
     if empty_is_object and not raw.strip():
         return {}
     return loads(bytes(raw))
+
+
+def check_declared(request: Request) -> None:
+    """Raises BodyTooLarge before a byte of a body that says how long it is was read."""
+    declared = request.headers.get("content-length", "")
+    if declared.isdigit() and int(declared) > MAX_BODY_BYTES:
+        raise BodyTooLarge(f"the body has {declared} bytes; at most {MAX_BODY_BYTES} are accepted")
 
 
 async def while_connected(request: Request, work: Callable[[], Awaitable[T]]) -> T:

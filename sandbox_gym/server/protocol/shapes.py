@@ -14,6 +14,8 @@ NO_VERDICT_HEADER = "X-Sandbox-Gym-No-Verdict"
 TENANT_HEADER = "X-Sandbox-Gym-Tenant"
 DEADLINE_HEADER = "X-Sandbox-Gym-Deadline-S"
 REQUEST_ID_HEADER = "X-Request-Id"
+VERDICT_ID_HEADER = "X-Sandbox-Gym-Verdict-Id"
+REPLAYED_HEADER = "X-Sandbox-Gym-Replayed"
 _Id = Annotated[str, Field(min_length=1, max_length=512)]
 
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from typing_extensions import TypedDict
 
 from sandbox_gym.errors import RequestError, SessionFailed
@@ -173,6 +173,15 @@ class VerifyBody(BaseModel):
     verifier_metadata: dict[str, object] | None = None
 
 
+class ShortRow(BaseModel):
+    """A row as it is, and beside its fields what the model said: `verifier_metadata` and so on, and `answer`."""
+
+    model_config = ConfigDict(extra="allow")
+
+    answer: str = Field("", description="Left out only where the row has a `model_patch`.")
+    verifier_metadata: dict[str, object] | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class VerifyRequest:
     """A checked verify request. `body` is the request unchanged, which the response echoes."""
@@ -184,6 +193,8 @@ class VerifyRequest:
     verifier_metadata: Document
     session_id: str = ""
     """The session of the request's cookie, if any."""
+    seeded: bool = False
+    """A row was seeded in that session, and no verify has had its verdict since."""
     session_failure: SessionFailed | None = None
     """Why nothing in that session is an answer, where it could not begin."""
 

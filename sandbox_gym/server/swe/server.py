@@ -11,12 +11,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+import anyio
 from pydantic import BaseModel
 
 from sandbox_gym.config import Settings
 from sandbox_gym.contract import Answer, SnapshotRef, State
 from sandbox_gym.engine import Engine
-from sandbox_gym.errors import BoxLost, ProviderDown, RequestError, SnapshotGone
+from sandbox_gym.errors import (
+    BoxLost,
+    DeadlineExceeded,
+    ProviderDown,
+    RequestError,
+    SessionClosed,
+    SnapshotGone,
+)
 from sandbox_gym.limits import MIB
 from sandbox_gym.plans.runner import ANYONE, Caller
 from sandbox_gym.sandbox.channel.driver import WORK
@@ -29,9 +37,11 @@ from sandbox_gym.server.protocol.verdicts import verdict_document
 from sandbox_gym.server.protocol.wire import Document, VerifyFields, VerifyRequest
 from sandbox_gym.server.swe.arguments import ARGUMENTS
 from sandbox_gym.server.swe.tools import SweTools
+from sandbox_gym.server.tools.session_client import ToolClient
 from sandbox_gym.server.tools.session_tools import python
 from sandbox_gym.server.tools.shapes import shape_of, shaped
-from sandbox_gym.swe.instances import FOLDER, BuildsInstances, Instance, Instances
+from sandbox_gym.swe.building import Instance
+from sandbox_gym.swe.instances import FOLDER, BuildsInstances, Instances
 from sandbox_gym.swe.judging import judge_patch
 from sandbox_gym.swe.logs import parser_of, parser_sources
 from sandbox_gym.swe.node_instances import BuildsOnNodes, NodeInstances
@@ -51,6 +61,8 @@ from sandbox_gym.verifiers.swe import (
 )
 
 SHOWN_OUTPUT: Final = 20_000
+RETRY_S: Final = 30
+"""After which a build that took too long for a verify is asked after again."""
 _NOT_THE_TASK: Final = frozenset({"response", "responses_create_params", "agent_ref", "answer", "model_patch"})
 _HIDDEN: Final = re.compile(r"\s(?:\S*::\S+|\S+\.py)(?=\s|$)")
 
@@ -80,6 +92,7 @@ class SweResources:
         self.name = name
         self.kind = "swe"
         self._disk_bytes = settings.swe.disk_mb * MIB
+        self._deadline_s = settings.deadline_s
         self._limits = SweLimits(
             test_time_s=settings.swe.test_timeout_s,
             run_time_s=settings.swe.run_timeout_s,
@@ -157,9 +170,10 @@ class SweResources:
     def references(self, engine: Engine) -> References:
         """What the rows' own fixes did; kept beside the instances, where those are this process's own."""
         sessions = engine.sessions
+        assert sessions is not None
         if self._references is None or self._references[0] is not sessions:
             folder = sessions.folder.parent / FOLDER / "references" if isinstance(sessions, Sessions) else None
-            made = References(folder)
+            made = References(folder, sessions.background)
             engine.metrics.watch_all("references", made.stats_dict)
             self._references = (sessions, made)
         return self._references[1]
@@ -198,13 +212,11 @@ class SweResources:
         patch = await self._patch(engine, request)
         if patch is None:
             return VerifyResult(SweFields(reward=0.0, instance_id=task.instance_id, failure_reason="no_patch"))
-        started = time.monotonic()
+        until = time.monotonic() + min(caller.deadline_s or self._deadline_s, self._deadline_s)
         try:
-            return await self._judged(engine, await self.job(engine, task), Answer(patch), caller)
+            return await self._judged(engine, task, Answer(patch), caller, until)
         except SnapshotGone:  # a node was lost with its instance: another builds it, in what is left of the time
-            if caller.deadline_s is not None:
-                caller = replace(caller, deadline_s=max(0.001, caller.deadline_s - (time.monotonic() - started)))
-            return await self._judged(engine, await self.job(engine, task), Answer(patch), caller)
+            return await self._judged(engine, task, Answer(patch), caller, until)
 
     def task(self, row: Document) -> SweTask:
         """Raises RequestError, and ToolchainMissing for a row whose log nothing here can read."""
@@ -229,13 +241,24 @@ class SweResources:
             return job
         return replace(job, reference=await self.references(engine).ensure(engine, job))
 
-    async def _judged(self, engine: Engine, job: SweJob, answer: Answer, caller: Caller) -> VerifyResult:
-        judged = await judge_patch(engine, job, answer, caller)
+    async def _judged(
+        self, engine: Engine, task: SweTask, answer: Answer, caller: Caller, until: float
+    ) -> VerifyResult:
+        """Within what is left of the time until `until` (monotonic). What is built meanwhile goes on being built."""
+        job = None
+        with anyio.move_on_after(until - time.monotonic()):
+            job = await self.job(engine, task)
+        left_s = until - time.monotonic()
+        if job is None or left_s <= 0:
+            late = DeadlineExceeded(f"{task.instance_id} was not built in time; its build goes on for the next request")
+            late.retry_after_s = RETRY_S
+            raise late
+        judged = await judge_patch(engine, job, answer, replace(caller, deadline_s=left_s))
         verdict, grade = judged.verdict, judged.grade
         groups = {group.name: group.points / group.of if group.of else 1.0 for group in verdict.groups}
         fields = SweFields(
             reward=verdict.reward,
-            instance_id=job.task.instance_id,
+            instance_id=task.instance_id,
             evaluation_completed=judged.report is not None,
             resolved=verdict.reward == 1.0,
             model_patch=answer.text,
@@ -263,6 +286,8 @@ class SweResources:
         if self._instance_of_session(engine, request.session_id):
             return await self._session_patch(engine, request.session_id)
         found = extract_patch(request.output_text)
+        if found is None and request.seeded:
+            raise BoxLost("the session that the row was seeded in is not held any more; its work is not to be had")
         return found.text if found is not None else None
 
     def _instance_of_session(self, engine: Engine, session_id: str) -> bool:
@@ -273,8 +298,8 @@ class SweResources:
         submitted = tools.submissions.take(session_id)
         if submitted is None:
             try:
-                submitted = await tools.patch(engine, ToolCall({}, None, session_id))
-            except RequestError as error:
+                submitted = await _left_work(engine, tools, session_id)
+            except (RequestError, SessionClosed) as error:
                 raise BoxLost(f"the session's work can't be made a patch: {error}") from error
         self._tools.pop(session_id, None)
         return submitted.decode("utf-8", "surrogateescape")
@@ -287,6 +312,22 @@ class SweResources:
 
     def aggregate(self, verify_responses: list[Document]) -> Document:
         return aggregate_metrics(verify_responses, answer_key="model_patch", subset_key="subset")
+
+
+async def _left_work(engine: Engine, tools: SweTools, session_id: str) -> bytes:
+    """What a session's agent left. Raises BoxLost where that went with a sandbox, now and each time it is asked."""
+    call = ToolCall({}, None, session_id)
+    client = ToolClient(engine, call)
+    try:
+        patch = await tools.patch(engine, call, client)
+    except BoxLost:  # no loss of work by itself: the next sandbox goes on from the snapshot
+        client = ToolClient(engine, call)
+        patch = await tools.patch(engine, call, client)
+    if client.stale:
+        assert engine.sessions is not None
+        engine.sessions.discard(session_id)
+        raise BoxLost("the session's sandbox was lost, and with it work that was done after its last snapshot")
+    return patch
 
 
 def checkout_of(built: Instance) -> Checkout:

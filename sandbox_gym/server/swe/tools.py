@@ -16,7 +16,7 @@ import anyio.to_thread
 from typing_extensions import TypedDict
 
 from sandbox_gym.engine import Engine
-from sandbox_gym.errors import RequestError
+from sandbox_gym.errors import BoxLost, RequestError
 from sandbox_gym.sandbox.session.client import FileProblem
 from sandbox_gym.server.protocol.resources import Tool, ToolCall
 from sandbox_gym.server.swe.arguments import Create, Find, Insert, RunTests, StrReplace, Submit, View
@@ -171,6 +171,8 @@ class SweTools:
         """Hand in the work; `patch` is null where it is no short UTF-8 text."""
         client = ToolClient(engine, call)
         patch = await self.patch(engine, call, client)
+        if client.stale:
+            raise BoxLost(f"{RESTORED}nothing was handed in: look at what is left, and submit again")
         reading = await anyio.to_thread.run_sync(read_patch, patch)  # 16 MiB take a second
         if patch and reading.problem:
             raise RequestError("patch", f"would be refused: {reading.problem}", "undo that, and submit again")

@@ -16,7 +16,8 @@ MAX_PATH: Final = 4096
 
 
 class ToolClient(SessionClient):
-    """Of one tool call. `restored`: the sandbox was lost before it, so that files are as of its last snapshot.
+    """Of one tool call. `restored`: the sandbox was lost before it, so that files are as of its last snapshot; `stale`:
+    that snapshot is older than the call before.
 
     A sandbox that is lost during a call is BoxLost: whether the call had an effect is not known, so it is not repeated.
     """
@@ -29,19 +30,23 @@ class ToolClient(SessionClient):
     def restored(self) -> bool:
         return self._calls.restored
 
+    @property
+    def stale(self) -> bool:
+        return self._calls.stale
+
 
 class _Calls:
     """A held session, by its id."""
 
     def __init__(self, sessions: HeldSessions, session_id: str) -> None:
         self._sessions, self._session_id = sessions, session_id
-        self.restored = False
+        self.restored = self.stale = False
 
     async def call(
         self, request: Mapping[str, object], body: bytes = b"", *, within_s: float
     ) -> tuple[Mapping[str, object], bytes]:
         answer = await self._sessions.call(self._session_id, request, body, timeout_s=within_s - GRACE_S)
-        self.restored = self.restored or answer.restored
+        self.restored, self.stale = self.restored or answer.restored, self.stale or answer.stale
         if answer.lost:
             raise BoxLost(
                 "the sandbox was lost during this call; it may not have run, files are as of the last snapshot"

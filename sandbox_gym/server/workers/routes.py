@@ -24,6 +24,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from sandbox_gym.errors import Unavailable
 from sandbox_gym.server.access.session_secret import TOKEN_HEADER, SessionTokens
 from sandbox_gym.server.app import COOKIE_LIFETIME_S
+from sandbox_gym.server.nemo_gym.batch import ENTRY, LINE
 from sandbox_gym.server.nemo_gym.host import SESSION_ID_KEY
 from sandbox_gym.server.protocol.exchange import MAX_BODY_BYTES, error_reply
 from sandbox_gym.server.protocol.resources import HasAffinity, ResourcesServer
@@ -36,7 +37,9 @@ WORKER_HEADER: Final = "X-Sandbox-Gym-Worker"
 """Header of responses: the worker that received the request and the one that answered it, as in `0 2`."""
 LOOK_S: Final = 20.0
 """Seconds that /health and /metrics wait for a worker."""
-_ANYWHERE: Final = frozenset({"/", "/reverify_mode", "/aggregate_metrics", "/dataset_size", "/openapi.json", "/docs"})
+_ANYWHERE: Final = frozenset(
+    {"/", "/reverify_mode", "/aggregate_metrics", "/dataset_size", "/openapi.json", "/docs", "/verify/batch"}
+)
 _BY_TASK: Final = frozenset({"/seed_session", "/verify"})
 
 
@@ -65,6 +68,7 @@ class WorkerRoutes:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             return await self._app(scope, receive, send)
+        scope[ENTRY] = (self, self._peers.count)
         try:
             if scope["path"] in ("/health", "/metrics"):
                 return await (await self._all_told(scope))(scope, receive, send)
@@ -82,7 +86,8 @@ class WorkerRoutes:
             number = self._by_task(_document(messages), self._resources)
         if number is None and scope["path"] == "/verify":
             key = HTTPConnection(scope).headers.get(KEY_HEADER)
-            number = None if key is None else worker_of(key, self._peers.count)
+            number = scope.get(LINE) if key is None else worker_of(key, self._peers.count)
+            number = None if number is None else number % self._peers.count  # a batch is spread over all
         if number is None or number == self._own:
             return await self._app(scope, receive, self._signed(send, self._own))
         await self._peers.forward(number, scope, receive, self._signed(send, number))

@@ -55,6 +55,8 @@ class _Report:
     needs: str = ""
     status: TestStatus = TestStatus.WRONG_ANSWER
     reason: str = "the test gave no report"
+    flooded: bool = False
+    """Whether more crossed between test and answer than may."""
 
 
 def goes_on(tests: CheckTests, index: int, outcome: StepOutcome) -> bool:
@@ -63,7 +65,8 @@ def goes_on(tests: CheckTests, index: int, outcome: StepOutcome) -> bool:
     if not isinstance(outcome, DialogueOutcome):
         first = 0 if why_not_isolated(tests) else 1
         return index > first or (isinstance(outcome, Outcome) and has_returned(outcome))
-    report, status = _report(outcome.asker), outcome.candidate.status
+    report = _report(outcome.asker)
+    status = _candidate(outcome, report).status
     if status is Status.RUNTIME_ERROR:  # apart it may end for want of what only one process has
         return bool(tests.reference)
     return status is Status.OK and not report.passed and bool(report.needs or tests.reference)
@@ -109,13 +112,12 @@ def _row_needs(plan: Plan, state: State) -> str:
 
 
 def _apart(task: CodingTask, outcome: DialogueOutcome, failed: Failed) -> tuple[_Report, TestResult]:
-    ended = failed(task, outcome.candidate)
+    report = _report(outcome.asker)
+    ended = failed(task, _candidate(outcome, report))
     if ended:
         report = _Report(status=ended[0], reason=ended[1])
     elif outcome.asker.status is not Status.OK:
         report = _unended(task, outcome.asker, failed)
-    else:
-        report = _report(outcome.asker)
     status, reason = (TestStatus.PASSED, "") if report.passed else (report.status, report.reason)
     return report, _result(status, reason, outcome.candidate)
 
@@ -128,19 +130,28 @@ def _unended(task: CodingTask, asker: Outcome, failed: Failed) -> _Report:
     return _Report(status=status, reason=said)
 
 
+def _candidate(outcome: DialogueOutcome, report: _Report) -> Outcome:
+    """How the answer's program ended; at its output limit where more crossed than may."""
+    ended = outcome.candidate
+    over = report.flooded and ended.status in (Status.OK, Status.RUNTIME_ERROR)
+    return replace(ended, status=Status.OUTPUT_LIMIT) if over else ended
+
+
 def _report(asker: Outcome) -> _Report:
     try:
         said = json.loads(asker.stdout[:_REPORT_MAX].decode("utf-8"))
         passed, error, needs = said["passed"], said["error"], said["needs"]
+        flooded = said.get("flooded") is True
     except (ValueError, RecursionError, KeyError, TypeError):
         return _Report()
     needs = plain(needs, 300) if isinstance(needs, str) else ""
     if passed is True and error is None and not needs:
-        return _Report(passed=True)
+        return _Report(passed=True, flooded=flooded)
     if not isinstance(error, dict):
-        return _Report(needs=needs)
+        return _Report(needs=needs, flooded=flooded)
     wrong = error.get("type") == "AssertionError"
-    return _Report(False, needs, TestStatus.WRONG_ANSWER if wrong else TestStatus.RUNTIME_ERROR, _where(error))
+    status = TestStatus.WRONG_ANSWER if wrong else TestStatus.RUNTIME_ERROR
+    return _Report(False, needs, status, _where(error), flooded)
 
 
 def _where(error: object) -> str:

@@ -108,8 +108,8 @@ class Space:
 class Baseline:
     """All that is guarded."""
 
-    def __init__(self, ear):
-        self.ear, self.places, self.pipe = ear, ear.places, ear.pipe
+    def __init__(self, audit):
+        self.audit, self.places, self.pipe = audit, audit.places, audit.pipe
         self.spaces, self.classes, self.cells, self.functions = {}, [], [], []
         self.modules, self.globals, self.loaded = {}, set(), 0
         self.builtin = frozenset(vars(builtins)) | {"__getattr__", "__class__", "__builtins__"}
@@ -195,7 +195,7 @@ class Baseline:
         self.ancestors = list(map(ancestors_of, self.classes))
         self.contents = [contents for _, _, contents in self.cells]
         self.cell_list = [cell for _, cell, _ in self.cells]
-        self.inner = [] if HEARS else self.insides()
+        self.inner = [] if HAS_AUDIT_HOOKS else self.insides()
 
     def insides(self):
         """Of a Python that does not tell who remakes a function."""
@@ -215,7 +215,7 @@ class Baseline:
                 or any(map(operator.is_not, map(type, self.classes), self.makers))
                 or any(map(operator.is_not, map(ancestors_of, self.classes), self.ancestors))
                 or any(map(operator.is_not, map(get, self.cell_list), self.contents))
-                or (not HEARS and any(map(operator.is_not, self.insides(), self.inner)))
+                or (not HAS_AUDIT_HOOKS and any(map(operator.is_not, self.insides(), self.inner)))
             )
         except ValueError:
             return False  # a cell is empty now
@@ -261,7 +261,7 @@ class Baseline:
                 same = False
             if not same:
                 self.pipe.sign("runner_changed", place + ".__closure__")
-        if not HEARS:
+        if not HAS_AUDIT_HOOKS:
             for place, value, before in zip(self.functions * 3, self.insides(), self.inner):
                 if value is not before:
                     self.pipe.sign("runner_changed", self.places[id(place)] + ".__code__")
@@ -271,7 +271,7 @@ class Baseline:
         known, self.loaded = len(self.modules), len(sys.modules)
         for name, module in list(sys.modules.items()):
             if name.split(".")[0] in ROOTS and type(module) is types.ModuleType and name not in self.modules:
-                strange = strange_in(name, module, self.folders, self.ear.workdir)
+                strange = strange_in(name, module, self.folders, self.audit.workdir)
                 if strange:
                     self.pipe.sign("runner_changed", strange)
                 self.add_module(name, module)

@@ -29,7 +29,7 @@ class Origins:
             self.xfails, self.skips = (pytest.xfail.Exception,), (*self.skips, pytest.skip.Exception)
 
     def look(self, kind, trace, test, path):
-        """Tell an imperative `xfail` or `skip` of the repository's own code, none of a test's own file."""
+        """Report an imperative `xfail` or `skip` of the repository's own code, none of a test's own file."""
         if not isinstance(kind, type):
             return
         ancestors = ancestors_of(kind)
@@ -58,7 +58,7 @@ class Origins:
 
 
 class Events:
-    """What unittest told of the test at work. Kept here: what a test reaches, its result object, is not believed."""
+    """What unittest reported of the running test. Kept here: a test can reach the result object."""
 
     def __init__(self, origins):
         self.origins, self.item, self.test, self.path = origins, None, "", ""
@@ -70,7 +70,7 @@ class Events:
         self.ends = None
 
     def enter(self, case):
-        """Hear whether the test's method comes to its end: from Python 3.11 on unittest takes a `_ShouldStop` that is
+        """Note whether the test's method comes to its end: from Python 3.11 on unittest takes a `_ShouldStop` that is
         raised in it for a success. The frame is below the test's, and knows nothing else."""
         self.case, self.ends = case, None
         if SWALLOWS and hasattr(case, "_callTestMethod"):
@@ -82,7 +82,7 @@ class Events:
             self.case.__dict__.pop("_callTestMethod", None)
 
     def note(self, name, args, frame):
-        """One event, told by the code of the frame."""
+        """One event, reported by the code of the frame."""
         case = args[0] if args else None
         if name == "addSuccess" and self.ends == [] and any(frame.f_code is one for one in self.origins.runs):
             return
@@ -102,14 +102,14 @@ class Events:
             self.origins.look(args[1][0], args[1][2], self.test, self.path)
 
     def succeeded(self):
-        """Whether unittest told of a success, or of what is worth less than one and was reported by itself."""
+        """Whether unittest reported a success, or an outcome below one that it reports by itself."""
         return any(name not in ("startTest", "addFailure", "addError") for name in self.told)
 
     def failed(self):
         return "addFailure" in self.told or "addError" in self.told
 
     def listen(self, item):
-        """Hear what is told to a pytest item, which is the result object of its own TestCase."""
+        """Note what is reported to a pytest item, which is the result object of its own TestCase."""
         self.begin(item.nodeid, path_of(item))
         self.item = item
         for name, teller in self.tellers.items():

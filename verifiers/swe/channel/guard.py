@@ -1,8 +1,8 @@
-"""What the runner guards itself with, in a box: its pipe, its builtins, an ear for reflection. See plugin.py.
+"""How the runner guards itself in a box: its pipe, its builtins, an audit hook against reflection. See plugin.py.
 
 watch.py puts the files of the runner one after the other, this one first: they are one program with one
 namespace and can't be imported there. All of the standard library that is called once the repository's code runs is
-taken here, before: who replaces `os.write` or a builtin then replaces it for others only.
+taken here, before: code that replaces `os.write` or a builtin then replaces it for others only.
 """
 
 import builtins
@@ -21,18 +21,18 @@ REACHING = frozenset(
     ["gc.get_objects", "gc.get_referrers", "gc.get_referents", "sys.settrace", "sys.setprofile", "sys._current_frames"]
     + ["sys.monitoring.register_callback", "sys._current_exceptions"]
     + ["ctypes.cdata", "ctypes.cdata/buffer", "ctypes.call_function", "ctypes.string_at"]
-)  # audit events of what finds objects, frames and memory that nobody was given; `sys._getframe` is not among them:
-# loggers, warnings and named tuples call it, and `f_back` of any frame, which is not heard, leads just as far
+)  # audit events of what finds objects, frames and memory that the code was not given. Not `sys._getframe`:
+# loggers, warnings and named tuples call it, and `f_back` of any frame, which gives no event, leads just as far
 INSIDE = frozenset(["__closure__", "__globals__", "__code__", "__defaults__", "__kwdefaults__"])
 REMADE = frozenset(["__code__", "__defaults__", "__kwdefaults__", "__class__", "__bases__"])
 STACK = 60  # frames looked at
-SIGNS = 40  # of one kind that are told
-HEARS = hasattr(sys, "addaudithook")
+SIGNS = 40  # of one kind that are reported
+HAS_AUDIT_HOOKS = hasattr(sys, "addaudithook")
 frame_of = sys._getframe
 
 
 class Pipe:
-    """The watcher's ear; no child of a test inherits it."""
+    """The pipe to the watcher; no child of a test inherits it."""
 
     def __init__(self, fd, key):
         self.fd, self.pid, self.key = os.dup(fd), getpid(), key
@@ -48,14 +48,14 @@ class Pipe:
             data = data[write(self.fd, data) :]
 
     def sign(self, sign, what):
-        """Tell a sign once for each place."""
+        """Report a sign once for each place."""
         told = self.signs.setdefault(sign, set())
         if what not in told and len(told) < SIGNS:
             told.add(what)
             self.say(kind="sign", sign=sign, what=what)
 
     def tell_once(self, hook, path):
-        """That something of the file's has to do with results; the judge knows which files the patch made."""
+        """Report that the file has code that deals with results; the judge knows which files the patch made."""
         if (hook, path) not in self.told and len(self.told) < 2000:
             self.told.add((hook, path))
             self.say(kind="hook", hook=hook, file=path)
@@ -85,8 +85,8 @@ def path_of(item):
     return str(getattr(item, "path", None) or getattr(item, "fspath", ""))
 
 
-class Ear:
-    """Hears, of the repository's files, who looks for what is in here, and who remakes what is guarded.
+class ReflectionAudit:
+    """An audit hook: reports which of the repository's files look for our objects, or replace what is guarded.
 
     `ours` has the ids of our own functions, `places` those of what is guarded, with its name. Python 3.8 and later.
     """
@@ -122,7 +122,7 @@ class Ear:
                 tell(event)
 
         self.keep(heard)
-        if HEARS:
+        if HAS_AUDIT_HOOKS:
             sys.addaudithook(heard)
 
     def tell(self, event):

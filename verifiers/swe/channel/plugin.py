@@ -1,10 +1,10 @@
-"""The runner: runs a repository's tests in a box and tells its watcher how each ended. See watch.py.
+"""The runner: runs a repository's tests in a box and reports to its watcher how each ended. See watch.py.
 
 It imports pytest before the repository's folder is on the path, then runs the repository's own code: from there on a
 candidate shares this process and can lie about its own tests, which is why the verdict says `in_process`. What it does
 by pytest's own means, hooks that change or invent reports, is seen, and so are functions of the runner's that change.
 Lines to the watcher need the runner's key. Nothing here can be imported, and nothing is in the locals of a frame below
-the tests': who looks for it among all objects is told of first, by an audit hook, which nothing takes away.
+the tests': code that looks for it among all objects is reported first, by an audit hook, which can't be removed.
 """
 
 WATCHED_HOOKS = (
@@ -18,7 +18,7 @@ WATCHED_HOOKS = (
 
 
 class PytestPlugin:
-    """Selects the wanted tests and tells each one's end, from what was raised and from what was reported."""
+    """Selects the wanted tests and reports each one's end, from what was raised and from what was reported."""
 
     def __init__(self, job, pipe, pytest, guards):
         self.pipe, self.pytest, self.guards = pipe, pytest, guards
@@ -37,7 +37,7 @@ class PytestPlugin:
         self.called = getattr(self.pytest.Function, "runtest", None)
 
     def check(self, final=True):
-        """Tell what became of the test runner since before any file of the repository was run."""
+        """Report what has changed in the test runner since before any file of the repository was run."""
         self.tell_hooks()
         self.guards.check(final)
 
@@ -211,13 +211,13 @@ class PytestPlugin:
                 plugin.logfinish(nodeid, location)
 
         self.hooks = (Hooks(), self.ends())
-        self.guards.ear.keep(Hooks)
+        self.guards.audit.keep(Hooks)
         return self.hooks
 
     def ends(self):
-        """An object that hears which test's function came to its end. It is in frames below the tests', so it knows
+        """An object that notes which test's function came to its end. It is in frames below the tests', so it knows
         nothing else."""
-        mark, ended, keep = self.pytest.hookimpl, self.ended.add, self.guards.ear.keep
+        mark, ended, keep = self.pytest.hookimpl, self.ended.add, self.guards.audit.keep
 
         class Ends:
             @mark(hookwrapper=True, tryfirst=True)

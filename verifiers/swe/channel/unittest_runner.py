@@ -12,16 +12,16 @@ class Guards:
 
     def __init__(self, job, pipe):
         self.pipe, self.workdir = pipe, job["workdir"]
-        self.ear = Ear(pipe, self.workdir)
-        self.baseline = Baseline(self.ear)
+        self.audit = ReflectionAudit(pipe, self.workdir)
+        self.baseline = Baseline(self.audit)
         self.sources = Sources(pipe, self.workdir)
         self.tests = TestModules(self.baseline, self.sources, pipe, self.workdir)
         self.origins = Origins(self.baseline, pipe, self.workdir)
         self.events = Events(self.origins)
         self.clock, self.next_check_s = time.monotonic, 0.0
         for teller in self.events.tellers.values():
-            self.ear.keep(teller)
-        self.ear.listen()
+            self.audit.keep(teller)
+        self.audit.listen()
 
     def begin(self, unittest, pytest=None, files=()):
         """Take what is guarded: no file of the repository was run."""
@@ -29,7 +29,7 @@ class Guards:
         self.sources.read_ahead(files)
         rewriting = self.sources.watch_rewriting() if pytest is not None else None
         if rewriting is not None:
-            self.ear.keep(rewriting)
+            self.audit.keep(rewriting)
         self.baseline.take()
         self.tests.begin()
         for module in list(sys.modules.values()):
@@ -126,7 +126,7 @@ def telling_result(unittest, pipe, guards):
             pipe.say(kind="done", id=test.id(), status=status or "ERROR", detail=state["why"])
 
     for made in (Result, note):
-        guards.ear.keep(made)
+        guards.audit.keep(made)
     return Result
 
 

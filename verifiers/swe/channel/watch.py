@@ -1,10 +1,10 @@
-"""The watcher: starts a repository's tests in a box and tells how each ended, on a channel that is not their output.
+"""The watcher: starts a repository's tests in a box and reports how each ended, on a channel that is not their output.
 
 This file and the runner, guard.py with plugin.py, are text to us: they are put side by side into a
 folder of the box and read before any code of the candidate's runs. This one is started as a script, by the interpreter
 that the repository is installed for. It needs Python 3.6 and imports nothing of ours. It reads the job from standard
 input, keeps the nonce and the channel to itself, and never imports a line of the repository. The runner, a second
-interpreter, is told neither: it says on a pipe, with a key of its own, which test begins and how it ended. The watcher
+interpreter, gets neither: it reports on a pipe, with a key of its own, which test begins and how it ended. The watcher
 has the clock: a test that takes too long is killed with its process, and the rest go on in another.
 
 On the channel: lines of the nonce, a blank and a JSON object. reader.py is the other end and has their meaning.
@@ -78,7 +78,7 @@ class Watch:
         return min(self.end_s, self.began_s + limit)
 
     def take(self, line):
-        """One line of the runner's; what is no such line is told and otherwise ignored."""
+        """One line of the runner's; any other line is reported and otherwise ignored."""
         line, spoken = line[len(self.prefix) :] if line.startswith(self.prefix) else b"", line
         try:
             said = {key: str(value) for key, value in json.loads(line.decode("utf-8")).items() if key in FIELDS}
@@ -163,7 +163,7 @@ def watch_one(job, state):
             kill(runner)
     try:
         runner.wait(timeout=10)
-    except subprocess.TimeoutExpired:  # its threads or its exit handlers hang; all its tests are told
+    except subprocess.TimeoutExpired:  # its threads or its exit handlers hang; all its tests are reported
         kill(runner)
         runner.wait()
     if state.ended:
@@ -198,7 +198,7 @@ def listen(fd, state):
 
 
 def blame(state, late, code):
-    """The test at work when the runner was lost is told and left out of the next; false where there was none."""
+    """Report the test that was running when the runner was lost, and leave it out of the next; false where none was."""
     if state.current is None:
         why = "collection took too long" if late else "the test process ended with %s" % code
         state.channel.say(kind="crash", detail=why)

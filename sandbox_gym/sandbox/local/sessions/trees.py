@@ -8,6 +8,7 @@ What is kept is STORED_UID's, in memory and on disk; a slot shows it as the file
 
 from __future__ import annotations
 
+import itertools
 import os
 import subprocess
 from collections.abc import Sequence
@@ -56,7 +57,7 @@ class OverlayTrees:
         self._spaces: dict[Path, Space] = {}
         self._mappings: dict[Path, int] = {}
         """By slot: the user namespace that shows stored files as its session's."""
-        self._count = 0
+        self._numbers = itertools.count(1)  # threads take theirs at once
         self.renew()
         self.why_shared = self._unmappable(store)
         self.own_users = not self.why_shared
@@ -129,8 +130,8 @@ class OverlayTrees:
         self._covered.pop(slot, None)
 
     def _stack(self, slot: Path, below: list[Path]) -> None:
-        self._count += 1
-        upper = self._root / f"u{self._count}"
+        number = next(self._numbers)
+        upper = self._root / f"u{number}"
         upper.mkdir(mode=0o700)
         space = self._spaces[slot]
         mounts.tmpfs(upper, size_bytes=space.size_bytes, inodes=space.inodes, uid=STORED_UID)
@@ -141,7 +142,7 @@ class OverlayTrees:
         if namespace is None:
             mounts.overlay(slot, below, upper=upper / "u", work=upper / "w")
         else:
-            with idmaps.seen_through([upper, *below], namespace, self._root / f"v{self._count}") as (top, *shown):
+            with idmaps.seen_through([upper, *below], namespace, self._root / f"v{number}") as (top, *shown):
                 mounts.overlay(slot, shown, upper=top / "u", work=top / "w")
         self._stacks[slot] = [upper / "u", *below]
 
@@ -187,7 +188,7 @@ class CopyTrees:
 
     def __init__(self, root: Path) -> None:
         self._root = root
-        self._count = 0
+        self._numbers = itertools.count(1)  # threads take theirs at once
         self._uids: dict[Path, int] = {}
         self.renew()
 
@@ -209,8 +210,7 @@ class CopyTrees:
                 give_tree(slot, self._uids[slot])
 
     def cut(self, slot: Path) -> Path:
-        self._count += 1
-        cut = self._root / f"c{self._count}" / "u"
+        cut = self._root / f"c{next(self._numbers)}" / "u"
         copy_tree(slot, cut)
         return cut
 

@@ -1,4 +1,4 @@
-"""Interpreters of other versions for local boxes and for images: found on this machine, copied to where boxes can read.
+"""Interpreters of other versions for boxes and images: found on this machine, copied to where boxes can read.
 
 A version manager keeps its interpreters in a user's home, which no sandbox's user can enter. An installation is found
 by its landmark relative to the program, so a copy works where it is put: `box_pythons.PLACE` in every box.
@@ -19,7 +19,6 @@ from typing import Final
 
 from sandbox_gym.errors import ToolchainMissing
 from sandbox_gym.sandbox.box_pythons import minor
-from sandbox_gym.sandbox.local.files import remove_tree
 
 CACHE: Final = Path("/var/cache/sandbox-gym/pythons")
 _VERSION = re.compile(r"3\.\d{1,2}")
@@ -54,7 +53,29 @@ def ready(version: str, folder: Path | None = None) -> Path:
         if prefix is not None:
             _copy(prefix, target)
             return target
-    raise ToolchainMissing(f"Python {version} is not installed here; install it (pyenv, uv, a package) or use docker")
+    there = ", ".join(installed()) or "none but Debian's"
+    raise ToolchainMissing(
+        f"Python {version} is not installed on this machine (there are: {there}); install it with pyenv or uv, or put"
+        f" a python{version} with its own prefix on the server's PATH"
+    )
+
+
+def ready_for_boxes(version: str) -> None:
+    """Have a version where local boxes see it: copied, or the machine's own in /usr. Blocking. Raises
+    ToolchainMissing."""
+    try:
+        ready(version)
+    except ToolchainMissing:
+        if not os.access(f"/usr/bin/python{minor(version)}", os.X_OK):
+            raise
+
+
+def installed() -> list[str]:
+    """The versions that `ready` can copy, or has copied, as far as their names tell."""
+    numbers = range(6, 20)
+    names = [f"3.{number}" for number in numbers if any(one.exists() for one in _candidates(f"3.{number}"))]
+    kept = [one.parent.name for one in cache_folder().glob(f"3.*/{_DONE}")]
+    return sorted({*names, *kept}, key=lambda version: int(version.partition(".")[2]))
 
 
 def _candidates(version: str) -> Iterator[Path]:
@@ -89,7 +110,7 @@ def _copy(prefix: Path, target: Path) -> None:
         for part in ("bin", "lib", "include"):
             if (prefix / part).is_dir():
                 shutil.copytree(prefix / part, new / part, symlinks=True, ignore=_LEFT_OUT)
-        remove_tree(new / "lib" / f"python{target.name}" / "site-packages")
+        shutil.rmtree(new / "lib" / f"python{target.name}" / "site-packages")
         _relocate(new, f"python{target.name}")
         _compile(new, target.name)
         (new / _DONE).touch()
@@ -98,7 +119,7 @@ def _copy(prefix: Path, target: Path) -> None:
         if not (target / _DONE).exists():
             raise ToolchainMissing(f"Python {target.name} can't be copied to {target}: {error}") from error
     finally:
-        remove_tree(new)
+        shutil.rmtree(new, ignore_errors=True)
 
 
 def _compile(copy: Path, version: str) -> None:

@@ -1,0 +1,1 @@
+"""What is released: the packages, what runs where, the workflow."""
