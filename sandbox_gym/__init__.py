@@ -1,3 +1,15 @@
 """sandbox_gym: a verifier backend that runs model answers in sandboxes and says what they are worth."""
 
+from __future__ import annotations
+
 __version__ = "0.1.0"
+__all__ = ["SandboxGymTaskset"]
+"""For verifiers, which imports a taskset by its package's name and looks for it here; loaded when it is asked for."""
+
+
+def __getattr__(name: str) -> object:
+    if name == "SandboxGymTaskset":
+        from sandbox_gym.trainers.verifiers import SandboxGymTaskset
+
+        return SandboxGymTaskset
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
