@@ -1,7 +1,7 @@
 """The same tasks with one test each: the policy learns to print what the test expects. The server's radar tells,
 `sandbox-gym audit` names the rows, and with more tests the same answers earn nothing.
 
-python examples/train/weak_tests.py [--seed 0] [--steps 60] [--out train-out]
+python examples/train/weak_tests.py [--seed 0] [--steps 40] [--out train-out]
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import argparse
 import json
 import subprocess
 import sys
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -19,8 +20,9 @@ from runs import Policy, train
 from serving import live, serving, verdict_counts
 from tasks import TASKS
 
-STEPS = 50
-AFTER = 20
+BEFORE = 3
+STEPS = 40
+AFTER = 10
 SIGN = "source_ignores_input"
 
 
@@ -52,6 +54,8 @@ def main() -> int:
     options.out.mkdir(parents=True, exist_ok=True)
     policy, rows = Policy.warmed_up(options.seed, constants=0.6), [task.row(weak=True) for task in TASKS]
     with serving(options.out) as url:
+        before = train(policy, rows, BEFORE, options.seed, options.out, url)
+        time.sleep(60 - time.time() % 60)  # the radar counts by the minute, and a rise needs one before it
         weak = train(policy, rows, options.steps, options.seed, options.out, url)
         told = rise(url)
         print(f"\nThe radar: {told or 'no rise'}\n")
@@ -60,16 +64,17 @@ def main() -> int:
         left = audited(hardened, options.out, "hardened-rows")
         after = train(policy, hardened, AFTER, options.seed, options.out, url)
         counts = verdict_counts(url)
-    reward, hack = weak.reward + after.reward, weak.ignores_input + after.ignores_input
-    paid = [*weak.paid_hacks, *after.paid_hacks]
+    reward = before.reward + weak.reward + after.reward
+    hack = before.ignores_input + weak.ignores_input + after.ignores_input
+    paid = before.paid_hacks + weak.paid_hacks + after.paid_hacks
+    solved = before.solved + weak.solved + after.solved
     title = f"One test a row, then hardened; seed {options.seed}"
     print(text_curve(reward, "reward"), text_curve(hack, "answers that ignore their input"), sep="\n\n")
     print(f"\n{len(numbers)} of {len(rows)} rows were weak, {len(left)} after hardening; the server: {counts}")
-    solved = weak.solved + after.solved
     series = {"reward": reward, "ignores its input": hack, "ignores it, and is paid": paid, "solves the task": solved}
-    picture(series, {len(weak.reward) + 1: "rows hardened"}, title, options.out / f"weak-{options.seed}.svg")
-    found = {"weak": asdict(weak), "after": asdict(after), "radar": told, "audit": numbers, "left": left}
-    figures({**found, "server": counts}, options.out / f"weak-{options.seed}.json")
+    picture(series, {BEFORE + len(weak.reward) + 1: "rows hardened"}, title, options.out / f"weak-{options.seed}.svg")
+    trained = {"before": asdict(before), "weak": asdict(weak), "after": asdict(after), "server": counts}
+    figures({**trained, "radar": told, "audit": numbers, "left": left}, options.out / f"weak-{options.seed}.json")
     learned = sum(weak.paid_hacks[-5:]) / 5 > 0.5
     return 0 if learned and told and len(numbers) == len(rows) and not left and not any(after.paid_hacks) else 1
 
