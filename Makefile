@@ -108,7 +108,7 @@ $(TRAIN)/python: examples/train/requirements.txt
 	$(TRAIN)/pip install -q --disable-pip-version-check -r examples/train/requirements.txt
 	$(TRAIN)/pip install -q --disable-pip-version-check -e . pytest pytest-timeout inspect-ai==0.3.285 verifiers==0.4.0
 	$(TRAIN)/pip install -q --disable-pip-version-check --no-deps openrlhf==0.11.2 verl==0.9.1
-	$(TRAIN)/pip install -q --disable-pip-version-check codetiming hydra-core pandas pylatexenc ray tensordict # what these two import
+	$(TRAIN)/pip install -q --disable-pip-version-check codetiming hydra-core orjson pandas peft pylatexenc ray tensordict # what these two import
 	@touch $@
 
 test-train: tools $(TRAIN)/python ## TRL, verl, OpenRLHF, verifiers and inspect_ai with our rewards, and two training runs on the CPU (PyPI; half an hour)

@@ -1,6 +1,6 @@
 """GRPO with verdicts of a real server: from a policy that solves a task in forty to one that solves nearly all.
 
-python examples/train/learn.py [--seed 0] [--steps 40] [--out train-out]
+python examples/train/learn.py [--seed 0] [--steps 50] [--out train-out]
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from runs import Policy, train
 from serving import serving, verdict_counts
 from tasks import TASKS
 
-STEPS = 40
+STEPS = 50
 
 
 def main() -> int:

@@ -1,7 +1,7 @@
 """The same tasks with one test each: the policy learns to print what the test expects. The server's radar tells,
 `sandbox-gym audit` names the rows, and with more tests the same answers earn nothing.
 
-python examples/train/weak_tests.py [--seed 0] [--steps 40] [--out train-out]
+python examples/train/weak_tests.py [--seed 0] [--steps 60] [--out train-out]
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from serving import live, serving, verdict_counts
 from tasks import TASKS
 
 BEFORE = 3
-STEPS = 40
+STEPS = 60
 AFTER = 10
 SIGN = "source_ignores_input"
 

@@ -7,6 +7,7 @@ import json
 import math
 import sys
 from collections.abc import Iterator
+from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -34,6 +35,10 @@ def _no_gpu(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 class _Anything(ModuleType):
     __path__: list[str] = []
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.__spec__ = ModuleSpec(name, None)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):

@@ -23,7 +23,7 @@ async def main(rows: Path, answer: str) -> None:
             await task.score(trace)
         except vf.TaskError as error:  # as verifiers' rollout does
             trace.record_error(error)
-        why = "" if trace.ok else f" {trace.errors[-1].type} {trace.stop_condition}"
+        why = f" {trace.errors[-1].type} {trace.stop_condition}" if trace.errors else ""
         sys.stdout.write(f"{task.data.prompt}: {trace.rewards['verdict'] and trace.reward}{why}\n")
 
 
