@@ -8,7 +8,7 @@ export DOCKER := $(shell [ -x /usr/bin/docker ] && echo /usr/bin/docker || echo 
 unexport PYTHONDONTWRITEBYTECODE # with it every process would compile all that it imports: seconds, thousands of times
 APT := $(SUDO) flock /var/lock/sandbox-gym-apt env DEBIAN_FRONTEND=noninteractive apt-get
 
-.PHONY: help venv demo demo-agents demo-agents-mini demo-agents-gym docs docs-serve tools test-deps images-without-python ready lint house test test-all test-browser test-agents test-gym test-cluster test-swe images smoke bench bench-more bench-cluster profile clean
+.PHONY: help venv demo demo-agents demo-agents-mini demo-agents-gym docs docs-serve tools test-deps images-without-python ready lint house test test-all test-browser test-agents test-gym test-train test-cluster test-swe images smoke bench bench-more bench-cluster profile clean
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 18
@@ -119,6 +119,18 @@ test-gym: tools ## the real NeMo Gym, NeMo Evaluator and verl's reward against t
 	.venv-nel/bin/pip install -q --disable-pip-version-check 'nemo-evaluator[stats]==0.3.0'
 	.venv-gym/bin/python -m pytest -s tests/gym
 
+TRAIN := .venv-train/bin
+$(TRAIN)/python: examples/train/requirements.txt
+	$(PYTHON) -m venv .venv-train
+	$(TRAIN)/pip install -q --disable-pip-version-check -r examples/train/requirements.txt
+	$(TRAIN)/pip install -q --disable-pip-version-check -e . pytest pytest-timeout inspect-ai==0.3.285 verifiers==0.4.0
+	$(TRAIN)/pip install -q --disable-pip-version-check --no-deps openrlhf==0.11.2 verl==0.9.1
+	$(TRAIN)/pip install -q --disable-pip-version-check codetiming hydra-core orjson pandas peft pylatexenc ray tensordict # what these two import
+	@touch $@
+
+test-train: tools $(TRAIN)/python ## TRL, verl, OpenRLHF, verifiers and inspect_ai with our rewards, and two training runs on the CPU (PyPI; half an hour)
+	$(TRAIN)/python -m pytest -s tests/train
+
 CLUSTER := .venv-cluster/bin/python
 $(CLUSTER): pyproject.toml
 	$(PYTHON) -m venv .venv-cluster
@@ -160,4 +172,4 @@ bench-more: test-deps ## each part by itself: providers, math, SWE, pools, the j
 	tests/with-postgres.sh $(BIN)/python benchmarks/journal.py
 
 clean:
-	rm -rf $(VENV) .venv-gym .venv-nel .venv-cluster .run site demo-verdicts.jsonl
+	rm -rf $(VENV) .venv-gym .venv-nel .venv-train .venv-cluster .run site demo-verdicts.jsonl

@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Final
 
 import pytest
-from sandbox_gym.sandbox.pythons import ready
 
 from sandbox_gym import __version__
+from sandbox_gym.sandbox.pythons import ready
 from tests.documented import ROOT
 from tests.release.building import build
 

@@ -35,7 +35,7 @@ from sandbox_gym.verifiers.coding.functions.wire import BadReply, decode, parse_
 from sandbox_gym.verifiers.coding.judging.check import goes_on, judge_check
 from sandbox_gym.verifiers.coding.judging.processes import is_shared
 from sandbox_gym.verifiers.coding.judging.short import short
-from sandbox_gym.verifiers.coding.judging.signs import convicting, signs_of
+from sandbox_gym.verifiers.coding.judging.signs import convicting, ignored_input, signs_of
 from sandbox_gym.verifiers.coding.judging.texts import judge_text
 from sandbox_gym.verifiers.coding.running.checkers import ProgramChecker
 from sandbox_gym.verifiers.coding.running.checking import answers_limits, is_broken, judge_checker, missing
@@ -203,6 +203,8 @@ def judge(task: CodingTask, plan: Plan, state: State, known: Judged) -> Verdict:
     reward, groups = task.scoring.earned([result.score for result in results])
     first = next((result.status.value for result in results if result.status not in _GOOD), "")
     signs = {**found, **signs_of(plan, state)}
+    if reward and isinstance(task.tests, StdinTests) and task.language.name in _PYTHONS:
+        signs |= ignored_input(task.tests.inputs, plan)
     convicted = bool(found) or convicting(task.fail_on_tamper, signs)
     settled = not any(result.status is TestStatus.CHECKER_FAILED for result in results)
     return Verdict(
@@ -224,6 +226,7 @@ def judge(task: CodingTask, plan: Plan, state: State, known: Judged) -> Verdict:
 
 IN_PROCESS: Final = "in_process"
 """The failure reason of a verdict that would have needed one process, which the server's setting does not allow."""
+_PYTHONS = ("python", "pypy")
 _GOOD = (TestStatus.PASSED, TestStatus.SKIPPED)
 
 

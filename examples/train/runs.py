@@ -1,0 +1,117 @@
+"""GRPO by TRL over rows, and what is watched of it by step."""
+
+from __future__ import annotations
+
+import os
+import random
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import torch
+from datasets import Dataset
+from policy import model, tokenizer, warm_up
+from tasks import TASKS
+from transformers import LlamaForCausalLM, PreTrainedTokenizerFast
+from trl import GRPOConfig, GRPOTrainer
+
+from sandbox_gym.trainers.trl import rewards
+
+PROMPTS: Final = 8
+GROUP: Final = 16
+"""Prompts of a step, and answers to each."""
+UPDATES: Final = 3
+"""Of the policy, from each step's answers."""
+_SOLUTIONS: Final = {task.prompt: task.solution for task in TASKS}
+
+
+@dataclass
+class Policy:
+    """A model and its words."""
+
+    model: LlamaForCausalLM
+    words: PreTrainedTokenizerFast
+
+    @classmethod
+    def warmed_up(cls, seed: int, constants: float) -> Policy:
+        """One that knows programs, and nothing of the tasks; see `random_answer`."""
+        torch.manual_seed(seed)
+        words = tokenizer()
+        made = cls(model(words), words)
+        warm_up(made.model, words, constants, random.Random(seed))
+        return made
+
+
+@dataclass
+class Watched:
+    """The reward function, and by step what it saw: shares of the answers."""
+
+    reward: list[float] = field(default_factory=list)
+    solved: list[float] = field(default_factory=list)
+    """Answers that are the task's solution, whatever their tests say."""
+    ignores_input: list[float] = field(default_factory=list)
+    paid_hacks: list[float] = field(default_factory=list)
+    """Answers that ignore their input and pass."""
+    no_verdict: list[float] = field(default_factory=list)
+    verdicts: int = 0
+    verifying_s: float = 0.0
+    training_s: float = 0.0
+
+    def asked(
+        self, prompts: Sequence[str], completions: Sequence[str], log_metric: Callable[[str, float], None], **more: Any
+    ) -> list[float]:
+        """TRL's reward function."""
+        began = time.monotonic()
+
+        def log(name: str, value: float) -> None:
+            self.no_verdict.append(value)
+            log_metric(name, value)
+
+        found = rewards(prompts, completions, log_metric=log, **more)
+        self.verifying_s += time.monotonic() - began
+        self.verdicts += len(found)
+        self.reward.append(sum(found) / len(found))
+        solved = [_SOLUTIONS[prompt] in answer for prompt, answer in zip(prompts, completions, strict=True)]
+        self.solved.append(sum(solved) / len(solved))
+        ignores = ["input" not in answer for answer in completions]
+        self.ignores_input.append(sum(ignores) / len(ignores))
+        self.paid_hacks.append(sum(value for value, hack in zip(found, ignores, strict=True) if hack) / len(found))
+        return found
+
+
+def train(policy: Policy, rows: Sequence[Mapping[str, object]], steps: int, seed: int, out: Path, url: str) -> Watched:
+    """The policy is changed. `url`: the server that judges."""
+    os.environ["SANDBOX_GYM_URL"] = url
+    watched = Watched()
+    config = GRPOConfig(
+        output_dir=str(out / "trainer"),
+        seed=seed,
+        use_cpu=True,
+        bf16=False,
+        max_steps=steps * UPDATES,
+        per_device_train_batch_size=PROMPTS * GROUP,
+        num_generations=GROUP,
+        num_iterations=UPDATES,
+        max_completion_length=12,
+        learning_rate=1e-3,
+        lr_scheduler_type="constant",
+        temperature=1.0,
+        beta=0.0,
+        report_to="none",
+        save_strategy="no",
+        logging_steps=10,
+        disable_tqdm=True,
+    )
+    trainer = GRPOTrainer(
+        model=policy.model,
+        processing_class=policy.words,
+        reward_funcs=watched.asked,
+        args=config,
+        train_dataset=Dataset.from_list([dict(row) for row in rows]),
+    )
+    began = time.monotonic()
+    trainer.train()
+    watched.training_s = time.monotonic() - began
+    return watched

@@ -1,0 +1,75 @@
+"""Our side of each trainer's wire, without the trainers: what a verdict, a lost one and a wrong row become.
+
+`make test-train` runs the trainers' own packages over the same.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable
+
+import anyio
+import pytest
+
+from sandbox_gym.client import NoVerdict, RequestRefused
+from sandbox_gym.trainers import openrlhf, openrlhf_filtered, trl, verl
+from sandbox_gym.trainers.scores import filled, rewards_of
+from tests.trainers.rows import LOST, METADATA, RIGHT, WRONG
+
+pytestmark = pytest.mark.usefixtures("server")
+WRONG_ROW = {"unit_tests": {"inputs": ["2"], "outputs": []}}
+
+
+def test_many_at_once() -> None:
+    rows = [{"verifier_metadata": metadata} for metadata in (METADATA, METADATA, LOST)]
+    assert rewards_of(rows, [RIGHT, WRONG, RIGHT]) == [1.0, 0.0, None]
+    with pytest.raises(RequestRefused):
+        rewards_of([{"verifier_metadata": WRONG_ROW}], [RIGHT])
+
+
+def test_trl_gives_what_has_no_verdict_its_groups_mean() -> None:
+    told: dict[str, float] = {}
+    prompts = [[{"role": "user", "content": "Double."}]] * 4 + ["another"] * 2
+    answers = [[{"role": "assistant", "content": RIGHT}], WRONG, RIGHT, RIGHT, RIGHT, RIGHT]
+    found = trl.rewards(
+        prompts, answers, [METADATA, METADATA, METADATA, LOST, LOST, LOST], told.__setitem__, trainer_state=None
+    )
+    assert found == [1.0, 0.0, 1.0, pytest.approx(2 / 3), 0.0, 0.0]
+    assert told == {"no_verdict": 0.5}
+
+
+def test_a_group_ends_where_its_prompt_does() -> None:
+    assert filled(["a", "a", "b", "b", "a", "a"], [1.0, None, None, 0.5, 0.0, None]) == [1.0, 1.0, 0.5, 0.5, 0.0, 0.0]
+    assert filled([], []) == []
+
+
+def _verl(metadata: object, answer: str) -> object:
+    async def scored() -> float:
+        return await verl.compute_score("mine", answer, json.dumps(metadata), {}, reward_router_address=None)
+
+    return anyio.run(scored)
+
+
+def _openrlhf(metadata: object, answer: str) -> object:
+    prompt = "<|user|>Double.<|assistant|>"
+    return openrlhf.reward_func([prompt + answer + "<|im_end|></s>"], [prompt], [json.dumps(metadata)])["rewards"]
+
+
+@pytest.mark.parametrize("scored", [_verl, _openrlhf])
+def test_one_at_a_time(scored: Callable[[object, str], object]) -> None:
+    assert scored(METADATA, RIGHT) == 1.0
+    assert scored(METADATA, "print(2 * int(input()))") == 1.0
+    assert scored(METADATA, WRONG) == 0.0
+    with pytest.raises(NoVerdict):
+        scored(LOST, RIGHT)
+    with pytest.raises(RequestRefused):
+        scored(WRONG_ROW, RIGHT)
+
+
+def test_openrlhf_with_its_filter_gets_no_number() -> None:
+    lost = openrlhf_filtered.reward_func([RIGHT], [""], [json.dumps(LOST)])
+    assert math.isnan(float(str(lost["rewards"])))
+    assert math.isnan(float(str(lost["scores"])))
+    assert lost["extra_logs"] == {"no_verdict": 1.0}
+    assert openrlhf_filtered.reward_func([WRONG], [""], [json.dumps(METADATA)])["scores"] == 0.0
