@@ -41,8 +41,8 @@ LIMITS: Final[Mapping[str, int]] = {
 KNOWN: Final[Mapping[str, Known]] = {
     "lines of the product": Known(
         77_000,
-        "what parts 5 to 8 added: shared processes, datasets and their images, builds, log formats, a client, trainers, "
-        "the history of the dashboard, a provider more",
+        "what parts 5 to 8 added: shared processes, datasets and their images, builds, log formats, a client, "
+        "trainers, the history of the dashboard, a provider more",
     ),
 }
 
