@@ -66,6 +66,7 @@ LONG: dict[str, tuple[str, ...]] = {
     "load": ("{rows}",),
     "swe validate": ("{rows}",),
     "images prefetch": ("{rows}",),
+    "swe build": ("{rows}",),
     "check-package": ("{folder}/package",),
 }
 
