@@ -187,7 +187,7 @@ def test_doctor_has_rows(pool: PoolServer, tmp_path: Path) -> None:
         "PATH": "/usr/bin:/bin", "NO_COLOR": "1", "COLUMNS": "200", "SANDBOX_GYM_STATE_DIR": str(tmp_path),
         "SANDBOX_GYM_E2B_API_URL": pool.url, "SANDBOX_GYM_E2B_API_KEY": "any", "SANDBOX_GYM_E2B_CREATES_PER_S": "100",
     }  # fmt: skip
-    command = [sys.executable, "-m", "sandbox_gym", "doctor", "--provider", "e2b"]
+    command = [sys.executable, "-m", "sandbox_gym", "doctor", "--all", "--provider", "e2b"]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=100)
     assert done.returncode == 0, done.stdout + done.stderr
     for words in ("isolation: namespace", "e2b limits", pool.url, "template python:root", "works"):
