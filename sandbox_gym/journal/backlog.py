@@ -45,7 +45,8 @@ class Backlog:
         self._closed = False
 
     def __len__(self) -> int:
-        return len(self._items)
+        """Items that wait for their record; those that have it are dropped a moment later."""
+        return sum(not item.done.is_set() for item in self._items)
 
     async def put(self, item: Item) -> None:
         """Waits while the queue is full; one item that is larger than the bound goes in alone."""
