@@ -1,5 +1,7 @@
 #!/bin/sh
-# Build every image that is named, or base, guest, python, polyglot, math and swe, in order. `images/build.sh server` adds the coding server's.
+# Build every image that is named, or base, guest, python, polyglot, math and swe, in order. `images/build.sh server` adds the coding
+# server's, `images/build.sh polyglot-more` (5 GB more, needs polyglot) the further languages, `images/build.sh code-interpreter`
+# (1 GB more, needs polyglot) what E2B's code interpreter has.
 set -eu
 cd "$(dirname "$0")/.."
 if [ -z "${DOCKER:-}" ]; then
@@ -9,7 +11,7 @@ fi
 export DOCKER
 [ $# -gt 0 ] || set -- base guest python polyglot math swe
 for name in "$@"; do
-  case "$name" in base|guest|python|polyglot|math|swe|server) ;; *) echo "no image called $name: base, guest, python, polyglot, math, swe or server" >&2; exit 2 ;; esac
+  case "$name" in base|guest|python|polyglot|polyglot-more|code-interpreter|math|swe|server) ;; *) echo "no image called $name: base, guest, python, polyglot, polyglot-more, code-interpreter, math, swe or server" >&2; exit 2 ;; esac
 done
 suites=
 for name in "$@"; do
@@ -19,6 +21,7 @@ done
 [ -z "${suites# }" ] || images/make-base.sh $suites
 # pip inside a build trusts what this machine trusts
 bundle=${PIP_CERT:-/etc/ssl/certs/ca-certificates.crt}
+version=$(sed -n 's/^__version__ = "\(.*\)"/\1/p' sandbox_gym/__init__.py)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 for name in "$@"; do
@@ -42,14 +45,14 @@ for name in "$@"; do
     cp images/polyglot/* sandbox_gym/sandbox/prepared_compilers.py "$context/"
     for file in packages.txt smoke.py; do cp "images/python/$file" "$context/python-$file"; done
   fi
-  case "$name" in math|server)  # these run pip
+  case "$name" in math|server|code-interpreter)  # these run pip
     context=$work/$name
     mkdir "$context"
     case "$name" in
-      math) cp images/math/* "$context/" ;;
+      math|code-interpreter) cp "images/$name"/* "$context/" ;;
       server) # without bytecode, which others may be writing
         cp -a images/server "$context/"
-        find pyproject.toml README.md LICENSE tools/package_metadata.py sandbox_gym verifiers resources_servers \
+        find pyproject.toml README.md LICENSE tools/package_metadata.py deploy/seccomp sandbox_gym verifiers resources_servers \
           -name __pycache__ -prune -o ! -type d -print0 | xargs -0 cp -a --parents -t "$context" ;;
     esac
     for setting in PIP_INDEX_URL PIP_EXTRA_INDEX_URL; do
@@ -59,5 +62,5 @@ for name in "$@"; do
   esac
   echo "building sandbox-gym/$name"
   # `docker history` shows build arguments: keep passwords out of these addresses
-  "$DOCKER" build --quiet --network host $index -t "sandbox-gym/$name:latest" -f "images/$name/Dockerfile" "$context"
+  "$DOCKER" build --quiet --network host $index -t "sandbox-gym/$name:latest" -t "sandbox-gym/$name:$version" -f "images/$name/Dockerfile" "$context"
 done

@@ -1,5 +1,5 @@
 #!/bin/sh
-# docker compose up, one right and one wrong answer through the real wire, down again. Exits with the smoke test's code.
+# docker compose up with traces and MCP on, one right and one wrong answer through the real wire, down again. Exits with the smoke test's code.
 # `images/compose-smoke.sh remote`: the servers of profile `remote`, whose sandboxes are a pool's.
 set -eu
 cd "$(dirname "$0")/.."
@@ -19,10 +19,10 @@ else
 fi
 SANDBOX_GYM_TOKEN=${SANDBOX_GYM_TOKEN:-$(od -An -N16 -tx1 /dev/urandom | tr -d ' \n')}
 SANDBOX_GYM_POOL_TOKEN=${SANDBOX_GYM_POOL_TOKEN:-$(od -An -N16 -tx1 /dev/urandom | tr -d ' \n')}
-export SANDBOX_GYM_TOKEN SANDBOX_GYM_POOL_TOKEN
-profiles="--profile smoke" services="coding math" smoke=smoke
+export SANDBOX_GYM_TOKEN SANDBOX_GYM_POOL_TOKEN SANDBOX_GYM_TRACES=true SANDBOX_GYM_EXPOSE_TOOLS_OVER_MCP=true
+profiles="--profile smoke" services="coding math swe" smoke=smoke
 if [ "${1:-}" = remote ]; then
-  profiles="--profile remote --profile smoke-remote" services="pool coding-remote math-remote" smoke=smoke-remote
+  profiles="--profile remote --profile smoke-remote" services="pool coding-remote math-remote swe-remote" smoke=smoke-remote
 fi
 trap '$compose $profiles down -t 5 --volumes >/dev/null 2>&1' EXIT
 # shellcheck disable=SC2086 # lists of words

@@ -14,6 +14,7 @@ def in_compose(*python: str, options: Sequence[str] = ()) -> list[str]:
     """The command that runs `python ...` in such a container. `options` are `docker run`'s."""
     return [
         DOCKER, "run", "--rm", "--read-only", "--tmpfs", "/tmp", "--security-opt", "no-new-privileges",
+        "--cap-drop", "ALL",
         "--volume", "/var/run/docker.sock:/var/run/docker.sock", "--volume", f"{REPOSITORY}:/repository:ro",
         "--workdir", "/repository", "--env", "PYTHONPATH=/repository", "--env", "PYTHONDONTWRITEBYTECODE=1", *options,
         "--entrypoint", "/opt/sandbox-gym/bin/python", "sandbox-gym/server", *python,

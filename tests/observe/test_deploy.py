@@ -131,13 +131,14 @@ def test_every_alert_has_its_lines_in_the_runbook_and_a_test() -> None:
     alerts = [
         rule for group in yaml.safe_load(RULES.read_text())["groups"] for rule in group["rules"] if "alert" in rule
     ]
-    runbook = (REPOSITORY / "docs" / "guides" / "operator" / "observability.md").read_text()
+    runbook = (REPOSITORY / "docs" / "guides" / "operator" / "alerts.md").read_text()
     tested = (DEPLOY / "prometheus" / "rules_test.yml").read_text()
     assert len(alerts) >= 7
     for alert in alerts:
-        assert f"### {alert['alert']}\n" in runbook
+        section = runbook.partition(f"## {alert['alert']}\n")[2].partition("\n## ")[0]
+        assert all(f"**{part}.** " in section for part in ("Means", "Look", "Do")), alert["alert"]
         assert f"alertname: {alert['alert']}\n" in tested
-        assert alert["annotations"]["runbook"] == f"docs/guides/operator/observability.md#{alert['alert'].lower()}"
+        assert alert["annotations"]["runbook_url"] == f"docs/guides/operator/alerts.md#{alert['alert'].lower()}"
 
 
 def test_a_real_prometheus_scrapes_records_and_answers_the_dashboard(server: ServerProcess, tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ import anyio
 from sandbox_gym.errors import InstanceFailed, ProviderDown
 from sandbox_gym.sandbox.api import Adoption
 from sandbox_gym.sandbox.channel.driver import WORK
-from sandbox_gym.sandbox.docker.engine import Engine
+from sandbox_gym.sandbox.docker.engine import BUILD_IMAGES, Engine
 from sandbox_gym.sandbox.docker.machine import DockerMachine
 
 FOLDER: Final = "/opt/sandbox-gym/guest"
@@ -48,7 +48,7 @@ class GuestVolume:
         try:
             return await self._engine.raw_call(self._fill)
         except self._engine.image_missing as error:
-            what = f"image {self._image} is missing, with which datasets' images are run; run `make images`"
+            what = f"image {self._image} is missing, with which datasets' images are run; {BUILD_IMAGES}"
             raise ProviderDown(what) from error
         except self._engine.errors as error:
             raise ProviderDown(f"the guest's volume can't be made: {str(error)[:500]}") from error

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import anyio
 
-from sandbox_gym.errors import ProviderDown
+from sandbox_gym.errors import ProviderDown, ToolchainMissing
 from sandbox_gym.limits import SESSION_PTYS, Limits
 from sandbox_gym.sandbox.channel.bundle import BOOTSTRAP
 from sandbox_gym.sandbox.channel.guest_channel import GuestChannel
@@ -27,7 +27,7 @@ from sandbox_gym.sandbox.containers.container import (
 from sandbox_gym.sandbox.containers.machine import ContainerFacts
 from sandbox_gym.sandbox.containers.start import Containers, greet
 from sandbox_gym.sandbox.docker.adoption import PYTHON, GuestVolume
-from sandbox_gym.sandbox.docker.engine import Engine
+from sandbox_gym.sandbox.docker.engine import BUILD_IMAGES, Engine
 from sandbox_gym.sandbox.docker.machine import DockerMachine, removals
 from sandbox_gym.sandbox.docker.stream import AttachStream
 from sandbox_gym.sandbox.users import User, Users
@@ -51,7 +51,11 @@ class DockerContainers(Containers[DockerMachine]):
         try:
             container, attached = await self._engine.raw_call(lambda client: self._create(client, spec, volume))
         except self._engine.image_missing as error:
-            raise ProviderDown(f"image {spec.reference} is missing; run `make images`") from error
+            if "polyglot-more" in spec.reference:  # which a server need not have: no other try finds it
+                raise ToolchainMissing(
+                    f"image {spec.reference} is missing; run `images/build.sh polyglot-more`"
+                ) from error
+            raise ProviderDown(f"image {spec.reference} is missing; {BUILD_IMAGES}") from error
         except self._engine.errors as error:
             raise ProviderDown(f"the Docker Engine can't start a container: {str(error)[:500]}") from error
         stream, name = await self._stream(container, attached), str(container.id)[:12]

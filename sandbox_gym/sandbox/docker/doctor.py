@@ -12,7 +12,7 @@ from sandbox_gym.sandbox.caps import CapRow
 from sandbox_gym.sandbox.containers.container import ContainerSpec
 from sandbox_gym.sandbox.docker.caps import docker_caps
 from sandbox_gym.sandbox.docker.containers import DockerContainers
-from sandbox_gym.sandbox.docker.engine import Engine
+from sandbox_gym.sandbox.docker.engine import BUILD_IMAGES, Engine
 
 
 class DockerDoctor:
@@ -36,7 +36,7 @@ class DockerDoctor:
         try:
             machine = await self._containers.start(ContainerSpec(self._reference))
         except ProviderDown as error:
-            return [*rows, Capability("container", False, str(error)[:300], "make images")]
+            return [*rows, Capability("container", False, str(error)[:300], BUILD_IMAGES)]
         with anyio.CancelScope(shield=True):
             await machine.destroy()
         caps = "network none, read-only root, user per run, seccomp, memory, pids and cpu caps"

@@ -10,6 +10,7 @@ import anyio.to_thread
 
 from sandbox_gym.errors import ConfigurationError, ProviderDown
 
+BUILD_IMAGES: Final = "build it in a checkout of sandbox_gym: `make images`"
 CALL_TIMEOUT_S: Final = 60
 R = TypeVar("R")
 

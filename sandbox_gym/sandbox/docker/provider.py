@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import anyio
 import anyio.to_thread
@@ -131,8 +131,15 @@ class DockerProvider(ContainerProvider[DockerMachine]):
 
     async def has_image(self, name: str, python: str = "") -> bool:
         """An image brings its Pythons, and a build says so where it does not."""
-        reference = self.own_image(name)
-        return await self.engine.call(lambda client: bool(client.images.list(name=reference)))
+
+        def found(client: Any) -> bool:
+            try:
+                client.images.get(self.own_image(name))
+            except self.engine.image_missing:
+                return False
+            return True
+
+        return await self.engine.call(found)
 
     async def aclose(self) -> None:
         await self.images.aclose()

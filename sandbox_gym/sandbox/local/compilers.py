@@ -26,7 +26,7 @@ from sandbox_gym.sandbox import prepared_compilers
 from sandbox_gym.sandbox.local.files import remove_tree
 from sandbox_gym.sandbox.pythons import cache_folder
 
-IMAGE: Final = "polyglot"
+IMAGES: Final = ("polyglot", "polyglot-more")
 """Boxes of other images compile nothing."""
 CURRENT: Final = "current"
 PREPARE_S: Final = 600.0
@@ -55,7 +55,7 @@ class PreparedCompilers:
     def for_image(self, image: str) -> Path | None:
         """The folder for a box of `image`; what is not in it yet may come while the box lives. None for boxes that
         need none, and where no such folder can be had."""
-        if image != IMAGE or not prepared_compilers.compilers():
+        if image not in IMAGES or not prepared_compilers.compilers():
             return None
         try:
             self.folder.mkdir(mode=0o755, parents=True, exist_ok=True)

@@ -15,7 +15,7 @@ from sandbox_gym.sandbox.local.caps import local_caps
 from sandbox_gym.sandbox.local.cgroups import Cgroups
 from sandbox_gym.sandbox.local.jails import Jails
 from sandbox_gym.sandbox.local.machine import GUEST_BYTES, GUEST_PROCESSES
-from sandbox_gym.sandbox.local.surroundings import JailRefused, in_container
+from sandbox_gym.sandbox.local.surroundings import JailRefused, in_container, surroundings
 
 
 class LocalDoctor:
@@ -29,7 +29,8 @@ class LocalDoctor:
 
     async def probe(self) -> Sequence[Capability]:
         """Start a jail and ask it."""
-        rows = [Capability("bubblewrap", True, self._jails.bwrap)]
+        rows = [Capability("surroundings", True, surroundings().describe())]
+        rows.append(Capability("bubblewrap", True, self._jails.bwrap))
         try:
             machine = await self._jails.start("python")
         except JailRefused as error:
@@ -44,7 +45,7 @@ class LocalDoctor:
     def _caps_by_cgroup(self) -> list[Capability]:
         name = "memory and process caps"
         if self._cgroups is None:
-            where = "as root" if os.geteuid() else "on the machine itself" if in_container() else ""
+            where = "on the machine itself" if in_container() else "as root" if os.geteuid() else ""
             remedy = where and f"run it {where} for cgroups"
             return [Capability(name, True, f"rlimits only: {self._no_cgroup_reason}", remedy)]
         return [Capability(name, True, f"cgroup v{self._cgroups.version}"), _headroom(self._cgroups)]

@@ -31,6 +31,7 @@ _ETC = (
     "/etc/ssl/certs",
     "/etc/java-17-openjdk",
     "/etc/mono",
+    *("/etc/R", "/etc/ldc2.conf", "/etc/java-21-openjdk", "/etc/racket", "/etc/scala", "/var/lib/ghc"),
 )
 
 
@@ -115,6 +116,8 @@ class Jail:
             options += ["--bind", str(self.work), self.home]
             if self.home != WORK:  # where tools of sessions look for their files
                 options += ["--bind", str(self.work), WORK]
+            else:  # where agents that count on being root keep their tools
+                options += ["--symlink", WORK, "/root"]
         if self.accounts:
             options += ["--symlink", str(self.python), f"{BIN}/python"]
         for fd, path in self.accounts:

@@ -19,6 +19,7 @@ from sandbox_gym.errors import BoxLost, ConfigurationError, ProviderDown
 from sandbox_gym.faults import as_provider_down
 from sandbox_gym.guest.runs import sudo
 from sandbox_gym.sandbox.channel.bundle import guest_bundle
+from sandbox_gym.sandbox.channel.driver import WORK
 from sandbox_gym.sandbox.channel.guest_channel import GuestChannel
 from sandbox_gym.sandbox.channel.guest_config import GuestConfig
 from sandbox_gym.sandbox.channel.socket_stream import RawSocketStream
@@ -35,14 +36,17 @@ from sandbox_gym.sandbox.users import User, Users
 _numbers = itertools.count()
 
 
-def _accounts(home: str, held: contextlib.ExitStack) -> tuple[tuple[int, str], ...]:
-    """Descriptors of a passwd and a group file that call a jail's user "user", closed with `held`."""
+def _accounts(home: str, network: bool, held: contextlib.ExitStack) -> tuple[tuple[int, str], ...]:
+    """Descriptors of a passwd and a group file that call a session's user "user", closed with `held`. `home`: of a
+    named one, who also finds what stands for a sudo; `network`: this machine's hosts are there."""
     contents = {
-        "/etc/passwd": f"root:x:0:0::/:/bin/false\nuser:x:1000:1000::{home}:/bin/bash\n",
+        "/etc/passwd": f"root:x:0:0::/:/bin/false\nuser:x:1000:1000::{home or WORK}:/bin/bash\n",
         "/etc/group": "root:x:0:\nuser:x:1000:\n",
-        "/etc/hosts": "127.0.0.1 localhost box\n::1 localhost\n",
-        f"{BIN}/sudo": sudo.SCRIPT,
     }
+    if not network:
+        contents["/etc/hosts"] = "127.0.0.1 localhost box\n::1 localhost\n"
+    if home:
+        contents[f"{BIN}/sudo"] = sudo.SCRIPT
     made = []
     for path, text in contents.items():
         fd = os.memfd_create("account")
@@ -146,7 +150,7 @@ class Jails:
             with contextlib.ExitStack() as held:
                 held.callback(theirs.close)
                 ours.setblocking(False)
-                accounts = _accounts(home, held) if home else ()
+                accounts = _accounts(home, network, held) if work is not None else ()
                 jail = Jail(
                     bwrap=self.bwrap,
                     python=self._python,

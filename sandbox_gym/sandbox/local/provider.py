@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Final, Literal
 
@@ -18,7 +19,14 @@ from sandbox_gym.contract import SnapshotRef
 from sandbox_gym.errors import ConfigurationError, ProviderDown, ToolchainMissing
 from sandbox_gym.limits import Limits
 from sandbox_gym.sandbox import pythons
-from sandbox_gym.sandbox.api import BUILDER_IMAGE, Capabilities, Doctor, SandboxSpec, SessionFolder
+from sandbox_gym.sandbox.api import (
+    BUILDER_IMAGE,
+    INTERPRETER_IMAGE,
+    Capabilities,
+    Doctor,
+    SandboxSpec,
+    SessionFolder,
+)
 from sandbox_gym.sandbox.channel.driver import WORK
 from sandbox_gym.sandbox.cleanup.owner import Owners
 from sandbox_gym.sandbox.cleanup.reaper import OrphanSource
@@ -40,7 +48,7 @@ from sandbox_gym.sandbox.users import Users
 
 CgroupPolicy = Literal["auto", "require", "never"]
 CAPABILITIES: Final = Capabilities()
-IMAGES: Final = ("python", "polyglot", BUILDER_IMAGE)
+IMAGES: Final = ("python", "polyglot", "polyglot-more", BUILDER_IMAGE)
 """What the machine itself is, whatever compilers it has; beside those that bring packages."""
 PREPARED: Final = 2
 SHARED_REMEDY: Final = "keep state_dir on ext4, xfs, btrfs or tmpfs, and run Linux 6.3 or later"
@@ -93,6 +101,7 @@ class LocalProvider:
         Raises ConfigurationError when bubblewrap or the kernel won't."""
         cgroups, reason = (None, "not wanted") if cgroup == "never" else cgroups_or_reason()
         users = users or Users()
+        self._python = python
         self.compilers = PreparedCompilers(compilers or default_folder())
         self.jails = Jails(python, cgroups, SitePackages(python, state_dir), users, self.compilers)
         if cgroup == "require" and cgroups is None:
@@ -172,6 +181,8 @@ class LocalProvider:
             except ToolchainMissing as error:
                 _log.warning("python_missing", version=python, why=str(error))
                 return False
+        if name == INTERPRETER_IMAGE:
+            return await anyio.to_thread.run_sync(_has_ipython, self._python)
         return name in (*IMAGES, *PACKAGES)
 
     async def aclose(self) -> None:
@@ -182,6 +193,16 @@ class LocalProvider:
                 await self._sessions.rooms.end_prepared()
                 await self._sessions.snapshots.forget_in_memory()
                 await self._sessions.rooms.aclose()
+
+
+@cache
+def _has_ipython(python: Path) -> bool:
+    """Whether boxes' Python imports it: then this machine serves as the interpreter's image. Raises ProviderDown."""
+    code = "import importlib.util, sys; sys.exit(importlib.util.find_spec('IPython') is None)"
+    try:
+        return subprocess.run([python, "-I", "-c", code], check=False, timeout=60).returncode == 0
+    except (OSError, subprocess.SubprocessError) as error:  # not kept: another try may find it
+        raise ProviderDown(f"{python} can't be asked for IPython: {error}") from error
 
 
 def _space(spec: SandboxSpec) -> Space | None:

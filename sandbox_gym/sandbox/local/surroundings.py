@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, Literal
 
@@ -17,28 +17,30 @@ from sandbox_gym.errors import ConfigurationError, ProviderDown
 
 Place = Literal["docker container", "podman container", "pod", "apptainer", "container", "machine"]
 PAGE: Final = "docs/guides/operator/where-it-runs.md"
+PROFILE: Final = "deploy/seccomp/local.json"
+"""Of the repository, and in the server's image below /srv/sandbox-gym."""
 _FLAGS: Final[Mapping[Place, tuple[str, str, str, str]]] = {
     "docker container": (
         "start the container with",
-        "--security-opt seccomp=unconfined",
+        f"--security-opt seccomp={PROFILE}",
         "--security-opt systempaths=unconfined",
         "--security-opt apparmor=unconfined",
     ),
     "podman container": (
         "start the container with",
-        "--security-opt seccomp=unconfined",
+        f"--security-opt seccomp={PROFILE}",
         "--security-opt unmask=ALL",
         "--security-opt apparmor=unconfined",
     ),
     "pod": (
         "give the container's securityContext",
-        "seccompProfile: {type: Unconfined}",
+        f"seccompProfile: {{type: Localhost}} with {PROFILE}",
         "procMount: Unmasked (and the pod hostUsers: false)",
         "appArmorProfile: {type: Unconfined}",
     ),
     "container": (
         "start the container",
-        "without a seccomp filter",
+        f"with the seccomp profile {PROFILE}",
         "with all of /proc",
         "without an AppArmor profile",
     ),
@@ -69,7 +71,7 @@ def refusal(said: str) -> JailRefused | None:
         wanted = "set SANDBOX_GYM_UID_BASE and SANDBOX_GYM_UID_COUNT to a range of them that nothing else uses"
         return JailRefused(said, f"the user ids that this process may give to sandboxes end at {most}: {wanted}")
     if said.startswith("bwrap:") or "Operation not permitted" in said or "Permission denied" in said:
-        return JailRefused(said.rpartition("\n")[2], surroundings().remedy())
+        return JailRefused(said.rpartition("\n")[2], surroundings().after(said).remedy())
     return None
 
 
@@ -103,6 +105,18 @@ class Surroundings:
     """Switches of the kernel that refuse a jail, by name, with a value that does not."""
     job: bool = False
     """A batch system runs it, on a node that others administrate."""
+
+    def describe(self) -> str:
+        """The place, and what holds there."""
+        job = ", in a batch job" if self.job else ""
+        found = {"a seccomp filter": self.filtered, "parts of /proc covered": self.covered, "AppArmor": self.confined}
+        return ", ".join([self.place + job, *(name for name, holds in found.items() if holds), *self.switches])
+
+    def after(self, said: str) -> Surroundings:
+        """What is left of it where bubblewrap got as far as it says: it mounts /proc when it has its namespaces."""
+        if "mount proc" not in said:
+            return self
+        return replace(self, filtered=False, confined=False, switches={})
 
     def remedy(self) -> str:
         """What to do, one part for each thing that is in the way."""

@@ -10,6 +10,7 @@ import fcntl
 import os
 import signal
 import socket
+import threading
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, nullcontext
@@ -35,6 +36,7 @@ from sandbox_gym.private import make_private
 from sandbox_gym.sandbox.cleanup.owner import held_lease
 from sandbox_gym.server.app import build_app, check_bind, guarded, session_cookie
 from sandbox_gym.server.connections import BoundedConfig
+from sandbox_gym.server.draining import Draining
 from sandbox_gym.server.protocol.dataset import Dataset
 from sandbox_gym.server.protocol.resources import ResourcesServer
 from sandbox_gym.server.serving import BROKE, bound_logs, can_listen, ready_to_listen, say_where, server_bounds
@@ -52,6 +54,8 @@ _SHARED: Final = (
     *("boxes", "queue_size", "session_max_live", "session_max_count", "session_snapshot_disk_mb", "swe_disk_mb"),
     *("judge_max_concurrency", "e2b_max_sandboxes", "e2b_creates_per_s"),
 )
+_DRAINING: Final = "draining"
+"""The file that tells workers that the server was told to stop."""
 _log = structlog.get_logger("sandbox_gym.server")
 _LEAST: Final = {"boxes": 2, "e2b_max_sandboxes": 2, "swe_disk_mb": 100}
 
@@ -109,14 +113,15 @@ class WorkerApp:
 
         @asynccontextmanager
         async def lifespan(_: Router) -> AsyncIterator[None]:
-            serving = _answering_peers(app, peers.listen(own))
+            serving = _answering_peers(app, peers.listen(own), settings.shutdown_grace_s)
             with _replaced_if_broken():
                 async with app.router.lifespan_context(app), serving, anyio.create_task_group() as group:
                     group.start_soon(end_with, self.parent_pid)
                     yield
                     group.cancel_scope.cancel()
 
-        return Router(default=routes if needs_key else guarded(routes, settings), lifespan=lifespan)
+        drained = Draining(routes if needs_key else guarded(routes, settings), (self.folder / _DRAINING).exists)
+        return Router(default=drained, lifespan=lifespan)
 
 
 def claim_number(folder: Path, count: int) -> int:
@@ -143,9 +148,12 @@ class _Quiet(uvicorn.Server):
 
 
 @asynccontextmanager
-async def _answering_peers(app: FastAPI, listener: socket.socket) -> AsyncIterator[None]:
+async def _answering_peers(app: FastAPI, listener: socket.socket, grace_s: float) -> AsyncIterator[None]:
     """Serve the application to other workers at this worker's own socket while the context lasts."""
-    config = uvicorn.Config(app, lifespan="off", access_log=False, log_config=None, timeout_graceful_shutdown=1)
+    # what others wait for ends as their own requests do: with its answer, or when their grace is over
+    config = uvicorn.Config(
+        app, lifespan="off", access_log=False, log_config=None, timeout_graceful_shutdown=round(grace_s)
+    )
     server = _Quiet(config)
     async with anyio.create_task_group() as group:
         group.start_soon(partial(server.serve, sockets=[listener]))
@@ -183,6 +191,19 @@ def close_worker_ends(workers: Iterable[Process]) -> None:
 class _Supervisor(Multiprocess):
     """uvicorn's supervisor with a fixed number of workers."""
 
+    def __init__(self, config: uvicorn.Config, sockets: list[socket.socket], drain_s: float, mark: Path) -> None:
+        super().__init__(config, sockets)
+        self._drain_s, self._mark = drain_s, mark
+
+    def handle_term(self) -> None:
+        """Workers see the mark, and stop after the drain; at a second signal they stop at once."""
+        if not self._drain_s or self._mark.exists():
+            return super().handle_term()
+        self._mark.touch()
+        over = threading.Timer(self._drain_s, self.should_exit.set)
+        over.daemon = True
+        over.start()
+
     def init_processes(self) -> None:
         super().init_processes()
         close_worker_ends(self.processes)
@@ -213,7 +234,6 @@ def serve_workers(
     needs: str,
     *,
     keep_alive_s: int,
-    grace_s: int,
 ) -> None:
     """Serve until a signal. `make`: makes the application from the folder for its sockets. `needs`: see
     `ready_to_listen`. Raises ConfigurationError."""
@@ -234,7 +254,7 @@ def serve_workers(
             workers=app.count,
             access_log=False,
             timeout_keep_alive=keep_alive_s,
-            timeout_graceful_shutdown=grace_s,
+            timeout_graceful_shutdown=round(settings.shutdown_grace_s),
             timeout_worker_healthcheck=HEALTHCHECK_S,
         )
         try:
@@ -243,7 +263,7 @@ def serve_workers(
                     for listener in listeners:
                         listener.listen(config.backlog)  # clients that connect before the first worker is ready wait
                 say_where(settings, listeners)
-                supervisor = _Supervisor(config, sockets=listeners)
+                supervisor = _Supervisor(config, listeners, settings.drain_s, folder / _DRAINING)
                 supervisor.run()
         finally:
             for path in folder.iterdir():

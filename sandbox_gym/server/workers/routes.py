@@ -30,6 +30,7 @@ from sandbox_gym.server.protocol.exchange import MAX_BODY_BYTES, error_reply
 from sandbox_gym.server.protocol.resources import HasAffinity, ResourcesServer
 from sandbox_gym.server.protocol.single_flight import KEY_HEADER
 from sandbox_gym.server.protocol.wire import Document
+from sandbox_gym.server.swe_rex.routes import sandbox_of
 from sandbox_gym.server.workers.sockets import BROKEN, Peers, WorkerLost
 from sandbox_gym.server.workers.sums import Told, health_of, metrics_of
 
@@ -105,7 +106,7 @@ class WorkerRoutes:
         if scope["path"] in _ANYWHERE:
             return self._own
         asked = HTTPConnection(scope)
-        session_id = None
+        session_id = sandbox_of(scope["path"])
         if scope["path"] == "/mcp":
             session_id = self._of_token(asked.headers.get(TOKEN_HEADER))
         session_id = session_id or self._of_cookie(asked.cookies.get(self._cookie))

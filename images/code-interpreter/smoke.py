@@ -1,0 +1,16 @@
+"""The image's smoke test: what cells import is there, and a kernel's program for every language."""
+
+import importlib
+import shutil
+import sys
+
+NAMES = (
+    "IPython", "matplotlib_inline", "matplotlib.pyplot", "seaborn", "sklearn", "pandas", "plotly", "PIL.Image",
+    "e2b_charts", "requests", "bs4", "openpyxl",
+)  # fmt: skip
+for name in NAMES:
+    module = importlib.import_module(name)
+    sys.stdout.write("%s %s\n" % (name, getattr(module, "__version__", "")))
+for program in ("bash", "node", "tsc", "R", "java", "jshell"):
+    if shutil.which(program) is None:
+        sys.exit("no " + program)

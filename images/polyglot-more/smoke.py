@@ -1,0 +1,24 @@
+"""The image's smoke test: every toolchain that it promises says its version."""
+
+import subprocess
+import sys
+
+TOOLS = (
+    ("/usr/bin/php", "--version"),
+    ("/usr/bin/ruby", "--version"),
+    ("/usr/bin/perl", "-e", "print $^V"),
+    ("/usr/bin/lua5.4", "-v"),
+    ("/usr/bin/Rscript", "--version"),
+    ("/usr/bin/scalac", "-version"),
+    ("/usr/bin/ldc2", "--version"),
+    ("/usr/bin/racket", "--version"),
+    ("/usr/bin/kotlinc", "-version"),
+    ("/usr/bin/swiftc", "--version"),
+    ("/usr/bin/ghc", "--version"),
+    ("/usr/bin/ocamlopt", "-version"),
+    ("/usr/bin/iverilog", "-V"),
+    ("/usr/bin/jest", "--version"),
+)
+for argv in TOOLS:
+    done = subprocess.run(argv, check=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=120)
+    sys.stdout.write("%s: %s\n" % (argv[0], done.stdout.decode("utf-8", "replace").split("\n")[0]))
