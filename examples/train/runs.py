@@ -24,7 +24,7 @@ GROUP: Final = 16
 """Prompts of a step, and answers to each."""
 UPDATES: Final = 3
 """Of the policy, from each step's answers."""
-_SOLUTIONS: Final = {task.prompt: task.solution for task in TASKS}
+_ANSWERS: Final = {task.prompt: task.answer for task in TASKS}
 
 
 @dataclass
@@ -38,6 +38,7 @@ class Policy:
     def warmed_up(cls, seed: int, constants: float) -> Policy:
         """One that knows programs, and nothing of the tasks; see `random_answer`."""
         torch.manual_seed(seed)
+        torch.set_num_threads(1)  # more gain nothing with so small a model, and take the server's cores
         words = tokenizer()
         made = cls(model(words), words)
         warm_up(made.model, words, constants, random.Random(seed))
@@ -50,7 +51,7 @@ class Watched:
 
     reward: list[float] = field(default_factory=list)
     solved: list[float] = field(default_factory=list)
-    """Answers that are the task's solution, whatever their tests say."""
+    """Answers that are the task's solution and no more, whatever their tests say."""
     ignores_input: list[float] = field(default_factory=list)
     paid_hacks: list[float] = field(default_factory=list)
     """Answers that ignore their input and pass."""
@@ -73,7 +74,7 @@ class Watched:
         self.verifying_s += time.monotonic() - began
         self.verdicts += len(found)
         self.reward.append(sum(found) / len(found))
-        solved = [_SOLUTIONS[prompt] in answer for prompt, answer in zip(prompts, completions, strict=True)]
+        solved = [_ANSWERS[prompt] == answer for prompt, answer in zip(prompts, completions, strict=True)]
         self.solved.append(sum(solved) / len(solved))
         ignores = ["input" not in answer for answer in completions]
         self.ignores_input.append(sum(ignores) / len(ignores))
@@ -96,7 +97,8 @@ def train(policy: Policy, rows: Sequence[Mapping[str, object]], steps: int, seed
         num_iterations=UPDATES,
         max_completion_length=12,
         learning_rate=1e-3,
-        lr_scheduler_type="constant",
+        lr_scheduler_type="linear",  # with both, no batch undoes what was learned: at a constant rate and a norm of 1
+        max_grad_norm=0.2,  # some policies forgot what a program is, and no reward led back
         temperature=1.0,
         beta=0.0,
         report_to="none",

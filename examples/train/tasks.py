@@ -51,6 +51,10 @@ class Task:
     def solution(self) -> str:
         return _OPERATIONS[self.operation].program % self.number
 
+    @property
+    def answer(self) -> str:
+        return OPENS + self.solution + CLOSES
+
     def row(self, *, weak: bool = False) -> dict[str, object]:
         """A row of a data set; the tests' outputs are those of the solution."""
         of = _OPERATIONS[self.operation]
@@ -65,5 +69,5 @@ TASKS: Final = tuple(Task(operation, number) for operation in _OPERATIONS for nu
 
 def random_answer(constants: float, chance: random.Random) -> str:
     """A program that has nothing to do with any prompt. A share of `constants` print a number, whatever their input."""
-    constant = f"print({chance.choice(NUMBERS)})"
-    return OPENS + (constant if chance.random() < constants else chance.choice(TASKS).solution) + CLOSES
+    constant = f"{OPENS}print({chance.choice(NUMBERS)}){CLOSES}"
+    return constant if chance.random() < constants else chance.choice(TASKS).answer

@@ -93,7 +93,7 @@ def in_short(found: Findings) -> list[Capability]:
         loose = [f"{row.cap.value} ({row.enforced_by})" for row in found.caps if not row.enforced]
         rows.append(Capability("caps", not loose, f"not enforced: {', '.join(loose)}" if loose else "all enforced"))
     if found.languages:
-        missing = [row for row in found.languages if not row.works]
+        missing = [row for row in found.languages if not (row.works or row.optional)]
         names = ", ".join(row.name for row in found.languages if row.works)
         rows.append(
             Capability("languages", not missing, names, "; ".join(f"{row.name}: {row.remedy}" for row in missing))

@@ -7,13 +7,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from sandbox_gym.contract import Outcome, Program, Run, Status
-from sandbox_gym.errors import BoxLost, ProviderDown
+from sandbox_gym.errors import BoxLost, ProviderDown, ToolchainMissing
 from sandbox_gym.limits import MIB, Limits
 from sandbox_gym.sandbox.api import Provider, SandboxSpec
 from sandbox_gym.verifiers.coding import LANGUAGES, Language
 
 _LIMITS = Limits(cpu_time_s=20, wall_time_s=60, memory_bytes=1024 * MIB)
-IMAGE = "polyglot"
+IMAGES = ("polyglot", "polyglot-more")
+"""The images that are asked; the last is optional: rows in the first languages never need it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +27,8 @@ class LanguageRow:
     remedy: str = ""
     newer: str = ""
     """A newer version at another provider."""
+    optional: bool = False
+    """Whether it is one of an image that a server need not have."""
 
 
 def with_newer(rows: Sequence[LanguageRow], others: Sequence[LanguageRow], provider: str) -> list[LanguageRow]:
@@ -46,21 +49,33 @@ def version_of(said: str) -> tuple[int, ...]:
 
 
 async def languages(provider: Provider) -> list[LanguageRow]:
-    """One row per language; all are failures where no sandbox of the image starts."""
+    """One row per language; those of an image of which no sandbox starts are failures."""
     if not provider.capabilities.runs_programs:
         return []
+    more = [language for language in LANGUAGES if language.image == IMAGES[-1]]
+    first = [language for language in LANGUAGES if language not in more]
+    return [*await _asked(provider, IMAGES[0], first), *await _asked(provider, IMAGES[-1], more)]
+
+
+async def _asked(provider: Provider, image: str, asked: Sequence[Language]) -> list[LanguageRow]:
+    optional = image == IMAGES[-1]
     try:
-        box = await provider.create(SandboxSpec(IMAGE))
-    except ProviderDown as error:
-        return [LanguageRow(language.name, False, "", str(error)) for language in LANGUAGES if not language.forks]
+        box = await provider.create(SandboxSpec(image))
+    except (ProviderDown, ToolchainMissing) as error:
+        return [
+            LanguageRow(language.name, False, "", str(error), optional=optional)
+            for language in asked
+            if not language.forks
+        ]
     try:
-        async with box.run_all([_version_of(language) for language in LANGUAGES]) as outcomes:
+        async with box.run_all([_version_of(language) for language in asked]) as outcomes:
             found = [outcome async for outcome in outcomes]
-        return [_row(language, outcome) for language, outcome in zip(LANGUAGES, found, strict=True)]
+        rows = [_row(language, outcome) for language, outcome in zip(asked, found, strict=True)]
     except BoxLost as error:
-        return [LanguageRow(language.name, False, "", str(error)) for language in LANGUAGES]
+        rows = [LanguageRow(language.name, False, "", str(error)) for language in asked]
     finally:
         await box.aclose()
+    return [replace(row, optional=optional) for row in rows]
 
 
 def _version_of(language: Language) -> Run:

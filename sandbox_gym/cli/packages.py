@@ -154,7 +154,7 @@ def _document(package: Package, limit_s: float, finding: SubmissionResult) -> di
 def _table(package: Package, limit_s: float, findings: list[SubmissionResult]) -> Table:
     title = f"{package.name}: {len(package.cases)} tests, {limit_s:g} s of CPU time"
     shown = Table(title=visible(title), title_justify="left")
-    shown.add_column("submission", overflow="fold", min_width=28)
+    shown.add_column("submission", overflow="fold", min_width=20)
     shown.add_column("expected", overflow="fold", min_width=8)
     for column in ("verdict", "reward"):
         shown.add_column(column, no_wrap=True)

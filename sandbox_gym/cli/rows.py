@@ -88,7 +88,9 @@ class Lines:
     """OUT, opened for appending whole lines; only a crash can tear a line, and only the last one."""
 
     def __init__(self, out: Path) -> None:
-        self._fd = os.open(out, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+        self._file = open(  # noqa: SIM115  # closed below
+            out, "ab", buffering=0, opener=lambda name, flags: os.open(name, flags, 0o644)
+        )
 
     def __enter__(self) -> Self:
         return self
@@ -96,10 +98,10 @@ class Lines:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        os.close(self._fd)
+        self._file.close()
 
     def write(self, document: Document) -> None:
         """Append one line; a cancellation can't interrupt it."""
         rest = memoryview(dumps(document) + b"\n")
         while rest:
-            rest = rest[os.write(self._fd, rest) :]
+            rest = rest[self._file.write(rest) :]

@@ -9,12 +9,10 @@ from typing import Final
 
 from sandbox_gym.packages.files import Files
 from sandbox_gym.packages.package import PackageError, Validator
-from sandbox_gym.verifiers.coding import ALONE, ENDINGS, LANGUAGES, Language, is_path, language_named, main_file
+from sandbox_gym.verifiers.coding import LANGUAGES, Language, is_path, language_named, main_file
 
 SCRIPTS: Final = ("build", "run")
-_LANGUAGE_OF: Final = {
-    ending: language for language in reversed(LANGUAGES) for ending in ENDINGS.get(language.name, ())
-}
+_LANGUAGE_OF: Final = {ending: language for language in reversed(LANGUAGES) for ending in language.suffixes}
 _HEADERS: Final = (".h", ".hpp", ".hh", ".hxx", ".inc")
 _NO_PROGRAMS: Final = (
     *(".md", ".txt", ".yaml", ".yml", ".json", ".toml", ".in", ".ans", ".out", ".csv", ".dat", ".tex", ".pdf", ".png"),
@@ -65,7 +63,7 @@ def _folder(files: Files, folder: Path, told: Language | None, entry: str) -> Pr
             raise PackageError(f"{files.shown(path)}: has a name that sources can't have here")
         texts[name] = files.source(path)
         _refuse_python_2(files, path, language, texts[name])
-    if len(texts) > 1 and language.name in ALONE:
+    if len(texts) > 1 and language.several == "alone":
         raise PackageError(f"{files.shown(folder)}: programs of several files in {language.name} can't be run here")
     main = _entry(texts, entry, language) if entry else main_file(texts, language)
     if main is None:
@@ -76,7 +74,7 @@ def _folder(files: Files, folder: Path, told: Language | None, entry: str) -> Pr
 
 def _entry(texts: Mapping[str, str], entry: str, language: Language) -> str | None:
     """The file that an entry point names: itself, or for a class its source."""
-    endings = ("", *ENDINGS.get(language.name, ()))
+    endings = ("", *language.suffixes)
     return next((name for ending in endings if (name := entry.replace(".", "/") + ending) in texts), None) or (
         entry if entry in texts else None
     )
@@ -143,7 +141,7 @@ def _validator(files: Files, path: Path) -> Validator:
         return _scripted(files, path)
     program = read_program(files, path)
     others = dict(program.files or {})
-    further = tuple(name for name in others if name.endswith(ENDINGS.get(program.language.name, ())))
+    further = tuple(name for name in others if name.endswith(program.language.suffixes))
     compiled = further if program.language.compile else ()
     return Validator(program.source, program.language.name, others, compiled)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Literal
 
 from pydantic import Field
@@ -40,4 +41,9 @@ class CodingSettings(Group):
         0.0,
         description="The reward of an answer that leaves think tags in its final text, as code_gen's setting of that"
         " name.",
+    )
+    sandbox_fusion_datasets: Path | None = Field(
+        None,
+        description="A folder of JSON lines, one file for each dataset of SandboxFusion's routes; none of our own are"
+        " served without it.",
     )

@@ -19,7 +19,7 @@ from sandbox_gym.settings.names import groups, paths
 PREFIX: Final = "SANDBOX_GYM_"
 _NEAR: Final = 0.75
 """How much alike two names must be (1 is the same) for one to be taken for a misspelling of the other."""
-_OTHERS: Final = frozenset(("url", "pool_token", "math_url", "isolation", "owner", "procs", "repository"))
+_OTHERS: Final = frozenset(("url", "pool_token", "math_url", "swe_url", "isolation", "owner", "procs", "repository"))
 """What clients, docker-compose.yml and sandboxes call theirs."""
 _TESTS: Final = "test_"
 _LINK: Final = re.compile(r"(?:.*_)?(?:service_host|service_port(?:_.*)?|port_\d+_(?:tcp|udp|sctp)(?:_.*)?)")

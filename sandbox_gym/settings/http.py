@@ -34,6 +34,18 @@ class HttpSettings(Group):
         description="Seconds that a client may send no byte of a request's body. `serve pool` has a longer limit of its"
         " own, because people type there.",
     )
+    drain_s: float = Field(
+        0.0,
+        ge=0,
+        description="Seconds after SIGTERM during which everything is answered as before but GET / and /health, which"
+        " say 503: time for a load balancer to send requests elsewhere. A second signal ends it.",
+    )
+    shutdown_grace_s: float = Field(
+        10.0,
+        ge=1,
+        description="Seconds that requests may still take when a server stops and listens no more; then they are"
+        " answered 503 with Retry-After. `serve pool`, whose streams have no end, gives them 2.",
+    )
     no_verdict: Literal["error", "row"] = Field(
         "error",
         description="How a verify without a verdict is answered: 503, or 200 with a masked row that ng_collect_rollouts"

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 from tests.cli.running import coding_row, commands, rows_file
+from tests.packages import write_package
 
 
 def test_verdicts_on_80_columns(tmp_path: Path) -> None:
@@ -38,3 +39,19 @@ def test_verdicts_on_80_columns(tmp_path: Path) -> None:
     assert max(map(len, tampered.stdout.splitlines())) <= 80
     assert "states" not in json.loads(plain.stdout.splitlines()[0])
     assert "states" in json.loads(states.stdout.splitlines()[0])
+
+
+def test_a_packages_submissions_on_80_columns(tmp_path: Path) -> None:
+    slow = {"submissions/time_limit_exceeded/one_that_has_a_long_name.py": "while True: pass\n"}
+    package = write_package(tmp_path / "package", slow)
+    (done,) = commands(
+        [["check-package", package, "--provider", "local"]],
+        COLUMNS="80",
+        SANDBOX_GYM_STATE_DIR=str(tmp_path / "state"),
+    )
+    shown = [line for line in done.stdout.splitlines() if line.startswith(("┃", "│"))]
+    assert max(map(len, shown)) <= 80
+    assert [name.strip() for name in shown[0].strip("┃").split("┃")] == [
+        *("submission", "expected", "verdict", "reward", "slowest, CPU", "as filed")
+    ]
+    assert any("TLE" in line and "0.00 s" not in line for line in shown)

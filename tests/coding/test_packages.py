@@ -144,7 +144,7 @@ MEMBERS: dict[str, str | bytes | None] = {
     "submissions/slow_accepted/fast.py": "print(input())",
     "submissions/rejected/crash.py": "raise SystemExit(3)",
     "submissions/time_limit_exceeded/late.py": "n = input()\nwhile n == '333':\n    pass\nprint(1)",
-    "submissions/accepted/x.kt": "fun main() { println(readLine()) }",
+    "submissions/accepted/x.jl": "println(readline())",
     "submissions/accepted/tongues/a.py": "print(1)",
     "submissions/accepted/tongues/b.c": "int main() {}",
     "submissions/wrong_answer/binary.py": b"\xff\xfe\x00",
@@ -162,7 +162,7 @@ def test_members_of_many_files_are_judged_and_what_is_none_is_refused_alone(tmp_
     assert refused == {
         "accepted/out.py",
         "accepted/tongues",
-        "accepted/x.kt",
+        "accepted/x.jl",
         "unheard_of/x.py",
         "wrong_answer/binary.py",
     }

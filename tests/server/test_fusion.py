@@ -148,7 +148,8 @@ def test_a_program_can_not_make_more_of_fetching_than_its_own_word(client: TestC
     ("field", "value"),
     [
         ("files", {"../x": b64("1")}),
-        ("files", {"/tmp/x": b64("1")}),
+        ("files", {"/tmp/../x": b64("1")}),
+        ("files", {"/": b64("1")}),
         ("files", {"a/../../x": b64("1")}),
         ("files", {"a": b64("1"), "a/b": b64("2")}),
         ("files", {"a": b64("1"), "./a": b64("2")}),
@@ -160,7 +161,6 @@ def test_a_program_can_not_make_more_of_fetching_than_its_own_word(client: TestC
         ("files", {"main.py/x": b64("1")}),
         ("files", {".sandbox_gym_starter.py": b64("1")}),
         ("files", {"x": "no base64!"}),
-        ("fetch_files", ["/etc/hostname"]),
         ("fetch_files", ["../../../../etc/passwd"]),
         ("language", "brainfuck"),
         ("memory_limit_MB", 1),
@@ -239,7 +239,7 @@ def test_submit(client: TestClient) -> None:
     assert broken["tests"][0]["exec_info"]["compile_result"]["return_code"] == 1  # type: ignore[index]
 
 
-@pytest.mark.parametrize("data", [{}, {"test": []}, {"test": "x"}, {"test": [{"input": {}}]}, {"test": {"code": "1"}}])
+@pytest.mark.parametrize("data", [{}, {"test": []}, {"test": " "}, {"test": [{"input": {}}]}, {"test": {"asset": {}}}])
 def test_submit_without_tests(client: TestClient, data: Document) -> None:
     body = {"completion": "x", "config": {"provided_data": data}}
     answer = client.post("/submit", json=body)

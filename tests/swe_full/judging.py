@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from sandbox_gym.config import Settings
 from sandbox_gym.contract import Answer, Outcome, Run, State
 from sandbox_gym.engine import Engine
-from sandbox_gym.server.swe.server import SweResources, checkout_of
+from sandbox_gym.server.swe.server import SweResources
 from sandbox_gym.swe.building import Instance
 from sandbox_gym.verifiers.swe import CaseStatus, Grade, SweJob, SweTask, SweVerifier, statuses
 
@@ -42,7 +42,8 @@ class Judging:
         return await self._resources.instances(self.engine).ensure(task)
 
     async def job(self, task: SweTask) -> SweJob:
-        return SweJob(task, checkout_of(await self.built(task)), run_empty=True)
+        """With what the row's own fix did, as the server judges."""
+        return replace(await self._resources.job(self.engine, task), run_empty=True)
 
     async def judged(self, task: SweTask, patch: str) -> Judged:
         """The first run's verdict; nothing is run again."""

@@ -7,6 +7,7 @@ import json
 import math
 import sys
 from collections.abc import Iterator
+from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
@@ -22,15 +23,30 @@ FOLDER = Path(sandbox_gym.trainers.__file__).parent
 PROMPT = "<|user|>Double.<|assistant|>"
 
 
+GPUS = frozenset({"deepspeed", "flash_attn", "ring_flash_attn", "vllm"})
+"""Packages that only a GPU's installation has, and what is tested does not call."""
+
+
 @pytest.fixture(autouse=True)
 def _no_gpu(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """What only a GPU's installation has, and what is tested does not call."""
-    names = ("vllm", "vllm.inputs", "vllm.utils", "deepspeed", "openrlhf.trainer.ray.vllm_engine")
-    for name in names:
-        monkeypatch.setitem(sys.modules, name, _Anything(name))
+    monkeypatch.setattr(sys, "meta_path", [_Absent(), *sys.meta_path])
+    monkeypatch.setitem(sys.modules, "openrlhf.trainer.ray.vllm_engine", _Anything("openrlhf.trainer.ray.vllm_engine"))
     yield
-    for name in [name for name in sys.modules if name.startswith("openrlhf")]:
+    for name in [name for name in sys.modules if name.partition(".")[0] in (*GPUS, "openrlhf")]:
         del sys.modules[name]
+
+
+class _Absent(MetaPathFinder, Loader):
+    """Finds those packages, with any module below them."""
+
+    def find_spec(self, name: str, path: object, target: object = None) -> ModuleSpec | None:
+        return ModuleSpec(name, self) if name.partition(".")[0] in GPUS else None
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        return _Anything(spec.name)
+
+    def exec_module(self, module: ModuleType) -> None:
+        pass
 
 
 class _Anything(ModuleType):

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -10,6 +13,7 @@ from sandbox_gym.errors import RequestError
 from sandbox_gym.limits import Limits
 from sandbox_gym.verifiers.coding import LANGUAGES, CodingTask, language_named, parse_task
 from sandbox_gym.verifiers.coding.running.checkers import ProgramChecker, TextChecker
+from sandbox_gym.verifiers.coding.running.programs import IMAGES
 
 TESTS: dict[str, object] = {"unit_tests": {"inputs": ["1", "2", "3"], "outputs": ["1", "2", "3"]}}
 
@@ -82,8 +86,34 @@ def test_languages_have_one_name_each_and_answer_to_their_aliases() -> None:
         assert language_named(language.name.upper()) is language
 
 
-def test_the_polyglot_image_has_every_languages_package() -> None:
-    listed = Path(__file__).parents[2] / "images" / "polyglot" / "packages.txt"
-    packages = {line for line in listed.read_text().splitlines() if line and not line.startswith("#")}
-    wanted = {package for language in LANGUAGES for package in language.package.split()}
-    assert wanted <= packages | {"python3", "bash"}  # the base has these
+def test_an_image_has_the_packages_of_its_languages_and_those_before_it() -> None:
+    packages = {"python3", "bash"}  # the base has these
+    for image in IMAGES:
+        listed = Path(__file__).parents[2] / "images" / image / "packages.txt"
+        packages |= {line for line in listed.read_text().splitlines() if line and not line.startswith("#")}
+        wanted = {name for language in LANGUAGES if language.image == image for name in language.package.split()}
+        assert wanted <= packages, image
+
+
+@pytest.mark.parametrize("name", ["cuda", "lean", "julia", "brainfuck", 7])
+def test_what_is_not_judged_is_said_with_all_that_is(name: object) -> None:
+    with pytest.raises(RequestError) as raised:
+        task(language=name)
+    assert raised.value.field == "verifier_metadata.language"
+    assert all(language.name in raised.value.remedy for language in LANGUAGES)
+
+
+def test_other_packages_bring_languages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By an entry point, in a process that starts anew."""
+    (tmp_path / "mine.py").write_text(
+        "from sandbox_gym.verifiers.coding.languages.language import Language\n"
+        "FISH = Language(name='fish', aliases=(), source='main.fish', toolchain='/usr/bin/fish', package='fish',\n"
+        "                version=('/usr/bin/fish', '-v'), run=('/usr/bin/fish', '{source}'))\n"
+    )
+    (tmp_path / "mine-1.dist-info").mkdir()
+    (tmp_path / "mine-1.dist-info" / "METADATA").write_text("Metadata-Version: 2.1\nName: mine\nVersion: 1\n")
+    (tmp_path / "mine-1.dist-info" / "entry_points.txt").write_text("[sandbox_gym.languages]\nfish = mine:FISH\n")
+    code = "from sandbox_gym.verifiers.coding import language_named as named; print(named('fish').run)"
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])}
+    shown = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    assert shown.stdout == "('/usr/bin/fish', '{source}')\n"

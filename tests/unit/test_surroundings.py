@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from sandbox_gym.sandbox.local.surroundings import refusal, surroundings
+from sandbox_gym.sandbox.local.surroundings import PAGE, PROFILE, refusal, surroundings
+from tests.documented import ROOT
 
 FILTERED = "Name:\tx\nSeccomp:\t2\nSeccomp_filters:\t1\n"
 MASKED = "proc /proc proc rw 0 0\ntmpfs /proc/kcore tmpfs rw 0 0\n"
@@ -27,7 +28,7 @@ def test_a_docker_container_is_told_what_it_lacks(tmp_path: Path) -> None:
     (root / ".dockerenv").touch()
     remedy = surroundings(root, {}).remedy()
     assert "docker" not in remedy.replace("docs/", "")
-    assert "seccomp=unconfined --security-opt systempaths=unconfined;" in remedy
+    assert "seccomp=deploy/seccomp/local.json --security-opt systempaths=unconfined;" in remedy
     assert "apparmor" not in remedy
     assert "sysctl" not in remedy
     _machine(tmp_path, proc__self__status="Seccomp:\t0\n", proc__self__attr__current="docker-default (enforce)\n")
@@ -36,11 +37,26 @@ def test_a_docker_container_is_told_what_it_lacks(tmp_path: Path) -> None:
     assert "seccomp" not in remedy
 
 
+def test_what_bubblewrap_got_past_is_not_in_the_way(tmp_path: Path) -> None:
+    root = _machine(tmp_path, proc__self__status=FILTERED, proc__self__mounts=MASKED)
+    (root / ".dockerenv").touch()
+    found = surroundings(root, {})
+    assert found.describe() == "docker container, a seccomp filter, parts of /proc covered"
+    assert found.after("bwrap: Creating new namespace failed") == found
+    remedy = found.after("bwrap: Can't mount proc on /newroot/proc: Operation not permitted").remedy()
+    assert "with --security-opt systempaths=unconfined;" in remedy
+    assert (ROOT / PROFILE).exists()
+    assert (ROOT / PAGE).exists()
+
+
 def test_a_pod_is_told_of_its_security_context(tmp_path: Path) -> None:
     root = _machine(tmp_path, proc__self__status=FILTERED, proc__self__mounts=MASKED)
     (root / ".dockerenv").touch()
     remedy = surroundings(root, POD).remedy()
-    assert "securityContext seccompProfile: {type: Unconfined}, procMount: Unmasked" in remedy
+    assert (
+        "securityContext seccompProfile: {type: Localhost} with deploy/seccomp/local.json, procMount: Unmasked"
+        in remedy
+    )
     assert "--security-opt" not in remedy
 
 

@@ -17,6 +17,7 @@ OF_ONE_CALL = {
         "self.send",
         "guarded",
         "watch",
+        "follow",
         "leave",
         "ping",
         "remove",

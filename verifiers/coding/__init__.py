@@ -7,24 +7,26 @@ from random import Random
 from sandbox_gym.contract import Answer, FollowUp, Judgement, Plan, State, StepOutcome, Verdict
 from sandbox_gym.verifiers.coding.answers.extract import extract_code, fenced, has_reasoning_format_violation
 from sandbox_gym.verifiers.coding.answers.fenced_files import fenced_files
-from sandbox_gym.verifiers.coding.answers.folders import ALONE, ENDINGS, Sources, is_path, main_file
+from sandbox_gym.verifiers.coding.answers.folders import Sources, is_path, main_file
 from sandbox_gym.verifiers.coding.functions.split import why_not_isolated
 from sandbox_gym.verifiers.coding.judging.judge import IN_PROCESS, Judged, differing_alone, judge, passes
 from sandbox_gym.verifiers.coding.judging.processes import confirmed
 from sandbox_gym.verifiers.coding.judging.report import result_codes, result_metadata
-from sandbox_gym.verifiers.coding.languages import LANGUAGES, PYTHON, Language, language_named
+from sandbox_gym.verifiers.coding.languages import LANGUAGES, PYTHON, Language, known_language, language_named
+from sandbox_gym.verifiers.coding.languages.java import JAVA_WITH_TUPLES
+from sandbox_gym.verifiers.coding.languages.language import literally
 from sandbox_gym.verifiers.coding.plan import make_plan
 from sandbox_gym.verifiers.coding.running.checkers import CHECKER_MAX_MEMORY_MB, CHECKER_MAX_TIME_S, MAX_PASSES
 from sandbox_gym.verifiers.coding.running.fetching import STARTER, told_apart
+from sandbox_gym.verifiers.coding.running.notebook import cells_of, notebook_plan
 from sandbox_gym.verifiers.coding.running.solo import program_outcome, program_plan
 from sandbox_gym.verifiers.coding.task import CodingTask, parse_task
 
 __all__ = [
     "IN_PROCESS",
-    "ALONE",
     "CHECKER_MAX_MEMORY_MB",
     "CHECKER_MAX_TIME_S",
-    "ENDINGS",
+    "JAVA_WITH_TUPLES",
     "LANGUAGES",
     "MAX_PASSES",
     "PYTHON",
@@ -33,13 +35,17 @@ __all__ = [
     "CodingVerifier",
     "Language",
     "Sources",
+    "cells_of",
     "extract_code",
     "fenced",
     "fenced_files",
     "has_reasoning_format_violation",
     "is_path",
+    "known_language",
+    "literally",
     "language_named",
     "main_file",
+    "notebook_plan",
     "parse_task",
     "program_outcome",
     "program_plan",

@@ -14,7 +14,7 @@ from sandbox_gym.verifiers.coding.fields import ROOT, choice, flag, mapping, pos
 from sandbox_gym.verifiers.coding.functions.reference import ReferenceTests
 from sandbox_gym.verifiers.coding.functions.shapes import CheckTests, FunctionTests, StdinTests, Tests, parse_tests
 from sandbox_gym.verifiers.coding.functions.split import why_not_isolated
-from sandbox_gym.verifiers.coding.languages import LANGUAGES, PYTHON, Language, language_named
+from sandbox_gym.verifiers.coding.languages import PYTHON, Language, known_language
 from sandbox_gym.verifiers.coding.running.checkers import Checker, ProgramChecker, TextChecker, parse_checker
 from sandbox_gym.verifiers.coding.scoring import Scoring, parse_scoring
 from sandbox_gym.verifiers.wellformed import must_be_text
@@ -72,7 +72,7 @@ def parse_task(
     """The row's task; its limits only tighten `limits`. Raises RequestError naming the field."""
     row = mapping(verifier_metadata, ROOT, "give an object with unit_tests, or with test and entry_point")
     must_be_text(row, ROOT)
-    language, checker = _language(row), parse_checker(row)
+    language, checker = known_language(row.get("language"), f"{ROOT}.language"), parse_checker(row)
     tests = parse_tests(row, outputs_may_be_blank=isinstance(checker, ProgramChecker))
     if not isinstance(tests, StdinTests):
         _only_python(row, language)
@@ -115,16 +115,6 @@ def _one_of_each(checker: Checker, tests: int) -> None:
     if isinstance(checker, ProgramChecker) and checker.test_args and len(checker.test_args) != tests:
         problem = f"has {len(checker.test_args)} entries for {tests} tests"
         raise RequestError(f"{ROOT}.checker.test_args", problem, "give a list of arguments for each test")
-
-
-def _language(row: Mapping[str, object]) -> Language:
-    name = row.get("language")
-    if name is None:
-        return PYTHON
-    language = language_named(name) if isinstance(name, str) else None
-    if language is None:
-        raise wrong(f"{ROOT}.language", name, f"give one of {', '.join(known.name for known in LANGUAGES)}")
-    return language
 
 
 def _answer_files(row: Mapping[str, object], tests: Tests) -> tuple[Mapping[str, str], bool]:

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import base64
 import binascii
+import re
 import secrets
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 from typing import Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 from typing_extensions import TypedDict
 
 from sandbox_gym.contract import Outcome, State, Status
@@ -26,10 +27,11 @@ from sandbox_gym.server.protocol.resources import ToolCall
 from sandbox_gym.server.protocol.wire import Document
 from sandbox_gym.server.tools.shapes import tool_method
 from sandbox_gym.verifiers.coding import (
-    LANGUAGES,
+    JAVA_WITH_TUPLES,
     STARTER,
     Language,
-    language_named,
+    known_language,
+    literally,
     program_outcome,
     program_plan,
     told_apart,
@@ -41,6 +43,10 @@ WALL_GRACE_S: Final = 1.0
 """Wall seconds beyond `run_timeout`, which is CPU time here. A run that they end on a busy machine is tried again."""
 ANSWER_GRACE_S: Final = 8.0
 """Its best-known client sends one timeout as both, and waits for both and ten seconds: time for that second try."""
+ONE_STEP: Final = frozenset({"csharp", "typescript", "go_test"})
+"""Languages that one command compiles and runs there."""
+_FURTHER: Final = re.compile(r"\borg\.javatuples\b|\b(?:require\(|from )\s*['\"]lodash\b")
+"""Libraries that programs find there, and here in the larger image."""
 MAX_FILES: Final = 1000
 MAX_FILE_BYTES: Final = 64 * MIB
 _OVER_TIME: Final = (Status.CPU_TIME_LIMIT, Status.WALL_TIME_LIMIT)
@@ -54,6 +60,11 @@ class Timeouts(BaseModel):
 
     compile_timeout: float = Field(DEFAULT_S, gt=0)
     run_timeout: float = Field(DEFAULT_S, gt=0)
+
+    @field_validator("compile_timeout", "run_timeout", mode="before")
+    @classmethod
+    def _unset(cls, value: object) -> object:
+        return DEFAULT_S if value is None else value
 
     def caller(self, caller: Caller) -> Caller:
         """The caller, and until when its client waits."""
@@ -72,6 +83,7 @@ class FusionRunCode(Timeouts):
     memory_limit_MB: float = -1
     files: dict[str, str | None] = Field(default_factory=dict)
     fetch_files: list[str] = Field(default_factory=list)
+    args: list[str] = Field(default_factory=list, description="Further arguments of pytest.")
 
 
 class CommandRun(TypedDict):
@@ -110,6 +122,10 @@ class Ran:
     compile_result: CommandRun | None
     run_result: CommandRun | None
 
+    def in_one_step(self) -> Ran:
+        """The same where a compiler's run is the program's own."""
+        return Ran(self.status, None, self.run_result or self.compile_result)
+
     def document(self, files: Mapping[str, bytes]) -> FusionRan:
         """RunCodeResponse."""
         return {
@@ -118,8 +134,23 @@ class Ran:
             "compile_result": self.compile_result,
             "run_result": self.run_result,
             "executor_pod_name": None,
-            "files": {path: base64.b64encode(content).decode() for path, content in files.items()},
+            "files": encoded_files(files),
         }
+
+
+def as_there(language: Language, code: str, args: Sequence[str]) -> Language:
+    """The language as SandboxFusion runs it: assertions are a run's test, and some libraries are at hand."""
+    if language.name == "pytest":
+        return replace(language, run=(*language.run, *map(literally, args)))
+    there = language.asserting or language
+    if _FURTHER.search(code):
+        return JAVA_WITH_TUPLES if language.name == "java" else replace(there, image="polyglot-more")
+    return there
+
+
+def encoded_files(files: Mapping[str, bytes]) -> dict[str, str]:
+    """Files in base64, as the wire has them."""
+    return {path: base64.b64encode(content).decode() for path, content in files.items()}
 
 
 def is_fusion(body: Document) -> bool:
@@ -136,8 +167,7 @@ class FusionTools:
     @tool_method(FusionRunCode, FusionRan)
     async def run_code(self, engine: Engine, call: ToolCall, wanted: FusionRunCode) -> FusionRan:
         """Run a program, as SandboxFusion does."""
-        language = named(wanted.language)
-        language = language.asserting or language  # there a run's assertions are its test
+        language = as_there(known_language(wanted.language, "language"), wanted.code, wanted.args)
         fetch = [safe_path(path, f"fetch_files[{index}]") for index, path in enumerate(wanted.fetch_files)]
         mark = f"\n-- {secrets.token_hex(16)} --\n"
         plan = program_plan(
@@ -156,7 +186,8 @@ class FusionTools:
         except Unavailable as error:
             raise sandbox_error(error) from error
         stdout, files = told_apart(outcome.stdout, mark, fetch)
-        return ran(state, replace(outcome, stdout=stdout), compiled=compiled).document(files)
+        done = ran(state, replace(outcome, stdout=stdout), compiled=compiled)
+        return (done.in_one_step() if language.name in ONE_STEP else done).document(files)
 
 
 def ran(state: State, outcome: Outcome, *, compiled: bool) -> Ran:
@@ -214,22 +245,15 @@ def tightened(limits: Limits, wanted: Timeouts, memory_mb: float = -1) -> Limits
     return limits.tightened(cpu_time_s=wanted.run_timeout, wall_time_s=wall_time_s, memory_bytes=memory_bytes)
 
 
-def named(name: str) -> Language:
-    """The language. Raises RequestError."""
-    language = language_named(name)
-    if language is None:
-        known = ", ".join(one.name for one in LANGUAGES)
-        raise RequestError("language", f"is {name[:40]!r}, which this server doesn't run", f"send one of {known}")
-    return language
-
-
 def safe_path(path: str, field: str) -> str:
-    """The path, plainly spelled. Raises RequestError for one that is not below the working folder."""
-    parts = PurePosixPath(path).parts
-    plain = "/".join(parts)
+    """The path, plainly spelled: below the working folder, or absolute in the box. Raises RequestError."""
+    root, parts = (
+        ("/", PurePosixPath(path.lstrip("/")).parts) if path.startswith("/") else ("", PurePosixPath(path).parts)
+    )
+    plain = root + "/".join(parts)
     too_long = len(plain) > 1000 or any(len(part.encode("utf-8", "replace")) > 255 for part in parts)
-    if not parts or path.startswith("/") or ".." in parts or not plain.isprintable() or too_long:
-        raise RequestError(field, f"is {path[:80]!r}", "give a path below the working folder")
+    if not parts or ".." in parts or not plain.isprintable() or too_long:
+        raise RequestError(field, f"is {path[:80]!r}", "give a path below the working folder, or an absolute one")
     return plain
 
 
@@ -247,7 +271,7 @@ def decoded(files: Mapping[str, str | None], taken: set[str]) -> dict[str, bytes
             found[path] = base64.b64decode(content or "", validate=True)
         except (binascii.Error, ValueError):
             raise RequestError(field, "is not base64", "encode each file's content in base64") from None
-    folders = {str(parent) for path in found for parent in PurePosixPath(path).parents} - {"."}
+    folders = {str(parent) for path in found for parent in PurePosixPath(path).parents} - {".", "/"}
     in_the_way = folders & {*found, *taken}
     if in_the_way:
         raise RequestError("files", f"has {min(in_the_way)[:80]!r} as a file and as a folder", "rename one")

@@ -1,11 +1,11 @@
-"""SandboxFusion's /submit over the tests that come with it: our judge, its answer."""
+"""SandboxFusion's /submit over tests that come with it or that a served dataset has: our judge, its answer."""
 
 from __future__ import annotations
 
-import json
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
-from pydantic import BaseModel, ConfigDict, Field
 from typing_extensions import TypedDict
 
 from sandbox_gym.contract import Answer, Outcome, State, Status, TestStatus, Verdict, answers_outcome
@@ -15,49 +15,31 @@ from sandbox_gym.limits import Limits
 from sandbox_gym.server.coding.sandbox_fusion import (
     FusionFailed,
     FusionRan,
-    Timeouts,
-    named,
+    FusionTools,
     ran,
     sandbox_error,
     tightened,
 )
+from sandbox_gym.server.coding.sandbox_fusion_datasets import (
+    FusionDatasets,
+    FusionRow,
+    Tests,
+    language_of,
+    tests_of,
+)
 from sandbox_gym.server.protocol.exchange import ToolFailed
 from sandbox_gym.server.protocol.resources import ToolCall
 from sandbox_gym.server.protocol.verdicts import VerdictDocument, verdict_document
-from sandbox_gym.server.protocol.wire import Document
 from sandbox_gym.server.tools.shapes import tool_method
-from sandbox_gym.verifiers.coding import CodingVerifier, extract_code, parse_task
+from sandbox_gym.verifiers.coding import CodingVerifier, Language, extract_code, known_language, parse_task
 
 SHOWN_BYTES: Final = 64 * 1024
-_REMEDY: Final = "give config.provided_data a test list of {input: {stdin}, output: {stdout}}, or a verifier_metadata"
 
 
-class FusionExtra(BaseModel):
-    """Of a config: what is our own."""
-
-    model_config = ConfigDict(extra="ignore")
-
-    run_all_cases: bool = False
-
-
-class FusionConfig(Timeouts):
-    """SandboxFusion's TestConfig."""
-
-    language: str = "python"
-    provided_data: dict[str, object] = Field(default_factory=dict)
-    extra: FusionExtra = Field(default_factory=FusionExtra)
-    custom_extract_logic: str | None = None
-
-
-class FusionSubmitRequest(BaseModel):
+class FusionSubmitRequest(FusionRow):
     """SandboxFusion's SubmitRequest."""
 
-    model_config = ConfigDict(extra="ignore")
-
-    dataset: str = ""
-    id: str | int = ""
     completion: str
-    config: FusionConfig = Field(default_factory=FusionConfig)
 
 
 class FusionTest(TypedDict):
@@ -69,10 +51,10 @@ class FusionTest(TypedDict):
 
 
 class FusionVerdict(TypedDict):
-    """What SandboxFusion has no field for."""
+    """What SandboxFusion has no field for; no verdict of a program whose exit decides."""
 
     reward: float
-    verdict: VerdictDocument
+    verdict: VerdictDocument | None
 
 
 class FusionResult(TypedDict):
@@ -81,8 +63,8 @@ class FusionResult(TypedDict):
     id: str | int
     accepted: bool
     extracted_code: str
-    full_code: None
-    test_code: None
+    full_code: str | None
+    test_code: str | None
     tests: list[FusionTest]
     extracted_type: None
     extra: FusionVerdict
@@ -91,8 +73,8 @@ class FusionResult(TypedDict):
 class FusionSubmit:
     """The judge, under the server's caps."""
 
-    def __init__(self, limits: Limits) -> None:
-        self._limits = limits
+    def __init__(self, limits: Limits, datasets: FusionDatasets, tools: FusionTools) -> None:
+        self._limits, self._datasets, self._tools = limits, datasets, tools
 
     @tool_method(FusionSubmitRequest, FusionResult)
     async def submit(self, engine: Engine, call: ToolCall, wanted: FusionSubmitRequest) -> FusionResult:
@@ -100,11 +82,14 @@ class FusionSubmit:
         config = wanted.config
         if config.custom_extract_logic:
             raise RequestError("config.custom_extract_logic", "is a program for the judge", "leave it out")
-        language = named(config.language)
-        metadata, cases = _metadata(config.provided_data)
-        row = {"language": language.name, **metadata}
+        row = await self._datasets.row(wanted.dataset, wanted.id, config)
+        language = known_language(language_of(row, config), "config.language")
+        tests = tests_of(row, language.name)
+        if tests.source:
+            return await self._run_with(tests, language, engine, call, wanted)
         limits = tightened(self._limits, config)
-        task = parse_task(row, limits=limits, early_stop=not config.extra.run_all_cases)
+        metadata = {"language": language.name, **tests.metadata}
+        task = parse_task(metadata, limits=limits, early_stop=not config.extra.run_all_cases)
         try:
             verification = await engine.verify(
                 CodingVerifier(), task, Answer(wanted.completion), caller=config.caller(call.caller)
@@ -122,39 +107,35 @@ class FusionSubmit:
             "extracted_code": code,
             "full_code": None,
             "test_code": None,
-            "tests": _tests(verdict, state, cases),
+            "tests": _tests(verdict, state, tests.cases),
             "extracted_type": None,
             "extra": {"reward": verdict.reward, "verdict": verdict_document(verdict)},
         }
 
-
-def _metadata(provided: Document) -> tuple[Document, list[object]]:
-    """A row's verifier_metadata, and its cases as they came. Raises RequestError."""
-    own = provided.get("verifier_metadata")
-    if isinstance(own, dict):
-        return own, []
-    cases = provided.get("test")
-    if isinstance(cases, str):
-        try:
-            cases = json.loads(cases)
-        except (ValueError, RecursionError):
-            cases = None
-    if not isinstance(cases, list) or not cases:
-        raise RequestError("config.provided_data.test", "is no list of tests", _REMEDY)
-    inputs = [_text(case, "input", "stdin", index) for index, case in enumerate(cases)]
-    outputs = [_text(case, "output", "stdout", index) for index, case in enumerate(cases)]
-    return {"unit_tests": {"inputs": inputs, "outputs": outputs}}, cases
-
-
-def _text(case: object, side: str, name: str, index: int) -> str:
-    held = case.get(side) if isinstance(case, dict) else None
-    text = held.get(name, "" if side == "input" else None) if isinstance(held, dict) else None
-    if not isinstance(text, str):
-        raise RequestError(f"config.provided_data.test[{index}].{side}.{name}", "is no text", _REMEDY)
-    return text
+    async def _run_with(
+        self, tests: Tests, language: Language, engine: Engine, call: ToolCall, wanted: FusionSubmitRequest
+    ) -> FusionResult:
+        """The answer and the row's test as one program: right where it ends well, as there. An answer that ends the
+        program before its test is taken for right."""
+        code, config = extract_code(wanted.completion, language) or "", wanted.config
+        whole = f"{code}\n{tests.source}"
+        arguments = {"code": whole, "language": language.name, "files": tests.files or {}}
+        times = {"compile_timeout": config.compile_timeout, "run_timeout": config.run_timeout}
+        done = await self._tools.run_code(engine, replace(call, arguments={**arguments, **times}))
+        accepted = done["status"] == "Success"
+        return {
+            "id": wanted.id,
+            "accepted": accepted,
+            "extracted_code": code,
+            "full_code": whole,
+            "test_code": tests.source,
+            "tests": [{"passed": accepted, "exec_info": done, "test_info": None}],
+            "extracted_type": None,
+            "extra": {"reward": float(accepted), "verdict": None},
+        }
 
 
-def _tests(verdict: Verdict, state: State | None, cases: list[object]) -> list[FusionTest]:
+def _tests(verdict: Verdict, state: State | None, cases: Sequence[object]) -> list[FusionTest]:
     """Each test that was run, or that its program's compiler kept from it."""
     tests: list[FusionTest] = []
     for test in verdict.tests:

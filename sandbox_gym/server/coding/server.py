@@ -15,6 +15,8 @@ from sandbox_gym.engine import Engine
 from sandbox_gym.errors import RequestError
 from sandbox_gym.plans.runner import ANYONE, Caller
 from sandbox_gym.server.coding.sandbox_fusion import FusionRan, FusionRunCode, FusionTools, is_fusion
+from sandbox_gym.server.coding.sandbox_fusion_datasets import FusionDatasets
+from sandbox_gym.server.coding.sandbox_fusion_jupyter import FusionJupyter
 from sandbox_gym.server.coding.sandbox_fusion_submit import FusionSubmit
 from sandbox_gym.server.coding.tools import CodeRan, CodingTools, RunCode
 from sandbox_gym.server.metrics.aggregate import aggregate_metrics
@@ -55,7 +57,9 @@ class CodingResources:
         self._secret = secrets.token_hex(16)
         self._tools = CodingTools(self._limits)
         self._fusion = FusionTools(self._limits)
-        self._submit = FusionSubmit(self._limits)
+        self._jupyter = FusionJupyter(self._limits)
+        self._datasets = datasets = FusionDatasets(settings.sandbox_fusion_datasets)
+        self._submit = FusionSubmit(self._limits, datasets, self._fusion)
 
     @property
     def tools(self) -> Mapping[str, Tool]:
@@ -71,9 +75,24 @@ class CodingResources:
             "sandbox/read": plain_sandboxes.read,
             "sandbox/write": plain_sandboxes.write,
             "sandbox/close": plain_sandboxes.close,
-            "submit": self._submit.submit,
+            **self._fusions,
             "sandbox_fusion/run_code": self._fusion.run_code,
-            "sandbox_fusion/submit": self._submit.submit,
+            **{f"sandbox_fusion/{name}": tool for name, tool in self._fusions.items()},
+        }
+
+    @property
+    def _fusions(self) -> dict[str, Tool]:
+        """SandboxFusion's routes that have no namesake here."""
+        rows = self._datasets
+        return {
+            "submit": self._submit.submit,
+            "run_jupyter": self._jupyter.run_jupyter,
+            "get_prompts": rows.get_prompts,
+            "get_prompt_by_id": rows.get_prompt_by_id,
+            "list_ids": rows.list_ids,
+            "list_datasets": rows.list_datasets,
+            "get_metrics": rows.get_metrics,
+            "get_metrics_function": rows.get_metrics_function,
         }
 
     async def _run_code(self, engine: Engine, call: ToolCall) -> FusionRan | CodeRan:

@@ -15,11 +15,9 @@ from sandbox_gym.limits import Limits
 from sandbox_gym.server.protocol.resources import ToolCall
 from sandbox_gym.server.tools.shapes import tool_method
 from sandbox_gym.verifiers.coding import (
-    LANGUAGES,
     CodingVerifier,
-    Language,
     fenced,
-    language_named,
+    known_language,
     parse_task,
     program_outcome,
     program_plan,
@@ -93,7 +91,7 @@ class CodingTools:
     @tool_method(RunCode, CodeRan)
     async def run_code(self, engine: Engine, call: ToolCall, wanted: RunCode) -> CodeRan:
         """Run a program: what it printed and how it ended."""
-        language = _language(wanted.language)
+        language = known_language(wanted.language, "language")
         code, stdin = (text.encode("utf-8", "replace").decode() for text in (wanted.code, wanted.stdin))
         state = await engine.run(program_plan(language, code, stdin, self._limits), caller=call.caller)
         outcome, compiled = program_outcome(language, state)
@@ -116,7 +114,7 @@ class CodingTools:
     @tool_method(RunPublicTests, PublicTestsRan)
     async def run_tests(self, engine: Engine, call: ToolCall, wanted: RunPublicTests) -> PublicTestsRan:
         """Run the public tests, the session's or the body's: each one's result."""
-        language = _language(wanted.language)
+        language = known_language(wanted.language, "language")
         tests = call.public_tests if call.public_tests is not None else wanted.public_tests
         if tests is None:
             remedy = "seed the session with a row that has public_tests, or send public_tests {inputs, outputs}"
@@ -142,14 +140,6 @@ class CodingTools:
                 for test in verdict.tests
             ],
         }
-
-
-def _language(name: str) -> Language:
-    language = language_named(name)
-    if language is None:
-        known = ", ".join(one.name for one in LANGUAGES)
-        raise RequestError("language", f"is {name[:40]!r}, which this server doesn't run", f"send one of {known}")
-    return language
 
 
 def _shown(stream: bytes) -> tuple[str, int]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -172,3 +174,38 @@ def pytest_assertrepr_compare(config, op, left, right): return None
     ran = run_tests(task, task.ids, tmp_path / "host", options=OPTIONS)
     found = {test.partition("::")[2]: str(status) for test, status in ran.report.statuses().items()}
     assert (found, ran.report.signs) == (ends, {}), ran.output
+
+
+MAIN = """
+import json, multiprocessing, os, sys, unittest
+def double(n):
+    return 2 * n
+class TestMain(unittest.TestCase):
+    def test_main(self):
+        main = sys.modules["__main__"]
+        with open(os.environ["TOLD"], "w") as file:
+            json.dump([main.__file__, main.__spec__.name, main.__package__, main.__name__], file)
+    def test_new_process(self):
+        with multiprocessing.get_context("spawn").Pool(1) as pool:
+            self.assertEqual(pool.map(double, [1, 2]), [2, 4])
+"""
+
+
+@pytest.mark.parametrize("runner", ["pytest", "unittest"])
+def test_main_module_is_as_the_runners_own_command_has_it(
+    runner: str, repo: Path, scripts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (repo / "tests" / "__init__.py").touch()
+    (repo / "tests" / "test_a.py").write_text(MAIN)
+    ids = {
+        "pytest": [f"tests/test_a.py::TestMain::{name}" for name in ("test_main", "test_new_process")],
+        "unittest": [f"tests.test_a.TestMain.{name}" for name in ("test_main", "test_new_process")],
+    }[runner]
+    task = own_task(repo, ids, runner=runner)
+    monkeypatch.setenv("TOLD", str(tmp_path / "ours"))
+    ran = run_tests(task, task.ids, scripts, options=OPTIONS)
+    assert {str(status) for status in ran.report.statuses().values()} == {"PASSED"}, ran.output
+    plain = [sys.executable, "-m", runner, "tests/test_a.py" if runner == "pytest" else "tests.test_a"]
+    monkeypatch.setenv("TOLD", str(tmp_path / "plain"))
+    subprocess.run(plain, cwd=repo, check=True, timeout=60, capture_output=True)
+    assert (tmp_path / "ours").read_text() == (tmp_path / "plain").read_text()

@@ -20,8 +20,8 @@ def refused(folder: Path, files: dict[str, str | bytes | None]) -> dict[str, str
 @pytest.mark.parametrize(
     ("path", "text", "why"),
     [
-        ("accepted/x.kt", "fun main() {}", ".kt is no language"),
-        ("accepted/x.hs", "main = 1", ".hs is no language"),
+        ("accepted/x.adb", "procedure X is begin null; end X;", ".adb is no language"),
+        ("accepted/x.zig", "pub fn main() void {}", ".zig is no language"),
         ("accepted/x.py", b"\xff\xfe", "is no UTF-8"),
         ("accepted/x.py", "#!/usr/bin/env python2\nprint 1", "Python 2"),
         ("accepted/x.py2", "print 1", ".py2 is no language"),

@@ -104,8 +104,8 @@ def test_validators(
     [
         ({"output_validators/a.py": "", "output_validators/b.py": ""}, "has 2 output validators"),
         ({"output_validators/a/a.py": "", "output_validators/b/b.py": ""}, "has 2 output validators"),
-        ({"output_validators/v.hs": ""}, "has 0 output validators"),
-        ({"output_validators/v/v.hs": ""}, ".hs is no language"),
+        ({"output_validators/v.adb": ""}, "has 0 output validators"),
+        ({"output_validators/v/v.adb": ""}, ".adb is no language"),
         ({"output_validators/v/run": b"\x7fELF\xff"}, "is no UTF-8"),
         ({"output_validators/v/a.py": "", "output_validators/v/b.py": ""}, "which file is the main one"),
     ],

@@ -105,7 +105,7 @@ wrong_answer/{a,b}.py:
 rejected:
   permitted: [AC, RTE]
 "slow*/*": {authors: Someone, model_solution: true}
-accepted/k.py: {language: kotlin}
+accepted/k.py: {language: ada}
 accepted/two: {entrypoint: b.py}
 accepted/c.py: {score: [40, 60]}
 """
@@ -122,7 +122,7 @@ def test_rules_of_submissions_yaml(tmp_path: Path) -> None:
     found = submissions(read_package(write_package(tmp_path / "echo", files)))
     assert found["wrong_answer/c.py"].rules == ()
     assert found["slow_accepted/x.py"].rules == ()
-    assert "kotlin" in found["accepted/k.py"].refused
+    assert "ada" in found["accepted/k.py"].refused
     assert found["accepted/two"].main == "b.py"
     picky = found["wrong_answer/a.py"]
     sample, first, other = ("sample/1", "AC"), ("secret/10", "WA"), ("secret/20", "TLE")

@@ -13,15 +13,13 @@ from collections.abc import Mapping
 from sandbox_gym.errors import RequestError
 from sandbox_gym.verifiers.coding.answers.extract import blocks_of, extract_code
 from sandbox_gym.verifiers.coding.answers.folders import (
-    ALONE,
-    ENDINGS,
     MAX_FILES,
     Sources,
     is_path,
     is_source,
     main_file,
 )
-from sandbox_gym.verifiers.coding.languages import Language
+from sandbox_gym.verifiers.coding.languages import LANGUAGES, Language
 
 _KEYED = re.compile(r"(?:title|file|filename|name|path)=[\"']?([^\"'\s]+)[\"']?")
 _COMMENT = re.compile(
@@ -30,7 +28,7 @@ _COMMENT = re.compile(
 _COMMENT_MAX = 300
 _ENDING = re.compile(r"\.[A-Za-z][A-Za-z0-9+]*\Z", re.ASCII)
 _BESIDE = (".h", ".hpp", ".hh", ".hxx", ".txt", ".json", ".csv", ".dat")
-_FILES = (*_BESIDE, *(ending for endings in ENDINGS.values() for ending in endings))
+_FILES = (*_BESIDE, *(ending for language in LANGUAGES for ending in language.suffixes))
 """What a comment may call a file; behind a fence any ending will do."""
 _MAIN = "main"
 """A word behind a fence: the program begins with this file."""
@@ -50,7 +48,7 @@ def sources_of(text: str, language: Language, given: Mapping[str, str] | None = 
         code = extract_code(text, language)
         name = language.source_of(code or "")
         files = {} if code is None else {name if is_path(name) else language.source: code}
-    if not files or language.name in ALONE:
+    if not files or language.several == "alone":
         return None
     files = {**files, **beside}
     main = chosen if chosen in files else main_file(files, language) or _last_source(files, language)

@@ -20,31 +20,6 @@ LISTED: Final = ".sources"
 """Names a compiler's sources, one a line; no file of a program can have this name."""
 _PART = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]*", re.ASCII)
 _MAX_DEPTH: Final = 8
-_CPP: Final = (".cpp", ".cc", ".cxx", ".c++", ".C")
-ENDINGS: Final[Mapping[str, tuple[str, ...]]] = {
-    "python": (".py", ".py3"),
-    "pypy": (".py", ".py3"),
-    "c": (".c",),
-    "cpp": _CPP,
-    "cpp20": _CPP,
-    "java": (".java",),
-    "go": (".go",),
-    "rust": (".rs",),
-    "javascript": (".js",),
-    "typescript": (".ts",),
-    "csharp": (".cs",),
-    "bash": (".sh",),
-    "sql": (".sql",),
-}
-"""Of a language's sources."""
-_BY_LIST: Final = frozenset({"c", "cpp", "cpp20", "csharp"})
-"""Their compilers take a file that lists all sources, in place of one."""
-_BY_MORE: Final = frozenset({"java"})
-"""What compiles it is given the main source, and last a file that lists the others."""
-_BY_NAME: Final = frozenset({"go"})
-"""Its compiler takes all sources by name. Compilers and interpreters of the others find what the main file names."""
-ALONE: Final = frozenset({"typescript"})
-"""Their compilers make one file out of one, which finds no other when it runs."""
 _JAVA_MAIN = re.compile(r"\bstatic\b[\w\s]{0,100}\bvoid\s{1,50}main\s{0,50}\(")
 _C_MAIN = re.compile(r"\bmain\s*\(")
 _IMPORT = re.compile(r"^[ \t]*(?:from[ \t]+([\w.]*)[ \t]+import[ \t]+([\w, \t*()]*)|import[ \t]+([\w., \t]+))", re.M)
@@ -75,7 +50,7 @@ def is_path(path: str) -> bool:
 
 
 def is_source(name: str, language: Language) -> bool:
-    return name.endswith(ENDINGS.get(language.name, ()))
+    return name.endswith(language.suffixes)
 
 
 def main_file(files: Mapping[str, str], language: Language) -> str | None:
@@ -92,10 +67,9 @@ def main_file(files: Mapping[str, str], language: Language) -> str | None:
         return _only(_not_imported(files, sources))
     if language.name == "java":
         return _only([name for name in sources if _JAVA_MAIN.search(files[name])])
-    if language.name in _BY_LIST | _BY_NAME | {"rust"}:
-        return _only([name for name in sources if _C_MAIN.search(files[name])]) or (
-            sources[0] if language.name in _BY_LIST | _BY_NAME else None
-        )
+    given = language.several in ("listed", "named")
+    if given or language.name == "rust":
+        return _only([name for name in sources if _C_MAIN.search(files[name])]) or (sources[0] if given else None)
     return None
 
 
@@ -130,11 +104,11 @@ def with_sources(
     one."""
     if not further:
         return argv, {}
-    if language.name in _BY_NAME:
+    if language.several == "named":
         return tuple(word for part in argv for word in ((main, *further) if part == main else (part,))), {}
-    if language.name in _BY_MORE:
+    if language.several == "beside":
         return (*argv, f"@{LISTED}"), {LISTED: _lines(further)}
-    if language.name not in _BY_LIST:
+    if language.several != "listed":
         return argv, {}
     return tuple(f"@{LISTED}" if part == main else part for part in argv), {LISTED: _lines((main, *further))}
 

@@ -49,6 +49,7 @@ _LIMITS = {
     Status.OUTPUT_LIMIT: (TestStatus.OUTPUT_LIMIT, "output limit of {0.stdout_bytes} bytes"),
 }
 _MESSAGE_CHARS = 2000
+_SIGXFSZ: Final = 25  # on Linux, where answers run; verdicts are judged again on systems that have none
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,7 +263,7 @@ def _build_words(outcome: Outcome) -> str:
     """The compiler's message, or the cap that it met."""
     if outcome.status in _LIMITS:
         return f"the compiler met its {_LIMITS[outcome.status][1].format(COMPILE_LIMITS)}"
-    if outcome.signal == signals.SIGXFSZ or b"File size limit exceeded" in outcome.stderr:
+    if outcome.signal == _SIGXFSZ or b"File size limit exceeded" in outcome.stderr:
         return f"the compiler met its file size limit of {COMPILE_LIMITS.file_bytes} bytes"
     text = outcome.stderr[: 4 * _MESSAGE_CHARS].decode("utf-8", "replace").strip()
     return "\n".join(plain(line, 300) for line in text.split("\n"))[:_MESSAGE_CHARS]

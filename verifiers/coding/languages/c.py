@@ -11,5 +11,6 @@ C = Language(
     version=("/usr/bin/gcc", "--version"),
     compile=("/usr/bin/gcc", "-std=gnu17", "-O2", "-pipe", "-w", "-o", "{artifact}", "{source}", "-lm"),
     artifact="main",
+    several="listed",
     run=("./{artifact}",),
 )

@@ -1,7 +1,8 @@
 """C#, by Mono.
 
 Mono's own listener says nothing of an assertion that fails; .NET ends the program with exit code 134, and so do we
-where assertions are on, by a listener that is compiled in.
+where assertions are on, by a listener that is compiled in. There the namespaces that .NET's projects use without
+saying so are in use, too.
 """
 
 from dataclasses import replace
@@ -42,16 +43,29 @@ _CSHARP = Language(
         *("-r:System.Numerics.dll", "-r:System.Core.dll", "-out:{artifact}", "{source}"),
     ),
     artifact="main.exe",
+    several="listed",
     run=("/usr/bin/mono", "{artifact}"),
     time_factor=1.5,
     start_s=0.3,
     memory_extra_mb=64,
     memory_signs=(b"System.OutOfMemoryException",),
 )
+_IMPLICIT = "".join(
+    f"using {name}; "
+    for name in ("System", "System.Collections.Generic", "System.IO", "System.Linq", "System.Threading")
+)
+
+
+def _with_usings(code: str) -> str:
+    """In the first line, so that the compiler's line numbers are the source's; directives must come before them."""
+    return code if code.lstrip("\ufeff \t\r\n").startswith("#") else f"{_IMPLICIT}using System.Threading.Tasks; {code}"
+
+
 CSHARP = replace(
     _CSHARP,
     asserting=replace(
         _CSHARP,
+        whole=_with_usings,
         compile=(*_CSHARP.compile, "-define:DEBUG", "-define:TRACE", _LISTENER_FILE),
         build_files={_LISTENER_FILE: _LISTENER},
         run_files={_CONFIG_FILE: _CONFIG},

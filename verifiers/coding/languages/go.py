@@ -18,6 +18,7 @@ GO = Language(
         *("/usr/bin/go", "build", "-ldflags=-s -w", "-o", "{artifact}", "{source}"),
     ),
     artifact="main",
+    several="named",
     run=("./{artifact}",),
     env={"GO111MODULE": "off", "GOFLAGS": "", "GOPATH": "/tmp/go", "GOCACHE": "/tmp/go-cache", "GOPROXY": "off"},
     memory_extra_mb=32,

@@ -15,6 +15,7 @@ _JAVA = Language(
     version=("/usr/bin/javac", "-version"),
     compile=("/usr/bin/python3", "-I", "-c", literally(BUILD), "{artifact}", "{source}", *JAVAC),
     artifact="main.jar",
+    several="beside",
     run=(
         *("/usr/bin/java", "-Xshare:auto", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData"),
         *("-Xss64m", "-Xmx{memory_mb}m", "-jar", "{artifact}"),
@@ -26,3 +27,11 @@ _JAVA = Language(
     source_stem=public_type,
 )
 JAVA = replace(_JAVA, asserting=replace(_JAVA, run=(_JAVA.run[0], "-ea", *_JAVA.run[1:])))
+_TUPLES = "/usr/share/java/javatuples.jar"
+JAVA_WITH_TUPLES = replace(
+    JAVA,
+    image="polyglot-more",
+    compile=(*JAVA.compile, "-cp", f".:{_TUPLES}"),
+    run=(JAVA.run[0], "-ea", f"-Xbootclasspath/a:{_TUPLES}", *JAVA.run[1:]),
+)
+"""Beside the library javatuples, which tests of HumanEval in Java import."""

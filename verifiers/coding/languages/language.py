@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Literal
 
 from sandbox_gym.limits import MIB, Limits
 
@@ -35,6 +36,13 @@ class Language:
     compile: tuple[str, ...] = ()
     compile_options: Callable[[bytes], tuple[str, ...]] | None = None
     """What a source allows its compiler: options behind those of `compile`, used where all sources allow the same."""
+    image: str = "polyglot"
+    """The smallest of our images that has its toolchain."""
+    endings: tuple[str, ...] = ()
+    """Of its files, where they have more than that of `source`."""
+    several: Literal["found", "listed", "beside", "named", "alone"] = "found"
+    """How a compiler gets several sources: it finds what the main one names; a file lists all in place of one; a file
+    lists the others; each by name. `alone`: not at all."""
     artifact: str = ""
     """The one file that `compile` leaves and `run` needs."""
     time_factor: float = 1.0
@@ -47,6 +55,8 @@ class Language:
     """In the last of stderr: the program was ended by its runtime for want of memory."""
     source_stem: Callable[[str], str | None] | None = None
     """Where the source itself may decide its name: what stands in place of `source`'s stem."""
+    whole: Callable[[str], str] | None = None
+    """Completes a source that leaves out what every program begins with."""
     build_files: Mapping[str, bytes] = field(default_factory=dict)
     """Files of ours that `compile` finds beside the source."""
     run_files: Mapping[str, bytes] = field(default_factory=dict)
@@ -62,6 +72,10 @@ class Language:
     def own_files(self) -> frozenset[str]:
         """Names that are taken in its programs' folders, beside the source's."""
         return frozenset({self.artifact, *self.build_files, *self.run_files} - {""})
+
+    @property
+    def suffixes(self) -> tuple[str, ...]:
+        return self.endings or (self.source[self.source.index(".") :],)
 
     @property
     def tags(self) -> frozenset[str]:

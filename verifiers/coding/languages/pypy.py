@@ -7,6 +7,7 @@ PYPY = Language(
     aliases=("pypy3",),
     fences=("python", "py", "python3"),
     source="main.py",
+    endings=(".py", ".py3"),
     toolchain="/usr/bin/pypy3",
     package="pypy3",
     version=("/usr/bin/pypy3", "--version"),

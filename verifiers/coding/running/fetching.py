@@ -1,7 +1,9 @@
-"""Fetches files that a program leaves: read in the box, as the program's own user, after it ended.
+"""Fetches files that a program leaves, and puts files at absolute paths of the box before it starts: both in the box,
+as the program's own user.
 
-A small program starts the other one and appends the files to its own standard output, behind a mark. The files are no
-more trusted than the program's output; no path leads out of the box, and no link is followed.
+A small program does the one, starts the other program, and appends the fetched files to its own standard output, behind
+a mark. The files are no more trusted than the program's output; no path leads out of the box. No link is followed, but
+for folders of absolute paths.
 """
 
 from __future__ import annotations
@@ -18,12 +20,14 @@ FETCHED_BYTES: Final = 8 << 20
 """The most of all files of one run, together."""
 STARTER: Final = ".sandbox_gym_starter.py"
 """A name that no file of the program's may have."""
+_PLACED: Final = ".sandbox_gym_placed"
 _TEMPLATE: Final = """
-import base64, json, os, signal, stat, subprocess, sys
+import base64, json, os, shutil, signal, stat, subprocess, sys
 
 def fetched(path):
-    folder = os.open(".", os.O_RDONLY | os.O_DIRECTORY)
-    *folders, name = path.split("/")
+    absolute = path.startswith("/")  # /tmp itself may be a link of the box's
+    folder = os.open(os.path.dirname(path) if absolute else ".", os.O_RDONLY | os.O_DIRECTORY)
+    *folders, name = [os.path.basename(path)] if absolute else path.split("/")
     for each in folders:
         folder = os.open(each, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=folder)
     file = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=folder)
@@ -32,7 +36,15 @@ def fetched(path):
     with open(file, "rb") as opened:
         return opened.read(LEFT + 1)
 
-LEFT, ARGV, PATHS, MARK = %s
+LEFT, ARGV, PATHS, MARK, PLACED = %s
+for number, path in enumerate(PLACED):
+    try:
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        shutil.move("FOLDER/%%d" %% number, path)
+    except OSError as error:
+        sys.exit("sandbox: %%s can't be written: %%s" %% (path, error.strerror))
+if PLACED:
+    shutil.rmtree("FOLDER")
 if ARGV[0] and ARGV[0].startswith("./"):
     os.chmod(ARGV[0], 0o755)
 code = subprocess.call([sys.executable or "python3" if part is None else part for part in ARGV])
@@ -45,21 +57,23 @@ for path in PATHS:
     if len(content) <= LEFT:
         LEFT -= len(content)
         files[path] = base64.b64encode(content).decode()
-out = memoryview(MARK.encode() + json.dumps(files).encode())
+out = memoryview(MARK.encode() + json.dumps(files).encode() if PATHS else b"")
 while out:
     out = out[os.write(1, out):]
 if code < 0:
     signal.signal(-code, signal.SIG_DFL) if -code not in (signal.SIGKILL, signal.SIGSTOP) else None
     os.kill(os.getpid(), -code)
 os._exit(code if code >= 0 else 1)
-"""
+""".replace("FOLDER", _PLACED)
 
 
-def fetching(program: Program, paths: Sequence[str], mark: str) -> Program:
-    """A program that runs this one, then prints `mark` and those of the files that exist."""
+def fetching(program: Program, paths: Sequence[str], mark: str, placed: Mapping[str, bytes]) -> Program:
+    """A program that writes `placed` at absolute paths, runs this one, then prints `mark` and those of the files that
+    exist."""
     argv: tuple[str | None, ...] = program.argv if program.mode == "exec" else (None, program.main)
-    source = _TEMPLATE % repr((FETCHED_BYTES, list(argv), list(paths), mark))
-    files = {**program.files, STARTER: source.encode("utf-8", "surrogatepass")}
+    source = _TEMPLATE % repr((FETCHED_BYTES, list(argv), list(paths), mark, list(placed)))
+    contents = {f"{_PLACED}/{number}": content for number, content in enumerate(placed.values())}
+    files = {**program.files, **contents, STARTER: source.encode("utf-8", "surrogatepass")}
     return Program("fork", files, main=STARTER, env=program.env, requires=program.requires, needs=program.needs)
 
 

@@ -15,6 +15,7 @@ ISOLATED = "-I"
 """Python's option that hides modules beside the source."""
 RECURSION_LIMIT = 50_000
 """As LiveCodeBench's prelude sets it."""
+IMAGES = ("python", "polyglot", "polyglot-more")
 COMPILE_LIMITS = Limits(
     cpu_time_s=30,
     wall_time_s=120,
@@ -35,8 +36,8 @@ def encoded(text: str) -> bytes:
 
 
 def image_for(*languages: Language) -> str:
-    """The image that has all of these languages."""
-    return "python" if all(language.forks for language in languages) else "polyglot"
+    """The smallest image that has all of these languages; each of these images has what those before it have."""
+    return max((language.image for language in languages), key=IMAGES.index)
 
 
 def program_of(
@@ -57,6 +58,7 @@ def program_of(
     `beside`: an interpreter may load modules from the program's folder.
     """
     name = name or language.source_of(code)
+    code = language.whole(code) if language.whole is not None else code
     sources = {**(files or {}), **language.build_files, name: encoded(code)}
     run = language.filled(language.run, name, limits)
     if beside and not language.compile:

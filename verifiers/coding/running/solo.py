@@ -25,9 +25,10 @@ def program_plan(
     compile_time_s: float | None = None,
 ) -> Plan:
     """Compile where needed, and run once, without the import prelude: an agent sees what its program does by itself.
-    `files` stand beside the source for compiler and program; `fetch` names files to return (fetching.py);
-    `compile_time_s` only tightens."""
-    beside = dict(files or {})
+    `files` stand beside the source for compiler and program, those of absolute paths for the program alone; `fetch`
+    names files to return (fetching.py); `compile_time_s` only tightens."""
+    beside = {path: content for path, content in (files or {}).items() if not path.startswith("/")}
+    placed = {path: content for path, content in (files or {}).items() if path.startswith("/")}
     if language.forks:
         program = Program("fork", {**beside, language.source: encoded(code)}, main=language.source)
         builds: tuple[Build, ...] = ()
@@ -41,8 +42,8 @@ def program_plan(
             replace(each, run=replace(each.run, limits=each.run.limits.tightened(cpu_time_s=compile_time_s)))
             for each in builds
         )
-    if fetch:
-        program = fetching(program, fetch, mark)
+    if fetch or placed:
+        program = fetching(program, fetch, mark, placed)
     return Plan((Run("run_code", program, encoded(stdin), limits),), image_for(language), builds=builds)
 
 

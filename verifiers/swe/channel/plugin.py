@@ -260,11 +260,21 @@ def run_pytest(job, pipe, guards):
     return lambda: int(pytest.main(args, plugins=named)), lambda: None
 
 
+def main_of(runner):
+    """A main module as `python -m pytest` or `-m unittest` has: a program without a file takes itself for an
+    interactive one, and multiprocessing finds by the spec what a new process begins with."""
+    name = "pytest.__main__" if runner == "pytest" else "unittest.__main__"
+    main, spec = types.ModuleType("__main__"), importlib.util.find_spec(name)
+    if spec is not None:
+        main.__file__, main.__spec__, main.__loader__, main.__package__ = spec.origin, spec, spec.loader, spec.parent
+    return main
+
+
 def prepared():
     """What runs the tests, and what is done after them."""
     job = json.loads(sys.stdin.buffer.read().decode("utf-8"))
     pipe = Pipe(job["fd"], job["key"])
-    sys.modules["__main__"] = types.ModuleType("__main__")
+    sys.modules["__main__"] = main_of(job["runner"])
     empty = os.open(os.devnull, os.O_RDONLY)
     os.dup2(empty, 0)
     os.close(empty)

@@ -1,0 +1,26 @@
+"""PHP, by its command line interpreter."""
+
+from sandbox_gym.verifiers.coding.languages.language import Language
+
+
+def _with_tag(code: str) -> str:
+    return code if "<?" in code else f"<?php {code}"
+
+
+PHP = Language(
+    name="php",
+    aliases=("php8",),
+    source="main.php",
+    toolchain="/usr/bin/php",
+    package="php-cli php-mbstring",
+    image="polyglot-more",
+    version=("/usr/bin/php", "--version"),
+    run=(
+        *("/usr/bin/php", "-n", "-d", "extension=mbstring", "-d", "memory_limit=-1", "-d", "display_errors=stderr"),
+        *("-d", "zend.assertions=1", "{source}"),
+    ),
+    whole=_with_tag,
+    start_s=0.1,
+    memory_extra_mb=32,
+    memory_signs=(b"Out of memory",),
+)

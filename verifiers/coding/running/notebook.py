@@ -1,0 +1,124 @@
+"""Cells of Python run one after the other in one process, each with what it printed, showed and raised.
+
+The driver runs in the box as the cells' own user, and what it reports is no more trusted than what a program prints. A
+line that begins with `!` is a shell's. A cell's last expression is shown by its `_repr_*_` methods.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from sandbox_gym.contract import Plan, Program, Run
+from sandbox_gym.limits import Limits
+from sandbox_gym.verifiers.bounded import Bounds, loads
+from sandbox_gym.verifiers.coding.running.fetching import fetching
+
+_DRIVER: Final = r"""
+import ast, builtins, json, os, re, signal, subprocess, sys, tempfile, traceback, types
+
+MARK, CELLS, CELL_S = json.load(open(".sandbox_gym_cells.json"))
+said = os.dup(1)
+sys.path.insert(0, os.getcwd())
+sys.modules["__main__"] = module = types.ModuleType("__main__")
+space = module.__dict__
+shown = []
+KINDS = [("text/html", "_repr_html_"), ("text/markdown", "_repr_markdown_"), ("text/latex", "_repr_latex_"),
+         ("image/svg+xml", "_repr_svg_"), ("application/json", "_repr_json_")]
+
+
+def show(value, kind, **more):
+    data = {"text/plain": repr(value)}
+    for mime, name in KINDS:
+        made = getattr(value, name, None) if not isinstance(value, type) else None
+        made = made() if callable(made) else None
+        if isinstance(made, str) or mime == "application/json" and made is not None:
+            data[mime] = made
+    shown.append({"output_type": kind, "data": data, "metadata": {}, **more})
+
+
+def shell(command):
+    subprocess.run(command, shell=True)
+
+
+def late(*_):
+    raise TimeoutError("the cell took over %g s" % CELL_S)
+
+
+builtins.display = lambda *values, **_: [show(value, "display_data") for value in values] and None
+builtins._shell = shell
+signal.signal(signal.SIGALRM, late)
+
+
+def run(number, cell):
+    cell = re.sub(r"^([ \t]*)!(.+)$", lambda found: "%s_shell(%r)" % (found[1], found[2]), cell, flags=re.M)
+    cell = re.sub(r"^%.*$", "", cell, flags=re.M)
+    name = "<cell %d>" % number
+    tree = ast.parse(cell, name)
+    last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
+    if cell.rstrip().endswith(";"):
+        tree.body, last = tree.body + ([last] if last else []), None
+    exec(compile(tree, name, "exec"), space)
+    value = eval(compile(ast.Expression(last.value), name, "eval"), space) if last else None
+    if value is not None:
+        space["_"] = value
+        show(value, "execute_result", execution_count=number)
+
+
+for number, cell in enumerate(CELLS, 1):
+    streams, errors, shown[:] = [tempfile.TemporaryFile() for _ in range(2)], [], []
+    for fd, stream in enumerate(streams, 1):
+        os.dup2(stream.fileno(), fd)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, CELL_S)
+        run(number, cell)
+    except BaseException as error:
+        lines = traceback.format_exception(type(error), error, error.__traceback__)
+        errors.append({"output_type": "error", "ename": type(error).__name__, "evalue": str(error), "traceback": lines})
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    texts = []
+    for stream, text in zip(streams, (sys.stdout, sys.stderr)):
+        text.flush()
+        stream.seek(0)
+        texts.append(stream.read().decode("utf-8", "replace"))
+    told = {"stdout": texts[0], "stderr": texts[1], "display": list(shown), "error": errors}
+    with os.fdopen(os.dup(said), "w") as out:
+        out.write(MARK + json.dumps(told) + "\n")
+for fd in (1, 2):
+    os.dup2(said, fd)
+"""
+_BOUNDS: Final = Bounds(16 << 20)
+_MAIN: Final = ".sandbox_gym_cells.py"
+
+
+def notebook_plan(
+    cells: Sequence[str],
+    limits: Limits,
+    *,
+    cell_s: float,
+    marks: tuple[str, str],
+    files: Mapping[str, bytes],
+    fetch: Sequence[str],
+) -> Plan:
+    """One run of all cells. `cell_s` 0 is no limit; `marks` begin a line for each cell that ended, and the files."""
+    beside = {path: content for path, content in files.items() if not path.startswith("/")}
+    given = json.dumps([marks[0], list(cells), cell_s]).encode()
+    own = {_MAIN: _DRIVER.encode(), ".sandbox_gym_cells.json": given}
+    program = Program("fork", {**beside, **own}, main=_MAIN)
+    placed = {path: content for path, content in files.items() if path.startswith("/")}
+    if fetch or placed:
+        program = fetching(program, fetch, marks[1], placed)
+    return Plan((Run("run_jupyter", program, b"", limits),), "python")
+
+
+def cells_of(stdout: bytes, mark: str, count: int) -> list[Mapping[str, object]]:
+    """What the cells that ended reported, as far as it has the form."""
+    found: list[Mapping[str, object]] = []
+    for line in stdout.split(b"\n"):
+        if line.startswith(mark.encode()) and len(found) < count:
+            with contextlib.suppress(ValueError):
+                told = loads(line[len(mark) :], _BOUNDS)
+                found += [told] if isinstance(told, dict) else []
+    return found
