@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.types import Scope
 
@@ -23,6 +24,8 @@ from sandbox_gym.server.access.request_guard import AllowedHosts, host_of
 
 ENVD_PORT: Final = 49983
 INTERPRETER_PORT: Final = 49999
+UPLOADS: Final = "/templates/uploads/"
+"""A secret link follows, to which the files of a template's step are PUT without a key."""
 ID_HEADER: Final = "e2b-sandbox-id"
 PORT_HEADER: Final = "e2b-sandbox-port"
 TOKEN_HEADER: Final = "x-access-token"
@@ -115,6 +118,17 @@ def for_a_program(scope: Scope, hosts: PoolHosts) -> bool:
     except Fault:
         return False
     return target is not None and target.port not in (ENVD_PORT, INTERPRETER_PORT)
+
+
+def names_a_sandbox(scope: Scope) -> bool:
+    """Whether a header names its sandbox, as the SDK's do. A page of another site can add none without a preflight,
+    which is refused: so a form's content type says nothing against the request, and the SDK sends files as a form."""
+    return scope["type"] == "http" and ID_HEADER in Headers(scope=scope)
+
+
+def is_upload(scope: Scope) -> bool:
+    """Whether a request is a PUT to a link that was made for it."""
+    return scope["type"] == "http" and scope["method"] == "PUT" and str(scope["path"]).startswith(UPLOADS)
 
 
 def api_key(request: Request) -> str:

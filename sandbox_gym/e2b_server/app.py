@@ -23,6 +23,8 @@ from sandbox_gym.e2b_server.access import (
     target_of,
     user_of,
 )
+from sandbox_gym.e2b_server.builds.handlers import BuildRoutes
+from sandbox_gym.e2b_server.builds.manager import Builds
 from sandbox_gym.e2b_server.code_interpreter import Interpreter
 from sandbox_gym.e2b_server.control.handlers import Control
 from sandbox_gym.e2b_server.control.routes import HEALTH
@@ -101,7 +103,8 @@ class PoolApp:
     async def _serving(self) -> AsyncIterator[None]:
         async with anyio.create_task_group() as tasks:
             async with self._open(tasks) as sandboxes:
-                self._sandboxes, self._control = sandboxes, Control(sandboxes, self._domain)
+                templates = BuildRoutes(Builds(sandboxes, sandboxes.folder / "uploads"))
+                self._sandboxes, self._control = sandboxes, Control(sandboxes, templates, self._domain)
                 self._documents = self._documented(sandboxes, self._control)
                 try:
                     yield

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
-from contextlib import aclosing
+from contextlib import aclosing, suppress
+from importlib.resources import files
 from typing import Final
 
 import anyio
@@ -26,12 +27,28 @@ from sandbox_gym.errors import BoxLost
 from sandbox_gym.sandbox.channel.envd import HOME, Refused, Stream
 from sandbox_gym.server.access.accounts import new_id
 from sandbox_gym.server.openapi import Operation
+from sandbox_gym.verifiers import bounded
 
 Parts = Mapping[str, str]
 Handler = Callable[[Request, Parts], Awaitable[Response]]
 CELL_S: Final = 24 * 3600.0
 INTERRUPT_S: Final = 5.0
-_TYPES: Final = frozenset({"result", "stdout", "stderr", "error", "number_of_executions"})
+_FIELDS: Final[Mapping[object, Sequence[str]]] = {
+    "result": (),
+    "stdout": ("text", "timestamp"),
+    "stderr": ("text", "timestamp"),
+    "error": ("name", "value", "traceback"),
+    "number_of_executions": ("execution_count",),
+}
+"""What the SDK asks of each type of message."""
+_BOUNDS: Final = bounded.Bounds(10 << 20)
+_SHORT: Final = {"js": "javascript", "ts": "typescript"}
+_KERNELS: Final = {
+    "bash": "bash.sh", "javascript": "node.js", "typescript": "node.js", "r": "R.R", "java": "Kernel.java"
+}  # fmt: skip
+"""The programs of kernels, which the sandbox's driver starts."""
+_DEFAULTS: Final = ("python", "javascript")
+"""Languages whose default contexts are there from the start, where a sandbox has their kernels."""
 
 
 class Interpreter:
@@ -68,7 +85,11 @@ class Interpreter:
         return as_json(_view(await self._open(_language(wanted.language), wanted.cwd or "")))
 
     async def _list(self, request: Request, parts: Parts) -> Response:
-        return as_json([_view(one) for one in self._work.notebooks.values()])
+        for language in _DEFAULTS:
+            with suppress(Fault):
+                await self._default(language)
+        known = self._work.notebooks.values()
+        return as_json([_view(one) for one in sorted(known, key=lambda one: not one.context_id.startswith("default-"))])
 
     async def _delete(self, request: Request, parts: Parts) -> Response:
         context_id = self._find(parts["context_id"]).context_id
@@ -89,8 +110,10 @@ class Interpreter:
     async def _open(self, language: str, cwd: str, context_id: str = "") -> Notebook:
         name = context_id or new_id("c")
         request = {"op": "context", "name": name, "cwd": cwd or HOME, "language": language}
+        folder = files("sandbox_gym.e2b_server").joinpath("kernels")
+        source = folder.joinpath(_KERNELS[language]).read_bytes() if language in _KERNELS else b""
         try:
-            reply, _ = await self._work.envd.call({**request, "base": base_environment(self._sandbox)})
+            reply, _ = await self._work.envd.call({**request, "base": base_environment(self._sandbox)}, source)
         except Refused as error:
             raise Fault(400, str(error)) from None
         notebook = self._work.notebooks[name] = Notebook(name, language, text_of(reply, "cwd", 4096))
@@ -102,7 +125,9 @@ class Interpreter:
             if wanted.language:
                 raise Fault(400, "Only one of context_id or language can be provided")
             return self._find(wanted.context_id)
-        language = _language(wanted.language)
+        return await self._default(_language(wanted.language))
+
+    async def _default(self, language: str) -> Notebook:
         async with self._work.opening:
             default = f"default-{language}"
             return self._work.notebooks.get(default) or await self._open(language, "", default)
@@ -152,11 +177,20 @@ class _Cell(Response):
             request = {"op": "cell", "name": name, "env": self._environment}
             _, stream = await self._work.envd.open(request, self._code)
             ended = False
+            parts: list[bytes] = []
             try:
                 while not ended:
                     header, body = await stream.next(CELL_S)
                     ended = header.get("event") == "end"
-                    message = _checked(body) if body else None
+                    if "more" in header:  # a piece of a long message, between which others may come
+                        parts.append(body)
+                        if sum(map(len, parts)) > _BOUNDS.size_bytes:
+                            raise BoxLost("a message of a cell does not end")
+                        if header["more"] is True:
+                            continue
+                        body = b"".join(parts)
+                        parts.clear()
+                    message = _checked(body)
                     if message is not None:
                         yield _line(message)
             finally:
@@ -183,18 +217,13 @@ class _Cell(Response):
 def _checked(body: bytes) -> Mapping[str, object] | None:
     """One message of a kernel. The cell may have forged it, so only fields that the SDK knows pass."""
     try:
-        message = json.loads(body)
-    except (ValueError, RecursionError):
+        message = bounded.loads(body, _BOUNDS)
+    except ValueError:
         return None
-    if not isinstance(message, dict) or message.get("type") not in _TYPES:
+    if not isinstance(message, dict) or not isinstance(message.get("type"), str):
         return None
-    needed = {
-        "stdout": ("text", "timestamp"),
-        "stderr": ("text", "timestamp"),
-        "error": ("name", "value", "traceback"),
-        "number_of_executions": ("execution_count",),
-    }
-    return message if all(name in message for name in needed.get(str(message["type"]), ())) else None
+    needed = _FIELDS.get(message["type"])
+    return message if needed is not None and all(name in message for name in needed) else None
 
 
 def _line(message: Mapping[str, object]) -> bytes:
@@ -202,7 +231,8 @@ def _line(message: Mapping[str, object]) -> bytes:
 
 
 def _language(given: str | None) -> str:
-    return (given or "").lower() or "python"
+    name = (given or "").strip().lower() or "python"
+    return _SHORT.get(name, name)
 
 
 def _view(notebook: Notebook) -> ContextView:

@@ -9,10 +9,10 @@ from functools import partial
 from typing import Final
 
 import anyio.abc
-from starlette.types import ASGIApp
+from starlette.types import ASGIApp, Scope
 
 from sandbox_gym.config import Settings
-from sandbox_gym.e2b_server.access import PoolHosts, for_a_program
+from sandbox_gym.e2b_server.access import PoolHosts, for_a_program, is_upload, names_a_sandbox
 from sandbox_gym.e2b_server.app import Open, PoolApp, Shown
 from sandbox_gym.e2b_server.envd.process import STREAM_S
 from sandbox_gym.e2b_server.faults import Fault
@@ -85,8 +85,11 @@ def pool_app(settings: Settings, accounts: Accounts, domain: str, opened: Open, 
     def refuse(status: int, why: str) -> ASGIApp:
         return Fault(status, why).response()
 
+    def takes_forms(scope: Scope) -> bool:
+        return is_form(scope) or names_a_sandbox(scope) or is_upload(scope)
+
     outside = partial(for_a_program, hosts=hosts)
-    return RequestGuard(app, hosts.admit, pages=is_page, forms=is_form, outside=outside, refuse=refuse)
+    return RequestGuard(app, hosts.admit, pages=is_page, forms=takes_forms, outside=outside, refuse=refuse)
 
 
 @asynccontextmanager

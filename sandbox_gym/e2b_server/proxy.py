@@ -78,11 +78,13 @@ class _Exchange:
 
     async def send(self, request: Request) -> None:
         headers = [
-            (name, value) for name, value in request.headers.raw if name.decode("latin-1").lower() not in _HOP | _OURS
+            (b"-".join(word.capitalize() for word in name.split(b"-")), value)  # as clients write them, and E2B's proxy
+            for name, value in request.headers.raw
+            if name.decode("latin-1").lower() not in _HOP | _OURS
         ]
         if self._host:
-            headers = [(name, value) for name, value in headers if name.lower() != b"host"]
-            headers.append((b"host", self._host.encode("ascii")))
+            headers = [(name, value) for name, value in headers if name != b"Host"]
+            headers.append((b"Host", self._host.encode("ascii")))
         length = request.headers.get("content-length")
         if length is not None:
             headers.append((b"content-length", length.encode("latin-1")))

@@ -7,6 +7,7 @@ bytes through inodes of this box alone.
 """
 
 import ctypes
+import errno
 import os
 import sys
 
@@ -65,6 +66,19 @@ def _own_ptys(count):
         _mount("tmpfs", "/dev/pts", "tmpfs", _MS_RDONLY | _MS_NOSUID | _MS_NODEV, "size=4k,nr_inodes=2,mode=555")
 
 
+def _overlay(point, found):
+    """Mount a read-only overlay over a folder. Of one that holds a mount of a container's, which can't be taken off
+    here, the kernel makes no layer."""
+    try:
+        _mount("overlay", point, "overlay", _MS_RDONLY | _MS_NOSUID | _MS_NODEV, "lowerdir=%s:%s" % (point, STAGE))
+    except OSError as error:
+        inside = [other for other, _ in found if other != point and _below(other, (point,))]
+        if error.errno != errno.EINVAL or not inside:
+            raise
+        what = "start the container without what is mounted there (docker run --init, a GPU's libraries)"
+        raise OSError(error.errno, "%s is a mount of its own; %s" % (inside[0], what))
+
+
 def _own_files(points):
     """Mount over each file a copy in memory. A file of /dev, which the box must not open, becomes an empty file without
     permissions."""
@@ -96,7 +110,7 @@ def unshare(ptys, hidden):
     )
     for point in points:
         if os.path.isdir(point):
-            _mount("overlay", point, "overlay", _MS_RDONLY | _MS_NOSUID | _MS_NODEV, "lowerdir=%s:%s" % (point, STAGE))
+            _overlay(point, found)
     _own_files([point for point in points if not os.path.isdir(point)] + hidden)
 
 

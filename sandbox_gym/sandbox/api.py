@@ -25,6 +25,8 @@ Role = Literal["run", "session", "builder", "computer"]
 session in which things are installed, with the machine's network. "computer": a session with a disk of its own and a
 driver that serves many requests at once, as the E2B server's sandboxes are."""
 
+INTERPRETER_IMAGE: Final = "code-interpreter"
+"""What has IPython for the cells of notebooks, and kernels of other languages."""
 BUILDER_IMAGE: Final = "swe"
 """What builders begin from where a recipe names no image: git, patch, and Pythons of several versions."""
 SNAPSHOT_LIMITS: Final = Limits(scratch_bytes=2048 * MIB, scratch_inodes=400_000)

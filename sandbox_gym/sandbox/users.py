@@ -115,7 +115,8 @@ class Users:
                 if fd >= 0:
                     os.close(fd)
         except OSError as error:
-            raise ProviderDown(f"no user for a sandbox: {self._run}: {error.strerror}; make it writable") from error
+            remedy = "make it writable (--tmpfs /run in a container), or run the server as another user than root"
+            raise ProviderDown(f"no user for a sandbox: {self._run}: {error.strerror}; {remedy}") from error
         return None
 
     def _open(self) -> int:

@@ -23,8 +23,10 @@ from sandbox_gym.sandbox.e2b.limits import E2bOptions
 from sandbox_gym.sandbox.e2b.provider import E2bProvider
 from sandbox_gym.sandbox.local import LocalProvider
 from sandbox_gym.sandbox.local.machine import GUEST_BYTES, LocalMachine
+from sandbox_gym.sandbox.local.provider import CgroupPolicy
 from sandbox_gym.sandbox.registry import make_provider
 from sandbox_gym.sandbox.sandbox import Sandbox
+from sandbox_gym.sandbox.users import Users
 
 LIMITS = Limits(cpu_time_s=5, wall_time_s=15, memory_bytes=128 * MIB, processes=16)
 Cell = Callable[[Sandbox, CapRow], Awaitable[None]]
@@ -234,7 +236,9 @@ def provider_named(name: str) -> Provider:
         return E2bProvider(E2bOptions(api_key="any", api_url=name, creates_per_s=100))
     if name in ("docker", "podman"):
         return make_provider(Settings(provider=name))
-    return LocalProvider(cgroup="require" if name == "local" else "never" if name == "local-rlimits" else "auto")
+    ids = Settings().uid
+    policies: dict[str, CgroupPolicy] = {"local": "require", "local-rlimits": "never"}
+    return LocalProvider(cgroup=policies.get(name, "auto"), users=Users(ids.base, ids.count))
 
 
 async def column(name: str) -> dict[str, dict[str, str]]:

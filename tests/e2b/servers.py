@@ -43,6 +43,7 @@ class PoolServer:
     """`sandbox-gym serve pool`, its state in `folder`."""
 
     def __init__(self, provider: str, folder: Path, *options: str, port: int = 0, keys: str = TENANTS) -> None:
+        self.provider = provider
         self._log = folder / f"pool-{time.monotonic_ns()}.log"
         command = [sys.executable, "-m", "sandbox_gym", "serve", "pool", "--port", str(port), "--provider", provider]
         if keys:

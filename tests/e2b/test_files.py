@@ -146,6 +146,8 @@ def test_watch(sandbox: Sandbox) -> None:
     sandbox.files.write("watched/below/unseen", "x")
     time.sleep(0.2)
     seen = [(event.type, event.name) for event in handle.get_new_events()]
+    kinds = FilesystemEventType
+    assert seen[:3] == [(kind, "file") for kind in (kinds.CREATE, kinds.CHMOD, kinds.WRITE)], "as envd writes a file"
     for wanted in (
         (FilesystemEventType.CREATE, "file"),
         (FilesystemEventType.WRITE, "file"),

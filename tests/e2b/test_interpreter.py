@@ -33,7 +33,7 @@ def test_state_results_and_logs(interpreter: Sandbox) -> None:
     assert (second.text, second.execution_count) == ("41", 2)
     assert interpreter.run_code("y = 1").results == []
     assert interpreter.run_code("x;").results == []
-    assert interpreter.run_code("import asyncio\nawait asyncio.sleep(0.01)\n'done'").text == "'done'"
+    assert interpreter.run_code("import asyncio\nawait asyncio.sleep(0.01)\n'done'").text == "done"
     assert "".join(interpreter.run_code("!echo from a shell").logs.stdout) == "from a shell\n"
 
 
@@ -89,8 +89,8 @@ def test_contexts(interpreter: Sandbox) -> None:
     assert (context.language, context.cwd) == ("python", "/tmp")
     assert interpreter.run_code("name", context=context).error is not None
     interpreter.run_code("name = 'own'", context=context)
-    assert interpreter.run_code("name", context=context).text == "'own'"
-    assert interpreter.run_code("name").text == "'default'"
+    assert interpreter.run_code("name", context=context).text == "own"
+    assert interpreter.run_code("name").text == "default"
     assert context.id in {one.id for one in interpreter.list_code_contexts()}
     interpreter.restart_code_context(context)
     assert interpreter.run_code("name", context=context).error is not None
@@ -103,7 +103,7 @@ def test_contexts(interpreter: Sandbox) -> None:
 
 def test_environment_and_other_languages(interpreter: Sandbox) -> None:
     code = "import os; os.environ.get('SECRET')"
-    assert interpreter.run_code(code, envs={"SECRET": "s"}).text == "'s'"
+    assert interpreter.run_code(code, envs={"SECRET": "s"}).text == "s"
     assert interpreter.run_code(code).text is None
     result = interpreter.run_code("echo $X; pwd", language="bash", envs={"X": "shell"})
     assert "".join(result.logs.stdout) == "shell\n/home/user\n"
@@ -140,7 +140,7 @@ def test_much_output(interpreter: Sandbox) -> None:
     result = interpreter.run_code("print('x' * 3_000_000)\n'y' * 1_000_000")
     assert len("".join(result.logs.stdout)) == 3_000_001
     assert result.text is not None
-    assert len(result.text) == 1_000_002
+    assert len(result.text) == 1_000_000
 
 
 @pytest.mark.anyio

@@ -45,7 +45,7 @@ def test_javascript(pool: PoolServer, modules: Path) -> None:
         "read": "héllo",
         "list": ["file"],
         "big": 20 << 20,
-        "watch": ["create", "write"],
+        "watch": ["create", "chmod", "write"],
         "pty": True,
         "pause": True,
         "resumed": "héllo",

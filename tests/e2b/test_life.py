@@ -45,6 +45,7 @@ def test_info_and_list(pool: PoolServer) -> None:
         assert listed(metadata={"ünï": "cödé", "run": "2"}) == []
         assert listed(state=[SandboxState.PAUSED]) == [two.sandbox_id]
         assert listed(started_after=started - timedelta(seconds=5)) == [two.sandbox_id, one.sandbox_id]
+        assert listed(started_after=two.get_info().started_at) == [two.sandbox_id], "itself included"
         assert listed(started_after=datetime.now(UTC) + timedelta(hours=1)) == []
         pages = Sandbox.list(limit=1, order="asc", **where)
         found = []
@@ -99,7 +100,9 @@ def test_metrics(sandbox: Sandbox) -> None:
 def test_pause_and_resume(sandbox: Sandbox, pool: PoolServer) -> None:
     sandbox.files.write("kept", "1")
     sandbox.commands.run("sleep 100", background=True).disconnect()
+    boot_ids = set()
     for round_ in range(3):  # what is written after a resume must be there after the next
+        boot_ids.add(sandbox.files.read("/proc/sys/kernel/random/boot_id"))
         assert sandbox.pause()
         assert not sandbox.pause()
         assert not sandbox.is_running()
@@ -108,6 +111,7 @@ def test_pause_and_resume(sandbox: Sandbox, pool: PoolServer) -> None:
         assert resumed.commands.list() == []
         assert resumed.files.read("kept") == "1"
         resumed.files.write(f"round{round_}", "x")
+    assert len(boot_ids) == 3, "no memory is kept: it began anew"
     assert sorted(entry.name for entry in sandbox.files.list(".") if entry.name.startswith("round")) == [
         "round0",
         "round1",

@@ -127,16 +127,14 @@ def test_ports_are_told_the_host_that_was_asked_for(server: PoolServer) -> None:
     answer = (
         "import http.server as h; n=type('H', (h.BaseHTTPRequestHandler,), {'do_GET': lambda s: (s.send_response(200), "
     )
-    answer += (
-        "s.end_headers(), s.wfile.write(s.headers['Host'].encode()))}); h.HTTPServer(('', 8080), n).serve_forever()"
-    )
+    answer += "s.end_headers(), s.wfile.write(str(s.headers).encode()))}); h.HTTPServer(('', 8080), n).serve_forever()"
     sandbox.commands.run(f'python3 -c "{answer}"', background=True).disconnect()
     sandbox.commands.run(
         "for _ in $(seq 100); do (echo > /dev/tcp/127.0.0.1/8080) 2>/dev/null && break; sleep 0.1; done"
     )
     connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=30)
     connection.request("GET", "/", headers={"Host": f"8080-{sandbox.sandbox_id}.example"})
-    assert connection.getresponse().read() == b"masked.example:8080"
+    assert b"Host: masked.example:8080\n" in connection.getresponse().read(), "in the case in which clients write it"
     connection.close()
     sandbox.kill()
     with pytest.raises(SandboxException, match="maskRequestHost"):

@@ -7,11 +7,12 @@ import time
 import urllib.parse
 from collections.abc import Awaitable, Callable, Mapping, Sequence, Set
 from functools import partial
+from typing import Protocol
 
 from starlette.requests import Request
 from starlette.responses import Response
 
-from sandbox_gym.e2b_server.access import api_key
+from sandbox_gym.e2b_server.access import api_key, is_upload
 from sandbox_gym.e2b_server.control import routes as declared
 from sandbox_gym.e2b_server.control.bodies import moment, page, read_model, read_object, read_query
 from sandbox_gym.e2b_server.control.network_rules import wanted
@@ -36,7 +37,7 @@ from sandbox_gym.e2b_server.control.views import Views, snapshot_view, state_of
 from sandbox_gym.e2b_server.faults import Fault, as_json, fault_of, sandbox_not_found
 from sandbox_gym.e2b_server.routing import Routes
 from sandbox_gym.e2b_server.sandboxes.manager import Sandboxes
-from sandbox_gym.e2b_server.sandboxes.sandbox import Sandbox, check_timeout
+from sandbox_gym.e2b_server.sandboxes.sandbox import Sandbox, SandboxRequest, check_timeout
 from sandbox_gym.errors import BoxLost
 from sandbox_gym.server.access.accounts import Tenant
 from sandbox_gym.server.openapi import Operation
@@ -45,11 +46,22 @@ Parts = Mapping[str, str]
 Handler = Callable[[Tenant, Request, Parts], Awaitable[Response]]
 
 
+class TemplateRoutes(Protocol):
+    """The routes of template builds, and what else they have to do with."""
+
+    def routes(self) -> Sequence[tuple[Operation, Handler]]: ...
+
+    async def upload(self, request: Request) -> Response: ...
+
+    async def create(self, tenant: Tenant, asked: SandboxRequest) -> Sandbox:
+        """A sandbox, with its template's start command running in it. Raises Fault, Unavailable."""
+
+
 class Control:
     """The control plane's routes. `domain`: where sandboxes have host names; sent to clients."""
 
-    def __init__(self, sandboxes: Sandboxes, domain: str) -> None:
-        self._sandboxes = sandboxes
+    def __init__(self, sandboxes: Sandboxes, templates: TemplateRoutes, domain: str) -> None:
+        self._sandboxes, self._templates = sandboxes, templates
         self._repeats = Repeats()
         self._views = Views(sandboxes, domain)
         self._routes: Routes[Handler] = Routes(self.routes())
@@ -78,11 +90,14 @@ class Control:
             (declared.SNAPSHOTS, self._snapshots),
             (declared.ALIAS, self._alias),
             (declared.DELETE_TEMPLATE, self._delete_template),
+            *self._templates.routes(),
         ]
 
     async def answer(self, request: Request) -> Response:
         parts: Parts = {}
         try:
+            if is_upload(request.scope):
+                return await self._templates.upload(request)
             tenant = self._sandboxes.accounts.tenant(api_key(request))
             if tenant is None:
                 raise Fault(401, "Invalid API key")
@@ -100,12 +115,12 @@ class Control:
         asked = sandbox_request(checked(CreateSandbox, document))
         key = request.headers.get("idempotency-key", "")
         if not key:
-            return as_json(self._views.brief(await self._sandboxes.create(tenant, asked)), 201)
+            return as_json(self._views.brief(await self._templates.create(tenant, asked)), 201)
         repeat = self._repeats.of(tenant, key, document)
         async with repeat.lock:
             known = self._sandboxes.find(repeat.sandbox_id)
             if known is None:
-                known = await self._sandboxes.create(tenant, asked)
+                known = await self._templates.create(tenant, asked)
                 repeat.sandbox_id = known.sandbox_id
             return as_json(self._views.brief(known), 201)
 
@@ -177,7 +192,7 @@ class Control:
             for one in self._sandboxes.all_of(tenant)
             if (not states or state_of(one) in states)
             and all(one.record.metadata.get(key) == value for key, value in metadata.items())
-            and (after is None or one.record.started_at > after)
+            and (after is None or one.record.started_at >= after - 1e-6)
             and (not template or template in (one.record.template, one.record.image))
         ]
 
@@ -204,7 +219,9 @@ class Control:
         found = [
             one
             for one in self._sandboxes.images.of(tenant)
-            if (not sandbox_id or one.sandbox_id == sandbox_id) and (not name or one.name == name)
+            if not one.made.template_id
+            and (not sandbox_id or one.sandbox_id == sandbox_id)
+            and (not name or one.name == name)
         ]
         shown, token = page(found, query)
         headers = {"X-Next-Token": token} if token else {}
@@ -216,8 +233,9 @@ class Control:
 
     async def _alias(self, tenant: Tenant, _: Request, parts: Parts) -> Response:
         """Whether a template is there: one of this machine's images, or a tenant's own snapshot."""
-        await self._sandboxes.source(tenant, parts["alias"])
-        alias: Alias = {"templateID": parts["alias"], "public": False}
+        kept = (await self._sandboxes.source(tenant, parts["alias"]))[1]
+        template_id = kept.made.template_id if kept is not None else ""
+        alias: Alias = {"templateID": template_id or parts["alias"], "public": False}
         return as_json(alias)
 
     async def _network(self, tenant: Tenant, request: Request, parts: Parts) -> Response:

@@ -60,12 +60,12 @@ BODY: Final[Mapping[int, Reply]] = {
     413: Reply("The body is too long.", _FAULT),
     415: Reply("The body's content type is not JSON.", (Content(FaultBody | Problem),)),
 }
-_ABSENT: Final[Mapping[int, Reply]] = {404: Reply("This tenant has none with that id.", _FAULT)}
-_CONFLICT: Final[Mapping[int, Reply]] = {409: Reply("Not possible in the sandbox's current state.", _FAULT)}
-_DONE: Final = {204: Reply("Done.")}
+ABSENT: Final[Mapping[int, Reply]] = {404: Reply("This tenant has none with that id.", _FAULT)}
+CONFLICT: Final[Mapping[int, Reply]] = {409: Reply("Not possible in the sandbox's current state.", _FAULT)}
+DONE: Final = {204: Reply("Done.")}
 
 
-def _operation(
+def declare(
     name: str,
     method: Literal["GET", "POST", "PUT", "DELETE"],
     path: str,
@@ -75,9 +75,10 @@ def _operation(
     query: type[BaseModel] | None = None,
     more: tuple[Parameter, ...] = (),
 ) -> Operation:
+    """An operation with the errors that any has. Ids of its path are parameters."""
     ids = tuple(
         Parameter(name, "path", "Its id or its name.", {"type": "string", "minLength": 1})
-        for name in ("sandboxID", "templateID", "alias")
+        for name in ("sandboxID", "templateID", "alias", "buildID", "hash", "token")
         if "{" + name + "}" in path
     )
     return Operation(
@@ -90,7 +91,7 @@ def _operation(
         bodies=() if body is None else (Content(body),),
         body_required=False,
         parameters=(*ids, *(() if query is None else parameters_of(query, "query")), *more),
-        replies={**FAULTS, 401: NO_KEY, **(BODY if body is not None else {}), **(_ABSENT if ids else {}), **replies},
+        replies={**FAULTS, 401: NO_KEY, **(BODY if body is not None else {}), **(ABSENT if ids else {}), **replies},
     )
 
 
@@ -105,61 +106,63 @@ HEALTH: Final = Operation(
     tag="control",
     replies={**FAULTS, 200: Reply("The pool is healthy.", (Content(PoolHealth),))},
 )
-CREATE: Final = _operation(
+CREATE: Final = declare(
     "create_sandbox", "POST", "/sandboxes", "Create a sandbox.",
-    {201: _MADE, **_ABSENT, **_CONFLICT}, CreateSandbox, more=(_IDEMPOTENT,),
+    {201: _MADE, **ABSENT, **CONFLICT}, CreateSandbox, more=(_IDEMPOTENT,),
 )  # fmt: skip
-LIST_RUNNING: Final = _operation(
+LIST_RUNNING: Final = declare(
     "list_running", "GET", "/sandboxes", "List running sandboxes.", {200: _LISTED}, query=SandboxQuery
 )
-LIST: Final = _operation(
+LIST: Final = declare(
     "list_sandboxes", "GET", "/v2/sandboxes", "List sandboxes, paused ones too.", {200: _LISTED}, query=SandboxQuery
 )
-INFO: Final = _operation(
+INFO: Final = declare(
     "get_sandbox", "GET", _ONE, "Get one sandbox.", {200: Reply("The sandbox.", (Content(SandboxDetails),))}
 )
-KILL: Final = _operation("kill_sandbox", "DELETE", _ONE, "Kill a sandbox for good.", _DONE)
-CONNECT: Final = _operation(
+KILL: Final = declare("kill_sandbox", "DELETE", _ONE, "Kill a sandbox for good.", DONE)
+CONNECT: Final = declare(
     "connect_sandbox", "POST", _ONE + "/connect", "Connect to a sandbox; resume it if it is paused.",
-    {200: Reply("It was running.", (Content(SandboxView),)), 201: _MADE, **_CONFLICT}, Timeout,
+    {200: Reply("It was running.", (Content(SandboxView),)), 201: _MADE, **CONFLICT}, Timeout,
 )  # fmt: skip
-RESUME: Final = _operation(
+RESUME: Final = declare(
     "resume_sandbox", "POST", _ONE + "/resume", "Resume a paused sandbox; a running one is a conflict.",
-    {201: _MADE, **_CONFLICT}, Timeout,
+    {201: _MADE, **CONFLICT}, Timeout,
 )  # fmt: skip
-TIMEOUT: Final = _operation(
-    "set_timeout", "POST", _ONE + "/timeout", "Set how long a sandbox lives from now on.", _DONE, Timeout
+TIMEOUT: Final = declare(
+    "set_timeout", "POST", _ONE + "/timeout", "Set how long a sandbox lives from now on.", DONE, Timeout
 )
-REFRESH: Final = _operation("refresh_sandbox", "POST", _ONE + "/refreshes", "Extend a sandbox's life.", _DONE, Refresh)
-METRICS: Final = _operation(
+REFRESH: Final = declare("refresh_sandbox", "POST", _ONE + "/refreshes", "Extend a sandbox's life.", DONE, Refresh)
+METRICS: Final = declare(
     "sandbox_metrics", "GET", _ONE + "/metrics", "Get a sandbox's use of CPU, memory and disk.",
     {200: Reply("One entry for each measurement.", (Content(list[SandboxMetric]),))}, query=MetricsQuery,
 )  # fmt: skip
-PAUSE: Final = _operation(
+PAUSE: Final = declare(
     "pause_sandbox", "POST", _ONE + "/pause", "Pause a sandbox: keep its files, end its processes.",
-    {**_DONE, **_CONFLICT}, Pause,
+    {**DONE, **CONFLICT}, Pause,
 )  # fmt: skip
-SNAPSHOT: Final = _operation(
+SNAPSHOT: Final = declare(
     "make_snapshot", "POST", _ONE + "/snapshots", "Snapshot a sandbox's files as a template; the sandbox goes on.",
-    {201: Reply("The snapshot.", (Content(SnapshotView),)), **_CONFLICT}, MakeSnapshot,
+    {201: Reply("The snapshot.", (Content(SnapshotView),)), **CONFLICT}, MakeSnapshot,
 )  # fmt: skip
-FORK: Final = _operation(
+FORK: Final = declare(
     "fork_sandbox", "POST", _ONE + "/fork", "Fork a sandbox: create others from its current state.",
-    {201: Reply("One sandbox or one error for each fork.", (Content(list[ForkAnswer]),)), **_CONFLICT}, Fork,
+    {201: Reply("One sandbox or one error for each fork.", (Content(list[ForkAnswer]),)), **CONFLICT}, Fork,
 )  # fmt: skip
-NETWORK: Final = _operation(
+NETWORK: Final = declare(
     "change_network", "PUT", _ONE + "/network", "Replace a sandbox's network rules.",
-    {**_DONE, **_CONFLICT}, ChangeNetwork,
+    {**DONE, **CONFLICT}, ChangeNetwork,
 )  # fmt: skip
-SNAPSHOTS: Final = _operation(
+SNAPSHOTS: Final = declare(
     "list_snapshots", "GET", "/snapshots", "List snapshots that sandboxes can be created from.",
     {200: Reply("One page of the list.", (Content(list[SnapshotView]),), (_NEXT,))}, query=SnapshotQuery,
 )  # fmt: skip
-ALIAS: Final = _operation(
+ALIAS: Final = declare(
     "get_alias", "GET", "/templates/aliases/{alias}", "Check whether a template exists.",
     {200: Reply("It exists.", (Content(Alias),))},
 )  # fmt: skip
-DELETE_TEMPLATE: Final = _operation("delete_template", "DELETE", "/templates/{templateID}", "Delete a snapshot.", _DONE)
+DELETE_TEMPLATE: Final = declare(
+    "delete_template", "DELETE", "/templates/{templateID}", "Delete a snapshot, or a template.", DONE
+)
 
 
 def second(operation: Operation) -> Operation:

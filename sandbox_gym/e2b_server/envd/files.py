@@ -110,7 +110,7 @@ async def _close(envd: Envd, handle: int) -> None:
 # -- uploads
 
 
-class _Upload:
+class Upload:
     """One file on its way into the sandbox, in pieces of at most PIECE."""
 
     def __init__(self, envd: Envd, path: str, notes: Mapping[str, str]) -> None:
@@ -176,7 +176,7 @@ def _notes(request: Request) -> dict[str, str]:
 
 
 async def _from_body(request: Request, envd: Envd, path: str, notes: Mapping[str, str]) -> dict[str, object]:
-    upload = _Upload(envd, path, notes)
+    upload = Upload(envd, path, notes)
     try:
         async for data in _body(request):
             await upload.feed(data)
@@ -222,7 +222,7 @@ async def _from_form(
         raise Fault(400, "the form has no boundary")
     parts: list[tuple[str, bytes]] = []
     parser = _Form(boundary, parts)
-    upload: _Upload | None = None
+    upload: Upload | None = None
     done: list[dict[str, object]] = []
     try:
         async for data in _body(request):
@@ -234,7 +234,7 @@ async def _from_form(
                     path = _path(request) or content.decode("utf-8", "surrogateescape")
                     if not path or "\0" in path or len(path) > MAX_PATH:
                         raise Fault(400, "a file of the form has no valid path")
-                    upload = _Upload(envd, path, notes)
+                    upload = Upload(envd, path, notes)
                 elif kind == "data" and upload is not None:
                     await upload.feed(content)
                 elif kind == "end" and upload is not None:

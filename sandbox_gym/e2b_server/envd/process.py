@@ -101,7 +101,7 @@ class Processes:
         async def events() -> AsyncGenerator[Document, None]:
             message, seconds = opening.read(), opening.timeout_s
             if method == "Start":
-                process, received = await self._start(checked(StartProcess, message), seconds)
+                process, received = await self.start(checked(StartProcess, message), seconds)
             else:
                 process = self._process(checked(OneProcess, message).process)
                 received = process.listen()
@@ -112,7 +112,7 @@ class Processes:
 
         return StreamReply(events, ping=_PING, ping_s=ping_of(request))
 
-    async def _start(
+    async def start(
         self, asked: StartProcess, seconds: float
     ) -> tuple[RunningProcess, MemoryObjectReceiveStream[Event]]:
         size = _size(asked.pty)
@@ -122,7 +122,7 @@ class Processes:
             "cmd": config.cmd,
             "args": list(config.args),
             "envs": dict(config.envs),
-            "cwd": config.cwd or "",
+            "cwd": config.cwd or self._sandbox.record.workdir,
             "stdin": asked.stdin is not False or size is not None,
             "size": size,
             "timeout_s": seconds,

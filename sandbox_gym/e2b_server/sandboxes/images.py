@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from sandbox_gym.e2b_server.faults import Fault
-from sandbox_gym.e2b_server.sandboxes.records import Image, Records
+from sandbox_gym.e2b_server.sandboxes.records import Image, Made, Records
 from sandbox_gym.server.access.accounts import Tenant
 
 
@@ -26,9 +27,45 @@ class Images:
         return sorted(own, key=lambda one: one.created_at, reverse=True)
 
     def find(self, tenant: Tenant, template: str) -> Image | None:
-        """A tenant's snapshot by id or name."""
+        """A tenant's snapshot by id or name, or build of a template by its name with or without a tag."""
         wanted = template.removesuffix(":default")
-        return next((one for one in self.of(tenant) if wanted and wanted in (one.snapshot_id, one.name)), None)
+        if not wanted:
+            return None
+        found = (one for one in self.of(tenant) if wanted in (one.snapshot_id, one.name, one.made.template_id))
+        return self.named(tenant, template if ":" in template else f"{template}:default") or next(found, None)
+
+    def named(self, tenant: Tenant, name: str) -> Image | None:
+        """The build that has a template's tag, as `name:tag`."""
+        return next((one for one in self.of(tenant) if name in one.names), None)
+
+    def of_template(self, tenant: Tenant, template: str) -> list[Image]:
+        """The builds of a template, by its name or id."""
+        return [
+            one
+            for one in self.of(tenant)
+            if one.made.template_id and (template == one.made.template_id or _has_name(one, template))
+        ]
+
+    def become(self, image: Image, names: tuple[str, ...], made: Made) -> list[Image]:
+        """A snapshot is a template's build from now on. Those that lost their last tag to it."""
+        before = [one for one in self._images.values() if one.tenant == image.tenant and one.names]
+        self._put(replace(image, made=made))
+        self.tag(self._images[image.snapshot_id], names)
+        return [self._images[one.snapshot_id] for one in before if not self._images[one.snapshot_id].names]
+
+    def tag(self, image: Image, names: Sequence[str]) -> None:
+        """Give a build tags, which it takes from others."""
+        for one in list(self._images.values()):
+            if one.tenant == image.tenant and one.snapshot_id != image.snapshot_id and set(one.names) & set(names):
+                self._put(replace(one, names=tuple(name for name in one.names if name not in names)))
+        image = self._images[image.snapshot_id]
+        self._put(replace(image, names=tuple(dict.fromkeys([*image.names, *names]))))
+
+    def untag(self, tenant: Tenant, names: frozenset[str]) -> None:
+        """Take tags from builds, which stay."""
+        for one in self.of(tenant):
+            if names & set(one.names):
+                self._put(replace(one, names=tuple(name for name in one.names if name not in names)))
 
     def check_quota(self, tenant: Tenant) -> None:
         """Raises Fault 429."""
@@ -49,3 +86,7 @@ class Images:
     def remove(self, image: Image) -> None:
         del self._images[image.snapshot_id]
         self._records.remove(image)
+
+
+def _has_name(image: Image, template: str) -> bool:
+    return any(name.partition(":")[0] == template for name in image.names)

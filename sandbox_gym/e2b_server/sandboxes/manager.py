@@ -49,6 +49,7 @@ class Sandboxes:
         """`most`: how many may run at once on this machine."""
         self.machines, self.accounts, self.tasks = machines, accounts, tasks
         self.most = most
+        self.folder = folder
         self._records = Records(folder)
         self._sandboxes: dict[str, Sandbox] = {}
         self.images = Images(self._records)
@@ -86,26 +87,26 @@ class Sandboxes:
     async def create(self, tenant: Tenant, asked: SandboxRequest) -> Sandbox:
         """Raises Fault, PoolFull, ProviderDown."""
         check_timeout(tenant, asked.timeout_s)
-        image, snapshot_id = await self.source(tenant, asked.template)
+        image, kept = await self.source(tenant, asked.template)
         if image.endswith(ROOT) and not tenant.root:
             raise Fault(403, "templates that end in :root are for tenants with `root = true` in the pool's keys")
         self._count_create(tenant)
-        sandbox = new_sandbox(tenant, asked, image)
+        sandbox = new_sandbox(tenant, asked, image, None if kept is None else kept.made)
         with self._quotas.reserved(tenant, self._sandboxes.values(), new=True):
-            await self._open(sandbox, snapshot_id)
+            await self._open(sandbox, None if kept is None else kept.snapshot_id)
         self._sandboxes[sandbox.sandbox_id] = sandbox
         _log.info("sandbox_created", sandbox=sandbox.sandbox_id, tenant=tenant.name, image=image)
         return sandbox
 
-    async def source(self, tenant: Tenant, template: str) -> tuple[str, str | None]:
+    async def source(self, tenant: Tenant, template: str) -> tuple[str, Image | None]:
         """(image, snapshot of it) that a template's name stands for: a tenant's own snapshots before images. Raises
         Fault 404."""
         source = self.images.find(tenant, template)
         if source is not None:
-            return source.image, source.snapshot_id
+            return source.image, source
         source = self.images.find(tenant, template.removesuffix(ROOT)) if template.endswith(ROOT) else None
         if source is not None:
-            return f"{source.image}{ROOT}", source.snapshot_id
+            return f"{source.image}{ROOT}", source
         image = await self.machines.image(template)
         if image is None:
             raise Fault(404, f"template {template[:80]!r} not found")
@@ -266,8 +267,10 @@ class Sandboxes:
         image = self.images.find(tenant, template)
         if image is None:
             raise Fault(404, f"template {template[:80]!r} not found")
-        self.images.remove(image)
-        await self._delete(image.snapshot_id)
+        builds = [] if template == image.snapshot_id else self.images.of_template(tenant, image.made.template_id)
+        for one in builds or [image]:
+            self.images.remove(one)
+            await self._delete(one.snapshot_id)
 
     async def fork(self, tenant: Tenant, sandbox: Sandbox, count: int, timeout_s: int) -> list[Sandbox | Exception]:
         """Create `count` sandboxes from this one's current state; for each the sandbox or its error."""

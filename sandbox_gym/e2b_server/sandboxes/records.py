@@ -39,10 +39,25 @@ class SandboxRecord:
     """Whether it has the machine's network."""
     allow_out: Sequence[str] | None = None
     """What it may reach through its egress proxy; None: it has no proxy."""
+    workdir: str = ""
+    """Where its processes begin; empty: at home."""
     timeout_s: int = 300
     """Its lifetime after an automatic resume."""
     snapshot_id: str = ""
     """The snapshot that a paused sandbox is resumed from."""
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """How a template's build left its sandbox, for those that are made from it; empty for a plain snapshot."""
+
+    template_id: str = ""
+    build_id: str = ""
+    env: Mapping[str, str] = field(default_factory=dict)
+    workdir: str = ""
+    start_cmd: str = ""
+    recipe: str = ""
+    """A digest of its base and steps, by which a later build finds it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +70,9 @@ class Image:
     sandbox_id: str
     created_at: float
     name: str = ""
+    names: Sequence[str] = ()
+    """Of a template's build: `name:tag` for each of its tags."""
+    made: Made = Made()
 
 
 class Records:
@@ -80,7 +98,7 @@ class Records:
         return self._read("sandbox-*.json", SandboxRecord)
 
     def images(self) -> Iterator[Image]:
-        return self._read("snapshot-*.json", Image)
+        return self._read("snapshot-*.json", _image)
 
     def _read(self, names: str, kind: Callable[..., T]) -> Iterator[T]:
         """Those that can be read; the others are logged."""
@@ -89,3 +107,7 @@ class Records:
                 yield kind(**json.loads(path.read_text()))
             except (ValueError, TypeError, OSError) as error:
                 _log.warning("record_unreadable", path=str(path), why=str(error))
+
+
+def _image(made: Mapping[str, object], **fields: object) -> Image:
+    return Image(made=Made(**made), **fields)  # type: ignore[arg-type]

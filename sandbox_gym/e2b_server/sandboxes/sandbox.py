@@ -13,7 +13,7 @@ import anyio
 from sandbox_gym.e2b_server.faults import Fault
 from sandbox_gym.e2b_server.sandboxes.network import granted
 from sandbox_gym.e2b_server.sandboxes.processes import Work, real
-from sandbox_gym.e2b_server.sandboxes.records import SandboxRecord
+from sandbox_gym.e2b_server.sandboxes.records import Made, SandboxRecord
 from sandbox_gym.e2b_server.sandboxes.templates import ROOT, Kind
 from sandbox_gym.errors import BoxLost
 from sandbox_gym.limits import Limits
@@ -109,8 +109,8 @@ class SandboxRequest:
         )
 
 
-def new_sandbox(tenant: Tenant, asked: SandboxRequest, image: str) -> Sandbox:
-    """A sandbox whose box is not opened yet. Raises Fault 403."""
+def new_sandbox(tenant: Tenant, asked: SandboxRequest, image: str, made: Made | None = None) -> Sandbox:
+    """A sandbox whose box is not opened yet. `made`: how its template was built. Raises Fault 403."""
     now = time.time()
     network = granted(tenant, asked.network, asked.allow_out)
     record = SandboxRecord(
@@ -126,7 +126,8 @@ def new_sandbox(tenant: Tenant, asked: SandboxRequest, image: str) -> Sandbox:
         network=network.machine,
         allow_out=network.allow,
         metadata=asked.metadata,
-        env=asked.env,
+        env={**(made.env if made is not None else {}), **asked.env},
+        workdir=made.workdir if made is not None else "",
         auto_pause=asked.auto_pause,
         auto_resume=asked.auto_resume,
         timeout_s=asked.timeout_s,

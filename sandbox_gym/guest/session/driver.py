@@ -1,8 +1,8 @@
 """A session's driver: one bash and one Python that live between tool calls, commands beside them, and files.
 
 Runs as the program. All of this is the candidate's own domain: the host believes nothing of it beyond "this is what
-the tool says". Requests and replies are frames on fd 3: `bash`, `python`, `exec`, `read`, `write`, `save`, `restore`,
-`settle`, `ping`; one at a time. A reply is `{"ok": true, ...}` or `{"ok": false, "error": "NAME: why"}`.
+the tool says". Requests and replies are frames on fd 3: `bash`, `python`, `terminal`, `exec`, `read`, `write`, `save`,
+`restore`, `settle`, `ping`; one at a time. A reply is `{"ok": true, ...}` or `{"ok": false, "error": "NAME: why"}`.
 """
 
 import errno
@@ -18,6 +18,7 @@ from .clip import Clip
 from .command import Commands
 from .repl import Repl
 from .shell import Shell
+from .terminal import Terminals
 
 MAX_REQUEST = files.MAX_FILE + (4 << 20)
 """A file's or a standard input's bytes, with a command's arguments and variables."""
@@ -41,6 +42,7 @@ class Driver:
         home = self._work = spec["workdir"]
         self._shell = Shell(home, dict(spec["env"], HOME=home), channel)
         self._repl = Repl(home, dict(spec["env"], HOME=home), channel)
+        self._terminals = Terminals(home, self._shell, channel)
         self._commands = Commands()
 
     def serve(self):
@@ -76,17 +78,22 @@ class Driver:
         echo, preload = request.get("echo", True), request.get("preload", ())
         return self._repl.run(body, request["timeout_s"], request["output_bytes"], echo=echo, preload=preload)
 
+    def _op_terminal(self, request, body):
+        return self._terminals.answer(request, body)
+
     def _op_settle(self, request, body):
         """The work folder was mounted anew under us: go back into it by name, as far as we can."""
         os.chdir(request["work"])
         self._shell.settle()
+        self._terminals.settle()
         self._repl.settle()
         return {"ok": True}, b""
 
     def _op_save(self, request, body):
-        """What a wake can bring back beyond files: the shell's folder and environment; Python's globals if asked. What
-        the work folder holds, `weight` and `files`, for a host that has no other way to know."""
-        cwd, environment = self._shell.save()
+        """What a wake can bring back beyond files: folder and environment of the terminal that was used last, or of the
+        shell; Python's globals if asked. What the work folder holds, `weight` and `files`, for a host that has no other
+        way to know."""
+        cwd, environment = self._terminals.save() or self._shell.save()
         reply = {"ok": True, "cwd": cwd, "env": environment, "sizes": [0, 0], "lost": []}
         if request.get("measure"):
             reply["weight"], reply["files"] = files.weigh(self._work)

@@ -20,7 +20,7 @@ _START = (
     "__sg_exported() { local s=$?; printf '\\0' >&%(mark)d; if /usr/bin/env -0 >&%(mark)d; then :; fi; "
     "printf '\\0' >&%(mark)d; return $s; }\n__sg_done\n"
 )
-_SHELLS_OWN = ("PS1", "PS2", "PROMPT_COMMAND", "_", "SHLVL")
+SHELLS_OWN = ("PS1", "PS2", "PROMPT_COMMAND", "_", "SHLVL")
 
 
 class Shell(Child):
@@ -140,7 +140,7 @@ class Shell(Child):
                 self._close()
                 return self._initial()
             pairs = (os.fsdecode(entry).partition("=") for entry in self._listing.split(b"\0"))
-            self._known = {name: value for name, equals, value in pairs if equals and name not in _SHELLS_OWN}
+            self._known = {name: value for name, equals, value in pairs if equals and name not in SHELLS_OWN}
         return self._known or self._initial()
 
     def save(self):

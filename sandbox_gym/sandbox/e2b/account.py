@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import atexit
+import time
 from collections.abc import Callable, Mapping
+from functools import cache
 from typing import TYPE_CHECKING, Final, TypedDict
 
 from sandbox_gym.errors import BoxLost, ConfigurationError, ProviderDown, SandboxGymError
@@ -27,6 +30,16 @@ CREATE_S: Final = 120.0
 PLACE_S: Final = 60.0
 KILL_S: Final = 5.0
 """A verify waits for the end of its sandbox; one that takes longer is tried again later."""
+LAST_REPORTS_S: Final = 0.1
+
+
+@cache
+def _outlive_last_reports() -> None:
+    """The SDK's HTTP client (pyqwest) reports each read from a thread of its own runtime, also those of streams that
+    were let go. A thread in such a report while CPython finalizes ends the process by SIGABRT (up to 3.13, the
+    interpreter ends it by pthread_exit, and Rust's frames do not unwind), in some 8 of 100 short programs. So the
+    process gives them a moment at its end."""
+    atexit.register(time.sleep, LAST_REPORTS_S)
 
 
 class Account:
@@ -37,6 +50,7 @@ class Account:
             from e2b import AsyncSandbox
         except ImportError as error:
             raise ConfigurationError(EXTRA) from error
+        _outlive_last_reports()
         self.sdk: type[AsyncSandbox] = AsyncSandbox
         self.options, self.api = options, _api(options)
         self._gate = Gate(options.creates_per_s, options.max_sandboxes)

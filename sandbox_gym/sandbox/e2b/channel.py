@@ -36,6 +36,8 @@ ROOT: Final = "root"
 PAUSES_S: Final = (0.2, 0.5, 1.0)
 """Between tries of input that the service refuses for now."""
 _WORDS: Final = 2000
+_LET_GO_S: Final = 1.0
+"""For the tasks that were cancelled to be over, so that nothing of them is heard after the event loop is."""
 _log = structlog.get_logger(__name__)
 
 
@@ -200,6 +202,8 @@ class CommandStream(ByteStream):
         if handle is not None:
             with contextlib.suppress(*failures()):  # the caller ends the sandbox next
                 await handle.disconnect()
+        if ended := [task for task in (self._ended, self._sender) if task is not None]:
+            await asyncio.wait(ended, timeout=_LET_GO_S)
 
 
 async def open_command(

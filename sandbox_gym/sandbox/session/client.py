@@ -21,6 +21,8 @@ MAX_FILE_BYTES: Final = 16 * MIB
 MAX_ARGUMENT_BYTES: Final = 3 * MIB
 """Of a command's arguments and variables together."""
 FILE_TIMEOUT_S: Final = 30.0
+COMMAND_ENDED: Final = -1
+OPENED_S: Final = 12.0
 SHORT: Final = frozenset({"EAGAIN", "ENOMEM", "EMFILE", "ENFILE", "ENOSPC", "EIO"})
 """Errors of a driver that could start no process: EIO is a shell that ended as it began."""
 _CODE: Final = re.compile(r"E[A-Z0-9]{1,20}")
@@ -71,6 +73,19 @@ class CommandResult:
     stderr_cut_bytes: int
 
 
+@dataclass(frozen=True, slots=True)
+class TerminalResult:
+    """What came of a command in a named shell, which goes on where neither `found` nor `shell_ended` says otherwise."""
+
+    output: bytes
+    sizes: tuple[int, int, int]
+    """Of the output's head and tail, and of what is left out between them."""
+    found: int | None = None
+    """The number of the pattern that matched, what follows it is the next call's; COMMAND_ENDED: at the prompt."""
+    exit_code: int | None = None
+    shell_ended: bool = False
+
+
 class TakesCalls(Protocol):
     """A session's primitive."""
 
@@ -106,6 +121,52 @@ class SessionClient:
         check_started(reply, "command")
         return _result(reply, streams, command)
 
+    async def open_terminal(self, name: str) -> bool:
+        """Start a shell on a terminal of its own, in the folder and with the variables of the session's shell; False
+        where there is one of that name. Raises SandboxShort, and RequestError beyond sixteen."""
+        request = {"op": "terminal", "do": "open", "name": name}
+        reply, _ = await self._session.call(request, within_s=OPENED_S + GRACE_S)
+        if _code(reply) == "EEXIST":
+            return False
+        check_started(reply, "session")
+        return True
+
+    async def close_terminal(self, name: str) -> bool:
+        """End a named shell and all that it started; False where there is none."""
+        request = {"op": "terminal", "do": "close", "name": name}
+        reply, _ = await self._session.call(request, within_s=OPENED_S + GRACE_S)
+        return reply.get("ok") is True
+
+    async def in_terminal(
+        self,
+        name: str,
+        command: bytes | None,
+        expect: Sequence[str] = (),
+        *,
+        timeout_s: float,
+        output_bytes: int,
+        tries: int = 0,
+    ) -> TerminalResult | None:
+        """Run a command in a named shell, or type it into the one that runs there; None: type up to `tries` interrupts,
+        `timeout_s` apart, then kill. Until it ends, or one of `expect` (regular expressions) matches, or the time is
+        up. None where there is no such shell. Raises RequestError, SandboxShort."""
+        do = "run" if command is not None else "interrupt"
+        request = {"op": "terminal", "do": do, "name": name, "expect": list(expect), "timeout_s": timeout_s,
+                   "output_bytes": output_bytes, "tries": tries}  # fmt: skip
+        within_s = timeout_s * (tries + 1) + 1 + GRACE_S
+        reply, output = await self._session.call(request, command or b"", within_s=within_s)
+        if _code(reply) == "ENOENT":
+            return None
+        check_started(reply, "command")
+        found, code = reply.get("found"), reply.get("exit_code")
+        return TerminalResult(
+            output[:output_bytes],
+            stream_sizes(reply.get("sizes")),
+            found if type(found) is int and COMMAND_ENDED <= found < len(expect) else None,
+            code if type(code) is int and 0 <= code < 256 else None,
+            reply.get("ended") is True,
+        )
+
     async def read_file(
         self, path: str, *, max_bytes: int = MAX_FILE_BYTES, offset: int = 0, part_bytes: int | None = None
     ) -> bytes:
@@ -126,12 +187,16 @@ class SessionClient:
         _check_file(reply, path, MAX_FILE_BYTES)
 
 
+def _code(reply: Mapping[str, object]) -> str:
+    return "" if reply.get("ok") is True else str(reply.get("error"))[:200].partition(":")[0]
+
+
 def check_started(reply: Mapping[str, object], field: str) -> None:
     """Raises SandboxShort for what the driver can't start now, RequestError for what it takes from no caller."""
     if reply.get("ok") is True:
         return
     error = str(reply.get("error"))[:200]
-    if error.partition(":")[0] in SHORT:
+    if _code(reply) in SHORT:
         remedy = "end what runs in it, or ask again later"
         raise SandboxShort(f"the session's sandbox can't start it now ({error}); {remedy}")
     raise RequestError(field, f"was refused: {error}", "send less, and no NUL")

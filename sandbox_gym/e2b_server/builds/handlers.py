@@ -1,0 +1,120 @@
+"""The routes of template builds."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from datetime import UTC, datetime
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from sandbox_gym.e2b_server.access import UPLOADS
+from sandbox_gym.e2b_server.builds import routes as declared
+from sandbox_gym.e2b_server.builds import shapes
+from sandbox_gym.e2b_server.builds.manager import Build, Builds, name_of
+from sandbox_gym.e2b_server.control.bodies import read_model, read_query
+from sandbox_gym.e2b_server.faults import as_json
+from sandbox_gym.e2b_server.sandboxes.sandbox import Sandbox, SandboxRequest
+from sandbox_gym.server.access.accounts import Tenant
+from sandbox_gym.server.openapi import Operation
+
+Parts = Mapping[str, str]
+Handler = Callable[[Tenant, Request, Parts], Awaitable[Response]]
+
+
+class BuildRoutes:
+    """Declared routes with their handlers."""
+
+    def __init__(self, builds: Builds) -> None:
+        self._builds = builds
+
+    def routes(self) -> Sequence[tuple[Operation, Handler]]:
+        return [
+            (declared.REQUEST, self._request),
+            (declared.START, self._start),
+            (declared.STATUS, self._status),
+            (declared.FILES, self._files),
+            (declared.ASSIGN_TAGS, self._assign),
+            (declared.REMOVE_TAGS, self._remove),
+            (declared.TAGS, self._tags),
+        ]
+
+    async def create(self, tenant: Tenant, asked: SandboxRequest) -> Sandbox:
+        """A sandbox, with its template's start command running in it. Raises Fault, Unavailable."""
+        return await self._builds.create(tenant, asked)
+
+    async def upload(self, request: Request) -> Response:
+        """PUT to a link of `_files`, which is its own secret."""
+        await self._builds.uploads.take(request.url.path.removeprefix(UPLOADS), request)
+        return Response(status_code=200)
+
+    async def _request(self, tenant: Tenant, request: Request, _: Parts) -> Response:
+        build = self._builds.request(tenant, await read_model(request, shapes.RequestBuild))
+        view: shapes.RequestedBuild = {
+            "templateID": build.template_id,
+            "buildID": build.build_id,
+            "public": False,
+            "names": [build.name],
+            "tags": list(build.tags),
+            "aliases": [build.name],
+        }
+        return as_json(view, 202)
+
+    async def _start(self, tenant: Tenant, request: Request, parts: Parts) -> Response:
+        build = self._builds.of(tenant, parts["templateID"], parts["buildID"])
+        self._builds.start(build, await read_model(request, shapes.StartBuild))
+        return Response(status_code=202)
+
+    async def _status(self, tenant: Tenant, request: Request, parts: Parts) -> Response:
+        build = self._builds.of(tenant, parts["templateID"], parts["buildID"])
+        query = read_query(request, shapes.BuildQuery)
+        return as_json(view_of(build, query.logs_offset or 0, shapes.MAX_LOGS if query.limit is None else query.limit))
+
+    async def _files(self, tenant: Tenant, request: Request, parts: Parts) -> Response:
+        self._builds.owns(tenant, parts["templateID"])
+        uploads, files_hash = self._builds.uploads, parts["hash"]
+        url = str(request.base_url).rstrip("/") + uploads.link(tenant, files_hash)
+        link: shapes.UploadLink = {"present": uploads.path(tenant, files_hash).exists(), "url": url}
+        return as_json(link, 201)
+
+    async def _assign(self, tenant: Tenant, request: Request, _: Parts) -> Response:
+        asked = await read_model(request, shapes.Tags)
+        image, tags = self._builds.assign(tenant, asked.target, asked.tags)
+        view: shapes.AssignedTags = {"tags": list(tags), "buildID": image.made.build_id}
+        return as_json(view, 201)
+
+    async def _remove(self, tenant: Tenant, request: Request, _: Parts) -> Response:
+        asked = await read_model(request, shapes.RemoveTags)
+        self._builds.remove(tenant, asked.name, asked.tags)
+        return Response(status_code=204)
+
+    async def _tags(self, tenant: Tenant, _: Request, parts: Parts) -> Response:
+        name = name_of(self._builds.tagged(tenant, parts["templateID"]))
+        views: list[shapes.TagView] = [
+            {"tag": tag.partition(":")[2], "buildID": one.made.build_id, "createdAt": _iso(one.created_at)}
+            for one in self._builds.images.of_template(tenant, name)
+            for tag in one.names
+        ]
+        return as_json(views)
+
+
+def view_of(build: Build, offset: int, limit: int) -> shapes.BuildView:
+    """A build's status with some of its log."""
+    shown = build.lines[offset : offset + limit]
+    view: shapes.BuildView = {
+        "templateID": build.template_id,
+        "buildID": build.build_id,
+        "status": build.status,
+        "logs": [text for _, _, text, _ in shown],
+        "logEntries": [
+            {"timestamp": _iso(at), "message": text, "level": level, "step": step}  # type: ignore[typeddict-item]
+            for at, level, text, step in shown
+        ],
+    }
+    if build.status == "error":
+        view["reason"] = {"message": build.why, "step": build.step}
+    return view
+
+
+def _iso(at: float) -> str:
+    return datetime.fromtimestamp(at, UTC).isoformat().replace("+00:00", "Z")

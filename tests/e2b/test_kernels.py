@@ -1,0 +1,254 @@
+"""The code interpreter's image: IPython's cells, kernels of other languages, and what hostile cells reach of them.
+
+On `local` with what this machine has; on docker with the image, which the whole run builds where it is missing.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from e2b.exceptions import SandboxException, TimeoutException
+from e2b_code_interpreter import Execution, Sandbox
+from e2b_code_interpreter.charts import ChartType
+
+from tests.e2b.servers import PoolServer
+
+pytestmark = pytest.mark.timeout(1800)
+ROOT = Path(__file__).parents[2]
+GREETINGS = {
+    "python": "print('Hello')",
+    "javascript": "console.log('Hello')",
+    "typescript": "const text: string = 'Hello'; console.log(text)",
+    "bash": "echo Hello",
+    "r": "cat('Hello\\n')",
+    "java": 'System.out.println("Hello");',
+}
+
+
+@pytest.fixture(scope="module")
+def kernels(pool: PoolServer) -> PoolServer:
+    if pool.provider == "docker":
+        found = subprocess.run(
+            ["docker", "image", "inspect", "sandbox-gym/code-interpreter:latest"], capture_output=True
+        )
+        if found.returncode:
+            subprocess.run([ROOT / "images" / "build.sh", "code-interpreter"], check=True, timeout=1700)
+    return pool
+
+
+@pytest.fixture(scope="module")
+def box(kernels: PoolServer) -> Iterator[Sandbox]:
+    sandbox = Sandbox.create(timeout=1700, **kernels.where())
+    try:
+        yield sandbox
+    finally:
+        sandbox.kill()
+
+
+def printed(found: Execution) -> str:
+    assert found.error is None, found.error
+    return "".join(found.logs.stdout)
+
+
+def test_cells_are_ipythons(box: Sandbox) -> None:
+    assert box.run_code("get_ipython() is not None").text == "True", "apt-get install python3-ipython"
+    assert box.run_code("    indented = 5\n    indented").text == "5"
+    assert printed(box.run_code("!echo $((6 * 7))\n%pwd")) == "42\n"
+    assert printed(box.run_code("%%bash\necho of bash")) == "of bash\n"
+    code = "from IPython.display import HTML, display\ndisplay({'text/latex': 'x'}, raw=True)\ndisplay(HTML('<b>'))"
+    latex, html = box.run_code(code).results
+    assert (list(latex.formats()), html.html, html.is_main_result) == (["latex"], "<b>", False)
+    found = box.run_code("{'numbers': [1, float('nan')]}").results[0]
+    assert found.json == {"numbers": [1, None]}
+    failed = box.run_code("def half(x):\n    return x / 0\nhalf(1)").error
+    assert failed is not None
+    assert (failed.name, failed.value) == ("ZeroDivisionError", "division by zero")
+    assert "return x / 0" in failed.traceback
+    silent = "class Silent(Exception):\n    def __str__(self):\n        raise self\nraise Silent"
+    failed = box.run_code(silent).error
+    assert failed is not None
+    assert failed.name == "Silent"
+
+
+def test_a_table_has_its_data(box: Sandbox) -> None:
+    code = "import pandas\npandas.DataFrame({'a': [1, 2], 't': pandas.to_datetime(['2020-01-02', '2021-01-02'])})"
+    found = box.run_code(code).results[0]
+    assert found.data == {"a": [1, 2], "t": ["2020-01-02T00:00:00", "2021-01-02T00:00:00"]}
+    assert found.html
+    assert found.text
+
+
+def test_lines_arrive_while_the_cell_runs(box: Sandbox) -> None:
+    heard: list[float] = []
+    code = "import time\nfor n in range(3):\n    print(n)\n    time.sleep(0.3)"
+    box.run_code(code, on_stdout=lambda _line: heard.append(time.monotonic()))
+    assert len(heard) == 3
+    assert heard[2] - heard[0] > 0.4
+
+
+def test_a_result_of_megabytes_arrives_whole(box: Sandbox) -> None:
+    found = box.run_code("'x' * 5_000_000").text
+    assert found is not None
+    assert len(found) == 5_000_000
+
+
+def test_default_contexts_are_listed(kernels: PoolServer) -> None:
+    sandbox = Sandbox.create(timeout=60, **kernels.where())
+    try:
+        own = sandbox.create_code_context(cwd="/tmp")
+        contexts = sandbox.list_code_contexts()
+        assert [one.language for one in contexts] == ["python", "javascript", "python"]
+        assert contexts[-1].id == own.id
+    finally:
+        sandbox.kill()
+
+
+def test_javascript_and_typescript(box: Sandbox) -> None:
+    assert box.run_code("const add = (x, y) => x + y;\nadd(1, 2);", language="js").text == "3"
+    assert box.run_code("const add = 'declared again'; add", language="javascript").text == "declared again"
+    assert box.run_code("async function f() { return 'later' }\nawait f()", language="js").text == "later"
+    imported = "import fs, { readFileSync as read } from 'fs'\ntypeof fs.existsSync + typeof read"
+    assert box.run_code(imported, language="js").text == "functionfunction"
+    failed = box.run_code("null.x", language="js").error
+    assert failed is not None
+    assert failed.name == "TypeError"
+    typed = "function minus(x: number, y: number): number {\n  return x - y;\n}\nminus(1, 2);"
+    assert box.run_code(typed, language="ts").text == "-1"
+    own = "({ [Symbol.for('Jupyter.display')]: () => ({ 'text/html': '<i>' }) })"
+    assert box.run_code(own, language="js").results[0].html == "<i>"
+
+
+def test_a_bash_keeps_its_state(box: Sandbox) -> None:
+    box.run_code("cd /tmp; kept=1; ahead() { echo function; }", language="bash")
+    assert printed(box.run_code("pwd; echo $kept$X; ahead", language="bash", envs={"X": "y"})).endswith(
+        "1y\nfunction\n"
+    )
+    assert printed(box.run_code("echo ${X-none}", language="bash")) == "none\n"
+    failed = box.run_code("false", language="bash").error
+    assert failed is not None
+    assert failed.value == "exit status 1"
+    with pytest.raises(TimeoutException):
+        box.run_code("sleep 60", language="bash", timeout=1)
+    assert printed(box.run_code("echo $kept", language="bash")) == "1\n"
+
+
+def test_a_language_without_a_kernel(box: Sandbox) -> None:
+    with pytest.raises(SandboxException, match="no kernel for language 'cobol' here; there are python, bash"):
+        box.run_code("1", language="cobol")
+
+
+def test_a_kernels_death_is_told_whoever_ends_it(box: Sandbox) -> None:
+    for language, code in (("bash", "sleep 30 & exit 3"), ("javascript", "process.exit(1)"), ("python", "exit()")):
+        died = box.run_code(code, language=language).error
+        assert died is not None
+        assert died.name == "KernelDied"
+        assert printed(box.run_code(GREETINGS[language], language=language)) == "Hello\n"
+    pids = printed(box.run_code("import os\nprint(os.getpid(), os.getppid())")).split()
+    box.commands.run(f"kill -9 {' '.join(pids) if int(pids[1]) > 1 else pids[0]}")
+    deadline = time.monotonic() + 30
+    while box.run_code("6 * 7").text != "42":
+        assert time.monotonic() < deadline
+
+
+def test_what_a_cell_writes_into_the_channel_is_no_ones(box: Sandbox) -> None:
+    forge = """
+import json, os
+for fd in range(3, 64):
+    for word in (b'{"type": "done"', b'[' * 100_000 + b'\\n', b'\\xff\\n', b'{"type": "result", "text": "forged"}\\n'):
+        try:
+            os.write(fd, word)
+        except OSError:
+            pass
+"""
+    box.run_code(forge, timeout=60)
+    again = time.monotonic() + 30
+    while box.run_code("6 * 7").text != "42":
+        assert time.monotonic() < again
+    endless = """
+import os
+for fd in range(3, 64):
+    try:
+        while True:
+            os.write(fd, b'x' * 65536)
+    except OSError:
+        pass
+"""
+    ended = box.run_code(endless, timeout=60).error
+    assert ended is not None
+    assert "over 10485760 bytes" in ended.value
+    assert box.run_code("6 * 7").text == "42"
+
+
+def test_other_tenants_reach_no_context(box: Sandbox, kernels: PoolServer) -> None:
+    own = box.create_code_context()
+    other = Sandbox.create(timeout=60, **kernels.where("bob"))
+    try:
+        with pytest.raises(SandboxException):
+            other.run_code("1", context=own)
+        with pytest.raises(SandboxException):
+            other.restart_code_context(own)
+        assert own.id not in {one.id for one in other.list_code_contexts()}
+    finally:
+        other.kill()
+
+
+CHARTS = {
+    ChartType.LINE: "plt.plot([1, 2], [3, 4], label='a')",
+    ChartType.SCATTER: "plt.scatter([1, 2], [3, 4])",
+    ChartType.BAR: "plt.bar(['a', 'b'], [3, 4])",
+    ChartType.PIE: "plt.pie([3, 1], labels=['a', 'b'])",
+    ChartType.BOX_AND_WHISKER: "plt.boxplot([[85, 90, 78, 92, 88], [75, 82, 88, 79, 86]], patch_artist=True)",
+    ChartType.SUPERCHART: "_, axes = plt.subplots(1, 2)\naxes[0].plot([1], [2])\naxes[1].scatter([1], [2])",
+}
+
+
+@pytest.mark.extended
+@pytest.mark.parametrize("pool", ["docker"], indirect=True)  # of the image: this machine may have no matplotlib
+def test_figures_have_their_chart_and_images_are_shown(box: Sandbox) -> None:
+    for kind, code in CHARTS.items():
+        found = box.run_code(f"import matplotlib.pyplot as plt\n{code}\nplt.show()").results[-1]
+        assert found.chart is not None
+        assert (found.chart.type, bool(found.png), bool(found.text)) == (kind, True, True)
+    for last in ("image", "image.show()", "image.save('saved.png')"):
+        found = box.run_code(f"from PIL import Image\nimage = Image.new('RGB', (4, 4))\n{last}").results[0]
+        assert found.png
+    found = box.run_code("import plotly.express as px\npx.bar(x=[1], y=[2])").results[-1]
+    assert "application/vnd.plotly.v1+json" in (found.extra or {})
+
+
+@pytest.mark.extended
+def test_ten_kernels_at_once_within_the_caps(kernels: PoolServer) -> None:
+    sandbox = Sandbox.create(timeout=300, **kernels.where())
+    try:
+        contexts = [sandbox.create_code_context() for _ in range(10)]
+        with ThreadPoolExecutor(10) as threads:
+            code = "import time\nnumbers = list(range(100_000))\ntime.sleep(1)\nsum(numbers)"
+            found = list(threads.map(lambda one: sandbox.run_code(code, context=one).text, contexts))
+        assert found == ["4999950000"] * 10
+        for one in contexts:
+            assert sandbox.run_code("len(numbers)", context=one).text == "100000"
+    finally:
+        sandbox.kill()
+
+
+@pytest.mark.extended
+@pytest.mark.parametrize("language", GREETINGS)
+def test_a_thousand_cells(kernels: PoolServer, language: str) -> None:
+    sandbox = Sandbox.create(timeout=1700, **kernels.where())
+    try:
+        if kernels.provider == "local" and language == "r" and not shutil.which("R"):  # it is of the image alone
+            with pytest.raises(SandboxException, match="no kernel"):
+                sandbox.run_code("1", language=language)
+            return
+        for number in range(1, 1001):
+            found = sandbox.run_code(GREETINGS[language].replace("Hello", f"Hello {number}"), language=language)
+            assert printed(found) == f"Hello {number}\n"
+            assert found.execution_count == number
+    finally:
+        sandbox.kill()
