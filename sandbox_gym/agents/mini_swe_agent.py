@@ -7,6 +7,7 @@ Each action is a command in a process of its own, as in mini-swe-agent's other e
 
 from __future__ import annotations
 
+import os
 import weakref
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
@@ -20,7 +21,7 @@ from minisweagent.utils.serialize import recursive_merge
 from sandbox_gym.client import CompletedCommand, SandboxLost, Session, SessionTarget
 
 SUBMIT_LINE: Final = "COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT"
-_MERGED: Final = ("bash", "-c", 'exec "$@" 2>&1', "bash")
+_MERGED: Final = 'exec 2>&1; cd -- "$0" 2>/dev/null || { mkdir -p -- "$0" && cd -- "$0"; } || exit 1; exec "$@"'
 _RESTORED: Final = "[the sandbox was lost; files are as of its last snapshot]\n"
 _LOST: Final = "the sandbox was lost during this command, which may not have run; files go back to the last snapshot"
 _SYSTEM: Final = ("system", "node", "release", "version", "machine")
@@ -33,7 +34,10 @@ class SandboxGymEnvironmentConfig:
     url: str = field(default_factory=lambda: SessionTarget().url)
     """A running server; SANDBOX_GYM_URL unless given."""
     cwd: str = "/workspace"
+    """Made where it is not there."""
     env: dict[str, str] = field(default_factory=dict)
+    forward_env: list[str] = field(default_factory=list)
+    """Variables of this process that commands see, where it has them; `env` is over them."""
     timeout: float = 30
     """Seconds of one action."""
     interpreter: tuple[str, ...] = ("bash", "-c")
@@ -73,17 +77,22 @@ class SandboxGymEnvironment:
             return _failed("", "SandboxLost", _LOST)
         text = (_RESTORED if done.state_lost else "") + done.stdout.decode("utf-8", "replace")
         if done.exit_code is None:
-            return _failed(text, "TimeoutExpired", f"the command was ended after {limit:g} seconds")
+            return _failed(text, "TimeoutExpired", f"the command timed out after {limit:g} seconds and was ended")
         output: dict[str, object] = {"output": text, "returncode": done.exit_code, "exception_info": ""}
         _check_finished(text, done.exit_code)
         return output
 
     def _run(self, command: str, cwd: str, timeout_s: float) -> CompletedCommand:
-        argv = (*_MERGED, *self.config.interpreter, command)
+        argv = ("bash", "-c", _MERGED, cwd, *self.config.interpreter, command)
+        forwarded = {name: os.environ[name] for name in self.config.forward_env if name in os.environ}
 
         async def run() -> CompletedCommand:
             return await self._session.run(
-                argv, cwd=cwd, timeout_s=timeout_s, env=self.config.env, output_bytes=self.config.output_bytes
+                argv,
+                cwd="/",
+                timeout_s=timeout_s,
+                env=forwarded | self.config.env,
+                output_bytes=self.config.output_bytes,
             )
 
         return self._portal.call(run)

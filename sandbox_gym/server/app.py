@@ -34,6 +34,7 @@ from sandbox_gym.server.nemo_gym.verify_recorder import Answered, VerifyRecorder
 from sandbox_gym.server.protocol.dataset import Dataset
 from sandbox_gym.server.protocol.resources import ResourcesServer
 from sandbox_gym.server.protocol.single_flight import Once
+from sandbox_gym.server.swe_rex.routes import SweRex, is_upload
 from sandbox_gym.server.traced import TracedExchanges
 
 if TYPE_CHECKING:
@@ -88,6 +89,8 @@ def build_app(
     # a redirect's Location would be made of whatever Host a client sends
     app = FastAPI(lifespan=lifespan, openapi_url=None, redirect_slashes=False)
     host.add_routes(app, () if shown is None else server_operations())
+    if dataset is None:
+        app.router.routes.append(SweRex(resources, host).route())
     if tools_over_mcp is not None:
         app.router.routes.append(tools_over_mcp.route())
     app.add_middleware(_SessionId, new_session_id=new_session_id)
@@ -122,7 +125,7 @@ def _let_in(app: FastAPI, settings: Settings, accounts: Accounts, shown: ServerD
 def guarded(app: ASGIApp, settings: Settings) -> ASGIApp:
     """An application of a resources server without a token, shut to pages of other sites."""
     hosts = AllowedHosts(settings.host, settings.allowed_hosts)
-    return RequestGuard(app, hosts.admit, pages=is_page, forms=is_form)
+    return RequestGuard(app, hosts.admit, pages=is_page, forms=lambda scope: is_form(scope) or is_upload(scope))
 
 
 def session_cookie(resources: ResourcesServer) -> str:

@@ -26,7 +26,6 @@ _NEMO_GYM_NAMES: Final = {"num_workers": "workers", "should_use_judge": "judge_e
 """Flat names of our settings, by what NeMo Gym calls them."""
 KEEP_ALIVE_S = 30
 SWE_CHECKPOINT_S = 1.0
-SHUTDOWN_GRACE_S = 10
 
 
 def serve_built(build: Build, name: str, settings: Settings, *, dataset: Path | None = None) -> None:
@@ -46,7 +45,7 @@ def serve_built(build: Build, name: str, settings: Settings, *, dataset: Path | 
         pid, secret = os.getpid(), session_secret(settings.state_dir)
         return WorkerApp(build, name, settings, sessions, folder, settings.workers, pid, journal_url, dataset, secret)
 
-    return serve_workers(app_in, settings, resources.kind, keep_alive_s=KEEP_ALIVE_S, grace_s=SHUTDOWN_GRACE_S)
+    return serve_workers(app_in, settings, resources.kind, keep_alive_s=KEEP_ALIVE_S)
 
 
 def serve(resources: ResourcesServer, settings: Settings, *, dataset: Dataset | None = None) -> None:
@@ -67,7 +66,8 @@ def serve(resources: ResourcesServer, settings: Settings, *, dataset: Dataset | 
         session_secret=session_secret(settings.state_dir),
     )
     needs = "" if settings.cluster.address else resources.kind  # a cluster's nodes come and go
-    serve_app(app, settings, needs, timeout_keep_alive=KEEP_ALIVE_S, timeout_graceful_shutdown=SHUTDOWN_GRACE_S)
+    grace_s = round(settings.shutdown_grace_s)
+    serve_app(app, settings, needs, timeout_keep_alive=KEEP_ALIVE_S, timeout_graceful_shutdown=grace_s)
 
 
 def _made_ready(resources: ResourcesServer, settings: Settings) -> tuple[Settings, str | None]:

@@ -16,6 +16,7 @@ import time
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from types import FrameType
 from typing import Any, Final
 
 import anyio
@@ -29,6 +30,7 @@ from sandbox_gym.config import Settings
 from sandbox_gym.errors import ConfigurationError
 from sandbox_gym.observe.tracebacks import without_locals
 from sandbox_gym.server.connections import BoundedConfig, Bounds, bounds_of
+from sandbox_gym.server.draining import Draining
 from sandbox_gym.server.readiness import check_ready
 
 BROKE: Final = 1
@@ -74,7 +76,8 @@ def _addresses(settings: Settings) -> list[tuple[int, Any]]:
 def _bind(address: tuple[int, Any], held: list[socket.socket]) -> None:
     family, place = address
     try:
-        one = socket.socket(family, socket.SOCK_STREAM)
+        # named, as asyncio turns Nagle's algorithm off for TCP alone: a small answer's body waited 40 ms for its head
+        one = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     except OSError:
         return  # a kernel without IPv6
     held.append(one)
@@ -117,6 +120,8 @@ def serve_app(app: Any, settings: Settings, needs: str = "", *, body_s: float | 
     listens; ends the process with BROKE where the application failed."""
     bound_logs()
     bounds = server_bounds(settings, body_s=body_s)
+    server: Server
+    app = Draining(app, lambda: server.stopping)
     config = BoundedConfig(
         app, bounds, host=settings.host, port=settings.port, lifespan="on", access_log=False, **options
     )
@@ -135,6 +140,18 @@ class Server(uvicorn.Server):
     def __init__(self, config: uvicorn.Config, settings: Settings) -> None:
         super().__init__(config)
         self._settings = settings
+        self._drained_at = float("inf")
+
+    @property
+    def stopping(self) -> bool:
+        """Whether it was told to stop, and may still serve until load balancers have noticed."""
+        return self.should_exit or self._drained_at < float("inf")
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """SIGTERM begins the drain, where there is to be one; whatever comes next ends it."""
+        if sig != signal.SIGTERM or not self._settings.drain_s or self.stopping:
+            return super().handle_exit(sig, frame)
+        self._drained_at = time.monotonic() + self._settings.drain_s
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         assert sockets is not None
@@ -147,6 +164,7 @@ class Server(uvicorn.Server):
         say_where(self._settings, sockets)
 
     async def on_tick(self, counter: int) -> bool:
+        self.should_exit = self.should_exit or time.monotonic() >= self._drained_at
         if await super().on_tick(counter):
             return True
         # set when the lifespan's task has ended without a shutdown

@@ -10,7 +10,8 @@ import pytest
 from tests.load.servers import ServerProcess
 from tests.swe.agent import serving
 
-collect_ignore_glob = [] if importlib.util.find_spec("inspect_ai") else ["test_*.py"]
+_NEEDED = ("inspect_ai", "minisweagent", "swerex")
+collect_ignore_glob = [] if all(importlib.util.find_spec(name) for name in _NEEDED) else ["test_*.py"]
 
 
 @pytest.fixture(scope="session", params=["local", "docker"])

@@ -26,7 +26,6 @@ pytestmark = [pytest.mark.anyio, pytest.mark.timeout(300)]
 EXPECTED_FAILURES = {
     ("docker", "test_exec_as_user"): (SandboxUserUnsupportedError, "a sandbox has one user"),
     ("local", "test_exec_as_user"): (SandboxUserUnsupportedError, "a sandbox has one user"),
-    ("local", "test_exec_permission_error"): (AssertionError, "asks for /etc/passwd, which local sandboxes have not"),
 }
 
 
@@ -56,6 +55,13 @@ async def test_a_file_that_may_not_be_executed_is_a_permission_error(sandbox_env
     await sandbox_env.write_file("plain", "#!/bin/sh\n")
     with pytest.raises(PermissionError, match="plain"):
         await sandbox_env.exec(["./plain"])
+
+
+async def test_the_sandboxes_own_user_may_be_named(sandbox_env: SandboxEnvironment) -> None:
+    for name in (await sandbox_env.exec(["sh", "-c", "id -u; id -un"])).stdout.split():
+        assert (await sandbox_env.exec(["id", "-u"], user=name)).success
+    with pytest.raises(SandboxUserUnsupportedError, match="root"):
+        await sandbox_env.exec(["id"], user="root")
 
 
 async def test_a_server_that_is_not_there_is_unavailable() -> None:

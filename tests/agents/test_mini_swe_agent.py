@@ -73,6 +73,23 @@ def test_what_an_action_gives(environment: Any) -> None:
     assert environment.execute({"command": "printf 'a\\377b'"})["output"] == "a\ufffdb"
 
 
+def test_variables_of_this_process_and_a_folder_that_is_made(
+    server: ServerProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FORWARDED", "from here")
+    monkeypatch.setenv("BOTH", "from here")
+    names = ["FORWARDED", "BOTH", "SET_NOWHERE"]
+    made = SandboxGymEnvironment(url=server.url, cwd="/tmp/new folder", env={"BOTH": "set"}, forward_env=names)
+    said = made.execute({"command": 'pwd; echo "$FORWARDED, $BOTH, [${SET_NOWHERE-}]"'})
+    assert said["output"] == "/tmp/new folder\nfrom here, set, []\n"
+    monkeypatch.setenv("FORWARDED", "changed")
+    assert made.execute({"command": "echo $FORWARDED"})["output"] == "changed\n"
+    assert made.execute({"command": "pwd"}, cwd="/tmp/other")["output"] == "/tmp/other\n"
+    assert made.execute({"command": "pwd"}, cwd="/usr/folder")["returncode"] == 1
+    assert "timed out after 1 seconds" in str(made.execute({"command": "sleep 60"}, timeout=1)["exception_info"])
+    made.cleanup()
+
+
 def test_only_a_command_that_succeeds_submits(environment: Any) -> None:
     line = "echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT"
     assert environment.execute({"command": f"{line}; exit 1"})["returncode"] == 1

@@ -19,6 +19,8 @@ from starlette.routing import BaseRoute, Mount, Route
 from starlette.types import ASGIApp, Message, Scope
 
 from sandbox_gym.config import Settings
+from sandbox_gym.e2b_server.builds.handlers import BuildRoutes
+from sandbox_gym.e2b_server.builds.manager import Builds
 from sandbox_gym.e2b_server.control.handlers import Control
 from sandbox_gym.e2b_server.launch import pool_app
 from sandbox_gym.e2b_server.sandboxes.manager import Sandboxes
@@ -83,7 +85,7 @@ def pool(domain: str = "", **fields: object) -> Served:
         yield
 
     app = pool_app(settings, load_accounts(settings.keys, settings.token), domain, never, lambda _: _dashboard())
-    control = Control(cast(Sandboxes, None), domain)
+    control = Control(cast(Sandboxes, None), BuildRoutes(cast(Builds, None)), domain)
     paths = [(one.method, re.sub(r"\{[^}]*\}", "i1", one.template)) for one, _ in control.routes()]
     envd = [
         ("POST", "/files"),

@@ -18,6 +18,8 @@ from sandbox_gym.server.protocol.shapes import TENANT_HEADER
 OPEN: Final = frozenset({"/", "/health"})
 OPERATORS: Final = frozenset({"/metrics"})
 """Routes that show one tenant data of others."""
+SWE_REX: Final = "/swerex/"
+"""What begins the routes whose clients have X-API-Key for their key."""
 _TENANT: Final = "sandbox_gym.tenant"
 """The key's tenant in an exchange's scope."""
 
@@ -38,7 +40,7 @@ class BearerAuth:
         if scope["type"] not in ("http", "websocket") or scope["path"] in OPEN:  # no session there
             return await self._app(scope, receive, send)
         headers = Headers(scope=scope)
-        tenant = self._accounts.tenant(_bearer(headers))
+        tenant = self._accounts.tenant(_key(scope, headers))
         if tenant is None:
             refusal = reply({"detail": "send Authorization: Bearer <token>"}, 401, {"WWW-Authenticate": "Bearer"})
             return await refusal(scope, receive, send)
@@ -54,7 +56,9 @@ class BearerAuth:
         await self._app(scope, receive, send)
 
 
-def _bearer(headers: Headers) -> str:
+def _key(scope: Scope, headers: Headers) -> str:
     """The key of the request as UTF-8; empty, which matches no tenant, without one."""
     scheme, _, given = headers.get("authorization", "").partition(" ")
-    return given.strip().encode("latin-1").decode("utf-8", "surrogateescape") if scheme.lower() == "bearer" else ""
+    if scheme.lower() != "bearer":
+        given = headers.get("x-api-key", "") if scope["path"].startswith(SWE_REX) else ""
+    return given.strip().encode("latin-1").decode("utf-8", "surrogateescape")

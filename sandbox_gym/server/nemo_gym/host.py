@@ -5,7 +5,7 @@ Owns what each route answers; settings, auth and cookies are app.py's.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -43,6 +43,7 @@ from sandbox_gym.server.protocol.exchange import (
 from sandbox_gym.server.protocol.resources import (
     ResourcesServer,
     Tool,
+    ToolAnswer,
     ToolCall,
     no_verdict,
 )
@@ -269,14 +270,12 @@ class GymHost:
         return reply(await anyio.to_thread.run_sync(self._resources.aggregate, rows))
 
     async def call_tool(self, tool: Tool, request: Request) -> Response:
-        body = await read_document(request)
+        body = await read_document(request, empty_is_object=request.method == "GET")
         cookie_id = str(request.session[SESSION_ID_KEY])
         answer = await while_connected(request, lambda: self.answer_tool(tool, body, cookie_id, request))
         return plain(answer) if isinstance(answer, str) else reply(answer)
 
-    async def answer_tool(
-        self, tool: Tool, arguments: Document, session_id: str, request: Request
-    ) -> Mapping[str, object] | str:
+    async def answer_tool(self, tool: Tool, arguments: Document, session_id: str, request: Request) -> ToolAnswer:
         """One call in a session, whichever way it came. Raises what the tool raises."""
         engine, _ = self._running()
         failure = self._failed.seed_failure(request, session_id)

@@ -6,7 +6,8 @@ import functools
 import inspect
 import operator
 from collections.abc import Mapping, Sequence
-from typing import Final, cast
+from types import UnionType
+from typing import Final, Union, cast, get_args, get_origin
 
 from sandbox_gym.server.coding.sandbox_fusion import FusionFailed, FusionRan
 from sandbox_gym.server.nemo_evaluator import EvaluatorSeed, EvaluatorTask, EvaluatorVerdict, EvaluatorVerify
@@ -85,7 +86,7 @@ def host_operations(resources: ResourcesServer) -> Mapping[str, Operation]:
 def tool_operation(name: str, tool: Tool, given: Mapping[str, Document] | None = None) -> Operation:
     """An agent's tool: POST of its arguments, in the session of the cookie."""
     shape = shape_of(tool)
-    members = getattr(shape.gives, "__args__", (shape.gives,)) if shape.gives != Document else (shape.gives,)
+    members = get_args(shape.gives) if get_origin(shape.gives) in (Union, UnionType) else (shape.gives,)
     documents = [one for one in members if one is not str]
     contents = (Content(str, TEXT),) if str in members else ()
     if documents:
@@ -94,14 +95,14 @@ def tool_operation(name: str, tool: Tool, given: Mapping[str, Document] | None =
     if not {FusionRan, *_results(documents)}.isdisjoint(documents):
         replies |= _fusion_failures()
     return Operation(
-        method="POST",
+        method="GET" if shape.reads else "POST",
         path=f"/{name}",
         summary=(inspect.getdoc(tool) or name).partition("\n")[0],
         tag="tools",
         security=TOKEN,
-        bodies=(Content(shape.takes, examples=given or {}),),
+        bodies=() if shape.reads else (Content(shape.takes, examples=given or {}),),
         parameters=_CALLER,
-        replies={**BEFORE_ROUTING, **WITHOUT_TOKEN, **WITH_BODY, **replies},
+        replies={**BEFORE_ROUTING, **WITHOUT_TOKEN, **({} if shape.reads else WITH_BODY), **replies},
     )
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import traceback
 import uuid
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TypeVar
 
 import anyio
@@ -44,7 +44,9 @@ class ClientGone(SandboxGymError):
     """The client closed the connection, so no response is needed."""
 
 
-def reply(document: Mapping[str, object], status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+def reply(
+    document: Mapping[str, object] | Sequence[object], status: int = 200, headers: Mapping[str, str] | None = None
+) -> Response:
     """A JSON response that no content can turn into an encoding error."""
     return Response(dumps(document), status, dict(headers or {}), media_type="application/json")
 

@@ -27,8 +27,9 @@ class ToolCall:
     caller: Caller = ANYONE
 
 
-Tool = Callable[[Engine, ToolCall], Awaitable[Mapping[str, object] | str]]
-"""A string is answered as plain text."""
+ToolAnswer = Mapping[str, object] | Sequence[object] | str
+"""A string is answered as plain text, else JSON."""
+Tool = Callable[[Engine, ToolCall], Awaitable[ToolAnswer]]
 
 
 @dataclass(frozen=True, slots=True)

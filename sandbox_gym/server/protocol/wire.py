@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -110,7 +110,7 @@ def _too_deep() -> RequestError:
     return RequestError("body", "is nested too deep", f"nest at most {MAX_DEPTH} arrays and objects")
 
 
-def dumps(document: Mapping[str, object]) -> bytes:
+def dumps(document: Mapping[str, object] | Sequence[object]) -> bytes:
     """UTF-8 JSON on one line that every parser accepts: lone surrogates become U+FFFD, NaN and infinities null."""
     try:
         try:

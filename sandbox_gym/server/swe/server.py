@@ -32,7 +32,7 @@ from sandbox_gym.sandbox.images.store import PullsImages
 from sandbox_gym.sandbox.session.manager import Sessions
 from sandbox_gym.server.metrics.aggregate import aggregate_metrics
 from sandbox_gym.server.openapi import examples
-from sandbox_gym.server.protocol.resources import Tool, ToolCall, VerifyResult
+from sandbox_gym.server.protocol.resources import Tool, ToolAnswer, ToolCall, VerifyResult
 from sandbox_gym.server.protocol.verdicts import verdict_document
 from sandbox_gym.server.protocol.wire import Document, VerifyFields, VerifyRequest
 from sandbox_gym.server.swe.arguments import ARGUMENTS
@@ -117,7 +117,7 @@ class SweResources:
         return ARGUMENTS
 
     def _tool(self, name: str) -> Tool:
-        async def call_it(engine: Engine, call: ToolCall) -> Mapping[str, object] | str:
+        async def call_it(engine: Engine, call: ToolCall) -> ToolAnswer:
             return await self._tools_of(engine, call.session_id).tools[name](engine, call)
 
         like = SweTools(REPOSITORY, "HEAD").tools[name]

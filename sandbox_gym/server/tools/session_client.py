@@ -13,6 +13,8 @@ from sandbox_gym.sandbox.session.manager import GRACE_S
 from sandbox_gym.server.protocol.resources import ToolCall
 
 MAX_PATH: Final = 4096
+WAIT_S: Final = 600.0
+"""How long a call waits for its session and a sandbox, beyond its own time."""
 
 
 class ToolClient(SessionClient):
@@ -45,7 +47,9 @@ class _Calls:
     async def call(
         self, request: Mapping[str, object], body: bytes = b"", *, within_s: float
     ) -> tuple[Mapping[str, object], bytes]:
-        answer = await self._sessions.call(self._session_id, request, body, timeout_s=within_s - GRACE_S)
+        answer = await self._sessions.call(
+            self._session_id, request, body, timeout_s=within_s - GRACE_S, deadline_s=within_s + WAIT_S
+        )
         self.restored, self.stale = self.restored or answer.restored, self.stale or answer.stale
         if answer.lost:
             raise BoxLost(

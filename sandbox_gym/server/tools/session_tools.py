@@ -16,7 +16,7 @@ from sandbox_gym.engine import Engine
 from sandbox_gym.sandbox.session.client import check_started, stream_sizes
 from sandbox_gym.sandbox.session.manager import ToolReply
 from sandbox_gym.server.protocol.resources import ToolCall
-from sandbox_gym.server.tools.session_client import held_sessions
+from sandbox_gym.server.tools.session_client import WAIT_S, held_sessions
 from sandbox_gym.server.tools.shapes import tool
 
 SHOWN_BYTES: Final = 64 * 1024
@@ -73,7 +73,7 @@ async def bash(engine: Engine, call: ToolCall, wanted: Bash) -> BashRan:
     answer = await _call(engine, call, "bash", wanted.command, wanted.timeout_s)
     reply = answer.reply
     _check_started(answer, "command")
-    output = _shown(answer.body, reply.get("sizes"))
+    output = shown(answer.body, reply.get("sizes"))
     if _flag(reply, "ended") and not _flag(reply, "timed_out"):
         output += "[the shell ended; the next call starts a new one]\n"
     if _flag(reply, "timed_out"):
@@ -170,7 +170,8 @@ async def _call(
 ) -> ToolReply:
     request = {"op": op, "timeout_s": timeout_s, "output_bytes": shown_bytes, **(options or {})}
     body = text.encode("utf-8", "surrogatepass" if op == "bash" else "replace")
-    return await held_sessions(engine).call(call.session_id, request, body, timeout_s=timeout_s)
+    sessions = held_sessions(engine)
+    return await sessions.call(call.session_id, request, body, timeout_s=timeout_s, deadline_s=timeout_s + WAIT_S)
 
 
 def _check_started(answer: ToolReply, field: str) -> None:
@@ -189,10 +190,10 @@ def _said(answer: ToolReply, reset: bool, reset_line: str) -> str:
 def _split(body: bytes, reply: Mapping[str, object], shown_bytes: int) -> tuple[str, str]:
     sizes = reply.get("sizes")
     own = sum(stream_sizes(sizes)[:2])
-    return _shown(body[:own], sizes, shown_bytes), _shown(body[own:], reply.get("stderr_sizes"), shown_bytes)
+    return shown(body[:own], sizes, shown_bytes), shown(body[own:], reply.get("stderr_sizes"), shown_bytes)
 
 
-def _shown(body: bytes, sizes: object, shown_bytes: int = SHOWN_BYTES) -> str:
+def shown(body: bytes, sizes: object, shown_bytes: int = SHOWN_BYTES) -> str:
     """Head and tail, and between them how much was left out. The sizes are the sandbox's word, and bounded."""
     head, _tail, dropped = stream_sizes(sizes)
     body = body[:shown_bytes]

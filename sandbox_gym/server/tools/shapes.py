@@ -30,6 +30,15 @@ class ToolShape:
     takes: object
     gives: object
 
+    @property
+    def reads(self) -> bool:
+        """Whether it takes nothing, so that GET asks for it."""
+        return self.takes is Nothing
+
+
+class Nothing(BaseModel):
+    """No arguments."""
+
 
 ANY: Final = ToolShape(dict[str, object], dict[str, object] | str)
 """Of a tool that says nothing of itself."""

@@ -1,0 +1,1 @@
+"""SWE-ReX's runtime protocol, by which SWE-agent works in our sandboxes."""
