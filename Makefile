@@ -54,15 +54,17 @@ docs-serve: docs ## the same at http://127.0.0.1:8000, built anew when a page ch
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs serve --dev-addr 127.0.0.1:8000
 
 tools: # what boxes and images are made with
-	@missing=; for t in bwrap:bubblewrap dockerd:docker.io mmdebstrap:mmdebstrap docker-compose:docker-compose npm:npm zsh:zsh fish:fish chromium:chromium; do \
+	@missing=; for t in bwrap:bubblewrap dockerd:docker.io mmdebstrap:mmdebstrap docker-compose:docker-compose npm:npm zsh:zsh fish:fish chromium:chromium lua5.4:lua5.4 php:php-cli; do \
 	  command -v $${t%%:*} >/dev/null || missing="$$missing $${t##*:}"; done; \
 	ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || missing="$$missing postgresql"; \
-	for package in $$(grep -hv '^#' images/*/packages.txt); do \
+	for package in python3-ipython $$(grep -hv '^#' images/python/packages.txt images/polyglot/packages.txt images/swe/packages.txt); do \
 	  dpkg -s $$package >/dev/null 2>&1 || missing="$$missing $$package"; done; \
 	if [ -n "$$missing" ]; then $(APT) update -q && $(APT) install -qy --no-install-recommends $$missing; fi
 
 	@command -v docker-registry >/dev/null || [ -x .run/docker-registry/usr/bin/docker-registry ] || { mkdir -p .run && cd .run && \
 	  apt-get download -qq docker-registry && dpkg-deb -x docker-registry_*.deb docker-registry && rm docker-registry_*.deb; } # not its service
+	@command -v nginx >/dev/null || [ -x .run/nginx/usr/sbin/nginx ] || { mkdir -p .run && cd .run && \
+	  apt-get download -qq nginx && dpkg-deb -x nginx_*.deb nginx && rm nginx_*.deb; } # its program, not its service
 	@command -v promtool >/dev/null || [ -x .run/prometheus/usr/bin/promtool ] || { mkdir -p .run && cd .run && \
 	  apt-get download -qq prometheus && dpkg-deb -x prometheus_*.deb prometheus && rm prometheus_*.deb; } # its tools, not its daemon
 
@@ -105,7 +107,7 @@ test-browser: venv ## the dashboard in a real Chromium, with axe from npm
 	if [ -n "$$missing" ]; then $(APT) update -q && $(APT) install -qy --no-install-recommends $$missing fonts-dejavu-core; fi
 	$(BIN)/python -m pytest -m browser tests/browser
 
-test-agents: test-deps ## mini-swe-agent and inspect_ai on our sandboxes, against their packages
+test-agents: test-deps ## mini-swe-agent, inspect_ai and SWE-ReX on our sandboxes, against their packages
 	$(BIN)/pip install -q --disable-pip-version-check -e '.[dev,agents]'
 	$(BIN)/mypy
 	tests/with-docker.sh $(BIN)/python -m pytest tests/agents
@@ -125,7 +127,7 @@ $(TRAIN)/python: examples/train/requirements.txt
 	$(TRAIN)/pip install -q --disable-pip-version-check -r examples/train/requirements.txt
 	$(TRAIN)/pip install -q --disable-pip-version-check -e . pytest pytest-timeout inspect-ai==0.3.285 verifiers==0.4.0
 	$(TRAIN)/pip install -q --disable-pip-version-check --no-deps openrlhf==0.11.2 verl==0.9.1
-	$(TRAIN)/pip install -q --disable-pip-version-check codetiming hydra-core orjson pandas peft pylatexenc ray tensordict # what these two import
+	$(TRAIN)/pip install -q --disable-pip-version-check codetiming hydra-core orjson pandas peft pylatexenc ray tensordict torchdata # what these two import
 	@touch $@
 
 test-train: tools $(TRAIN)/python ## TRL, verl, OpenRLHF, verifiers and inspect_ai with our rewards, and two training runs on the CPU (PyPI; half an hour)

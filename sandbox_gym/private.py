@@ -20,7 +20,9 @@ _REMEDY: Final = "set SANDBOX_GYM_STATE_DIR to a folder of the server's own"
 
 def own_user() -> int:
     """Who this process is. A system without numbers for users has 0 for all files, too."""
-    return 0 if sys.platform == "win32" else os.geteuid()
+    if sys.platform == "win32":
+        return 0
+    return os.geteuid()
 
 
 def make_private(folder: Path) -> Path:

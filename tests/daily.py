@@ -23,10 +23,10 @@ PROVIDERS: Final = (
 """A test's first provider is the first of these that it has a case for."""
 PODMAN: Final = "SANDBOX_GYM_TEST_PODMAN"
 """Set to 1, the daily run has its share of Podman's cases, which else are of the extended run alone."""
-OTHERS_SHARE: Final = 4
+OTHERS_SHARE: Final = 8
 """Of a test's cases on other providers than its first, the daily run has one in so many."""
 OTHERS: Final = {
-    "tests/conformance/": 3,
+    "tests/conformance/": 6,
     "tests/attacks/test_attacks.py": 12,
 }
 """The same for a folder or file. Conformance is about each provider; of an attack the row is the same on each."""
@@ -53,10 +53,7 @@ EXTENDED: Final = (
     "tests/honest/",
 )
 """Long suites that are run on docker in the whole run only."""
-DAILY: Final = (
-    "tests/e2b/test_life.py",
-    "tests/attacks/channels/test_channels.py::test_what_is_left_and_nothing_else_carries[docker-task-t",
-)
+DAILY: Final = ("tests/attacks/channels/test_channels.py::test_what_is_left_and_nothing_else_carries[docker-task-t",)
 """Of those, what is run on docker daily, too."""
 BOTH_WAYS: Final = ("tests/conformance/", "tests/engine/")
 """Through a pool on docker these are what they are on docker and through a pool on local."""
@@ -67,44 +64,65 @@ ONE_IS_ENOUGH: Final = (
 )
 """Each takes a minute, and its neighbour shows the same."""
 SAMPLED: Final[dict[tuple[str, ...], int]] = {
-    ("tests/attacks/test_attacks.py",): 5,
-    ("tests/attacks/test_swe_attacks.py",): 6,
+    ("tests/attacks/test_attacks.py",): 8,
+    ("tests/attacks/test_swe_attacks.py",): 12,
     ("tests/attacks/test_in_process_attacks.py",): 3,
     ("tests/attacks/channels/",): 3,
+    ("tests/browser/test_dashboard.py",): 2,
+    ("tests/coding/shared/test_agreement.py", "tests/coding/test_checkers.py", "tests/coding/test_passes.py"): 2,
+    ("tests/conformance/test_sessions.py", "tests/conformance/test_one_after_another.py"): 2,
+    ("tests/docs/test_blocks.py",): 2,
+    ("tests/engine/starvation/", "tests/load/test_math_http.py"): 2,
+    ("tests/languages/test_precompiled_header.py",): 3,
+    ("tests/server/test_connections.py", "tests/server/test_request_paths.py"): 2,
+    ("tests/swe/test_datasets.py", "tests/swe/test_tools.py"): 2,
+    ("tests/unit/test_cell_forks.py", "tests/unit/inversion/test_properties.py"): 2,
     ("tests/openapi/test_fuzz.py::test_a_resources_server",): 3,
-    ("tests/coding/test_packages.py",): 2,
-    ("tests/coding/test_row_programs.py",): 2,
+    ("tests/coding/test_packages.py",): 4,
+    ("tests/coding/test_row_programs.py",): 4,
     ("tests/browser/test_other_sites.py",): 3,
     ("tests/chaos/",): 3,
     ("tests/cli/test_completion.py::test_fish",): 3,
     ("tests/cli/test_load.py", "tests/cli/test_serve_start.py"): 2,
     ("tests/engine/test_shortages.py::test_one_fault",): 3,
     ("tests/engine/test_shortages.py::test_a_fault",): 3,
-    ("tests/journal/test_kill.py",): 2,
+    ("tests/client/test_rolling.py", "tests/kubernetes/test_containers.py", "tests/load/test_draining.py"): 3,
+    ("tests/journal/test_backup.py", "tests/journal/test_kill.py"): 2,
+    ("tests/kubernetes/test_rendering.py",): 3,
+    ("tests/cli/test_narrow.py::test_a_packages_submissions",): 3,
     ("tests/languages/test_java.py",): 3,
-    ("tests/languages/test_precompiled_header.py::test_programs_are_the_same_byte_by_byte",): 3,
     ("tests/coding/shared/test_leaving.py",): 3,
     ("tests/e2b/test_tenants.py",): 3,
-    ("tests/remote/test_faults.py",): 3,
-    ("tests/remote/test_session_faults.py",): 3,
+    ("tests/e2b/",): 2,
+    ("tests/cli/test_exit_codes.py", "tests/honest/", "tests/remote/test_provider.py"): 2,
+    ("tests/remote/test_faults.py",): 6,
+    ("tests/remote/test_session_faults.py",): 6,
     (
+        "tests/attacks/test_integrity_benchmark.py",
+        "tests/coding/test_one_process.py",
         "tests/golden/test_fork_and_exec.py",
-        "tests/languages/test_precompiled_header.py::test_what_is_stale",
+        "tests/images/test_rollouts.py",
         "tests/languages/test_toolchains.py::test_current_answers_pass_on_docker",
         "tests/languages/test_warm_typescript.py::test_it_is_tsc",
+        "tests/languages/test_warm_typescript.py::test_other_options",
+        "tests/load/test_workers.py",
+        "tests/math/test_against_library.py",
         "tests/remote/test_golden.py",
+        "tests/remote/test_swe.py",
+        "tests/swe/test_agents_example.py",
+        "tests/swe/test_server.py",
     ): 2,
     (
         "resources_servers/swe/tests/test_swe_example.py",
+        "tests/conformance/test_many_files.py",
         "tests/swe/test_build.py",
         "tests/swe/test_cluster.py",
         "tests/swe/test_commands.py::test_what_prefetch_built_validate_uses",
         "tests/swe/test_spellings.py::test_the_fix_resolves_unsigned",
         "tests/swe/test_workers.py::test_an_instance_is_built_once",
-        "tests/swe/test_server.py::test_a_row_that_its_log_tells_of",
     ): 4,
 }
-"""Long suites of many alike, of which the daily run has one in so many; the last builds a repository in each file."""
+"""Long suites of many alike, of which the daily run has one in so many; the last are the longest."""
 
 
 def _seed() -> int:
@@ -130,7 +148,7 @@ def left_out(items: Iterable[pytest.Item]) -> list[pytest.Item]:
         if not _is_extended(item):
             unit_of[item] = _alike(item, first.get(_function(item)))
             alike.setdefault(unit_of[item][0], set()).add(unit_of[item][1])
-    turns = {group: _sample(units, group[1]) for group, units in alike.items()}
+    turns = {group: _sample(units, *group) for group, units in alike.items()}
     return [item for item in listed if item not in unit_of or unit_of[item][1] not in turns[unit_of[item][0]]]
 
 
@@ -138,10 +156,11 @@ _Alike = tuple[str, int]
 """Cases that are sampled together: what they have in common, and their share."""
 
 
-def _sample(names: Iterable[str], share: int) -> set[str]:
-    """One in `share` of the names, mixed by their checksums."""
+def _sample(names: Iterable[str], group: str, share: int) -> set[str]:
+    """One in `share` of the names, mixed by their checksums. Each group has its own turn: runs cost the same."""
     mixed = sorted(names, key=lambda name: (zlib.crc32(name.encode()), name))
-    return {name for number, name in enumerate(mixed) if (number + _seed()) % share == 0}
+    turn = _seed() + zlib.crc32(group.encode())
+    return {name for number, name in enumerate(mixed, turn) if number % share == 0}
 
 
 def _alike(item: pytest.Item, first: int | None) -> tuple[_Alike, str]:

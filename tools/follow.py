@@ -22,6 +22,7 @@ import httpx2 as httpx
 import uvicorn
 from fastapi import FastAPI
 
+from sandbox_gym.server.draining import Draining
 from tools.source import ROOT, product
 from tools.trace import Function, Probe, Recording, recording, watching
 
@@ -121,7 +122,9 @@ def _served_by(scenario: Scenario, found: list[Followed]) -> Iterator[None]:
     before = uvicorn.Server.run
 
     def run(server: uvicorn.Server, sockets: object = None) -> None:
-        app = server.config.app
+        draining = server.config.app
+        assert isinstance(draining, Draining)
+        app = draining.app
         assert isinstance(app, FastAPI)
         with watching():
             found.append(anyio.run(_scenario_on, app, scenario))

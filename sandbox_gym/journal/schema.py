@@ -6,7 +6,6 @@ meaning is unknown here.
 
 from __future__ import annotations
 
-import os
 import sqlite3
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -38,7 +37,7 @@ from sqlalchemy.engine.interfaces import DBAPIConnection, DBAPICursor
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
 
 from sandbox_gym.errors import ConfigurationError
-from sandbox_gym.private import make_private
+from sandbox_gym.private import make_private, own_user
 
 SCHEMA_VERSION = 3
 
@@ -207,7 +206,7 @@ def _prepare_file(path: Path, *, create: bool) -> None:
         make_private(path.parent)
         if not path.exists():
             path.touch(mode=0o600)  # answers and hidden tests are private
-        elif path.stat().st_mode & 0o077 and path.stat().st_uid == os.geteuid():
+        elif path.stat().st_mode & 0o077 and path.stat().st_uid == own_user():
             path.chmod(0o600)
     except OSError as error:
         remedy = "set SANDBOX_GYM_STATE_DIR to a folder that can be written, or SANDBOX_GYM_JOURNAL_URL=off"
