@@ -36,7 +36,9 @@ class Ending:
     exit_code: int | None = None
     signal: int | None = None
     unstarted: str | None = None
-    """Why there was never a program; None if there was one."""
+    """What the program asks for and the box has not, so that there was never a program; None if there was one."""
+    unprepared: str | None = None
+    """What else failed before there was a program; None if nothing did."""
     cpu_s: float = 0.0
     peak_bytes: int = 0
     data_over: bool = False
@@ -69,6 +71,8 @@ def of_run(ending: Ending, limits: Limits) -> tuple[Status, str]:
         return Status(ending.stopped), ""
     if not ending.reported:
         raise _ours("the run's init was killed from outside")
+    if ending.unprepared is not None:
+        raise _ours(f"the sandbox could not start the program: {ending.unprepared}")
     return _by_itself(ending, limits)
 
 

@@ -26,6 +26,7 @@ ENDS = (
     Ending(stopped="output_limit", signal=signal.SIGKILL),
     Ending(exit_code=0, data_over=True),
     Ending(reported=False),
+    Ending(exit_code=127, unprepared="OSError: [Errno 24] No file descriptors available"),
 )
 OWN = {
     0: Status.OK, 1: Status.RUNTIME_ERROR, 2: Status.MEMORY_LIMIT, 3: Status.START_ERROR, 4: Status.CPU_TIME_LIMIT,
@@ -37,6 +38,12 @@ OWN = {
 @pytest.mark.parametrize("number", OWN)
 def test_what_programs_do_by_themselves(number: int) -> None:
     assert of_run(ENDS[number], LIMITS)[0] is OWN[number]
+
+
+@pytest.mark.parametrize("end", [Ending(exit_code=127, unprepared=why) for why in ("", "OSError: [Errno 24]")])
+def test_what_fails_before_there_is_a_program_is_ours(end: Ending) -> None:
+    with pytest.raises(NotTheProgram, match="could not start the program"):
+        of_run(end, LIMITS)
 
 
 @pytest.mark.parametrize("end", ENDS)

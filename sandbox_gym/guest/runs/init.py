@@ -120,6 +120,7 @@ def _run(spec, fds, tier, filter_program, control, wake_read, run_program):
         "left": left,
         "seen": listener.seen,
         "unstarted": listener.unstarted,
+        "unprepared": listener.unprepared,
     }
     control.send(json.dumps(account).encode("ascii"))
 

@@ -1,5 +1,6 @@
 """The last steps of a run's child: drop every privilege and descriptor, then become the program. Runs after fork."""
 
+import contextlib
 import errno
 import fcntl
 import gc
@@ -14,6 +15,9 @@ from . import seccomp, seccomp_listener
 _INPUTS = 10_000
 """The kernel's own cap of CPU time is of a process, and one may serve so many inputs; the supervisor measures each."""
 
+_SHORT = (errno.EAGAIN, errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.EIO, errno.ENOSPC, errno.EINTR)
+"""Not ENOMEM: an executable that asks for more than its memory cap is refused by it."""
+
 
 def become(spec, stdio, channel, control, filter_program, listener_fd, run_program):
     """Turn this process into the program of `spec`; never returns. `stdio` are the three fds; `channel` is fd 3's
@@ -21,21 +25,41 @@ def become(spec, stdio, channel, control, filter_program, listener_fd, run_progr
     `run_program(spec)` is the program where none is executed, and gives its exit code."""
     code = 127
     try:
-        listener_fd = fcntl.fcntl(listener_fd, fcntl.F_DUPFD_CLOEXEC, CONTROL_FD + 1)
         try:
+            listener_fd = fcntl.fcntl(listener_fd, fcntl.F_DUPFD_CLOEXEC, CONTROL_FD + 1)
             _give_up(spec, stdio, (channel, control), filter_program, listener_fd)
             _require(spec["requires"])
             if spec["mode"] == "exec":
                 _exec(spec)
-        except BaseException:
-            seccomp_listener.report_unstarted(listener_fd)
+        except BaseException as error:
+            seccomp_listener.report_unstarted(listener_fd, _NotStartable is type(error), _words(error))
             raise
         os.close(listener_fd)  # the program must not be able to report itself as not started
         code = run_program(spec)
     except BaseException as error:
-        _write_error("sandbox: can't start: %s: %s\n" % (type(error).__name__, error))
+        _write_error("sandbox: can't start: %s\n" % _words(error))
     finally:
         os._exit(code)
+
+
+def _words(error):
+    return str(error) if type(error) is _NotStartable else "%s: %s" % (type(error).__name__, error)
+
+
+class _NotStartable(Exception):
+    """The box lacks what the program's own words ask for: a command, a package, a folder. Whatever else fails before
+    the program begins is none of its doing."""
+
+
+@contextlib.contextmanager
+def _asked_for():
+    """Raises _NotStartable for what is refused the body, but for what the operating system has no more of now."""
+    try:
+        yield
+    except (OSError, ValueError) as error:
+        if isinstance(error, OSError) and error.errno in _SHORT:
+            raise
+        raise _NotStartable("%s: %s" % (type(error).__name__, error))
 
 
 def _write_error(text):
@@ -62,7 +86,8 @@ def _give_up(spec, stdio, channels, filter_program, listener_fd):
         os.dup2(control, CONTROL_FD, inheritable=False)
     os.closerange(CONTROL_FD + (control >= 0), listener_fd)
     kernel.close_from(listener_fd + 1)
-    os.chdir(spec["workdir"])
+    with _asked_for():
+        os.chdir(spec["workdir"])
     os.umask(0o022)
     _set_limits(spec)
     if spec["mode"] == "session" and spec["argv"] == ["envd", "root"]:
@@ -109,24 +134,28 @@ def _set_limits(spec):
 
 
 def _require(names):
-    """Raises FileNotFoundError for a missing command or Python package that the program requires."""
+    """Raises _NotStartable for a missing command or Python package that the program requires."""
     for name in names:
         if name.startswith("/"):
             found = os.access(name, os.X_OK)
         else:
             import importlib.util  # the program's own folder is not on the path yet
 
-            found = importlib.util.find_spec(name) is not None
+            try:
+                found = importlib.util.find_spec(name) is not None
+            except ImportError:
+                found = False
         if not found:
-            raise FileNotFoundError(errno.ENOENT, "not installed", name)
+            raise _NotStartable("FileNotFoundError: [Errno 2] not installed: %r" % name)
 
 
 def _exec(spec):
-    """Execute the command. Raises OSError where that fails."""
+    """Execute the command. Raises _NotStartable where it is no program, OSError where the box is short of something."""
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # Python's start-up ignores it; a program expects the default
     gc.enable()
     argv = spec["argv"]
-    try:
-        os.execvpe(argv[0], argv, spec["env"])
-    except OSError as error:
-        raise OSError(error.errno, "can't execute", argv[0])
+    with _asked_for():
+        try:
+            os.execvpe(argv[0], argv, spec["env"])
+        except OSError as error:
+            raise OSError(error.errno, "can't execute", argv[0])

@@ -272,13 +272,11 @@ class Run:
         if self.kept:
             self._supervisor.shared.counted = counters
         counted = [now - before for now, before in zip(counters, self._counted)]
-        unstarted = account.get("unstarted")
-        words = self.streams.kept("stderr", 300).decode("utf-8", "replace").strip() if unstarted else None
         return {
             "stopped": self.why, "reported": reported,
             "exit_code": os.WEXITSTATUS(status) if reported and not killed else None,
             "signal": os.WTERMSIG(status) if reported and killed else None,
-            "unstarted": words,  # reported by init
+            "unstarted": account.get("unstarted"), "unprepared": account.get("unprepared"),
             "peak_bytes": peak, "data_over": 0 < self._peak_bytes < peak,
             "oom_kills": counted[0], "memory_full": counted[0] > 0 and self._evidence.memory_full(self._counted[1]),
             "forks_denied": counted[2], "processes_full": not counted[2] or self._evidence.processes_full(counted[3]),

@@ -20,6 +20,7 @@ _NEW_LISTENER = 8
 _SET_MODE_FILTER = 1
 _SECCOMP = {"x86_64": 317, "aarch64": 277}
 MAX_SEEN = 8
+_REPORT_MAX = 400
 
 
 def install(libc, program):
@@ -36,21 +37,25 @@ def send(sock_fd, listener):
         os.close(listener)
 
 
-def report_unstarted(sock_fd):
-    """Report to init that the program did not start. This descriptor is closed before a program runs."""
-    os.write(sock_fd, b"x")
+def report_unstarted(sock_fd, asked_for, why):
+    """Report to init that the program did not start, and why: because the box has not what it asks for, or because of
+    something else. This descriptor is closed before a program runs."""
+    os.write(sock_fd, (b"x" if asked_for else b"b") + why.encode("utf-8", "replace")[: _REPORT_MAX - 1])
 
 
 class SeccompListener:
-    """Takes the filter's listener from the child, answers its notifications, and counts them in `seen` by call."""
+    """Takes the filter's listener from the child, answers its notifications, and counts them in `seen` by call.
+
+    Of a program that did not start, `unstarted` or `unprepared` says why: what it asks for is missing, or anything else.
+    """
 
     def __init__(self, poll, names):
         self._poll = poll
         self._names = names
-        self._sock, self.child_end = socket.socketpair()
+        self._sock, self.child_end = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._listener = -1
         self.seen = {}
-        self.unstarted = False
+        self.unstarted = self.unprepared = None
 
     def started(self):
         """The child is forked: close its end here."""
@@ -77,11 +82,14 @@ class SeccompListener:
         self._forget()
 
     def _take(self):
-        data, ancillary, _flags, _address = self._sock.recvmsg(1, socket.CMSG_SPACE(4))
+        data, ancillary, _flags, _address = self._sock.recvmsg(_REPORT_MAX, socket.CMSG_SPACE(4))
         for _level, _kind, payload in ancillary:
             self._listener = struct.unpack("i", payload[:4])[0]
             self._poll.register(self._listener, 1)
-        self.unstarted = self.unstarted or data == b"x"
+        if data[:1] == b"x":
+            self.unstarted = data[1:].decode("utf-8", "replace")
+        elif data[:1] == b"b":
+            self.unprepared = data[1:].decode("utf-8", "replace")
         if not data:
             self._poll.unregister(self._sock)
             self._sock.close()

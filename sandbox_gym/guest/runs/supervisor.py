@@ -8,6 +8,7 @@ programs wait, not the supervisor.
 
 import json
 import os
+import resource
 import selectors
 import signal
 import sys
@@ -325,7 +326,9 @@ def _call_back(selector, pause):
 def run(supervisor):
     """Serve until the host's end closes, then end this process; an error is the last frame."""
     signal.signal(signal.SIGPIPE, signal.SIG_IGN)
+    most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))  # what it began with was the server's at that moment
         supervisor.serve()
     except Exception as error:
         try:

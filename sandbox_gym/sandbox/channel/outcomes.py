@@ -47,13 +47,13 @@ def parse_outcome(header: Mapping[str, object], body: bytes, run_id: int, limits
 
 
 def _ending(reported: Mapping[str, object], cpu_s: float) -> Ending:
-    unstarted = reported["unstarted"]
     return Ending(
         stopped=str(reported["stopped"])[:40],
         reported=_flag(reported["reported"]),
         exit_code=_optional_int(reported["exit_code"]),
         signal=_optional_int(reported["signal"]),
-        unstarted=None if unstarted is None else str(unstarted)[:500],
+        unstarted=_optional_words(reported["unstarted"]),
+        unprepared=_optional_words(reported["unprepared"]),
         cpu_s=cpu_s,
         peak_bytes=int(quantity(reported["peak_bytes"])),
         data_over=_flag(reported["data_over"]),
@@ -81,6 +81,10 @@ def seconds(value: object) -> float:
         return quantity(value)
     except TypeError:
         return 0.0
+
+
+def _optional_words(value: object) -> str | None:
+    return None if value is None else str(value)[:500]
 
 
 def _optional_int(value: object) -> int | None:

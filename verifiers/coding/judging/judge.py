@@ -152,11 +152,14 @@ def _failure(task: CodingTask, outcome: Outcome) -> tuple[TestStatus, str] | Non
     last = last_line(outcome.stderr)
     if any(sign in outcome.stderr[-TAIL_BYTES:] for sign in language.memory_signs):
         return TestStatus.MEMORY_LIMIT, f"{_LIMITS[Status.MEMORY_LIMIT][1].format(limits)}: {last}"
-    if outcome.signal is not None:
-        how = f"killed by {_signal_name(outcome.signal)}"
-    else:
-        how = f"exit code {outcome.exit_code}" if outcome.exit_code is not None else plain(outcome.detail, 300)
+    how = _how_ended(outcome)
     return TestStatus.RUNTIME_ERROR, f"{how}: {last}" if last else how
+
+
+def _how_ended(outcome: Outcome) -> str:
+    if outcome.signal is not None:
+        return f"killed by {_signal_name(outcome.signal)}"
+    return f"exit code {outcome.exit_code}" if outcome.exit_code is not None else plain(outcome.detail, 300)
 
 
 def _signal_name(number: int) -> str:
@@ -266,7 +269,8 @@ def _build_words(outcome: Outcome) -> str:
     if outcome.signal == _SIGXFSZ or b"File size limit exceeded" in outcome.stderr:
         return f"the compiler met its file size limit of {COMPILE_LIMITS.file_bytes} bytes"
     text = outcome.stderr[: 4 * _MESSAGE_CHARS].decode("utf-8", "replace").strip()
-    return "\n".join(plain(line, 300) for line in text.split("\n"))[:_MESSAGE_CHARS]
+    said = "\n".join(plain(line, 300) for line in text.split("\n"))[:_MESSAGE_CHARS]
+    return said or f"the compiler ended without a word: {_how_ended(outcome)}"
 
 
 def _results(task: CodingTask, state: State, known: Judged) -> list[TestResult]:
