@@ -19,8 +19,9 @@ from sandbox_gym.sandbox.channel.outcomes import parse_outcome
 
 RUN = Run("one", Program("fork", {"main.py": b"pass"}), limits=Limits())
 ENDING: dict[str, object] = {
-    "stopped": "", "reported": True, "exit_code": 0, "signal": None, "unstarted": None, "unprepared": None, "peak_bytes": 1,
-    "data_over": False, "oom_kills": 0, "memory_full": False, "forks_denied": 0, "processes_full": False,
+    "stopped": "", "reported": True, "exit_code": 0, "signal": None, "unstarted": None, "unprepared": None,
+    "peak_bytes": 1, "data_over": False, "oom_kills": 0, "memory_full": False, "forks_denied": 0,
+    "processes_full": False,
 }  # fmt: skip
 RESULT: dict[str, object] = {
     "op": "result", "id": 0, "wall_s": 0.1, "cpu_s": 0.1, "starved_s": 0.0, "sizes": [0, 0, 0], "tamper": [],

@@ -46,7 +46,7 @@ def report_unstarted(sock_fd, asked_for, why):
 class SeccompListener:
     """Takes the filter's listener from the child, answers its notifications, and counts them in `seen` by call.
 
-    Of a program that did not start, `unstarted` or `unprepared` says why: what it asks for is missing, or anything else.
+    Of a program that did not start, `unstarted` or `unprepared` says why: it asks for what is missing, or all else.
     """
 
     def __init__(self, poll, names):
