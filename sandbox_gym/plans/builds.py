@@ -14,6 +14,7 @@ import anyio
 
 from sandbox_gym.contract import Build, Outcome, Source, Status
 from sandbox_gym.limits import MIB
+from sandbox_gym.plans.starvation import doubt_of_compiler
 
 KEPT_BYTES: Final = 256 * MIB
 _OVERHEAD: Final = 1024
@@ -62,8 +63,9 @@ class Builds:
 
 
 def repeatable(outcome: Outcome) -> bool:
-    """Whether the same build would end so again: not where the machine's load or a cap may have ended it."""
-    return outcome.status is Status.OK or (outcome.status is Status.RUNTIME_ERROR and outcome.exit_code is not None)
+    """Whether the same build would end so again: not where the machine's load, a cap or a kill may have ended it."""
+    failed = outcome.status is Status.RUNTIME_ERROR and outcome.exit_code is not None
+    return outcome.status is Status.OK or (failed and doubt_of_compiler(outcome) is None)
 
 
 def _size(outcome: Outcome) -> int:

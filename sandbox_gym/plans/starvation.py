@@ -22,6 +22,9 @@ too, or nearly. One that wants CPU all the time has its CPU time limit first, un
 
 
 _KILLED: Final = (b"Killed", b"killed", b"SIGKILL", b"signal 9", b"Terminated")
+COMPILED_AGAIN: Final = 2
+"""A compiler that was killed is run so many times more: it is none of the answer's doing but for the few that run parts
+of what they compile, and takes long enough to be met twice by what kills processes of a machine."""
 ASIDE_S: Final = 60.0
 """Who may use more time is not given a quiet slot, which keeps all others waiting: it is tried again among them."""
 

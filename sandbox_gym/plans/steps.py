@@ -39,6 +39,7 @@ from sandbox_gym.plans.builds import Builds, build_key
 from sandbox_gym.plans.checks import steps_to_check
 from sandbox_gym.plans.passes import next_checked, next_dialogue, next_pass, past
 from sandbox_gym.plans.starvation import (
+    COMPILED_AGAIN,
     Doubted,
     QuietSlot,
     doubt_of_compiler,
@@ -134,8 +135,14 @@ class PlanRun:
         all others' cost, since it may take minutes."""
         box = self._boxes[0] if build.place == "answer" else self._boxes[1]
         outcome = await self._one(box, build.run)
-        doubt = self._quiet.doubt(outcome, build.run.limits) or doubt_of_compiler(outcome)
-        return await self._again(box, build.run, doubt, aside=doubt is Doubt.STARVED) if doubt else outcome
+        for _ in range(COMPILED_AGAIN):
+            doubt = self._quiet.doubt(outcome, build.run.limits) or doubt_of_compiler(outcome)
+            if not doubt:
+                break
+            outcome = await self._again(box, build.run, doubt, aside=doubt is Doubt.STARVED)
+            if doubt is not Doubt.KILLED:
+                break
+        return outcome
 
     def _whole(self, run: Run) -> Run:
         """The run with the artifacts that its program needs."""

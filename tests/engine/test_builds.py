@@ -55,6 +55,7 @@ async def test_who_gives_up_leaves_the_making_to_the_next() -> None:
         (Outcome(Status.OK, 0), True),
         (Outcome(Status.RUNTIME_ERROR, 1), True),
         (Outcome(Status.RUNTIME_ERROR, None, 9), False),
+        (Outcome(Status.RUNTIME_ERROR, 137, stderr=b"Killed\n"), False),
         (Outcome(Status.WALL_TIME_LIMIT), False),
         (Outcome(Status.MEMORY_LIMIT), False),
     ],
@@ -147,3 +148,25 @@ async def test_a_starved_compiler_is_tried_again_and_never_a_compile_error(times
     assert (await engine.verify(CodingVerifier(), C_TASK, answer)).verdict.reward == 1.0
     assert len(runs) == times + 2
     assert 'sandbox_gym_doubted_runs_total{why="starved"} 1.0' in engine.metrics.text().decode()
+
+
+KILLED = [
+    Behaviour(exit_code=137, stderr=b"Killed\n"),
+    Behaviour(exit_code=1, stderr=b"g++: fatal error: Killed signal terminated program cc1plus\n"),
+    Behaviour(signal=9),
+]
+
+
+@pytest.mark.parametrize("how", KILLED, ids=["the shell's status", "the driver's words", "the signal"])
+@pytest.mark.parametrize("times", [1, 2, 3])
+async def test_a_killed_compiler_is_run_twice_more_and_nothing_of_it_is_kept(how: Behaviour, times: int) -> None:
+    runs: list[str] = []
+
+    def compiled(run: Run) -> Behaviour:
+        runs.append(run.name)
+        return how if len(runs) <= times else Behaviour(b"2")
+
+    engine = local_engine(Pool(FakeProvider(compiled), boxes=1, box_max_tasks=8, queue_size=8))
+    answer = Answer("```c\nint main() { return 0; }\n```")
+    rewards = [(await engine.verify(CodingVerifier(), C_TASK, answer)).verdict.reward for _ in range(2)]
+    assert rewards == [float(times < 3), 1.0]
