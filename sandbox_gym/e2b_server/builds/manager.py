@@ -11,6 +11,7 @@ import re
 import time
 import uuid
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -145,12 +146,14 @@ class Builds:
                 await self._build(build, asked)
             build.log("info", "Build finished")
             build.status = "ready"
-        except StepFailed as error:
-            build.why, build.step = str(error), error.step
-        except TimeoutError:
-            build.why = "the build took too long"
         except Exception as error:  # of this build alone
-            build.why = fault_of(error).message
+            while isinstance(error, ExceptionGroup):  # of what ran beside the start command
+                error = error.exceptions[0]
+            if isinstance(error, StepFailed):
+                build.why, build.step = str(error), error.step
+            else:
+                late = isinstance(error, TimeoutError)
+                build.why = "the build took too long" if late else fault_of(error).message
         finally:
             if build.status != "ready":
                 build.log("error", build.why or "the server is stopping")
@@ -215,7 +218,8 @@ class Builds:
     async def _name(self, build: Build, snapshot: Image, made: Made) -> None:
         names = tuple(f"{build.name}:{tag}" for tag in build.tags)
         for older in self.images.become(snapshot, names, made):
-            await self._sandboxes.delete_image(build.tenant, older.snapshot_id)
+            with suppress(Fault):  # somebody else has deleted it meanwhile
+                await self._sandboxes.delete_image(build.tenant, older.snapshot_id)
 
     # -- tags
 
