@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -13,7 +14,9 @@ from e2b import BuildException, Sandbox, Template, TemplateClass, wait_for_file
 from e2b.exceptions import TemplateException
 
 from sandbox_gym.e2b_server.builds import uploads
+from sandbox_gym.e2b_server.builds.manager import Build
 from sandbox_gym.e2b_server.builds.uploads import Uploads
+from sandbox_gym.server.access.accounts import Tenant
 from tests.e2b.servers import KEYS, PoolServer
 
 pytestmark = pytest.mark.timeout(240)
@@ -201,3 +204,11 @@ def test_two_requests_that_delete_one_template(pool: PoolServer) -> None:
     with ThreadPoolExecutor(8) as threads:
         found = threads.map(lambda _: httpx.delete(f"{pool.url}/templates/twice:v1", headers=headers), range(8))
     assert {one.status_code for one in found} == {204, 404}
+
+
+def test_a_log_is_bounded_by_what_it_takes_in_memory() -> None:
+    build = Build(Tenant("alice"), "t", "name", ())
+    for _ in range(10_000):
+        build.log("info", "\U0001f600" * 500)
+    assert sum(sys.getsizeof(text) for _, _, text, _ in build.lines) < 3 << 20
+    assert "the rest is left out" in build.lines[-1][2]

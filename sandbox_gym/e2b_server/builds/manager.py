@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import sys
 import time
 import uuid
 from collections.abc import Sequence
@@ -33,7 +34,7 @@ MAX_BUILDS: Final = 50
 """Of a tenant, that are remembered with their logs."""
 MAX_LINES: Final = 20_000
 MAX_LOG: Final = 1 << 21
-"""Characters of a build's log."""
+"""Bytes of a build's log in memory."""
 READY: Final = "sleep 20"
 """Where a start command comes without one that says when it is ready, as at E2B."""
 _NAME: Final = re.compile(r"[a-z0-9][a-z0-9._-]{0,126}")
@@ -62,10 +63,10 @@ class Build:
     def log(self, level: str, text: str) -> None:
         if self.full:
             return
-        self.logged += len(text)
+        self.logged += sys.getsizeof(text)
         self.full = len(self.lines) >= MAX_LINES or self.logged > MAX_LOG
         if self.full:
-            level, text = "warn", f"more than {MAX_LINES} lines or {MAX_LOG} characters: the rest is left out"
+            level, text = "warn", f"more than {MAX_LINES} lines or {MAX_LOG} bytes: the rest is left out"
         self.lines.append((time.time(), level, text, self.step))
 
 
