@@ -10,6 +10,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from random import Random, SystemRandom
 from typing import Final, Protocol, TypeVar
@@ -165,7 +166,7 @@ class Engine:
 
     async def _judgement(self, verifier: Verifier[T], task: T, answer: Answer, caller: Caller) -> Judgement:
         with traces.span("verify", {"provider": self.provider_name, "tenant": caller.tenant}) as span:
-            plan = verifier.plan(task, answer)
+            plan = await judging.asked(partial(verifier.plan, task, answer))
 
             async def passed(index: int, outcome: StepOutcome) -> bool:
                 return await judging.passed(verifier, task, index, outcome)

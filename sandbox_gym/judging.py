@@ -1,4 +1,4 @@
-"""Where a verifier's functions are called: at once on the event loop, or in a thread where a box wrote much.
+"""Where a verifier's functions are called: on the event loop, or in a thread where a box or a caller wrote much.
 
 Verifiers stay pure and know nothing of it. What they read was written by a candidate, and one long reply read on the
 loop would stop every other verify, heartbeats of boxes included.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable
+from contextvars import ContextVar
 from functools import partial
 from typing import Final, TypeVar
 
@@ -32,9 +33,13 @@ AT_ONCE_BYTES: Final = 64 << 10
 """So much is read in a few milliseconds at worst; a thread costs each verify a tenth of one."""
 READERS: Final = 2
 """Threads that read at once: they share one interpreter's lock with the loop, so that more would only slow it."""
+asked_bytes: Final[ContextVar[int]] = ContextVar("sandbox_gym_asked_bytes", default=0)
+"""Of the body of the request at work."""
 T = TypeVar("T")
 R = TypeVar("R")
 _limiter: Final[RunVar[anyio.CapacityLimiter]] = RunVar("sandbox_gym_readers")
+_askers: Final[RunVar[anyio.CapacityLimiter]] = RunVar("sandbox_gym_askers")
+"""Apart, so that verdicts do not wait for callers' long rows."""
 
 
 async def passed(verifier: Verifier[T], task: T, index: int, outcome: StepOutcome) -> bool:
@@ -47,15 +52,20 @@ async def judge(verifier: Verifier[T], task: T, answer: Answer, plan: Plan, stat
     return await read(state_bytes(state), partial(verifier.judge, task, answer, plan, state))
 
 
-async def read(size_bytes: int, call: Callable[[], R]) -> R:
+async def asked(call: Callable[[], R]) -> R:
+    """What `call` makes of the request's body, or of what came of it. A cancellation waits for its end."""
+    return await read(asked_bytes.get(), call, _askers)
+
+
+async def read(size_bytes: int, call: Callable[[], R], among: RunVar[anyio.CapacityLimiter] = _limiter) -> R:
     """What `call` makes of `size_bytes` that boxes wrote. A cancellation waits for its end."""
     if size_bytes <= AT_ONCE_BYTES:
         return call()
     try:
-        limiter = _limiter.get()
+        limiter = among.get()
     except LookupError:
         limiter = anyio.CapacityLimiter(READERS)
-        _limiter.set(limiter)
+        among.set(limiter)
     return await anyio.to_thread.run_sync(_uncollected, call, limiter=limiter)
 
 

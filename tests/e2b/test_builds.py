@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TypedDict
 
@@ -11,7 +13,10 @@ import pytest
 from e2b import BuildException, Sandbox, Template, TemplateClass, wait_for_file
 from e2b.exceptions import TemplateException
 
+from sandbox_gym.e2b_server.builds import uploads
+from sandbox_gym.e2b_server.builds.manager import Build
 from sandbox_gym.e2b_server.builds.uploads import Uploads
+from sandbox_gym.server.access.accounts import Tenant
 from tests.e2b.servers import KEYS, PoolServer
 
 pytestmark = pytest.mark.timeout(240)
@@ -163,3 +168,47 @@ def test_what_a_killed_server_left_of_uploads_is_no_open_upload(tmp_path: Path) 
         path.write_bytes(b"x")
     Uploads(tmp_path)
     assert (kept.exists(), [path for path in parts if path.exists()]) == (True, [])
+
+
+@pytest.mark.parametrize(("start", "ready"), [("kill -9 -1; sleep 1", "true"), ("sleep 100", "kill -9 -1")])
+def test_a_start_command_that_ends_the_sandbox_is_no_error_of_the_servers(
+    pool: PoolServer, start: str, ready: str
+) -> None:
+    with pytest.raises(BuildException, match="sandbox was not found"):
+        Template.build(Template().from_base_image().set_start_cmd(start, ready), "ending", **access(pool))
+    assert "unexpected_error" not in pool.log()
+
+
+def test_what_templates_keep_is_bounded(pool: PoolServer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    most = Template().from_base_image().set_envs({"ONE": "x" * 60_000, "TWO": "x" * 60_000})
+    Template.build(most, "first-half", **access(pool))
+    more = Template().from_template("first-half").set_envs({"THREE": "x" * 20_000})
+    for template, why in ((more, "over 131072"), (Template().from_base_image().set_envs({"A=B": "x"}), "has a '='")):
+        with pytest.raises(BuildException, match=why):
+            Template.build(template, "too-much", **access(pool))
+    Template.assign_tags("first-half", [f"a{number}" for number in range(50)], **access(pool))
+    with pytest.raises(TemplateException, match="at most 100 tags"):
+        Template.assign_tags("first-half", [f"b{number}" for number in range(50)], **access(pool))
+    monkeypatch.setattr(uploads, "MAX_FILES", 3)
+    for number in range(9):
+        newest = tmp_path / f"{number:064}"
+        newest.touch()
+        uploads._trim(newest)
+    assert len(list(tmp_path.iterdir())) <= 3
+
+
+def test_two_requests_that_delete_one_template(pool: PoolServer) -> None:
+    for tag in ("v1", "v2", "v3"):
+        Template.build(Template().from_base_image().run_cmd(f"echo {tag} > tag"), f"twice:{tag}", **access(pool))
+    headers = {"X-API-KEY": KEYS["alice"]}
+    with ThreadPoolExecutor(8) as threads:
+        found = threads.map(lambda _: httpx.delete(f"{pool.url}/templates/twice:v1", headers=headers), range(8))
+    assert {one.status_code for one in found} == {204, 404}
+
+
+def test_a_log_is_bounded_by_what_it_takes_in_memory() -> None:
+    build = Build(Tenant("alice"), "t", "name", ())
+    for _ in range(10_000):
+        build.log("info", "\U0001f600" * 500)
+    assert sum(sys.getsizeof(text) for _, _, text, _ in build.lines) < 3 << 20
+    assert "the rest is left out" in build.lines[-1][2]

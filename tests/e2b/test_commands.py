@@ -212,3 +212,9 @@ def test_sudo_goes_on_without_root_and_says_so(sandbox: Sandbox) -> None:
     with pytest.raises(CommandExitException) as caught:
         sandbox.commands.run("sudo sh -c 'touch /etc/new || exit 7'")
     assert caught.value.exit_code == 7
+
+
+def test_arguments_that_are_too_long_cost_no_sandbox(sandbox: Sandbox) -> None:
+    with pytest.raises(InvalidArgumentException, match="over 1048576 bytes"):
+        sandbox.commands.run("true", envs={f"V{number}": "\u4e16" * 100_000 for number in range(3)})
+    assert sandbox.commands.run("echo alive").stdout == "alive\n"

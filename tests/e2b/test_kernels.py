@@ -252,3 +252,16 @@ def test_a_thousand_cells(kernels: PoolServer, language: str) -> None:
             assert found.execution_count == number
     finally:
         sandbox.kill()
+
+
+@pytest.mark.parametrize(
+    ("language", "code"),
+    [
+        ("javascript", "for (let n = 0; n < 1e5; n++) require('fs').writeSync(4, '{\"type\":\"result\"}\\n')"),
+        ("bash", "head -c 20000000 /dev/zero | tr '\\0' '\\1'"),
+    ],
+)
+def test_a_flood_of_messages_costs_no_sandbox(box: Sandbox, language: str, code: str) -> None:
+    """Short ones cost the host more than their bytes, and control characters are six times as long there."""
+    assert box.run_code(code, language=language).error is None
+    assert box.run_code("6 * 7").text == "42"

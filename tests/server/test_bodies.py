@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import json
+import threading
 from base64 import b64encode
 from pathlib import Path
+from typing import Any
 
 import itsdangerous
 import pytest
 from fastapi.testclient import TestClient
 
+from sandbox_gym import judging
+from sandbox_gym.server.coding import server
+from sandbox_gym.server.protocol import exchange
 from sandbox_gym.server.protocol.wire import MAX_DEPTH
 from tests.server.conftest import Serving
 from tests.server.dashboards import Opening
@@ -137,3 +142,35 @@ def test_no_answer_is_made_of_the_host_header(serving: Serving) -> None:
         answer = client.post("/verify/", json={}, headers={"Host": host}, follow_redirects=False)
         assert 400 <= answer.status_code < 500
         assert "location" not in answer.headers
+
+
+@pytest.mark.anyio
+async def test_long_bodies_are_read_beside_the_event_loop() -> None:
+    """One caller's long row would hold up all others'."""
+    here, found = threading.get_ident(), []
+    for size, elsewhere in ((judging.AT_ONCE_BYTES, False), (judging.AT_ONCE_BYTES + 1, True)):
+        judging.asked_bytes.set(size)
+        found.append((await judging.asked(threading.get_ident) != here) is elsewhere)
+    assert found == [True, True]
+
+
+@pytest.mark.parametrize(("size", "elsewhere"), [(10, False), (100_000, True)])
+def test_a_long_row_is_read_planned_and_told_of_beside_it(
+    client: TestClient, monkeypatch: pytest.MonkeyPatch, size: int, elsewhere: bool
+) -> None:
+    threads: dict[str, set[bool]] = {}
+    for module, name in ((exchange, "loads"), (server, "parse_task"), (server, "extract_code")):
+        real = getattr(module, name)
+
+        def noted(*given: Any, real: Any = real, name: str = name, **more: Any) -> Any:
+            threads.setdefault(name, set()).add(threading.current_thread().name == "AnyIO worker thread")
+            return real(*given, **more)
+
+        monkeypatch.setattr(module, name, noted)
+    row = {"unit_tests": {"inputs": ["1"], "outputs": ["1"]}, "note": "x" * size}
+    answer = client.post("/verify", json={"answer": "```python\nprint(1)\n```", "verifier_metadata": row})
+    assert answer.status_code == 200, answer.text
+    assert threads == {name: {elsewhere} for name in ("loads", "parse_task", "extract_code")}
+    many = {"test_list": ["assert f(1) == 1"] * 20_001}
+    refused = client.post("/verify", json={"answer": "x", "verifier_metadata": many})
+    assert (refused.status_code, refused.json()["error"]["field"]) == (422, "verifier_metadata.test_list")

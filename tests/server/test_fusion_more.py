@@ -221,3 +221,69 @@ async def test_a_broken_dataset_is_told_by_its_line(tmp_path: Path) -> None:
         (tmp_path / f"{name}.jsonl").write_text(f'{{"id": 1}}\n\n{broken}\n')
         with pytest.raises(RequestError, match=f"line 3 of {name}.jsonl"):
             await FusionDatasets(tmp_path).rows(name, FusionConfig())
+
+
+FORGED = {
+    "pytest": ("import pytest\npytestmark = pytest.mark.skip\ndef f(n): return 1", "import os\nos._exit(0)"),
+    "nodejs": ("process.exit(0)", "const f = () => 1; process.on('exit', () => process.reallyExit(0));"),
+    "go_test": (
+        'package main\nimport ("os"; "testing")\n'
+        "func TestMain(m *testing.M) { os.Exit(0) }\nfunc f(n int) int { return 1 }",
+    ),
+}
+HONEST = {
+    "pytest": ("def f(n): return 2 * n", "def test_f():\n    assert f(2) == 4"),
+    "nodejs": ("const f = (n) => 2 * n", "require('assert').equal(f(2), 4)"),
+    "go_test": (
+        'package main\nimport "testing"\nfunc f(n int) int { return 2 * n }',
+        "func TestF(t *testing.T) { if f(2) != 4 { t.Fail() } }",
+    ),
+}
+
+
+@pytest.mark.parametrize("language", FORGED)
+def test_an_answer_that_ends_before_its_test_is_not_right(client: TestClient, language: str) -> None:
+    honest, test = HONEST[language]
+    row = {"id": 1, "labels": {"programming_language": language}, "test": test}
+    config = {"provided_data": row, "compile_timeout": 60, "run_timeout": 20}
+    found = []
+    for code in (honest, *FORGED[language]):
+        done = asked(client, "submit", dataset="x", id=1, completion=f"```\n{code}\n```", config=config)
+        assert isinstance(done, dict)
+        found.append(done["accepted"])
+    assert found == [True] + [False] * len(FORGED[language])
+
+
+ENDING_TESTS = {
+    "python": (
+        "def f(n): return 2 * n",
+        "import unittest\nclass T(unittest.TestCase):\n    def test(self): self.assertEqual(f(2), 4)\nunittest.main()",
+        "import atexit, os\natexit.register(os._exit, 0)",
+    ),
+    "nodejs": ("const f = (n) => 2 * n", "process.exit(f(2) === 4 ? 0 : 1)", "process.exit(0)"),
+}
+
+
+@pytest.mark.parametrize("language", ENDING_TESTS)
+def test_a_test_may_end_its_program_itself(client: TestClient, language: str) -> None:
+    honest, test, forged = ENDING_TESTS[language]
+    own = {"code": test, "asset": {"data.txt": b64("x")}}
+    row = {"id": 1, "labels": {"programming_language": language}, "test": own}
+    for code, right in ((honest, True), (f"{honest.replace('2', '3')}", False), (forged, False)):
+        done = asked(
+            client, "submit", dataset="x", id=1, completion=f"```\n{code}\n```",
+            config={"provided_data": row, "run_timeout": 20},
+        )  # fmt: skip
+        assert isinstance(done, dict)
+        assert done["accepted"] is right, (code, done)
+
+
+def test_what_no_program_can_be_given_is_the_callers_fault(client: TestClient) -> None:
+    long = {f"{number:04}/" + "/".join(["\u4e16" * 80] * 3): "" for number in range(1000)}
+    bodies: list[Document] = [{"files": long}]
+    bodies += [{"args": [one], "files": {}} for one in ("x" * 3_000_000, "\0", "\ud800")]
+    for body in bodies:
+        raw = json.dumps({"code": "def f(): 1", "language": "pytest", **body})
+        answer = client.post("/run_code", content=raw, headers={"Content-Type": "application/json"})
+        assert answer.status_code == 422, answer.text
+    assert ended(run(client, "print(1)"))[0] == "Success"

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import encodings
 import io
+import json
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,7 +17,7 @@ from sandbox_gym.config import Settings
 from sandbox_gym.engine import open_engine
 from sandbox_gym.server.app import build_app
 from sandbox_gym.server.coding.server import CodingResources
-from sandbox_gym.server.swe_rex import routes
+from sandbox_gym.server.swe_rex import routes, runtime
 from sandbox_gym.server.swe_rex.runtime import Runtime
 
 pytestmark = pytest.mark.timeout(180)
@@ -30,7 +32,7 @@ class Sandbox:
         self.client, self.path, self.headers = client, f"/swerex/{name}", {"X-API-Key": key}
 
     def __call__(self, operation: str, **body: object) -> dict[str, Any]:
-        answer = self.client.post(f"{self.path}/{operation}", json=body, headers=self.headers)
+        answer = self.client.post(f"{self.path}/{operation}", content=json.dumps(body), headers=self.headers)
         assert answer.status_code in (200, 511), answer.text
         document: dict[str, Any] = answer.json()
         return document
@@ -204,3 +206,23 @@ def test_the_oldest_answers_are_forgotten_beyond_the_bound(monkeypatch: pytest.M
     runtimes = [Runtime(last=(str(number), b"x" * 10, 200)) for number in range(4)]
     routes._trim(runtimes)
     assert [one.last is not None for one in runtimes] == [False, False, True, True]
+
+
+def test_texts_that_no_sandbox_takes_are_the_callers_fault(sandbox: Sandbox) -> None:
+    assert raised(sandbox("write_file", path="x", content="\ud800")) == "ValueError"
+    for encoding in ("\ud800", "a\0b", "never-seen-before"):
+        assert raised(sandbox("read_file", path="x", encoding=encoding)) == "LookupError"
+    assert "never_seen_before" not in encodings._cache, "Python keeps each name that it is asked for"
+    assert sandbox.run("kept=1; true", expect=["x" * 60_000] * 32) == "ValueError"
+    assert sandbox.run("kept=2; true", expect=["x" * 900] * 32) == ("", 0)
+    assert sandbox.run("echo $kept") == ("2\n", 0), "the sandbox is not lost"
+
+
+def test_shells_that_ended_are_forgotten(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runtime, "MAX_SHELLS", 3)
+    for number in range(6):
+        assert sandbox("create_session", session=f"s{number}")["session_type"] == "bash"
+        sandbox.run("exit", session=f"s{number}", check="silent")
+    assert sandbox.run("true", session="s1") == "SessionDoesNotExistError"
+    assert sandbox.run("true", session="s5", check="silent")[1] == 0
+    sandbox("create_session")

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import json
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import httpx2 as httpx
 import pytest
+from starlette.types import Message, Receive, Scope, Send
 
+from sandbox_gym import judging
+from sandbox_gym.server.access.accounts import Accounts, Tenant
 from sandbox_gym.server.protocol.envelope import response_of
-from sandbox_gym.server.workers.routes import fresh_session_id, worker_of
+from sandbox_gym.server.workers import routes
+from sandbox_gym.server.workers.routes import fresh_session_id, keyed, worker_of
 from tests.swe.instance import row, serving_swe
 
 WORKERS = 3
@@ -43,3 +49,41 @@ def test_an_instance_is_built_once(data_folder: Path, tmp_path: Path) -> None:
 def test_fresh_ids_belong_to_their_worker() -> None:
     for own in range(WORKERS):
         assert {worker_of(fresh_session_id(own, WORKERS), WORKERS) for _ in range(20)} == {own}
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("path", ["/verify", "/seed_session", "/close_session"])
+async def test_a_worker_reads_no_body_without_a_key(path: str) -> None:
+    reached: list[str] = []
+
+    async def routes(scope: Scope, receive: Receive, send: Send) -> None:
+        reached.append(scope["path"])
+
+    async def receive() -> Message:
+        raise AssertionError("the body was read")
+
+    told: list[Message] = []
+
+    async def send(message: Message) -> None:
+        told.append(message)
+
+    entrance = keyed(routes, Accounts({"alice-key-0123456789": Tenant("alice")}))
+    scope = {"type": "http", "method": "POST", "path": path, "headers": []}
+    await entrance(scope, receive, send)
+    assert (told[0]["status"], reached) == (401, [])
+    await entrance({**scope, "headers": [(b"authorization", b"Bearer alice-key-0123456789")]}, receive, send)
+    assert reached == [path]
+
+
+@pytest.mark.anyio
+async def test_a_long_body_is_parsed_beside_the_event_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    here, found, real = threading.get_ident(), [], json.loads
+
+    def noted(raw: bytes) -> object:
+        found.append(threading.get_ident() != here)
+        return real(raw)
+
+    monkeypatch.setattr(routes.json, "loads", noted)  # type: ignore[attr-defined]
+    for size in (1, judging.AT_ONCE_BYTES):
+        assert await routes._document([{"type": "http.request", "body": json.dumps({"x": "x" * size}).encode()}])
+    assert found == [False, True]

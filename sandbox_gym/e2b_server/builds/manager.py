@@ -8,9 +8,11 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import sys
 import time
 import uuid
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -32,7 +34,7 @@ MAX_BUILDS: Final = 50
 """Of a tenant, that are remembered with their logs."""
 MAX_LINES: Final = 20_000
 MAX_LOG: Final = 1 << 21
-"""Characters of a build's log."""
+"""Bytes of a build's log in memory."""
 READY: Final = "sleep 20"
 """Where a start command comes without one that says when it is ready, as at E2B."""
 _NAME: Final = re.compile(r"[a-z0-9][a-z0-9._-]{0,126}")
@@ -61,10 +63,10 @@ class Build:
     def log(self, level: str, text: str) -> None:
         if self.full:
             return
-        self.logged += len(text)
+        self.logged += sys.getsizeof(text)
         self.full = len(self.lines) >= MAX_LINES or self.logged > MAX_LOG
         if self.full:
-            level, text = "warn", f"more than {MAX_LINES} lines or {MAX_LOG} characters: the rest is left out"
+            level, text = "warn", f"more than {MAX_LINES} lines or {MAX_LOG} bytes: the rest is left out"
         self.lines.append((time.time(), level, text, self.step))
 
 
@@ -145,12 +147,14 @@ class Builds:
                 await self._build(build, asked)
             build.log("info", "Build finished")
             build.status = "ready"
-        except StepFailed as error:
-            build.why, build.step = str(error), error.step
-        except TimeoutError:
-            build.why = "the build took too long"
         except Exception as error:  # of this build alone
-            build.why = fault_of(error).message
+            while isinstance(error, ExceptionGroup):  # of what ran beside the start command
+                error = error.exceptions[0]
+            if isinstance(error, StepFailed):
+                build.why, build.step = str(error), error.step
+            else:
+                late = isinstance(error, TimeoutError)
+                build.why = "the build took too long" if late else fault_of(error).message
         finally:
             if build.status != "ready":
                 build.log("error", build.why or "the server is stopping")
@@ -215,7 +219,8 @@ class Builds:
     async def _name(self, build: Build, snapshot: Image, made: Made) -> None:
         names = tuple(f"{build.name}:{tag}" for tag in build.tags)
         for older in self.images.become(snapshot, names, made):
-            await self._sandboxes.delete_image(build.tenant, older.snapshot_id)
+            with suppress(Fault):  # somebody else has deleted it meanwhile
+                await self._sandboxes.delete_image(build.tenant, older.snapshot_id)
 
     # -- tags
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import posixpath
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -26,6 +26,8 @@ READY_S: Final = 300.0
 """For a start command to be ready."""
 POLL_S: Final = 0.5
 PIECE: Final = 1 << 20
+MAX_ENVIRONMENT: Final = 128 * 1024
+"""Characters of a template's variables, with those of the templates that it began from."""
 _SHOWN: Final = 2000
 _ROOT: Final = "root"
 _COPY: Final = r"""
@@ -91,7 +93,7 @@ class StepRunner:
         """Raises StepFailed, BoxLost."""
         args = step.args
         if step.type == "ENV":
-            self.place.env.update(zip(args[::2], args[1::2], strict=False))
+            self._set(dict(zip(args[::2], args[1::2], strict=False)), name)
         elif step.type == "USER":
             self.place.user = self._checked(args[0] if args else "", name, "set user")
         elif step.type == "WORKDIR":
@@ -105,6 +107,13 @@ class StepRunner:
             await self._must(command, name, what)
         else:
             await self._copy(step, name)
+
+    def _set(self, variables: Mapping[str, str], name: str) -> None:
+        self.place.env.update(variables)
+        if any(not one or "=" in one for one in variables):
+            raise StepFailed("failed to set variables: a name is empty or has a '='", name)
+        if sum(len(one) + len(text) for one, text in self.place.env.items()) > MAX_ENVIRONMENT:
+            raise StepFailed(f"failed to set variables: together over {MAX_ENVIRONMENT} characters", name)
 
     def _checked(self, user: str, name: str, what: str) -> str:
         if user not in (USER, _ROOT):

@@ -20,6 +20,8 @@ from sandbox_gym.server.access.accounts import Tenant
 MAX_BYTES: Final = 1 << 30
 """Of one upload."""
 BUDGET_BYTES: Final = 2 << 30
+MAX_FILES: Final = 500
+"""Of a tenant, as many as a build has steps."""
 AT_ONCE: Final = 4
 LINK_S: Final = 3600.0
 MAX_LINKS: Final = 1000
@@ -85,7 +87,7 @@ def _trim(newest: Path) -> None:
     stats = ((one.stat(), one) for one in newest.parent.iterdir())
     found = sorted(((seen.st_mtime, seen.st_size, one) for seen, one in stats), reverse=True)
     total = 0
-    for _, size, one in found:
+    for number, (_, size, one) in enumerate(found):
         total += size
-        if total > BUDGET_BYTES and one != newest and not one.name.startswith("part-"):
+        if (total > BUDGET_BYTES or number >= MAX_FILES) and one != newest and not one.name.startswith("part-"):
             one.unlink(missing_ok=True)

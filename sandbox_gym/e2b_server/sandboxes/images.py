@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Final
 
 from sandbox_gym.e2b_server.faults import Fault
 from sandbox_gym.e2b_server.sandboxes.records import Image, Made, Records
 from sandbox_gym.server.access.accounts import Tenant
+
+MAX_TAGS: Final = 100
 
 
 class Images:
@@ -54,7 +57,9 @@ class Images:
         return [self._images[one.snapshot_id] for one in before if not self._images[one.snapshot_id].names]
 
     def tag(self, image: Image, names: Sequence[str]) -> None:
-        """Give a build tags, which it takes from others."""
+        """Give a build tags, which it takes from others. Raises Fault 400 for too many."""
+        if len({*image.names, *names}) > MAX_TAGS:
+            raise Fault(400, f"a build has at most {MAX_TAGS} tags; remove some")
         for one in list(self._images.values()):
             if one.tenant == image.tenant and one.snapshot_id != image.snapshot_id and set(one.names) & set(names):
                 self._put(replace(one, names=tuple(name for name in one.names if name not in names)))
@@ -84,7 +89,7 @@ class Images:
         self._records.write(image)
 
     def remove(self, image: Image) -> None:
-        del self._images[image.snapshot_id]
+        self._images.pop(image.snapshot_id, None)  # another request may have been faster
         self._records.remove(image)
 
 

@@ -10,7 +10,7 @@ import time
 
 from .. import kernel
 from . import cells, kernels
-from .flow import Credit, Inlet, Outlet
+from .flow import COST, Credit, Inlet, Outlet
 
 MAX_CONTEXTS = 32
 MAX_WORD = 10 << 20
@@ -122,6 +122,7 @@ class Context:
                 pass  # it ended
 
     def _printed(self, name, data):
+        self._repay(data)
         text = self._held.pop(name, "") + self._decoders[name].decode(data)
         if self.language == "r" and data and len(text) < PIECE:  # R writes a line in several parts
             end = text.rfind("\n") + 1
@@ -131,12 +132,23 @@ class Context:
 
     def _word(self, word):
         if self._tell is not None:
-            self._tell({"event": "word"}, json.dumps(word).encode("utf-8"))
+            self._say({"event": "word"}, json.dumps(word).encode("utf-8"))
+
+    def _say(self, header, body):
+        """Tell it, at the cost that the host grants again, which is not that of what was read."""
+        self._credit.spend(len(body))
+        self._tell(header, body)
+
+    def _repay(self, data):
+        """What was read in a cell costs what is told of it."""
+        if data and self._tell is not None:
+            self._credit.grant(len(data) + COST)
 
     def _words(self, data):
         if not data:
             self._gone()
             return
+        self._repay(data)
         self._pending += data
         while self._pending:
             end = self._pending.find(b"\n") + 1
@@ -151,7 +163,7 @@ class Context:
             if end:
                 self._size = 0
             if not (first and end and self._is_own(piece)) and self._tell is not None:
-                self._tell({"event": "word"} if first and end else {"event": "word", "more": not end}, piece)
+                self._say({"event": "word"} if first and end else {"event": "word", "more": not end}, piece)
 
     def _is_own(self, line):
         """Act on a message that is for this process; whether it was. A cell may have written it itself."""

@@ -175,6 +175,8 @@ class Envd(Driver):
 
     async def _send(self, header: Header, body: bytes = b"") -> None:
         message: bytes = frames.pack(header, body)
+        if len(message) - len(body) - frames.HEAD.size > frames.MAX_HEADER:  # the box would give up at it
+            raise Refused("invalid_argument", f"arguments and variables have over {frames.MAX_HEADER} bytes")
         async with self._sending:
             with anyio.CancelScope(shield=True):  # a message cut short would put the channel out of step
                 for start in range(0, len(message), frames.CHUNK):

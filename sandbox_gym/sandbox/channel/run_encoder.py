@@ -9,6 +9,7 @@ from typing import Final, Literal
 import structlog.contextvars
 
 from sandbox_gym.contract import Program, Run
+from sandbox_gym.errors import RequestError
 from sandbox_gym.guest.protocol import frames
 from sandbox_gym.limits import Limits
 
@@ -62,7 +63,8 @@ class Sending:
     def frames_of(
         self, run: Run, run_id: int, channel: Wiring = "", *, before: Run | None = None, after: Run | None = None
     ) -> list[tuple[bytes, int]]:
-        """What starts `run` in a guest that has its files, each frame with how much of the run's input it holds.
+        """What starts `run` in a guest that has its files, each frame with how much of the run's input it holds. Raises
+        RequestError for a run that no guest takes.
 
         `before`, `after`: the runs beside it, one of whose processes it may share.
 
@@ -79,6 +81,9 @@ class Sending:
             run.stdin[start : start + frames.CHUNK] for start in range(0, len(run.stdin) or 1, frames.CHUNK)
         )
         made = [(frames.pack(header, first), len(first))]
+        if len(made[0][0]) - len(first) - frames.HEAD.size > frames.MAX_HEADER:  # the guest would give up at it
+            problem = f"has over {frames.MAX_HEADER} bytes of arguments, variables and names of files"
+            raise RequestError("program", problem, "send fewer or shorter ones")
         return made + [(frames.pack({"op": "data", "id": run_id}, piece), len(piece)) for piece in more]
 
     def _header(self, run: Run, run_id: int, channel: Wiring, keep: bool) -> dict[str, object]:

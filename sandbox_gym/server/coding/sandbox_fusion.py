@@ -85,6 +85,13 @@ class FusionRunCode(Timeouts):
     fetch_files: list[str] = Field(default_factory=list)
     args: list[str] = Field(default_factory=list, description="Further arguments of pytest.")
 
+    @field_validator("args")
+    @classmethod
+    def _passable(cls, args: list[str]) -> list[str]:
+        if any("\0" in one or one.encode("utf-8", "replace").decode() != one for one in args):
+            raise ValueError("an argument holds NUL or a lone surrogate")
+        return args
+
 
 class CommandRun(TypedDict):
     """SandboxFusion's CommandRunResult."""

@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Annotated, Final
 
 import anyio.to_thread
 from pydantic import BaseModel, ConfigDict, Field
@@ -25,6 +25,8 @@ from sandbox_gym.server.tools.shapes import Nothing, tool_method
 _NAME: Final = re.compile(r"[\w.-]{1,200}")
 _REMEDY: Final = "give config.provided_data a row, or serve a folder that has it (sandbox_fusion_datasets)"
 _NO_TESTS: Final = "give config.provided_data a test list of {input: {stdin}, output: {stdout}}, or a verifier_metadata"
+MAX_ROWS: Final = 100_000
+"""Of a request."""
 Id = str | int
 
 
@@ -40,7 +42,7 @@ class FusionConfig(Timeouts):
     """SandboxFusion's TestConfig."""
 
     language: str | None = None
-    provided_data: dict[str, object] | list[dict[str, object]] | None = None
+    provided_data: dict[str, object] | Annotated[list[dict[str, object]], Field(max_length=MAX_ROWS)] | None = None
     extra: FusionExtra = Field(default_factory=FusionExtra)
     custom_extract_logic: str | None = None
 
@@ -80,7 +82,7 @@ class FusionResults(BaseModel):
 
     model_config = ConfigDict(extra="ignore")
 
-    results: list[FusionAccepted]
+    results: Annotated[list[FusionAccepted], Field(max_length=MAX_ROWS)]
 
 
 class FusionPrompt(TypedDict):

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Final
 
 from typing_extensions import TypedDict
 
+from sandbox_gym import judging
 from sandbox_gym.contract import Answer, Outcome, State, Status, TestStatus, Verdict, answers_outcome
 from sandbox_gym.engine import Engine
 from sandbox_gym.errors import RequestError, Unavailable
@@ -34,6 +37,18 @@ from sandbox_gym.server.tools.shapes import tool_method
 from sandbox_gym.verifiers.coding import CodingVerifier, Language, extract_code, known_language, parse_task
 
 SHOWN_BYTES: Final = 64 * 1024
+_EXIT: Final = "process.exit(1);  // %s\n"
+MUST_FAIL: Final = {
+    "python": "raise SystemExit('%s')\n",
+    "pytest": "def test_%s():\n    raise AssertionError",
+    "go_test": "func TestX%s(t *testing.T) { t.FailNow() }",
+    "jest": "test('%s', () => { throw new Error(); });",
+    "junit": "class C%sTest { @org.junit.jupiter.api.Test void fails() { throw new AssertionError(); } }",
+    "javascript": _EXIT,
+    "typescript": _EXIT,
+}
+"""By language, what fails before the row's test, as behind a test that ends the program itself nothing is reached; or a
+test that fails, under a name that no answer knows."""
 
 
 class FusionSubmitRequest(FusionRow):
@@ -89,7 +104,8 @@ class FusionSubmit:
             return await self._run_with(tests, language, engine, call, wanted)
         limits = tightened(self._limits, config)
         metadata = {"language": language.name, **tests.metadata}
-        task = parse_task(metadata, limits=limits, early_stop=not config.extra.run_all_cases)
+        parse = partial(parse_task, metadata, limits=limits, early_stop=not config.extra.run_all_cases)
+        task = await judging.asked(parse)
         try:
             verification = await engine.verify(
                 CodingVerifier(), task, Answer(wanted.completion), caller=config.caller(call.caller)
@@ -100,7 +116,7 @@ class FusionSubmit:
         if verdict.failure_reason == TestStatus.CHECKER_FAILED:
             failed: FusionFailed = {"status": "SandboxError", "message": "the row's own checker failed"}
             raise ToolFailed(failed, 503, 60)
-        code = extract_code(wanted.completion, task.language) or ""
+        code = await judging.asked(partial(extract_code, wanted.completion, task.language)) or ""
         return {
             "id": wanted.id,
             "accepted": verdict.reward == 1.0,
@@ -115,14 +131,20 @@ class FusionSubmit:
     async def _run_with(
         self, tests: Tests, language: Language, engine: Engine, call: ToolCall, wanted: FusionSubmitRequest
     ) -> FusionResult:
-        """The answer and the row's test as one program: right where it ends well, as there. An answer that ends the
-        program before its test is taken for right."""
+        """The answer and the row's test as one program: right where it ends well, as there, and ends badly with what
+        fails beside the test: an answer that ends the program before its test is seen so, in languages of MUST_FAIL."""
         code, config = extract_code(wanted.completion, language) or "", wanted.config
         whole = f"{code}\n{tests.source}"
         arguments = {"code": whole, "language": language.name, "files": tests.files or {}}
         times = {"compile_timeout": config.compile_timeout, "run_timeout": config.run_timeout}
         done = await self._tools.run_code(engine, replace(call, arguments={**arguments, **times}))
         accepted = done["status"] == "Success"
+        if accepted and language.name in MUST_FAIL:
+            failing = MUST_FAIL[language.name] % secrets.token_hex(8)
+            parts = (code, failing, tests.source) if failing.endswith("\n") else (whole, failing, "")
+            changed = "\n".join(parts)
+            again = replace(call, arguments={**arguments, **times, "code": changed})
+            accepted = (await self._tools.run_code(engine, again))["status"] != "Success"
         return {
             "id": wanted.id,
             "accepted": accepted,

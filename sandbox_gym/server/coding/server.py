@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Final
 
+from sandbox_gym import judging
 from sandbox_gym.config import Settings
 from sandbox_gym.contract import Answer, TestStatus
 from sandbox_gym.engine import Engine
@@ -132,7 +134,8 @@ class CodingResources:
         return None
 
     async def verify(self, engine: Engine, request: VerifyRequest, caller: Caller = ANYONE) -> VerifyResult:
-        task = parse_task(
+        parse = partial(
+            parse_task,
             request.verifier_metadata,
             limits=self._limits,
             early_stop=self._early_stop,
@@ -142,17 +145,19 @@ class CodingResources:
             comparison=self._comparison,
             secret=self._secret,
         )
+        task = await judging.asked(parse)
         difficulty = request.verifier_metadata.get("difficulty")
         answer = Answer(request.output_text)
         verification = await engine.verify(CodingVerifier(), task, answer, caller=caller)
         verdict, state = verification.verdict, verification.state
         masked = verdict.failure_reason == TestStatus.CHECKER_FAILED
         masked |= verdict.failure_reason == IN_PROCESS and self._in_process == "mask"
+        code = await judging.asked(partial(extract_code, request.output_text, task.language))
         violation = not masked and has_reasoning_format_violation(request.output_text, request.reasoning_texts)
         fields = CodeFields(
             reward=self._penalty if violation else verdict.reward,
             extracted_model_output=request.output_text or None,
-            extracted_model_code=extract_code(request.output_text, task.language) or None,
+            extracted_model_code=code or None,
             result=None if state is None else list(result_codes(verdict)),
             metadata=None if state is None else dict(result_metadata(task, verdict, state)),
             unit_tests_time_taken=verdict.timings_s.get("run"),

@@ -8,6 +8,7 @@ from __future__ import annotations
 import traceback
 import uuid
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
 from typing import TypeVar
 
 import anyio
@@ -17,6 +18,7 @@ from starlette.requests import ClientDisconnect
 
 from sandbox_gym.errors import InternalError, PoolFull, RequestError, SandboxGymError, SessionClosed, Unavailable
 from sandbox_gym.faults import is_shortage, provider_down
+from sandbox_gym.judging import asked, asked_bytes
 from sandbox_gym.server.protocol.wire import Document, dumps, loads, request_error_document
 
 MAX_BODY_BYTES = 256 * 1024 * 1024
@@ -69,7 +71,8 @@ async def read_document(request: Request, *, empty_is_object: bool = False) -> D
         raise ClientGone from None
     if empty_is_object and not raw.strip():
         return {}
-    return loads(bytes(raw))
+    asked_bytes.set(len(raw))
+    return await asked(partial(loads, bytes(raw)))
 
 
 def check_declared(request: Request) -> None:

@@ -5,18 +5,18 @@ Each operation takes its request's body and gives its answer's. Raises what is i
 
 from __future__ import annotations
 
-import codecs
 import re
 import shlex
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from encodings.aliases import aliases
 from typing import Final
 
 import anyio
 from starlette.datastructures import UploadFile
 
 from sandbox_gym.engine import Engine
-from sandbox_gym.errors import Unavailable
+from sandbox_gym.errors import RequestError, Unavailable
 from sandbox_gym.limits import MIB
 from sandbox_gym.sandbox.channel.driver import WORK
 from sandbox_gym.sandbox.session.client import COMMAND_ENDED, MAX_FILE_BYTES, Command, TerminalResult
@@ -37,13 +37,15 @@ from sandbox_gym.server.tools.session_client import ToolClient, absolute_path, h
 from sandbox_gym.server.tools.session_tools import RESTORED, SHELL_RESET, shown
 
 MAX_WAIT_S: Final = 3600.0
+MAX_SHELLS: Final = 32
+"""Of one sandbox, that are remembered; in it at most half as many run."""
 MAX_INTERRUPT_S: Final = 60.0
 """Between one Ctrl-C and the next."""
 OUTPUT_BYTES: Final = MIB
 """The most of one command's output in a shell: its first half and its last."""
 _CONTROL: Final = re.compile(r"\x1b[@-_][0-?]*[ -/]*[@-~]")
 _CODECS: Final = frozenset(
-    {"utf-8", "utf-8-sig", "ascii", "iso8859-1", "iso8859-15", "cp1252", "utf-16", "utf-16-le", "utf-16-be", "utf-32"}
+    {"utf_8", "utf_8_sig", "ascii", "latin_1", "iso8859_15", "cp1252", "utf_16", "utf_16_le", "utf_16_be", "utf_32"}
 )
 """Of which none takes long for a file of the largest size."""
 _UNZIP: Final = 'python3 -m zipfile -e "$1" "$2" || unzip -qo "$1" -d "$2"'
@@ -81,6 +83,8 @@ async def create_session(runtime: Runtime, engine: Engine, call: ToolCall) -> Do
         raise swerex("SessionExistsError", f"session {wanted.session} already exists")
     output = await _started(client, wanted)
     runtime.shells[wanted.session] = wanted.startup_source
+    while len(runtime.shells) > MAX_SHELLS:  # those that ended by themselves, or the oldest
+        del runtime.shells[next(iter(runtime.shells))]
     return {"output": output, "session_type": "bash"}
 
 
@@ -198,11 +202,9 @@ def _stream(data: bytes, cut_bytes: int) -> str:
 
 async def read_file(_: Runtime, engine: Engine, call: ToolCall) -> Document:
     wanted = check_shape(ReadFile, call.arguments)
-    try:
-        encoding = codecs.lookup(wanted.encoding or "utf-8").name
-    except LookupError:
-        encoding = ""
-    if encoding not in _CODECS:
+    encoding = re.sub("[- ]", "_", (wanted.encoding or "utf-8").lower())
+    encoding = aliases.get(encoding, encoding)
+    if encoding not in _CODECS:  # Python's own look-up keeps every name that it is asked for
         raise Raised("builtins.LookupError", f"unknown encoding: {str(wanted.encoding)[:80]}")
     data = await ToolClient(engine, call).read_file(absolute_path(WORK, wanted.path))
     try:
@@ -213,7 +215,11 @@ async def read_file(_: Runtime, engine: Engine, call: ToolCall) -> Document:
 
 async def write_file(_: Runtime, engine: Engine, call: ToolCall) -> Document:
     wanted, client = check_shape(WriteFile, call.arguments), ToolClient(engine, call)
-    path, data = absolute_path(WORK, wanted.path), wanted.content.encode("utf-8", "surrogateescape")
+    path = absolute_path(WORK, wanted.path)
+    try:
+        data = wanted.content.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError as error:
+        raise RequestError("content", f"holds a lone surrogate at {error.start}", "send characters") from None
     for start in range(0, max(len(data), 1), MAX_FILE_BYTES):
         await client.write_file(path, data[start : start + MAX_FILE_BYTES], append=start > 0)
     return {}

@@ -18,6 +18,7 @@ from sandbox_gym.server.protocol.exchange import error_reply, reply
 
 FAILED: Final = 511
 _Shell = Annotated[str, Field(max_length=256)]
+_Text = Annotated[str, Field(max_length=1000)]
 
 
 class Raised(SandboxGymError):
@@ -34,7 +35,7 @@ class _Body(BaseModel):
 
 class CreateSession(_Body):
     session: _Shell = "default"
-    startup_source: list[str] = Field(default_factory=list, max_length=64)
+    startup_source: list[_Text] = Field(default_factory=list, max_length=16)
     session_type: Literal["bash"] = "bash"
     startup_timeout: float = Field(1.0, ge=0)
 
@@ -50,7 +51,7 @@ class Action(_Body):
     is_interactive_quit: bool = False
     check: Literal["silent", "raise", "ignore"] = "raise"
     error_msg: str = ""
-    expect: list[str] = Field(default_factory=list, max_length=32)
+    expect: list[_Text] = Field(default_factory=list, max_length=32)
     n_retry: int = Field(3, ge=1, le=20)
 
 

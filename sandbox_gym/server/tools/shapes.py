@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from functools import wraps
+from functools import partial, wraps
 from typing import Final, TypeVar
 
 from pydantic import BaseModel
 
 from sandbox_gym.engine import Engine
+from sandbox_gym.judging import asked
 from sandbox_gym.server.protocol.resources import Tool, ToolCall
 from sandbox_gym.server.protocol.wire import check_shape
 
@@ -54,7 +55,7 @@ def tool(
     ) -> Callable[[Engine, ToolCall], Awaitable[_R]]:
         @wraps(function)
         async def checked(engine: Engine, call: ToolCall) -> _R:
-            return await function(engine, call, check_shape(takes, call.arguments))
+            return await function(engine, call, await asked(partial(check_shape, takes, call.arguments)))
 
         return shaped(checked, ToolShape(takes, gives))
 
@@ -74,7 +75,7 @@ def tool_method(
     ) -> Callable[[_S, Engine, ToolCall], Awaitable[_R]]:
         @wraps(method)
         async def checked(self: _S, engine: Engine, call: ToolCall) -> _R:
-            return await method(self, engine, call, check_shape(takes, call.arguments))
+            return await method(self, engine, call, await asked(partial(check_shape, takes, call.arguments)))
 
         return shaped(checked, ToolShape(takes, gives))
 

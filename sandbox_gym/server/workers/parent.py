@@ -34,13 +34,14 @@ from sandbox_gym.errors import ConfigurationError
 from sandbox_gym.observe.tracing import open_tracing
 from sandbox_gym.private import make_private
 from sandbox_gym.sandbox.cleanup.owner import held_lease
+from sandbox_gym.server.access.accounts import load_accounts
 from sandbox_gym.server.app import build_app, check_bind, guarded, session_cookie
 from sandbox_gym.server.connections import BoundedConfig
 from sandbox_gym.server.draining import Draining
 from sandbox_gym.server.protocol.dataset import Dataset
 from sandbox_gym.server.protocol.resources import ResourcesServer
 from sandbox_gym.server.serving import BROKE, bound_logs, can_listen, ready_to_listen, say_where, server_bounds
-from sandbox_gym.server.workers.routes import WorkerRoutes, fresh_session_id
+from sandbox_gym.server.workers.routes import WorkerRoutes, fresh_session_id, keyed
 from sandbox_gym.server.workers.sockets import Peers
 from sandbox_gym.settings.names import is_set, value_of
 
@@ -109,7 +110,8 @@ class WorkerApp:
         )
         peers = Peers(self.folder, self.count)
         routes = WorkerRoutes(app, resources, session_cookie(resources), self.session_secret, own, peers)
-        needs_key = settings.token or settings.keys
+        accounts = load_accounts(settings.keys, settings.token)
+        entrance = guarded(routes, settings) if accounts.open else keyed(routes, accounts)
 
         @asynccontextmanager
         async def lifespan(_: Router) -> AsyncIterator[None]:
@@ -120,7 +122,7 @@ class WorkerApp:
                     yield
                     group.cancel_scope.cancel()
 
-        drained = Draining(routes if needs_key else guarded(routes, settings), (self.folder / _DRAINING).exists)
+        drained = Draining(entrance, (self.folder / _DRAINING).exists)
         return Router(default=drained, lifespan=lifespan)
 
 

@@ -12,6 +12,7 @@ import hashlib
 import json
 import uuid
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from typing import Final
 
 import anyio
@@ -22,6 +23,9 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from sandbox_gym.errors import Unavailable
+from sandbox_gym.judging import asked, asked_bytes
+from sandbox_gym.server.access.accounts import Accounts
+from sandbox_gym.server.access.auth import BearerAuth
 from sandbox_gym.server.access.session_secret import TOKEN_HEADER, SessionTokens
 from sandbox_gym.server.app import COOKIE_LIFETIME_S
 from sandbox_gym.server.nemo_gym.batch import ENTRY, LINE
@@ -84,7 +88,7 @@ class WorkerRoutes:
         if number is None and scope["path"] in _BY_TASK and isinstance(self._resources, HasAffinity):
             messages = await _read(receive)
             receive = _again(messages, receive)
-            number = self._by_task(_document(messages), self._resources)
+            number = self._by_task(await _document(messages), self._resources)
         if number is None and scope["path"] == "/verify":
             key = HTTPConnection(scope).headers.get(KEY_HEADER)
             number = scope.get(LINE) if key is None else worker_of(key, self._peers.count)
@@ -205,10 +209,23 @@ def _again(messages: list[Message], then: Callable[[], Awaitable[Message | None]
     return receive
 
 
-def _document(messages: list[Message]) -> Document | None:
+async def _document(messages: list[Message]) -> Document | None:
     """The body; None where it is not an object, which the application refuses."""
+    raw = b"".join(message.get("body", b"") for message in messages)
+    asked_bytes.set(len(raw))
     try:
-        body = json.loads(b"".join(message.get("body", b"") for message in messages))
+        body = await asked(partial(json.loads, raw))
     except (ValueError, RecursionError):
         return None
     return body if isinstance(body, dict) else None
+
+
+def keyed(routes: ASGIApp, accounts: Accounts) -> ASGIApp:
+    """The routes, of which those that read bodies themselves ask for a key before; the application asks for all."""
+    checked = BearerAuth(routes, accounts)
+
+    async def entrance(scope: Scope, receive: Receive, send: Send) -> None:
+        reads = scope["type"] == "http" and scope["path"] in {*_BY_TASK, "/close_session"}
+        await (checked if reads else routes)(scope, receive, send)
+
+    return entrance

@@ -17,6 +17,7 @@ from sandbox_gym.verifiers.bounded import nesting
 from sandbox_gym.verifiers.coding.fields import ROOT, choice, mapping, positive, text, texts, wrong
 from sandbox_gym.verifiers.coding.functions.reference import ReferenceTests
 from sandbox_gym.verifiers.coding.functions.styles import (
+    MAX_TESTS,
     Style,
     assert_list_test,
     imported_names,
@@ -105,6 +106,8 @@ def _unit_tests(value: object, *, blank: bool) -> StdinTests | FunctionTests:
     outputs = texts(value.get("outputs"), f"{field}.outputs")
     if not inputs:
         raise RequestError(f"{field}.inputs", "is an empty list", "give at least one test; none proves nothing")
+    if len(inputs) > MAX_TESTS:
+        raise RequestError(f"{field}.inputs", f"holds {len(inputs)} tests", f"give at most {MAX_TESTS}")
     if len(inputs) != len(outputs):
         counts = f"has {len(outputs)} entries for {len(inputs)} inputs"
         raise RequestError(f"{field}.outputs", counts, "give one output for each input")

@@ -93,6 +93,10 @@ def check(candidate):
 """Runs the file by pytest, with a module of the answer's name that holds what the file imports from it."""
 
 
+MAX_TESTS = 20_000
+"""Of a row: a thousand asserts take a second to plan."""
+
+
 def assert_list_test(row: Mapping[str, object]) -> tuple[str, str]:
     """(source of the test, entry point) of a row with MBPP's `test_list`. Raises RequestError."""
     asserts = texts(row["test_list"], f"{ROOT}.test_list")
@@ -100,6 +104,8 @@ def assert_list_test(row: Mapping[str, object]) -> tuple[str, str]:
         asserts += texts(row["challenge_test_list"], f"{ROOT}.challenge_test_list")
     if not asserts:
         raise RequestError(f"{ROOT}.test_list", "is an empty list", "give at least one assert; none proves nothing")
+    if len(asserts) > MAX_TESTS:
+        raise RequestError(f"{ROOT}.test_list", f"holds {len(asserts)} asserts", f"give at most {MAX_TESTS}")
     setup = text(row, "test_setup_code")
     if row.get("test_imports") is not None:
         setup = "\n".join((*texts(row["test_imports"], f"{ROOT}.test_imports"), setup))
