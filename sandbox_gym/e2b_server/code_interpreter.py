@@ -199,14 +199,15 @@ class _Cell(Response):
                         await self._interrupt(stream)
 
     async def _interrupt(self, stream: Stream) -> None:
-        """End the cell; a kernel that ignores the interrupt is restarted."""
+        """End the cell. Where it ignores the interrupt what it started is killed, then its kernel is restarted."""
         name = self._notebook.context_id
         try:
-            await self._work.envd.call({"op": "interrupt", "name": name})
-            with anyio.move_on_after(INTERRUPT_S):
-                while (await stream.next(INTERRUPT_S))[0].get("event") != "end":
-                    pass
-                return
+            for children in (False, True):
+                await self._work.envd.call({"op": "interrupt", "name": name, "children": children})
+                with anyio.move_on_after(INTERRUPT_S / 2):
+                    while (await stream.next(INTERRUPT_S))[0].get("event") != "end":
+                        pass
+                    return
             await self._work.envd.call({"op": "restart", "name": name})
         except (BoxLost, Refused, TimeoutError):
             return

@@ -30,6 +30,37 @@ GREETINGS = {
     "java": 'System.out.println("Hello");',
 }
 
+KEEP = {
+    "javascript": ("const kept = 40; let more = 2", "console.log(kept + more)"),
+    "java": ("int kept = 40, more = 2;", "System.out.println(kept + more);"),
+    "bash": ("kept=40; more=2", "echo $((kept + more))"),
+    "r": ("kept <- 40; more <- 2", "cat(kept + more, '\\n')"),
+}
+ENDLESS = {
+    "javascript": (
+        "while (true) {}",
+        "while (true) { try { while (true) {} } catch {} }",
+        "for (;;) await null",
+        "setTimeout(() => { while (true) {} }, 0); await new Promise(() => {})",
+        "await new Promise(() => {})",
+        "require('child_process').execSync('sleep 60')",
+    ),
+    "java": (
+        "while (true) {}",
+        "for (;;) { try { while (true) {} } catch (Throwable error) {} }",
+        "Thread.sleep(60_000)",
+        'while (true) System.out.println("much")',
+        'new ProcessBuilder("sleep", "60").start().waitFor()',
+    ),
+    "bash": (
+        "while :; do :; done",
+        "f() { while :; do sleep 1; done; }; for x in 1 2; do f; done; sleep 60",
+        "bash -c 'trap \"\" INT; sleep 60'",
+    ),
+    "r": ("while (TRUE) {}", "Sys.sleep(60)", "system('sleep 60')"),
+}
+"""Cells that end by an interrupt alone."""
+
 
 @pytest.fixture(scope="module")
 def kernels(pool: PoolServer) -> PoolServer:
@@ -136,6 +167,37 @@ def test_a_bash_keeps_its_state(box: Sandbox) -> None:
     with pytest.raises(TimeoutException):
         box.run_code("sleep 60", language="bash", timeout=1)
     assert printed(box.run_code("echo $kept", language="bash")) == "1\n"
+
+
+def interrupted(box: Sandbox, language: str, code: str, timeout_s: float) -> None:
+    """A cell that ends by its timeout leaves the kernel's variables there."""
+    with pytest.raises(TimeoutException):
+        box.run_code(code, language=language, timeout=timeout_s)
+    assert printed(box.run_code(KEEP[language][1], language=language)).split() == ["42"], code
+
+
+@pytest.mark.parametrize("language", KEEP)
+def test_an_interrupt_ends_the_cell_alone(box: Sandbox, kernels: PoolServer, language: str) -> None:
+    if kernels.provider == "local" and language == "r" and not shutil.which("R"):  # it is of the image alone
+        with pytest.raises(SandboxException, match="no kernel"):
+            box.run_code("1", language=language)
+        return
+    printed(box.run_code(KEEP[language][0], language=language))
+    for code in ENDLESS[language]:
+        interrupted(box, language, code, 1)
+
+
+@pytest.mark.extended
+@pytest.mark.parametrize("language", ["javascript", "java", "bash"])
+def test_two_hundred_interrupts_leave_no_threads_or_descriptors(box: Sandbox, language: str) -> None:
+    printed(box.run_code(KEEP[language][0], language=language))
+    name = {"javascript": "node"}.get(language, language)
+    count = f"for pid in $(pgrep -ox {name}); do ls /proc/$pid/task /proc/$pid/fd | wc -l; done"
+    interrupted(box, language, ENDLESS[language][0], 0.3)
+    before = int(box.commands.run(count).stdout)
+    for number in range(200):
+        interrupted(box, language, ENDLESS[language][number % 2], 0.3)
+    assert int(box.commands.run(count).stdout) <= before + 4
 
 
 def test_a_language_without_a_kernel(box: Sandbox) -> None:

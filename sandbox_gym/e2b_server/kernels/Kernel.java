@@ -3,6 +3,7 @@
 import java.io.*;
 import java.nio.charset.StandardCharsets;
 import java.util.*;
+import java.util.concurrent.*;
 import jdk.jshell.*;
 
 class Kernel {
@@ -57,8 +58,23 @@ class Kernel {
         say("error", "name", quoted(name), "value", quoted(value), "traceback", quoted(lines));
     }
 
+    static final BlockingQueue<String[]> READY = new LinkedBlockingQueue<>();
+    static volatile int cell; // that runs, 0 between two
+    static volatile int interrupted;
+
+    /** End the cell. What catches all that ends it is ended again, until it is hit outside of a `try`. */
+    static void interrupt(JShell shell, int number) throws InterruptedException {
+        interrupted = number;
+        for (int times = 0; cell == number && number > 0; times++) {
+            shell.stop();
+            if (times < 50) Thread.sleep(1);
+        }
+    }
+
     static boolean evaluated(JShell shell, String source, boolean last) {
-        for (SnippetEvent event : shell.eval(source)) {
+        List<SnippetEvent> events = shell.eval(source);
+        if (interrupted == cell) return false; // what it was ended with is no event
+        for (SnippetEvent event : events) {
             Snippet snippet = event.snippet();
             if (event.causeSnippet() != null) continue;
             if (event.status() == Snippet.Status.REJECTED) {
@@ -85,30 +101,55 @@ class Kernel {
         return true;
     }
 
-    public static void main(String[] given) throws IOException {
+    static void run(JShell shell, int number, String[] given) {
+        String rest = given[0];
+        Map<String, String> before = new HashMap<>();
+        for (int n = 2; n < given.length; n += 2) before.put(given[n], System.setProperty(given[n], given[n + 1]));
+        while (!rest.isBlank() && interrupted != number) {
+            SourceCodeAnalysis.CompletionInfo info = shell.sourceCodeAnalysis().analyzeCompletion(rest);
+            String source = info.source() == null ? rest : info.source();
+            rest = info.source() == null ? "" : info.remaining();
+            if (!evaluated(shell, source, rest.isBlank())) break;
+        }
+        cell = 0;
+        if (interrupted == number) {
+            System.setOut(stream("stdout")); // it may have been ended within them
+            System.setErr(stream("stderr"));
+            fail("KeyboardInterrupt", "interrupted", "KeyboardInterrupt: interrupted");
+        }
+        before.forEach((name, value) -> {
+            if (value == null) System.clearProperty(name); else System.setProperty(name, value);
+        });
+        say("done");
+    }
+
+    public static void main(String[] none) throws Exception {
         System.setOut(stream("stdout"));
         System.setErr(stream("stderr"));
         System.getenv().forEach((name, value) -> System.getProperties().putIfAbsent(name, value));
         JShell shell = JShell.builder().executionEngine("local").build();
         for (String one : "io math net nio.file util util.concurrent util.function util.regex util.stream".split(" "))
             shell.eval("import java." + one + ".*;");
-        while (true) {
-            String rest = next();
-            Map<String, String> before = new HashMap<>();
-            for (int n = Integer.parseInt(next()); n > 0; n--) {
-                String name = next();
-                before.put(name, System.setProperty(name, next()));
+        Thread runs = new Thread(() -> {
+            try {
+                for (int number = 1; true; number++) run(shell, number, READY.take());
+            } catch (InterruptedException error) {
+                System.exit(1);
             }
-            while (!rest.isBlank()) {
-                SourceCodeAnalysis.CompletionInfo info = shell.sourceCodeAnalysis().analyzeCompletion(rest);
-                String source = info.source() == null ? rest : info.source();
-                rest = info.source() == null ? "" : info.remaining();
-                if (!evaluated(shell, source, rest.isBlank())) break;
+        });
+        runs.start();
+        for (int number = 0; true; ) {
+            String code = next();
+            int count = Integer.parseInt(next());
+            if (count < 0) {
+                interrupt(shell, number);
+                continue;
             }
-            before.forEach((name, value) -> {
-                if (value == null) System.clearProperty(name); else System.setProperty(name, value);
-            });
-            say("done");
+            String[] given = new String[2 + 2 * count];
+            given[0] = code;
+            for (int n = 2; n < given.length; n++) given[n] = next();
+            cell = ++number;
+            READY.add(given);
         }
     }
 }

@@ -51,7 +51,9 @@ local({
       do.call(Sys.setenv, stats::setNames(list(pair[2]), pair[1]))
     }
     tryCatch(withCallingHandlers(run(code), warning = warn), error = fail("Error"),
-             interrupt = function(found) say(type = '"error"', name = '"Interrupt"', value = '""', traceback = '""'))
+             interrupt = function(found) {
+               say(type = '"error"', name = '"KeyboardInterrupt"', value = '""', traceback = '""')
+             })
     try(figures(), silent = TRUE)
     for (name in names(before)) {
       if (is.na(before[[name]])) Sys.unsetenv(name) else do.call(Sys.setenv, stats::setNames(before[name], name))

@@ -1,8 +1,9 @@
-// The kernel of JavaScript and TypeScript: guest/envd/kernels.py says what it reads and writes. Cells are evaluated as in
-// a debugger's console: a name may be declared again, and `await` works at the top.
+// The kernel of JavaScript and TypeScript: guest/envd/kernels.py says what it reads and writes. Cells are evaluated as
+// in a debugger's console: a name may be declared again, and `await` works at the top. A thread reads cells and
+// interrupts; it ends JavaScript that is busy, which hears no signal.
 { // names of its own, none of a cell's
 'use strict';
-const fs = require('fs'), util = require('util'), net = require('net'), path = require('path');
+const fs = require('fs'), util = require('util'), path = require('path'), { Worker } = require('worker_threads');
 const inspector = require('inspector'), { createRequire } = require('module'), { pathToFileURL } = require('url');
 const typescript = process.argv[1] === 'typescript';
 const take = Symbol.for('sandbox.value');
@@ -63,46 +64,76 @@ const show = (value) => {
   for (const [mime, name] of formats) if (mime in made) word[name] = made[mime];
   say(word);
 };
-let interrupt = () => {};
-process.on('SIGINT', () => interrupt());
 process.on('uncaughtException', (error) => console.error(error));
 const run = async (code) => {
-  const interrupted = new Promise((_, reject) => { interrupt = () => reject(new Error('interrupted')); });
   const options = { expression: importing(plain(code)), replMode: true, includeCommandLineAPI: false };
-  const { result, exceptionDetails } = await Promise.race([post('Runtime.evaluate', options), interrupted]);
+  const { result, exceptionDetails } = await post('Runtime.evaluate', options);
   if (exceptionDetails) fail(await valueOf(exceptionDetails.exception));
   else show(await valueOf(result));
 };
-const strings = [];
-let part = [];
-let busy = false;
-const next = async () => {
-  while (!busy && strings.length >= 2 && strings.length >= 2 + 2 * Number(strings[1])) {
-    busy = true;
-    const [code, count] = strings.splice(0, 2);
-    const before = new Map();
-    for (let n = 0; n < Number(count); n++) {
-      const [name, value] = strings.splice(0, 2);
-      before.set(name, process.env[name]);
-      process.env[name] = value;
+const listen = () => {
+  const { parentPort, workerData: ended } = require('worker_threads'), { Session } = require('inspector');
+  const strings = [];
+  let part = [], sent = 0, free = Promise.resolve();
+  const stop = async (number) => {
+    await new Promise((resolve) => setTimeout(resolve, 50)); // a cell that waits is ended by the message alone
+    if (Atomics.load(ended, 0) >= number) return;
+    const session = new Session();
+    session.connectToMainThread();
+    await new Promise((resolve) => session.post('Runtime.terminateExecution', resolve));
+    session.disconnect();
+  };
+  const next = () => {
+    while (strings.length >= 2 && strings.length >= 2 + 2 * Number(strings[1])) {
+      const [code, count] = strings.splice(0, 2);
+      if (Number(count) < 0) {
+        Atomics.store(ended, 1, sent);
+        parentPort.postMessage({ interrupted: sent });
+        free = stop(sent);
+        continue;
+      }
+      const cell = { number: ++sent, code, variables: strings.splice(0, 2 * Number(count)) };
+      free.then(() => parentPort.postMessage(cell)); // never ended in place of the cell before it
     }
-    try { await run(code); } catch (error) { fail(error); }
-    for (const [name, value] of before) {
-      if (value === undefined) delete process.env[name]; else process.env[name] = value;
+  };
+  const cells = new (require('net').Socket)({ fd: 3, readable: true, writable: false });
+  cells.on('data', (data) => {
+    for (let end = data.indexOf(0); end >= 0; end = data.indexOf(0)) {
+      strings.push(Buffer.concat([...part, data.subarray(0, end)]).toString());
+      part = [];
+      data = data.subarray(end + 1);
     }
-    say({ type: 'done' });
-    busy = false;
-  }
+    part.push(data);
+    next();
+  });
+  cells.on('end', () => process.kill(process.pid, 'SIGKILL'));
 };
-const cells = new net.Socket({ fd: 3, readable: true, writable: false });
-cells.on('data', (data) => {
-  for (let end = data.indexOf(0); end >= 0; end = data.indexOf(0)) {
-    strings.push(Buffer.concat([...part, data.subarray(0, end)]).toString());
-    part = [];
-    data = data.subarray(end + 1);
+const ended = new Int32Array(new SharedArrayBuffer(8)); // the last cell that ended, the last that was interrupted
+const before = new Map();
+let current = 0;
+const end = (number, failure) => {
+  if (number !== current) return; // it ended before
+  const interrupted = { name: 'KeyboardInterrupt', message: 'interrupted', stack: 'KeyboardInterrupt: interrupted' };
+  if (Atomics.load(ended, 1) === number) fail(interrupted);
+  else if (failure) fail(failure.error);
+  for (const [name, value] of before) {
+    if (value === undefined) delete process.env[name]; else process.env[name] = value;
   }
-  part.push(data);
-  next();
+  before.clear();
+  Atomics.store(ended, 0, number);
+  current = 0;
+  say({ type: 'done' });
+};
+new Worker(`(${listen})()`, { eval: true, workerData: ended, execArgv: [] }).on('message', async (message) => {
+  const { interrupted, number, code, variables } = message;
+  if (interrupted) return end(interrupted);
+  current = number;
+  for (let n = 0; n < variables.length; n += 2) {
+    before.set(variables[n], process.env[variables[n]]);
+    process.env[variables[n]] = variables[n + 1];
+  }
+  let failure;
+  try { await run(code); } catch (error) { failure = { error }; }
+  end(number, failure);
 });
-cells.on('end', () => process.exit(0));
 }

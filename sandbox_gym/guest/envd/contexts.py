@@ -10,7 +10,7 @@ import time
 
 from .. import kernel
 from . import cells, kernels
-from .flow import COST, Credit, Inlet, Outlet
+from .flow import Credit, Inlet, Outlet
 
 MAX_CONTEXTS = 32
 MAX_WORD = 10 << 20
@@ -58,9 +58,9 @@ class Context:
         self._credit = Credit(1 << 20)
         self._cells = Outlet(self._selector, cells_write)
         self._inlets = [
-            Inlet(self._selector, out_read, self._credit, lambda data: self._printed("stdout", data)),
-            Inlet(self._selector, err_read, self._credit, lambda data: self._printed("stderr", data)),
-            Inlet(self._selector, words_read, self._credit, self._words),
+            Inlet(self._selector, out_read, self._credit, lambda data: self._printed("stdout", data), False),
+            Inlet(self._selector, err_read, self._credit, lambda data: self._printed("stderr", data), False),
+            Inlet(self._selector, words_read, self._credit, self._words, False),
         ]
         if self.language == "python":
             self._send({"env": self._environment, "folder": self.folder})
@@ -103,9 +103,26 @@ class Context:
         if self._running:
             self._credit.grant(size)
 
-    def interrupt(self):
-        if self.busy:
+    def interrupt(self, children):
+        """End the cell, but not the kernel. `children`: kill what it started, which ignored an interrupt."""
+        if not self.busy or not self.pid:
+            return
+        if self.language in kernels.INTERRUPTED_BY_WORD:
+            self._cells.put(b"\0-1\0", lambda why: None)
+            self._signal_others(signal.SIGINT)
+        else:
             self._signal(signal.SIGINT)
+        if children:
+            self._signal_others(signal.SIGKILL)
+
+    def _signal_others(self, number):
+        """Signal the kernel's process group without the kernel."""
+        for name in os.listdir("/proc"):
+            try:
+                if name.isdigit() and int(name) != self.pid and os.getpgid(int(name)) == self.pid:
+                    os.kill(int(name), number)
+            except OSError:
+                pass  # it ended
 
     def reaped(self, pid):
         """A child of this process ended. What it started may have its pipes yet."""
@@ -122,7 +139,6 @@ class Context:
                 pass  # it ended
 
     def _printed(self, name, data):
-        self._repay(data)
         text = self._held.pop(name, "") + self._decoders[name].decode(data)
         if self.language == "r" and data and len(text) < PIECE:  # R writes a line in several parts
             end = text.rfind("\n") + 1
@@ -131,24 +147,18 @@ class Context:
             self._word({"type": name, "text": text, "timestamp": time.time()})
 
     def _word(self, word):
+        self._say({"event": "word"}, json.dumps(word).encode("utf-8"))
+
+    def _say(self, event, body):
+        """The host grants again what each message takes of its memory, which may be many times what was read for it."""
         if self._tell is not None:
-            self._say({"event": "word"}, json.dumps(word).encode("utf-8"))
-
-    def _say(self, header, body):
-        """Tell it, at the cost that the host grants again, which is not that of what was read."""
-        self._credit.spend(len(body))
-        self._tell(header, body)
-
-    def _repay(self, data):
-        """What was read in a cell costs what is told of it."""
-        if data and self._tell is not None:
-            self._credit.grant(len(data) + COST)
+            self._credit.spend(len(body))
+            self._tell(event, body)
 
     def _words(self, data):
         if not data:
             self._gone()
             return
-        self._repay(data)
         self._pending += data
         while self._pending:
             end = self._pending.find(b"\n") + 1
@@ -162,7 +172,7 @@ class Context:
                 return
             if end:
                 self._size = 0
-            if not (first and end and self._is_own(piece)) and self._tell is not None:
+            if not (first and end and self._is_own(piece)):
                 self._say({"event": "word"} if first and end else {"event": "word", "more": not end}, piece)
 
     def _is_own(self, line):

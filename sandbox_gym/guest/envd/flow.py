@@ -32,10 +32,11 @@ class Credit:
 
 
 class Inlet:
-    """Owns a descriptor's reading end: `got(bytes)` for each piece, `got(b"")` once at the end."""
+    """Owns a descriptor's reading end: `got(bytes)` for each piece, `got(b"")` once at the end. `costs`: a piece spends
+    credit by its size; else `got` spends what it makes of it."""
 
-    def __init__(self, selector, fd, credit, got):
-        self._selector, self._fd, self._credit, self._got = selector, fd, credit, got
+    def __init__(self, selector, fd, credit, got, costs=True):
+        self._selector, self._fd, self._credit, self._got, self._costs = selector, fd, credit, got, costs
         self._watched = False
         self.open = True
         os.set_blocking(fd, False)
@@ -59,7 +60,8 @@ class Inlet:
         except OSError:  # a terminal whose last process has ended gives EIO
             data = b""
         if data:
-            self._credit.spend(len(data))
+            if self._costs:
+                self._credit.spend(len(data))
             self._got(data)
             return True
         self.close()

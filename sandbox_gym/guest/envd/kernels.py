@@ -1,7 +1,8 @@
 """Kernels of languages other than Python: a small program each, in the language itself, which the host sends.
 
 A kernel reads a cell from descriptor 3 as strings that end in NUL: the code, how many variables its environment has
-more, and each one's name and value. It writes messages to descriptor 4, a line of JSON each, and `done` after a cell.
+more, and each one's name and value. A count of -1 is no cell but an interrupt, for kernels of INTERRUPTED_BY_WORD; for
+others SIGINT is one. It writes messages to descriptor 4, a line of JSON each, and `done` after a cell.
 """
 
 import errno
@@ -18,6 +19,7 @@ LANGUAGES = {
     "java": ("java", "jshell"),
 }
 """The programs that a kernel needs."""
+INTERRUPTED_BY_WORD = ("javascript", "typescript", "java")
 
 
 def check(language, path):
@@ -37,7 +39,8 @@ def execute(language, source):
         quick = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto")
         argv = ["java", *quick, _file("Kernel.java", source)]
     else:
-        argv = ["node", "-e", source, language]
+        # JavaScript that was ended in a timer leaves the stack of async hooks as it was
+        argv = ["node", "--no-force-async-hooks-checks", "-e", source, language]
     os.execvpe(argv[0], argv, os.environ)
 
 

@@ -70,7 +70,7 @@ class Notebooks:
         return {}, b""
 
     def op_interrupt(self, request, body):
-        self._context(request).interrupt()
+        self._context(request).interrupt(request["children"])
         return {}, b""
 
     def op_restart(self, request, body):
