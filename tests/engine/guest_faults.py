@@ -48,7 +48,8 @@ def _step(module, what):
     frame = sys._getframe(2)
     while "guest/" not in frame.f_code.co_filename:
         frame = frame.f_back
-    place = frame.f_code.co_filename.rpartition("guest/")[2].strip(">").replace("/", ".").replace(".py", "")
+    place = frame.f_code.co_filename.rpartition("guest/")[2].strip(">").replace("/", ".")
+    place = place[:-3] if place.endswith(".py") else place
     step = "%s:%d:%s:%s" % (place, frame.f_lineno, frame.f_code.co_name, what)
     key = step.encode()
     table, at = _held[0], SLOT * (binascii.crc32(key) % SLOTS)

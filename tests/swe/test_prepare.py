@@ -179,7 +179,7 @@ def test_a_git_that_is_killed_is_no_fault_of_the_patch(repository: Path, how: st
     prepared(repository, PATCH, "", (code,), path=str(tools))
 
 
-@pytest.mark.parametrize(("times", "code"), [(1, 0), (99, 41)])
+@pytest.mark.parametrize(("times", "code"), [(7, 0), (99, 41)])
 def test_a_git_that_is_refused_something_is_tried_once_more(repository: Path, times: int, code: int) -> None:
     tools, count = repository.parent / "tools", repository.parent / "count"
     tools.mkdir()
