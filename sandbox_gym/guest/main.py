@@ -35,10 +35,11 @@ class Programs:
             setattr(parent, leaf, module)
             exec(compile(source, "<guest/%s>" % name, "exec"), module.__dict__)
 
-    def run(self, spec):
-        """Be the program of `spec` in this process; its exit code."""
+    def run(self, spec, beginning):
+        """Be the program of `spec` in this process; its exit code. `beginning`: see `runs.program`."""
         if spec["mode"] != "session":
-            return modes.run(spec)
+            return modes.run(spec, beginning)
+        beginning.over()
         from .envd import daemon
         from .session import driver
 

@@ -6,6 +6,8 @@ CPU is tried once more on a quiet slot, and if it is starved again there is no v
 
 from __future__ import annotations
 
+import errno
+import os
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, replace
@@ -25,6 +27,10 @@ _KILLED: Final = (b"Killed", b"killed", b"SIGKILL", b"signal 9", b"Terminated")
 COMPILED_AGAIN: Final = 2
 """A compiler that was killed is run so many times more: it is none of the answer's doing but for the few that run parts
 of what they compile, and takes long enough to be met twice by what kills processes of a machine."""
+_SHORT: Final = tuple(
+    os.strerror(number).encode()
+    for number in (errno.EAGAIN, errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOSPC, errno.EIO)
+)
 ASIDE_S: Final = 60.0
 """Who may use more time is not given a quiet slot, which keeps all others waiting: it is tried again among them."""
 
@@ -72,7 +78,7 @@ class QuietSlot:
 
     def doubt(self, outcome: Outcome, limits: Limits, partner: Outcome | None = None) -> Doubt | None:
         """Why a program's end is in doubt; None where it is not. `partner`: as `is_starved`."""
-        if unexplained(outcome.status, outcome.signal):
+        if unexplained(outcome.status, outcome.signal) or _refused(outcome):
             return Doubt.KILLED
         if outcome.status is Status.CPU_TIME_LIMIT:
             near = outcome.exit_code is not None  # it ended by itself, within the guest's grace of 20 %
@@ -93,10 +99,18 @@ class QuietSlot:
         return found
 
 
+def _refused(outcome: Outcome) -> bool:
+    """Whether a program of the run's own did not start for what it may have asked too much of, or the machine has no
+    more of now."""
+    said = outcome.detail.encode()
+    return outcome.status is Status.START_ERROR and any(word in said for word in _SHORT)
+
+
 def doubt_of_compiler(outcome: Outcome) -> Doubt | None:
-    """The same of a compiler that failed: its driver tells by words that a part of it was killed. Words may be the
-    answer's, and cost no more than another try."""
-    killed = outcome.status is Status.RUNTIME_ERROR and any(word in outcome.stderr + outcome.stdout for word in _KILLED)
+    """The same of a compiler that failed: its driver tells by words that a part of it was killed, or that the machine
+    refused it something. Words may be the answer's, and cost no more than another try."""
+    said = outcome.stderr + outcome.stdout
+    killed = outcome.status is Status.RUNTIME_ERROR and any(word in said for word in (*_KILLED, *_SHORT))
     return Doubt.KILLED if killed else None
 
 

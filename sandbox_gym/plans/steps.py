@@ -137,9 +137,8 @@ class PlanRun:
         outcome = await self._one(box, build.run)
         for _ in range(COMPILED_AGAIN):
             doubt = self._quiet.doubt(outcome, build.run.limits) or doubt_of_compiler(outcome)
-            if not doubt:
-                break
-            outcome = await self._again(box, build.run, doubt, aside=doubt is Doubt.STARVED)
+            if doubt:
+                outcome = await self._again(box, build.run, doubt, aside=doubt is Doubt.STARVED)
             if doubt is not Doubt.KILLED:
                 break
         return outcome

@@ -71,7 +71,7 @@ def of_run(ending: Ending, limits: Limits) -> tuple[Status, str]:
         return Status(ending.stopped), ""
     if not ending.reported:
         raise _ours("the run's init was killed from outside")
-    if ending.unprepared is not None:
+    if ending.unprepared is not None and ending.peak_bytes < NEAR_MEMORY_CAP * limits.memory_bytes:
         raise _ours(f"the sandbox could not start the program: {ending.unprepared}")
     return _by_itself(ending, limits)
 

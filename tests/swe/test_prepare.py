@@ -7,9 +7,13 @@ import compileall
 import hashlib
 import json
 import os
+import resource
+import shutil
 import subprocess
 import sys
 import zlib
+from collections.abc import Callable
+from functools import partial
 from importlib.resources import files
 from pathlib import Path
 
@@ -173,6 +177,31 @@ def test_a_git_that_is_killed_is_no_fault_of_the_patch(repository: Path, how: st
         (tools / name).write_text(f"#!/bin/sh\n{how}\n")
         (tools / name).chmod(0o755)
     prepared(repository, PATCH, "", (code,), path=str(tools))
+
+
+@pytest.mark.parametrize(("times", "code"), [(7, 0), (99, 41)])
+def test_a_git_that_is_refused_something_is_tried_once_more(repository: Path, times: int, code: int) -> None:
+    tools, count = repository.parent / "tools", repository.parent / "count"
+    tools.mkdir()
+    script = f"""#!/bin/sh
+    echo >> {count}
+    test $(wc -l < {count}) -gt {times} && exec {shutil.which("git")} "$@"
+    echo "fatal: unable to create a file: Too many open files in system"; exit 128
+    """
+    for name in ("git", "patch"):
+        (tools / name).write_text(script)
+        (tools / name).chmod(0o755)
+    prepared(repository, PATCH, "", (code,), path=str(tools))
+
+
+def test_no_descriptors_for_git_are_no_fault_of_the_patch(repository: Path) -> None:
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with pytest.MonkeyPatch.context() as patched:
+        run: Callable[..., subprocess.CompletedProcess[str]] = subprocess.run
+        few = partial(resource.setrlimit, resource.RLIMIT_NOFILE, (6, before[1]))
+        patched.setattr(subprocess, "run", lambda *given, **named: run(*given, **named, preexec_fn=few))
+        said = prepared(repository, PATCH, "", (45,))
+    assert "Too many open files" in said
 
 
 @pytest.mark.parametrize(("own_disk", "code"), [("", 41), ("0", 45)])

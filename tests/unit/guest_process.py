@@ -70,8 +70,9 @@ class GuestProcess:
 
 
 @contextmanager
-def driver(mode: str, home: Path) -> Iterator[GuestProcess]:
-    """`session`, `envd` or `service_worker`; at its end everything that it started is gone."""
+def driver(mode: str, home: Path, ahead: str = "") -> Iterator[GuestProcess]:
+    """`session`, `envd` or `service_worker`; at its end everything that it started is gone. `ahead`: source that is run
+    first."""
     env = {"PATH": os.environ["PATH"], "HOME": str(home), "LANG": "C.UTF-8", "MARKED": str(home)}
     spec = {"env": env, "workdir": str(home), "main": "main.py", "recursion_limit": 0, "mode": "session"}
     mine, its = socket.socketpair()
@@ -82,7 +83,7 @@ def driver(mode: str, home: Path) -> Iterator[GuestProcess]:
         path.mkdir()
         for name, content in service_modules().items():
             (path / name).write_bytes(content)
-    argv = [sys.executable, "-S", "-c", code, str(its.fileno()), mode, json.dumps(spec)]
+    argv = [sys.executable, "-S", "-c", ahead + code, str(its.fileno()), mode, json.dumps(spec)]
     process = subprocess.Popen(
         argv, pass_fds=[its.fileno()], env={**env, "PYTHONPATH": str(path)}, cwd=home, start_new_session=True
     )

@@ -46,6 +46,11 @@ def test_what_fails_before_there_is_a_program_is_ours(end: Ending) -> None:
         of_run(end, LIMITS)
 
 
+def test_what_fails_near_the_memory_cap_is_the_programs() -> None:
+    end = Ending(exit_code=127, unprepared="OSError: [Errno 12]", peak_bytes=LIMITS.memory_bytes)
+    assert of_run(end, LIMITS)[0] is Status.MEMORY_LIMIT
+
+
 @pytest.mark.parametrize("end", ENDS)
 def test_memory_that_was_short_above_the_sandbox_is_ours_however_the_run_ended(end: Ending) -> None:
     with pytest.raises(NotTheProgram, match="short of memory") as raised:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import array
 import os
+import resource
 import selectors
 import signal
 import socket
@@ -15,6 +16,7 @@ from contextlib import suppress
 
 import pytest
 
+from sandbox_gym.guest.runs import init
 from sandbox_gym.guest.runs.init_client import InitClient
 from sandbox_gym.guest.runs.starvation import Starvation
 from tests.unit import simulated_machine
@@ -290,3 +292,20 @@ def test_a_selector_s_late_word_of_a_closed_socket_is_nothing() -> None:
     for sock in (ours, its, client._control, far):
         sock.close()
     selector.close()
+
+
+def test_an_init_that_has_no_descriptors_for_a_run_s_files_runs_nothing() -> None:
+    """The kernel delivers as many as there is room for, and says so in a flag alone."""
+    ours, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    used = set(map(int, os.listdir("/proc/self/fd")))
+    second_free = [number for number in range(1000) if number not in used][1]
+    socket.send_fds(ours, [b"s{}"], [0, 0, 0, 0])
+    resource.setrlimit(resource.RLIMIT_NOFILE, (second_free + 1, hard))
+    try:
+        with pytest.raises(OSError, match="no descriptors"):
+            init._receive(its)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        ours.close()
+        its.close()

@@ -224,6 +224,12 @@ def test_a_compiler_whose_part_was_killed_is_tried_again() -> None:
     assert doubt_of_compiler(Outcome(Status.OK, stderr=b"warning: Killed")) is None
 
 
+@pytest.mark.parametrize(("why", "found"), [("Cannot allocate memory", Doubt.KILLED), ("Exec format error", None)])
+def test_an_executable_that_was_refused_memory_is_tried_once_more(why: str, found: Doubt | None) -> None:
+    refused = Outcome(Status.START_ERROR, exit_code=127, detail=f"OSError: [Errno 12] {why}: './main'")
+    assert doubt(refused, busy=False) is found
+
+
 @pytest.mark.parametrize(
     ("cpu_time_s", "wall_time_s", "aside"), [(10, 32, True), (30, 120, True), (14400, 1800, False)]
 )

@@ -69,6 +69,8 @@ class Asking:
         self.asked = 0
         self.flooded = False
         """Whether more crossed than may."""
+        self.shortage = None
+        """What the channel failed of, where the answer did not close it."""
 
     @property
     def value_names(self):

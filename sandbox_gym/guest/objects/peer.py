@@ -151,10 +151,12 @@ class Peer:
                 if "op" not in reply:
                     return reply
                 self.serve(reply)
-        except BrokenPipeError:
+        except ConnectionError:
             raise self._left() from None
         except OSError as error:
-            raise self._break("the candidate is gone: %s" % error) from None
+            if self.wary:
+                self.asking.shortage = error
+            raise self._break("the channel failed: %s" % error) from None
         except CandidateError as error:
             self._broken = self._broken or str(error)
             raise

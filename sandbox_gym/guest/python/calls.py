@@ -108,17 +108,18 @@ def _lookup(module, name, entry_name, entry):
 # -- the test's end of a dialogue
 
 
-def ask(spec):
-    """Run the hidden test's `check` against the answer at the channel's other end; one JSON line of report."""
-    report_fd = fcntl.fcntl(1, fcntl.F_DUPFD_CLOEXEC, CHANNEL_FD + 1)
-    os.dup2(2, 1)  # the output of the test must not mix with the report
-    with open(os.path.join(spec["workdir"], _ROW), encoding="utf-8") as file:
-        row = json.load(file)
-    if row.get("rehearsal"):
-        report = _rehearse(spec, row)
-    else:
-        report = _report(spec, row)
-    os.write(report_fd, (json.dumps(report) + "\n").encode("ascii"))
+def ask(spec, beginning):
+    """Run the hidden test's `check` against the answer at the channel's other end; one JSON line of report. No code of
+    an answer runs here, so that what fails outside the test never is one's doing."""
+    with beginning.ours(OSError):  # a value of an answer's may be too much for this process's memory
+        report_fd = fcntl.fcntl(1, fcntl.F_DUPFD_CLOEXEC, CHANNEL_FD + 1)
+        os.dup2(2, 1)  # the output of the test must not mix with the report
+        with open(os.path.join(spec["workdir"], _ROW), encoding="utf-8") as file:
+            row = json.load(file)
+        names = (row["prompt"], row.get("rehearsal"), *row.get("together", ()))
+        pyrun.read(spec, *filter(None, names))
+        report = _rehearse(spec, row) if row.get("rehearsal") else _report(spec, row)
+        os.write(report_fd, (json.dumps(report) + "\n").encode("ascii"))
 
 
 def _report(spec, row):
@@ -129,6 +130,8 @@ def _report(spec, row):
         _run_test(spec, row, policy)
     except BaseException as failure:
         error = _describe(failure, spec)
+    if policy.shortage is not None:
+        raise policy.shortage
     if error is None and policy.failures:
         error = _describe(policy.failures[0], spec)
     return {"passed": error is None, "error": error, "needs": policy.needs[:500], "flooded": policy.flooded}

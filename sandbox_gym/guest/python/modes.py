@@ -6,15 +6,21 @@ from ..interpreter import clean_interpreter
 from . import calls, pyrun, shared, together
 
 
-def run(spec):
-    """Run `main` of `spec` in this process and return its exit code. Standard streams are fds 0 to 2."""
-    _open_streams()
-    clean_interpreter(spec)
+def run(spec, beginning):
+    """Run `main` of `spec` in this process and return its exit code. Standard streams are fds 0 to 2. `beginning` is
+    over once code of an answer runs here."""
+    with beginning.ours():
+        _open_streams()
+        clean_interpreter(spec)
+        pyrun.read(spec, spec["main"])
     if spec["mode"] == "check":
-        return together.serve(spec)
-    body = {"call": calls.serve, "ask": calls.ask}.get(spec["mode"], _script)
+        return together.serve(spec, beginning)
+    if spec["mode"] == "ask":
+        return pyrun.finish(lambda spec: calls.ask(spec, beginning), spec)
+    body = calls.serve if spec["mode"] == "call" else _script
     if spec["shared"]:
-        return shared.serve(spec, body, _open_streams)
+        return shared.serve(spec, body, _open_streams, beginning)
+    beginning.over()
     return pyrun.finish(body, spec)
 
 

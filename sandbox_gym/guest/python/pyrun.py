@@ -34,10 +34,19 @@ def execute(spec, path, module):
     _execute(*compiled(spec, path), module)
 
 
+def read(spec, *names):
+    """Read files of the run that `compiled` is to compile later, when the answer's code may have run. Raises
+    OSError."""
+    for name in names:
+        path = os.path.join(spec["workdir"], name)
+        with open(path, "rb") as file:
+            spec.setdefault("sources", {})[path] = file.read()
+
+
 def compiled(spec, path):
-    """(the code of a file, the names of the import prelude that it may need). Raises what `compile` does."""
-    with open(path, "rb") as file:
-        source = file.read()
+    """(the code of a file that was `read`, the names of the import prelude that it may need). Raises what `compile`
+    does."""
+    source = spec["sources"][path]
     code = compile(source, path, "exec", dont_inherit=True)
     return code, prelude.wanted(source, path, code) if spec["implicit_imports"] else ()
 

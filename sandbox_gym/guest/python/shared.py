@@ -18,16 +18,18 @@ _PIPES = 4
 """Standard input, output and error, and the channel of a program that is called."""
 
 
-def serve(spec, body, open_streams):
+def serve(spec, body, open_streams, beginning):
     """Run `body(spec)` for one input after the other; the exit code of the last. `open_streams()` makes the standard
     streams of fds 0 to 2."""
     control = socket.socket(fileno=CONTROL_FD)
     try:
         spec["compiled"] = pyrun.compiled(spec, os.path.join(spec["workdir"], spec["main"]))
     except BaseException:
+        beginning.over()
         return pyrun.finish(body, spec)  # which reports it
-    traces, last = Traces(spec), False
-    if traces.needs_own:
+    traces, last = _traces(spec, beginning), False
+    beginning.over()
+    if traces is None or traces.needs_own:
         control.close()  # no run joins it, and it is as any process
         return pyrun.finish(body, spec)
     while True:
@@ -43,6 +45,15 @@ def serve(spec, body, open_streams):
         last = message == _LAST
         open_streams()
         traces.renew()
+
+
+def _traces(spec, beginning):
+    """None where the program's own text is too much to look at."""
+    with beginning.ours():
+        try:
+            return Traces(spec)
+        except (MemoryError, RecursionError):
+            return None
 
 
 def _next_pipes(control):

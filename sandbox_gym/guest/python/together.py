@@ -6,6 +6,7 @@ ended. The answer shares the child and can forge that message: a pass counts onl
 fail do fail.
 """
 
+import contextlib
 import functools
 import importlib.util
 import inspect
@@ -25,20 +26,23 @@ _WORD_MAX = 8192
 _ASSERTION = AssertionError
 
 
-def serve(spec):
+def serve(spec, beginning):
     """Run the test, write its end to the channel behind the run's key, and end as the child did."""
-    if spec["argv"][0] == "pytest" and importlib.util.find_spec("pytest") is None:
+    with beginning.ours():
+        missing = spec["argv"][0] == "pytest" and importlib.util.find_spec("pytest") is None
+        if not missing:
+            pyrun.read(spec, _TEST)
+    if missing:
         word, status = {"end": "no_pytest"}, 256
     else:
-        word, status = run(spec, spec["main"], _TEST, spec["argv"], alone=True)
-    with os.fdopen(CHANNEL_FD, "r+b", buffering=0, closefd=False) as channel:
-        key = b""
-        while len(key) < _KEY_MAX:
-            piece = channel.read(_KEY_MAX - len(key))
-            if not piece:
-                break
-            key += piece
-        channel.write(key + b" " + json.dumps(word).encode("ascii") + b"\n")
+        word, status = run(spec, spec["main"], _TEST, spec["argv"], beginning)
+    key = b""
+    while len(key) < _KEY_MAX:
+        piece = os.read(CHANNEL_FD, _KEY_MAX - len(key))
+        if not piece:
+            break
+        key += piece
+    os.write(CHANNEL_FD, key + b" " + json.dumps(word).encode("ascii") + b"\n")
     if os.WIFSIGNALED(status):
         number = os.WTERMSIG(status)
         if number not in (signal.SIGKILL, signal.SIGSTOP):
@@ -47,22 +51,28 @@ def serve(spec):
     return os.WEXITSTATUS(status)
 
 
-def run(spec, main, test, options, alone=False):
+def run(spec, main, test, options, beginning=None):
     """(the child's message, its wait status). `options`: the test's style, and "guarded" where a StopIteration of the
-    answer would end a loop of the test. `alone`: the channel is this process's."""
-    token = os.urandom(16).hex()
-    reader, writer = os.pipe()
-    pid = os.fork()
+    answer would end a loop of the test. `beginning`: the child is an answer's, and the channel this process's."""
+    with beginning.ours() if beginning else contextlib.nullcontext():
+        if options[0] != "check":  # before the answer, which could replace modules
+            __import__(options[0])
+        token = os.urandom(16).hex()
+        reader, writer = os.pipe()
+        if beginning:  # no process of this user may look into this one from here on
+            kernel.prctl(kernel.PR_SET_DUMPABLE, 0)
+        pid = os.fork()
+        if pid == 0:
+            kernel.prctl(kernel.PR_SET_DUMPABLE, 1)
     if pid == 0:
         os.close(reader)
-        if alone:
+        if beginning:
             os.close(CHANNEL_FD)
+            beginning.over()
         say = _teller(writer, token)
         token = ""
         os._exit(pyrun.finish(lambda spec: _check(spec, main, test, options, say), spec))
     os.close(writer)
-    if alone:
-        kernel.prctl(kernel.PR_SET_DUMPABLE, 0)
     _pid, status = os.waitpid(pid, 0)
     os.set_blocking(reader, False)
     try:
@@ -101,8 +111,6 @@ def _teller(writer, token):
 
 def _check(spec, main, test, options, say):
     """The answer's module, then the test in its namespace, then `check`."""
-    if options[0] != "check":  # before the answer, which could replace modules
-        __import__(options[0])
     path, test = (os.path.join(spec["workdir"], name) for name in (main, test))
     before = guards.snapshot()
     space = vars(pyrun.new_module("__main__", path))

@@ -104,15 +104,18 @@ class Traces:
     def may_stay(self):
         """Whether no thread, callback or child of the program outlives its body. Waits for threads as the interpreter's
         end does."""
-        return (
-            not self._imports.mixed
-            and sys.gettrace() is None
-            and sys.getprofile() is None
-            and _threads_ended()
-            and atexit._ncallbacks() == self._callbacks + self._imports.added_callbacks
-            and not _has_children()
-            and not _has_log_handlers()
-        )
+        try:
+            return (
+                not self._imports.mixed
+                and sys.gettrace() is None
+                and sys.getprofile() is None
+                and _threads_ended()
+                and atexit._ncallbacks() == self._callbacks + self._imports.added_callbacks
+                and not _has_children()
+                and not _has_log_handlers()
+            )
+        except OSError:
+            return False  # it can't be seen
 
     def removed(self):
         """Take back what can be taken back; whether nothing else is left."""

@@ -67,7 +67,9 @@ def _serve(control, tier, filter_program, own_network, run_program):
 
 
 def _receive(control):
-    message, ancillary, _flags, _address = control.recvmsg(_SPEC_MAX, socket.CMSG_SPACE(4 * MAX_FDS))
+    message, ancillary, flags, _address = control.recvmsg(_SPEC_MAX, socket.CMSG_SPACE(4 * MAX_FDS))
+    if flags & socket.MSG_CTRUNC:
+        raise OSError(errno.ENFILE, "no descriptors for all of the run's")
     fds = array.array("i")
     for level, kind, payload in ancillary:
         if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:

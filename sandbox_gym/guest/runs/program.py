@@ -15,27 +15,25 @@ from . import seccomp, seccomp_listener
 _INPUTS = 10_000
 """The kernel's own cap of CPU time is of a process, and one may serve so many inputs; the supervisor measures each."""
 
-_SHORT = (errno.EAGAIN, errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.EIO, errno.ENOSPC, errno.EINTR)
-"""Not ENOMEM: an executable that asks for more than its memory cap is refused by it."""
+_SHORT = (errno.EAGAIN, errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.EINTR)
+_SHORT_OR_SAID_SO = (*_SHORT, errno.ENOMEM, errno.EIO, errno.ENOSPC)
+"""An executable of the run's own can bring these on itself: it asks for more than its memory cap, or names an
+interpreter beyond its own end."""
 
 
 def become(spec, stdio, channel, control, filter_program, listener_fd, run_program):
     """Turn this process into the program of `spec`; never returns. `stdio` are the three fds; `channel` is fd 3's
     source or -1, `control` CONTROL_FD's or -1. `listener_fd` carries the filter's listener to the init.
-    `run_program(spec)` is the program where none is executed, and gives its exit code."""
-    code = 127
+    `run_program(spec, beginning)` is the program where none is executed, and gives its exit code."""
+    code, beginning = 127, Beginning(listener_fd)
     try:
-        try:
-            listener_fd = fcntl.fcntl(listener_fd, fcntl.F_DUPFD_CLOEXEC, CONTROL_FD + 1)
+        with beginning.ours():
+            beginning.fd = listener_fd = fcntl.fcntl(listener_fd, fcntl.F_DUPFD_CLOEXEC, CONTROL_FD + 1)
             _give_up(spec, stdio, (channel, control), filter_program, listener_fd)
             _require(spec["requires"])
             if spec["mode"] == "exec":
                 _exec(spec)
-        except BaseException as error:
-            seccomp_listener.report_unstarted(listener_fd, _NotStartable is type(error), _words(error))
-            raise
-        os.close(listener_fd)  # the program must not be able to report itself as not started
-        code = run_program(spec)
+        code = run_program(spec, beginning)
     except BaseException as error:
         _write_error("sandbox: can't start: %s\n" % _words(error))
     finally:
@@ -46,18 +44,38 @@ def _words(error):
     return str(error) if type(error) is _NotStartable else "%s: %s" % (type(error).__name__, error)
 
 
+class Beginning:
+    """What comes before the program in its own process. Init is told on `fd` of a step that failed."""
+
+    def __init__(self, fd):
+        self.fd = fd
+
+    @contextlib.contextmanager
+    def ours(self, kind=Exception):
+        """What the body raises of that kind is no program's doing: init is told, and it is raised on."""
+        try:
+            yield
+        except kind as error:
+            seccomp_listener.report_unstarted(self.fd, _NotStartable is type(error), _words(error))
+            raise
+
+    def over(self):
+        """The program begins. It must not be able to report itself as not started."""
+        os.close(self.fd)
+
+
 class _NotStartable(Exception):
     """The box lacks what the program's own words ask for: a command, a package, a folder. Whatever else fails before
     the program begins is none of its doing."""
 
 
 @contextlib.contextmanager
-def _asked_for():
+def _asked_for(short=_SHORT_OR_SAID_SO):
     """Raises _NotStartable for what is refused the body, but for what the operating system has no more of now."""
     try:
         yield
     except (OSError, ValueError) as error:
-        if isinstance(error, OSError) and error.errno in _SHORT:
+        if isinstance(error, OSError) and error.errno in short:
             raise
         raise _NotStartable("%s: %s" % (type(error).__name__, error))
 
@@ -154,7 +172,8 @@ def _exec(spec):
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # Python's start-up ignores it; a program expects the default
     gc.enable()
     argv = spec["argv"]
-    with _asked_for():
+    own = "/" in argv[0] and os.path.abspath(argv[0]).startswith(spec["workdir"] + "/")
+    with _asked_for(_SHORT if own else _SHORT_OR_SAID_SO):
         try:
             os.execvpe(argv[0], argv, spec["env"])
         except OSError as error:

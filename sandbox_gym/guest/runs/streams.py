@@ -134,7 +134,7 @@ class Streams:
                 del self.backlog[:written]
         except BlockingIOError:
             pass
-        except OSError:  # the program closed its end: it wants no more
+        except ConnectionError:  # the program closed its end: it wants no more
             self.backlog.clear()
             self._close_input()
             return
@@ -245,7 +245,7 @@ class Streams:
             data = self._channel.recv(_READ)
         except BlockingIOError:
             return False
-        except OSError:
+        except ConnectionError:
             data = b""
         if not data:
             self._end_channel()

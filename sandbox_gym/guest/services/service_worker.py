@@ -22,6 +22,8 @@ RECYCLE_REQUESTS = 5000
 RECYCLE_GROWTH = 256 << 20
 """Growth of resident bytes at which a worker is replaced by a new one."""
 MAX_ANSWER = 1 << 19
+_UNABLE = 199
+"""The exit code of a worker that failed at a step of its own: the request is answered as if it had been killed."""
 
 
 def serve(handle, workers, memory_bytes):
@@ -132,6 +134,8 @@ class _ForkServer:
                 for worker in self._workers:
                     worker.sock.close()
                 _answer_requests(its, self._handle, self._memory_bytes)
+            except OSError:
+                os._exit(_UNABLE)
             finally:
                 os._exit(1)
         its.close()
@@ -190,10 +194,12 @@ class _ForkServer:
             return
         cpu_s = max(0.0, usage.ru_utime + usage.ru_stime - worker.cpu_s)
         number = os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0
+        if os.WIFEXITED(status) and os.WEXITSTATUS(status) == _UNABLE:
+            number = signal.SIGKILL
         if number == signal.SIGPROF:
             self._answer(request, "cpu_time_limit", cpu_s)
         elif number:  # the host decides whose fault it was
-            self._answer(request, "killed", cpu_s, detail=str(number))
+            self._answer(request, "killed", cpu_s, detail=str(int(number)))
         else:
             self._answer(request, "runtime_error", cpu_s, detail="exit code %d" % os.WEXITSTATUS(status))
 

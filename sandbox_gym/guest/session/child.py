@@ -10,6 +10,8 @@ from .clip import Clip
 
 IDLE_BYTES = 64 * 1024
 """What background jobs print between calls is kept up to here."""
+NOT_BEGUN = 198
+"""The exit code of a fork that did not come to be what it was forked for."""
 INTERRUPT_S = 1.5
 """How long an interrupted call may take to come back before its processes are killed."""
 
@@ -31,17 +33,20 @@ class Child:
         self.output = Clip(IDLE_BYTES)
 
     def _fork(self, body, child_fds):
-        """Start; in the child `body` must never return."""
+        """Start; in the child `body` executes a program, or returns what is then called and must never return."""
         pid = os.fork()
         if pid == 0:
+            code = NOT_BEGUN
             try:
                 self._channel.close()
                 signal.signal(signal.SIGINT, signal.SIG_DFL)
                 signal.signal(signal.SIGPIPE, signal.SIG_DFL)
                 self._enter()
-                body()
+                serve = body()
+                code = 127
+                serve()
             finally:
-                os._exit(127)
+                os._exit(code)
         for fd in child_fds:
             os.close(fd)
         self.pid = pid

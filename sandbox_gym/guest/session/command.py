@@ -19,7 +19,7 @@ KILL_S = 5.0
 """How long killing a tree that forks on and on is repeated."""
 MAX_PIPE = 1 << 20
 """What a pipe can hold at most."""
-SHORT = (errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE)
+SHORT = (errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE, errno.ENOBUFS)
 
 
 class Commands:
@@ -158,7 +158,7 @@ class _Running:
             self._input = self._input[os.write(self._in, self._input[:65536]) :]
         except BlockingIOError:
             return True
-        except OSError:
+        except BrokenPipeError:
             return False
         return len(self._input) > 0
 
@@ -183,10 +183,12 @@ class _Runner:
         self._released, self._keep = released, keep
 
     def serve(self):
+        told = b"0 "
         try:
             self._alone()
             pid = self._start()
             self._tell(b"%d\n" % pid)
+            told = b""
             status = self._wait(pid)
             if not self._keep:
                 _end_all()
@@ -195,6 +197,8 @@ class _Runner:
             os.close(self._status)
             if stays:
                 self._linger()
+        except OSError as error:  # of a step of this process's, not of the command's
+            self._tell(told + b"failed %d\n" % (error.errno or errno.EIO))
         finally:
             os._exit(0)
 
@@ -217,13 +221,14 @@ class _Runner:
         try:
             os.chdir(self._folder)
         except OSError as error:
+            if error.errno in (*SHORT, errno.EIO):
+                raise
             self._leave(1, "cd: %s: %s" % (self._folder, error.strerror))
         try:
             pid = self._execute(self._argv)
         except OSError as error:
-            if error.errno in SHORT:
-                self._tell(b"0 failed %d\n" % error.errno)
-                os._exit(0)
+            if error.errno in SHORT or isinstance(error, processes.NoProcess):
+                raise
             self._leave(127 if error.errno == errno.ENOENT else 126, error.strerror)
         for fd in self._stdio:
             os.close(fd)

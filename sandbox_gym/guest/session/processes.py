@@ -6,29 +6,37 @@ import signal
 import termios
 
 
+class NoProcess(OSError):
+    """No process could be made, or it could not become the program for want of something else than the program."""
+
+
 def start(argv, folder, environment, stdio, terminal=False):
     """Start a program in a session of its own; its pid. `stdio`: three descriptors, which stay the caller's to close.
 
-    Raises OSError for what can't be executed, and where no process can be made.
+    Raises OSError for what can't be executed, NoProcess for all else.
     """
-    report, failure = os.pipe2(os.O_CLOEXEC)
     try:
-        pid = os.fork()
-        if pid == 0:
-            _become(argv, folder, environment, stdio, failure, terminal)
-    finally:
-        os.close(failure)
-        why = os.read(report, 4096)
-        os.close(report)
+        report, failure = os.pipe2(os.O_CLOEXEC)
+        try:
+            pid = os.fork()
+            if pid == 0:
+                _become(argv, folder, environment, stdio, failure, terminal)
+        finally:
+            os.close(failure)
+            why = os.read(report, 4096)
+            os.close(report)
+    except OSError as error:
+        raise NoProcess(error.errno, error.strerror) from None
     if why:
         os.waitpid(pid, 0)
-        code, _, text = why.decode("utf-8", "replace").partition(" ")
-        raise OSError(int(code), text)
+        code, _, text = why[1:].decode("utf-8", "replace").partition(" ")
+        raise (OSError if why[:1] == b"x" else NoProcess)(int(code), text)
     return pid
 
 
 def _become(argv, folder, environment, stdio, failure, terminal):
     """In the child: never returns."""
+    step = "s"
     try:
         os.setsid()
         for number in (signal.SIGPIPE, signal.SIGINT, signal.SIGCHLD):
@@ -40,14 +48,16 @@ def _become(argv, folder, environment, stdio, failure, terminal):
         if terminal:
             fcntl.ioctl(0, termios.TIOCSCTTY, 0)
         os.chdir(folder)
+        step = "x"
         environment = dict(environment, PWD=folder)
         if terminal:
             environment.setdefault("TERM", "xterm-256color")
         os.execvpe(argv[0], argv, environment)
     except OSError as error:
-        os.write(failure, ("%d %s: %s" % (error.errno or 5, argv[0], error.strerror)).encode("utf-8", "replace"))
+        why = "%s%d %s: %s" % (step, error.errno or 5, argv[0], error.strerror)
+        os.write(failure, why.encode("utf-8", "replace"))
     except BaseException as error:
-        os.write(failure, ("22 %s" % error).encode("utf-8", "replace"))
+        os.write(failure, ("x22 %s" % error).encode("utf-8", "replace"))
     finally:
         os._exit(127)
 

@@ -4,11 +4,12 @@ A cell that has to be killed, or that ends the process, costs what it did and no
 before the cell goes on, with everything as it was.
 """
 
+import errno
 import json
 import os
 import time
 
-from .child import Child, Gone
+from .child import NOT_BEGUN, Child, Gone
 from .clip import Clip
 from .processes import pipe
 from .repl_worker import GO_ON, MAX_GLOBALS, Worker
@@ -33,6 +34,7 @@ class Repl(Child):
         """
         if len(cell) > MAX_CELL:
             return {"ok": False, "error": "a cell is at most %d bytes" % MAX_CELL}, b""
+        had = self.starts
         reset = self._ensure(preload)
         out, err = Clip(output_bytes), Clip(output_bytes)
         reply = {"ok": True, "reset": reset, "status": "killed", "rolled_back": False}
@@ -45,6 +47,10 @@ class Repl(Child):
             value = self._word.get("value")
             reply["value"] = value if isinstance(value, str) else None
         except Gone:
+            if self.starts > had and self.exit_code == NOT_BEGUN:
+                self.starts = had
+                self._close()
+                raise OSError(errno.EIO, "Python does not start") from None
             self._drain(self._out, out)
             self._drain(self._err, err)
             if time.monotonic() - started < timeout_s:
@@ -85,7 +91,8 @@ class Repl(Child):
                 os.dup2(fd, target)
             keep = [os.dup(read), os.dup(words)]
             os.closerange(3, min(keep))
-            Worker(*keep).serve(preload)
+            worker = Worker(*keep)
+            return lambda: worker.serve(preload)
 
         self._fork(body, (read, out, err, words))
         if self._saved:

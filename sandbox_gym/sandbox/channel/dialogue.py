@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import socket
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import closing
 from functools import partial
 from typing import Final, Literal
 
@@ -50,6 +51,10 @@ class End:
     def talk_directly(self) -> None:
         """Its program's words go to the other one without this process."""
         self.direct = True
+        self.close()
+
+    def close(self) -> None:
+        """Nothing is passed on or waited for any more. Idempotent."""
         self._put.close()
         self._waiting.close()
 
@@ -73,7 +78,17 @@ async def converse(asker: End, candidate: End, channel: Literal["calls", "stdio"
     """Join the two programs' fd 3, or their standard streams, until both have ended. Raises BoxLost for either
     sandbox."""
     ends = [asker, candidate]
-    await _start(ends, channel)
+    with closing(asker), closing(candidate):
+        await _start(ends, channel)
+        await _carry(ends)
+    asked, answered = (end.outcome for end in ends)
+    if asked is None or answered is None:
+        raise BoxLost("a dialogue ended without both outcomes")
+    return DialogueOutcome(asked, answered, first="asker" if ends[0].left_first else "candidate")
+
+
+async def _carry(ends: Sequence[End]) -> None:
+    """Until both programs have ended. Raises BoxLost."""
     lost: list[BoxLost] = []
     async with anyio.create_task_group() as tasks:
 
@@ -90,10 +105,6 @@ async def converse(asker: End, candidate: End, channel: Literal["calls", "stdio"
             tasks.start_soon(guarded, partial(_pump, end, other))
     if lost:
         raise lost[0]
-    asked, answered = (end.outcome for end in ends)
-    if asked is None or answered is None:
-        raise BoxLost("a dialogue ended without both outcomes")
-    return DialogueOutcome(asked, answered, first="asker" if ends[0].left_first else "candidate")
 
 
 async def _start(ends: Sequence[End], channel: Literal["calls", "stdio"]) -> None:

@@ -22,7 +22,7 @@ STARTER: Final = ".sandbox_gym_starter.py"
 """A name that no file of the program's may have."""
 _PLACED: Final = ".sandbox_gym_placed"
 _TEMPLATE: Final = """
-import base64, json, os, shutil, signal, stat, subprocess, sys
+import base64, errno, json, os, shutil, signal, stat, subprocess, sys
 
 def fetched(path):
     absolute = path.startswith("/")  # /tmp itself may be a link of the box's
@@ -37,22 +37,34 @@ def fetched(path):
         return opened.read(LEFT + 1)
 
 LEFT, ARGV, PATHS, MARK, PLACED = %s
+SHORT = (errno.EAGAIN, errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EIO, errno.ENOBUFS)
+
+def unless_short(error):
+    if error.errno in SHORT:  # none of the program's doing: to end by this signal is to be run once more
+        os.kill(os.getpid(), signal.SIGKILL)
+
 for number, path in enumerate(PLACED):
     try:
         os.makedirs(os.path.dirname(path), exist_ok=True)
         shutil.move("FOLDER/%%d" %% number, path)
     except OSError as error:
+        unless_short(error)
         sys.exit("sandbox: %%s can't be written: %%s" %% (path, error.strerror))
 if PLACED:
     shutil.rmtree("FOLDER")
 if ARGV[0] and ARGV[0].startswith("./"):
     os.chmod(ARGV[0], 0o755)
-code = subprocess.call([sys.executable or "python3" if part is None else part for part in ARGV])
+try:
+    code = subprocess.call([sys.executable or "python3" if part is None else part for part in ARGV])
+except OSError as error:
+    unless_short(error)
+    raise
 files = {}
 for path in PATHS:
     try:
         content = fetched(path)
-    except OSError:
+    except OSError as error:
+        unless_short(error)
         continue
     if len(content) <= LEFT:
         LEFT -= len(content)

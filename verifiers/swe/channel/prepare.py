@@ -7,6 +7,7 @@ The fallbacks for a patch that does not apply are SWE-bench's, with a clean tree
 """
 
 import base64
+import errno
 import hashlib
 import json
 import os
@@ -18,6 +19,7 @@ import zlib
 PATCH_FAILED, TESTS_FAILED, RESTORE_FAILED, TESTS_DIFFER, HINDERED = 41, 42, 43, 44, 45
 OWN_DISK = 8 << 30  # a file system of at most so many bytes is the box's own, which only the answer fills
 ROOM, ENTRIES = 1 << 20, 16
+SHORT = (errno.EAGAIN, errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS, errno.EIO)  # no patch asks for these
 BATCH = 200  # paths of one command line
 TESTS_WAY = ["git", "apply", "--verbose", "--whitespace=nowarn"]
 WAYS = (
@@ -27,11 +29,16 @@ WAYS = (
 )
 
 
-def run(*argv):
-    done = subprocess.run(argv, stdin=subprocess.DEVNULL, stdout=2, stderr=2)
+def run(*argv, again=False):
+    done = subprocess.run(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    sys.stderr.buffer.write(done.stdout)
+    sys.stderr.flush()
     if done.returncode < 0:  # no git or patch does that to itself
         hindered("%s was ended by signal %d" % (argv[0], -done.returncode))
-    return done.returncode == 0
+    if done.returncode == 0 or again:
+        return done.returncode == 0
+    words = done.stdout.decode("utf-8", "replace")  # a patch may hold such words, and wins another try by them
+    return any(os.strerror(number) in words for number in SHORT) and run(*argv, again=True)
 
 
 def hindered(why):
@@ -166,4 +173,11 @@ def main():
     os.execv(job["watch"][0], job["watch"])
 
 
-main()
+try:
+    main()
+except OSError as error:
+    if error.errno in SHORT:
+        hindered(str(error))
+    if error.errno == errno.ENOSPC:
+        fail(PATCH_FAILED)
+    raise

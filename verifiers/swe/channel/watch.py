@@ -12,6 +12,7 @@ On the channel: lines of the nonce, a blank and a JSON object. reader.py is the 
 
 import contextlib
 import ctypes
+import errno
 import json
 import os
 import secrets
@@ -26,6 +27,9 @@ ID = 1 << 15  # characters of a test's id
 LINE = 1 << 16  # bytes read at once from the runner
 FIELDS = frozenset(["kind", "id", "status", "detail", "sign", "what", "hook", "file"])  # of its lines
 PR_SET_DUMPABLE = 4
+HINDERED = 45  # as in prepare.py
+SHORT = (errno.EAGAIN, errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS, errno.EIO)
+STARTED = []  # runners: from the first one on, code of the candidate's runs beside this process
 STEERING = frozenset(
     [
         "conftest.py",
@@ -150,6 +154,7 @@ def watch_one(job, state):
     runner = subprocess.Popen(
         argv, stdin=subprocess.PIPE, pass_fds=[write_end], cwd=job["workdir"], start_new_session=True
     )
+    STARTED.append(runner.pid)
     os.close(write_end)
     state.current, state.began_s = None, time.monotonic()
     try:
@@ -227,4 +232,11 @@ def watch():
 
 
 if __name__ == "__main__":
-    watch()
+    try:
+        watch()
+    except OSError as error:
+        if STARTED or error.errno not in SHORT:
+            raise
+        sys.stdout.write("%s\n" % error)
+        sys.stdout.flush()
+        sys.exit(HINDERED)
