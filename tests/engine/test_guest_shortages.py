@@ -7,6 +7,8 @@ import json
 import os
 import re
 import struct
+import subprocess
+import sys
 import textwrap
 import zlib
 from collections import Counter
@@ -27,6 +29,7 @@ from sandbox_gym.sandbox.api import Provider, SandboxSpec
 from sandbox_gym.sandbox.pool.pool import Pool
 from sandbox_gym.sandbox.session.client import SHORT
 from sandbox_gym.verifiers.coding import CodingVerifier, parse_task
+from sandbox_gym.verifiers.coding.running.fetching import STARTER, fetching
 from tests.coding.test_checkers import BISECT, KATTIS, interactive, row
 from tests.coding.test_one_process import ALIAS, SHOUT
 from tests.conftest import make_real
@@ -240,6 +243,16 @@ def execute(guest: GuestProcess, *argv: str, stdin: bytes = b"", keep: bool = Fa
     texts = "".join(f"{text}\0" for text in argv).encode()
     request = {"op": "exec", "args_bytes": len(texts), "env_bytes": 0, "head_only": False, "cwd": "", "keep": keep}
     return ask(guest, {**request, "timeout_s": 20, "stdout_bytes": 1000, "stderr_bytes": 1000}, texts + stdin)
+
+
+def test_a_starter_without_descriptors_is_run_once_more(tmp_path: Path) -> None:
+    """A program that ends by this signal is: what starts it can say no more, as it is a program itself."""
+    starter = fetching(Program("exec", {}, argv=("true",)), [], "mark", {}).files[STARTER]
+    (tmp_path / STARTER).write_bytes(starter)
+    few = f"import resource, runpy; resource.setrlimit(resource.RLIMIT_NOFILE, (4, 4)); runpy.run_path('{STARTER}')"
+    for code, ended in (("", 0), (few, -9)):
+        command = [sys.executable, "-S", *(["-c", code] if code else [STARTER])]
+        assert subprocess.run(command, cwd=tmp_path, capture_output=True, timeout=60).returncode == ended
 
 
 def test_a_workers_own_step_is_no_answers_failure(tmp_path: Path) -> None:
