@@ -16,6 +16,7 @@ from sandbox_gym.errors import RequestError
 from sandbox_gym.verifiers.bounded import nesting
 from sandbox_gym.verifiers.coding.fields import ROOT, choice, mapping, positive, text, texts, wrong
 from sandbox_gym.verifiers.coding.functions.reference import ReferenceTests
+from sandbox_gym.verifiers.coding.functions.scripts import defines_cases, without_runners
 from sandbox_gym.verifiers.coding.functions.styles import (
     MAX_TESTS,
     Style,
@@ -93,9 +94,10 @@ def parse_tests(row: Mapping[str, object], *, outputs_may_be_blank: bool = False
     if shapes == ["base_input"]:
         return _reference_tests(row)
     if shapes == ["test_list"]:
-        test, name = assert_list_test(row)
+        test, name, style = assert_list_test(row)
         entry, prompt = _identifier(name, f"{ROOT}.entry_point"), text(row, "prompt_code")
-        return CheckTests(test, entry, prompt, written=test, reference=text(row, "canonical_solution"))
+        whole = unittest_test(test) if style == "unittest" else test
+        return CheckTests(whole, entry, prompt, style, test, reference=text(row, "canonical_solution"))
     return _check_tests(row)
 
 
@@ -199,7 +201,7 @@ def _check_tests(row: Mapping[str, object]) -> CheckTests:
     prompt = text(row, "prompt", remedy="give the task's prompt as a string, or leave it out")
     name = _identifier(row.get("entry_point"), f"{ROOT}.entry_point")
     tree = parse_field(test, f"{ROOT}.test")
-    style = _style(row, tree)
+    test, style = without_runners(test, tree), _style(row, tree)
     reference = text(row, "canonical_solution")
     if style == "unittest":
         return CheckTests(unittest_test(test), name, prompt, style, test, reference=reference)
@@ -219,8 +221,7 @@ def _style(row: Mapping[str, object], tree: ast.Module) -> Style:
         return cast(Style, choice(row, "style", ("check", "unittest", "pytest")))
     if any(isinstance(node, ast.FunctionDef) and node.name == "check" for node in tree.body):
         return "check"
-    bases = [ast.unparse(base) for node in tree.body if isinstance(node, ast.ClassDef) for base in node.bases]
-    if any(base.rpartition(".")[2] == "TestCase" for base in bases):
+    if defines_cases(tree.body):
         return "unittest"
-    functions = [node.name for node in tree.body if isinstance(node, ast.FunctionDef)]
-    return "pytest" if any(name.startswith("test_") for name in functions) else "check"
+    names = [node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)]
+    return "pytest" if any(name.startswith(("test_", "Test")) for name in names) else "check"

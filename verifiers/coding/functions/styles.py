@@ -13,6 +13,7 @@ from typing import Literal
 
 from sandbox_gym.errors import RequestError
 from sandbox_gym.verifiers.coding.fields import ROOT, text, texts
+from sandbox_gym.verifiers.coding.functions.scripts import as_function, as_module, defines_cases
 from sandbox_gym.verifiers.coding.functions.syntax import parse_field
 
 Style = Literal["check", "unittest", "pytest"]
@@ -93,12 +94,14 @@ def check(candidate):
 """Runs the file by pytest, with a module of the answer's name that holds what the file imports from it."""
 
 
+_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom, ast.Global, ast.Pass)
 MAX_TESTS = 20_000
 """Of a row: a thousand asserts take a second to plan."""
 
 
-def assert_list_test(row: Mapping[str, object]) -> tuple[str, str]:
-    """(source of the test, entry point) of a row with MBPP's `test_list`. Raises RequestError."""
+def assert_list_test(row: Mapping[str, object]) -> tuple[str, str, Style]:
+    """(source of the test, entry point, style) of a row with MBPP's `test_list`, whose texts may be any statements of a
+    script. Raises RequestError."""
     asserts = texts(row["test_list"], f"{ROOT}.test_list")
     if row.get("challenge_test_list") is not None:
         asserts += texts(row["challenge_test_list"], f"{ROOT}.challenge_test_list")
@@ -110,24 +113,41 @@ def assert_list_test(row: Mapping[str, object]) -> tuple[str, str]:
     if row.get("test_imports") is not None:
         setup = "\n".join((*texts(row["test_imports"], f"{ROOT}.test_imports"), setup))
     trees = [parse_field(line, f"{ROOT}.test_list[{index}]") for index, line in enumerate(asserts)]
-    body = "\n".join(ast.unparse(tree) for tree in trees)
-    indented = "\n".join(f"    {line}" for line in body.split("\n"))
     entry = row.get("entry_point") or _called(trees, parse_field(setup, f"{ROOT}.test_setup_code"))
-    return f"{setup}\n\n\ndef check(candidate):\n{indented}\n", str(entry)
+    script = [one for tree in trees for one in tree.body]
+    if defines_cases(script):
+        return f"{setup}\n\n\n{_text(as_module(script))}\n", str(entry), "unittest"
+    imports, statements = as_function(script)
+    if all(isinstance(one, _DEFINITIONS) for one in statements):
+        raise RequestError(f"{ROOT}.test_list", "defines, and runs nothing", "assert something; none proves nothing")
+    if imports:
+        futures = [one for one in imports if isinstance(one, ast.ImportFrom) and one.module == "__future__"]
+        others = [one for one in imports if one not in futures]
+        setup = "\n".join((_text(futures), setup, _text(others)))
+    indented = "\n".join(f"    {line}" for line in _text(statements).split("\n"))
+    return f"{setup}\n\n\ndef check(candidate):\n{indented}\n", str(entry), "check"
+
+
+def _text(body: Sequence[ast.stmt]) -> str:
+    return ast.unparse(ast.fix_missing_locations(ast.Module(list(body), [])))
 
 
 def _called(trees: Sequence[ast.Module], setup: ast.Module) -> str:
-    """The function that the asserts call and the row does not define. Raises RequestError where there is none."""
+    """The function that the asserts call, or have a name of theirs for, and the row does not define. Raises
+    RequestError where there is none."""
     known = set(dir(builtins))
-    for node in ast.walk(setup):
+    for node in [one for tree in (setup, *trees) for one in ast.walk(tree)]:
         if isinstance(node, ast.FunctionDef | ast.ClassDef):
             known.add(node.name)
         elif isinstance(node, ast.Import | ast.ImportFrom):
             known |= {alias.asname or alias.name for alias in node.names}
-    for tree in trees:
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id not in known:
-                return node.func.id
+    nodes = [node for tree in trees for node in ast.walk(tree)]
+    set_here = {one.id for one in nodes if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)}
+    called = [one.func.id for one in nodes if isinstance(one, ast.Call) and isinstance(one.func, ast.Name)]
+    named = [one.id for one in nodes if isinstance(one, ast.Name)] if set_here.intersection(called) else []
+    for name in sorted(called + named, key=set_here.__contains__):
+        if name not in known:
+            return name
     raise RequestError(f"{ROOT}.test_list", "calls no function of the answer", "give entry_point")
 
 

@@ -1,0 +1,125 @@
+"""Tests written as scripts: what plain CPython says of them, whichever way they run and end."""
+
+from __future__ import annotations
+
+import itertools
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from sandbox_gym.errors import RequestError
+from sandbox_gym.limits import Limits
+from sandbox_gym.verifiers.coding import parse_task
+from tests.coding.conftest import Judge
+
+pytestmark = pytest.mark.anyio
+
+ANSWERS = {"right": "def f(n): return 2 * n", "wrong": "def f(n): return 3 * n"}
+LEAVING = {
+    "raises": "def f(n): raise SystemExit(0)",
+    "exits": "import sys\ndef f(n): sys.exit()",
+    "ends": "import os\ndef f(n): os._exit(0)",
+    "never begins": "raise SystemExit",
+}
+"""Answers for which CPython's exit code is 0: they end the program before its test does."""
+
+CASE = "class T(unittest.TestCase):\n    def test(self): self.assertEqual(f(2), 4)"
+FUNCTION = "def test_f():\n    assert f(2) == 4"
+WORK = {  # what asserts, and what runs it
+    "asserts": ("assert f(2) == 4\nassert f(0) == 0", ""),
+    "decides": ("if f(2) != 4:\n    sys.exit('wrong')", ""),
+    "case": (CASE, "unittest.main()"),
+    "case that tells": (CASE, "sys.exit(unittest.main())"),
+    "function": (FUNCTION, "test_f()"),
+    "main": ("def main():\n    assert f(2) == 4", "main()"),
+}
+GUARDS = ("{}", "if __name__ == '__main__':\n    {}", "if '__main__' == __name__:\n    {}\n    print('done')")
+ENDS = ("", "quit(0)", "sys.exit()", "raise SystemExit")
+SCRIPTS = {
+    f"{name}, {guard.splitlines()[0]}, {end}": "\n".join(
+        part for part in ("import sys, unittest", work, guard.format(run) if run else "", end) if part
+    )
+    for (name, (work, run)), guard, end in itertools.product(WORK.items(), GUARDS, ENDS)
+    if run or guard == "{}"
+}
+"""Every way to assert, in every guard, with every end."""
+
+
+SCRIPTS |= {
+    one.split("\n")[0]: one
+    for one in (
+        "if __name__ != '__main__':\n    raise SystemExit(0)\nassert f(2) == 4",
+        "if __name__ == '__main__' and f:\n    assert f(2) == 4",
+        "where = __name__\nif where == '__main__':\n    assert f(2) == 4",
+        "count = 0\ndef bump():\n    global count\n    count += 1\nbump()\nassert f(count) == 2",
+        "def setup():\n    global two\n    two = 2\nsetup()\nassert f(two) == 4",
+        "n: int = 2\nlater: list\nassert f(n) == 4",
+        "f = f\nassert f(2) == 4",
+        "from math import *\nassert f(floor(2.5)) == 4",
+        "import math as m, os.path\nassert f(m.floor(2.5)) == 4 and os.path.sep",
+        "for n in range(9):\n    assert f(n) == 2 * n\nelse:\n    assert n == 8",
+        "try:\n    assert f(2) == 4\nexcept KeyError as error:\n    raise\nelse:\n    del f",
+        "with open('x', 'w') as file:\n    assert (y := f(2)) == 4 and y == 4",
+        "match f(2):\n    case 4 as four: pass\n    case _: raise ValueError",
+        "class A:\n    n: int = 2\n    doubled = [f(n) for n in (1, 2)]\nassert f(A.n) == A.doubled[1] == 4",
+        "from dataclasses import dataclass\n@dataclass\nclass P:\n    n: int = 2\nassert f(P().n) == 4",
+        "def o(n):\n    def i():\n        nonlocal n\n        n += 1\n    i()\n    return n\nassert f(o(2)) == 6",
+        "candidate = f\nassert candidate(2) == 4",
+        "assert __name__ == '__main__' and f(2) == 4",
+    )
+}
+
+
+def said_by_python(tmp_path: Path, answer: str, script: str) -> bool:
+    file = tmp_path / "whole.py"
+    file.write_text(f"{answer}\n{script}\n")
+    return subprocess.run([sys.executable, file], cwd=tmp_path, capture_output=True, timeout=60).returncode == 0
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
+async def test_a_script_means_what_it_means_to_python(judge: Judge, tmp_path: Path, name: str) -> None:
+    row = {"test_list": [SCRIPTS[name]]}
+    for answer, code in ANSWERS.items():
+        verdict = await judge(code, row)
+        assert verdict.reward == said_by_python(tmp_path, code, SCRIPTS[name]), (answer, verdict.tests)
+
+
+@pytest.mark.parametrize("leaving", LEAVING)
+@pytest.mark.parametrize("work", WORK)
+async def test_an_answer_that_leaves_is_not_right(judge: Judge, leaving: str, work: str) -> None:
+    """Where a test's own end is its success, an answer's is not."""
+    asserts, run = WORK[work]
+    row = {"test_list": ["import sys, unittest", asserts, run or "pass", "sys.exit(0)"]}
+    assert (await judge(LEAVING[leaving], row)).reward == 0.0
+
+
+@pytest.mark.parametrize(
+    "run", ["", "unittest.main()", "sys.exit(unittest.main())", "raise SystemExit(unittest.main())"]
+)
+async def test_a_test_that_runs_itself_is_run_once(judge: Judge, run: str) -> None:
+    row = {"test": f"import sys, unittest\n{CASE}\n{run}\n", "entry_point": "f"}
+    assert [(await judge(code, row)).reward for code in ANSWERS.values()] == [1.0, 0.0]
+
+
+async def test_imports_of_the_future_come_first(judge: Judge) -> None:
+    row = {
+        "test_list": [
+            "assert f(0) == 0",
+            "from __future__ import annotations\ndef g(n: Missing): return f(n)\nassert g(2) == 4",
+        ]
+    }
+    assert [(await judge(code, row)).reward for code in ANSWERS.values()] == [1.0, 0.0]
+
+
+async def test_a_function_that_nothing_calls_is_called(judge: Judge) -> None:
+    assert [(await judge(code, {"test_list": [FUNCTION]})).reward for code in ANSWERS.values()] == [1.0, 0.0]
+
+
+@pytest.mark.parametrize(
+    "text", ["def helper(n):\n    assert f(n) == 2 * n", "class TestF:\n    def test(self): assert f(2) == 4"]
+)
+def test_what_runs_nothing_is_no_test(text: str) -> None:
+    with pytest.raises(RequestError, match="defines, and runs nothing"):
+        parse_task({"test_list": [text]}, limits=Limits(), early_stop=True)

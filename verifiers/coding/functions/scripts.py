@@ -1,0 +1,129 @@
+"""Tests that were written as a script, such as SandboxFusion's: statements of a main program, turned into ones that
+mean the same in a function or in a module that somebody loads.
+
+Where a script's `__name__` were another, what is guarded by it would be left out, and every answer would pass the rest.
+"""
+
+from __future__ import annotations
+
+import ast
+import symtable
+from collections.abc import Iterator, Sequence
+from itertools import takewhile
+from typing import Final
+
+_EXITS: Final = ("exit", "quit", "sys.exit", "SystemExit")
+_RUNNERS: Final = ("unittest.main", "pytest.main")
+_GUARDS: Final = ("__name__ == '__main__'", "'__main__' == __name__")
+
+
+def as_module(body: Sequence[ast.stmt]) -> list[ast.stmt]:
+    """What a script with classes of unittest does before it runs them."""
+    return [_Main().visit(one) for one in takewhile(lambda one: not _is_runner(one), _unguarded(body))]
+
+
+def as_function(body: Sequence[ast.stmt]) -> tuple[list[ast.stmt], list[ast.stmt]]:
+    """(imports that only a module may have, a script's statements for a function). Its names are the module's, an end
+    that tells of success is a `return`, and functions `test_*` that nothing calls are called."""
+    if all(isinstance(one, ast.Assert) and not any(map(_is_scripts, ast.walk(one))) for one in body):
+        return [], list(body)  # nearly all rows: many asserts take a while
+    imports: list[ast.stmt] = [one for one in body if isinstance(one, ast.ImportFrom) and _is_of_module(one)]
+    found = [_Ends().visit(_Main().visit(one)) for one in _unguarded(body) if one not in imports]
+    called = {node.func.id for one in found for node in ast.walk(one) if _calls_name(node)}  # type: ignore[attr-defined]
+    for one in list(found):
+        is_test = isinstance(one, ast.FunctionDef) and one.name.startswith("test_") and not ast.unparse(one.args)
+        if isinstance(one, ast.FunctionDef) and is_test and one.name not in called:
+            found.append(ast.Expr(ast.Call(ast.Name(one.name, ast.Load()), [], [])))
+    names = sorted(_bound(symtable.symtable(_text(body), "<test>", "exec")) - {"candidate"})
+    return imports, [ast.Global(names), *found] if names and found else found
+
+
+def defines_cases(body: Sequence[ast.stmt]) -> bool:
+    """Whether it defines classes of unittest."""
+    bases = [ast.unparse(base) for node in body if isinstance(node, ast.ClassDef) for base in node.bases]
+    return any(base.rpartition(".")[2] in ("TestCase", "IsolatedAsyncioTestCase") for base in bases)
+
+
+def without_runners(source: str, tree: ast.Module) -> str:
+    """The module's source without statements by which it runs its own tests, as whoever loads it does that."""
+    runners = [node for node in tree.body if _is_runner(node)]
+    rest = [node for node in tree.body if node not in runners]
+    return _text(rest) if runners else source
+
+
+def _text(body: Sequence[ast.stmt]) -> str:
+    return ast.unparse(ast.Module(list(body), []))
+
+
+def _unguarded(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
+    for node in body:
+        if isinstance(node, ast.If) and ast.unparse(node.test) in _GUARDS:
+            yield from _unguarded(node.body)
+        else:
+            yield node
+
+
+def _is_scripts(node: ast.AST) -> bool:
+    """Whether it binds a name, or is one that means another thing elsewhere."""
+    return isinstance(node, ast.NamedExpr) or (isinstance(node, ast.Name) and node.id == "__name__")
+
+
+def _is_of_module(node: ast.ImportFrom) -> bool:
+    return node.module == "__future__" or any(alias.name == "*" for alias in node.names)
+
+
+def _bound(table: symtable.SymbolTable, *, top: bool = True) -> set[str]:
+    """Names that a script binds: its own, and those that its functions declare to be its."""
+    mine = {one.get_name() for one in table.get_symbols() if (one.is_assigned() or one.is_imported()) and top}
+    declared = {one.get_name() for one in table.get_symbols() if one.is_declared_global()}
+    return mine.union(declared, *(_bound(child, top=False) for child in table.get_children()))
+
+
+def _calls_name(node: ast.AST) -> bool:
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+
+
+def _is_runner(node: ast.AST) -> bool:
+    """`unittest.main()`, also where its end is the program's."""
+    if isinstance(node, ast.Expr):
+        return _is_runner(node.value)
+    if isinstance(node, ast.Raise) and node.exc is not None:
+        return _is_runner(node.exc)
+    if not isinstance(node, ast.Call):
+        return False
+    name = ast.unparse(node.func)
+    return name in _RUNNERS or (name in _EXITS and bool(node.args) and _is_runner(node.args[0]))
+
+
+class _Main(ast.NodeTransformer):
+    """`__name__` is a main program's; no annotation, which a name of a module can't have in a function."""
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        return ast.Constant("__main__") if node.id == "__name__" and isinstance(node.ctx, ast.Load) else node
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.stmt:
+        self.generic_visit(node)
+        return ast.Assign([node.target], node.value, lineno=node.lineno) if node.value else ast.Pass()
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> ast.ClassDef:
+        return node  # a dataclass's fields are annotations
+
+
+class _Ends(ast.NodeTransformer):
+    def visit_Expr(self, node: ast.Expr) -> ast.stmt:
+        return ast.copy_location(ast.Return(), node) if _succeeds(node.value) else node
+
+    def visit_Raise(self, node: ast.Raise) -> ast.stmt:
+        return ast.copy_location(ast.Return(), node) if node.exc is not None and _succeeds(node.exc) else node
+
+    def _as_it_is(self, node: ast.AST) -> ast.AST:
+        return node  # there a `return` would end another function
+
+    visit_FunctionDef = visit_AsyncFunctionDef = visit_ClassDef = visit_Lambda = _as_it_is
+
+
+def _succeeds(node: ast.expr) -> bool:
+    if not isinstance(node, ast.Call):
+        return isinstance(node, ast.Name) and node.id == "SystemExit"
+    ends = [argument.value if isinstance(argument, ast.Constant) else argument for argument in node.args] or [None]
+    return ast.unparse(node.func) in _EXITS and not node.keywords and ends[0] in (None, 0)
