@@ -118,6 +118,24 @@ async def test_a_function_that_nothing_calls_is_called(judge: Judge) -> None:
 
 
 @pytest.mark.parametrize(
+    "text",
+    [
+        "nonlocal x\nassert f(2)",
+        "x = f(1)\nglobal x",
+        "def g(a, a): pass\ng(f(2), 1)",
+        "class A:\n    def m(self):\n        nonlocal y\nf(A)",
+        "from __future__ import nothing\nf(2)",
+        *("yield f(2)", "assert (yield f(2)) == 4", "return f(2)", "await f(2)", "f(2)\nbreak"),
+        "import unittest\nclass T(unittest.TestCase):\n    def test(self): f(2)\nyield",
+    ],
+)
+def test_what_does_not_compile_is_the_rows_fault(text: str) -> None:
+    """It parses: only the compiler's later steps refuse it."""
+    with pytest.raises(RequestError, match=r"test_list: does not compile"):
+        parse_task({"test_list": [text]}, limits=Limits(), early_stop=True)
+
+
+@pytest.mark.parametrize(
     "text", ["def helper(n):\n    assert f(n) == 2 * n", "class TestF:\n    def test(self): assert f(2) == 4"]
 )
 def test_what_runs_nothing_is_no_test(text: str) -> None:

@@ -10,6 +10,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field
 from typing_extensions import TypedDict
 
+from sandbox_gym import judging
 from sandbox_gym.contract import Status, answers_outcome
 from sandbox_gym.engine import Engine
 from sandbox_gym.errors import Unavailable
@@ -91,15 +92,20 @@ class FusionJupyter:
         step = state.outcomes[0]
         assert step is not None, "a run that ended has an outcome"
         outcome = answers_outcome(step)
-        stdout, files = told_apart(outcome.stdout, marks[1], fetch)
         ended = outcome.status is Status.OK
+
+        def told() -> tuple[list[FusionCell], Mapping[str, bytes]]:
+            stdout, files = told_apart(outcome.stdout, marks[1], fetch)
+            return [_cell(one) for one in cells_of(stdout, marks[0], len(wanted.cells))], files
+
+        cells, files = await judging.read(len(outcome.stdout), told) if ended else ([], {})
         return {
             "status": "Success" if ended else "Failed",
             "message": "",
             "driver": command_result(replace(outcome, stdout=b"")),
-            "cells": [_cell(told) for told in cells_of(stdout, marks[0], len(wanted.cells))] if ended else [],
+            "cells": cells,
             "executor_pod_name": None,
-            "files": encoded_files(files) if ended else {},
+            "files": encoded_files(files),
         }
 
 

@@ -145,6 +145,8 @@ class FusionSubmit:
             changed = "\n".join(parts)
             again = replace(call, arguments={**arguments, **times, "code": changed})
             accepted = (await self._tools.run_code(engine, again))["status"] != "Success"
+            if not accepted:
+                done = {**done, "message": "the program ends well with a failing test, too: it ends before its test"}
         return {
             "id": wanted.id,
             "accepted": accepted,

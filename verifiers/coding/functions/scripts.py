@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import symtable
+import warnings
 from collections.abc import Iterator, Sequence
 from itertools import takewhile
 from typing import Final
@@ -17,6 +18,14 @@ _RUNNERS: Final = ("unittest.main", "pytest.main")
 _GUARDS: Final = ("__name__ == '__main__'", "'__main__' == __name__")
 
 
+def check_compiles(body: Sequence[ast.stmt]) -> None:
+    """Raises SyntaxError for what a program may not hold, and a function may: a `yield` there would run nothing."""
+    rest = [one for one in body if not (isinstance(one, ast.ImportFrom) and one.module == "__future__")]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        compile(ast.Module(rest, []), "<test>", "exec", dont_inherit=True)
+
+
 def as_module(body: Sequence[ast.stmt]) -> list[ast.stmt]:
     """What a script with classes of unittest does before it runs them."""
     return [_Main().visit(one) for one in takewhile(lambda one: not _is_runner(one), _unguarded(body))]
@@ -24,7 +33,8 @@ def as_module(body: Sequence[ast.stmt]) -> list[ast.stmt]:
 
 def as_function(body: Sequence[ast.stmt]) -> tuple[list[ast.stmt], list[ast.stmt]]:
     """(imports that only a module may have, a script's statements for a function). Its names are the module's, an end
-    that tells of success is a `return`, and functions `test_*` that nothing calls are called."""
+    that tells of success is a `return`, and functions `test_*` that nothing calls are called. Raises SyntaxError for
+    what does not compile."""
     if all(isinstance(one, ast.Assert) and not any(map(_is_scripts, ast.walk(one))) for one in body):
         return [], list(body)  # nearly all rows: many asserts take a while
     imports: list[ast.stmt] = [one for one in body if isinstance(one, ast.ImportFrom) and _is_of_module(one)]
@@ -34,7 +44,7 @@ def as_function(body: Sequence[ast.stmt]) -> tuple[list[ast.stmt], list[ast.stmt
         is_test = isinstance(one, ast.FunctionDef) and one.name.startswith("test_") and not ast.unparse(one.args)
         if isinstance(one, ast.FunctionDef) and is_test and one.name not in called:
             found.append(ast.Expr(ast.Call(ast.Name(one.name, ast.Load()), [], [])))
-    names = sorted(_bound(symtable.symtable(_text(body), "<test>", "exec")) - {"candidate"})
+    names = sorted(_bound(symtable.symtable(source_of(body), "<test>", "exec")) - {"candidate"})
     return imports, [ast.Global(names), *found] if names and found else found
 
 
@@ -48,11 +58,12 @@ def without_runners(source: str, tree: ast.Module) -> str:
     """The module's source without statements by which it runs its own tests, as whoever loads it does that."""
     runners = [node for node in tree.body if _is_runner(node)]
     rest = [node for node in tree.body if node not in runners]
-    return _text(rest) if runners else source
+    return source_of(rest) if runners else source
 
 
-def _text(body: Sequence[ast.stmt]) -> str:
-    return ast.unparse(ast.Module(list(body), []))
+def source_of(body: Sequence[ast.stmt]) -> str:
+    """Statements as text."""
+    return ast.unparse(ast.fix_missing_locations(ast.Module(list(body), [])))
 
 
 def _unguarded(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:

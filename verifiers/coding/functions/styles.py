@@ -13,8 +13,14 @@ from typing import Literal
 
 from sandbox_gym.errors import RequestError
 from sandbox_gym.verifiers.coding.fields import ROOT, text, texts
-from sandbox_gym.verifiers.coding.functions.scripts import as_function, as_module, defines_cases
-from sandbox_gym.verifiers.coding.functions.syntax import parse_field
+from sandbox_gym.verifiers.coding.functions.scripts import (
+    as_function,
+    as_module,
+    check_compiles,
+    defines_cases,
+    source_of,
+)
+from sandbox_gym.verifiers.coding.functions.syntax import UNPARSEABLE, parse_field
 
 Style = Literal["check", "unittest", "pytest"]
 
@@ -114,22 +120,27 @@ def assert_list_test(row: Mapping[str, object]) -> tuple[str, str, Style]:
         setup = "\n".join((*texts(row["test_imports"], f"{ROOT}.test_imports"), setup))
     trees = [parse_field(line, f"{ROOT}.test_list[{index}]") for index, line in enumerate(asserts)]
     entry = row.get("entry_point") or _called(trees, parse_field(setup, f"{ROOT}.test_setup_code"))
-    script = [one for tree in trees for one in tree.body]
+    try:
+        source, style = _of_script([one for tree in trees for one in tree.body], setup)
+    except UNPARSEABLE as error:  # what parses need not compile
+        raise RequestError(f"{ROOT}.test_list", f"does not compile ({error})", "give valid Python source") from None
+    return source, str(entry), style
+
+
+def _of_script(script: Sequence[ast.stmt], setup: str) -> tuple[str, Style]:
+    """(source of the test, style). Raises RequestError, and what the compiler raises."""
+    check_compiles(script)
     if defines_cases(script):
-        return f"{setup}\n\n\n{_text(as_module(script))}\n", str(entry), "unittest"
+        return f"{setup}\n\n\n{source_of(as_module(script))}\n", "unittest"
     imports, statements = as_function(script)
     if all(isinstance(one, _DEFINITIONS) for one in statements):
         raise RequestError(f"{ROOT}.test_list", "defines, and runs nothing", "assert something; none proves nothing")
     if imports:
         futures = [one for one in imports if isinstance(one, ast.ImportFrom) and one.module == "__future__"]
         others = [one for one in imports if one not in futures]
-        setup = "\n".join((_text(futures), setup, _text(others)))
-    indented = "\n".join(f"    {line}" for line in _text(statements).split("\n"))
-    return f"{setup}\n\n\ndef check(candidate):\n{indented}\n", str(entry), "check"
-
-
-def _text(body: Sequence[ast.stmt]) -> str:
-    return ast.unparse(ast.fix_missing_locations(ast.Module(list(body), [])))
+        setup = "\n".join((source_of(futures), setup, source_of(others)))
+    indented = "\n".join(f"    {line}" for line in source_of(statements).split("\n"))
+    return f"{setup}\n\n\ndef check(candidate):\n{indented}\n", "check"
 
 
 def _called(trees: Sequence[ast.Module], setup: ast.Module) -> str:
