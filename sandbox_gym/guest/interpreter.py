@@ -1,9 +1,11 @@
 """A fork of the zygote made to look like a fresh Python interpreter, and the number of a program's channel."""
 
+import _signal
 import gc
 import os
-import signal
+import random
 import sys
+import threading
 
 CHANNEL_FD = 3
 CONTROL_FD = 63
@@ -12,11 +14,22 @@ CONTROL_FD = 63
 
 def clean_interpreter(spec):
     """Make this fork of the zygote look like an interpreter that has just started `python main.py`."""
+    threading._main_thread._set_native_id()
+    seed()
     os.environ.clear()
-    os.environ.update(spec["env"])
+    for name, value in spec["env"].items():
+        os.environ[name] = value
     sys.argv[:] = [spec["main"]]
     sys.path.insert(0, spec["workdir"])
-    signal.signal(signal.SIGINT, signal.default_int_handler)
+    _signal.signal(_signal.SIGINT, _signal.default_int_handler)
     if spec["recursion_limit"]:
         sys.setrecursionlimit(spec["recursion_limit"])
     gc.enable()
+
+
+def seed():
+    """Seed the generators of random numbers that are loaded, as each interpreter does for itself."""
+    random.seed()
+    numpy = sys.modules.get("numpy.random")
+    if numpy is not None:
+        numpy.seed()

@@ -15,40 +15,56 @@ PR_SET_NO_NEW_PRIVS, PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL = 38, 47, 4
 _CLOSE_RANGE = 436
 
 libc = ctypes.CDLL(None, use_errno=True)
+_bare = ctypes.PyDLL(None, use_errno=True)  # keeps the interpreter's lock, which a fork must not lose
+_INT, _LONG, _WORDS = ctypes.c_int, ctypes.c_ulong, ctypes.c_char_p
+libc.unshare.argtypes = [_INT]
+libc.setns.argtypes = [_INT, _INT]
+libc.mount.argtypes = [_WORDS, _WORDS, _WORDS, _LONG, _WORDS]
+libc.umount2.argtypes = [_WORDS, _INT]
+libc.prctl.argtypes = [_INT, _LONG, _LONG, _LONG, _LONG]
+_close_range = libc["syscall"]  # a function of its own, with types of its own
+_close_range.argtypes = [ctypes.c_long, ctypes.c_uint, ctypes.c_uint, ctypes.c_uint]
+_CAPABILITIES = (ctypes.c_uint32 * 2)(0x20080522, 0)
+_NONE = (ctypes.c_uint32 * 6)()
 
 
-def _check(result, what):
+def _check(result, what, path=b""):
     if result < 0:
         code = ctypes.get_errno()
-        raise OSError(code, "%s: %s" % (what, os.strerror(code)))
+        raise OSError(code, "%s %s: %s" % (what, path.decode(), os.strerror(code)))
     return result
 
 
+def fork():
+    """Fork as os.fork, without the hooks that modules of the library have run in a child. For a process of one thread
+    that has no need of them."""
+    return _check(_bare.fork(), "fork")
+
+
 def unshare(flags):
-    _check(libc.unshare(ctypes.c_int(flags)), "unshare")
+    _check(libc.unshare(flags), "unshare")
 
 
 def setns(fd, flags):
-    _check(libc.setns(ctypes.c_int(fd), ctypes.c_int(flags)), "setns")
+    _check(libc.setns(fd, flags), "setns")
 
 
 def mount(source, target, kind, flags, data=None):
-    _check(libc.mount(source, target, kind, ctypes.c_ulong(flags), data), "mount %s" % target.decode())
+    _check(libc.mount(source, target, kind, flags, data), "mount", target)
 
 
 def unmount(target, flags=0):
-    _check(libc.umount2(target, ctypes.c_int(flags)), "unmount %s" % target.decode())
+    _check(libc.umount2(target, flags), "unmount", target)
 
 
 def prctl(option, a=0, b=0, c=0, d=0):
-    args = [ctypes.c_ulong(x) for x in (a, b, c, d)]
-    return _check(libc.prctl(ctypes.c_int(option), *args), "prctl %d" % option)
+    return _check(libc.prctl(option, a, b, c, d), "prctl")
 
 
 def close_from(first):
     """Close every descriptor from `first` on, whatever its number: a parent with thousands of open files passes on high
     numbers."""
-    if libc.syscall(ctypes.c_long(_CLOSE_RANGE), ctypes.c_uint(first), ctypes.c_uint(0xFFFFFFFF), ctypes.c_uint(0)):
+    if _close_range(_CLOSE_RANGE, first, 0xFFFFFFFF, 0):
         highest = max(int(name) for name in os.listdir("/proc/self/fd"))  # a kernel before 5.9
         os.closerange(first, highest + 1)
 
@@ -74,5 +90,4 @@ def drop_capabilities():
         prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL)
     except OSError:
         pass  # kernels before 4.3 have no ambient set
-    header = (ctypes.c_uint32 * 2)(0x20080522, 0)
-    _check(libc.capset(header, (ctypes.c_uint32 * 6)()), "capset")
+    _check(libc.capset(_CAPABILITIES, _NONE), "capset")

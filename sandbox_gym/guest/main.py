@@ -6,7 +6,7 @@ Knows every room, so that no other module has to: `runs` starts processes withou
 import sys
 import types
 
-from .python import library, modes, warm
+from .python import libraries, library, modes, warm
 from .runs import supervisor
 
 
@@ -34,6 +34,10 @@ class Programs:
             sys.modules[module.__name__] = module
             setattr(parent, leaf, module)
             exec(compile(source, "<guest/%s>" % name, "exec"), module.__dict__)
+
+    def load(self):
+        """Load what some programs import, in a zygote; whether that went well."""
+        return libraries.load()
 
     def run(self, spec, beginning):
         """Be the program of `spec` in this process; its exit code. `beginning`: see `runs.program`."""

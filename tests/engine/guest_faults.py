@@ -34,7 +34,7 @@ _STEPS = {
     "select": ["select", "poll"],
     "socket": ["socket", "socketpair", "recv", "send", "sendall", "recvmsg", "sendmsg"],
     "selectors": ["DefaultSelector", "register", "modify", "unregister"],
-    "kernel": "unshare setns mount unmount prctl close_from drop_bounding_set drop_capabilities".split(),
+    "kernel": "fork unshare setns mount unmount prctl close_from drop_bounding_set drop_capabilities".split(),
     "importlib": [],
 }
 _held = []

@@ -62,7 +62,7 @@ class TestedSupervisor(Supervisor):
         self._world_writable: list[str] = []
         self.counted = self.evidence = CountedCpu()  # type: ignore[assignment]
         self.starvation = NoWaits()  # type: ignore[assignment]
-        self.init_client = InitClient(zygote, self.selector)
+        self.init_client = InitClient(zygote, self.selector, set(), lambda: None)
 
     def close_all(self) -> None:
         """What a guest's end closes."""
@@ -71,7 +71,8 @@ class TestedSupervisor(Supervisor):
         if self._current is not None:
             self._current.streams.close()
         self.init_client._close()
-        self.init_client._zygote.close()
+        for sock in self.init_client._zygotes:
+            sock.close()
         if self._channel._socket is not None:
             self._channel._socket.close()
         for selector in (self.selector, self.programs):

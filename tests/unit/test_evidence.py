@@ -26,7 +26,7 @@ def test_the_groups_word_since_the_run_began(tmp_path: Path, path: str, before: 
     counter = tmp_path / path
     counter.parent.mkdir(exist_ok=True)
     counter.write_text(before)
-    evidence = Evidence(str(tmp_path), [])
+    evidence = Evidence(str(tmp_path), set())
     assert evidence.has_cpu_cgroup
     evidence.begin()
     counter.write_text(after)
@@ -36,7 +36,7 @@ def test_the_groups_word_since_the_run_began(tmp_path: Path, path: str, before: 
 
 
 def test_without_a_group_the_dead_count_as_they_were_last_seen(tmp_path: Path) -> None:
-    others = [int(name) for name in os.listdir("/proc") if name.isdigit()]
+    others = {int(name) for name in os.listdir("/proc") if name.isdigit()}
     evidence = Evidence(str(tmp_path), others)
     assert not evidence.has_cpu_cgroup
     evidence._trusted.discard(os.getpid())  # the program's parent is no init here
@@ -94,7 +94,7 @@ def test_whose_memory_was_short(
     tmp_path: Path, before: dict[str, object], after: dict[str, object], kills: int, full: bool
 ) -> None:
     group(tmp_path, before)
-    evidence = Evidence(str(tmp_path), [])
+    evidence = Evidence(str(tmp_path), set())
     then = evidence.counters()
     group(tmp_path, after)
     assert evidence.counters()[0] - then[0] == kills
@@ -119,7 +119,7 @@ def test_whose_process_cap_it_was(
     own = tmp_path / "own"
     group(own, V1 if version == 1 else V2)
     group(tmp_path / "above" / "0", {"pids.events.local": "max 2"})
-    evidence = Evidence(str(own), [])
+    evidence = Evidence(str(own), set())
     then = evidence.counters()
     group(own / "pids" if version == 1 else own, after)
     group(tmp_path / "above" / "0", {"pids.events.local": f"max {2 + above}"})
@@ -130,4 +130,4 @@ def test_whose_process_cap_it_was(
 
 def test_a_kernel_that_does_not_tell_the_peak_of_processes(tmp_path: Path) -> None:
     group(tmp_path, {name: value for name, value in V2.items() if name != "pids.peak"})
-    assert Evidence(str(tmp_path), []).processes_full(0)
+    assert Evidence(str(tmp_path), set()).processes_full(0)

@@ -283,7 +283,7 @@ def test_waits_of_an_earlier_input_are_not_this_one_s(goes_on: bool, monkeypatch
 def test_a_selector_s_late_word_of_a_closed_socket_is_nothing() -> None:
     selector = selectors.DefaultSelector()
     ours, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    client = InitClient(ours, selector)
+    client = InitClient(ours, selector, set(), lambda: None)
     client._on_control()  # there is no init
     client._control, far = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     client._busy = True

@@ -10,7 +10,6 @@ import atexit
 import gc
 import io
 import os
-import random
 import re
 import resource
 import signal
@@ -19,7 +18,7 @@ import threading
 import time
 import types
 
-from ..interpreter import CHANNEL_FD, CONTROL_FD
+from ..interpreter import CHANNEL_FD, CONTROL_FD, seed
 from . import library
 from .imports import Imports
 from .library import PROCESS_KEYS
@@ -156,10 +155,7 @@ class Traces:
         gc.set_threshold(*self._gc)
         gc.set_debug(0)
         if self._library.may_use("random"):
-            random.seed()
-            numpy = sys.modules.get("numpy.random")
-            if numpy is not None:
-                numpy.seed()
+            seed()
         self._library.restore()
         return True
 

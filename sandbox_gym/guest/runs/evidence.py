@@ -66,10 +66,11 @@ def world_writable(dirs):
 
 class Evidence:
     """Counters under `root`: one v2 group, or a folder of v1 controllers; a missing file is missing evidence. The v2
-    groups above it, where visible, are the folders of `above` beside it. `trusted`: PIDs of the guest."""
+    groups above it, where visible, are the folders of `above` beside it. `trusted`: PIDs of the guest,
+    to which others may be added."""
 
     def __init__(self, root, trusted):
-        self._trusted = set(trusted)
+        self._trusted = trusted
         self._oom = _open(root, ("memory.events", "memory/memory.oom_control"), "oom_kill")
         self._full = _open(root, ("memory.events",), "oom")
         v1 = (_open(root, ("memory/memory.%sfailcnt" % kind,), "") for kind in ("", "memsw."))

@@ -5,6 +5,7 @@ uid of its own. It speaks with the supervisor over one socket that no program ho
 every process of the run is dead and what the run wrote is gone.
 """
 
+import _signal
 import array
 import errno
 import json
@@ -25,12 +26,12 @@ MAX_FDS = 64
 _SPEC_MAX = 1 << 16
 
 
-def main(control_fd, tier, filter_program, own_network, run_program):
+def main(control_fd, tier, filter_program, own_network, programs):
     """Serve runs until the supervisor's end closes. Never returns."""
     code = 1
     control = socket.socket(fileno=control_fd)
     try:
-        _serve(control, tier, filter_program, own_network, run_program)
+        _serve(control, tier, filter_program, own_network, programs)
         code = 0
     except BaseException as error:
         try:
@@ -41,7 +42,7 @@ def main(control_fd, tier, filter_program, own_network, run_program):
         os._exit(code)
 
 
-def _serve(control, tier, filter_program, own_network, run_program):
+def _serve(control, tier, filter_program, own_network, programs):
     wake_read, wake_write = os.pipe()
     os.set_blocking(wake_write, False)
     os.set_blocking(wake_read, False)
@@ -63,7 +64,7 @@ def _serve(control, tier, filter_program, own_network, run_program):
         if ahead:
             continue  # the rest of the descriptors follow in another message
         spec = _read_spec(fds.pop(0)) if message[:1] == b"f" else json.loads(message[1:].decode("utf-8"))
-        _run(spec, fds, tier, filter_program, control, wake_read, run_program)
+        _run(spec, fds, tier, filter_program, control, wake_read, programs)
 
 
 def _receive(control):
@@ -84,7 +85,7 @@ def _read_spec(fd):
     return json.loads(text)
 
 
-def _run(spec, fds, tier, filter_program, control, wake_read, run_program):
+def _run(spec, fds, tier, filter_program, control, wake_read, programs):
     """`fds`: stdin, stdout, stderr, then files, the channel if any, the control channel if any; all are closed at the
     end."""
     if tier == "namespaces":
@@ -97,12 +98,12 @@ def _run(spec, fds, tier, filter_program, control, wake_read, run_program):
     poll = select.poll()
     listener = seccomp_listener.SeccompListener(poll, seccomp.notified())
     started = time.monotonic()
-    child = os.fork()
+    child = kernel.fork()
     if child == 0:
         signal.set_wakeup_fd(-1)
-        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        _signal.signal(signal.SIGCHLD, _signal.SIG_DFL)
         control.detach()  # program.become closes it with every other descriptor
-        program.become(spec, fds[:3], channel, reused, filter_program, listener.child_end.fileno(), run_program)
+        program.become(spec, fds[:3], channel, reused, filter_program, listener.child_end.fileno(), programs.run)
     for fd in fds:
         os.close(fd)
     listener.started()
@@ -267,7 +268,7 @@ def _kill_all():
 
 def _kill_as(uid):
     """Kill every process of `uid` in one call, which no fork can escape, from a process of that uid."""
-    pid = os.fork()
+    pid = kernel.fork()
     if pid == 0:
         try:
             os.setgroups([])

@@ -10,6 +10,7 @@ import json
 import os
 import select
 import selectors
+import signal
 import socket
 import time
 
@@ -20,30 +21,48 @@ BROKEN = b'{"broken"'
 _SMALL = 60000
 _END_S = 10.0
 _BEAT_S = 0.1
+_LOAD_S = 60.0
 
 
 class InitClient:
     """One init at a time, started when a run needs one. It calls a run's `reported(data)` when the run is over, or
     `unreported()` when the init's socket closed, and `all_dead()` when no process of the run lives."""
 
-    def __init__(self, sock, selector):
-        self._zygote, self._selector = sock, selector
+    def __init__(self, sock, selector, trusted, beat):
+        """`sock`: the zygote's. `trusted`: PIDs of the guest, to which that of a zygote with libraries is added.
+        `beat()` is called while something takes long."""
+        self._zygotes, self._selector, self._trusted, self._beat = [sock], selector, trusted, beat
+        self._loaded_pid = 0
+        self._libraries = self._unloadable = False
+        """Whether the init is of the zygote that has libraries; whether there can't be one."""
         self._control = self._run = None
         self._started = self._ended = self._runs = 0
         self._busy = False
         self._only_tests = self._kept = False
         """Whether it ran tests' ends of dialogues alone; whether some were another task's."""
-        selector.register(sock, selectors.EVENT_READ, self._on_zygote)
+        selector.register(sock, selectors.EVENT_READ, self._on_zygotes)
+
+    @property
+    def loaded(self):
+        """Zygotes that have libraries: 0 or 1."""
+        return len(self._zygotes) - 1
+
+    def resume(self):
+        """Have a zygote that was stopped go on."""
+        if self._loaded_pid:
+            os.kill(self._loaded_pid, signal.SIGCONT)
 
     def run(self, spec, fds, run):
         """Start a run: `fds` are its stdin, stdout, stderr, files and channel, copies of which the init gets."""
         self._read_zygote()
         is_test = spec["mode"] == "ask"
-        fresh = spec["mode"] == "check" and self._runs  # the next test must not see what a run left in its namespaces
+        # the next test must not see what a run left in its namespaces, and no program a library that it does not import
+        fresh = self._runs and (spec["mode"] == "check" or spec["libraries"] != self._libraries)
         if fresh or self._runs >= MAX_RUNS or (self._kept and not is_test):
             self.end()
         self._only_tests = is_test and (self._only_tests or not self._runs)
         self._run, self._busy = run, True
+        self._libraries = spec["libraries"]
         text = json.dumps(spec).encode("utf-8")
         if len(text) <= _SMALL:
             self._send(b"s" + text, fds)
@@ -80,10 +99,32 @@ class InitClient:
 
     def _start(self):
         self._control, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        zygote.send_init(self._zygote, its.fileno())
+        zygote.send_init(self._zygote(), its.fileno())
         its.close()
         self._started += 1
         self._selector.register(self._control, selectors.EVENT_READ, self._on_control)
+
+    def _zygote(self):
+        """The socket of the zygote that has what the init's programs import."""
+        if not self.loaded and self._libraries and not self._unloadable:
+            self._load()
+        return self._zygotes[self._libraries and self.loaded]
+
+    def _load(self):
+        made = zygote.loaded(self._zygotes[0], self._wait_for)
+        self._unloadable = made is None
+        if made is not None:
+            self._loaded_pid, sock = made
+            self._trusted.add(self._loaded_pid)
+            self._zygotes.append(sock)
+            self._selector.register(sock, selectors.EVENT_READ, self._on_zygotes)
+
+    def _wait_for(self, sock):
+        deadline = time.monotonic() + _LOAD_S
+        while not select.select([sock], [], [], _BEAT_S)[0]:
+            if time.monotonic() > deadline:
+                raise OSError("libraries can't be loaded")
+            self._beat()
 
     @property
     def busy(self):
@@ -94,16 +135,15 @@ class InitClient:
         """The program that is running is another run's from now on, or nothing's but a `SharedProcess`."""
         self._run = run
 
-    def end_program(self, beat):
-        """Kill the program that is running, and wait for the init's report. `beat()` is called while that takes
-        long."""
+    def end_program(self):
+        """Kill the program that is running, and wait for the init's report."""
         self.kill()
         deadline = time.monotonic() + _END_S
         while self.busy:
             if not select.select([self._control], [], [], _BEAT_S)[0]:
                 if time.monotonic() > deadline:
                     raise OSError("a program that was kept does not end")
-                beat()
+                self._beat()
             self._on_control()
 
     def kill(self):
@@ -131,17 +171,20 @@ class InitClient:
         if run is not None:
             run.unreported()
 
-    def _on_zygote(self):
-        if not self._zygote.recv(64):
-            raise OSError("the zygote is gone")
-        self._ended += 1
+    def _on_zygotes(self):
+        """Read what the zygotes report: an init has ended."""
+        ready = select.select(self._zygotes, [], [], 0)[0]
+        for sock in ready:
+            if not sock.recv(64):
+                raise OSError("the zygote is gone")
+            self._ended += 1
         if self._ended == self._started and self._run is not None:
             self._run.all_dead()
 
     def _read_zygote(self):
         """Read what the zygote reported, so that no run is sent to an init that has ended."""
-        while select.select([self._zygote], [], [], 0)[0]:
-            self._on_zygote()
+        while select.select(self._zygotes, [], [], 0)[0]:
+            self._on_zygotes()
         if self._ended == self._started:
             self._close()
 
@@ -170,6 +213,6 @@ class InitClient:
         self._close()
         deadline = time.monotonic() + _END_S
         while self._ended < self._started:
-            if not select.select([self._zygote], [], [], max(0.0, deadline - time.monotonic()))[0]:
+            if not select.select(self._zygotes, [], [], max(0.0, deadline - time.monotonic()))[0]:
                 raise OSError("an init does not end")
-            self._on_zygote()
+            self._on_zygotes()

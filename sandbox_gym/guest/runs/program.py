@@ -1,6 +1,5 @@
 """The last steps of a run's child: drop every privilege and descriptor, then become the program. Runs after fork."""
 
-import contextlib
 import errno
 import fcntl
 import gc
@@ -50,18 +49,29 @@ class Beginning:
     def __init__(self, fd):
         self.fd = fd
 
-    @contextlib.contextmanager
     def ours(self, kind=Exception):
-        """What the body raises of that kind is no program's doing: init is told, and it is raised on."""
-        try:
-            yield
-        except kind as error:
-            seccomp_listener.report_unstarted(self.fd, _NotStartable is type(error), _words(error))
-            raise
+        """A context: what its body raises of that kind is no program's doing: init is told, and it is raised on."""
+        return _Ours(self, kind)
 
     def over(self):
         """The program begins. It must not be able to report itself as not started."""
         os.close(self.fd)
+
+
+class _Ours:
+    """A class and no generator, here and below: each process of the zygote's pays for what a generator needs."""
+
+    __slots__ = ("_beginning", "_kind")
+
+    def __init__(self, beginning, kind):
+        self._beginning, self._kind = beginning, kind
+
+    def __enter__(self):
+        pass
+
+    def __exit__(self, _type, error, _trace):
+        if isinstance(error, self._kind):
+            seccomp_listener.report_unstarted(self._beginning.fd, _NotStartable is type(error), _words(error))
 
 
 class _NotStartable(Exception):
@@ -69,15 +79,23 @@ class _NotStartable(Exception):
     the program begins is none of its doing."""
 
 
-@contextlib.contextmanager
-def _asked_for(short=_SHORT_OR_SAID_SO):
-    """Raises _NotStartable for what is refused the body, but for what the operating system has no more of now."""
-    try:
-        yield
-    except (OSError, ValueError) as error:
-        if isinstance(error, OSError) and error.errno in short:
-            raise
-        raise _NotStartable("%s: %s" % (type(error).__name__, error))
+class _AskedFor:
+    """A context that raises _NotStartable for what is refused its body, but for what the operating system has no more
+    of now."""
+
+    __slots__ = ("_short",)
+
+    def __init__(self, short=_SHORT_OR_SAID_SO):
+        self._short = short
+
+    def __enter__(self):
+        pass
+
+    def __exit__(self, _type, error, _trace):
+        if isinstance(error, OSError) and error.errno in self._short:
+            return
+        if isinstance(error, (OSError, ValueError)):
+            raise _NotStartable("%s: %s" % (type(error).__name__, error))
 
 
 def _write_error(text):
@@ -104,7 +122,7 @@ def _give_up(spec, stdio, channels, filter_program, listener_fd):
         os.dup2(control, CONTROL_FD, inheritable=False)
     os.closerange(CONTROL_FD + (control >= 0), listener_fd)
     kernel.close_from(listener_fd + 1)
-    with _asked_for():
+    with _AskedFor():
         os.chdir(spec["workdir"])
     os.umask(0o022)
     _set_limits(spec)
@@ -173,7 +191,7 @@ def _exec(spec):
     gc.enable()
     argv = spec["argv"]
     own = "/" in argv[0] and os.path.abspath(argv[0]).startswith(spec["workdir"] + "/")
-    with _asked_for(_SHORT if own else _SHORT_OR_SAID_SO):
+    with _AskedFor(_SHORT if own else _SHORT_OR_SAID_SO):
         try:
             os.execvpe(argv[0], argv, spec["env"])
         except OSError as error:

@@ -118,7 +118,7 @@ class Run:
         }  # fmt: skip
         environment.update(header["env"])
         spec = {key: header[key] for key in ("mode", "argv", "main", "entry_point", "recursion_limit", "requires")}
-        spec["implicit_imports"] = header["implicit_imports"]
+        spec["implicit_imports"], spec["libraries"] = header["implicit_imports"], header["libraries"]
         spec["own_workdir"] = not self.workdir
         processes, cpu_s = limits["processes"] + (0 if uid else 4), _CPU_GRACE * limits["cpu_time_s"]
         if self._supervisor.shared_uid:

@@ -4,6 +4,7 @@ them. See seccomp_unotify(2).
 Where the kernel has no notifications the filter denies the calls by itself, uncounted.
 """
 
+import _socket
 import array
 import ctypes
 import fcntl
@@ -32,8 +33,9 @@ def install(libc, program):
 def send(sock_fd, listener):
     """Send the listener to init, and close it here."""
     if listener >= 0:
-        with socket.socket(fileno=os.dup(sock_fd)) as sock:
-            sock.sendmsg([b"l"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [listener]))])
+        sock = _socket.socket(fileno=sock_fd)
+        sock.sendmsg([b"l"], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, array.array("i", [listener]))])
+        sock.detach()
         os.close(listener)
 
 

@@ -92,7 +92,7 @@ class Starvation:
     """Measures one run of a box after the other. `evidence` knows its processes and their CPU time."""
 
     def __init__(self, evidence, root, trusted):
-        self._evidence, self._trusted, self.measurable = evidence, set(trusted), measurable()
+        self._evidence, self._trusted, self.measurable = evidence, trusted, measurable()
         paths = [os.path.join(root, name) for name in _QUOTAS]
         quota = next((path for path in paths if "throttled_" in _read(path)), "")
         self._quota = os.open(quota, os.O_RDONLY | os.O_CLOEXEC) if quota else -1

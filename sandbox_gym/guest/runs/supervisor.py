@@ -40,8 +40,8 @@ class Blob:
 
 
 class Supervisor:
-    """`programs`: `run(spec)` is a program in a process that executes no command, `prepare(sessions)` has it hold
-    what programs, or sessions, have from their start."""
+    """`programs`: `run(spec, beginning)` is a program in a process that executes no command, `prepare(sessions)` has it
+    hold what programs, or sessions, have from their start, `load()` the libraries that some have from then on, too."""
 
     def __init__(self, read_fd, write_fd, programs):
         self._programs = programs
@@ -103,6 +103,7 @@ class Supervisor:
             self.send({"op": "beat"})
             self._beaten = now
             zygote.resume(self._zygote_pid)
+            self.init_client.resume()
 
     def _backlog(self):
         runs = self._queue + ([self._current] if self._current else [])
@@ -141,11 +142,11 @@ class Supervisor:
         self._beat_s = header.get("beat_s", 0)
         sessions, own_network = bool(header.get("sessions")), header.get("own_network", False)
         self._programs.prepare(sessions)
-        self._zygote_pid, sock = zygote.start(self.tier, own_network, sessions, self._programs.run)
-        self.init_client = init_client.InitClient(sock, self.selector)
-        trusted = [1, os.getpid(), self._zygote_pid]
+        self._zygote_pid, sock = zygote.start(self.tier, own_network, sessions, self._programs)
+        trusted = {1, os.getpid(), self._zygote_pid}
+        self.init_client = init_client.InitClient(sock, self.selector, trusted, self._beat)
         if header.get("guests"):  # it shares its PID namespace with older processes
-            trusted += [int(name) for name in os.listdir("/proc") if name.isdigit()]
+            trusted.update(int(name) for name in os.listdir("/proc") if name.isdigit())
         self.evidence = Evidence(header["cgroup"], trusted)
         self.starvation = Starvation(self.evidence, header["cgroup"], trusted)
         self._world_writable = world_writable(self._dirs) if self.tier == "uid" else []
@@ -230,10 +231,11 @@ class Supervisor:
         """Why this box differs from its state before the first run; empty where it does not."""
         self._end_shared()
         inits = int(self.init_client.settle(self.evidence))
+        sockets = inits + self.init_client.loaded
         left = len(self.evidence.program_pids()) - inits
         if left:
             return "%d processes are left" % left
-        if len(os.listdir("/proc/self/fd")) - inits != self._baseline_fds:
+        if len(os.listdir("/proc/self/fd")) - sockets != self._baseline_fds:
             return "file descriptors are left"
         if self._quiet_network and self.evidence.network() != self._network:
             return "its network was used, and keeps ports for a minute and its counters for good"
@@ -271,7 +273,7 @@ class Supervisor:
         shared, self.shared = self.shared, None
         if shared is not None:
             self.init_client.hand_over(shared)
-            self.init_client.end_program(self._beat)
+            self.init_client.end_program()
             shared.close()
             self._signs += signs_in(json.loads(shared.report)) if shared.report else []
             self._clean()

@@ -5,17 +5,21 @@ import gc
 import os
 import signal
 import socket
+import struct
 
 from .. import kernel
 from . import init, seccomp
 
 _MAX_FDS = 4
+_INIT, _LOAD = b"init", b"load"
+_LOADED, _FAILED = b"0", b"1"
+_CREDENTIALS = struct.Struct("iII")
 
 
-def start(tier, own_network, sessions, run_program):
+def start(tier, own_network, sessions, programs):
     """Fork the zygote; returns (its pid, the supervisor's end of its socket). `own_network`: each init has one.
     `sessions`: whether a run may hold sandboxes itself, for which it needs more than a program's capabilities.
-    `run_program(spec)` is what a forked process becomes where a run executes no command.
+    `programs`: see `Supervisor`.
 
     In the namespace tier it is PID 1 of a PID namespace that this box's user namespace owns, so that it can make one
     PID namespace per init and return to its own.
@@ -34,12 +38,12 @@ def start(tier, own_network, sessions, run_program):
         kernel.close_from(its.fileno() + 1)
         if not sessions:
             kernel.drop_bounding_set()  # here once for all programs
-        _serve(its, tier, own_network, run_program)
+        _serve(its, tier, own_network, programs)
     finally:
         os._exit(1)
 
 
-def _serve(sock, tier, own_network, run_program):
+def _serve(sock, tier, own_network, programs):
     gc.disable()
     kernel.prctl(kernel.PR_SET_DUMPABLE, 0)
     filter_program = seccomp.prepare()
@@ -53,24 +57,54 @@ def _serve(sock, tier, own_network, run_program):
         if os.path.isdir("/cgroup"):
             kernel.mount(b"tmpfs", b"/cgroup", b"tmpfs", flags | kernel.MS_RDONLY, b"size=4k,nr_inodes=2")
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    os.environ.clear()
+    loads = False
     while True:
-        fds = _receive_fds(sock)
+        message, fds = _receive(sock)
         if not fds:
             os._exit(0)
+        if message == _LOAD:
+            loads = True
+            if kernel.fork() == 0:
+                sock.close()
+                sock = _with_libraries(fds[0], programs)
+            else:
+                os.close(fds[0])
+            continue
+        if loads:
+            _reap_failed()
         if own >= 0:
             kernel.unshare(kernel.CLONE_NEWPID)
-        pid = os.fork()
+        pid = kernel.fork()
         if pid == 0:
             sock.close()
             if own >= 0:
                 os.close(own)
-            init.main(fds[0], tier, filter_program, own_network, run_program)
+            init.main(fds[0], tier, filter_program, own_network, programs)
         if own >= 0:
             kernel.setns(own, kernel.CLONE_NEWPID)
         for fd in fds:
             os.close(fd)
         status = _wait(pid)
         sock.send(b"%d" % status)
+
+
+def _with_libraries(fd, programs):
+    """Become a zygote that has loaded libraries; its socket. Where they can't be loaded, say so and end."""
+    sock = socket.socket(fileno=fd)
+    loaded = programs.load()
+    sock.send(_LOADED if loaded else _FAILED)
+    if not loaded:
+        os._exit(0)
+    return sock
+
+
+def _reap_failed():
+    """Reap a zygote that could not load its libraries."""
+    try:
+        os.waitpid(-1, os.WNOHANG)
+    except ChildProcessError:
+        pass  # there is none: this is the other one
 
 
 def resume(pid):
@@ -93,15 +127,35 @@ def _wait(pid):
         os.kill(pid, signal.SIGCONT)
 
 
-def _receive_fds(sock):
+def _receive(sock):
     data, ancillary, _flags, _address = sock.recvmsg(16, socket.CMSG_SPACE(4 * _MAX_FDS))
     fds = array.array("i")
     for level, kind, payload in ancillary:
         if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
             fds.frombytes(payload[: len(payload) - len(payload) % 4])
-    return list(fds) if data else []
+    return data, list(fds) if data else []
 
 
 def send_init(sock, fd):
     """Ask the zygote for an init whose socket is `fd`."""
-    sock.sendmsg([b"init"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [fd]))])
+    _send(sock, _INIT, fd)
+
+
+def loaded(sock, wait):
+    """Ask the zygote for one like it that has loaded libraries; (its PID, its socket), or None where that fails.
+    `wait(socket)` returns when it can be read, and raises where it takes too long."""
+    mine, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    mine.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
+    with its:
+        _send(sock, _LOAD, its.fileno())
+    wait(mine)
+    data, ancillary, _flags, _address = mine.recvmsg(16, socket.CMSG_SPACE(_CREDENTIALS.size))
+    mine.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 0)
+    if data != _LOADED:
+        mine.close()
+        return None
+    return _CREDENTIALS.unpack(ancillary[0][2])[0], mine
+
+
+def _send(sock, message, fd):
+    sock.sendmsg([message], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [fd]))])

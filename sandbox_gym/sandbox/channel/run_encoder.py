@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import asdict
 from functools import lru_cache
 from typing import Final, Literal
@@ -11,12 +12,19 @@ import structlog.contextvars
 from sandbox_gym.contract import Program, Run
 from sandbox_gym.errors import RequestError
 from sandbox_gym.guest.protocol import frames
+from sandbox_gym.guest.python import libraries
 from sandbox_gym.limits import Limits
 
 Wiring = Literal["", "relay", "stdio", "direct"]
 KEPT_BYTES: Final = 16 << 20
 KEPT_FILES: Final = 256
 """Files beyond those of the next run that a guest keeps, in its box's memory: the ones that were used last."""
+
+
+_LIBRARY: Final = re.compile(
+    rb"^(?:from[ \t]+|import[ \t]+(?:[\w.]+(?:[ \t][\w. \t]*)?,[ \t]*)*)(?:%b)\b" % "|".join(libraries.NAMES).encode(),
+    re.MULTILINE,
+)
 
 
 class Sending:
@@ -99,6 +107,7 @@ class Sending:
             "entry_point": program.entry_point,
             "recursion_limit": program.recursion_limit,
             "implicit_imports": program.implicit_imports,
+            "libraries": _imports_libraries(program),
             "files": {path: self._blobs[data] for path, data in program.files.items()},
             "limits": _limits(run.limits),
             "channel": channel or ("capture" if program.mode in ("call", "check") or program.captures else "none"),
@@ -118,6 +127,15 @@ def _may_share(first: Run | None, second: Run | None) -> bool:
     if first.program is second.program and first.limits is second.limits:
         return True
     return first.program == second.program and first.limits == second.limits
+
+
+def _imports_libraries(program: Program) -> bool:
+    """Whether one of the program's modules imports one of `libraries.NAMES`, in its first column. Not where it has
+    modules of its own, which may go by the name of one that numpy imports, or variables that numpy may read."""
+    modules = [name for name in program.files if name.endswith(".py")]
+    if program.mode in ("exec", "session") or program.env or not set(modules) <= {program.main, "test.py"}:
+        return False
+    return any(_LIBRARY.search(program.files[name]) for name in modules)
 
 
 @lru_cache(maxsize=256)
