@@ -141,3 +141,40 @@ def test_what_does_not_compile_is_the_rows_fault(text: str) -> None:
 def test_what_runs_nothing_is_no_test(text: str) -> None:
     with pytest.raises(RequestError, match="defines, and runs nothing"):
         parse_task({"test_list": [text]}, limits=Limits(), early_stop=True)
+
+
+CLASS = "import unittest\nclass T(unittest.{}):\n"
+YIELDING = "def {}({}):\n    for n in range(3):\n        yield\n        assert f(n) == 2 * n"
+
+
+@pytest.mark.parametrize(
+    ("row", "name"),
+    [
+        ({"test": YIELDING.format("check", "candidate") + "\n\ncheck(f)"}, "check"),
+        ({"test": "async def check(candidate):\n    assert candidate(1) == 2\ndef check2(): assert 1"}, "check"),
+        (
+            {"test": f"{CLASS.format('TestCase')}    async def test_f(self): assert f(1) == 2"},
+            "T.test_f",
+        ),
+        ({"test": f"{CLASS.format('TestCase')}    def test_f(self): yield f(1)"}, "T.test_f"),
+        ({"test": YIELDING.format("test_f", ""), "style": "pytest"}, "test_f"),
+        ({"test_list": [YIELDING.format("test_f", "")]}, "test_f"),
+    ],
+)
+def test_a_generator_or_coroutine_is_no_test(row: dict[str, object], name: str) -> None:
+    with pytest.raises(RequestError, match=rf"(holds {name}, a generator or coroutine|defines no check)"):
+        parse_task({"entry_point": "f", "prompt": "", **row}, limits=Limits(), early_stop=True)
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        {"test_list": ["def test_cases():\n    yield 1, 2\nfor n, want in test_cases():\n    assert f(n) == want"]},
+        {"test": "def test_cases():\n    yield 1\ndef check(c):\n    for n in test_cases(): assert c(n)"},
+        {"test": "def check(c):\n    def cases():\n        yield 1\n    assert all(c(n) for n in cases())"},
+        {"test": "pytestmark = 1\nasync def test_f():\n    assert f(1) == 2", "style": "pytest"},
+        {"test": f"{CLASS.format('IsolatedAsyncioTestCase')}    async def test_f(self): assert f(1) == 2"},
+    ],
+)  # fmt: skip
+def test_generators_that_a_test_uses_are_its_own_affair(row: dict[str, object]) -> None:
+    parse_task({"entry_point": "f", "prompt": "", **row}, limits=Limits(), early_stop=True)

@@ -15,6 +15,8 @@ from typing import Final
 
 _EXITS: Final = ("exit", "quit", "sys.exit", "SystemExit")
 _RUNNERS: Final = ("unittest.main", "pytest.main")
+_FUNCTIONS: Final = (ast.FunctionDef, ast.AsyncFunctionDef)
+_AWAITING: Final = ("IsolatedAsyncioTestCase", "AsyncTestCase")
 _GUARDS: Final = ("__name__ == '__main__'", "'__main__' == __name__")
 
 
@@ -52,6 +54,38 @@ def defines_cases(body: Sequence[ast.stmt]) -> bool:
     """Whether it defines classes of unittest."""
     bases = [ast.unparse(base) for node in body if isinstance(node, ast.ClassDef) for base in node.bases]
     return any(base.rpartition(".")[2] in ("TestCase", "IsolatedAsyncioTestCase") for base in bases)
+
+
+def idle(body: Sequence[ast.stmt], style: str) -> str:
+    """The name of a test that does nothing when its runner calls it, so that every answer passes it: a generator, or a
+    coroutine that nobody awaits, as pytest's plugins do. Empty where there is none. One that the tests themselves call
+    is no test, but what they take their cases from."""
+    used = {node.id for one in body for node in ast.walk(one) if isinstance(node, ast.Name)}
+    for node in body:
+        if isinstance(node, ast.ClassDef):
+            awaits = style == "pytest" or any(ast.unparse(base).endswith(_AWAITING) for base in node.bases)
+            tests = [one for one in node.body if isinstance(one, _FUNCTIONS) and one.name.startswith("test")]
+            found = next((one.name for one in tests if _does_nothing(one, awaits=awaits)), "")
+            if found:
+                return f"{node.name}.{found}"
+        elif isinstance(node, _FUNCTIONS) and _does_nothing(node, awaits=style == "pytest"):
+            is_test = node.name.startswith("test") and node.name not in used
+            if (node.name == "check") if style == "check" else is_test:
+                return node.name
+    return ""
+
+
+def _does_nothing(function: ast.FunctionDef | ast.AsyncFunctionDef, *, awaits: bool) -> bool:
+    if function.decorator_list:
+        return False  # which may run it
+    inside: list[ast.AST] = list(function.body)
+    parts: list[ast.AST] = []
+    while inside:
+        parts.append(inside.pop())
+        if not isinstance(parts[-1], (*_FUNCTIONS, ast.Lambda, ast.ClassDef)):
+            inside += ast.iter_child_nodes(parts[-1])
+    yields = any(isinstance(part, ast.Yield | ast.YieldFrom) for part in parts)
+    return yields or (isinstance(function, ast.AsyncFunctionDef) and not awaits)
 
 
 def without_runners(source: str, tree: ast.Module) -> str:

@@ -16,13 +16,14 @@ from sandbox_gym.errors import RequestError
 from sandbox_gym.verifiers.bounded import nesting
 from sandbox_gym.verifiers.coding.fields import ROOT, choice, mapping, positive, text, texts, wrong
 from sandbox_gym.verifiers.coding.functions.reference import ReferenceTests
-from sandbox_gym.verifiers.coding.functions.scripts import defines_cases, without_runners
+from sandbox_gym.verifiers.coding.functions.scripts import defines_cases, idle, without_runners
 from sandbox_gym.verifiers.coding.functions.styles import (
     MAX_TESTS,
     Style,
     assert_list_test,
     imported_names,
     pytest_test,
+    refuse_idle,
     unittest_test,
 )
 from sandbox_gym.verifiers.coding.functions.syntax import parse_field
@@ -202,6 +203,7 @@ def _check_tests(row: Mapping[str, object]) -> CheckTests:
     name = _identifier(row.get("entry_point"), f"{ROOT}.entry_point")
     tree = parse_field(test, f"{ROOT}.test")
     test, style = without_runners(test, tree), _style(row, tree)
+    refuse_idle(idle(tree.body, style), f"{ROOT}.test")
     reference = text(row, "canonical_solution")
     if style == "unittest":
         return CheckTests(unittest_test(test), name, prompt, style, test, reference=reference)

@@ -18,6 +18,7 @@ from sandbox_gym.verifiers.coding.functions.scripts import (
     as_module,
     check_compiles,
     defines_cases,
+    idle,
     source_of,
 )
 from sandbox_gym.verifiers.coding.functions.syntax import UNPARSEABLE, parse_field
@@ -127,9 +128,17 @@ def assert_list_test(row: Mapping[str, object]) -> tuple[str, str, Style]:
     return source, str(entry), style
 
 
+def refuse_idle(name: str, field: str) -> None:
+    """Raises RequestError for the name of a test that runs nothing."""
+    if name:
+        problem = f"holds {name}, a generator or coroutine: calling it runs nothing"
+        raise RequestError(field, problem, "take yield, or async, out of it; every answer would pass")
+
+
 def _of_script(script: Sequence[ast.stmt], setup: str) -> tuple[str, Style]:
     """(source of the test, style). Raises RequestError, and what the compiler raises."""
     check_compiles(script)
+    refuse_idle(idle(script, "script"), f"{ROOT}.test_list")
     if defines_cases(script):
         return f"{setup}\n\n\n{source_of(as_module(script))}\n", "unittest"
     imports, statements = as_function(script)
