@@ -14,7 +14,6 @@ import threading
 import weakref
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
-from functools import partial
 from typing import Final
 
 from anyio.from_thread import start_blocking_portal
@@ -112,9 +111,9 @@ class SandboxGymEnvironment(LocalEnvironment):
 
     def _run(self, argv: list[str], cwd: str, timeout_s: float) -> CompletedCommand:
         merged = ["bash", "-c", _MERGED, cwd or self.config.cwd or _BEGINNING, *argv]
-        forwarded = {name: os.environ[name] for name in self.config.forward_env if name in os.environ}
-        kept = {"env": forwarded | self.config.env, "output_bytes": self.config.output_bytes}
-        return self._portal.call(partial(self._session.run, merged, cwd="/", timeout_s=timeout_s, **kept))
+        env = {name: os.environ[name] for name in self.config.forward_env if name in os.environ} | self.config.env
+        most, run = self.config.output_bytes, self._session.run
+        return self._portal.call(lambda: run(merged, cwd="/", timeout_s=timeout_s, env=env, output_bytes=most))
 
     def _asked(self) -> dict[str, str]:
         """What `platform.uname()` would say inside the sandbox."""
