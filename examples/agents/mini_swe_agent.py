@@ -54,7 +54,7 @@ def attempt(job: dict[str, Any], task: dict[str, Any]) -> dict[str, Any]:
 
 def handed_in(job: dict[str, Any], task: dict[str, Any]) -> str:
     """The agent's submission. Raises NoSandbox, and RuntimeError for an agent that hands nothing in."""
-    environment = get_environment(
+    environment: Any = get_environment(
         {
             "environment_class": "sandbox_gym.agents.mini_swe_agent.SandboxGymEnvironment",
             "url": job["url"],

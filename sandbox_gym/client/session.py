@@ -63,7 +63,7 @@ class Session:
 
     def __init__(self, target: SessionTarget) -> None:
         self._target = target
-        self._id = uuid.uuid4().hex
+        self.session_id = uuid.uuid4().hex
         headers = {"Content-Type": "application/json"}
         if target.token:
             headers["Authorization"] = f"Bearer {target.token}"
@@ -73,7 +73,7 @@ class Session:
 
     async def __aenter__(self) -> Self:
         try:
-            seed = {"resources_session_id": self._id, "task_data": self._target.row}
+            seed = {"resources_session_id": self.session_id, "task_data": self._target.row}
             await self._post("seed_session", seed, 0, tries=SEED_TRIES)
         except BaseException:
             await self._http.aclose()
@@ -85,7 +85,7 @@ class Session:
     ) -> None:
         """A server that is gone closes its sessions itself, after their time."""
         with anyio.move_on_after(CLOSE_S, shield=True), suppress(NoSandbox):
-            await self._post("close_session", {"resources_session_id": self._id}, 0)
+            await self._post("close_session", {"resources_session_id": self.session_id}, 0)
         with anyio.CancelScope(shield=True):
             await self._http.aclose()
 

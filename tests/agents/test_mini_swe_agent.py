@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import logging
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,8 +11,10 @@ from typing import Any
 import pytest
 from minisweagent.agents.default import DefaultAgent
 from minisweagent.environments import get_environment
+from minisweagent.environments.local import LocalEnvironment
 from minisweagent.exceptions import Submitted
 from minisweagent.models.test_models import DeterministicModel, make_output
+from pydantic import ValidationError
 
 from sandbox_gym.agents.mini_swe_agent import SandboxGymEnvironment
 from sandbox_gym.client import NoSandbox
@@ -70,7 +73,54 @@ def test_what_an_action_gives(environment: Any) -> None:
     assert (late["output"], late["returncode"], late["extra"]["exception_type"]) == ("begun\n", -1, "TimeoutExpired")
     long = environment.execute({"command": "yes | head -c 9000000"})["output"]
     assert len(long) == environment.config.output_bytes
-    assert environment.execute({"command": "printf 'a\\377b'"})["output"] == "a\ufffdb"
+    assert environment.execute({"command": "printf 'a\\377b\\r\\n'"})["output"] == "a\ufffdb\n"
+    assert environment.execute({"command": "echo hi > >(sleep 0.1; cat)"})["output"] == "hi\n"
+    assert "Argument list too long" in environment.execute({"command": "echo " + "x" * 200_000})["output"]
+    none = environment.execute({"command": "echo \0"})
+    assert (none["output"], none["returncode"], none["extra"]["exception_type"]) == ("", -1, "RequestRefused")
+
+
+SIDE_BY_SIDE = [
+    *("echo é 🎉", "printf 'no newline'", "printf 'a\\r\\nb'", "printf 'a\\000b'", "exit 7", "(exit 3); echo $?"),
+    *("echo a\necho b\nfalse\necho c", "cat <<EOF\n$ODD $EMPTY\nEOF", "cat", "echo out; echo err >&2; echo out"),
+    *("set -e; false; echo no", "# comment", "", "exec echo x", "seq 50000", "(sleep 0.2; echo late) & echo now"),
+    *("echo part; sleep 30", "sleep 30", "echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT; exit 1"),
+]
+
+
+def test_it_answers_as_their_local_environment(server: ServerProcess, tmp_path: Path) -> None:
+    options: Any = {"env": {"ODD": "a b\n\"'$x`é", "EMPTY": "", "a.b-c": "1"}, "timeout": 1}
+    ours: Any = SandboxGymEnvironment(url=server.url, **options)
+    theirs = LocalEnvironment(cwd=str(tmp_path), **options)
+    for command in SIDE_BY_SIDE:
+        action = {"command": command}
+        assert ours.execute(action, timeout=2) == theirs.execute(action, timeout=2)
+    assert ours.execute({"command": "env | grep '^a[.]b'"})["output"] == "a.b-c=1\n"
+    assert ours.serialize()["info"]["config"]["environment"]["env"] == options["env"]
+    ours.cleanup()
+
+
+def test_options_of_its_docker_environment(server: ServerProcess, caplog: pytest.LogCaptureFixture) -> None:
+    options: Any = {"image": "python:3.11", "run_args": ["--rm"], "container_timeout": "2s", "cwd": "/tmp"}
+    logger = logging.getLogger("test_mini_swe_agent")
+    made: Any = SandboxGymEnvironment(url=server.url, logger=logger, **options)
+    assert "does not use image, run_args" in caplog.text
+    known = made.get_template_vars()
+    assert {name: known[name] for name in options} == options
+    assert made.container_id
+    assert made.execute({"command": "pwd"})["output"] == "/tmp\n"
+    server.wait_for(lambda health: health["sessions"]["live"] == 0)
+    with pytest.raises(NoSandbox, match="container_timeout"):
+        made.execute({"command": "pwd"})
+    with pytest.raises(ValidationError):
+        SandboxGymEnvironment(url=server.url, container_timeout="soon")
+
+
+def test_another_interpreter(server: ServerProcess) -> None:
+    made: Any = SandboxGymEnvironment(url=server.url, interpreter=["python3", "-c"])
+    assert made.execute({"command": "print(6 * 7)"})["output"] == "42\n"
+    assert (made.get_template_vars()["system"], made.get_template_vars()["cwd"]) == ("Linux", "/workspace")
+    made.cleanup()
 
 
 def test_variables_of_this_process_and_a_folder_that_is_made(

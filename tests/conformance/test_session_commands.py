@@ -81,6 +81,29 @@ async def test_what_a_command_leaves_behind_goes_or_stays_as_is_asked(session: S
         assert (await client.exec(sh("until rm left 2>/dev/null; do sleep 0.1; done", 60))).exit_code == 0
 
 
+async def test_what_is_left_behind_may_end_its_output(session: Session) -> None:
+    client = SessionClient(session)
+    ran = await client.exec(sh("{ sleep 0.1; echo hi; } &", keep_background=True))
+    assert ran.stdout == b"hi\n"
+    began = anyio.current_time()
+    assert (await client.exec(sh("sleep 93 & echo begun", keep_background=True))).stdout == b"begun\n"
+    assert anyio.current_time() - began < 20
+
+
+async def test_why_a_command_did_not_begin_and_which_signal_ended_it(session: Session) -> None:
+    client = SessionClient(session)
+    for command, code, why in (
+        (Command(["/none"], 20), 127, "ENOENT"),
+        (Command(["/"], 20), 126, "EACCES"),
+        (Command(["true"], 20, cwd="/none"), 1, "ENOENT"),
+        (sh("exit 127"), 127, ""),
+    ):
+        ran = await client.exec(command)
+        assert (ran.exit_code, ran.not_begun, ran.signal) == (code, why, 0)
+    ran = await client.exec(sh("kill -9 $$"))
+    assert (ran.exit_code, ran.not_begun, ran.signal) == (137, "", 9)
+
+
 async def test_neither_shell_nor_python_feel_commands(session: Session) -> None:
     client = SessionClient(session)
     await bash(session, "cd /tmp; x=1; export Y=2; f() { echo f; }; alias cat=false; exec 5>&1; sleep 95 &")

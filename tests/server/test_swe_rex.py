@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fastapi import Response
 from fastapi.testclient import TestClient
 
 from sandbox_gym.config import Settings
@@ -18,7 +19,6 @@ from sandbox_gym.engine import open_engine
 from sandbox_gym.server.app import build_app
 from sandbox_gym.server.coding.server import CodingResources
 from sandbox_gym.server.swe_rex import routes, runtime
-from sandbox_gym.server.swe_rex.runtime import Runtime
 
 pytestmark = pytest.mark.timeout(180)
 ALICE, BOB = "alice-key-0123456789", "bob-key-0123456789ab"
@@ -103,6 +103,7 @@ def test_a_late_command_goes_on_until_it_is_interrupted(sandbox: Sandbox) -> Non
     assert sandbox("run_in_session", action_type="bash_interrupt")["output"] == "begun"
     assert sandbox.run("trap '' INT; sleep 60", timeout=0.3) == "CommandTimeoutError"
     assert "Killed" in sandbox("run_in_session", action_type="bash_interrupt", n_retry=1)["output"]
+    assert sandbox.run("echo after") == ("Killed\nafter\n", 0), "harnesses drop what an interrupt answers"
     assert sandbox.run("echo after") == ("after\n", 0)
 
 
@@ -146,10 +147,32 @@ def test_commands_and_files(sandbox: Sandbox) -> None:
     assert sandbox.upload(b"no archive", "up/other", unzip=True) == 511
 
 
+def test_commands_end_as_those_of_its_own_runtime(sandbox: Sandbox) -> None:
+    for command, kind in (
+        (["none"], "FileNotFoundError"),
+        ("none -x", "FileNotFoundError"),
+        (["/"], "PermissionError"),
+    ):
+        assert raised(sandbox("execute", command=command)) == kind
+    missing = sandbox("execute", command="true", shell=True, cwd="/none")["swerexception"]
+    assert missing["message"] == "[Errno 2] No such file or directory: '/none'"
+    assert sandbox("execute", command="none", shell=True)["exit_code"] == 127
+    assert sandbox("execute", command="kill -9 $$", shell=True)["exit_code"] == -9
+    assert sandbox("execute", command="printf 'a\\377'", shell=True)["stdout"] == "a\\xff"
+    assert sandbox.run("printf 'a\\377'") == ("a\\xff", 0)
+    assert sandbox("execute", command=["python", "-c", "print(1)"])["stdout"] == "1\n"
+    assert sandbox.run("python -m venv --without-pip v && v/bin/python -c 'print(2)'") == ("2\n", 0)
+    assert sandbox.client.get("/swerex/one/", headers=sandbox.headers).json() == {"message": "hello world"}
+
+
 def test_a_request_that_comes_again_is_not_run_again(sandbox: Sandbox) -> None:
     same = Sandbox(sandbox.client, "one")
     same.headers |= {"X-Request-ID": "the-same"}
-    assert [same.run("echo x >>log; cat log") for _ in range(2)] == [("x\n", 0)] * 2
+    first = same.run("echo x >>log; cat log")
+    sandbox.headers["X-Request-ID"] = "another"
+    assert sandbox.run("true") == ("", 0)
+    del sandbox.headers["X-Request-ID"]
+    assert [first, same.run("echo x >>log; cat log")] == [("x\n", 0)] * 2
     assert sandbox.run("cat log") == ("x\n", 0)
 
 
@@ -202,10 +225,11 @@ def test_another_tenants_names_push_none_of_mine_out(client: TestClient, monkeyp
 
 
 def test_the_oldest_answers_are_forgotten_beyond_the_bound(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(routes, "KEPT_BYTES", 25)
-    runtimes = [Runtime(last=(str(number), b"x" * 10, 200)) for number in range(4)]
-    routes._trim(runtimes)
-    assert [one.last is not None for one in runtimes] == [False, False, True, True]
+    monkeypatch.setattr(routes, "KEPT_BYTES", 2 * 1034)
+    replies = routes._Replies()
+    for number in range(4):
+        replies.keep(("one", str(number)), Response(b"x" * 10))
+    assert list(replies) == [("one", "2"), ("one", "3")]
 
 
 def test_texts_that_no_sandbox_takes_are_the_callers_fault(sandbox: Sandbox) -> None:

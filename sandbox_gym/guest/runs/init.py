@@ -150,6 +150,7 @@ def _prepare_owned(spec, fds):
             os.chown("/root", uid, uid)  # where agents that count on being root keep their tools
         except OSError:
             pass  # it has none
+        _link_python("/opt/sandbox-gym/bin")
     elif spec["mode"] == "session":
         _name_user(spec["env"]["USER"], uid, spec["workdir"])
         if not os.path.isdir(WORK):
@@ -169,12 +170,22 @@ def _name_user(name, uid, home):
         with open(path, "r+", encoding="utf-8", errors="surrogateescape") as file:
             if line not in file.read():
                 file.write(line)
-    if os.path.exists("/usr/bin/python3") and not os.path.lexists("/usr/local/bin/python"):
-        os.symlink("/usr/bin/python3", "/usr/local/bin/python")
+    _link_python("/usr/local/bin")
     if not os.path.lexists("/usr/bin/sudo") and not os.path.lexists("/usr/local/bin/sudo"):
         with open("/usr/local/bin/sudo", "x") as file:
             file.write(sudo.SCRIPT)
         os.chmod("/usr/local/bin/sudo", 0o755)
+
+
+def _link_python(folder):
+    """For programs that call it so."""
+    if os.path.exists("/usr/bin/python3") and not os.path.lexists(folder + "/python"):
+        try:
+            os.makedirs(folder, exist_ok=True)
+            os.symlink("/usr/bin/python3", folder + "/python")
+        except OSError as error:
+            if error.errno != errno.EROFS:
+                raise
 
 
 def _write_files(spec, files):

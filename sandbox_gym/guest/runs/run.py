@@ -113,7 +113,8 @@ class Run:
     def _spec(self, uid, workdir, limit_data):
         header, limits = self._header, self._limits
         environment = {
-            "PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": workdir, "TMPDIR": "/tmp", "LANG": "C.UTF-8",
+            "PATH": "/usr/local/bin:/usr/bin:/bin" + (":/opt/sandbox-gym/bin" if self.is_session else ""),
+            "HOME": workdir, "TMPDIR": "/tmp", "LANG": "C.UTF-8",
             "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1",
         }  # fmt: skip
         environment.update(header["env"])

@@ -17,6 +17,8 @@ from .child import INTERRUPT_S
 
 KILL_S = 5.0
 """How long killing a tree that forks on and on is repeated."""
+LATE_S = 0.5
+"""How long output is awaited that what a command leaves behind still writes, such as `tee` in `> >(tee log)`."""
 MAX_PIPE = 1 << 20
 """What a pipe can hold at most."""
 SHORT = (errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE, errno.ENOBUFS)
@@ -50,7 +52,7 @@ class _Running:
     """The driver's side: feeds the command, reads it, ends it when its time is up."""
 
     def __init__(self, command, stdin, clips, keep):
-        self.stays, self.failure = False, 0
+        self.stays, self.failure, self.not_begun = False, 0, ""
         self._told, self._input = b"", memoryview(stdin)
         self._fds = []
         try:
@@ -93,26 +95,37 @@ class _Running:
 
     def reply(self, timeout_s):
         timed_out = self._wait(timeout_s)
-        for fd in self._streams:
-            size = 0
-            while size < MAX_PIPE and fd in self._fds:
-                taken = self._take(fd)
-                if not taken:
-                    break
-                size += taken
         status = self._ended()
+        self._take_rest(LATE_S if self.stays and not timed_out else 0)
         if self.stays and timed_out:
             for pid in processes.descendants(self.pid):
                 processes.send(pid, signal.SIGKILL)
         number = os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0
         code = 128 + number if number else os.WEXITSTATUS(status)
-        return {"ok": True, "exit_code": code, "signal": number, "timed_out": timed_out}
+        return {"ok": True, "exit_code": code, "signal": number, "timed_out": timed_out, "not_begun": self.not_begun}
+
+    def _take_rest(self, within_s):
+        """What is in the streams, and what comes until all have closed them, or for so long."""
+        poll, deadline = select.poll(), time.monotonic() + within_s
+        left = {fd: MAX_PIPE for fd in self._streams if fd in self._fds}
+        for fd in left:
+            poll.register(fd, select.POLLIN)
+        while left:
+            ready = poll.poll(max(0, deadline - time.monotonic()) * 1000)
+            for fd, _events in ready:
+                left[fd] -= self._take(fd) or MAX_PIPE
+                if left[fd] <= 0:
+                    poll.unregister(fd)
+                    del left[fd]
+            if not ready:
+                return
 
     def _ended(self):
         """The command's wait status as the runner told it; of a runner that was killed, that of a killed command."""
         words = self._told.split()
         if len(words) >= 3:
             self.failure, self.stays = (int(words[2]), False) if words[1] == b"failed" else (0, words[2] == b"1")
+            self.not_begun = words[3].decode("ascii") if len(words) > 3 else ""
             return 0 if self.failure else int(words[1])
         if words:
             try:
@@ -223,13 +236,13 @@ class _Runner:
         except OSError as error:
             if error.errno in (*SHORT, errno.EIO):
                 raise
-            self._leave(1, "cd: %s: %s" % (self._folder, error.strerror))
+            self._leave(1, error, "cd: %s: " % self._folder)
         try:
             pid = self._execute(self._argv)
         except OSError as error:
             if error.errno in SHORT or isinstance(error, processes.NoProcess):
                 raise
-            self._leave(127 if error.errno == errno.ENOENT else 126, error.strerror)
+            self._leave(127 if error.errno == errno.ENOENT else 126, error)
         for fd in self._stdio:
             os.close(fd)
         os.chdir("/")
@@ -243,10 +256,11 @@ class _Runner:
                 raise
         return self._execute(["/bin/bash", "--", *argv])  # a script that names no interpreter
 
-    def _leave(self, code, why):
+    def _leave(self, code, error, where=""):
         """The command did not start, as a shell would tell of it."""
-        os.write(self._stdio[2], ("%s\n" % why).encode("utf-8", "surrogateescape")[:4096])
-        self._tell(b"0\n%d 0\n" % (code << 8))
+        os.write(self._stdio[2], ("%s%s\n" % (where, error.strerror)).encode("utf-8", "surrogateescape")[:4096])
+        why = errno.errorcode.get(error.errno, "EIO")
+        self._tell(b"0\n%d 0 %s\n" % (code << 8, why.encode("ascii")))
         os._exit(0)
 
     def _tell(self, line):

@@ -178,7 +178,7 @@ class Terminal(Child):
         return self._answer(patterns, timeout_s, output_bytes)
 
     def interrupt(self, tries, patterns, timeout_s, output_bytes):
-        """The same of an interrupt, typed up to so many times; then the running job is killed."""
+        """The same of an interrupt, typed up to so many times; then the job is killed, which the next output says."""
         self.idle()
         if self._sent:
             self.kill()  # it has a part of a command
@@ -189,7 +189,10 @@ class Terminal(Child):
                 return reply, output
         self._keys = b""
         self._kill_job()
-        return self._answer(patterns, max(timeout_s, 1), output_bytes)
+        reply, output = self._answer(patterns, max(timeout_s, 1), output_bytes)
+        if reply["found"] == -1:
+            self._left = b"Killed\r\n" + self._left
+        return reply, output
 
     def _kill_job(self):
         """What has the terminal, or, where that is the shell itself, all."""

@@ -17,7 +17,7 @@ from sandbox_gym.sandbox.channel.driver import WORK
 SITE = "/opt/sandbox-gym/site"
 """Programs that want packages beside the interpreter's own put this on their path."""
 BIN = "/opt/sandbox-gym/bin"
-"""Where jails with a named user have a `python`, which Debian calls python3 only, and what stands for a sudo."""
+"""A `python`, which Debian calls python3 only: virtual environments of sessions lead there. Of named users a sudo."""
 COMPILERS = "/opt/sandbox-gym/compilers"
 """What compilers read that was made in advance; in the polyglot image it is a folder."""
 _COMPILERS_KEPT = "/opt/sandbox-gym/compilers-kept"
@@ -118,7 +118,7 @@ class Jail:
                 options += ["--bind", str(self.work), WORK]
             else:  # where agents that count on being root keep their tools
                 options += ["--symlink", WORK, "/root"]
-        if self.accounts:
+        if self.python.parent != Path(BIN):  # as in our image, which has it
             options += ["--symlink", str(self.python), f"{BIN}/python"]
         for fd, path in self.accounts:
             options += ["--perms", "0755" if path.startswith(BIN) else "0644", "--ro-bind-data", str(fd), path]

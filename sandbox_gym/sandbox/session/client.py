@@ -71,6 +71,9 @@ class CommandResult:
     stderr: bytes
     stdout_cut_bytes: int
     stderr_cut_bytes: int
+    signal: int = 0
+    not_begun: str = ""
+    """The kernel's name for why there was no such program or folder to begin with, such as ENOENT."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,4 +252,6 @@ def _result(reply: Mapping[str, object], streams: bytes, command: Command) -> Co
     whole = len(streams) == head + tail + err_head + err_tail
     if type(code) is not int or not 0 <= code < 256 or type(timed_out) is not bool or not bounded or not whole:
         raise RequestError("command", "left no account of itself", "see with bash whether the sandbox still works")
-    return CommandResult(code, timed_out, streams[: head + tail], streams[head + tail :], cut, err_cut)
+    number, why = reply.get("signal"), str(reply.get("not_begun", ""))
+    how = number if type(number) is int and 0 <= number <= 64 else 0, why if _CODE.fullmatch(why) else ""
+    return CommandResult(code, timed_out, streams[: head + tail], streams[head + tail :], cut, err_cut, *how)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from functools import partial
 from typing import Final
 
@@ -37,7 +37,8 @@ MAX_RUNTIMES: Final = 10_000
 """Of one tenant: another's are never forgotten for them."""
 KEPT_REPLY_BYTES: Final = MIB
 KEPT_BYTES: Final = 256 * MIB
-"""Of a tenant's kept answers together; the oldest go first."""
+"""Of a tenant's kept answers together, with what each costs beside its bytes; the oldest go first."""
+_ENTRY_BYTES: Final = 1024
 _NAME: Final = re.compile(r"[A-Za-z0-9._-]{1,128}")
 
 
@@ -62,6 +63,7 @@ class SweRex:
     def __init__(self, resources: ResourcesServer, host: GymHost) -> None:
         self._resources, self._host = resources, host
         self._runtimes: dict[str, OrderedDict[str, Runtime]] = {}
+        self._replies: dict[str, _Replies] = {}
         self._operations: Mapping[str, Operation] = {
             "seed_session": self._seed,
             "create_session": sandbox.create_session,
@@ -74,7 +76,7 @@ class SweRex:
         }
 
     def route(self) -> Route:
-        path = SWE_REX + "{sandbox}/{operation}"
+        path = SWE_REX + "{sandbox}/{operation:path}"
         return Route(path, self._answer, methods=["GET", "POST"], name="swerex")
 
     async def _answer(self, request: Request) -> Response:
@@ -83,6 +85,8 @@ class SweRex:
             return reply({"detail": "a sandbox's name is 1 to 128 of A-Z a-z 0-9 . _ -"}, 404)
         session_id = sandbox_id(key_tenant(request.scope), name)
         try:
+            if request.method == "GET" and asked == "":
+                return reply({"message": "hello world"})
             if request.method == "GET" and asked == "is_alive":
                 return reply(await self._host.answer_tool(sandbox.is_alive, {}, session_id, request))
             if request.method != "POST" or asked not in (*self._operations, "upload"):
@@ -99,10 +103,11 @@ class SweRex:
     async def _once(self, operation: Operation, body: Document, session_id: str, request: Request) -> Response:
         """A request that comes again is answered as before. A client that leaves does not end it: it comes again."""
         runtime = self._runtime(key_tenant(request.scope), session_id)
+        replies = self._replies.setdefault(key_tenant(request.scope), _Replies())
         request_id = request.headers.get("x-request-id", "")[:128]
         async with runtime.lock:
-            if runtime.last is not None and request_id and runtime.last[0] == request_id:
-                return Response(runtime.last[1], runtime.last[2], media_type="application/json")
+            if again := replies.get((session_id, request_id)):
+                return Response(again.body, again.status_code, media_type="application/json")
             try:
                 if operation not in (self._seed, self._close):
                     runtime.check_ready()
@@ -111,8 +116,8 @@ class SweRex:
             except Exception as error:
                 answer = failure(error)
             final = answer.status_code in (200, FAILED) and len(answer.body) <= KEPT_REPLY_BYTES
-            runtime.last = (request_id, bytes(answer.body), answer.status_code) if final else None
-            _trim(self._runtimes[key_tenant(request.scope)].values())
+            if final and request_id:
+                replies.keep((session_id, request_id), answer)
             return answer
 
     def _runtime(self, tenant: str, session_id: str) -> Runtime:
@@ -153,13 +158,15 @@ class SweRex:
                 return _document(await self._host.answer_tool(put, {}, session_id, request))
 
 
-def _trim(runtimes: Iterable[Runtime]) -> None:
-    """Forget the answers of those that were used longest ago, beyond the bound."""
-    sizes = [(one, len(one.last[1])) for one in runtimes if one.last is not None]
-    over = sum(size for _, size in sizes) - KEPT_BYTES
-    for one, size in sizes:
-        if over > 0:
-            one.last, over = None, over - size
+class _Replies(OrderedDict[tuple[str, str], Response]):
+    """A tenant's last answers by sandbox and request: a client sends one again when its connection breaks."""
+
+    size = 0
+
+    def keep(self, key: tuple[str, str], answer: Response) -> None:
+        self[key], self.size = answer, self.size + _ENTRY_BYTES + len(answer.body)
+        while self.size > KEPT_BYTES:
+            self.size -= _ENTRY_BYTES + len(self.popitem(last=False)[1].body)
 
 
 def _document(answer: ToolAnswer) -> Document:

@@ -30,6 +30,7 @@ from sandbox_gym.server.swe_rex.wire import (
     Raised,
     ReadFile,
     WriteFile,
+    os_error,
     swerex,
 )
 from sandbox_gym.server.tools.files import MAX_STREAM
@@ -43,6 +44,7 @@ MAX_INTERRUPT_S: Final = 60.0
 """Between one Ctrl-C and the next."""
 OUTPUT_BYTES: Final = MIB
 """The most of one command's output in a shell: its first half and its last."""
+_ERRORS: Final = "backslashreplace"  # as SWE-ReX decodes output
 _CONTROL: Final = re.compile(r"\x1b[@-_][0-?]*[ -/]*[@-~]")
 _CODECS: Final = frozenset(
     {"utf_8", "utf_8_sig", "ascii", "latin_1", "iso8859_15", "cp1252", "utf_16", "utf_16_le", "utf_16_be", "utf_32"}
@@ -58,8 +60,6 @@ class Runtime:
     lock: anyio.Lock = field(default_factory=anyio.Lock)
     shells: dict[str, list[str]] = field(default_factory=dict)
     """What each shell sources when it starts."""
-    last: tuple[str, bytes, int] | None = None
-    """The last request's id, and its answer: its client sends it again when the connection breaks."""
     unready: Unavailable | None = None
     """Why the row that it was to begin with is not there."""
 
@@ -119,7 +119,8 @@ async def run_in_session(runtime: Runtime, engine: Engine, call: ToolCall) -> Do
         await _started(client, again)
         result = await _acted(client, wanted)
     if result is None or (result.found is None and not result.shell_ended):
-        raise swerex("CommandTimeoutError", f"timeout after {wanted.timeout} seconds in {wanted.command[:1000]!r}")
+        late = f"timeout after {wanted.timeout} seconds while running command"
+        raise swerex("CommandTimeoutError", f"{late} {wanted.command[:1000]!r}")
     return _observed(wanted, result, said, typed)
 
 
@@ -190,14 +191,17 @@ async def execute(_: Runtime, engine: Engine, call: ToolCall) -> Document:
         raise swerex("CommandTimeoutError", f"Timeout ({wanted.timeout}s) exceeded while running command")
     stdout = _stream(done.stdout, done.stdout_cut_bytes)
     stderr = _stream(done.stderr, done.stderr_cut_bytes)
-    if wanted.check and done.exit_code != 0:
-        how = f"exit code {done.exit_code}. Stdout:\n{stdout[-4000:]!r}\nStderr:\n{stderr[-4000:]!r}"
+    if done.not_begun:
+        raise os_error(done.not_begun, repr(cwd if done.exit_code == 1 else argv[0]))
+    code = -done.signal if done.signal else done.exit_code
+    if wanted.check and code != 0:
+        how = f"exit code {code}. Stdout:\n{stdout[-4000:]!r}\nStderr:\n{stderr[-4000:]!r}"
         raise swerex("NonZeroExitCodeError", _unsuccessful(wanted, how))
-    return {"stdout": stdout, "stderr": stderr, "exit_code": done.exit_code}
+    return {"stdout": stdout, "stderr": stderr, "exit_code": code}
 
 
 def _stream(data: bytes, cut_bytes: int) -> str:
-    return shown(data, [len(data) // 2, len(data) - len(data) // 2, cut_bytes], MAX_STREAM)
+    return shown(data, [len(data) // 2, len(data) - len(data) // 2, cut_bytes], MAX_STREAM, _ERRORS)
 
 
 async def read_file(_: Runtime, engine: Engine, call: ToolCall) -> Document:
@@ -241,5 +245,5 @@ async def put(file: UploadFile, target: str, unzip: bool, engine: Engine, call: 
 
 def _text(result: TerminalResult) -> str:
     """What a terminal showed, without its control sequences."""
-    text = shown(result.output, list(result.sizes), OUTPUT_BYTES)
+    text = shown(result.output, list(result.sizes), OUTPUT_BYTES, _ERRORS)
     return _CONTROL.sub("", text).replace("\r\n", "\n")

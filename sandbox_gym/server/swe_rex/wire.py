@@ -85,14 +85,18 @@ def swerex(kind: str, message: str) -> Raised:
     return Raised(f"swerex.exceptions.{kind}", message)
 
 
+def os_error(code: str, what: str) -> Raised:
+    number = getattr(errno, code, errno.EIO)
+    kind = type(OSError(number, "")).__name__
+    return Raised(f"builtins.{kind}", f"[Errno {number}] {os.strerror(number)}: {what}")
+
+
 def failure(error: Exception) -> Response:
     """A failure in the sandbox is the protocol's exception; one of the server's is HTTP's, which its client repeats."""
     if isinstance(error, RequestError) and not isinstance(error, FileProblem):
         error = Raised("builtins.ValueError", str(error))
     if isinstance(error, FileProblem):
-        number = getattr(errno, error.code, errno.EIO)
-        kind = type(OSError(number, "")).__name__
-        error = Raised(f"builtins.{kind}", f"[Errno {number}] {os.strerror(number)}: {error.problem}")
+        error = os_error(error.code, error.problem)
     if isinstance(error, BoxLost):  # in the middle of the call, which is not to be repeated
         error = swerex("SwerexException", str(error))
     if not isinstance(error, Raised):

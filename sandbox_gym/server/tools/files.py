@@ -25,7 +25,7 @@ from sandbox_gym.server.tools.shapes import tool
 MAX_STREAM: Final = 7 * MIB
 """Two streams fit into one reply."""
 Encoding = Literal["utf-8", "base64"]
-_Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
+_Name = Annotated[str, StringConstraints(pattern=r"^[^=\x00]+$")]
 
 
 class Exec(BaseModel):

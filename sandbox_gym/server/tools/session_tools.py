@@ -193,15 +193,15 @@ def _split(body: bytes, reply: Mapping[str, object], shown_bytes: int) -> tuple[
     return shown(body[:own], sizes, shown_bytes), shown(body[own:], reply.get("stderr_sizes"), shown_bytes)
 
 
-def shown(body: bytes, sizes: object, shown_bytes: int = SHOWN_BYTES) -> str:
+def shown(body: bytes, sizes: object, shown_bytes: int = SHOWN_BYTES, errors: str = "replace") -> str:
     """Head and tail, and between them how much was left out. The sizes are the sandbox's word, and bounded."""
     head, _tail, dropped = stream_sizes(sizes)
     body = body[:shown_bytes]
     if not dropped:
-        return body.decode("utf-8", "replace")
+        return body.decode("utf-8", errors)
     head = min(head, len(body))
     middle = f"\n[... {dropped} bytes left out ...]\n"
-    return body[:head].decode("utf-8", "replace") + middle + body[head:].decode("utf-8", "replace")
+    return body[:head].decode("utf-8", errors) + middle + body[head:].decode("utf-8", errors)
 
 
 def _flag(reply: Mapping[str, object], name: str) -> bool:
