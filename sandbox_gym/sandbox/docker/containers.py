@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import secrets
 import socket
 from typing import TYPE_CHECKING, Any, Final
 
 import anyio
+from anyio.abc import ByteStream
 
 from sandbox_gym.errors import ProviderDown, ToolchainMissing
 from sandbox_gym.limits import SESSION_PTYS, Limits
-from sandbox_gym.sandbox.channel.bundle import BOOTSTRAP
 from sandbox_gym.sandbox.channel.guest_channel import GuestChannel
 from sandbox_gym.sandbox.channel.socket_stream import RawSocketStream
 from sandbox_gym.sandbox.containers import ownership
@@ -24,6 +25,7 @@ from sandbox_gym.sandbox.containers.container import (
     ContainerSpec,
     sizes,
 )
+from sandbox_gym.sandbox.containers.direct import MEETING, direct
 from sandbox_gym.sandbox.containers.machine import ContainerFacts
 from sandbox_gym.sandbox.containers.start import Containers, greet
 from sandbox_gym.sandbox.docker.adoption import PYTHON, GuestVolume
@@ -48,8 +50,11 @@ class DockerContainers(Containers[DockerMachine]):
 
     async def begin(self, spec: ContainerSpec, user: User) -> DockerMachine:
         volume = await self._guest.name() if spec.guest_volume else ""
+        meeting = f"/scratch/{secrets.token_hex(8)}"
         try:
-            container, attached = await self._engine.raw_call(lambda client: self._create(client, spec, volume))
+            container, attached = await self._engine.raw_call(
+                lambda client: self._create(client, spec, volume, meeting)
+            )
         except self._engine.image_missing as error:
             if "polyglot-more" in spec.reference:  # which a server need not have: no other try finds it
                 raise ToolchainMissing(
@@ -58,35 +63,43 @@ class DockerContainers(Containers[DockerMachine]):
             raise ProviderDown(f"image {spec.reference} is missing; {BUILD_IMAGES}") from error
         except self._engine.errors as error:
             raise ProviderDown(f"the Docker Engine can't start a container: {str(error)[:500]}") from error
-        stream, name = await self._stream(container, attached), str(container.id)[:12]
+        (streams, stream), name = await self._streams(container, attached, meeting), str(container.id)[:12]
         channel = GuestChannel(stream, lambda: f"container {name}")
         facts = ContainerFacts(name, user, self.options, spec.guest_volume)
         machine = DockerMachine(self._engine, self.removals, container, channel, facts)
 
-        async def said() -> str:
-            return bytes(stream.stderr[-500:]).decode("utf-8", "replace")
-
-        await greet(machine, spec, said)
+        try:
+            await greet(machine, spec, streams.last_words)
+        finally:
+            if stream is not streams:
+                await streams.aclose()
         return machine
 
-    async def _stream(self, container: Container, attached: Any) -> AttachStream:
-        """The connection to a container that no machine owns yet."""
+    async def _streams(self, container: Container, attached: Any, meeting: str) -> tuple[AttachStream, ByteStream]:
+        """The connection to the standard streams of a container that no machine owns yet, and the one to its guest."""
+
+        async def pid() -> int:
+            found = await self._engine.call(lambda client: client.api.inspect_container(container.id))
+            return int(found["State"]["Pid"])
+
         try:
             await self.removals.retry()
             raw: socket.socket = getattr(attached, "_sock", attached)
-            return AttachStream(RawSocketStream(raw), attached)
+            streams = AttachStream(RawSocketStream(raw), attached)
+            return streams, await direct(streams, pid, meeting) or streams
         except BaseException:
             with anyio.CancelScope(shield=True):
                 attached.close()
                 await self.removals.remove(container)
             raise
 
-    def _create(self, client: Any, spec: ContainerSpec, volume: str) -> tuple[Container, Any]:
+    def _create(self, client: Any, spec: ContainerSpec, volume: str, meeting: str) -> tuple[Container, Any]:
         """Create, attach, start, in this order: the guest's first byte must not be missed. Blocking."""
         python, settings = "python3", self._settings(spec)
         if volume:
             python, settings["mounts"] = PYTHON, [*settings["mounts"], self._guest.mount(volume)]
-        container = client.containers.create(spec.reference, [python, "-I", "-c", BOOTSTRAP, "0", "1"], **settings)
+        command = [python, "-I", "-c", MEETING, "0", "1", meeting]
+        container = client.containers.create(spec.reference, command, **settings)
         try:
             attached = client.api.attach_socket(container.id, {"stdin": 1, "stdout": 1, "stderr": 1, "stream": 1})
             container.start()

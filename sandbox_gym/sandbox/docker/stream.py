@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+import contextlib
+from typing import Final, Protocol
 
+import anyio
 from anyio.abc import ByteStream
+
+LAST_WORDS_S: Final = 1.0
 
 
 class Closeable(Protocol):
@@ -44,6 +48,14 @@ class AttachStream(ByteStream):
 
     async def send(self, item: bytes) -> None:
         await self._raw.send(item)
+
+    async def last_words(self) -> str:
+        """The end of what was written to its standard error."""
+        gone = (anyio.EndOfStream, anyio.BrokenResourceError, anyio.ClosedResourceError)
+        with anyio.move_on_after(LAST_WORDS_S), contextlib.suppress(*gone):
+            while True:
+                await self.receive()
+        return bytes(self.stderr[-500:]).decode("utf-8", "replace")
 
     async def send_eof(self) -> None:
         await self._raw.send_eof()
