@@ -6,6 +6,7 @@ import socket
 from collections.abc import Callable, Sequence
 
 import pytest
+from anyio.abc import ByteStream
 
 from sandbox_gym.contract import Status
 from sandbox_gym.errors import ProviderDown
@@ -24,10 +25,6 @@ print(sys.stdin.read(), os.listdir("/scratch") == ["work-%d" % os.getuid()])
 """
 
 
-async def nothing(*_given: object) -> None:
-    """No connection."""
-
-
 def without_descriptors(raw: socket.socket, buffers: Sequence[bytes], _descriptors: object) -> int:
     return raw.send(buffers[0])
 
@@ -38,7 +35,11 @@ def as_it_is(_monkeypatch: pytest.MonkeyPatch) -> bool:
 
 def engine_elsewhere(monkeypatch: pytest.MonkeyPatch) -> bool:
     """The Engine's processes are not ours to see."""
-    monkeypatch.setattr(direct, "_connected", nothing)
+
+    async def without(streams: ByteStream, _pid: int, path: str) -> ByteStream:
+        return await direct.direct(streams, (1 << 22) + 1, path)
+
+    monkeypatch.setattr(containers, "direct", without)
     return False
 
 

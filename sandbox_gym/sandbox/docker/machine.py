@@ -17,6 +17,12 @@ if TYPE_CHECKING:
     from docker.models.containers import Container
 
 
+def size_options(sizes: Sizes) -> dict[str, int]:
+    """As the Engine is told them."""
+    memory, period, quota = sizes
+    return {"mem_limit": memory, "memswap_limit": memory, "cpu_period": period, "cpu_quota": quota}
+
+
 class DockerMachine(ContainerMachine):
     """A container of a Docker Engine."""
 
@@ -33,13 +39,7 @@ class DockerMachine(ContainerMachine):
         self._engine, self._removals = engine, removals
 
     async def resize(self, sizes: Sizes) -> None:
-        options = {
-            "mem_limit": sizes.memory_bytes,
-            "memswap_limit": sizes.memory_bytes,
-            "cpu_period": sizes.cpu_period_us,
-            "cpu_quota": sizes.cpu_quota_us,
-        }
-        await self._engine.call(lambda _client: self.container.update(**options))
+        await self._engine.call(lambda _client: self.container.update(**size_options(sizes)))
 
     async def state(self) -> Mapping[str, object]:
         found = await self._engine.call(lambda client: client.api.inspect_container(self.container.id))

@@ -3,26 +3,18 @@
 from __future__ import annotations
 
 import contextlib
-from typing import Final, Protocol
+from typing import Any
 
 import anyio
 from anyio.abc import ByteStream
-
-LAST_WORDS_S: Final = 1.0
-
-
-class Closeable(Protocol):
-    """The SDK's file object over the attach socket."""
-
-    def close(self) -> None: ...
 
 
 class AttachStream(ByteStream):
     """The raw attach connection as a byte stream: input as it is, output freed of its 8-byte headers."""
 
-    def __init__(self, raw: ByteStream, keep_alive: Closeable) -> None:
+    def __init__(self, raw: ByteStream, keep_alive: Any) -> None:
         self._raw = raw
-        self._keep_alive = keep_alive  # the SDK's response closes the socket when it is collected
+        self._keep_alive = keep_alive  # the SDK's file object closes the socket when it is collected
         self._buffer = bytearray()
         self._left = 0
         self._is_output = True
@@ -50,9 +42,8 @@ class AttachStream(ByteStream):
         await self._raw.send(item)
 
     async def last_words(self) -> str:
-        """The end of what was written to its standard error."""
-        gone = (anyio.EndOfStream, anyio.BrokenResourceError, anyio.ClosedResourceError)
-        with anyio.move_on_after(LAST_WORDS_S), contextlib.suppress(*gone):
+        """What the container said on its standard error in the end, which may take a second."""
+        with anyio.move_on_after(1), contextlib.suppress(anyio.EndOfStream, anyio.BrokenResourceError):
             while True:
                 await self.receive()
         return bytes(self.stderr[-500:]).decode("utf-8", "replace")
