@@ -73,13 +73,13 @@ class DockerContainers(Containers[DockerMachine]):
 
     async def _streams(self, container: Container, attached: Any, path: str) -> tuple[AttachStream, ByteStream]:
         """The connection to a container that no machine owns yet, and the one to its guest."""
+        streams = AttachStream(RawSocketStream(getattr(attached, "_sock", attached)), attached)
         try:
             await self.removals.retry()
-            streams = AttachStream(RawSocketStream(getattr(attached, "_sock", attached)), attached)
             return streams, await direct(streams, container.attrs["State"]["Pid"], path)
         except BaseException:
             with anyio.CancelScope(shield=True):
-                attached.close()
+                await streams.aclose()
                 await self.removals.remove(container)
             raise
 

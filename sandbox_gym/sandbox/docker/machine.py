@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 import anyio
 
-from sandbox_gym.errors import ProviderDown
+from sandbox_gym.errors import LossEvidence, ProviderDown
 from sandbox_gym.sandbox.channel.guest_channel import GuestChannel
 from sandbox_gym.sandbox.containers.container import Sizes
 from sandbox_gym.sandbox.containers.machine import ContainerFacts, ContainerMachine, Removals
@@ -15,6 +16,8 @@ from sandbox_gym.sandbox.docker.engine import CALL_TIMEOUT_S, Engine
 
 if TYPE_CHECKING:
     from docker.models.containers import Container
+
+ENDING_S = 10.0
 
 
 def size_options(sizes: Sizes) -> dict[str, int]:
@@ -44,6 +47,12 @@ class DockerMachine(ContainerMachine):
     async def state(self) -> Mapping[str, object]:
         found = await self._engine.call(lambda client: client.api.inspect_container(self.container.id))
         return cast("dict[str, object]", found["State"])
+
+    async def evidence(self) -> LossEvidence:
+        if self.channel.ended:  # which the Engine learns a moment later than we
+            with contextlib.suppress(ProviderDown):
+                await self._engine.call(lambda _client: self.container.wait(timeout=ENDING_S))
+        return await super().evidence()
 
     async def remove(self) -> None:
         await self._removals.remove(self.container)
