@@ -45,7 +45,8 @@ class FrameStream:
         self._flow = InputFlow()
         self._turn = anyio.Lock(fast_acquire=True)
         self._writing: anyio.CancelScope | None = None
-        self.broken = False
+        self.broken = self.ended = False
+        """Of no more use; closed by the guest, which has ended."""
 
     def lost(self, why: object) -> BoxLost:
         """Mark the link as of no more use; the error to raise."""
@@ -142,6 +143,7 @@ class FrameStream:
             while (frame := self._reader.next()) is not None:
                 self._sort(*frame)
         except (OSError, anyio.EndOfStream, anyio.BrokenResourceError, anyio.ClosedResourceError) as error:
+            self.ended = True
             raise self.lost(f"closed its channel ({type(error).__name__})") from error
         except (frames.BadFrame, ValueError) as error:
             raise self.lost(error) from error

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from importlib.resources import files
 from typing import Any, Final
 
@@ -57,27 +57,18 @@ class GuestVolume:
         """Blocking. What another process has filled is not filled again."""
         image = client.images.get(self._image)
         name = f"sandbox-gym-guest-{image.id.removeprefix('sha256:')[:16]}"
-        container = client.containers.create(image.id, mounts=[self._mount(name, read_only=False)], network_mode="none")
+        container = client.containers.create(image.id, mounts=[self.mount(name, read_only=False)], network_mode="none")
         container.remove()
         return name
 
-    def _mount(self, name: str, *, read_only: bool) -> Any:
+    def mount(self, name: str, *, read_only: bool = True) -> Any:
+        """For a container that uses it, or fills it."""
         return self._engine.sdk.types.Mount(FOLDER, name, type="volume", read_only=read_only, no_copy=read_only)
 
-    def mount(self, name: str) -> Any:
-        """For a container that uses it."""
-        return self._mount(name, read_only=True)
 
-
-@dataclass(frozen=True, slots=True)
-class Template:
-    """An image that was adopted when it was built (swe/published.py). `uid`: as in `ContainerSpec`."""
-
-    uid: int
-
-
-async def made_of(engine: Engine, reference: str) -> Template | None:
-    """What an image says of itself; None for one of our own, and for one that is missing. Raises ProviderDown."""
+async def adopted_for(engine: Engine, reference: str) -> int | None:
+    """The `uid` of `ContainerSpec` for an image that says it was adopted when it was built (swe/published.py);
+    None for one of our own, and for one that is missing. Raises ProviderDown."""
 
     def labels(client: Any) -> Mapping[str, str]:
         try:
@@ -86,7 +77,7 @@ async def made_of(engine: Engine, reference: str) -> Template | None:
             return {}
 
     found = (await engine.call(labels)).get(TEMPLATE_LABEL, "")
-    return Template(int(found) - 1) if found.isascii() and found.isdigit() and 0 < len(found) < 10 else None
+    return int(found) - 1 if found.isascii() and found.isdigit() and 0 < len(found) < 10 else None
 
 
 async def adopt(engine: Engine, machine: DockerMachine, adoption: Adoption, image: str) -> None:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-import socket
+import secrets
 from typing import TYPE_CHECKING, Any, Final
 
 import anyio
+from anyio.abc import ByteStream
 
 from sandbox_gym.errors import ProviderDown, ToolchainMissing
 from sandbox_gym.limits import SESSION_PTYS, Limits
-from sandbox_gym.sandbox.channel.bundle import BOOTSTRAP
 from sandbox_gym.sandbox.channel.guest_channel import GuestChannel
 from sandbox_gym.sandbox.channel.socket_stream import RawSocketStream
 from sandbox_gym.sandbox.containers import ownership
@@ -24,11 +24,12 @@ from sandbox_gym.sandbox.containers.container import (
     ContainerSpec,
     sizes,
 )
+from sandbox_gym.sandbox.containers.direct import MEETING, direct
 from sandbox_gym.sandbox.containers.machine import ContainerFacts
 from sandbox_gym.sandbox.containers.start import Containers, greet
 from sandbox_gym.sandbox.docker.adoption import PYTHON, GuestVolume
 from sandbox_gym.sandbox.docker.engine import BUILD_IMAGES, Engine
-from sandbox_gym.sandbox.docker.machine import DockerMachine, removals
+from sandbox_gym.sandbox.docker.machine import DockerMachine, removals, size_options
 from sandbox_gym.sandbox.docker.stream import AttachStream
 from sandbox_gym.sandbox.users import User, Users
 
@@ -48,8 +49,9 @@ class DockerContainers(Containers[DockerMachine]):
 
     async def begin(self, spec: ContainerSpec, user: User) -> DockerMachine:
         volume = await self._guest.name() if spec.guest_volume else ""
+        path = f"/scratch/{secrets.token_hex(8)}"
         try:
-            container, attached = await self._engine.raw_call(lambda client: self._create(client, spec, volume))
+            container, attached = await self._engine.raw_call(lambda client: self._create(client, spec, volume, path))
         except self._engine.image_missing as error:
             if "polyglot-more" in spec.reference:  # which a server need not have: no other try finds it
                 raise ToolchainMissing(
@@ -58,38 +60,40 @@ class DockerContainers(Containers[DockerMachine]):
             raise ProviderDown(f"image {spec.reference} is missing; {BUILD_IMAGES}") from error
         except self._engine.errors as error:
             raise ProviderDown(f"the Docker Engine can't start a container: {str(error)[:500]}") from error
-        stream, name = await self._stream(container, attached), str(container.id)[:12]
+        (streams, stream), name = await self._streams(container, attached, path), str(container.id)[:12]
         channel = GuestChannel(stream, lambda: f"container {name}")
         facts = ContainerFacts(name, user, self.options, spec.guest_volume)
         machine = DockerMachine(self._engine, self.removals, container, channel, facts)
-
-        async def said() -> str:
-            return bytes(stream.stderr[-500:]).decode("utf-8", "replace")
-
-        await greet(machine, spec, said)
+        try:
+            await greet(machine, spec, streams.last_words)
+        finally:
+            if stream is not streams:
+                await streams.aclose()
         return machine
 
-    async def _stream(self, container: Container, attached: Any) -> AttachStream:
-        """The connection to a container that no machine owns yet."""
+    async def _streams(self, container: Container, attached: Any, path: str) -> tuple[AttachStream, ByteStream]:
+        """The connection to a container that no machine owns yet, and the one to its guest."""
+        streams = AttachStream(RawSocketStream(getattr(attached, "_sock", attached)), attached)
         try:
             await self.removals.retry()
-            raw: socket.socket = getattr(attached, "_sock", attached)
-            return AttachStream(RawSocketStream(raw), attached)
+            return streams, await direct(streams, container.attrs["State"]["Pid"], path)
         except BaseException:
             with anyio.CancelScope(shield=True):
-                attached.close()
+                await streams.aclose()
                 await self.removals.remove(container)
             raise
 
-    def _create(self, client: Any, spec: ContainerSpec, volume: str) -> tuple[Container, Any]:
+    def _create(self, client: Any, spec: ContainerSpec, volume: str, path: str) -> tuple[Container, Any]:
         """Create, attach, start, in this order: the guest's first byte must not be missed. Blocking."""
         python, settings = "python3", self._settings(spec)
         if volume:
             python, settings["mounts"] = PYTHON, [*settings["mounts"], self._guest.mount(volume)]
-        container = client.containers.create(spec.reference, [python, "-I", "-c", BOOTSTRAP, "0", "1"], **settings)
+        command = [python, "-I", "-c", MEETING, "0", "1", path]
+        container = client.containers.create(spec.reference, command, **settings)
         try:
             attached = client.api.attach_socket(container.id, {"stdin": 1, "stdout": 1, "stderr": 1, "stream": 1})
             container.start()
+            container.reload()
         except BaseException:
             with contextlib.suppress(*self._engine.errors):
                 container.remove(force=True)
@@ -98,7 +102,6 @@ class DockerContainers(Containers[DockerMachine]):
 
     def _settings(self, spec: ContainerSpec) -> dict[str, Any]:
         options = self.options
-        memory_bytes, period_us, quota_us = sizes(options.memory_bytes, Limits().cpus)
         plain = options.isolation == "container"
         return {
             "stdin_open": True,
@@ -116,10 +119,7 @@ class DockerContainers(Containers[DockerMachine]):
             "cap_add": list(CAPABILITIES),
             "security_opt": ["no-new-privileges"],
             "pids_limit": PIDS,
-            "mem_limit": memory_bytes,
-            "memswap_limit": memory_bytes,
-            "cpu_period": period_us,
-            "cpu_quota": quota_us,
+            **size_options(sizes(options.memory_bytes, Limits().cpus)),
             "init": True,
             "name": ownership.container_name(),
             "labels": ownership.labels(options.lifetime_s),

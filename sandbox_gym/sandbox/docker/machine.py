@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 import anyio
 
-from sandbox_gym.errors import ProviderDown
+from sandbox_gym.errors import LossEvidence, ProviderDown
 from sandbox_gym.sandbox.channel.guest_channel import GuestChannel
 from sandbox_gym.sandbox.containers.container import Sizes
 from sandbox_gym.sandbox.containers.machine import ContainerFacts, ContainerMachine, Removals
@@ -15,6 +16,14 @@ from sandbox_gym.sandbox.docker.engine import CALL_TIMEOUT_S, Engine
 
 if TYPE_CHECKING:
     from docker.models.containers import Container
+
+ENDING_S = 10.0
+
+
+def size_options(sizes: Sizes) -> dict[str, int]:
+    """As the Engine is told them."""
+    memory, period, quota = sizes
+    return {"mem_limit": memory, "memswap_limit": memory, "cpu_period": period, "cpu_quota": quota}
 
 
 class DockerMachine(ContainerMachine):
@@ -33,17 +42,17 @@ class DockerMachine(ContainerMachine):
         self._engine, self._removals = engine, removals
 
     async def resize(self, sizes: Sizes) -> None:
-        options = {
-            "mem_limit": sizes.memory_bytes,
-            "memswap_limit": sizes.memory_bytes,
-            "cpu_period": sizes.cpu_period_us,
-            "cpu_quota": sizes.cpu_quota_us,
-        }
-        await self._engine.call(lambda _client: self.container.update(**options))
+        await self._engine.call(lambda _client: self.container.update(**size_options(sizes)))
 
     async def state(self) -> Mapping[str, object]:
         found = await self._engine.call(lambda client: client.api.inspect_container(self.container.id))
         return cast("dict[str, object]", found["State"])
+
+    async def evidence(self) -> LossEvidence:
+        if self.channel.ended:  # which the Engine learns a moment later than we
+            with contextlib.suppress(ProviderDown):
+                await self._engine.call(lambda _client: self.container.wait(timeout=ENDING_S))
+        return await super().evidence()
 
     async def remove(self) -> None:
         await self._removals.remove(self.container)

@@ -17,7 +17,7 @@ from sandbox_gym.sandbox.cleanup.reaper import OrphanSource
 from sandbox_gym.sandbox.containers.container import ContainerOptions, ContainerSpec
 from sandbox_gym.sandbox.containers.provider import ContainerProvider, options_of
 from sandbox_gym.sandbox.docker.additions import with_additions
-from sandbox_gym.sandbox.docker.adoption import GuestVolume, adopt, made_of
+from sandbox_gym.sandbox.docker.adoption import GuestVolume, adopt, adopted_for
 from sandbox_gym.sandbox.docker.containers import DockerContainers
 from sandbox_gym.sandbox.docker.doctor import DockerDoctor
 from sandbox_gym.sandbox.docker.engine import Engine
@@ -106,15 +106,9 @@ class DockerProvider(ContainerProvider[DockerMachine]):
             return await self._start(reference, spec, ours=False)
 
     async def _start(self, reference: str, spec: SandboxSpec, *, ours: bool) -> DockerMachine:
-        template = await made_of(self.engine, reference) if spec.role == "computer" else None
+        uid = await adopted_for(self.engine, reference) if spec.role == "computer" else None
         machine = await self.containers.start(
-            ContainerSpec(
-                reference,
-                keeps_files=spec.role != "run",
-                network=spec.network.machine,
-                uid=template.uid if template is not None else None,
-                guest_volume=not ours or template is not None,
-            )
+            ContainerSpec(reference, spec.role != "run", spec.network.machine, uid, not ours or uid is not None)
         )
         if spec.adoption is not None:
             try:

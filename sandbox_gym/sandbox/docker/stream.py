@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+import contextlib
+from typing import Any
 
+import anyio
 from anyio.abc import ByteStream
-
-
-class Closeable(Protocol):
-    """The SDK's file object over the attach socket."""
-
-    def close(self) -> None: ...
 
 
 class AttachStream(ByteStream):
     """The raw attach connection as a byte stream: input as it is, output freed of its 8-byte headers."""
 
-    def __init__(self, raw: ByteStream, keep_alive: Closeable) -> None:
+    def __init__(self, raw: ByteStream, keep_alive: Any) -> None:
         self._raw = raw
-        self._keep_alive = keep_alive  # the SDK's response closes the socket when it is collected
+        self._keep_alive = keep_alive  # the SDK's file object closes the socket when it is collected
         self._buffer = bytearray()
         self._left = 0
         self._is_output = True
@@ -44,6 +40,13 @@ class AttachStream(ByteStream):
 
     async def send(self, item: bytes) -> None:
         await self._raw.send(item)
+
+    async def last_words(self) -> str:
+        """What the container said on its standard error in the end, which may take a second."""
+        with anyio.move_on_after(1), contextlib.suppress(anyio.EndOfStream, anyio.BrokenResourceError):
+            while True:
+                await self.receive()
+        return bytes(self.stderr[-500:]).decode("utf-8", "replace")
 
     async def send_eof(self) -> None:
         await self._raw.send_eof()
