@@ -30,6 +30,6 @@ def clean_interpreter(spec):
 def seed():
     """Seed the generators of random numbers that are loaded, as each interpreter does for itself."""
     random.seed()
-    numpy = sys.modules.get("numpy.random")
+    numpy = sys.modules.get("numpy.random.mtrand")
     if numpy is not None:
-        numpy.seed()
+        numpy._rand.__init__()  # its seed() would leave no SeedSequence, from which programs may spawn others

@@ -71,6 +71,23 @@ async def test_its_settings_and_sums_are_a_fresh_import_s(box: Sandbox) -> None:
     assert "True 1\n8000000.0\n" in first
 
 
+async def test_a_program_can_spawn_generators_from_its_own(box: Sandbox) -> None:
+    source = (
+        "import numpy as np\nof = np.random.mtrand._rand._bit_generator\n"
+        "seeds = getattr(of, 'seed_seq', None) or of._seed_seq\nprint([one.entropy for one in seeds.spawn(1)][0])\n"
+    )
+    said_of = [*await said(box, source, times=2), *await said(box, source, times=2, shared=True)]
+    assert len({int(text) for text in said_of}) == 4
+
+
+async def test_its_warnings_are_told_as_where_it_comes_after_the_program_s_filters(box: Sandbox) -> None:
+    source = (
+        "import warnings\nwarnings.simplefilter('error')\nimport numpy as np\n"
+        "warnings.warn('numpy.ndarray size changed')\nprint(1)\n"
+    )
+    assert await said(box, source) == ["1\n"]
+
+
 async def test_what_a_program_changes_in_it_is_no_other_program_s(box: Sandbox) -> None:
     spoiling = "import numpy\nnumpy.ones = None\nnumpy.random.seed(1)\nprint(1)\n"
     assert await said(box, spoiling, shared=True, times=2) == ["1\n"] * 2
@@ -122,4 +139,6 @@ def test_programs_of_several_modules_or_with_an_environment_import_for_themselve
     assert _imports_libraries(Program("check", {"main.py": b"", "test.py": source}))
     assert not _imports_libraries(Program("fork", {"main.py": source, "secrets.py": b""}))
     assert not _imports_libraries(Program("fork", {"main.py": source}, env={"OPENBLAS_NUM_THREADS": "2"}))
+    assert not _imports_libraries(Program("check", {"main.py": b"import warnings", "test.py": source}))
+    assert not _imports_libraries(Program("fork", {"main.py": b"import os\nos.environ['A'] = '1'\n" + source}))
     assert not _imports_libraries(Program("exec", {"main.py": source}, argv=("python3", "main.py")))

@@ -64,6 +64,7 @@ CHECK = {
 WORKLOADS: Final[Mapping[str, tuple[Mapping[str, object], str]]] = {
     "script": ({"unit_tests": TWO, "processes": "own"}, DOUBLE),
     "shared": ({"unit_tests": TWO}, DOUBLE),
+    "numpy": ({"unit_tests": TWO}, "import numpy\n" + DOUBLE),
     "wrong": ({"unit_tests": TWO}, "print(2)"),
     "command": ({"unit_tests": TWO, "language": "bash"}, "read n; echo $((2*n))"),
     "compiled": (

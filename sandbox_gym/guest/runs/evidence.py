@@ -66,8 +66,7 @@ def world_writable(dirs):
 
 class Evidence:
     """Counters under `root`: one v2 group, or a folder of v1 controllers; a missing file is missing evidence. The v2
-    groups above it, where visible, are the folders of `above` beside it. `trusted`: PIDs of the guest,
-    to which others may be added."""
+    groups above it, where visible, are the folders of `above` beside it. `trusted`: the guest's PIDs, live."""
 
     def __init__(self, root, trusted):
         self._trusted = trusted

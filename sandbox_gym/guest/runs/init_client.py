@@ -21,7 +21,8 @@ BROKEN = b'{"broken"'
 _SMALL = 60000
 _END_S = 10.0
 _BEAT_S = 0.1
-_LOAD_S = 60.0
+_LOAD_S = 10.0
+"""What takes longer to load is imported by each program; the host waits for a late run not much longer."""
 
 
 class InitClient:
@@ -51,6 +52,35 @@ class InitClient:
         """Have a zygote that was stopped go on."""
         if self._loaded_pid:
             os.kill(self._loaded_pid, signal.SIGCONT)
+
+    def prepare(self, libraries):
+        """Load what the next run's program imports, before anything counts as the run's; else it does so itself."""
+        if not libraries or self.loaded or self._unloadable:
+            return
+        self._unloadable = True
+        self._loaded_pid, sock = zygote.loader(self._zygotes[0], self._wait_for)
+        self._trusted.add(self._loaded_pid)
+        if self._is_readable(sock, _LOAD_S) and sock.recv(16) == zygote.LOADED:
+            self._zygotes.append(sock)
+            self._selector.register(sock, selectors.EVENT_READ, self._on_zygotes)
+            return
+        sock.close()
+        zygote.end_loader(self._zygotes[0], self._loaded_pid, self._wait_for)
+        self._trusted.discard(self._loaded_pid)
+        self._loaded_pid = 0
+
+    def _wait_for(self, sock):
+        if not self._is_readable(sock, _END_S):
+            raise OSError("a zygote or an init does not answer")
+
+    def _is_readable(self, sock, within_s):
+        """Whether it can be read within so many seconds."""
+        deadline = time.monotonic() + within_s
+        while not select.select([sock], [], [], _BEAT_S)[0]:
+            if time.monotonic() > deadline:
+                return False
+            self._beat()
+        return True
 
     def run(self, spec, fds, run):
         """Start a run: `fds` are its stdin, stdout, stderr, files and channel, copies of which the init gets."""
@@ -99,32 +129,10 @@ class InitClient:
 
     def _start(self):
         self._control, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        zygote.send_init(self._zygote(), its.fileno())
+        zygote.send_init(self._zygotes[self._libraries and self.loaded], its.fileno())
         its.close()
         self._started += 1
         self._selector.register(self._control, selectors.EVENT_READ, self._on_control)
-
-    def _zygote(self):
-        """The socket of the zygote that has what the init's programs import."""
-        if not self.loaded and self._libraries and not self._unloadable:
-            self._load()
-        return self._zygotes[self._libraries and self.loaded]
-
-    def _load(self):
-        made = zygote.loaded(self._zygotes[0], self._wait_for)
-        self._unloadable = made is None
-        if made is not None:
-            self._loaded_pid, sock = made
-            self._trusted.add(self._loaded_pid)
-            self._zygotes.append(sock)
-            self._selector.register(sock, selectors.EVENT_READ, self._on_zygotes)
-
-    def _wait_for(self, sock):
-        deadline = time.monotonic() + _LOAD_S
-        while not select.select([sock], [], [], _BEAT_S)[0]:
-            if time.monotonic() > deadline:
-                raise OSError("libraries can't be loaded")
-            self._beat()
 
     @property
     def busy(self):
@@ -138,12 +146,8 @@ class InitClient:
     def end_program(self):
         """Kill the program that is running, and wait for the init's report."""
         self.kill()
-        deadline = time.monotonic() + _END_S
         while self.busy:
-            if not select.select([self._control], [], [], _BEAT_S)[0]:
-                if time.monotonic() > deadline:
-                    raise OSError("a program that was kept does not end")
-                self._beat()
+            self._wait_for(self._control)
             self._on_control()
 
     def kill(self):
@@ -211,8 +215,7 @@ class InitClient:
         """End the init and wait until it is gone, with every process in its namespaces."""
         self._run = None
         self._close()
-        deadline = time.monotonic() + _END_S
         while self._ended < self._started:
-            if not select.select(self._zygotes, [], [], max(0.0, deadline - time.monotonic()))[0]:
+            if not select.select(self._zygotes, [], [], _END_S)[0]:
                 raise OSError("an init does not end")
             self._on_zygotes()

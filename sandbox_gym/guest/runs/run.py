@@ -63,6 +63,7 @@ class Run:
     def start(self, uid, workdir, limit_data):
         """Start the program in a process of its own, which further runs may join."""
         spec = self._spec(uid, workdir, limit_data)
+        self._supervisor.init_client.prepare(spec["libraries"])
         ends = self._begin(spec["channel"])
         files = [self._files[path].fd for path in spec["files"]]
         fds = ends[:3] + files + ends[3:]

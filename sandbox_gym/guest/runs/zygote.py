@@ -11,8 +11,8 @@ from .. import kernel
 from . import init, seccomp
 
 _MAX_FDS = 4
-_INIT, _LOAD = b"init", b"load"
-_LOADED, _FAILED = b"0", b"1"
+_INIT, _LOAD, _REAP = b"init", b"load", b"reap"
+_BEGUN, LOADED = b"begun", b"loaded"
 _CREDENTIALS = struct.Struct("iII")
 
 
@@ -58,21 +58,21 @@ def _serve(sock, tier, own_network, programs):
             kernel.mount(b"tmpfs", b"/cgroup", b"tmpfs", flags | kernel.MS_RDONLY, b"size=4k,nr_inodes=2")
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.environ.clear()
-    loads = False
+    loader = 0
     while True:
         message, fds = _receive(sock)
         if not fds:
             os._exit(0)
+        if message == _REAP:
+            os.waitpid(loader, 0)
         if message == _LOAD:
-            loads = True
-            if kernel.fork() == 0:
+            loader = kernel.fork()
+            if loader == 0:
                 sock.close()
-                sock = _with_libraries(fds[0], programs)
-            else:
-                os.close(fds[0])
+                sock = _with_libraries(fds.pop(), programs)
+        if message != _INIT:
+            list(map(os.close, fds))
             continue
-        if loads:
-            _reap_failed()
         if own >= 0:
             kernel.unshare(kernel.CLONE_NEWPID)
         pid = kernel.fork()
@@ -90,21 +90,13 @@ def _serve(sock, tier, own_network, programs):
 
 
 def _with_libraries(fd, programs):
-    """Become a zygote that has loaded libraries; its socket. Where they can't be loaded, say so and end."""
+    """Become a zygote that has loaded libraries; its socket. Where they can't be loaded it ends."""
     sock = socket.socket(fileno=fd)
-    loaded = programs.load()
-    sock.send(_LOADED if loaded else _FAILED)
-    if not loaded:
+    sock.send(_BEGUN)
+    if not programs.load():
         os._exit(0)
+    sock.send(LOADED)
     return sock
-
-
-def _reap_failed():
-    """Reap a zygote that could not load its libraries."""
-    try:
-        os.waitpid(-1, os.WNOHANG)
-    except ChildProcessError:
-        pass  # there is none: this is the other one
 
 
 def resume(pid):
@@ -141,9 +133,9 @@ def send_init(sock, fd):
     _send(sock, _INIT, fd)
 
 
-def loaded(sock, wait):
-    """Ask the zygote for one like it that has loaded libraries; (its PID, its socket), or None where that fails.
-    `wait(socket)` returns when it can be read, and raises where it takes too long."""
+def loader(sock, wait):
+    """Ask the zygote for one like it that loads libraries; (its PID, 0 if it has ended already, its socket), on which
+    it says LOADED. `wait(socket)` returns when that can be read, and raises where it takes too long."""
     mine, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     mine.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
     with its:
@@ -151,10 +143,18 @@ def loaded(sock, wait):
     wait(mine)
     data, ancillary, _flags, _address = mine.recvmsg(16, socket.CMSG_SPACE(_CREDENTIALS.size))
     mine.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 0)
-    if data != _LOADED:
-        mine.close()
-        return None
-    return _CREDENTIALS.unpack(ancillary[0][2])[0], mine
+    return _CREDENTIALS.unpack(ancillary[0][2])[0] if data else 0, mine
+
+
+def end_loader(sock, pid, wait):
+    """End the zygote's loader, which could not load or takes too long; no process has its PID before."""
+    if pid:
+        os.kill(pid, signal.SIGKILL)
+    mine, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    with mine:
+        with its:
+            _send(sock, _REAP, its.fileno())
+        wait(mine)
 
 
 def _send(sock, message, fd):

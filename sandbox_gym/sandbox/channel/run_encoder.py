@@ -19,12 +19,14 @@ Wiring = Literal["", "relay", "stdio", "direct"]
 KEPT_BYTES: Final = 16 << 20
 KEPT_FILES: Final = 256
 """Files beyond those of the next run that a guest keeps, in its box's memory: the ones that were used last."""
-
-
 _LIBRARY: Final = re.compile(
     rb"^(?:from[ \t]+|import[ \t]+(?:[\w.]+(?:[ \t][\w. \t]*)?,[ \t]*)*)(?:%b)\b" % "|".join(libraries.NAMES).encode(),
     re.MULTILINE,
 )
+_SEES_IMPORTS: Final = re.compile(
+    rb"\b(?:warnings|modules|environ|putenv|meta_path|path_hooks|__import__|addaudithook|settrace|setprofile)\b"
+)
+"""What a program may do before it imports numpy, of which the import then takes notice, or which takes notice of it."""
 
 
 class Sending:
@@ -131,11 +133,13 @@ def _may_share(first: Run | None, second: Run | None) -> bool:
 
 def _imports_libraries(program: Program) -> bool:
     """Whether one of the program's modules imports one of `libraries.NAMES`, in its first column. Not where it has
-    modules of its own, which may go by the name of one that numpy imports, or variables that numpy may read."""
-    modules = [name for name in program.files if name.endswith(".py")]
-    if program.mode in ("exec", "session") or program.env or not set(modules) <= {program.main, "test.py"}:
+    modules of its own, which may go by the name of one that numpy imports, or variables that numpy may read, nor where
+    it could tell that numpy was there before its import: numpy's filters of warnings go before those that are set
+    already."""
+    modules = {name: text for name, text in program.files.items() if name.endswith(".py")}
+    if program.mode in ("exec", "session") or program.env or not modules.keys() <= {program.main, "test.py"}:
         return False
-    return any(_LIBRARY.search(program.files[name]) for name in modules)
+    return any(map(_LIBRARY.search, modules.values())) and not any(map(_SEES_IMPORTS.search, modules.values()))
 
 
 @lru_cache(maxsize=256)
