@@ -34,6 +34,7 @@ RESTORED = {
     ("csv", "size"): (lambda m: m.field_size_limit(), lambda m, value: m.field_size_limit(value)),
     ("socket", "timeout"): (lambda m: m.getdefaulttimeout(), lambda m, value: m.setdefaulttimeout(value)),
     ("numpy", "errors"): (lambda m: m.geterr(), lambda m, value: m.seterr(**value)),
+    ("numpy", "buffer"): (lambda m: m.getbufsize(), lambda m, value: m.setbufsize(value)),
     ("numpy", "print"): (lambda m: m.get_printoptions(), lambda m, value: m.set_printoptions(**value)),
 }
 """By (module, name): what reads a setting and what sets it."""
