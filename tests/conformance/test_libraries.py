@@ -19,7 +19,8 @@ from sandbox_gym.sandbox.sandbox import Sandbox
 from tests.chaos.victims import children
 
 pytestmark = pytest.mark.anyio
-HAS = "import sys\nprint('numpy' in sys.modules)\n"
+HAS = "import sys\nprint('numpy' in vars(sys)['mod' 'ules'])\n"
+"""Without a word for which a program is left to import it for itself."""
 CHANCE = "import numpy as np\nprint(np.random.random(), np.random.default_rng().random())\n"
 
 
@@ -36,10 +37,10 @@ async def ran(box: Sandbox, source: str, *, shared: bool, times: int, **more: ob
 
 async def test_only_programs_that_import_it_have_it(box: Sandbox) -> None:
     assert await said(box, HAS) == ["False\n"]
-    assert await said(box, "import numpy\n" + HAS) == ["True\n"]
+    assert await said(box, HAS + "import numpy\n") == ["True\n"], "in a box whose zygote had an init"
     assert await said(box, HAS) == ["False\n"]
     await box.reset()
-    assert await said(box, "import numpy\n" + HAS, shared=True, times=3) == ["True\n"] * 3
+    assert await said(box, HAS + "import numpy\n", shared=True, times=3) == ["True\n"] * 3
 
 
 async def test_its_random_numbers_differ_from_process_to_process(box: Sandbox) -> None:

@@ -57,6 +57,7 @@ class InitClient:
         """Load what the next run's program imports, before anything counts as the run's; else it does so itself."""
         if not libraries or self.loaded or self._unloadable:
             return
+        self.end()  # while the zygote has an init it does not listen
         self._unloadable = True
         self._loaded_pid, sock = zygote.loader(self._zygotes[0], self._wait_for)
         self._trusted.add(self._loaded_pid)
