@@ -74,6 +74,12 @@ class Processes:
     def __init__(self, selector: selectors.BaseSelector) -> None:
         self._selector = selector
 
+    def prepare(self, libraries: bool) -> None:
+        """Programs have no libraries."""
+
+    def resume(self) -> None:
+        """No zygote is stopped."""
+
     def run(self, spec: dict[str, Any], fds: list[int], run: Any) -> None:
         stdin, stdout, stderr = fds[:3]
         self._process = subprocess.Popen(spec["argv"], stdin=stdin, stdout=stdout, stderr=stderr, close_fds=True)
