@@ -28,10 +28,10 @@ _CAPABILITIES = (ctypes.c_uint32 * 2)(0x20080522, 0)
 _NONE = (ctypes.c_uint32 * 6)()
 
 
-def _check(result, what, path=b""):
+def _check(result, what, on=b""):
     if result < 0:
         code = ctypes.get_errno()
-        raise OSError(code, "%s %s: %s" % (what, path.decode(), os.strerror(code)))
+        raise OSError(code, "%s%s: %s" % (what, on.decode() if isinstance(on, bytes) else on, os.strerror(code)))
     return result
 
 
@@ -50,15 +50,15 @@ def setns(fd, flags):
 
 
 def mount(source, target, kind, flags, data=None):
-    _check(libc.mount(source, target, kind, flags, data), "mount", target)
+    _check(libc.mount(source, target, kind, flags, data), "mount ", target)
 
 
 def unmount(target, flags=0):
-    _check(libc.umount2(target, flags), "unmount", target)
+    _check(libc.umount2(target, flags), "unmount ", target)
 
 
 def prctl(option, a=0, b=0, c=0, d=0):
-    return _check(libc.prctl(option, a, b, c, d), "prctl")
+    return _check(libc.prctl(option, a, b, c, d), "prctl ", option)
 
 
 def close_from(first):

@@ -116,7 +116,7 @@ class SweRex:
             except Exception as error:
                 answer = failure(error)
             final = answer.status_code in (200, FAILED) and len(answer.body) <= KEPT_REPLY_BYTES
-            if final and request_id:
+            if final and request_id and (session_id, request_id) not in replies:  # a forgotten runtime's is there
                 replies.keep((session_id, request_id), answer)
             return answer
 
