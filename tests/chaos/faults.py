@@ -20,7 +20,8 @@ from pathlib import Path
 import httpx2 as httpx
 
 from tests.chaos.surroundings import MIB, World, empty
-from tests.chaos.victims import DOCKER, Role, below, containers, of_role, pick
+from tests.chaos.victims import DOCKER, Role, containers, of_role, pick
+from tests.processes import below
 
 Deed = Callable[[World, random.Random], AbstractContextManager[bool]]
 """A context: the fault is there while it is open. It yields whether anything was there to be done to."""

@@ -12,8 +12,9 @@ import random
 import signal
 import subprocess
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Literal
+
+from tests.processes import children, parent_of, state_of, text_of
 
 Role = Literal["bwrap", "supervisor", "zygote", "init", "parent", "worker", "program", "container"]
 CHAIN: tuple[Role, ...] = ("bwrap", "supervisor", "zygote", "init", "program", "worker")
@@ -32,32 +33,6 @@ class Victim:
             signal.pidfd_send_signal(self.pidfd, number)
             return True
         return False
-
-
-def children(pid: int) -> list[int]:
-    """Of any of its threads."""
-    found: list[int] = []
-    for task in Path(f"/proc/{pid}/task").glob("*"):
-        with contextlib.suppress(OSError):
-            found += [int(child) for child in (task / "children").read_text().split()]
-    return found
-
-
-def below(pid: int) -> list[int]:
-    """Children, their children, and so on."""
-    return [one for child in children(pid) for one in (child, *below(child))]
-
-
-def _name(pid: int) -> str:
-    with contextlib.suppress(OSError):
-        return Path(f"/proc/{pid}/comm").read_text().strip()
-    return ""
-
-
-def _running(pid: int) -> bool:
-    with contextlib.suppress(OSError):
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "R"
-    return False
 
 
 def containers(server: int, host: str = "", *, all_states: bool = False) -> dict[str, int]:
@@ -79,7 +54,7 @@ def chains(server: int, provider: str, host: str = "") -> list[tuple[int, int]]:
     """Where each box begins: (pid, how far down CHAIN it is)."""
     if provider == "docker":
         return [(pid, 1) for pid in containers(server, host).values()]
-    return [(pid, 0) for pid in children(server) if _name(pid) == "bwrap"]
+    return [(pid, 0) for pid in children(server) if text_of(pid, "comm").strip() == "bwrap"]
 
 
 def of_role(server: int, provider: str, role: Role, host: str = "") -> list[int]:
@@ -100,16 +75,15 @@ def _parents_of_leaves(program: int) -> list[int]:
     """Who forked what is at work: below a program its deepest forker, else the program's own parent, the init."""
     below = children(program)
     if not below:
-        with contextlib.suppress(OSError, IndexError):
-            return [int(Path(f"/proc/{program}/stat").read_text().rpartition(")")[2].split()[1])]
-        return []
+        parent = parent_of(program)
+        return [parent] if parent is not None else []
     deeper = [parent for child in below if children(child) for parent in _parents_of_leaves(child)]
     return deeper or [program]
 
 
 def pick(candidates: list[int], chance: random.Random) -> Victim | None:
     """One of them, rather one that is on a CPU."""
-    at_work = [pid for pid in candidates if _running(pid)]
+    at_work = [pid for pid in candidates if state_of(pid) == "R"]
     for pool in (at_work, candidates):
         if pool:
             pid = chance.choice(sorted(pool))

@@ -14,6 +14,7 @@ from ray._private import ray_constants
 from ray.cluster_utils import Cluster
 
 from sandbox_gym.cluster.ray_fleet import RESOURCE
+from tests.processes import below
 
 STORE_BYTES: Final = 100 << 20
 
@@ -51,7 +52,7 @@ class Machines:
     def kill(self, number: int) -> str:
         """SIGKILL a raylet and all below it, as a machine that loses its power; the beginning of its id."""
         node = self._nodes.pop(number)
-        for pid in [self._raylet(node), *_below(self._raylet(node))]:
+        for pid in [self._raylet(node), *below(self._raylet(node))]:
             _signal(pid, signal.SIGKILL)
         return str(node.node_id[:12])
 
@@ -59,7 +60,7 @@ class Machines:
     def frozen(self, number: int) -> Iterator[str]:
         """Everything of a node stands still while the body runs."""
         node = self._nodes[number]
-        pids = [self._raylet(node), *_below(self._raylet(node))]
+        pids = [self._raylet(node), *below(self._raylet(node))]
         for pid in pids:
             _signal(pid, signal.SIGSTOP)
         try:
@@ -70,7 +71,7 @@ class Machines:
 
     def workers(self, number: int) -> list[int]:
         """Processes below a raylet."""
-        return _below(self._raylet(self._nodes[number]))
+        return below(self._raylet(self._nodes[number]))
 
     def stop(self) -> None:
         self._cluster.shutdown()
@@ -84,23 +85,6 @@ def _signal(pid: int, number: int) -> None:
         os.kill(pid, number)
     except ProcessLookupError:
         return
-
-
-def _below(parent: int) -> list[int]:
-    """Every process below one, from /proc."""
-    children: dict[int, list[int]] = {}
-    for path in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            after = path.read_text().rpartition(")")[2].split()
-        except OSError:
-            continue
-        children.setdefault(int(after[1]), []).append(int(path.parent.name))
-    found, waiting = [], [parent]
-    while waiting:
-        for child in children.get(waiting.pop(), ()):
-            found.append(child)
-            waiting.append(child)
-    return found
 
 
 def until(true: Any, within_s: float = 60.0) -> None:

@@ -22,6 +22,7 @@ from sandbox_gym.engine import Engine
 from sandbox_gym.plans.runner import Caller
 from sandbox_gym.verifiers.coding import CodingVerifier, parse_task
 from tests.cluster.machines import Machines
+from tests.processes import open_files
 
 pytestmark = pytest.mark.anyio
 DOUBLE, WRONG = "print(2 * int(input()))", "print(3 * int(input()))"
@@ -169,13 +170,8 @@ async def test_a_session_goes_on_after_its_node_was_killed(machines: Machines, f
 
 def _home(machines: Machines, home: Path) -> int:
     """The number of the node that holds the lock of a sessions folder."""
-    lock = (home / "owner.lock").stat().st_ino
+    lock = str((home / "owner.lock").resolve(strict=True))
     for number in range(3):
-        for pid in machines.workers(number):
-            for path in Path(f"/proc/{pid}/fd").glob("*"):
-                try:
-                    if path.stat().st_ino == lock and str(path.resolve()).endswith("owner.lock"):
-                        return number
-                except OSError:
-                    continue
+        if any(lock in open_files(pid) for pid in machines.workers(number)):
+            return number
     raise AssertionError(f"nobody holds {home}")

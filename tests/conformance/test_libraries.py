@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
-from pathlib import Path
 
 import pytest
 
@@ -16,7 +15,7 @@ from sandbox_gym.sandbox.api import SandboxSpec
 from sandbox_gym.sandbox.channel.run_encoder import _imports_libraries
 from sandbox_gym.sandbox.local import LocalProvider
 from sandbox_gym.sandbox.sandbox import Sandbox
-from tests.chaos.victims import children
+from tests.processes import below, text_of
 
 pytestmark = pytest.mark.anyio
 HAS = "import sys\nprint('numpy' in vars(sys)['mod' 'ules'])\n"
@@ -102,7 +101,7 @@ async def test_the_process_that_has_it_is_lost_or_stopped(number: signal.Signals
     try:
         assert await said(box, "import numpy\nprint(1)\n") == ["1\n"]
         await box.reset()
-        (loaded,) = [pid for pid in _below(os.getpid()) if b"_umath" in Path(f"/proc/{pid}/maps").read_bytes()]
+        (loaded,) = [pid for pid in below(os.getpid()) if "_umath" in text_of(pid, "maps")]
         os.kill(loaded, number)
         if number == signal.SIGSTOP:
             assert await said(box, "import numpy\nprint(2)\n") == ["2\n"]
@@ -112,10 +111,6 @@ async def test_the_process_that_has_it_is_lost_or_stopped(number: signal.Signals
     finally:
         with contextlib.suppress(BoxLost):
             await box.aclose()
-
-
-def _below(pid: int) -> list[int]:
-    return [one for child in children(pid) for one in (child, *_below(child))]
 
 
 @pytest.mark.parametrize(

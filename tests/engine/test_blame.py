@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import time
 from collections.abc import AsyncIterator, Iterator
@@ -24,6 +25,7 @@ from sandbox_gym.sandbox.local.machine import LocalMachine
 from sandbox_gym.sandbox.pool.pool import Pool
 from sandbox_gym.sandbox.sandbox import Sandbox
 from sandbox_gym.verifiers.coding import CodingVerifier, parse_task
+from tests.processes import text_of
 
 pytestmark = pytest.mark.anyio
 TASK = parse_task({"unit_tests": {"inputs": ["1"], "outputs": ["2"]}}, limits=Limits(), early_stop=True)
@@ -121,9 +123,8 @@ def inits_of(box: LocalMachine) -> set[int]:
     """PID 1 of a namespace that lies in another of the box's: its runs' init."""
     found = set()
     for pid in box.pids():
-        status = Path(f"/proc/{pid}/status").read_text()
-        numbers = next(line for line in status.splitlines() if line.startswith("NSpid:")).split()[1:]
-        if len(numbers) >= 4 and numbers[-1] == "1":
+        numbers = re.search(r"^NSpid:(.*)", text_of(pid, "status"), re.MULTILINE)
+        if numbers and len(numbers[1].split()) >= 4 and numbers[1].split()[-1] == "1":
             found.add(pid)
     return found
 

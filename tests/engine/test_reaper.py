@@ -20,6 +20,7 @@ import pytest
 from sandbox_gym.limits import UID_BASE, UID_COUNT
 from sandbox_gym.sandbox.cleanup.owner import this_owner
 from sandbox_gym.sandbox.local.jail import OWNER_VARIABLE
+from tests.processes import below, state_of
 
 REPOSITORY = Path(__file__).parents[2]
 Held = dict[str, Any]
@@ -87,10 +88,7 @@ def is_mounted(held: Held) -> bool:
 
 
 def lives(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
-    except (FileNotFoundError, ProcessLookupError):
-        return False
+    return state_of(pid) not in ("", "Z", "X")
 
 
 def wait_until(condition: Callable[[], bool], within_s: float = 20) -> None:
@@ -147,17 +145,10 @@ def test_every_process_of_a_busy_jail_dies_with_its_owner(user: str) -> None:
     owner = subprocess.Popen(command, cwd=REPOSITORY, stdout=subprocess.PIPE, text=True)
     assert owner.stdout is not None
     jail = int(owner.stdout.readline())
-    wait_until(lambda: len(descendants(jail)) >= 5)  # guest, zygote, init, and the program twice
-    all_of_it = [jail, *descendants(jail)]
+    wait_until(lambda: len(below(jail)) >= 5)  # guest, zygote, init, and the program twice
+    all_of_it = [jail, *below(jail)]
     kill(owner)
     wait_until(lambda: not any(lives(pid) for pid in all_of_it))
-
-
-def descendants(pid: int) -> list[int]:
-    children = []
-    for thread in Path(f"/proc/{pid}/task").glob("*/children"):
-        children += [int(child) for child in thread.read_text().split()]
-    return [*children, *(pid for child in children for pid in descendants(child))]
 
 
 def test_containers_volumes_and_images_of_a_killed_owner_are_removed(hold: Any, state: Path) -> None:

@@ -28,6 +28,7 @@ from sandbox_gym.sandbox.local.cgroups import Cgroups
 from sandbox_gym.sandbox.pool import pool as pool_module
 from sandbox_gym.sandbox.pool.pool import Pool
 from sandbox_gym.sandbox.pool.services import _outcome
+from tests.processes import children
 from tests.server.fakes import EchoVerifier
 
 pytestmark = pytest.mark.anyio
@@ -175,8 +176,7 @@ def failing_at(monkeypatch: pytest.MonkeyPatch, place: object, name: str, at: in
 def _left() -> tuple[int, set[str], int]:
     """Descriptors and children of this process, and groups of its boxes."""
     groups = {str(path) for path in Path("/sys/fs/cgroup").glob("**/sandbox_gym/*") if f"-{os.getpid()}-" in path.name}
-    children = sum(len(path.read_text().split()) for path in Path("/proc/self/task").glob("*/children"))
-    return len(os.listdir("/proc/self/fd")), groups, children
+    return len(os.listdir("/proc/self/fd")), groups, len(children(os.getpid()))
 
 
 @pytest.mark.parametrize(

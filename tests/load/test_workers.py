@@ -20,6 +20,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from sandbox_gym.server.protocol.envelope import response_of
 from sandbox_gym.server.protocol.wire import Document
 from tests.load.servers import ServerProcess
+from tests.processes import open_files
 
 pytestmark = pytest.mark.timeout(240)
 WORKERS = 3
@@ -200,9 +201,8 @@ def child_pids(server: ServerProcess) -> list[int]:
 def worker_pid(server: ServerProcess, number: int) -> int:
     """The process that has a worker's place: it holds the place's lock."""
     for pid in child_pids(server):
-        for fd in Path(f"/proc/{pid}/fd").iterdir():
-            if os.readlink(fd).endswith(f"/workers/{number}.lock"):
-                return pid
+        if any(file.endswith(f"/workers/{number}.lock") for file in open_files(pid)):
+            return pid
     raise AssertionError(f"nobody is worker {number}")
 
 
