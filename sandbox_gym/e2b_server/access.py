@@ -17,7 +17,7 @@ from starlette.types import Scope
 
 from sandbox_gym.e2b_server.faults import Fault
 from sandbox_gym.e2b_server.sandboxes.manager import Sandboxes
-from sandbox_gym.e2b_server.sandboxes.sandbox import Sandbox
+from sandbox_gym.e2b_server.sandboxes.sandbox import Sandbox, check_user
 from sandbox_gym.sandbox.channel.envd import USER
 from sandbox_gym.server.access.accounts import same
 from sandbox_gym.server.access.request_guard import AllowedHosts, host_of
@@ -161,26 +161,18 @@ def check_traffic(request: Request, sandbox: Sandbox) -> None:
     raise Fault(403, f"unauthorized access: {TRAFFIC_HEADER} is missing or not this sandbox's", code="unauthenticated")
 
 
-def user_of(request: Request, sandbox: Sandbox | None = None) -> str:
-    """The user that an envd request names. Raises Fault 401 for a user that does not exist in sandboxes."""
+def user_of(request: Request, sandbox: Sandbox) -> str:
+    """The user that an envd request names, or its sandbox's usual one. Raises Fault 401 for one that does not exist in
+    it."""
     scheme, _, given = request.headers.get("authorization", "").partition(" ")
     if scheme.lower() != "basic":
-        return USER
+        return sandbox.record.user if sandbox.may_root and sandbox.record.user else USER
     try:
         name = base64.b64decode(given.strip(), validate=True).decode("utf-8").partition(":")[0]
     except (binascii.Error, UnicodeDecodeError):
         raise Fault(401, "the Authorization header is not Basic", code="unauthenticated") from None
-    if sandbox is not None and sandbox.root and name == "root":
-        return name
-    check_user(name)
-    return USER
-
-
-def check_user(name: str) -> None:
-    """Raises Fault 401."""
-    if name not in ("", USER):
-        why = f"invalid username: user {name[:40]!r} does not exist; everything here runs as {USER!r}"
-        raise Fault(401, why, code="unauthenticated")
+    check_user(name, sandbox)
+    return name or USER
 
 
 def signature(path: str, operation: str, user: str, token: str, expires: str) -> str:

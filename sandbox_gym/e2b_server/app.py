@@ -172,16 +172,17 @@ class PoolApp:
             asked = request.method in ("GET", "HEAD")
             return await self._health(sandbox, work) if asked else unary_error(_asked_with(request, "GET, HEAD"))
         if path == "/files":
-            return await answer_files(request, sandbox, work)
+            return await answer_files(request, sandbox, sandboxes.driver)
         try:
             check_token(request, sandbox)
-            user_of(request, sandbox)
-        except Fault as fault:
-            return unary_error(fault)
+            user = user_of(request, sandbox)
+            envd = await sandboxes.driver(sandbox, user)
+        except (SandboxGymError, TimeoutError) as error:
+            return unary_error(fault_of(error))
         service, _, method = path.strip("/").partition("/")
         methods: dict[str, Callable[[], Awaitable[Response]]] = {
-            "process.Process": lambda: Processes(sandbox, work, sandboxes.tasks).answer(request, method),
-            "filesystem.Filesystem": lambda: Filesystem(work).answer(request, method),
+            "process.Process": lambda: Processes(sandbox, work, sandboxes.tasks, envd, user).answer(request, method),
+            "filesystem.Filesystem": lambda: Filesystem(work, envd).answer(request, method),
             "metrics": lambda: self._metrics(sandboxes, sandbox),
             "envs": lambda: self._envs(sandbox),
         }

@@ -92,6 +92,8 @@ class Capabilities:
     """False: what programs do is described, not found out."""
     computers: bool = True
     """Whether it has sandboxes of the role "computer"."""
+    root: bool = False
+    """A "computer" has a driver of its root's beside its user's, once it is asked for, and keeps what root wrote."""
     own_toolchains: bool = False
     """Its images bring their compilers and interpreters, whatever the server's machine has."""
     others_images: bool = False

@@ -38,6 +38,9 @@ class SessionParts:
     begins_from: SavedState | None = None
     measures_files: bool = True
     """Whether `save` can tell how much the files take; else the driver has to."""
+    root_link: Callable[[], Awaitable[DriverLink]] | None = None
+    """What a driver of the sandbox's root is started and spoken to by, where the provider has one. Raises ProviderDown,
+    BoxLost."""
 
 
 class Sandbox:

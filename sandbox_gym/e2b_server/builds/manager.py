@@ -21,12 +21,13 @@ from typing import Final, Literal
 import anyio
 
 from sandbox_gym.e2b_server.builds.shapes import BuildStep, RequestBuild, StartBuild
-from sandbox_gym.e2b_server.builds.steps import Place, StepFailed, StepRunner
+from sandbox_gym.e2b_server.builds.steps import Files, Log, Place, StepFailed, StepRunner, unheard
 from sandbox_gym.e2b_server.builds.uploads import Uploads
 from sandbox_gym.e2b_server.faults import Fault, fault_of
 from sandbox_gym.e2b_server.sandboxes.manager import Sandboxes
 from sandbox_gym.e2b_server.sandboxes.records import Image, Made
 from sandbox_gym.e2b_server.sandboxes.sandbox import Sandbox, SandboxRequest
+from sandbox_gym.sandbox.channel.envd import USER
 from sandbox_gym.server.access.accounts import Tenant, new_id
 
 BUILD_S: Final = 3600.0
@@ -130,14 +131,16 @@ class Builds:
         image = self.images.find(tenant, asked.template)
         sandbox = await self._sandboxes.create(tenant, asked)
         if image is not None and image.made.start_cmd:
-            place = Place(dict(image.made.env), image.made.workdir)
             try:
-                await StepRunner(sandbox, self._sandboxes.tasks, place).begin(image.made.start_cmd)
+                await self._runner(sandbox, place_of(image.made)).begin(image.made.start_cmd)
             except BaseException:
                 with anyio.CancelScope(shield=True):
                     await self._sandboxes.kill(sandbox)
                 raise
         return sandbox
+
+    def _runner(self, sandbox: Sandbox, place: Place, log: Log = unheard, files: Files = Path) -> StepRunner:
+        return StepRunner(sandbox, self._sandboxes.tasks, self._sandboxes.driver, place, log, files)
 
     # -- one build
 
@@ -202,9 +205,8 @@ class Builds:
         return next(((done, known[keys[done]]) for done in usable if keys[done] in known), (0, None))
 
     async def _steps(self, build: Build, asked: StartBuild, sandbox: Sandbox, done: int, start: Image | None) -> Made:
-        place = Place() if start is None else Place(dict(start.made.env), start.made.workdir)
-        files = partial(self.uploads.path, build.tenant)
-        runner = StepRunner(sandbox, self._sandboxes.tasks, place, build.log, files)
+        place = Place() if start is None else place_of(start.made)
+        runner = self._runner(sandbox, place, build.log, partial(self.uploads.path, build.tenant))
         for at, step in enumerate(asked.steps):
             if at >= done:
                 build.step = str(at + 1)
@@ -214,7 +216,7 @@ class Builds:
         if asked.start_cmd:
             await runner.start(asked.start_cmd, asked.ready_cmd or READY)
         command = asked.start_cmd or (start.made.start_cmd if start is not None else "")
-        return Made(build.template_id, build.build_id, place.env, place.workdir, command)
+        return Made(build.template_id, build.build_id, place.env, place.workdir, place.user, command)
 
     async def _name(self, build: Build, snapshot: Image, made: Made) -> None:
         names = tuple(f"{build.name}:{tag}" for tag in build.tags)
@@ -247,6 +249,11 @@ class Builds:
             if self.images.named(tenant, one) is None:
                 raise Fault(404, f"tag {one[:80]!r} not found")
         self.images.untag(tenant, frozenset(gone))
+
+
+def place_of(made: Made) -> Place:
+    """Where a template's build left off."""
+    return Place(dict(made.env), made.workdir, made.user or USER)
 
 
 def parsed(name: str, tags: Sequence[str]) -> tuple[str, tuple[str, ...]]:

@@ -1,26 +1,27 @@
-"""The steps of one template build, run in its sandbox as the sandbox's user."""
+"""The steps of one template build, run in its sandbox as the user that they name, as far as the sandbox has it."""
 
 from __future__ import annotations
 
 import posixpath
 import shlex
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
 import anyio
 import anyio.abc
+from anyio.streams.memory import MemoryObjectReceiveStream
 
 from sandbox_gym.e2b_server.builds.shapes import BuildStep
 from sandbox_gym.e2b_server.control.shapes import checked
 from sandbox_gym.e2b_server.envd.files import Upload
 from sandbox_gym.e2b_server.envd.process import Processes
 from sandbox_gym.e2b_server.envd.shapes import StartProcess
-from sandbox_gym.e2b_server.sandboxes.processes import number
+from sandbox_gym.e2b_server.sandboxes.processes import Event, number
 from sandbox_gym.e2b_server.sandboxes.sandbox import Sandbox
 from sandbox_gym.errors import BoxLost
-from sandbox_gym.sandbox.channel.envd import HOME, USER
+from sandbox_gym.sandbox.channel.envd import HOME, ROOT_HOME, ROOT_USER, USER, Envd
 
 READY_S: Final = 300.0
 """For a start command to be ready."""
@@ -29,32 +30,46 @@ PIECE: Final = 1 << 20
 MAX_ENVIRONMENT: Final = 128 * 1024
 """Characters of a template's variables, with those of the templates that it began from."""
 _SHOWN: Final = 2000
-_ROOT: Final = "root"
-_COPY: Final = r"""
+_MAKE: Final = r"""
+make() {  # a folder, with those above it that are missing, of the owner of another
+  [ ! -d "$1" ] || return 0
+  local top=$1
+  while [ ! -e "$(dirname -- "$top")" ]; do top=$(dirname -- "$top"); done
+  mkdir -p -- "$1" || return
+  [ -z "$2" ] || chown -R --reference="$2" -- "$top"
+}
+"""
+_COPY: Final = rf"""{_MAKE}
 set -e
-archive=$1 source=$2 target=$3 mode=$4
+archive=$1 source=$2 target=$3 mode=$4 owner=$5
 unpacked=$(mktemp -d)
 trap 'rm -rf "$unpacked" "$archive"' EXIT
 tar -xf "$archive" -C "$unpacked" --no-same-owner
+[ -z "$owner" ] || chown -R -h --reference="$owner" -- "$unpacked"
 cd "$unpacked"
 shopt -s nullglob dotglob globstar
 if [ -e "$source" ]; then found=("$source"); else IFS= found=($source); fi
-[ ${#found[@]} -gt 0 ] || { echo "nothing matches $source" >&2; exit 1; }
-[ -z "$mode" ] || chmod -R "$mode" -- "${found[@]}"
-if [ ${#found[@]} -eq 1 ] && [ -d "${found[0]}" ]; then
-  mkdir -p -- "$target"; cp -a -- "${found[0]}/." "$target"
-elif [ -e "$source" ] && [ ! -d "$target" ] && [ "${target%/}" = "$target" ]; then
-  mkdir -p -- "$(dirname -- "$target")"; cp -a -- "$source" "$target"
+[ ${{#found[@]}} -gt 0 ] || {{ echo "nothing matches $source" >&2; exit 1; }}
+[ -z "$mode" ] || chmod -R "$mode" -- "${{found[@]}}"
+if [ ${{#found[@]}} -eq 1 ] && [ -d "${{found[0]}}" ]; then
+  make "$target" "$owner"; cp -a -- "${{found[0]}}/." "$target"
+elif [ -e "$source" ] && [ ! -d "$target" ] && [ "${{target%/}}" = "$target" ]; then
+  make "$(dirname -- "$target")" "$owner"; cp -a -- "$source" "$target"
 else
-  mkdir -p -- "$target"; cp -a -- "${found[@]}" "$target"
+  make "$target" "$owner"; cp -a -- "${{found[@]}}" "$target"
 fi
 """
 """As Docker's COPY: a folder's content, a file under its new name or into a folder, or all that a pattern matches."""
+_FOLDER: Final = f'{_MAKE}\nmake "$1" "$2"'
+Drivers = Callable[[Sandbox, str], Awaitable[Envd]]
+"""A sandbox's driver for a user. Raises Fault, BoxLost, ProviderDown."""
+Files = Callable[[str], Path]
+"""Where the tar of a hash is."""
 Log = Callable[[str, str], None]
 """Called with a level and a line."""
 
 
-def _unheard(level: str, line: str) -> None:
+def unheard(level: str, line: str) -> None:
     """Of a command that is no step."""
 
 
@@ -76,17 +91,18 @@ class Place:
 
 
 class StepRunner:
-    """Runs commands in one sandbox. `files`: where the tar of a hash is."""
+    """Runs commands in one sandbox."""
 
     def __init__(
         self,
         sandbox: Sandbox,
         tasks: anyio.abc.TaskGroup,
+        drivers: Drivers,
         place: Place,
-        log: Log = _unheard,
-        files: Callable[[str], Path] = Path,
+        log: Log = unheard,
+        files: Files = Path,
     ) -> None:
-        self._sandbox, self._tasks, self._files = sandbox, tasks, files
+        self._sandbox, self._tasks, self._drivers, self._files = sandbox, tasks, drivers, files
         self.place, self._log = place, log
 
     async def run(self, step: BuildStep, name: str) -> None:
@@ -95,16 +111,17 @@ class StepRunner:
         if step.type == "ENV":
             self._set(dict(zip(args[::2], args[1::2], strict=False)), name)
         elif step.type == "USER":
-            self.place.user = self._checked(args[0] if args else "", name, "set user")
+            self.place.user = self._user(args[0] if args else "", name, "set user")
         elif step.type == "WORKDIR":
             folder = self._absolute(args[0] if args else "")
-            await self._must("mkdir -p -- " + shlex.quote(folder), name, f"set workdir {folder!r}")
+            by, owner = self._owning(folder, self.place.user)
+            await self._must(_script(_FOLDER, folder, owner), by, name, f"set workdir {folder!r}")
             self.place.workdir = folder
         elif step.type == "RUN":
             command = args[0] if args else ""
             what = f"run command {command[:200]!r}"
-            self._checked(args[1] if len(args) > 1 and args[1] else self.place.user, name, what)
-            await self._must(command, name, what)
+            user = self._user(args[1], name, what) if len(args) > 1 and args[1] else self.place.user
+            await self._must(command, user, name, what)
         else:
             await self._copy(step, name)
 
@@ -115,20 +132,30 @@ class StepRunner:
         if sum(len(one) + len(text) for one, text in self.place.env.items()) > MAX_ENVIRONMENT:
             raise StepFailed(f"failed to set variables: together over {MAX_ENVIRONMENT} characters", name)
 
-    def _checked(self, user: str, name: str, what: str) -> str:
-        if user not in (USER, _ROOT):
+    def _user(self, user: str, name: str, what: str) -> str:
+        """Whom a step that names a user runs as."""
+        if user not in (USER, ROOT_USER):
             raise StepFailed(
                 f"failed to {what}: command failed: unauthenticated: invalid username: {user[:40]!r}", name
             )
-        if user == _ROOT:
-            self._log("warn", f"there is no root in this pool's sandboxes: this runs as {USER!r}")
+        if user == ROOT_USER and not self._sandbox.may_root:
+            self._log("warn", f"there is no root in this sandbox: this runs as {USER!r}")
+            return USER
         return user
+
+    def _owning(self, path: str, user: str) -> tuple[str, str]:
+        """(who makes what is to be a user's at a path, a folder of the user's, or empty where no owner is set): root
+        wherever the user might not, so that a template that needs no root has none."""
+        work, inside = self._sandbox.work, f"{path}/".startswith(f"{HOME}/")
+        if not self._sandbox.may_root or (user == USER and inside and work is not None and work.root is None):
+            return USER, ""
+        return ROOT_USER, ROOT_HOME if user == ROOT_USER else HOME
 
     def _absolute(self, path: str) -> str:
         return posixpath.normpath(posixpath.join(self.place.workdir or HOME, path))
 
-    async def _must(self, command: str, name: str, what: str) -> None:
-        code = await self.command(command)
+    async def _must(self, command: str, user: str, name: str, what: str) -> None:
+        code = await self.command(command, user)
         if code != 0:
             raise StepFailed(f"failed to {what}: exit status {code}", name)
 
@@ -136,7 +163,9 @@ class StepRunner:
         source, target, user, mode = (*step.args, "", "", "", "")[:4]
         if not source or not target or step.files_hash is None:
             raise StepFailed("COPY has a source, a target and its files' hash", name)
-        self._checked(user or self.place.user, name, f"copy {source!r}")
+        user = self._user(user, name, f"copy {source!r}") if user else self.place.user
+        absolute = self._absolute(target) + ("/" if target.endswith("/") else "")
+        by, owner = self._owning(absolute, user)
         archive = self._files(step.files_hash)
         if not await anyio.Path(archive).exists():
             raise StepFailed(f"the files of {source!r} were not uploaded", name)
@@ -150,24 +179,26 @@ class StepRunner:
             await upload.finish()
         finally:
             await upload.aclose()
-        absolute = self._absolute(target) + ("/" if target.endswith("/") else "")
-        arguments = " ".join(map(shlex.quote, (inside, source, absolute, mode)))
-        await self._must(f"bash -c {shlex.quote(_COPY)} copy {arguments}", name, f"copy {source!r} to {target!r}")
+        script = _script(_COPY, inside, source, absolute, mode, owner)
+        await self._must(script, by, name, f"copy {source!r} to {target!r}")
 
     # -- commands
 
-    def _processes(self) -> Processes:
+    async def _start(self, command: str, user: str) -> MemoryObjectReceiveStream[Event]:
+        """Raises BoxLost, ProviderDown."""
+        envd = await self._drivers(self._sandbox, user)
         if self._sandbox.work is None:
             raise BoxLost("the build's sandbox has ended")
-        return Processes(self._sandbox, self._sandbox.work, self._tasks)
+        processes = Processes(self._sandbox, self._sandbox.work, self._tasks, envd, user)
+        return (await processes.start(self._asked(command), 0))[1]
 
     def _asked(self, command: str) -> StartProcess:
         process = {"cmd": "/bin/bash", "args": ["-l", "-c", command], "envs": dict(self.place.env)}
         return checked(StartProcess, {"process": {**process, "cwd": self.place.workdir or None}, "stdin": False})
 
-    async def command(self, command: str, *, log: bool = True) -> int:
+    async def command(self, command: str, user: str, *, log: bool = True) -> int:
         """Run one; its exit code. What it prints is logged."""
-        _, received = await self._processes().start(self._asked(command), 0)
+        received = await self._start(command, user)
         lines = {"stdout": b"", "stderr": b""}
         async with received:
             async for header, body in received:
@@ -187,12 +218,11 @@ class StepRunner:
 
     async def begin(self, command: str) -> None:
         """Start a command that goes on by itself."""
-        _, received = await self._processes().start(self._asked(command), 0)
-        received.close()
+        (await self._start(command, self.place.user)).close()
 
     async def start(self, command: str, ready: str) -> None:
         """Start what each sandbox of the template runs, and wait until `ready` ends with 0. Raises StepFailed."""
-        _, received = await self._processes().start(self._asked(command), 0)
+        received = await self._start(command, self.place.user)
         ended: list[int] = []
 
         async def follow() -> None:
@@ -207,7 +237,7 @@ class StepRunner:
             tasks.start_soon(follow)
             try:
                 with anyio.fail_after(READY_S):
-                    while (await self.command(ready, log=False)) != 0:
+                    while (await self.command(ready, self.place.user, log=False)) != 0:
                         if any(ended):
                             break
                         await anyio.sleep(POLL_S)
@@ -217,3 +247,8 @@ class StepRunner:
                 tasks.cancel_scope.cancel()
         if any(ended):
             raise StepFailed(f"the start command failed: exit status {ended[0]}", "finalize")
+
+
+def _script(source: str, *arguments: str) -> str:
+    """A command that runs a script of bash's."""
+    return f"bash -c {shlex.quote(source)} step {' '.join(map(shlex.quote, arguments))}"

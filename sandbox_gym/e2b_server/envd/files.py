@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
 from typing import Final
 
 import anyio
@@ -12,11 +12,11 @@ from python_multipart.multipart import MultipartParser, parse_options_header
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response, StreamingResponse
 
-from sandbox_gym.e2b_server.access import TOKEN_HEADER, check_signature, check_token, check_user, user_of
+from sandbox_gym.e2b_server.access import TOKEN_HEADER, check_signature, check_token, user_of
 from sandbox_gym.e2b_server.control.shapes import MAX_PATH
 from sandbox_gym.e2b_server.faults import Fault, as_json, fault_of
-from sandbox_gym.e2b_server.sandboxes.processes import Work, number, text_of
-from sandbox_gym.e2b_server.sandboxes.sandbox import Sandbox
+from sandbox_gym.e2b_server.sandboxes.processes import number, text_of
+from sandbox_gym.e2b_server.sandboxes.sandbox import Sandbox, check_user
 from sandbox_gym.errors import BoxLost
 from sandbox_gym.sandbox.channel.envd import Envd
 
@@ -28,7 +28,9 @@ TRANSFER_S: Final = 3600.0
 _NOTE: Final = "x-metadata-"
 
 
-async def answer_files(request: Request, sandbox: Sandbox, work: Work) -> Response:
+async def answer_files(
+    request: Request, sandbox: Sandbox, driver: Callable[[Sandbox, str], Awaitable[Envd]]
+) -> Response:
     """GET and POST /files, by token or by signature."""
     try:
         operation = "write" if request.method == "POST" else "read"
@@ -36,13 +38,14 @@ async def answer_files(request: Request, sandbox: Sandbox, work: Work) -> Respon
             check_signature(request, sandbox, operation)
         else:
             check_token(request, sandbox)
-        user_of(request)
-        check_user(request.query_params.get("username", ""))
+        named = request.query_params.get("username", "")
+        check_user(named, sandbox)
+        envd = await driver(sandbox, named or user_of(request, sandbox))
         if request.method == "GET":
-            return await _download(request, work.envd)
+            return await _download(request, envd)
         if request.method == "POST":
             with anyio.fail_after(TRANSFER_S):
-                return await _upload(request, work.envd)
+                return await _upload(request, envd)
         raise Fault(405, "files are read by GET and written by POST", headers={"Allow": "GET, POST"})
     except Exception as error:
         return fault_of(error).response()

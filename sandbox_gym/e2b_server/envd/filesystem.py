@@ -1,4 +1,4 @@
-"""envd's filesystem service: entries, folders and watches. Paths are opened in the sandbox, by its own user."""
+"""envd's filesystem service: entries, folders and watches. Paths are opened in the sandbox, by the user."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from sandbox_gym.e2b_server.envd.shapes import (
 from sandbox_gym.e2b_server.faults import Fault
 from sandbox_gym.e2b_server.sandboxes.processes import Work, number, text_of
 from sandbox_gym.errors import BoxLost
-from sandbox_gym.sandbox.channel.envd import Stream
+from sandbox_gym.sandbox.channel.envd import Envd, Stream
 from sandbox_gym.server.access.accounts import new_id
 
 WATCH_S: Final = 24 * 3600.0
@@ -55,10 +55,10 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Filesystem:
-    """The service of one sandbox, for one request."""
+    """The service of one sandbox, for one request of a user, whose driver is `envd`."""
 
-    def __init__(self, work: Work) -> None:
-        self._work = work
+    def __init__(self, work: Work, envd: Envd) -> None:
+        self._work, self._envd = work, envd
 
     async def answer(self, request: Request, method: str) -> Response:
         unary = dict(
@@ -77,23 +77,23 @@ class Filesystem:
         return await answer_method(request, declared.FILESYSTEM, method, unary, streams)
 
     async def _stat(self, request: Request, asked: AtPath) -> EntryReply:
-        reply, _ = await self._work.envd.call({"op": "stat", "path": asked.path})
+        reply, _ = await self._envd.call({"op": "stat", "path": asked.path})
         return {"entry": entry_of(reply.get("entry"))}
 
     async def _make_dir(self, request: Request, asked: AtPath) -> EntryReply:
-        reply, _ = await self._work.envd.call({"op": "make_dir", "path": asked.path})
+        reply, _ = await self._envd.call({"op": "make_dir", "path": asked.path})
         return {"entry": entry_of(reply.get("entry"))}
 
     async def _move(self, request: Request, asked: MoveEntry) -> EntryReply:
-        reply, _ = await self._work.envd.call({"op": "move", "path": asked.source, "target": asked.destination})
+        reply, _ = await self._envd.call({"op": "move", "path": asked.source, "target": asked.destination})
         return {"entry": entry_of(reply.get("entry"))}
 
     async def _remove(self, request: Request, asked: AtPath) -> Nothing:
-        await self._work.envd.call({"op": "remove", "path": asked.path})
+        await self._envd.call({"op": "remove", "path": asked.path})
         return {}
 
     async def _list(self, request: Request, asked: ListFolder) -> Entries:
-        _, body = await self._work.envd.call({"op": "list", "path": asked.path, "depth": asked.depth or 1})
+        _, body = await self._envd.call({"op": "list", "path": asked.path, "depth": asked.depth or 1})
         try:
             found = json.loads(body)
         except (ValueError, RecursionError):
@@ -103,7 +103,7 @@ class Filesystem:
     # -- watches
 
     async def _open(self, asked: WatchFolder) -> Stream:
-        _, stream = await self._work.envd.open(
+        _, stream = await self._envd.open(
             {
                 "op": "watch",
                 "path": asked.path,
@@ -116,9 +116,9 @@ class Filesystem:
     async def _close(self, stream: Stream) -> None:
         """Shielded, so that a client's disconnect still removes its watch."""
         with anyio.CancelScope(shield=True):
-            self._work.envd.forget(stream.number)
+            stream.envd.forget(stream.number)
             try:
-                await self._work.envd.call({"op": "unwatch", "stream": stream.number})
+                await stream.envd.call({"op": "unwatch", "stream": stream.number})
             except BoxLost:
                 return
 
@@ -154,7 +154,7 @@ class Filesystem:
 
     async def _watcher_events(self, request: Request, asked: NamedWatcher) -> Changes:
         stream = self._watch(asked)
-        await self._work.envd.call({"op": "ping"})  # the reply to this comes after every event that happened before it
+        await stream.envd.call({"op": "ping"})  # the reply to this comes after every event that happened before it
         return {"events": [change_of(header) for header in await stream.take()]}
 
     async def _remove_watcher(self, request: Request, asked: NamedWatcher) -> Nothing:

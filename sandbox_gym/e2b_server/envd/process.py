@@ -47,6 +47,7 @@ from sandbox_gym.e2b_server.sandboxes.processes import Config, Event, RunningPro
 from sandbox_gym.e2b_server.sandboxes.sandbox import Sandbox
 from sandbox_gym.errors import BoxLost
 from sandbox_gym.faults import log_failure
+from sandbox_gym.sandbox.channel.envd import USER, Envd
 
 PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:/opt/sandbox-gym/bin"
 PIECE: Final = 1 << 20
@@ -56,9 +57,10 @@ _PING: Final[Document] = {"event": {"keepalive": {}}}
 _SIGNALS: Final = {"SIGNAL_SIGTERM": signal.SIGTERM, "SIGNAL_SIGKILL": signal.SIGKILL, 15: 15, 9: 9}
 
 
-def base_environment(sandbox: Sandbox) -> dict[str, str]:
-    """The environment variables that every process of a sandbox starts with."""
+def base_environment(sandbox: Sandbox, user: str = USER) -> dict[str, str]:
+    """The environment variables that every process of a user starts with."""
     return {
+        **({"USER": user, "LOGNAME": user} if user != USER else {}),
         "PATH": PATH,
         "E2B_SANDBOX": "true",
         "E2B_SANDBOX_ID": sandbox.sandbox_id,
@@ -69,10 +71,11 @@ def base_environment(sandbox: Sandbox) -> dict[str, str]:
 
 
 class Processes:
-    """The service of one sandbox, for one request."""
+    """The service of one sandbox, for one request of a user, whose driver is `envd`."""
 
-    def __init__(self, sandbox: Sandbox, work: Work, tasks: anyio.abc.TaskGroup) -> None:
+    def __init__(self, sandbox: Sandbox, work: Work, tasks: anyio.abc.TaskGroup, envd: Envd, user: str = USER) -> None:
         self._sandbox, self._work, self._tasks = sandbox, work, tasks
+        self._envd, self._user = envd, user
 
     async def answer(self, request: Request, method: str) -> Response:
         unary = dict(
@@ -126,9 +129,9 @@ class Processes:
             "stdin": asked.stdin is not False or size is not None,
             "size": size,
             "timeout_s": seconds,
-            "base": base_environment(self._sandbox),
+            "base": base_environment(self._sandbox, self._user),
         }
-        reply, stream = await self._work.envd.open(request)
+        reply, stream = await self._envd.open(request)
         process = RunningProcess(number(reply, "pid"), config, stream)
         received = process.listen()
         self._work.processes[process.pid] = process
@@ -178,7 +181,8 @@ class Processes:
     async def _update(self, request: Request, asked: UpdateProcess) -> Nothing:
         size = _size(asked.pty)
         if size is not None:
-            await self._work.envd.call({"op": "resize", "pid": self._process(asked.process).pid, "size": size})
+            process = self._process(asked.process)
+            await process.envd.call({"op": "resize", "pid": process.pid, "size": size})
         return {}
 
     async def _send_input(self, request: Request, asked: SendInput) -> Nothing:
@@ -194,15 +198,17 @@ class Processes:
         data = base64.b64decode(text)
         for start in range(0, len(data), PIECE):
             piece = data[start : start + PIECE]
-            await self._work.envd.ask({"op": "input", "pid": process.pid}, piece, within_s=within_s)
+            await process.envd.ask({"op": "input", "pid": process.pid}, piece, within_s=within_s)
 
     async def _send_signal(self, request: Request, asked: SendSignal) -> Nothing:
         number = int(_SIGNALS[asked.signal])
-        await self._work.envd.call({"op": "signal", "pid": self._process(asked.process).pid, "number": number})
+        process = self._process(asked.process)
+        await process.envd.call({"op": "signal", "pid": process.pid, "number": number})
         return {}
 
     async def _close_stdin(self, request: Request, asked: OneProcess) -> Nothing:
-        await self._work.envd.call({"op": "end_input", "pid": self._process(asked.process).pid})
+        process = self._process(asked.process)
+        await process.envd.call({"op": "end_input", "pid": process.pid})
         return {}
 
     def _process(self, selector: Selector) -> RunningProcess:

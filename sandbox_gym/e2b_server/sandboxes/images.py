@@ -77,12 +77,13 @@ class Images:
         if len(self.of(tenant)) >= tenant.snapshots:
             raise Fault(429, f"the limit of {tenant.snapshots} snapshots is reached; delete some")
 
-    def add(self, image: Image) -> None:
-        """Add a snapshot. An older one of the same tenant and name loses its name."""
+    def add(self, image: Image) -> Image:
+        """Add a snapshot, which is returned. An older one of the same tenant and name loses its name."""
         for older in list(self._images.values()):
             if image.name and older.tenant == image.tenant and older.name == image.name:
                 self._put(replace(older, name=""))
         self._put(image)
+        return image
 
     def _put(self, image: Image) -> None:
         self._images[image.snapshot_id] = image

@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -25,13 +26,17 @@ from sandbox_gym.e2b_server.sandboxes.sandbox import (
     Sandbox,
     SandboxRequest,
     check_keepable,
+    check_root,
     check_timeout,
+    check_user,
     measure,
+    new_fork,
     new_sandbox,
 )
 from sandbox_gym.e2b_server.sandboxes.templates import ROOT, Machines
-from sandbox_gym.errors import SandboxGymError
+from sandbox_gym.errors import BoxLost, SandboxGymError
 from sandbox_gym.faults import as_provider_down, log_failure
+from sandbox_gym.sandbox.channel.envd import ROOT_USER, Envd
 from sandbox_gym.sandbox.snapshots import NoSuchSnapshot, SnapshotFailed
 from sandbox_gym.server.access.accounts import Accounts, Tenant
 
@@ -88,10 +93,10 @@ class Sandboxes:
         """Raises Fault, PoolFull, ProviderDown."""
         check_timeout(tenant, asked.timeout_s)
         image, kept = await self.source(tenant, asked.template)
-        if image.endswith(ROOT) and not tenant.root:
-            raise Fault(403, "templates that end in :root are for tenants with `root = true` in the pool's keys")
+        if image.endswith(ROOT) or (kept is not None and kept.rooted):
+            check_root(tenant)
         self._count_create(tenant)
-        sandbox = new_sandbox(tenant, asked, image, None if kept is None else kept.made)
+        sandbox = new_sandbox(tenant, asked, image, kept)
         with self._quotas.reserved(tenant, self._sandboxes.values(), new=True):
             await self._open(sandbox, None if kept is None else kept.snapshot_id)
         self._sandboxes[sandbox.sandbox_id] = sandbox
@@ -126,9 +131,21 @@ class Sandboxes:
         with anyio.fail_after(OPEN_S), as_provider_down("a sandbox can't be opened"):
             box, envd = await self.machines.open(sandbox.kind, snapshot_id)
         sandbox.box, sandbox.work = box, Work(envd)
+        sandbox.may_root = self.machines.root and self.accounts_tenant(sandbox.record.tenant).root and not sandbox.root
         sandbox.cpu_s = 0.0
         sandbox.opened_at = time.monotonic()
         self._box_taken.set()
+
+    async def driver(self, sandbox: Sandbox, user: str) -> Envd:
+        """What serves a user; root's starts at its first use. Raises Fault, BoxLost, ProviderDown."""
+        work = sandbox.work
+        if work is None or sandbox.box is None:
+            raise BoxLost("it does not run")
+        if user != ROOT_USER or sandbox.root:
+            return work.envd
+        check_user(user, sandbox)
+        sandbox.record = replace(sandbox.record, rooted=True)
+        return await work.as_root(partial(self.machines.open_root, sandbox.box))
 
     # -- kill
 
@@ -176,7 +193,7 @@ class Sandboxes:
             check_keepable(sandbox)
             await self._have_disk()
             with anyio.CancelScope(shield=True):
-                await sandbox.work.envd.call({"op": "quit_all"})
+                await sandbox.work.quit_all()
                 snapshot = await sandbox.box.snapshot()
                 self._disk_bytes += snapshot.size_bytes
                 sandbox.record = replace(sandbox.record, snapshot_id=snapshot.snapshot_id)
@@ -193,6 +210,8 @@ class Sandboxes:
             if sandbox.running:
                 sandbox.end_at = max(sandbox.end_at, now + timeout_s)
                 return False
+            if sandbox.record.rooted:
+                check_root(tenant)
             had_out = sandbox.record.allow_out
             sandbox.record = replace(
                 sandbox.record,
@@ -235,9 +254,9 @@ class Sandboxes:
             if not sandbox.running:
                 raise Fault(409, f"Sandbox {sandbox.sandbox_id} is paused")
             snapshot_id = await self._keep(sandbox, durable=True)
-        image = Image(snapshot_id, tenant.name, sandbox.record.image, sandbox.sandbox_id, time.time(), name)
-        self.images.add(image)
-        return image
+        record, now = sandbox.record, time.time()
+        image = Image(snapshot_id, tenant.name, record.image, sandbox.sandbox_id, now, name, record.rooted)
+        return self.images.add(image)
 
     async def _keep(self, sandbox: Sandbox, *, durable: bool) -> str:
         """Snapshot a running sandbox, whose processes are stopped meanwhile."""
@@ -246,12 +265,8 @@ class Sandboxes:
         check_keepable(sandbox)
         await self._have_disk()
         with anyio.CancelScope(shield=True):
-            state, _ = await sandbox.work.envd.call({"op": "hold", "on": True})
-            try:
-                snapshot = await sandbox.box.snapshot(durable=durable, busy=bool(state.get("running")))
-            finally:
-                if sandbox.work is not None:
-                    await sandbox.work.envd.call({"op": "hold", "on": False})
+            async with sandbox.work.held() as busy:
+                snapshot = await sandbox.box.snapshot(durable=durable, busy=busy)
         self._disk_bytes += snapshot.size_bytes
         return snapshot.snapshot_id
 
@@ -294,12 +309,8 @@ class Sandboxes:
         return forks
 
     async def _fork(self, tenant: Tenant, parent: Sandbox, snapshot_id: str, timeout_s: int) -> Sandbox:
-        record = parent.record
-        asked = SandboxRequest.like(record, timeout_s)
         self._count_create(tenant)
-        sandbox = new_sandbox(tenant, asked, record.image)
-        if record.allow_out is not None:  # an empty allow-list may be replaced later, in a fork too
-            sandbox.record = replace(sandbox.record, allow_out=record.allow_out)
+        sandbox = new_fork(tenant, parent.record, timeout_s)
         with self._quotas.reserved(tenant, self._sandboxes.values(), new=True):
             await self._open(sandbox, snapshot_id)
         self._sandboxes[sandbox.sandbox_id] = sandbox

@@ -5,7 +5,8 @@ A process goes on without listeners. A listener that does not read delays it for
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -19,6 +20,7 @@ from sandbox_gym.sandbox.channel.outcomes import quantity
 STALL_S: Final = 60.0
 """How long a listener that reads nothing may delay a process."""
 BUFFERED: Final = 8
+ROOT_S: Final = 60.0
 Event = tuple[Mapping[str, object], bytes]
 
 
@@ -39,7 +41,7 @@ class RunningProcess:
 
     def __init__(self, pid: int, config: Config, stream: Stream) -> None:
         self.pid, self.config = pid, config
-        self._stream = stream
+        self._stream, self.envd = stream, stream.envd
         self._listeners: list[MemoryObjectSendStream[Event]] = []
         self.lost = False
 
@@ -84,13 +86,46 @@ class Notebook:
 
 @dataclass(slots=True, eq=False)
 class Work:
-    """The driver of one running box, and what runs in the box."""
+    """The drivers of one running box, its user's and its root's if it was asked for, and what runs in the box."""
 
     envd: Envd
+    root: Envd | None = None
     processes: dict[int, RunningProcess] = field(default_factory=dict)
     watches: dict[str, Stream] = field(default_factory=dict)
     notebooks: dict[str, Notebook] = field(default_factory=dict)
     opening: anyio.Lock = field(default_factory=anyio.Lock)
+    """Held while a default context or root's driver is made."""
+
+    def _drivers(self) -> list[Envd]:
+        """Those that live."""
+        return [one for one in (self.envd, self.root) if one is not None and not one.ended.is_set()]
+
+    async def as_root(self, begun: Callable[[], Awaitable[Envd]]) -> Envd:
+        """Root's driver, which is started when it is first asked for. Raises what `begun` does, TimeoutError."""
+        async with self.opening:
+            if self.root is None or self.root.ended.is_set():
+                with anyio.fail_after(ROOT_S):
+                    self.root = await begun()
+            return self.root
+
+    async def quit_all(self) -> None:
+        """End every process. Raises BoxLost."""
+        for envd in self._drivers():
+            await envd.call({"op": "quit_all"})
+
+    @asynccontextmanager
+    async def held(self) -> AsyncIterator[bool]:
+        """All processes stand still in the body, which is told whether there are any. Raises BoxLost."""
+        drivers, busy = self._drivers(), False
+        try:
+            for envd in drivers:
+                state, _ = await envd.call({"op": "hold", "on": True})
+                busy |= bool(state.get("running"))
+            yield busy
+        finally:
+            for envd in drivers:
+                if not envd.ended.is_set():
+                    await envd.call({"op": "hold", "on": False})
 
 
 def number(reply: Mapping[str, object], name: str) -> int:

@@ -41,6 +41,10 @@ class SandboxRecord:
     """What it may reach through its egress proxy; None: it has no proxy."""
     workdir: str = ""
     """Where its processes begin; empty: at home."""
+    user: str = ""
+    """Whom a request stands for that names no user; empty: the usual one."""
+    rooted: bool = False
+    """Commands have run as its root, or as that of what it was made from: its files are to be trusted as its tenant."""
     timeout_s: int = 300
     """Its lifetime after an automatic resume."""
     snapshot_id: str = ""
@@ -55,6 +59,7 @@ class Made:
     build_id: str = ""
     env: Mapping[str, str] = field(default_factory=dict)
     workdir: str = ""
+    user: str = ""
     start_cmd: str = ""
     recipe: str = ""
     """A digest of its base and steps, by which a later build finds it."""
@@ -70,6 +75,8 @@ class Image:
     sandbox_id: str
     created_at: float
     name: str = ""
+    rooted: bool = False
+    """As `SandboxRecord.rooted`."""
     names: Sequence[str] = ()
     """Of a template's build: `name:tag` for each of its tags."""
     made: Made = Made()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 import anyio
@@ -13,11 +13,12 @@ import anyio
 from sandbox_gym.e2b_server.faults import Fault
 from sandbox_gym.e2b_server.sandboxes.network import granted
 from sandbox_gym.e2b_server.sandboxes.processes import Work, real
-from sandbox_gym.e2b_server.sandboxes.records import Made, SandboxRecord
+from sandbox_gym.e2b_server.sandboxes.records import Image, Made, SandboxRecord
 from sandbox_gym.e2b_server.sandboxes.templates import ROOT, Kind
 from sandbox_gym.errors import BoxLost
 from sandbox_gym.limits import Limits
 from sandbox_gym.network import Network
+from sandbox_gym.sandbox.channel.envd import ROOT_USER, USER
 from sandbox_gym.sandbox.egress.proxy import EgressProxy
 from sandbox_gym.sandbox.session.session import Session
 from sandbox_gym.server.access.accounts import Tenant, new_id
@@ -48,6 +49,8 @@ class Sandbox:
     cpu_s: float = 0.0
     opened_at: float = 0.0
     pause_failures: int = 0
+    may_root: bool = False
+    """Whether commands may run as its root: its provider has one, and its tenant may."""
     dead: bool = False
 
     @property
@@ -92,27 +95,11 @@ class SandboxRequest:
     """Unless empty: only these entries."""
     mask_host: str = ""
 
-    @classmethod
-    def like(cls, record: SandboxRecord, timeout_s: int) -> SandboxRequest:
-        """For a fork: the request of its parent."""
-        return cls(
-            template=record.template,
-            timeout_s=timeout_s,
-            metadata=record.metadata,
-            env=record.env,
-            auto_pause=record.auto_pause,
-            auto_resume=record.auto_resume,
-            public_traffic=record.public_traffic,
-            network=record.network,
-            allow_out=record.allow_out or (),
-            mask_host=record.mask_host,
-        )
 
-
-def new_sandbox(tenant: Tenant, asked: SandboxRequest, image: str, made: Made | None = None) -> Sandbox:
-    """A sandbox whose box is not opened yet. `made`: how its template was built. Raises Fault 403."""
+def new_sandbox(tenant: Tenant, asked: SandboxRequest, image: str, kept: Image | None = None) -> Sandbox:
+    """A sandbox whose box is not opened yet. `kept`: the snapshot that it is made from. Raises Fault 403."""
     now = time.time()
-    network = granted(tenant, asked.network, asked.allow_out)
+    network, made = granted(tenant, asked.network, asked.allow_out), kept.made if kept is not None else Made()
     record = SandboxRecord(
         sandbox_id=new_id("i"),
         tenant=tenant.name,
@@ -126,13 +113,37 @@ def new_sandbox(tenant: Tenant, asked: SandboxRequest, image: str, made: Made | 
         network=network.machine,
         allow_out=network.allow,
         metadata=asked.metadata,
-        env={**(made.env if made is not None else {}), **asked.env},
-        workdir=made.workdir if made is not None else "",
+        env={**made.env, **asked.env},
+        workdir=made.workdir,
+        user=made.user,
+        rooted=kept is not None and kept.rooted,
         auto_pause=asked.auto_pause,
         auto_resume=asked.auto_resume,
         timeout_s=asked.timeout_s,
     )
     return Sandbox(record, end_at=now + asked.timeout_s)
+
+
+def new_fork(tenant: Tenant, parent: SandboxRecord, timeout_s: int) -> Sandbox:
+    """As its parent, and not opened yet. Raises Fault 403."""
+    allowed = parent.allow_out
+    asked = SandboxRequest(
+        template=parent.template,
+        timeout_s=timeout_s,
+        metadata=parent.metadata,
+        env=parent.env,
+        auto_pause=parent.auto_pause,
+        auto_resume=parent.auto_resume,
+        public_traffic=parent.public_traffic,
+        network=parent.network,
+        allow_out=allowed or (),
+        mask_host=parent.mask_host,
+    )
+    fork = new_sandbox(tenant, asked, parent.image)
+    fork.record = replace(fork.record, workdir=parent.workdir, user=parent.user, rooted=parent.rooted)
+    if allowed is not None:  # an empty allow-list may be replaced later, in a fork too
+        fork.record = replace(fork.record, allow_out=allowed)
+    return fork
 
 
 async def measure(sandbox: Sandbox, limits: Limits) -> None:
@@ -156,6 +167,21 @@ def check_timeout(tenant: Tenant, timeout_s: int) -> None:
     """Raises Fault 400."""
     if not 0 <= timeout_s <= tenant.max_timeout_s:
         raise Fault(400, f"Timeout cannot be greater than {tenant.max_timeout_s / 3600:g} hours, or negative")
+
+
+def check_user(name: str, sandbox: Sandbox | None = None) -> None:
+    """Raises Fault 401 for a user that a sandbox does not have."""
+    if name in ("", USER) or (name == ROOT_USER and sandbox is not None and (sandbox.root or sandbox.may_root)):
+        return
+    why = f"invalid username: user {name[:40]!r} does not exist; everything here runs as {USER!r}"
+    raise Fault(401, why, code="unauthenticated")
+
+
+def check_root(tenant: Tenant) -> None:
+    """Raises Fault 403 for what is root's, by its template's name or since commands have run as root, to a tenant that
+    may have none of it."""
+    if not tenant.root:
+        raise Fault(403, "this runs as root, or did, which is for tenants with `root = true` in the pool's keys")
 
 
 def check_keepable(sandbox: Sandbox) -> None:

@@ -17,7 +17,7 @@ from sandbox_gym.limits import MIB, Limits
 from sandbox_gym.network import NO_NETWORK, Network
 from sandbox_gym.sandbox.api import BUILDER_IMAGE, INTERPRETER_IMAGE, Provider, SandboxSpec, SessionFolder
 from sandbox_gym.sandbox.channel.driver import DriverLink
-from sandbox_gym.sandbox.channel.envd import HOME, Envd
+from sandbox_gym.sandbox.channel.envd import HOME, ROOT_HOME, Envd
 from sandbox_gym.sandbox.session.session import Session, open_session
 
 ALIASES: Final = {"": "python", "base": "python", "code-interpreter-v1": INTERPRETER_IMAGE}
@@ -60,6 +60,11 @@ class Machines:
         self.budget_bytes = settings.session.snapshot_disk_mb * MIB
         self._warm = warm
         self._ready: dict[Kind, list[Opened]] = {USUAL: []}
+
+    @property
+    def root(self) -> bool:
+        """Whether sandboxes have a driver of their root's."""
+        return self._provider.capabilities.root
 
     def limits_of(self, image: str) -> Limits:
         """The caps of one sandbox of an image, as a whole."""
@@ -105,6 +110,10 @@ class Machines:
         if image == INTERPRETER_IMAGE:
             await session.driver.call({"op": "prepare"})
         return session, session.driver
+
+    async def open_root(self, box: Session) -> Envd:
+        """A driver of a sandbox's root. Raises ProviderDown, BoxLost."""
+        return await box.root_driver(lambda link: Envd(link, self._tasks, root=True, home=ROOT_HOME))
 
     async def prepare(self) -> None:
         """Have as many sandboxes ready as are kept. Raises ProviderDown."""

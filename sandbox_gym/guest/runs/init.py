@@ -262,8 +262,10 @@ def _kill_the_rest(spec, tier, usage):
         left = True
         if tier == "namespaces":
             _kill_all()
-        else:
+        elif spec["uid"]:
             _kill_as(spec["uid"])
+        else:
+            _kill_below()
         time.sleep(0.0005)
         if time.monotonic() > deadline:
             raise OSError(errno.EBUSY, "processes of the run can't be killed")
@@ -275,6 +277,17 @@ def _kill_all():
         os.kill(-1, signal.SIGKILL)
     except ProcessLookupError:
         pass  # they have ended
+
+
+def _kill_below():
+    """Kill what has come from this process: all else of root's serves the sandbox, and stays."""
+    from ..session import processes  # of root's inits alone
+
+    for pid in processes.descendants(os.getpid()):
+        try:
+            os.kill(pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass  # it has ended
 
 
 def _kill_as(uid):

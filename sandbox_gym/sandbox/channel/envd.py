@@ -27,6 +27,8 @@ USER: Final = "user"
 WINDOW: Final = 1 << 20
 """Bytes of a stream that may be under way: what one stream can take of the host's memory."""
 COST: Final = 128
+ROOT_USER: Final = "root"
+ROOT_HOME: Final = "/root"
 PIECE: Final = 1 << 20
 ANSWER_S: Final = 60.0
 MAX_REPLY: Final = 17 << 20
@@ -57,7 +59,7 @@ class Stream:
     """Events of one process, watch, connection or cell, in order. For one reader."""
 
     def __init__(self, envd: Envd, number: int) -> None:
-        self._envd, self.number = envd, number
+        self.envd, self.number = envd, number
         self._events: deque[tuple[Header, bytes]] = deque()
         self._arrived = anyio.Event()
         self._waiting = 0
@@ -67,7 +69,7 @@ class Stream:
         """Raises BoxLost when the box sends more than it may."""
         self._waiting += len(body) + COST
         if self._waiting > 2 * WINDOW:
-            raise self._envd.lost("sent more than it was granted")
+            raise self.envd.lost("sent more than it was granted")
         self._events.append((header, body))
         self._arrived.set()
 
@@ -75,15 +77,15 @@ class Stream:
         """The next event. Raises TimeoutError, and BoxLost when the box is gone."""
         with anyio.fail_after(within_s):
             while not self._events:
-                self._envd.check()
+                self.envd.check()
                 self._arrived = anyio.Event()
                 await self._arrived.wait()
         header, body = self._events.popleft()
         self._waiting -= len(body) + COST
         if header.get("event") == "end":
-            self._envd.forget(self.number)
+            self.envd.forget(self.number)
         else:
-            await self._envd.grant(self.number, len(body) + COST)
+            await self.envd.grant(self.number, len(body) + COST)
         return header, body
 
     async def take(self) -> list[Header]:
@@ -100,10 +102,11 @@ class Stream:
 class Envd(Driver):
     """One box's. Any number of requests at once."""
 
-    def __init__(self, link: DriverLink, tasks: anyio.abc.TaskGroup, *, root: bool = False) -> None:
-        """`root`: what runs keeps all that the box's own supervisor holds, and is held by the box alone."""
+    def __init__(self, link: DriverLink, tasks: anyio.abc.TaskGroup, *, root: bool = False, home: str = HOME) -> None:
+        """`root`: what runs keeps all that the box's own supervisor holds, and is held by the box alone. `home`: the
+        user's; where it is not HOME, programs are told their user's name when they start."""
         super().__init__(link)
-        self._tasks, self._root = tasks, root
+        self._tasks, self._root, self._home = tasks, root, home
         self._reader = frames.FrameReader(max_header=1 << 20, max_body=MAX_REPLY)
         self._sending = anyio.Lock()
         self._waiters: dict[int, _Waiter] = {}
@@ -116,9 +119,10 @@ class Envd(Driver):
 
     async def start(self, limits: Limits, env: Mapping[str, str] = NOTHING) -> None:
         """See `Driver.start`."""
-        environment = {"HOME": HOME, "USER": USER, "LOGNAME": USER, "SHELL": "/bin/bash", **env}
+        named = {"USER": USER, "LOGNAME": USER} if self._home == HOME else {}
+        environment = {"HOME": self._home, **named, "SHELL": "/bin/bash", **env}
         argv = ("envd", "root") if self._root else ("envd",)
-        run = Run("envd", Program("session", {}, argv=argv, env=environment, workdir=HOME), limits=limits)
+        run = Run("envd", Program("session", {}, argv=argv, env=environment, workdir=self._home), limits=limits)
         await self._link.send_run(run, _RUN_ID, "relay")
         self._tasks.start_soon(self._listen)
         await self.call({"op": "ping"}, within_s=20)

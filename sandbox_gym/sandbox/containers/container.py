@@ -75,6 +75,20 @@ def claim(users: Users, uid: int | None) -> User:
     return users.claim_at(uid, UIDS) or User(uid)  # it shares them with others of the same snapshot
 
 
+def root_config() -> GuestConfig:
+    """For a second guest of a container, whose first run is the container's root."""
+    return GuestConfig(
+        tier="uid",
+        cgroup="/sys/fs/cgroup",
+        dirs=(),
+        uid_base=-1,
+        limit_data=True,
+        sessions=True,
+        shared_uid=True,
+        guests=True,
+    )
+
+
 def guest_config(spec: ContainerSpec, user: User) -> GuestConfig:
     """For the guest of such a container."""
     return GuestConfig(

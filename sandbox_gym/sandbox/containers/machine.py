@@ -57,6 +57,8 @@ class ContainerMachine(ABC):
         self.box_id, self.user, self.guest_volume = facts.name, facts.user, facts.guest_volume
         self.isolation: Isolation = facts.options.isolation
         self.channel = channel
+        self.further: list[GuestChannel] = []
+        """Of guests beside the first."""
         self._earlier_oom = False
         self._caps = (facts.options.memory_bytes, Limits().cpus)
         self._expires_at = time.monotonic() + facts.options.lifetime_s
@@ -122,6 +124,7 @@ class ContainerMachine(ABC):
         return LossEvidence(oom_kills=0 if self._earlier_oom else await self.oom_kills(found), detail=detail)
 
     async def destroy(self) -> None:
-        await self.channel.aclose()
+        for channel in (*self.further, self.channel):
+            await channel.aclose()
         await self.remove()
         self.user.close()

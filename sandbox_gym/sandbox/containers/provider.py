@@ -84,7 +84,8 @@ class ContainerProvider(ABC, Generic[M]):
             with anyio.CancelScope(shield=True):
                 await machine.destroy()
             raise
-        parts = SessionParts(machine.channel, partial(snapshots.save, machine), begins_from)
+        root = partial(self.containers.root_guest, machine)
+        parts = SessionParts(machine.channel, partial(snapshots.save, machine), begins_from, root_link=root)
         return Sandbox(machine, machine.channel, session=parts, egress=egress, reusable=False)
 
     async def _egress(self, machine: M, allow: Sequence[str]) -> EgressProxy:

@@ -9,6 +9,7 @@ from typing import Any, Generic, TypeVar
 import anyio
 
 from sandbox_gym.errors import BoxLost, ProviderDown
+from sandbox_gym.sandbox.channel.guest_channel import GuestChannel
 from sandbox_gym.sandbox.containers.container import ContainerOptions, ContainerSpec, claim, guest_config
 from sandbox_gym.sandbox.containers.machine import ContainerMachine, Removals
 from sandbox_gym.sandbox.users import User, Users
@@ -26,6 +27,10 @@ class Containers(ABC, Generic[M]):
     @abstractmethod
     async def begin(self, spec: ContainerSpec, user: User) -> M:
         """A container whose guest was started. Raises ProviderDown; nothing is left then."""
+
+    async def root_guest(self, machine: M) -> GuestChannel:
+        """A second guest in a container, whose programs are the container's root. Raises ProviderDown, BoxLost."""
+        raise ProviderDown("containers of this engine have no second guest")
 
     async def start(self, spec: ContainerSpec) -> M:
         """Raises ProviderDown."""

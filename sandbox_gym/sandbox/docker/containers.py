@@ -11,6 +11,7 @@ from anyio.abc import ByteStream
 
 from sandbox_gym.errors import ProviderDown, ToolchainMissing
 from sandbox_gym.limits import SESSION_PTYS, Limits
+from sandbox_gym.sandbox.channel.bundle import BOOTSTRAP
 from sandbox_gym.sandbox.channel.guest_channel import GuestChannel
 from sandbox_gym.sandbox.channel.socket_stream import RawSocketStream
 from sandbox_gym.sandbox.containers import ownership
@@ -22,6 +23,7 @@ from sandbox_gym.sandbox.containers.container import (
     TMP,
     ContainerOptions,
     ContainerSpec,
+    root_config,
     sizes,
 )
 from sandbox_gym.sandbox.containers.direct import MEETING, direct
@@ -70,6 +72,22 @@ class DockerContainers(Containers[DockerMachine]):
             if stream is not streams:
                 await streams.aclose()
         return machine
+
+    async def root_guest(self, machine: DockerMachine) -> GuestChannel:
+        """As a command of the Engine's in it: with the container's own capabilities, caps and files."""
+        python = PYTHON if machine.guest_volume else "python3"
+        command = [python, "-I", "-c", BOOTSTRAP, "0", "1"]
+
+        def begun(client: Any) -> Any:
+            made = client.api.exec_create(machine.container.id, command, stdin=True, user="0:0", workdir="/")
+            return client.api.exec_start(made["Id"], socket=True)
+
+        attached = await self._engine.call(begun)
+        stream = AttachStream(RawSocketStream(getattr(attached, "_sock", attached)), attached)
+        channel = GuestChannel(stream, lambda: f"root of container {machine.box_id}")
+        machine.further.append(channel)
+        await channel.handshake(root_config())
+        return channel
 
     async def _streams(self, container: Container, attached: Any, path: str) -> tuple[AttachStream, ByteStream]:
         """The connection to a container that no machine owns yet, and the one to its guest."""

@@ -34,7 +34,7 @@ from sandbox_gym.sandbox.images.store import ImageStore
 from sandbox_gym.sandbox.users import Users
 from sandbox_gym.settings.providers import DockerSettings
 
-CAPABILITIES: Final = Capabilities(own_toolchains=True, others_images=True, system_packages=True)
+CAPABILITIES: Final = Capabilities(root=True, own_toolchains=True, others_images=True, system_packages=True)
 
 
 def capabilities(settings: Settings) -> Capabilities:

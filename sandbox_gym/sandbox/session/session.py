@@ -6,7 +6,7 @@ Owns the order of opening, calls and snapshots; knows neither tools nor how prov
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Final
+from typing import Final, TypeVar
 
 import structlog
 
@@ -22,6 +22,7 @@ from sandbox_gym.sandbox.snapshots import Saving, Snapshot, SnapshotFailed
 ATTEMPTS: Final = 2
 """A call of a tool has no attempts of its own, as a verify has: a sandbox that does not start is replaced here."""
 SETTLE_S: Final = 20.0
+D = TypeVar("D", bound=Driver)
 _log = structlog.get_logger(__name__)
 
 
@@ -49,9 +50,18 @@ class Session:
         """Start the driver; what the shell and Python knew goes back to them."""
         egress, begins_from = self.sandbox.egress, self._parts.begins_from
         await self.sandbox.machine.set_limits(limits)
-        await self.driver.start(limits, egress.environment if egress is not None else NOTHING)
+        self._start = limits, egress.environment if egress is not None else NOTHING
+        await self.driver.start(*self._start)
         if begins_from is not None:
             await self.driver.restore(begins_from.snapshot, begins_from.globals_blob)
+
+    async def root_driver(self, make_driver: Callable[[DriverLink], D]) -> D:
+        """Another driver, of the sandbox's root, started. Raises ProviderDown where the provider has none, BoxLost."""
+        if self._parts.root_link is None:
+            raise ProviderDown(f"{self.box_id} has no driver of its root's")
+        driver = make_driver(await self._parts.root_link())
+        await driver.start(*self._start)
+        return driver
 
     async def call(
         self, request: Mapping[str, object], body: bytes = b"", *, within_s: float
