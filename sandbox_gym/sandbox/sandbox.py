@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, Protocol
 
 import anyio
 import structlog
@@ -27,6 +27,18 @@ DESTROY_S: Final = 120.0
 _log = structlog.get_logger(__name__)
 
 
+class Standstill(Protocol):
+    """Stops all that runs in a sandbox where it is, and lets it go on."""
+
+    async def freeze(self) -> bool:
+        """Whether nothing runs any more. Raises ProviderDown."""
+        ...
+
+    async def thaw(self) -> None:
+        """Raises ProviderDown."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class SessionParts:
     """What a sandbox has beside its machine where it holds a session."""
@@ -41,6 +53,8 @@ class SessionParts:
     root_link: Callable[[], Awaitable[DriverLink]] | None = None
     """What a driver of the sandbox's root is started and spoken to by, where the provider has one. Raises ProviderDown,
     BoxLost."""
+    standstill: Standstill | None = None
+    """Where the provider can freeze it."""
 
 
 class Sandbox:

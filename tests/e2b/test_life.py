@@ -103,7 +103,7 @@ def test_pause_and_resume(sandbox: Sandbox, pool: PoolServer) -> None:
     boot_ids = set()
     for round_ in range(3):  # what is written after a resume must be there after the next
         boot_ids.add(sandbox.files.read("/proc/sys/kernel/random/boot_id"))
-        assert sandbox.pause()
+        assert sandbox.pause(mode="filesystem")
         assert not sandbox.pause()
         assert not sandbox.is_running()
         assert sandbox.get_info().state is SandboxState.PAUSED

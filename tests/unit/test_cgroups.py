@@ -144,3 +144,35 @@ def test_a_weight_that_was_given_stays(tmp_path: Path, told: str, weight: str) -
     (tmp_path / "sandbox_gym/cpu.weight").write_text(told)
     Cgroups(tmp_path)
     assert (tmp_path / "sandbox_gym/cpu.weight").read_text() == weight
+
+
+def test_v2_freezes_by_its_own_file(tmp_path: Path) -> None:
+    (tmp_path / "cgroup.controllers").write_text("memory pids\n")
+    group = Cgroups(tmp_path).make("1-0")
+    folder = group.folders["memory"]
+    assert not group.freeze(), "a kernel without the file"
+    (folder / "cgroup.freeze").write_text("0")
+    (folder / "cgroup.events").write_text("populated 1\nfrozen 0\n")
+    assert group.freeze()
+    assert (folder / "cgroup.freeze").read_text() == "1"
+    assert not group.frozen()
+    (folder / "cgroup.events").write_text("populated 1\nfrozen 1\n")
+    assert group.frozen()
+    group.thaw()
+    assert (folder / "cgroup.freeze").read_text() == "0"
+
+
+def test_v1_freezes_where_it_has_the_controller(tmp_path: Path) -> None:
+    for controller in ("memory", "pids", "cpuacct"):
+        (tmp_path / controller).mkdir()
+    assert not Cgroups(tmp_path).make("1-0").freeze()
+    (tmp_path / "freezer").mkdir()
+    group = Cgroups(tmp_path).make("1-1")
+    state = group.folders["freezer"] / "freezer.state"
+    state.write_text("THAWED")
+    assert group.freeze()
+    assert group.frozen()
+    group.thaw()
+    assert state.read_text() == "THAWED"
+    state.write_text("FREEZING")
+    assert not group.frozen()

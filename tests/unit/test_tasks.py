@@ -28,6 +28,7 @@ OF_ONE_CALL = {
     *(
         "self._stop",
         "self._discard",
+        "self.frozen.aclose",
         "worker.work",
         "_work",
         "_read",

@@ -28,6 +28,7 @@ from sandbox_gym.e2b_server.control.shapes import (
     MetricsQuery,
     Pause,
     Refresh,
+    Resume,
     SandboxQuery,
     SnapshotQuery,
     Timeout,
@@ -37,7 +38,7 @@ from sandbox_gym.e2b_server.control.views import Views, snapshot_view, state_of
 from sandbox_gym.e2b_server.faults import Fault, as_json, fault_of, sandbox_not_found
 from sandbox_gym.e2b_server.routing import Routes
 from sandbox_gym.e2b_server.sandboxes.manager import Sandboxes
-from sandbox_gym.e2b_server.sandboxes.sandbox import Sandbox, SandboxRequest, check_timeout
+from sandbox_gym.e2b_server.sandboxes.sandbox import Sandbox, SandboxRequest, check_timeout, restrict
 from sandbox_gym.errors import BoxLost
 from sandbox_gym.server.access.accounts import Tenant
 from sandbox_gym.server.openapi import Operation
@@ -130,15 +131,18 @@ class Control:
 
     async def _connect(self, tenant: Tenant, request: Request, parts: Parts) -> Response:
         sandbox = self._sandboxes.of(tenant, parts["sandboxID"])
-        seconds = given_or((await read_model(request, Timeout)).timeout, DEFAULT_TIMEOUT_S)
-        woken = await self._sandboxes.resume(tenant, sandbox, seconds)
+        woken = await self._wake(tenant, request, sandbox)
         return as_json(self._views.brief(sandbox), 201 if woken else 200)
+
+    async def _wake(self, tenant: Tenant, request: Request, sandbox: Sandbox) -> bool:
+        asked = await read_model(request, Resume)
+        seconds = given_or(asked.timeout, DEFAULT_TIMEOUT_S)
+        return await self._sandboxes.resume(tenant, sandbox, seconds, memory=asked.memory is not False)
 
     async def _resume(self, tenant: Tenant, request: Request, parts: Parts) -> Response:
         """For older clients: a running sandbox is a conflict."""
         sandbox = self._sandboxes.of(tenant, parts["sandboxID"])
-        seconds = given_or((await read_model(request, Timeout)).timeout, DEFAULT_TIMEOUT_S)
-        if not await self._sandboxes.resume(tenant, sandbox, seconds):
+        if not await self._wake(tenant, request, sandbox):
             raise Fault(409, f"Sandbox {sandbox.sandbox_id} is already running")
         return as_json(self._views.brief(sandbox), 201)
 
@@ -162,8 +166,8 @@ class Control:
 
     async def _pause(self, tenant: Tenant, request: Request, parts: Parts) -> Response:
         sandbox = self._sandboxes.of(tenant, parts["sandboxID"])
-        await read_model(request, Pause)
-        await self._sandboxes.pause(sandbox)
+        asked = await read_model(request, Pause)
+        await self._sandboxes.pause(sandbox, memory=asked.memory is not False)
         return Response(status_code=204)
 
     # -- list and inspect
@@ -250,7 +254,7 @@ class Control:
                 "a sandbox keeps the kind of network that it was created with: the machine's network, or an allow-list",
             )
         if everything or allow_out or sandbox.record.allow_out is not None:
-            self._sandboxes.restrict(tenant, sandbox, tenant.allow_out if everything else allow_out)
+            restrict(tenant, sandbox, tenant.allow_out if everything else allow_out)
         return Response(status_code=204)
 
     async def _fork(self, tenant: Tenant, request: Request, parts: Parts) -> Response:

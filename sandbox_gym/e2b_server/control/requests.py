@@ -38,6 +38,7 @@ def sandbox_request(asked: CreateSandbox) -> SandboxRequest:
         metadata=asked.metadata or {},
         env=asked.env or {},
         auto_pause=asked.auto_pause is True,
+        auto_pause_memory=asked.auto_pause_memory is not False,
         auto_resume=wakes,
         public_traffic=network is None or network.allow_public_traffic is not False,
         network=everything,

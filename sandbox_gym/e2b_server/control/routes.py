@@ -21,6 +21,7 @@ from sandbox_gym.e2b_server.control.shapes import (
     Pause,
     PoolHealth,
     Refresh,
+    Resume,
     SandboxDetails,
     SandboxMetric,
     SandboxQuery,
@@ -122,11 +123,11 @@ INFO: Final = declare(
 KILL: Final = declare("kill_sandbox", "DELETE", _ONE, "Kill a sandbox for good.", DONE)
 CONNECT: Final = declare(
     "connect_sandbox", "POST", _ONE + "/connect", "Connect to a sandbox; resume it if it is paused.",
-    {200: Reply("It was running.", (Content(SandboxView),)), 201: _MADE, **CONFLICT}, Timeout,
+    {200: Reply("It was running.", (Content(SandboxView),)), 201: _MADE, **CONFLICT}, Resume,
 )  # fmt: skip
 RESUME: Final = declare(
     "resume_sandbox", "POST", _ONE + "/resume", "Resume a paused sandbox; a running one is a conflict.",
-    {201: _MADE, **CONFLICT}, Timeout,
+    {201: _MADE, **CONFLICT}, Resume,
 )  # fmt: skip
 TIMEOUT: Final = declare(
     "set_timeout", "POST", _ONE + "/timeout", "Set how long a sandbox lives from now on.", DONE, Timeout
@@ -137,7 +138,7 @@ METRICS: Final = declare(
     {200: Reply("One entry for each measurement.", (Content(list[SandboxMetric]),))}, query=MetricsQuery,
 )  # fmt: skip
 PAUSE: Final = declare(
-    "pause_sandbox", "POST", _ONE + "/pause", "Pause a sandbox: keep its files, end its processes.",
+    "pause_sandbox", "POST", _ONE + "/pause", "Pause a sandbox: keep its files, and what runs.",
     {**DONE, **CONFLICT}, Pause,
 )  # fmt: skip
 SNAPSHOT: Final = declare(

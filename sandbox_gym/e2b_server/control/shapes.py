@@ -97,12 +97,20 @@ class CreateSandbox(Asked):
     metadata: Texts | None = None
     env: Texts | None = Field(None, alias="envVars")
     auto_pause: bool | None = Field(None, alias="autoPause")
+    auto_pause_memory: bool | None = Field(None, alias="autoPauseMemory", description="true unless given.")
     auto_resume: AutoResume | None = Field(None, alias="autoResume")
     network: NetworkRules | None = None
     allow_internet_access: bool | None = None
     mcp: object = Field(None, description="Not supported.")
     volume_mounts: object = Field(None, alias="volumeMounts", description="Not supported.")
     iam: object = Field(None, description="Not supported.")
+
+
+class Resume(Asked):
+    """Seconds that the sandbox lives from now on; 300 unless given."""
+
+    timeout: Whole | None = None
+    memory: bool | None = Field(None, description="false: begin anew with the files. true unless given.")
 
 
 class Timeout(Asked):
@@ -118,7 +126,9 @@ class Refresh(Asked):
 
 
 class Pause(Asked):
-    """Fields of a pause are ignored."""
+    """Whether what runs is kept beside the files."""
+
+    memory: bool | None = Field(None, description="true unless given.")
 
 
 class MakeSnapshot(Asked):

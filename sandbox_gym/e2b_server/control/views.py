@@ -70,7 +70,7 @@ class Views:
         if self._domain:
             details["domain"] = self._domain
         if not sandbox.running:
-            details["pauseMode"] = "filesystem"
+            details["pauseMode"] = "full" if self._sandboxes.frozen.has(sandbox) else "filesystem"
         return details
 
     def metrics(self, sandbox: Sandbox, samples: Sequence[Sample]) -> list[SandboxMetric]:

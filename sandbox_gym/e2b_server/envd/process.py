@@ -237,7 +237,7 @@ async def _events(
             except TimeoutError:
                 raise Fault(504, "the operation timed out", code="deadline_exceeded") from None
             except anyio.EndOfStream:
-                if process.lost:
+                if process.lost or process.paused:
                     raise BoxLost("the sandbox went") from None
                 raise Fault(500, "the client did not read the process's output in time") from None
             kind = header.get("event")

@@ -43,13 +43,14 @@ class Housekeeping:
             await anyio.sleep(wait_s)
             try:
                 self._end_expired()
+                await self._sandboxes.frozen.trim()
                 if time.monotonic() - sampled > SAMPLE_S:
                     sampled = time.monotonic()
                     for sandbox in self._sandboxes.running():
                         self._tasks.start_soon(self._try_sample, sandbox)
                 if time.monotonic() - collected > COLLECT_S:
                     collected = time.monotonic()
-                    await self._sandboxes.collect()
+                    await self._sandboxes.disk.collect()
                 rounds.done()
                 wait_s = SWEEP_S
             except Exception as error:
@@ -86,7 +87,7 @@ class Housekeeping:
         """Pause or kill a sandbox whose time is up; kill one whose box is lost."""
         if not lost and sandbox.record.auto_pause:
             try:
-                await self._sandboxes.pause(sandbox)
+                await self._sandboxes.pause(sandbox, memory=sandbox.record.auto_pause_memory)
                 return
             except (SandboxGymError, OSError) as error:
                 _log.warning("sandbox_not_paused", sandbox=sandbox.sandbox_id, why=str(error))

@@ -6,7 +6,6 @@ Owns which tenant has which box and until when. Knows neither HTTP nor how boxes
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -17,8 +16,10 @@ import anyio.abc
 import structlog
 
 from sandbox_gym.e2b_server.faults import Fault, sandbox_not_found
+from sandbox_gym.e2b_server.sandboxes.disk import SnapshotDisk
+from sandbox_gym.e2b_server.sandboxes.frozen import Frozen
 from sandbox_gym.e2b_server.sandboxes.images import Images
-from sandbox_gym.e2b_server.sandboxes.network import granted, reachable
+from sandbox_gym.e2b_server.sandboxes.network import reachable
 from sandbox_gym.e2b_server.sandboxes.processes import Work
 from sandbox_gym.e2b_server.sandboxes.quotas import Quotas
 from sandbox_gym.e2b_server.sandboxes.records import Image, Records
@@ -37,7 +38,8 @@ from sandbox_gym.e2b_server.sandboxes.templates import ROOT, Machines
 from sandbox_gym.errors import BoxLost, SandboxGymError
 from sandbox_gym.faults import as_provider_down, log_failure
 from sandbox_gym.sandbox.channel.envd import ROOT_USER, Envd
-from sandbox_gym.sandbox.snapshots import NoSuchSnapshot, SnapshotFailed
+from sandbox_gym.sandbox.session.session import Session
+from sandbox_gym.sandbox.snapshots import NoSuchSnapshot
 from sandbox_gym.server.access.accounts import Accounts, Tenant
 
 OPEN_S: Final = 120.0
@@ -58,9 +60,9 @@ class Sandboxes:
         self._records = Records(folder)
         self._sandboxes: dict[str, Sandbox] = {}
         self.images = Images(self._records)
-        self._quotas = Quotas(most)
+        self._quotas, self.frozen = Quotas(most), Frozen(most)
         self._box_taken = anyio.Event()
-        self._disk_bytes = 0
+        self.disk = SnapshotDisk(machines, self._pinned)
         for record in self._records.sandboxes():
             self._sandboxes[record.sandbox_id] = Sandbox(record, end_at=time.time())
 
@@ -117,17 +119,8 @@ class Sandboxes:
             raise Fault(404, f"template {template[:80]!r} not found")
         return image, None
 
-    def restrict(self, tenant: Tenant, sandbox: Sandbox, allow_out: Sequence[str]) -> None:
-        """Replace the allow-list of a running sandbox that has an egress proxy. Raises Fault."""
-        if sandbox.box is None:
-            raise Fault(409, f"Sandbox {sandbox.sandbox_id} is paused")
-        if sandbox.egress is None:
-            raise Fault(400, "this sandbox was created without an egress proxy, so its network can't be changed")
-        entries = granted(tenant, False, allow_out).allow or ()
-        sandbox.egress.restrict(entries)
-        sandbox.record = replace(sandbox.record, allow_out=entries)
-
     async def _open(self, sandbox: Sandbox, snapshot_id: str | None) -> None:
+        await self.frozen.make_room(len(self.running()))
         with anyio.fail_after(OPEN_S), as_provider_down("a sandbox can't be opened"):
             box, envd = await self.machines.open(sandbox.kind, snapshot_id)
         sandbox.box, sandbox.work = box, Work(envd)
@@ -160,6 +153,8 @@ class Sandboxes:
                 await self._forget(sandbox)
 
     async def _stop(self, sandbox: Sandbox) -> None:
+        if sandbox.dead:
+            await self.frozen.give_up(sandbox)
         box, sandbox.box, sandbox.work = sandbox.box, None, None
         if box is not None:
             try:
@@ -173,35 +168,40 @@ class Sandboxes:
         self._records.remove(sandbox.record)
         sandbox.record = replace(sandbox.record, snapshot_id="")
         if snapshot_id:
-            await self._delete(snapshot_id)
-
-    async def _delete(self, snapshot_id: str) -> None:
-        try:
-            await self.machines.delete(snapshot_id)
-        except Exception as error:
-            log_failure("snapshot_not_deleted", error, snapshot=snapshot_id)
+            await self.disk.delete(snapshot_id)
 
     # -- pause and resume
 
-    async def pause(self, sandbox: Sandbox) -> None:
-        """Keep the files, end the processes. Raises Fault 409 when it is paused already, SnapshotFailed, BoxLost."""
+    async def pause(self, sandbox: Sandbox, *, memory: bool) -> None:
+        """Keep the files, and with `memory` what runs, as far as this machine can. Raises Fault 409 when it is paused
+        already, SnapshotFailed, BoxLost."""
         async with sandbox.lock:
             if sandbox.dead:
                 raise sandbox_not_found(sandbox.sandbox_id)
             if sandbox.box is None or sandbox.work is None:
                 raise Fault(409, f"Sandbox {sandbox.sandbox_id} is already paused")
             check_keepable(sandbox)
-            await self._have_disk()
+            await self.disk.have()
             with anyio.CancelScope(shield=True):
-                await sandbox.work.quit_all()
-                snapshot = await sandbox.box.snapshot()
-                self._disk_bytes += snapshot.size_bytes
-                sandbox.record = replace(sandbox.record, snapshot_id=snapshot.snapshot_id)
-                self._records.write(sandbox.record)
+                if memory and not sandbox.work.in_a_cell:
+                    async with sandbox.work.held() as busy:
+                        await self._keep_paused(sandbox, sandbox.box, busy=busy)
+                        await self.frozen.freeze(self.accounts_tenant(sandbox.record.tenant), sandbox)
+                else:
+                    await sandbox.work.quit_all()
+                    await self._keep_paused(sandbox, sandbox.box, busy=False)
                 await self._stop(sandbox)
 
-    async def resume(self, tenant: Tenant, sandbox: Sandbox, timeout_s: int) -> bool:
-        """Run it for `timeout_s` from now; a running one never loses time. Returns whether it was paused."""
+    async def _keep_paused(self, sandbox: Sandbox, box: Session, *, busy: bool) -> None:
+        """Raises SnapshotFailed, BoxLost."""
+        snapshot = await box.snapshot(busy=busy)
+        self.disk.count(snapshot)
+        sandbox.record = replace(sandbox.record, snapshot_id=snapshot.snapshot_id)
+        self._records.write(sandbox.record)
+
+    async def resume(self, tenant: Tenant, sandbox: Sandbox, timeout_s: int, *, memory: bool = True) -> bool:
+        """Run it for `timeout_s` from now; a running one never loses time. Without `memory` it begins anew with its
+        files. Returns whether it was paused."""
         check_timeout(tenant, timeout_s)
         async with sandbox.lock:
             if sandbox.dead:
@@ -212,15 +212,18 @@ class Sandboxes:
                 return False
             if sandbox.record.rooted:
                 check_root(tenant)
-            had_out = sandbox.record.allow_out
+            before, had_out = sandbox.record, sandbox.record.allow_out
             sandbox.record = replace(
                 sandbox.record,
                 network=sandbox.record.network and tenant.network,
                 allow_out=None if had_out is None else reachable(tenant, had_out),
             )
+            if not memory or sandbox.record != before:
+                await self.frozen.give_up(sandbox)
             with self._quotas.reserved(tenant, self._sandboxes.values(), new=False):
                 try:
-                    await self._open(sandbox, sandbox.record.snapshot_id)
+                    if not await self.frozen.thaw(sandbox):
+                        await self._open(sandbox, sandbox.record.snapshot_id)
                 except NoSuchSnapshot:
                     self._sandboxes.pop(sandbox.sandbox_id, None)
                     self._records.remove(sandbox.record)
@@ -263,19 +266,12 @@ class Sandboxes:
         assert sandbox.work is not None
         assert sandbox.box is not None
         check_keepable(sandbox)
-        await self._have_disk()
+        await self.disk.have()
         with anyio.CancelScope(shield=True):
             async with sandbox.work.held() as busy:
                 snapshot = await sandbox.box.snapshot(durable=durable, busy=busy)
-        self._disk_bytes += snapshot.size_bytes
+        self.disk.count(snapshot)
         return snapshot.snapshot_id
-
-    async def _have_disk(self) -> None:
-        """Raises SnapshotFailed when the snapshots' disk budget is used up."""
-        if self._disk_bytes > self.machines.budget_bytes:
-            await self.collect()
-            if self._disk_bytes > self.machines.budget_bytes:
-                raise SnapshotFailed(f"snapshots take {self._disk_bytes} bytes, which is their limit; delete some")
 
     async def delete_image(self, tenant: Tenant, template: str) -> None:
         """Raises Fault 404."""
@@ -285,7 +281,7 @@ class Sandboxes:
         builds = [] if template == image.snapshot_id else self.images.of_template(tenant, image.made.template_id)
         for one in builds or [image]:
             self.images.remove(one)
-            await self._delete(one.snapshot_id)
+            await self.disk.delete(one.snapshot_id)
 
     async def fork(self, tenant: Tenant, sandbox: Sandbox, count: int, timeout_s: int) -> list[Sandbox | Exception]:
         """Create `count` sandboxes from this one's current state; for each the sandbox or its error."""
@@ -305,7 +301,7 @@ class Sandboxes:
                     forks.append(error)
         finally:
             with anyio.CancelScope(shield=True):
-                await self._delete(snapshot_id)
+                await self.disk.delete(snapshot_id)
         return forks
 
     async def _fork(self, tenant: Tenant, parent: Sandbox, snapshot_id: str, timeout_s: int) -> Sandbox:
@@ -328,12 +324,8 @@ class Sandboxes:
         """Measure the sandbox now. Raises BoxLost."""
         await measure(sandbox, self.machines.limits_of(sandbox.record.image))
 
-    async def collect(self) -> None:
-        pinned = {one.record.snapshot_id for one in self._sandboxes.values() if one.record.snapshot_id}
-        try:
-            self._disk_bytes = await self.machines.collect(pinned | self.images.ids())
-        except Exception as error:
-            log_failure("collection_failed", error)
+    def _pinned(self) -> set[str]:
+        return {one.record.snapshot_id for one in self._sandboxes.values()} | self.images.ids()
 
     async def box_taken(self) -> None:
         """Wait until a box is taken, so that another can be prepared."""
@@ -347,4 +339,5 @@ class Sandboxes:
                 for sandbox in self.running():
                     self._sandboxes.pop(sandbox.sandbox_id, None)
                     tasks.start_soon(self._stop, sandbox)
+                tasks.start_soon(self.frozen.aclose)
             await self.machines.aclose()

@@ -41,20 +41,28 @@ class RunningProcess:
 
     def __init__(self, pid: int, config: Config, stream: Stream) -> None:
         self.pid, self.config = pid, config
-        self._stream, self.envd = stream, stream.envd
+        self.stream, self.envd = stream, stream.envd
         self._listeners: list[MemoryObjectSendStream[Event]] = []
-        self.lost = False
+        self.lost = self.paused = False
 
     def listen(self) -> MemoryObjectReceiveStream[Event]:
         """Events from now on. It ends after the process's end, or without one when the sandbox is lost."""
+        self.paused = False
         send, receive = anyio.create_memory_object_stream[Event](BUFFERED)
         self._listeners.append(send)
         return receive
 
+    def let_go(self) -> None:
+        """It is paused: end all that listen."""
+        self.paused = True
+        listeners, self._listeners = self._listeners, []
+        for one in listeners:
+            one.close()
+
     async def run(self) -> None:
         try:
             while True:
-                header, body = await self._stream.next(FOREVER_S)
+                header, body = await self.stream.next(FOREVER_S)
                 await self._publish((header, body))
                 if header.get("event") == "end":
                     return
@@ -69,8 +77,9 @@ class RunningProcess:
             try:
                 with anyio.fail_after(STALL_S):
                     await one.send(event)
-            except (TimeoutError, anyio.BrokenResourceError):
-                self._listeners.remove(one)
+            except (TimeoutError, anyio.BrokenResourceError, anyio.ClosedResourceError):
+                if one in self._listeners:
+                    self._listeners.remove(one)
                 one.close()
 
 
@@ -93,6 +102,7 @@ class Work:
     processes: dict[int, RunningProcess] = field(default_factory=dict)
     watches: dict[str, Stream] = field(default_factory=dict)
     notebooks: dict[str, Notebook] = field(default_factory=dict)
+    suspended: bool = False
     opening: anyio.Lock = field(default_factory=anyio.Lock)
     """Held while a default context or root's driver is made."""
 
@@ -115,7 +125,8 @@ class Work:
 
     @asynccontextmanager
     async def held(self) -> AsyncIterator[bool]:
-        """All processes stand still in the body, which is told whether there are any. Raises BoxLost."""
+        """All processes stand still in the body, which is told whether there are any; and afterwards where it has
+        suspended the drivers. Raises BoxLost."""
         drivers, busy = self._drivers(), False
         try:
             for envd in drivers:
@@ -124,8 +135,28 @@ class Work:
             yield busy
         finally:
             for envd in drivers:
-                if not envd.ended.is_set():
+                if not envd.ended.is_set() and not self.suspended:
                     await envd.call({"op": "hold", "on": False})
+
+    @property
+    def in_a_cell(self) -> bool:
+        """Whether a notebook's cell runs."""
+        return any(one.lock.locked() for one in self.notebooks.values())
+
+    def suspend(self) -> None:
+        """All is about to stand still: whoever listens is told that the sandbox is lost."""
+        self.suspended = True
+        kept = {one.stream for one in self.processes.values()} | set(self.watches.values())
+        for envd in self._drivers():
+            envd.suspend(kept)
+        for process in self.processes.values():
+            process.let_go()
+
+    async def go_on(self) -> None:
+        """Raises BoxLost."""
+        for envd in self._drivers():
+            await envd.go_on()
+        self.suspended = False
 
 
 def number(reply: Mapping[str, object], name: str) -> int:

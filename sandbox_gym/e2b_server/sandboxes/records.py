@@ -32,6 +32,7 @@ class SandboxRecord:
     metadata: Mapping[str, str] = field(default_factory=dict)
     env: Mapping[str, str] = field(default_factory=dict)
     auto_pause: bool = False
+    auto_pause_memory: bool = True
     auto_resume: bool = False
     mask_host: str = ""
     """The Host header that programs at its ports see, with ${PORT} for the port; empty for the client's own."""

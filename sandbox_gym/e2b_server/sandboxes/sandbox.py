@@ -87,6 +87,7 @@ class SandboxRequest:
     metadata: Mapping[str, str] = field(default_factory=dict)
     env: Mapping[str, str] = field(default_factory=dict)
     auto_pause: bool = False
+    auto_pause_memory: bool = True
     auto_resume: bool = False
     public_traffic: bool = True
     network: bool = False
@@ -118,6 +119,7 @@ def new_sandbox(tenant: Tenant, asked: SandboxRequest, image: str, kept: Image |
         user=made.user,
         rooted=kept is not None and kept.rooted,
         auto_pause=asked.auto_pause,
+        auto_pause_memory=asked.auto_pause_memory,
         auto_resume=asked.auto_resume,
         timeout_s=asked.timeout_s,
     )
@@ -133,6 +135,7 @@ def new_fork(tenant: Tenant, parent: SandboxRecord, timeout_s: int) -> Sandbox:
         metadata=parent.metadata,
         env=parent.env,
         auto_pause=parent.auto_pause,
+        auto_pause_memory=parent.auto_pause_memory,
         auto_resume=parent.auto_resume,
         public_traffic=parent.public_traffic,
         network=parent.network,
@@ -144,6 +147,17 @@ def new_fork(tenant: Tenant, parent: SandboxRecord, timeout_s: int) -> Sandbox:
     if allowed is not None:  # an empty allow-list may be replaced later, in a fork too
         fork.record = replace(fork.record, allow_out=allowed)
     return fork
+
+
+def restrict(tenant: Tenant, sandbox: Sandbox, allow_out: Sequence[str]) -> None:
+    """Replace the allow-list of a running sandbox that has an egress proxy. Raises Fault."""
+    if sandbox.box is None:
+        raise Fault(409, f"Sandbox {sandbox.sandbox_id} is paused")
+    if sandbox.egress is None:
+        raise Fault(400, "this sandbox was created without an egress proxy, so its network can't be changed")
+    entries = granted(tenant, False, allow_out).allow or ()
+    sandbox.egress.restrict(entries)
+    sandbox.record = replace(sandbox.record, allow_out=entries)
 
 
 async def measure(sandbox: Sandbox, limits: Limits) -> None:

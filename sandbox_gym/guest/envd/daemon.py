@@ -64,6 +64,7 @@ class Envd:
         self._connections = Connections(self)
         self._notebooks = Notebooks(self, self._home, self._environment)
         self._ended = False
+        self._held_at = 0
 
     # -- the loop
 
@@ -74,7 +75,7 @@ class Envd:
                     key.data(events)
             self._reap()
             now = time.monotonic()
-            for process in list(self._processes.values()):
+            for process in list(self._processes.values()) if not self._held_at else ():
                 process.expire(now)
             self._files.sweep()
             self._flush()
@@ -235,7 +236,13 @@ class Envd:
 
     def op_hold(self, request, body):
         """With `on` stop all processes, so that a snapshot sees files at rest; without, continue them. Their number."""
-        running = 0
+        running, now = 0, time.monotonic()
+        if request["on"]:
+            self._held_at = self._held_at or now
+        elif self._held_at:
+            for process in self._processes.values():
+                process.postpone(now - self._held_at)
+            self._held_at = 0
         # a shell stops before its children and continues after them, else it takes them for jobs that the user stopped
         deadline = time.monotonic() + HOLD_S
         for pid in sorted(self._others(), reverse=not request["on"]):

@@ -136,6 +136,11 @@ class Process:
         """Signal the whole process group. Raises OSError where it is gone."""
         os.killpg(self.pid, number)
 
+    def postpone(self, seconds):
+        """Give a process that much more time."""
+        if self.deadline:
+            self.deadline += seconds
+
     def expire(self, now):
         """Kill a process whose time is up, and stop waiting for other holders of its output."""
         if self.deadline and now >= self.deadline and not self.ended:

@@ -8,7 +8,7 @@ lost.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -35,6 +35,7 @@ MAX_REPLY: Final = 17 << 20
 MAX_STREAMS: Final = 1024
 STRAYS: Final = 8 << 20
 """Bytes that a box may say unasked, beside what was under way of streams that were let go."""
+GO_ON_S: Final = 20.0
 FOREVER_S: Final = 365 * 24 * 3600.0
 _RUN_ID: Final = 1
 
@@ -77,7 +78,9 @@ class Stream:
         """The next event. Raises TimeoutError, and BoxLost when the box is gone."""
         with anyio.fail_after(within_s):
             while not self._events:
-                self.envd.check()
+                self.envd.check_alive()
+                if self.closed:
+                    raise self.envd.away()
                 self._arrived = anyio.Event()
                 await self._arrived.wait()
         header, body = self._events.popleft()
@@ -113,6 +116,8 @@ class Envd(Driver):
         self._streams: dict[int, Stream] = {}
         self._numbers = 0
         self._gone: BoxLost | None = None
+        self._away = False
+        self._let_go: list[int] = []
         self._strays = STRAYS
         self.ended = anyio.Event()
         """Set when the box is lost."""
@@ -171,7 +176,7 @@ class Envd(Driver):
             self._waiters.pop(number, None)
             self._strays += COST + (PIECE if waiter.reply is None else 0)
         if waiter.reply is None:
-            raise self.check_gone()
+            raise self.away() if self._gone is None else self.check_gone()
         header, content = waiter.reply
         if header.get("ok") is not True:
             raise Refused(str(header.get("code"))[:40], str(header.get("why"))[:1000])
@@ -242,13 +247,46 @@ class Envd(Driver):
         if self._strays < 0:
             raise self._link.lost("sent what was not asked for")
 
+    # -- standing still
+
+    def suspend(self, kept: Set[Stream]) -> None:
+        """The box is about to stand still. Whoever waits for it is told that it is lost, but for readers of `kept`,
+        which go on with it."""
+        self._away = True
+        self._let_go = [number for number, stream in self._streams.items() if stream not in kept]
+        for number in self._let_go:
+            stream = self._streams[number]
+            self.forget(number)
+            stream.wake()
+        for waiter in self._waiters.values():
+            waiter.answered.set()
+
+    async def go_on(self) -> None:
+        """The box runs again. Raises BoxLost."""
+        self._away = False
+        await self.call({"op": "hold", "on": False}, within_s=GO_ON_S)
+        for number in self._let_go:
+            await self.call({"op": "disconnect", "stream": number})
+            await self.call({"op": "unwatch", "stream": number})
+        self._let_go = []
+
     def lost(self, why: str) -> BoxLost:
         return self._link.lost(why)
 
     def check(self) -> None:
+        """Raises BoxLost when the box is gone, or stands still."""
+        self.check_alive()
+        if self._away:
+            raise self.away()
+
+    def check_alive(self) -> None:
         """Raises BoxLost when the box is gone."""
         if self._gone is not None:
             raise BoxLost(str(self._gone))
+
+    def away(self) -> BoxLost:
+        """The error to raise of a box that stands still, or of what was let go when it did."""
+        return BoxLost("the sandbox is paused, or was")
 
     def check_gone(self) -> BoxLost:
         """The error to raise of a box that is gone."""

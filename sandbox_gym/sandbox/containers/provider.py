@@ -19,7 +19,7 @@ from sandbox_gym.sandbox.containers.snapshots import ImageSnapshots
 from sandbox_gym.sandbox.containers.start import Containers
 from sandbox_gym.sandbox.egress.inner_listener import NoWayOut
 from sandbox_gym.sandbox.egress.proxy import EgressProxy, open_egress_proxy
-from sandbox_gym.sandbox.sandbox import Sandbox, SessionParts
+from sandbox_gym.sandbox.sandbox import Sandbox, SessionParts, Standstill
 from sandbox_gym.sandbox.snapshots import SavedState
 
 M = TypeVar("M", bound=ContainerMachine)
@@ -56,6 +56,10 @@ class ContainerProvider(ABC, Generic[M]):
     async def may_listen_in(self, machine: M) -> None:
         """Raises NoWayOut where no proxy of ours can be put into the container's network."""
 
+    def standstill(self, machine: M) -> Standstill | None:
+        """None where containers of this engine can't be frozen."""
+        return None
+
     async def create(self, spec: SandboxSpec) -> Sandbox:
         kept = None
         if isinstance(spec.source, SnapshotRef):
@@ -84,8 +88,13 @@ class ContainerProvider(ABC, Generic[M]):
             with anyio.CancelScope(shield=True):
                 await machine.destroy()
             raise
-        root = partial(self.containers.root_guest, machine)
-        parts = SessionParts(machine.channel, partial(snapshots.save, machine), begins_from, root_link=root)
+        parts = SessionParts(
+            machine.channel,
+            partial(snapshots.save, machine),
+            begins_from,
+            root_link=partial(self.containers.root_guest, machine),
+            standstill=self.standstill(machine),
+        )
         return Sandbox(machine, machine.channel, session=parts, egress=egress, reusable=False)
 
     async def _egress(self, machine: M, allow: Sequence[str]) -> EgressProxy:

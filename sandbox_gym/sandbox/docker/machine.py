@@ -40,6 +40,7 @@ class DockerMachine(ContainerMachine):
         super().__init__(channel, facts)
         self.container = container
         self._engine, self._removals = engine, removals
+        self._frozen = False
 
     async def resize(self, sizes: Sizes) -> None:
         await self._engine.call(lambda _client: self.container.update(**size_options(sizes)))
@@ -54,7 +55,21 @@ class DockerMachine(ContainerMachine):
                 await self._engine.call(lambda _client: self.container.wait(timeout=ENDING_S))
         return await super().evidence()
 
+    async def freeze(self) -> bool:
+        """See `sandbox.Standstill`."""
+        await self._engine.call(lambda _client: self.container.pause())
+        self._frozen = True
+        return True
+
+    async def thaw(self) -> None:
+        """See `sandbox.Standstill`."""
+        await self._engine.call(lambda _client: self.container.unpause())
+        self._frozen = False
+
     async def remove(self) -> None:
+        if self._frozen:  # some engines kill no process that stands still
+            with contextlib.suppress(ProviderDown):
+                await self.thaw()
         await self._removals.remove(self.container)
 
 

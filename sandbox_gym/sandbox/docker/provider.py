@@ -31,6 +31,7 @@ from sandbox_gym.sandbox.images.contract import ImageOptions
 from sandbox_gym.sandbox.images.name import is_foreign
 from sandbox_gym.sandbox.images.record import ImageRecord
 from sandbox_gym.sandbox.images.store import ImageStore
+from sandbox_gym.sandbox.sandbox import Standstill
 from sandbox_gym.sandbox.users import Users
 from sandbox_gym.settings.providers import DockerSettings
 
@@ -117,6 +118,9 @@ class DockerProvider(ContainerProvider[DockerMachine]):
                 with anyio.CancelScope(shield=True):
                     await machine.destroy()
                 raise
+        return machine
+
+    def standstill(self, machine: DockerMachine) -> Standstill:
         return machine
 
     async def may_listen_in(self, machine: DockerMachine) -> None:

@@ -105,6 +105,25 @@ class Group:
         folders = set(self.folders.values())
         return {int(pid) for folder in folders for pid in _read(folder / "cgroup.procs").split() if pid != "0"}
 
+    def freeze(self) -> bool:
+        """Stop all that is in it, a moment after this, and what is started there later; False where the kernel does
+        not."""
+        file = self._freezer()
+        if file is not None:
+            _write(file, "FROZEN" if self.version == 1 else "1")
+        return file is not None
+
+    def frozen(self) -> bool:
+        """Whether nothing in it runs any more."""
+        file = self._freezer()
+        if file is None or self.version == 1:
+            return file is not None and _read(file).strip() == "FROZEN"
+        return bool(_counter(file.with_name("cgroup.events"), "frozen"))
+
+    def _freezer(self) -> Path | None:
+        name = "freezer.state" if self.version == 1 else "cgroup.freeze"
+        return next((folder / name for folder in self.folders.values() if (folder / name).exists()), None)
+
     def thaw(self) -> None:
         """Undo a freeze: in v1 frozen processes don't die of SIGKILL."""
         for folder in set(self.folders.values()):

@@ -5,13 +5,14 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import time
 from collections.abc import Awaitable, Callable
 
 import anyio
 from anyio.abc import Process
 
 from sandbox_gym.contract import Isolation
-from sandbox_gym.errors import BoxLost, LossEvidence
+from sandbox_gym.errors import BoxLost, LossEvidence, ProviderDown
 from sandbox_gym.limits import MIB, Limits
 from sandbox_gym.sandbox.channel.guest_channel import GuestChannel
 from sandbox_gym.sandbox.local.cgroups import Group
@@ -20,6 +21,8 @@ from sandbox_gym.sandbox.users import User
 GUEST_BYTES = 48 * MIB
 """What the supervisor and its zygote may use beside the program."""
 GUEST_PROCESSES = 8
+FREEZE_S = 5.0
+"""For all of a box to stand still."""
 
 
 class LocalMachine:
@@ -93,6 +96,27 @@ class LocalMachine:
     def grouped(self) -> bool:
         """Whether a cgroup caps it."""
         return self.group is not None
+
+    async def freeze(self) -> bool:
+        """See `sandbox.Standstill`."""
+        if self.group is None:
+            return False
+        try:
+            asked = self.group.freeze()
+        except OSError as error:
+            raise ProviderDown(f"{self.box_id}: its cgroup can't be frozen ({error})") from error
+        deadline = time.monotonic() + FREEZE_S
+        while asked and time.monotonic() < deadline:
+            if self.group.frozen():
+                return True
+            await anyio.sleep(0.002)
+        self.group.thaw()
+        return False
+
+    async def thaw(self) -> None:
+        """See `sandbox.Standstill`."""
+        if self.group is not None:
+            self.group.thaw()
 
     async def last_words(self) -> str:
         """What the jail said on stderr before it failed, bounded."""

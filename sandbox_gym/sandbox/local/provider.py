@@ -156,7 +156,7 @@ class LocalProvider:
         channel = room.machine.channel
         if spec.role == "run":
             return Sandbox(room.machine, channel, egress=egress, reusable=False)
-        parts = SessionParts(channel, partial(held.snapshots.save, stack), state)
+        parts = SessionParts(channel, partial(held.snapshots.save, stack), state, standstill=room.machine)
         return Sandbox(room.machine, channel, session=parts, egress=egress, reusable=False)
 
     async def _room(self, rooms: Rooms, spec: SandboxSpec) -> Room:

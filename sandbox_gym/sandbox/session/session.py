@@ -63,6 +63,16 @@ class Session:
         await driver.start(*self._start)
         return driver
 
+    async def freeze(self) -> bool:
+        """Stop all that runs in the sandbox until `thaw`, the driver too; False where it can't be. Raises
+        ProviderDown."""
+        return self._parts.standstill is not None and await self._parts.standstill.freeze()
+
+    async def thaw(self) -> None:
+        """Raises ProviderDown."""
+        if self._parts.standstill is not None:
+            await self._parts.standstill.thaw()
+
     async def call(
         self, request: Mapping[str, object], body: bytes = b"", *, within_s: float
     ) -> tuple[Mapping[str, object], bytes]:
