@@ -224,7 +224,13 @@ async def test_a_broken_dataset_is_told_by_its_line(tmp_path: Path) -> None:
 
 
 FORGED = {
-    "pytest": ("import pytest\npytestmark = pytest.mark.skip\ndef f(n): return 1", "import os\nos._exit(0)"),
+    "pytest": (
+        "import pytest\npytestmark = pytest.mark.skip\ndef f(n): return 1",
+        "import os\nos._exit(0)",
+        "import pytest\ndef f(n): pytest.skip('no')",
+        "import unittest\ndef f(n): raise unittest.SkipTest",
+        "import pytest\ndef f(n): pytest.xfail('no')",
+    ),
     "nodejs": ("process.exit(0)", "const f = () => 1; process.on('exit', () => process.reallyExit(0));"),
     "go_test": (
         'package main\nimport ("os"; "testing")\n'
@@ -239,6 +245,48 @@ HONEST = {
         "func TestF(t *testing.T) { if f(2) != 4 { t.Fail() } }",
     ),
 }
+
+
+IN_THE_LARGER_IMAGE = {
+    "jest": (
+        ("const f = (n: number): number => 2 * n;", "test('f', () => { expect(f(2)).toBe(4); });"),
+        (
+            "const f = (n: number): number => 3 * n;",
+            "process.exit(0);",
+            "const f = (n: number): number => 1; setImmediate(() => process.exit(0));",
+            "const f = (n: number): number => 1; (globalThis as any).test = () => {};",
+            "const f = (n: number): number => 1; (globalThis as any).expect = () => ({ toBe() {} });",
+        ),
+    ),
+    "junit": (
+        (
+            "class Sum { static int f(int n) { return 2 * n; } }",
+            "public class SumTest { @org.junit.jupiter.api.Test void f() {"
+            " org.junit.jupiter.api.Assertions.assertEquals(4, Sum.f(2)); } }",
+        ),
+        (
+            "class Sum { static int f(int n) { return 3 * n; } }",
+            "class Sum { static int f(int n) { System.exit(0); return 1; } }",
+            "class Sum { static int f(int n) { Runtime.getRuntime().halt(0); return 1; } }",
+            "class Sum { static int f(int n) { throw new org.opentest4j.TestAbortedException(); } }",
+        ),
+    ),
+}
+
+
+@pytest.mark.extended
+@pytest.mark.parametrize("language", IN_THE_LARGER_IMAGE)
+@pytest.mark.parametrize("client", ["docker"], indirect=True)
+def test_rows_for_the_larger_image_s_runners(client: TestClient, language: str) -> None:
+    (honest, test), forged = IN_THE_LARGER_IMAGE[language]
+    row = {"id": 1, "labels": {"programming_language": language}, "test": test}
+    config = {"provided_data": row, "compile_timeout": 60, "run_timeout": 30}
+    found = {}
+    for code in (honest, *forged):
+        done = asked(client, "submit", dataset="x", id=1, completion=f"```\n{code}\n```", config=config)
+        assert isinstance(done, dict)
+        found[code] = done["accepted"]
+    assert found == {honest: True, **dict.fromkeys(forged, False)}
 
 
 @pytest.mark.parametrize("language", FORGED)
@@ -260,6 +308,11 @@ ENDING_TESTS = {
         "import unittest\nclass T(unittest.TestCase):\n    def test(self): self.assertEqual(f(2), 4)\nunittest.main()",
         "import atexit, os\natexit.register(os._exit, 0)",
     ),
+    "python (skipped)": (
+        "def f(n): return 2 * n",
+        "import unittest\nclass T(unittest.TestCase):\n    def test(self): self.assertEqual(f(2), 4)\nunittest.main()",
+        "import unittest\ndef f(n): raise unittest.SkipTest",
+    ),
     "nodejs": ("const f = (n) => 2 * n", "process.exit(f(2) === 4 ? 0 : 1)", "process.exit(0)"),
 }
 
@@ -268,7 +321,7 @@ ENDING_TESTS = {
 def test_a_test_may_end_its_program_itself(client: TestClient, language: str) -> None:
     honest, test, forged = ENDING_TESTS[language]
     own = {"code": test, "asset": {"data.txt": b64("x")}}
-    row = {"id": 1, "labels": {"programming_language": language}, "test": own}
+    row = {"id": 1, "labels": {"programming_language": language.partition(" ")[0]}, "test": own}
     for code, right in ((honest, True), (f"{honest.replace('2', '3')}", False), (forged, False)):
         done = asked(
             client, "submit", dataset="x", id=1, completion=f"```\n{code}\n```",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import secrets
 from collections.abc import Sequence
 from dataclasses import replace
@@ -42,13 +43,23 @@ MUST_FAIL: Final = {
     "python": "raise SystemExit('%s')\n",
     "pytest": "def test_%s():\n    raise AssertionError",
     "go_test": "func TestX%s(t *testing.T) { t.FailNow() }",
-    "jest": "test('%s', () => { throw new Error(); });",
+    "jest": "test('%s', () => { expect(1).toBe(2); });",
     "junit": "class C%sTest { @org.junit.jupiter.api.Test void fails() { throw new AssertionError(); } }",
     "javascript": _EXIT,
     "typescript": _EXIT,
 }
 """By language, what fails before the row's test, as behind a test that ends the program itself nothing is reached; or a
 test that fails, under a name that no answer knows."""
+
+
+_SKIPPED: Final = {
+    "python": re.compile(r"^OK \(.*skipped=", re.MULTILINE),
+    "pytest": re.compile(r"^=*.*\b[1-9]\d* (skipped|xfailed|deselected)\b.* in [\d.]+s", re.MULTILINE),
+    "junit": re.compile(r"\[ +[1-9]\d* tests (skipped|aborted) +\]"),
+}
+"""How a runner's summary says that a test did not come to its end: an answer can see to that."""
+_MAY_SKIP: Final = re.compile("skip|xfail|disabled|assum|abort", re.IGNORECASE)
+"""In a row's own test: it knows why."""
 
 
 class FusionSubmitRequest(FusionRow):
@@ -139,6 +150,8 @@ class FusionSubmit:
         times = {"compile_timeout": config.compile_timeout, "run_timeout": config.run_timeout}
         done = await self._tools.run_code(engine, replace(call, arguments={**arguments, **times}))
         accepted = done["status"] == "Success"
+        if accepted and _skipped(done, language.name) and not _MAY_SKIP.search(tests.source):
+            accepted, done = False, {**done, "message": "a test was skipped, which does not skip itself"}
         if accepted and language.name in MUST_FAIL and ".only(" not in tests.source:  # Jest would leave the other out
             failing = MUST_FAIL[language.name] % secrets.token_hex(8)
             parts = (code, failing, tests.source) if failing.endswith("\n") else (whole, failing, "")
@@ -157,6 +170,12 @@ class FusionSubmit:
             "extracted_type": None,
             "extra": {"reward": float(accepted), "verdict": None},
         }
+
+
+def _skipped(done: FusionRan, language: str) -> bool:
+    """Whether a runner says that it left out a test."""
+    run, pattern = done["run_result"], _SKIPPED.get(language)
+    return bool(run and pattern and pattern.search(run["stdout"] + run["stderr"]))
 
 
 def _tests(verdict: Verdict, state: State | None, cases: Sequence[object]) -> list[FusionTest]:
