@@ -111,14 +111,18 @@ def _rollout(answer: Document) -> Rollout:
 
 
 def _environment(scripts: Path, folder: Path) -> dict[str, str]:
-    """NeMo Gym makes each server's environment with uv, which finds the interpreter on PATH or downloads one."""
+    """NeMo Gym makes each server's environment with uv, which finds the interpreter on PATH or downloads one, and this
+    checkout where a server's requirements name the package."""
     interpreters = (scripts / "python").resolve().parent
     kept = {
         key: value for key, value in os.environ.items() if not key.startswith(("PYTHONPATH", "RAY_", "VIRTUAL_ENV"))
     }
+    constraints = folder / "constraints.txt"
+    constraints.write_text(f"sandbox-gym @ file://{REPOSITORY}\n")
     rays = tempfile.mkdtemp(prefix="sg-", dir="/tmp")  # sockets far below it need a short path
     return kept | {
         "PATH": f"{scripts}:{interpreters}:{os.environ['PATH']}",
+        "UV_CONSTRAINT": str(constraints),
         "RAY_TMPDIR": rays,
         "RAY_USAGE_STATS_ENABLED": "0",
         "WANDB_MODE": "disabled",

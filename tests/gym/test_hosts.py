@@ -28,6 +28,7 @@ CLOCKS = (
     "peak_memory_bytes",
     "usage",
     "created_at",
+    "inverted",  # each server draws which tests' other forms a run has
 )
 """What of an answer two runs of the same need not share, by the ends of names."""
 
