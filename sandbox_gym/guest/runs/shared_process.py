@@ -86,8 +86,8 @@ class SharedProcess:
         self.close()
 
     def close(self):
-        """Idempotent."""
-        control, self._control = self._control, None
+        """Idempotent. Nobody is called any more: whoever still holds this holds no run."""
+        control, self._control, self._on_done = self._control, None, None
         if control is not None:
             self._selector.unregister(control)
             control.close()

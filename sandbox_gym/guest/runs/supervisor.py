@@ -35,8 +35,13 @@ class Blob:
         self.size = size
         self.fd = os.memfd_create("blob", os.MFD_CLOEXEC)
 
-    def __del__(self):
-        os.close(self.fd)
+    def close(self):
+        """Idempotent."""
+        fd, self.fd = self.fd, -1
+        if fd >= 0:
+            os.close(fd)
+
+    __del__ = close
 
 
 class Supervisor:
@@ -223,6 +228,8 @@ class Supervisor:
         self.send({"op": "pong"})
 
     def _op_reset(self, header, body):
+        for blob in self._blobs.values():  # no run needs them, whatever still refers to one
+            blob.close()
         self._blobs, self._blob_bytes, self._receiving, self._signs = {}, 0, None, []
         why = "a run is still going on" if self._current is not None or self._queue else self._canary()
         self.send({"op": "reset", "ok": not why, "why": why, "oom_kills": self.evidence.oom_kills()})
