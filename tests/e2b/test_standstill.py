@@ -101,6 +101,22 @@ def test_what_listens_is_let_go(sandbox: Sandbox) -> None:
     assert sandbox.commands.kill(running.pid)
 
 
+def test_transfers_are_cut_short(pool: PoolServer, sandbox: Sandbox) -> None:
+    sandbox.files.write("big", b"x" * 16_000_000)
+    url, whole = sandbox.download_url("big"), 0
+    with contextlib.ExitStack() as streams:
+        bodies = [streams.enter_context(httpx.stream("GET", url)).iter_raw(1000) for _ in range(3)]
+        assert all(map(next, bodies))
+        sandbox.pause()
+        for body in bodies:
+            with contextlib.suppress(httpx.RemoteProtocolError):
+                assert sum(map(len, body)) == 16_000_000 - 1000
+                whole += 1
+    assert whole < 3, "a client is told that it has not all"
+    sandbox.connect(timeout=200)
+    assert len(sandbox.files.read("big", format="bytes")) == 16_000_000
+
+
 def test_files_alone_where_they_are_asked_for(pool: PoolServer, sandbox: Sandbox) -> None:
     sandbox.commands.run("sleep 300", background=True)
     sandbox.files.write("kept", "1")

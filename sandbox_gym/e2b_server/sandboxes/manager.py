@@ -120,7 +120,7 @@ class Sandboxes:
         return image, None
 
     async def _open(self, sandbox: Sandbox, snapshot_id: str | None) -> None:
-        await self.frozen.make_room(len(self.running()))
+        await self.frozen.make_room(len(self.running()) + self._quotas.opening)
         with anyio.fail_after(OPEN_S), as_provider_down("a sandbox can't be opened"):
             box, envd = await self.machines.open(sandbox.kind, snapshot_id)
         sandbox.box, sandbox.work = box, Work(envd)
