@@ -173,6 +173,9 @@ def test_places_are_for_those_that_run(tmp_path: Path) -> None:
         assert (sandboxes[0].files.read("kept"), sandboxes[0].commands.list()) == ("1", [])
         sandboxes[1].connect(timeout=100)
         assert len(sandboxes[1].commands.list()) == 1
+        with pytest.raises(SandboxException, match="429"):
+            sandboxes[2].connect(timeout=100, on_resume="reboot")
+        assert mode(pool, sandboxes[2]) == "full", "what is refused costs nothing"
         sandboxes[2].kill()
         with pytest.raises(SandboxException):
             sandboxes[2].connect()

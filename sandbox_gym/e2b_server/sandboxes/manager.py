@@ -218,9 +218,9 @@ class Sandboxes:
                 network=sandbox.record.network and tenant.network,
                 allow_out=None if had_out is None else reachable(tenant, had_out),
             )
-            if not memory or sandbox.record != before:
-                await self.frozen.give_up(sandbox)
             with self._quotas.reserved(tenant, self._sandboxes.values(), new=False):
+                if not memory or sandbox.record != before:
+                    await self.frozen.give_up(sandbox)
                 try:
                     if not await self.frozen.thaw(sandbox):
                         await self._open(sandbox, sandbox.record.snapshot_id)
