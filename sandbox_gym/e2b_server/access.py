@@ -166,13 +166,18 @@ def user_of(request: Request, sandbox: Sandbox) -> str:
     it."""
     scheme, _, given = request.headers.get("authorization", "").partition(" ")
     if scheme.lower() != "basic":
-        return sandbox.record.user if sandbox.may_root and sandbox.record.user else USER
+        return usual_user(sandbox)
     try:
         name = base64.b64decode(given.strip(), validate=True).decode("utf-8").partition(":")[0]
     except (binascii.Error, UnicodeDecodeError):
         raise Fault(401, "the Authorization header is not Basic", code="unauthenticated") from None
     check_user(name, sandbox)
     return name or USER
+
+
+def usual_user(sandbox: Sandbox) -> str:
+    """Whom a request stands for that names nobody."""
+    return sandbox.record.user if sandbox.may_root and sandbox.record.user else USER
 
 
 def signature(path: str, operation: str, user: str, token: str, expires: str) -> str:

@@ -6,11 +6,13 @@ import json
 import traceback
 import uuid
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Final
 
 import structlog
 from starlette.requests import ClientDisconnect
-from starlette.responses import Response
+from starlette.responses import Response, StreamingResponse
+from starlette.types import Send
 
 from sandbox_gym.errors import BoxLost, PoolFull, SandboxGymError, Unavailable
 from sandbox_gym.faults import is_shortage
@@ -62,6 +64,14 @@ class Fault(SandboxGymError):
         if self.status not in (429, 503):
             return dict(self._headers)
         return {**self._headers, "Retry-After": str(max(1, round(self.retry_after_s)))}
+
+
+class SandboxStream(StreamingResponse):
+    """What a sandbox sends. Where that is lost, or paused, the connection is closed before the body's end."""
+
+    async def stream_response(self, send: Send) -> None:
+        with suppress(BoxLost, TimeoutError):
+            await super().stream_response(send)
 
 
 def as_json(document: object, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:

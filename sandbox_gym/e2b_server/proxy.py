@@ -12,10 +12,10 @@ from typing import Final
 import anyio
 import h11
 from starlette.requests import Request
-from starlette.responses import Response, StreamingResponse
+from starlette.responses import Response
 
 from sandbox_gym.e2b_server.access import ID_HEADER, PORT_HEADER, TOKEN_HEADER, TRAFFIC_HEADER
-from sandbox_gym.e2b_server.faults import Fault, fault_of, port_closed
+from sandbox_gym.e2b_server.faults import Fault, SandboxStream, fault_of, port_closed
 from sandbox_gym.e2b_server.sandboxes.processes import Work
 from sandbox_gym.e2b_server.sandboxes.sandbox import Sandbox
 from sandbox_gym.errors import BoxLost
@@ -64,7 +64,7 @@ class Proxy:
                 return fault_of(error).response()
             raise
         headers = [(name, value) for name, value in head.headers if name.decode("latin-1").lower() not in _HOP]
-        reply = StreamingResponse(exchange.body(), head.status_code)
+        reply = SandboxStream(exchange.body(), head.status_code)
         reply.raw_headers = headers
         return reply
 

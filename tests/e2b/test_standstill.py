@@ -101,6 +101,22 @@ def test_what_listens_is_let_go(sandbox: Sandbox) -> None:
     assert sandbox.commands.kill(running.pid)
 
 
+def test_transfers_are_cut_short(pool: PoolServer, sandbox: Sandbox) -> None:
+    sandbox.files.write("big", b"x" * 16_000_000)
+    url, whole = sandbox.download_url("big"), 0
+    with contextlib.ExitStack() as streams:
+        bodies = [streams.enter_context(httpx.stream("GET", url)).iter_raw(1000) for _ in range(3)]
+        assert all(map(next, bodies))
+        sandbox.pause()
+        for body in bodies:
+            with contextlib.suppress(httpx.RemoteProtocolError):
+                assert sum(map(len, body)) == 16_000_000 - 1000
+                whole += 1
+    assert whole < 3, "a client is told that it has not all"
+    sandbox.connect(timeout=200)
+    assert len(sandbox.files.read("big", format="bytes")) == 16_000_000
+
+
 def test_files_alone_where_they_are_asked_for(pool: PoolServer, sandbox: Sandbox) -> None:
     sandbox.commands.run("sleep 300", background=True)
     sandbox.files.write("kept", "1")
@@ -157,6 +173,9 @@ def test_places_are_for_those_that_run(tmp_path: Path) -> None:
         assert (sandboxes[0].files.read("kept"), sandboxes[0].commands.list()) == ("1", [])
         sandboxes[1].connect(timeout=100)
         assert len(sandboxes[1].commands.list()) == 1
+        with pytest.raises(SandboxException, match="429"):
+            sandboxes[2].connect(timeout=100, on_resume="reboot")
+        assert mode(pool, sandboxes[2]) == "full", "what is refused costs nothing"
         sandboxes[2].kill()
         with pytest.raises(SandboxException):
             sandboxes[2].connect()

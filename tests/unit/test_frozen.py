@@ -51,7 +51,7 @@ class Driver:
         self.fails = fails
         self.ended = anyio.Event()
 
-    def suspend(self, kept: object) -> None:
+    async def suspend(self) -> None:
         return
 
     async def go_on(self) -> None:
@@ -90,11 +90,11 @@ async def test_each_tenant_has_as_many_as_may_run_and_loses_its_own_oldest() -> 
 async def test_room_is_made_of_the_longest_paused() -> None:
     frozen, tenants = Frozen(most=5), (Tenant("a", sandboxes=10),)
     made, had = await frozen_of(frozen, tenants, "a:1", "a:2", "a:3")
-    await frozen.make_room(running=1)
+    await frozen.make_room(taken=2)
     assert all(map(frozen.has, made))
-    await frozen.make_room(running=3)
+    await frozen.make_room(taken=4)
     assert [frozen.has(one) for one in made] == [False, False, True]
-    await frozen.make_room(running=5)
+    await frozen.make_room(taken=6)
     assert not any(map(frozen.has, made))
     assert {box.asked[-1] for box in had} == {"aclose"}
 

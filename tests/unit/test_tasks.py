@@ -29,6 +29,7 @@ OF_ONE_CALL = {
         "self._stop",
         "self._discard",
         "self.frozen.aclose",
+        "self.give_up",
         "worker.work",
         "_work",
         "_read",

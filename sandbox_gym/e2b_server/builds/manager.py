@@ -27,6 +27,7 @@ from sandbox_gym.e2b_server.faults import Fault, fault_of
 from sandbox_gym.e2b_server.sandboxes.manager import Sandboxes
 from sandbox_gym.e2b_server.sandboxes.records import Image, Made
 from sandbox_gym.e2b_server.sandboxes.sandbox import Sandbox, SandboxRequest
+from sandbox_gym.e2b_server.sandboxes.templates import ROOT
 from sandbox_gym.sandbox.channel.envd import USER
 from sandbox_gym.server.access.accounts import Tenant, new_id
 
@@ -170,7 +171,8 @@ class Builds:
             image, base = await self._sandboxes.source(build.tenant, template)
         except Fault as error:
             raise StepFailed(error.message, "base") from None
-        keys = recipe(base.snapshot_id if base is not None else image, asked)
+        root = ROOT if self._sandboxes.machines.root and build.tenant.root else ""
+        keys = recipe((base.snapshot_id if base is not None else image) + root, asked)
         done, cached = self._cached(build, asked, keys)
         if cached is not None:
             build.log("info", f"CACHED {done} of {len(asked.steps)} steps")

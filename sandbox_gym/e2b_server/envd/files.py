@@ -10,14 +10,13 @@ import anyio
 from python_multipart.exceptions import FormParserError
 from python_multipart.multipart import MultipartParser, parse_options_header
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import Response, StreamingResponse
+from starlette.responses import Response
 
-from sandbox_gym.e2b_server.access import TOKEN_HEADER, check_signature, check_token, user_of
+from sandbox_gym.e2b_server.access import TOKEN_HEADER, check_signature, check_token, user_of, usual_user
 from sandbox_gym.e2b_server.control.shapes import MAX_PATH
-from sandbox_gym.e2b_server.faults import Fault, as_json, fault_of
+from sandbox_gym.e2b_server.faults import Fault, SandboxStream, as_json, fault_of
 from sandbox_gym.e2b_server.sandboxes.processes import number, text_of
 from sandbox_gym.e2b_server.sandboxes.sandbox import Sandbox, check_user
-from sandbox_gym.errors import BoxLost
 from sandbox_gym.sandbox.channel.envd import Envd
 
 PIECE: Final = 1 << 20
@@ -34,13 +33,16 @@ async def answer_files(
     """GET and POST /files, by token or by signature."""
     try:
         operation = "write" if request.method == "POST" else "read"
-        if "signature" in request.query_params and TOKEN_HEADER not in request.headers:
+        signed = "signature" in request.query_params and TOKEN_HEADER not in request.headers
+        if signed:
             check_signature(request, sandbox, operation)
         else:
             check_token(request, sandbox)
         named = request.query_params.get("username", "")
         check_user(named, sandbox)
-        envd = await driver(sandbox, named or user_of(request, sandbox))
+        # a header is not signed
+        user = named or (usual_user(sandbox) if signed else user_of(request, sandbox))
+        envd = await driver(sandbox, user)
         if request.method == "GET":
             return await _download(request, envd)
         if request.method == "POST":
@@ -71,9 +73,7 @@ async def _download(request: Request, envd: Envd) -> Response:
         body = _zip(first) if zipped else first
         return Response(body, headers=headers, media_type="application/octet-stream")
     pieces = _pieces(envd, handle, first, size)
-    return StreamingResponse(
-        _zipped(pieces) if zipped else pieces, headers=headers, media_type="application/octet-stream"
-    )
+    return SandboxStream(_zipped(pieces) if zipped else pieces, headers=headers, media_type="application/octet-stream")
 
 
 async def _pieces(envd: Envd, handle: int, first: bytes, size: int) -> AsyncIterator[bytes]:
@@ -104,10 +104,7 @@ def _zip(body: bytes) -> bytes:
 
 async def _close(envd: Envd, handle: int) -> None:
     with anyio.CancelScope(shield=True):
-        try:
-            await envd.call({"op": "close", "handle": handle})
-        except BoxLost:
-            return
+        await envd.tidy({"op": "close", "handle": handle})
 
 
 # -- uploads

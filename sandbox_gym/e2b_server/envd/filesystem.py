@@ -102,14 +102,15 @@ class Filesystem:
 
     # -- watches
 
-    async def _open(self, asked: WatchFolder) -> Stream:
+    async def _open(self, asked: WatchFolder, *, lasting: bool) -> Stream:
         _, stream = await self._envd.open(
             {
                 "op": "watch",
                 "path": asked.path,
                 "recursive": asked.recursive is True,
                 "entries": asked.include_entry is True,
-            }
+            },
+            lasting=lasting,
         )
         return stream
 
@@ -126,7 +127,7 @@ class Filesystem:
         opening = await read_opening(request)
 
         async def events() -> AsyncGenerator[Document, None]:
-            stream = await self._open(checked(WatchFolder, opening.read()))
+            stream = await self._open(checked(WatchFolder, opening.read()), lasting=False)
             try:
                 yield {"start": {}}
                 deadline = time.monotonic() + (opening.timeout_s or WATCH_S)
@@ -141,7 +142,7 @@ class Filesystem:
         return StreamReply(events, ping=_PING, ping_s=ping_of(request))
 
     async def _create_watcher(self, request: Request, asked: WatchFolder) -> WatcherMade:
-        stream = await self._open(asked)
+        stream = await self._open(asked, lasting=True)
         watcher_id = new_id("w")
         self._work.watches[watcher_id] = stream
         return {"watcherId": watcher_id}

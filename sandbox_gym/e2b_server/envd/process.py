@@ -131,10 +131,12 @@ class Processes:
             "timeout_s": seconds,
             "base": base_environment(self._sandbox, self._user),
         }
-        reply, stream = await self._envd.open(request)
+        reply, stream = await self._envd.open(request, lasting=True)
         process = RunningProcess(number(reply, "pid"), config, stream)
         received = process.listen()
         self._work.processes[process.pid] = process
+        if self._work.suspended:
+            process.let_go()
         self._tasks.start_soon(self._run, process)
         return process, received
 

@@ -51,9 +51,11 @@ class Frozen:
         box, work = sandbox.box, sandbox.work
         if box is None or work is None or not tenant.sandboxes or self._memory_left() < SHORT:
             return False
-        work.suspend()
+        if work.in_a_cell:  # it began while files were kept
+            return False
+        await work.suspend()
         try:
-            if not await box.freeze():
+            if sandbox.box is not box or not await box.freeze():
                 return False
         except SandboxGymError as error:
             log_failure("sandbox_not_frozen", error, sandbox=sandbox.sandbox_id)
@@ -90,9 +92,9 @@ class Frozen:
         if kept is not None:
             await _close(kept)
 
-    async def make_room(self, running: int) -> None:
-        """Have a place for one box more beside so many that run."""
-        while self._kept and running + len(self._kept) >= self._most:
+    async def make_room(self, taken: int) -> None:
+        """Have places for so many boxes that run or are being opened."""
+        while self._kept and taken + len(self._kept) > self._most:
             await self._give_up_oldest("its place was needed")
 
     async def trim(self) -> None:
@@ -109,8 +111,9 @@ class Frozen:
         await self.give_up(kept.sandbox)
 
     async def aclose(self) -> None:
-        for kept in list(self._kept.values()):
-            await self.give_up(kept.sandbox)
+        async with anyio.create_task_group() as tasks:
+            for kept in list(self._kept.values()):
+                tasks.start_soon(self.give_up, kept.sandbox)
 
 
 async def _close(kept: _Kept) -> None:

@@ -120,7 +120,7 @@ class Sandboxes:
         return image, None
 
     async def _open(self, sandbox: Sandbox, snapshot_id: str | None) -> None:
-        await self.frozen.make_room(len(self.running()))
+        await self.frozen.make_room(len(self.running()) + self._quotas.opening)
         with anyio.fail_after(OPEN_S), as_provider_down("a sandbox can't be opened"):
             box, envd = await self.machines.open(sandbox.kind, snapshot_id)
         sandbox.box, sandbox.work = box, Work(envd)
@@ -218,9 +218,9 @@ class Sandboxes:
                 network=sandbox.record.network and tenant.network,
                 allow_out=None if had_out is None else reachable(tenant, had_out),
             )
-            if not memory or sandbox.record != before:
-                await self.frozen.give_up(sandbox)
             with self._quotas.reserved(tenant, self._sandboxes.values(), new=False):
+                if not memory or sandbox.record != before:
+                    await self.frozen.give_up(sandbox)
                 try:
                     if not await self.frozen.thaw(sandbox):
                         await self._open(sandbox, sandbox.record.snapshot_id)

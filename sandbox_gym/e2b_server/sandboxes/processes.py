@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, TypeVar
 
 import anyio
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
@@ -22,6 +22,7 @@ STALL_S: Final = 60.0
 BUFFERED: Final = 8
 ROOT_S: Final = 60.0
 Event = tuple[Mapping[str, object], bytes]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,44 +119,49 @@ class Work:
                     self.root = await begun()
             return self.root
 
+    async def _each(self, ask: Callable[[Envd], Awaitable[T]]) -> list[T]:
+        """Ask every driver that lives. One of root's that is lost meanwhile costs what runs below it alone. Raises
+        BoxLost."""
+        said = []
+        for envd in self._drivers():
+            try:
+                said.append(await ask(envd))
+            except BoxLost:
+                if envd is self.envd:
+                    raise
+        return said
+
     async def quit_all(self) -> None:
         """End every process. Raises BoxLost."""
-        for envd in self._drivers():
-            await envd.call({"op": "quit_all"})
+        await self._each(lambda envd: envd.call({"op": "quit_all"}))
 
     @asynccontextmanager
     async def held(self) -> AsyncIterator[bool]:
         """All processes stand still in the body, which is told whether there are any; and afterwards where it has
         suspended the drivers. Raises BoxLost."""
-        drivers, busy = self._drivers(), False
         try:
-            for envd in drivers:
-                state, _ = await envd.call({"op": "hold", "on": True})
-                busy |= bool(state.get("running"))
-            yield busy
+            states = await self._each(lambda envd: envd.call({"op": "hold", "on": True}))
+            yield any(state.get("running") for state, _ in states)
         finally:
-            for envd in drivers:
-                if not envd.ended.is_set() and not self.suspended:
-                    await envd.call({"op": "hold", "on": False})
+            if not self.suspended and not self.envd.ended.is_set():
+                await self._each(lambda envd: envd.call({"op": "hold", "on": False}))
 
     @property
     def in_a_cell(self) -> bool:
         """Whether a notebook's cell runs."""
         return any(one.lock.locked() for one in self.notebooks.values())
 
-    def suspend(self) -> None:
+    async def suspend(self) -> None:
         """All is about to stand still: whoever listens is told that the sandbox is lost."""
         self.suspended = True
-        kept = {one.stream for one in self.processes.values()} | set(self.watches.values())
         for envd in self._drivers():
-            envd.suspend(kept)
+            await envd.suspend()
         for process in self.processes.values():
             process.let_go()
 
     async def go_on(self) -> None:
         """Raises BoxLost."""
-        for envd in self._drivers():
-            await envd.go_on()
+        await self._each(lambda envd: envd.go_on())
         self.suspended = False
 
 

@@ -18,6 +18,11 @@ class Quotas:
         self._most = most
         self._opening: dict[str, int] = {}
 
+    @property
+    def opening(self) -> int:
+        """Sandboxes that are being opened now."""
+        return sum(self._opening.values())
+
     @contextmanager
     def reserved(self, tenant: Tenant, sandboxes: Collection[Sandbox], *, new: bool) -> Iterator[None]:
         """Count one more while a box is opened. `new`: the sandbox does not exist yet (not a resume). Raises Fault."""
@@ -30,7 +35,7 @@ class Quotas:
 
     def _check(self, tenant: Tenant, sandboxes: Collection[Sandbox], *, new: bool) -> None:
         running = sum(one.running for one in sandboxes)
-        if running + sum(self._opening.values()) >= self._most:
+        if running + self.opening >= self._most:
             raise Fault(503, f"no capacity: {self._most} sandboxes run on this machine", retry_after_s=2)
         own = [one for one in sandboxes if one.record.tenant == tenant.name]
         opening = self._opening.get(tenant.name, 0)

@@ -8,7 +8,7 @@ lost.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping, Set
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -35,6 +35,8 @@ MAX_REPLY: Final = 17 << 20
 MAX_STREAMS: Final = 1024
 STRAYS: Final = 8 << 20
 """Bytes that a box may say unasked, beside what was under way of streams that were let go."""
+SUSPEND_S: Final = 5.0
+"""For what is under way to be answered before a box stands still."""
 GO_ON_S: Final = 20.0
 FOREVER_S: Final = 365 * 24 * 3600.0
 _RUN_ID: Final = 1
@@ -52,6 +54,8 @@ class Refused(SandboxGymError):
 
 @dataclass(slots=True, eq=False)
 class _Waiter:
+    soon: bool
+    """The answer waits for no program."""
     answered: anyio.Event = field(default_factory=anyio.Event)
     reply: tuple[Header, bytes] | None = None
 
@@ -59,8 +63,9 @@ class _Waiter:
 class Stream:
     """Events of one process, watch, connection or cell, in order. For one reader."""
 
-    def __init__(self, envd: Envd, number: int) -> None:
-        self.envd, self.number = envd, number
+    def __init__(self, envd: Envd, number: int, *, lasting: bool = False) -> None:
+        """`lasting`: it goes on with a box that stood still."""
+        self.envd, self.number, self.lasting = envd, number, lasting
         self._events: deque[tuple[Header, bytes]] = deque()
         self._arrived = anyio.Event()
         self._waiting = 0
@@ -117,7 +122,9 @@ class Envd(Driver):
         self._numbers = 0
         self._gone: BoxLost | None = None
         self._away = False
-        self._let_go: list[int] = []
+        self._later: list[Header] = []
+        self._owed: dict[int, int] = {}
+        """Bytes that streams are granted once the box runs again."""
         self._strays = STRAYS
         self.ended = anyio.Event()
         """Set when the box is lost."""
@@ -136,24 +143,33 @@ class Envd(Driver):
 
     async def call(self, request: Header, body: bytes = b"", *, within_s: float = ANSWER_S) -> tuple[Header, bytes]:
         """A request that is answered at once. Raises Refused; BoxLost also when no answer comes in time."""
+        self._numbers += 1
         try:
-            return await self.ask(request, body, within_s=within_s)
+            return await self._exchange(self._numbers, request, body, within_s)
         except TimeoutError:
             self._fail(self._link.lost(f"did not answer within {within_s:.0f} s"))
             raise self.check_gone() from None
 
+    async def tidy(self, request: Header) -> None:
+        """Have the box free something: one that stands still when it goes on, one that is gone not at all."""
+        try:
+            await self.call(request)
+        except BoxLost:
+            if self._gone is None:
+                self._later.append(request)
+
     async def ask(self, request: Header, body: bytes = b"", *, within_s: float) -> tuple[Header, bytes]:
         """A request whose answer may wait for a program. Raises Refused, BoxLost, TimeoutError."""
         self._numbers += 1
-        return await self._exchange(self._numbers, request, body, within_s)
+        return await self._exchange(self._numbers, request, body, within_s, soon=False)
 
-    async def open(self, request: Header, body: bytes = b"") -> tuple[Header, Stream]:
-        """A request that opens a stream, and the stream. Raises Refused, BoxLost."""
+    async def open(self, request: Header, body: bytes = b"", *, lasting: bool = False) -> tuple[Header, Stream]:
+        """A request that opens a stream, and the stream. `lasting`: see Stream. Raises Refused, BoxLost."""
         if len(self._streams) >= MAX_STREAMS:
             raise Refused("resource_exhausted", f"{MAX_STREAMS} streams are open already")
         self._numbers += 1
         number = self._numbers
-        stream = self._streams[number] = Stream(self, number)
+        stream = self._streams[number] = Stream(self, number, lasting=lasting)
         try:
             with anyio.CancelScope(shield=True):  # so that what was started is never without its owner
                 reply, _ = await self._exchange(number, {**request, "window": WINDOW}, body, ANSWER_S)
@@ -165,12 +181,16 @@ class Envd(Driver):
             self.forget(number)
             raise
 
-    async def _exchange(self, number: int, request: Header, body: bytes, within_s: float) -> tuple[Header, bytes]:
+    async def _exchange(
+        self, number: int, request: Header, body: bytes, within_s: float, *, soon: bool = True
+    ) -> tuple[Header, bytes]:
         self.check()
-        waiter = self._waiters[number] = _Waiter()
+        waiter = self._waiters[number] = _Waiter(soon)
         try:
             with anyio.fail_after(within_s):
-                await self._send({**request, "id": number}, body)
+                async with self._sending:
+                    self.check()
+                    await self._send({**request, "id": number}, body)
                 await waiter.answered.wait()
         finally:
             self._waiters.pop(number, None)
@@ -183,18 +203,23 @@ class Envd(Driver):
         return header, content
 
     async def _send(self, header: Header, body: bytes = b"") -> None:
+        """One message. The caller has the turn."""
         message: bytes = frames.pack(header, body)
         if len(message) - len(body) - frames.HEAD.size > frames.MAX_HEADER:  # the box would give up at it
             raise Refused("invalid_argument", f"arguments and variables have over {frames.MAX_HEADER} bytes")
-        async with self._sending:
-            with anyio.CancelScope(shield=True):  # a message cut short would put the channel out of step
-                for start in range(0, len(message), frames.CHUNK):
-                    chunk = message[start : start + frames.CHUNK]
-                    await self._link.send({"op": "chan", "id": _RUN_ID, "eof": False}, chunk)
+        with anyio.CancelScope(shield=True):  # a message cut short would put the channel out of step
+            for start in range(0, len(message), frames.CHUNK):
+                chunk = message[start : start + frames.CHUNK]
+                await self._link.send({"op": "chan", "id": _RUN_ID, "eof": False}, chunk)
 
     async def grant(self, number: int, size: int) -> None:
-        if self._gone is None and number in self._streams:
-            await self._send({"op": "grant", "id": 0, "stream": number, "bytes": size})
+        async with self._sending:
+            if self._gone is not None or number not in self._streams:
+                return
+            if self._away:
+                self._owed[number] = self._owed.get(number, 0) + size
+            else:
+                await self._send({"op": "grant", "id": 0, "stream": number, "bytes": size})
 
     def forget(self, number: int) -> None:
         """Events of that stream are of no more interest."""
@@ -249,15 +274,20 @@ class Envd(Driver):
 
     # -- standing still
 
-    def suspend(self, kept: Set[Stream]) -> None:
-        """The box is about to stand still. Whoever waits for it is told that it is lost, but for readers of `kept`,
-        which go on with it."""
+    async def suspend(self) -> None:
+        """The box is about to stand still: end what is under way, for a message cut short would cost the box. Whoever
+        waits for it is told that it is lost, but for readers of lasting streams, which go on with it."""
         self._away = True
-        self._let_go = [number for number, stream in self._streams.items() if stream not in kept]
-        for number in self._let_go:
+        with anyio.move_on_after(SUSPEND_S):
+            async with self._sending:
+                under_way = [waiter for waiter in self._waiters.values() if waiter.soon]
+            for waiter in under_way:
+                await waiter.answered.wait()
+        for number in [number for number, stream in self._streams.items() if not stream.lasting]:
             stream = self._streams[number]
             self.forget(number)
             stream.wake()
+            self._later += [{"op": "disconnect", "stream": number}, {"op": "unwatch", "stream": number}]
         for waiter in self._waiters.values():
             waiter.answered.set()
 
@@ -265,10 +295,12 @@ class Envd(Driver):
         """The box runs again. Raises BoxLost."""
         self._away = False
         await self.call({"op": "hold", "on": False}, within_s=GO_ON_S)
-        for number in self._let_go:
-            await self.call({"op": "disconnect", "stream": number})
-            await self.call({"op": "unwatch", "stream": number})
-        self._let_go = []
+        later, self._later = self._later, []
+        owed, self._owed = self._owed, {}
+        for request in later:
+            await self.call(request)
+        for number, size in owed.items():
+            await self.grant(number, size)
 
     def lost(self, why: str) -> BoxLost:
         return self._link.lost(why)

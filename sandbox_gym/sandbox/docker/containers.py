@@ -82,6 +82,8 @@ class DockerContainers(Containers[DockerMachine]):
             made = client.api.exec_create(machine.container.id, command, stdin=True, user="0:0", workdir="/")
             return client.api.exec_start(made["Id"], socket=True)
 
+        while machine.further:  # an earlier one's, which has ended or does so now
+            await machine.further.pop().aclose()
         attached = await self._engine.call(begun)
         stream = AttachStream(RawSocketStream(getattr(attached, "_sock", attached)), attached)
         channel = GuestChannel(stream, lambda: f"root of container {machine.box_id}")

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from docker.models.containers import Container
 
 ENDING_S = 10.0
+FREEZES = 3
+"""Tries: one fails where the container starts processes faster than the kernel stops them."""
 
 
 def size_options(sizes: Sizes) -> dict[str, int]:
@@ -57,7 +59,13 @@ class DockerMachine(ContainerMachine):
 
     async def freeze(self) -> bool:
         """See `sandbox.Standstill`."""
-        await self._engine.call(lambda _client: self.container.pause())
+        for left in reversed(range(FREEZES)):
+            try:
+                await self._engine.call(lambda _client: self.container.pause())
+                break
+            except ProviderDown:
+                if not left:
+                    raise
         self._frozen = True
         return True
 
