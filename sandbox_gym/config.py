@@ -114,6 +114,7 @@ class Settings(CodingSettings, HttpSettings, AccessSettings, RunSettings, BaseSe
             held=session.max_count,
             disk_bytes=session.snapshot_disk_mb * MIB,
             keep_globals=session.keep_globals,
+            root=session.root,
         )
 
     def journal_url(self) -> str | None:

@@ -83,8 +83,12 @@ class HeldSessions(SessionCalls, Protocol):
 
     background: TaskGroup
     """For work that outlives the call that asked for it."""
+    may_root: bool
+    """Whether whoever seeds a session may ask for root."""
 
     def begin(self, session_id: str, snapshot_id: str) -> None: ...
+
+    def grant_root(self, session_id: str) -> None: ...
 
     def base_of(self, session_id: str) -> str | None: ...
 

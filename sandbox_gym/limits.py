@@ -86,3 +86,5 @@ class Policy:
     """Bytes of disk for all snapshots; the oldest that no session needs are deleted, then new ones are refused."""
     keep_globals: bool = False
     """Keep Python's picklable globals in snapshots too."""
+    root: bool = False
+    """Whoever seeds a session may ask for root in its sandbox."""

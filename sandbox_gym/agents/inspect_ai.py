@@ -47,11 +47,12 @@ _ERRORS: Final[Mapping[str, type[OSError]]] = {
 
 
 class SandboxGymConfig(BaseModel, frozen=True):
-    """Where the server is, and what sessions there are seeded with."""
+    """Where the server is, and what sessions there are seeded with. `root`: `exec` may name any user of the sandbox."""
 
     url: str = Field(default_factory=lambda: SessionTarget().url)
     working_dir: str = "/workspace"
     row: dict[str, object] | None = None
+    root: bool = False
 
 
 @sandboxenv(name="sandbox_gym")
@@ -72,7 +73,7 @@ class SandboxGymSandbox(SandboxEnvironment):
         cls, task_name: str, config: SandboxEnvironmentConfigType | None, metadata: dict[str, str]
     ) -> dict[str, SandboxEnvironment]:
         wanted = _config(config)
-        session = Session(SessionTarget(url=wanted.url, row=wanted.row))
+        session = Session(SessionTarget(url=wanted.url, row=wanted.row, root=wanted.root))
         with _faults():
             await session.__aenter__()
         return {"default": cls(session, wanted)}
@@ -100,15 +101,15 @@ class SandboxGymSandbox(SandboxEnvironment):
         concurrency: bool = True,
     ) -> ExecResult[str]:
         """See the base class. A command whose time is up is not run again: it may have done half its work."""
-        if user is not None and user not in await self._users():
-            raise SandboxUserUnsupportedError(f"commands run as the sandbox's one user, not as {user!r}")
+        if user is None or user in await self._users():
+            user = ""
         stdin = input.encode() if isinstance(input, str) else input or b""
         folder = self._at(cwd or "")
         with _faults():
             if len(stdin) > PART_BYTES:
-                done = await self._with_large_input(cmd, stdin, folder, env, timeout)
+                done = await self._with_large_input(cmd, stdin, folder, env, timeout, user)
             else:
-                done = await self._run(cmd, folder, env, timeout, stdin)
+                done = await self._run(cmd, folder, env, timeout, stdin, user)
         return _result(cmd, done, timeout)
 
     async def _users(self) -> frozenset[str]:
@@ -120,22 +121,28 @@ class SandboxGymSandbox(SandboxEnvironment):
         return self._own_names
 
     async def _with_large_input(
-        self, cmd: list[str], stdin: bytes, folder: str, env: dict[str, str] | None, timeout: int | None
+        self, cmd: list[str], stdin: bytes, folder: str, env: dict[str, str] | None, timeout: int | None, user: str
     ) -> CompletedCommand:
         file = self._at(f".stdin-{secrets.token_hex(8)}")
         await self._write(file, stdin)
         try:
             from_file = ["bash", "-c", 'file=$1; shift; exec "$@" <"$file"', "bash", file, *cmd]
-            return await self._run(from_file, folder, env, timeout)
+            return await self._run(from_file, folder, env, timeout, user=user)
         finally:
             await self._run(["rm", "-f", "--", file], "/", None, 60)
 
     async def _run(
-        self, cmd: list[str], folder: str, env: dict[str, str] | None, timeout: float | None, stdin: bytes = b""
+        self,
+        cmd: list[str],
+        folder: str,
+        env: dict[str, str] | None,
+        timeout: float | None,
+        stdin: bytes = b"",
+        user: str = "",
     ) -> CompletedCommand:
         limit = min(SandboxEnvironmentLimits.MAX_EXEC_OUTPUT_SIZE, MAX_STREAM_BYTES)
         return await self._session.run(
-            cmd, cwd=folder, env=env, timeout_s=timeout or NO_LIMIT_S, stdin=stdin, output_bytes=limit
+            cmd, cwd=folder, env=env, timeout_s=timeout or NO_LIMIT_S, stdin=stdin, output_bytes=limit, user=user
         )
 
     async def write_file(self, file: str, contents: str | bytes) -> None:
@@ -218,6 +225,8 @@ def _faults(file: str = "") -> Iterator[None]:
     except NoSandbox as error:
         raise SandboxUnavailableError(str(error)) from error
     except RequestRefused as error:
+        if error.field == "user":
+            raise SandboxUserUnsupportedError(f"user {error.problem}; {error.remedy}") from error
         kind = _ERRORS.get(error.code)
         if kind is None:
             raise

@@ -56,6 +56,8 @@ class SessionTarget:
     token: str = field(default_factory=lambda: os.environ.get("SANDBOX_GYM_TOKEN", ""), repr=False)
     row: Mapping[str, object] | None = None
     tenant: str = ""
+    root: bool = False
+    """Commands may name a `user`, root included; for servers that allow it."""
 
 
 class Session:
@@ -73,7 +75,7 @@ class Session:
 
     async def __aenter__(self) -> Self:
         try:
-            seed = {"resources_session_id": self.session_id, "task_data": self._target.row}
+            seed = {"resources_session_id": self.session_id, "task_data": self._target.row, "root": self._target.root}
             await self._post("seed_session", seed, 0, tries=SEED_TRIES)
         except BaseException:
             await self._http.aclose()
@@ -98,6 +100,7 @@ class Session:
         env: Mapping[str, str] | None = None,
         stdin: bytes = b"",
         output_bytes: int,
+        user: str = "",
     ) -> CompletedCommand:
         """One command in a process of its own. Raises NoSandbox, RequestRefused."""
         said = await self._post(
@@ -110,6 +113,7 @@ class Session:
                 "timeout_s": timeout_s,
                 "output_bytes": output_bytes,
                 "encoding": "base64",
+                "user": user,
             },
             timeout_s,
         )

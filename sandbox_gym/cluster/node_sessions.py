@@ -19,7 +19,8 @@ from sandbox_gym.sandbox.snapshots import NoSuchSnapshot
 
 @dataclass(frozen=True, slots=True)
 class SessionCall:
-    """One tool call. `request_json` goes to the session's driver as it is; `base`: what a new session begins from."""
+    """One tool call. `request_json` goes to the session's driver as it is; `base`: what a new session begins from;
+    `root`: it was seeded with root."""
 
     life: str
     request_json: bytes
@@ -27,6 +28,7 @@ class SessionCall:
     timeout_s: float
     deadline_s: float
     base: str = ""
+    root: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +80,8 @@ class NodeSessions:
         wanted = decode(SessionCall, message)
         if wanted.base and wanted.life not in self._sessions:
             self._sessions.begin(wanted.life, wanted.base)
+        if wanted.root:
+            self._sessions.grant_root(wanted.life)
         request = json.loads(wanted.request_json)
         done = await self._sessions.call(
             wanted.life, request, wanted.body, timeout_s=wanted.timeout_s, deadline_s=wanted.deadline_s

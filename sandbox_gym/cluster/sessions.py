@@ -43,6 +43,7 @@ class _Bound:
     base: str = ""
     member: Member | None = None
     folder: str = ""
+    root: bool = False
     lost: str = ""
     called: bool = False
     used_at: float = field(default_factory=time.monotonic)
@@ -57,6 +58,7 @@ class ClusterSessions:
         self.background = background
         self._membership, self._placement = membership, placement
         self._policy, self._rooms = policy, Placement(margin=0.0)
+        self.may_root = policy.root
         self._bound: OrderedDict[str, _Bound] = OrderedDict()
         self._closed: OrderedDict[str, None] = OrderedDict()
         self._last = 0
@@ -96,7 +98,7 @@ class ClusterSessions:
                 if self._bound.get(session_id) is not bound:
                     raise SessionClosed(f"session {session_id[:80]!r} is closed")
                 member = await self._place(bound)
-                call = SessionCall(bound.life, _json(request), body, timeout_s, deadline_s, bound.base)
+                call = SessionCall(bound.life, _json(request), body, timeout_s, deadline_s, bound.base, bound.root)
                 bound.called, bound.used_at = True, time.monotonic()
                 self._bound.move_to_end(session_id)
                 try:
@@ -111,6 +113,10 @@ class ClusterSessions:
         """As `Sessions.begin`: anew, on a node that has the snapshot."""
         self.discard(session_id)
         self._get(session_id).base = snapshot_id
+
+    def grant_root(self, session_id: str) -> None:
+        """As `Sessions.grant_root`."""
+        self._get(session_id).root = self.may_root
 
     def base_of(self, session_id: str) -> str | None:
         """The snapshot that a held session began from."""

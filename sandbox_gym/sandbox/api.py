@@ -93,7 +93,8 @@ class Capabilities:
     computers: bool = True
     """Whether it has sandboxes of the role "computer"."""
     root: bool = False
-    """A "computer" has a driver of its root's beside its user's, once it is asked for, and keeps what root wrote."""
+    """A "computer" and a "session" have a driver of their root's beside their user's, once it is asked for, and keep
+    what root wrote."""
     own_toolchains: bool = False
     """Its images bring their compilers and interpreters, whatever the server's machine has."""
     others_images: bool = False

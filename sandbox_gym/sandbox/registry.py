@@ -53,7 +53,8 @@ def capabilities_of(settings: Settings) -> Capabilities:
 
 def session_policy(settings: Settings) -> Policy:
     """How sessions are held; where an account bounds the sandboxes, sessions leave those that verifies need."""
-    policy, most = settings.session_policy(), capabilities_of(settings).max_sandboxes
+    policy, can = settings.session_policy(), capabilities_of(settings)
+    policy, most = replace(policy, root=policy.root and can.root), can.max_sandboxes
     return policy if most is None else replace(policy, live=max(1, min(policy.live, most - settings.boxes)))
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from sandbox_gym.errors import SandboxGymError
+from sandbox_gym.errors import RequestError, SandboxGymError
 
 
 class SnapshotFailed(SandboxGymError):
@@ -18,6 +18,14 @@ class SnapshotFailed(SandboxGymError):
 
 class NoSuchSnapshot(SandboxGymError):
     """There is no snapshot of that id, or no longer."""
+
+
+class RootedSnapshot(RequestError):
+    """No verdict begins from what root, or what came after root, left: it may have replaced any program there."""
+
+    def __init__(self, snapshot_id: str) -> None:
+        problem = f"is snapshot {snapshot_id}, of a session that had root"
+        super().__init__("snapshot", problem, "begin from one of a session that never had it")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +45,8 @@ class Snapshot:
     env: Mapping[str, str] = field(default_factory=dict)
     lost_globals: Sequence[str] = ()
     """Python names that could not be pickled, where globals were asked for."""
+    rooted: bool = False
+    """Its session, or one that it goes back to, had root."""
 
 
 @dataclass(frozen=True, slots=True)

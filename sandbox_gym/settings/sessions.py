@@ -25,4 +25,9 @@ class SessionSettings(Group):
         64, ge=1, description="Sessions in sandboxes at once; the one idle for longest hibernates for the next."
     )
     max_count: int = Field(20_000, ge=1, description="Sessions at all, hibernated ones included.")
+    root: bool = Field(
+        False,
+        description="Whether who seeds a session may ask for root in its sandbox (provider `docker`). No verdict begins"
+        " from what such a session leaves.",
+    )
     snapshot_disk_mb: int = Field(8192, ge=1, description="Disk for all snapshots, in MiB.")

@@ -16,5 +16,6 @@ collect_ignore_glob = [] if all(importlib.util.find_spec(name) for name in _NEED
 
 @pytest.fixture(scope="session", params=["local", "docker"])
 def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
-    with serving(request.param, tmp_path_factory.mktemp("agents")) as running:
+    folder = tmp_path_factory.mktemp("agents")
+    with serving(request.param, folder, SANDBOX_GYM_SESSION_ROOT="true") as running:
         yield running

@@ -19,23 +19,25 @@ from inspect_ai.util import (
 from inspect_ai.util._sandbox.registry import registry_find_sandboxenv
 from inspect_ai.util._sandbox.self_check import *  # noqa: F403
 
-from sandbox_gym.agents.inspect_ai import SandboxGymConfig, SandboxGymSandbox
+from sandbox_gym.agents.inspect_ai import PART_BYTES, SandboxGymConfig, SandboxGymSandbox
+from sandbox_gym.client import RequestRefused
 from tests.load.servers import ServerProcess
+from tests.swe.agent import serving
 
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(300)]
 EXPECTED_FAILURES = {
-    ("docker", "test_exec_as_user"): (SandboxUserUnsupportedError, "a sandbox has one user"),
-    ("local", "test_exec_as_user"): (SandboxUserUnsupportedError, "a sandbox has one user"),
+    ("test_exec_as_user", False): (SandboxUserUnsupportedError, "its session was not seeded with root"),
 }
 
 
-@pytest.fixture
+@pytest.fixture(params=[False, True], ids=["", "root"])
 async def sandbox_env(request: pytest.FixtureRequest, server: ServerProcess) -> AsyncIterator[SandboxEnvironment]:
-    provider = request.node.callspec.params["server"]
-    raises, reason = EXPECTED_FAILURES.get((provider, request.node.originalname), (None, ""))
+    if request.param and request.node.callspec.params["server"] == "local":
+        pytest.skip("local has no root, and refuses it: see below")
+    raises, reason = EXPECTED_FAILURES.get((request.node.originalname, request.param), (None, ""))
     if raises is not None:
-        request.applymarker(pytest.mark.xfail(raises=raises, reason=reason))
-    config = SandboxGymConfig(url=server.url)
+        request.applymarker(pytest.mark.xfail(raises=raises, reason=reason, strict=True))
+    config = SandboxGymConfig(url=server.url, root=request.param)
     environments = await SandboxGymSandbox.sample_init("checks", config, {})
     yield environments["default"]
     await SandboxGymSandbox.sample_cleanup("checks", config, environments, False)
@@ -57,11 +59,35 @@ async def test_a_file_that_may_not_be_executed_is_a_permission_error(sandbox_env
         await sandbox_env.exec(["./plain"])
 
 
-async def test_the_sandboxes_own_user_may_be_named(sandbox_env: SandboxEnvironment) -> None:
-    for name in (await sandbox_env.exec(["sh", "-c", "id -u; id -un"])).stdout.split():
-        assert (await sandbox_env.exec(["id", "-u"], user=name)).success
-    with pytest.raises(SandboxUserUnsupportedError, match="root"):
-        await sandbox_env.exec(["id"], user="root")
+async def test_the_sandboxes_own_user_may_be_named(server: ServerProcess) -> None:
+    config = SandboxGymConfig(url=server.url)
+    environments = await SandboxGymSandbox.sample_init("checks", config, {})
+    for name in (await environments["default"].exec(["sh", "-c", "id -u; id -un"])).stdout.split():
+        assert (await environments["default"].exec(["id", "-u"], user=name)).success
+    with pytest.raises(SandboxUserUnsupportedError, match=r"user 'root': the session was not seeded .* ask"):
+        await environments["default"].exec(["id"], user="root")
+    await SandboxGymSandbox.sample_cleanup("checks", config, environments, False)
+
+
+async def test_a_server_without_root_names_the_remedy(tmp_path: Path) -> None:
+    refused = pytest.raises(RequestRefused, match=r"^root: is not .* provider docker and SANDBOX_GYM_SESSION_ROOT")
+    with serving("local", tmp_path, SANDBOX_GYM_SESSION_ROOT="true") as server, refused:
+        await SandboxGymSandbox.sample_init("checks", SandboxGymConfig(url=server.url, root=True), {})
+
+
+async def test_a_large_input_goes_to_a_user_that_root_made(server: ServerProcess) -> None:
+    if "docker" not in server.health()["provider"]:
+        pytest.skip("local has no root")
+    config = SandboxGymConfig(url=server.url, root=True)
+    environments = await SandboxGymSandbox.sample_init("checks", config, {})
+    sandbox = environments["default"]
+    assert (await sandbox.exec(["useradd", "-m", "other"], user="root")).success
+    await sandbox.write_file("given", "1")
+    assert (await sandbox.read_file("given"), (await sandbox.exec(["cat", "given"], user="other")).stdout) == ("1", "1")
+    for user in ("other", "root"):
+        counted = await sandbox.exec(["wc", "-c"], input=b"x" * (PART_BYTES + 1), user=user)
+        assert counted.stdout.strip() == str(PART_BYTES + 1), counted
+    await SandboxGymSandbox.sample_cleanup("checks", config, environments, False)
 
 
 async def test_a_server_that_is_not_there_is_unavailable() -> None:

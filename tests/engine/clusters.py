@@ -46,11 +46,18 @@ class Running:
 
 @asynccontextmanager
 async def cluster(
-    tmp_path: Path, *, count: int = 3, provider: str = "local", sessions: str = "", pace: Pace = FAST, boxes: int = 2
+    tmp_path: Path,
+    *,
+    count: int = 3,
+    provider: str = "local",
+    sessions: str = "",
+    pace: Pace = FAST,
+    boxes: int = 2,
+    **more: object,
 ) -> AsyncIterator[Running]:
     folders = {f"n{number}": tmp_path / f"n{number}" for number in range(count)}
     made: dict[str, OpenNode] = {}
-    base = Settings.from_flat({"provider": provider, "boxes": boxes, "session_checkpoint_s": 0.2})
+    base = Settings.from_flat({"provider": provider, "boxes": boxes, "session_checkpoint_s": 0.2, **more})
     for name, folder in folders.items():
         folder.mkdir()
         made[name] = node_of(base.model_copy(update={"state_dir": folder}), sessions)

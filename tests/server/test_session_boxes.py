@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from fastapi.testclient import TestClient
@@ -88,8 +89,8 @@ def test_files(client: TestClient) -> None:
 
 
 def test_a_sandbox_that_slept_is_not_lost(client: TestClient) -> None:
-    ran(client, "echo kept > f")
     before = client.get("/health").json()["sessions"]
+    ran(client, "echo kept > f")
     while client.get("/health").json()["sessions"]["hibernated"] <= before["hibernated"]:
         pass
     assert call(client, "status") == {"running": True}
@@ -122,3 +123,30 @@ def test_a_provider_without_sessions() -> None:
     with TestClient(app, base_url="http://localhost") as client:
         for what in ("create", "status", "close"):
             assert client.post(f"/sandbox/{what}", json={}).status_code == 422
+
+
+def test_root_is_refused_by_name_unless_the_operator_allows_it(client: TestClient) -> None:
+    seed = client.post("/seed_session", json={"resources_session_id": "asks", "root": True})
+    assert (seed.status_code, seed.json()["error"]["field"]) == (422, "root")
+    assert "provider docker and SANDBOX_GYM_SESSION_ROOT=true" in seed.json()["error"]["remedy"]
+    asked = client.post("/exec", json={"command": "id", "user": "root"})
+    assert (asked.status_code, asked.json()["error"]["field"]) == (422, "user")
+
+
+def test_root_is_for_who_seeds_a_session_with_it_and_ends_with_the_next_seed(tmp_path: Path) -> None:
+    settings = Settings.from_flat({"provider": "docker", "state_dir": tmp_path, "boxes": 2, "session_root": True})
+    app = build_app(CodingResources(settings), lambda: open_engine(settings, sessions="root"), settings)
+
+    def name(client: TestClient) -> tuple[int, object]:
+        answer = client.post("/exec", json={"command": ["id", "-un"], "user": "root"})
+        return answer.status_code, answer.json().get("stdout")
+
+    with TestClient(app, base_url="http://localhost") as client:
+        assert name(client)[0] == 422, "a call alone gets no root"
+        for root, wanted in ((True, (200, "root\n")), (False, (422, None)), (True, (200, "root\n"))):
+            seeded = client.post("/seed_session", json={"resources_session_id": "s", "root": root})
+            assert (seeded.status_code, name(client)) == (200, wanted)
+        assert client.post("/bash", json={"command": "id -un", "user": "root"}).json()["output"] != "root\n"
+        assert client.post("/seed_session", json={}).status_code == 200
+        assert name(client)[0] == 422
+        client.post("/close_session", json={"resources_session_id": "s"})

@@ -147,7 +147,10 @@ def _prepare_owned(spec, fds):
     os.chown(spec["workdir"], uid, uid)
     if spec["mode"] == "session" and not spec["env"].get("USER"):
         try:
-            os.chown("/root", uid, uid)  # where agents that count on being root keep their tools
+            if spec["argv"][1:] == ["root"]:
+                os.chmod(WORK, 0o755)  # users that root makes may enter it
+            else:
+                os.chown("/root", uid, uid)  # where agents that count on being root keep their tools
         except OSError:
             pass  # it has none
         _link_python("/opt/sandbox-gym/bin")

@@ -126,8 +126,8 @@ def _give_up(spec, stdio, channels, filter_program, listener_fd):
         os.chdir(spec["workdir"])
     os.umask(0o022)
     _set_limits(spec)
-    if spec["mode"] == "session" and spec["argv"] == ["envd", "root"]:
-        return  # the guest of a nested sandbox needs these privileges, and drops them itself
+    if spec["mode"] == "session" and spec["argv"][1:] == ["root"]:
+        return  # it runs programs as other users, or is the guest of a nested sandbox, which drops them itself
     uid = spec["uid"]
     kernel.drop_bounding_set()
     if uid:

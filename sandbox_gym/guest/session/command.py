@@ -31,8 +31,8 @@ class Commands:
         self._runners = []
 
     def run(self, command, stdin, timeout_s, clips, keep):
-        """The reply; output goes to the two `clips`. `command` is (argv, folder, environment). `keep`: processes that
-        it leaves behind stay. Raises OSError where no process can be made."""
+        """The reply; output goes to the two `clips`. `command` is (argv, folder, environment, account). `keep`: what it
+        leaves behind stays. Raises OSError where no process can be made."""
         self._runners = [pid for pid in self._runners if _runs(pid)]
         running = _Running(command, stdin, clips, keep)
         try:
@@ -191,7 +191,7 @@ class _Runner:
     """In the fork. `serve` never returns."""
 
     def __init__(self, command, stdio, streams, status, released, keep):
-        self._argv, self._folder, self._environment = command
+        self._argv, self._folder, self._environment, self._account = command
         self._stdio, self._streams, self._status = stdio, streams, status
         self._released, self._keep = released, keep
 
@@ -250,7 +250,7 @@ class _Runner:
 
     def _execute(self, argv):
         try:
-            return processes.start(argv, self._folder, self._environment, self._stdio)
+            return processes.start(argv, self._folder, self._environment, self._stdio, account=self._account)
         except OSError as error:
             if error.errno != errno.ENOEXEC:
                 raise

@@ -13,7 +13,7 @@ import socket
 
 from ..interpreter import CHANNEL_FD, clean_interpreter
 from ..protocol import frames
-from . import files
+from . import files, processes
 from .clip import Clip
 from .command import Commands
 from .repl import Repl
@@ -22,6 +22,7 @@ from .terminal import Terminals
 
 MAX_REQUEST = files.MAX_FILE + (4 << 20)
 """A file's or a standard input's bytes, with a command's arguments and variables."""
+SBIN = "/usr/local/sbin:/usr/sbin:/sbin:"
 
 
 def serve(spec):
@@ -113,9 +114,17 @@ class Driver:
         ends = request["args_bytes"], request["args_bytes"] + request["env_bytes"]
         argv = _texts(body[: ends[0]])
         pairs = (text.partition("=") for text in _texts(body[ends[0] : ends[1]]))
-        environment = dict(self._shell.exported(), **{name: value for name, _equals, value in pairs})
+        environment, account = dict(self._shell.exported()), None
+        if "user" in request:
+            try:
+                account = processes.account_of(request["user"])
+            except (KeyError, OverflowError):
+                return {"ok": False, "error": "ENOUSER: the sandbox has no user %r" % request["user"]}, b""
+            path = SBIN + environment.get("PATH", "")
+            environment.update(HOME=account.pw_dir, USER=account.pw_name, LOGNAME=account.pw_name, PATH=path)
+        environment.update((name, value) for name, _equals, value in pairs)
         folder = os.path.join(self._work, request["cwd"]) if request["cwd"] else self._work
-        command = argv, folder, environment
+        command = argv, folder, environment, account
         limits = request["stdout_bytes"], request["stderr_bytes"]
         clips = [Clip(limit, request["head_only"]) for limit in limits]
         reply = self._commands.run(command, body[ends[1] :], request["timeout_s"], clips, request["keep"])

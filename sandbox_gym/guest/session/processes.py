@@ -10,8 +10,16 @@ class NoProcess(OSError):
     """No process could be made, or it could not become the program for want of something else than the program."""
 
 
-def start(argv, folder, environment, stdio, terminal=False):
+def account_of(user):
+    """What /etc/passwd says of a name or number. Raises KeyError, OverflowError for one that it has not."""
+    import pwd  # of root's driver alone
+
+    return pwd.getpwuid(int(user)) if user.isdigit() else pwd.getpwnam(user)
+
+
+def start(argv, folder, environment, stdio, terminal=False, account=None):
     """Start a program in a session of its own; its pid. `stdio`: three descriptors, which stay the caller's to close.
+    `account`: whose process it becomes, where this one may choose.
 
     Raises OSError for what can't be executed, NoProcess for all else.
     """
@@ -20,7 +28,7 @@ def start(argv, folder, environment, stdio, terminal=False):
         try:
             pid = os.fork()
             if pid == 0:
-                _become(argv, folder, environment, stdio, failure, terminal)
+                _become(argv, folder, environment, stdio, failure, terminal, account)
         finally:
             os.close(failure)
             why = os.read(report, 4096)
@@ -34,7 +42,7 @@ def start(argv, folder, environment, stdio, terminal=False):
     return pid
 
 
-def _become(argv, folder, environment, stdio, failure, terminal):
+def _become(argv, folder, environment, stdio, failure, terminal, account):
     """In the child: never returns."""
     step = "s"
     try:
@@ -48,6 +56,12 @@ def _become(argv, folder, environment, stdio, failure, terminal):
         if terminal:
             fcntl.ioctl(0, termios.TIOCSCTTY, 0)
         os.chdir(folder)
+        if account is not None:
+            for fd in (1, 2):
+                os.fchown(fd, account.pw_uid, -1)  # for programs that open them by name
+            os.initgroups(account.pw_name, account.pw_gid)
+            os.setgid(account.pw_gid)
+            os.setuid(account.pw_uid)
         step = "x"
         environment = dict(environment, PWD=folder)
         if terminal:

@@ -41,14 +41,17 @@ class DriverLink(Protocol):
 class Driver:
     """One session's driver. One call at a time."""
 
-    def __init__(self, link: DriverLink, *, measure: bool = False) -> None:
-        """`measure`: the provider can't tell how much the work folder holds, so the driver says it in each save."""
+    def __init__(self, link: DriverLink, *, measure: bool = False, root: bool = False) -> None:
+        """`measure`: the provider can't tell how much the work folder holds, so the driver says it in each save.
+        `root`: it keeps its supervisor's privileges, to run commands as any user of the box."""
         self._link, self._measure = link, measure
+        self._root = root
         self._reader = frames.FrameReader(max_header=1 << 20, max_body=MAX_REPLY)
 
     async def start(self, limits: Limits, env: Mapping[str, str] = NOTHING) -> None:
         """Start the driver in the box and hear from it. `env`: what programs get beside the usual. Raises BoxLost."""
-        run = Run("session", Program("session", {}, env=env, workdir=WORK), limits=limits)
+        argv, workdir = (("driver", "root"), "/") if self._root else ((), WORK)
+        run = Run("session", Program("session", {}, argv=argv, env=env, workdir=workdir), limits=limits)
         await self._link.send_run(run, _RUN_ID, "relay")
         await self.call({"op": "ping"}, within_s=20)
 

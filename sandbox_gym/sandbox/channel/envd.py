@@ -113,8 +113,8 @@ class Envd(Driver):
     def __init__(self, link: DriverLink, tasks: anyio.abc.TaskGroup, *, root: bool = False, home: str = HOME) -> None:
         """`root`: what runs keeps all that the box's own supervisor holds, and is held by the box alone. `home`: the
         user's; where it is not HOME, programs are told their user's name when they start."""
-        super().__init__(link)
-        self._tasks, self._root, self._home = tasks, root, home
+        super().__init__(link, root=root)
+        self._tasks, self._home = tasks, home
         self._reader = frames.FrameReader(max_header=1 << 20, max_body=MAX_REPLY)
         self._sending = anyio.Lock()
         self._waiters: dict[int, _Waiter] = {}

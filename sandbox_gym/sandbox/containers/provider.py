@@ -20,7 +20,7 @@ from sandbox_gym.sandbox.containers.start import Containers
 from sandbox_gym.sandbox.egress.inner_listener import NoWayOut
 from sandbox_gym.sandbox.egress.proxy import EgressProxy, open_egress_proxy
 from sandbox_gym.sandbox.sandbox import Sandbox, SessionParts, Standstill
-from sandbox_gym.sandbox.snapshots import SavedState
+from sandbox_gym.sandbox.snapshots import RootedSnapshot, SavedState
 
 M = TypeVar("M", bound=ContainerMachine)
 
@@ -64,6 +64,8 @@ class ContainerProvider(ABC, Generic[M]):
         kept = None
         if isinstance(spec.source, SnapshotRef):
             kept = await self._held().read(spec.source.snapshot_id)
+            if kept.state.snapshot.rooted and spec.role in ("run", "builder"):
+                raise RootedSnapshot(spec.source.snapshot_id)
             machine = await self.containers.start(
                 ContainerSpec(kept.reference, True, spec.network.machine, kept.uid, kept.guest_volume)
             )

@@ -14,7 +14,7 @@ from typing import Final, Protocol
 from sandbox_gym.errors import RequestError, SandboxShort
 from sandbox_gym.limits import MIB
 from sandbox_gym.sandbox.channel.driver import WORK
-from sandbox_gym.sandbox.session.manager import GRACE_S
+from sandbox_gym.sandbox.session.manager import GRACE_S, NO_USER
 
 MAX_FILE_BYTES: Final = 16 * MIB
 """The most that one read or one write moves, that a command reads, and that its streams hold together."""
@@ -54,6 +54,8 @@ class Command:
     """What comes back of both streams are their beginnings."""
     keep_background: bool = False
     """Processes that the command leaves behind stay; else they are killed with it."""
+    user: str = ""
+    """Whose process it is: root, or a user that root has made. Unless empty, of a session with root."""
 
     def __post_init__(self) -> None:
         if self.stdout_bytes + self.stderr_bytes > MAX_FILE_BYTES:
@@ -119,8 +121,13 @@ class SessionClient:
             "head_only": command.head_only,
             "keep": command.keep_background,
         }
+        if command.user:
+            request["user"] = command.user
         body = arguments + variables + command.stdin
         reply, streams = await self._session.call(request, body, within_s=command.timeout_s + GRACE_S)
+        if _code(reply) == NO_USER:
+            why = f"{command.user[:80]!r}: {str(reply.get('error'))[:200].partition(': ')[2]}"
+            raise RequestError("user", why, "leave it out, or ask /seed_session for root and have root make the user")
         check_started(reply, "command")
         return _result(reply, streams, command)
 

@@ -27,18 +27,23 @@ class HeldSession:
     """With `restored`: what earlier calls did may be gone, and no call has told of it yet."""
     closed: bool = False
     calls: int = 0
+    root: bool = False
+    """Whoever seeded it asked for root."""
     lock: anyio.Lock = field(default_factory=anyio.Lock)
 
     def record(self) -> SessionRecord:
         """What of it is written down. It has been kept at least once."""
         assert self.snapshot_id is not None
-        return SessionRecord(self.session_id, self.created_at, self.last_used, self.snapshot_id, self.base)
+        of = (self.session_id, self.created_at, self.last_used)
+        return SessionRecord(*of, self.snapshot_id, self.base, root=self.root)
 
     @classmethod
     def of_record(cls, record: SessionRecord) -> HeldSession:
         """As another process left it. Only what was put away in order is known to be whole."""
         of = (record.session_id, record.created_at, record.last_used)
-        return cls(*of, snapshot_id=record.snapshot_id, base=record.base, restored=True, stale=not record.whole)
+        known = cls(*of, snapshot_id=record.snapshot_id, base=record.base, root=record.root)
+        known.restored, known.stale = True, not record.whole
+        return known
 
 
 @dataclass(frozen=True, slots=True)

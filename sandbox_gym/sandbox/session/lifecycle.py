@@ -132,7 +132,7 @@ class Lifecycle:
         budget = self._budget
         if budget.exceeded and await self.collect() > budget.limit_bytes:
             raise SnapshotFailed(f"snapshots take {budget.used_bytes} bytes, over their {budget.limit_bytes}")
-        snapshot = await session.box.snapshot(keep_globals=wanted)
+        snapshot = await session.box.snapshot(keep_globals=wanted, rooted=session.root)
         budget.used_bytes += snapshot.size_bytes
         session.snapshot_id, session.dirty_since = snapshot.snapshot_id, None
         self._records.write(session.record())

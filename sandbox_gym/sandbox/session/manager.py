@@ -36,6 +36,8 @@ from sandbox_gym.sandbox.snapshots import NoSuchSnapshot
 GRACE_S: Final = 15.0
 """Beyond a call's own timeout before a silent driver counts as lost: it interrupts, then kills, then answers."""
 MAX_CLOSED: Final = 100_000
+NO_USER: Final = "ENOUSER"
+"""What a driver's reply begins with where a command's user is not to be had."""
 _log = structlog.get_logger(__name__)
 
 
@@ -71,6 +73,7 @@ class Sessions:
         if provider.snapshots is None:
             raise ConfigurationError(f"provider {provider.name} holds no sessions here; use local, docker or e2b")
         self.provider, self.store, self.folder, self._policy = provider, provider.snapshots, folder, policy
+        self.may_root = policy.root
         self._sessions: OrderedDict[str, HeldSession] = OrderedDict()
         self._closed: OrderedDict[str, None] = OrderedDict()
         self._records = SessionRecords(folder)
@@ -119,6 +122,8 @@ class Sessions:
         """One tool call in a session, which is opened or woken for it. Raises SessionClosed, PoolFull, ProviderDown,
         DeadlineExceeded. A sandbox that is lost in the call is named in the reply: a tool call is not repeated."""
         session = self._get(session_id)
+        if "user" in request and not (session.root and self.may_root):
+            return ToolReply({"ok": False, "error": f"{NO_USER}: the session was not seeded with root"}, b"")
         with anyio.move_on_after(deadline_s):
             async with session.lock:
                 if session.closed:
@@ -151,6 +156,10 @@ class Sessions:
         """A session anew, from a snapshot that stays its owner's. Raises SessionClosed, PoolFull."""
         self.discard(session_id)
         self._get(session_id).base = snapshot_id
+
+    def grant_root(self, session_id: str) -> None:
+        """Its calls may be root's from now on, where `may_root`. Raises SessionClosed, PoolFull."""
+        self._get(session_id).root = self.may_root
 
     def base_of(self, session_id: str) -> str | None:
         """The snapshot that a held session began from."""

@@ -26,6 +26,8 @@ class SessionRecord:
     base: str | None = None
     whole: bool = False
     """The process ended in order: no call came after the snapshot."""
+    root: bool = False
+    """Its calls may be root's."""
 
 
 class SessionRecords:

@@ -6,6 +6,8 @@ Owns the order of opening, calls and snapshots; knows neither tools nor how prov
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import partial
 from typing import Final, TypeVar
 
 import structlog
@@ -40,6 +42,8 @@ class Session:
         link, begins_from = self._parts.link, self._parts.begins_from
         self.driver = make_driver(link) if make_driver else Driver(link, measure=not self._parts.measures_files)
         self._parent = begins_from.snapshot if begins_from is not None else None
+        self._root: Driver | None = None
+        self._rooted = self._parent is not None and self._parent.rooted
 
     @property
     def expired(self) -> bool:
@@ -59,6 +63,7 @@ class Session:
         """Another driver, of the sandbox's root, started. Raises ProviderDown where the provider has none, BoxLost."""
         if self._parts.root_link is None:
             raise ProviderDown(f"{self.box_id} has no driver of its root's")
+        self._rooted = True
         driver = make_driver(await self._parts.root_link())
         await driver.start(*self._start)
         return driver
@@ -76,13 +81,28 @@ class Session:
     async def call(
         self, request: Mapping[str, object], body: bytes = b"", *, within_s: float
     ) -> tuple[Mapping[str, object], bytes]:
-        """One request to the driver (guest/session/driver.py) and its reply, at most 16 MiB; trust neither."""
-        return await self.driver.call(request, body, within_s=within_s)
+        """One request to the driver (guest/session/driver.py) and its reply, at most 16 MiB; trust neither. One with a
+        "user" is for root's driver."""
+        driver = self.driver if "user" not in request else await self._driver_of_root()
+        return await driver.call(request, body, within_s=within_s)
 
-    async def snapshot(self, *, durable: bool = True, keep_globals: bool = False, busy: bool = False) -> Snapshot:
+    async def _driver_of_root(self) -> Driver:
+        """Started when it is first asked for. Raises BoxLost."""
+        if self._root is None:
+            try:
+                self._root = await self.root_driver(partial(Driver, root=True))
+            except ProviderDown as error:
+                raise BoxLost(f"root's driver does not start: {error}") from error
+        return self._root
+
+    async def snapshot(
+        self, *, durable: bool = True, keep_globals: bool = False, busy: bool = False, rooted: bool = False
+    ) -> Snapshot:
         """Keep the state as it is now. Not `durable`: where the provider can, in memory only; see `Saving` for that and
-        `busy`. Raises SnapshotFailed, and then the session lives on."""
+        `busy`. `rooted`: the session may have root, used or not. Raises SnapshotFailed, and then the session lives
+        on."""
         snapshot, blob = await self.driver.save(self._parent, keep_globals=keep_globals)
+        snapshot = replace(snapshot, rooted=rooted or self._rooted)
         try:
             self._parent = await self._parts.save(Saving(snapshot, blob, durable, busy, self._settle))
         except OSError as error:

@@ -59,6 +59,7 @@ from sandbox_gym.server.protocol.shapes import (
 )
 from sandbox_gym.server.protocol.single_flight import KEY_HEADER, Once
 from sandbox_gym.server.protocol.wire import Document, VerifyRequest, check_shape
+from sandbox_gym.server.tools.session_client import check_root
 
 SESSION_ID_KEY = "session_id"
 
@@ -193,9 +194,11 @@ class GymHost:
         cookie_id = str(request.session[SESSION_ID_KEY])
         engine, _ = self._running()
         begun: Document = {}
-        row, chosen_id = body, None
+        row, chosen_id, root = body, None, False
         if "resources_session_id" in body:
             seed = check_shape(Seed, body)
+            if root := seed.root:
+                check_root(engine)
             begun["resources_session_id"] = seed.resources_session_id
             row, chosen_id = seed.task_data or {}, owned(key_tenant(request.scope), seed.resources_session_id)
         self._seeds.seed(cookie_id, self._resources.public_tests(row), session_id=chosen_id)
@@ -204,6 +207,8 @@ class GymHost:
         begun |= self._granted(request, cookie_id)
         try:
             await while_connected(request, lambda: self._resources.seed(engine, cookie_id, row))
+            if root and engine.sessions is not None:
+                engine.sessions.grant_root(cookie_id)
         except Exception as error:
             fault = fault_of_ours(error)
             if fault is None:

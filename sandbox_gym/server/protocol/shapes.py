@@ -88,6 +88,7 @@ class Seed(BaseModel):
 
     resources_session_id: _Id
     task_data: dict[str, object] | None = None
+    root: bool = Field(False, description="Whether commands of `/exec` may name a `user`, root included.")
 
 
 class Close(BaseModel):

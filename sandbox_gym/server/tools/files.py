@@ -29,7 +29,8 @@ _Name = Annotated[str, StringConstraints(pattern=r"^[^=\x00]+$")]
 
 
 class Exec(BaseModel):
-    """A command beside the shell: a string is for bash, a list is argv. `encoding`: of `stdin` and both streams."""
+    """A command beside the shell: a string is for bash, a list is argv. `encoding`: of `stdin` and both streams.
+    `user`: root, or a user that root has made, in a session that was seeded with root."""
 
     model_config = ConfigDict(extra="ignore")
 
@@ -40,6 +41,7 @@ class Exec(BaseModel):
     timeout_s: float = Field(60.0, gt=0, le=3600)
     output_bytes: int = Field(64 * 1024, ge=2, le=MAX_STREAM)
     encoding: Encoding = "utf-8"
+    user: str = Field("", max_length=256)
 
 
 class ReadFile(BaseModel):
@@ -105,6 +107,7 @@ async def exec_command(engine: Engine, call: ToolCall, wanted: Exec) -> ExecRan:
             wanted.output_bytes,
             wanted.output_bytes,
             keep_background=True,
+            user=wanted.user,
         )
     )
     return {

@@ -66,6 +66,13 @@ def held_sessions(engine: Engine) -> HeldSessions:
     return engine.sessions
 
 
+def check_root(engine: Engine) -> None:
+    """Raises RequestError where no session may have root."""
+    if not held_sessions(engine).may_root:
+        remedy = "leave it out, or serve with provider docker and SANDBOX_GYM_SESSION_ROOT=true"
+        raise RequestError("root", "is not to be had in sessions of this server", remedy)
+
+
 def absolute_path(folder: str, path: str, field: str = "path") -> str:
     """An absolute path inside the sandbox. Raises RequestError for what is none."""
     if not path or "\0" in path or len(path) > MAX_PATH:
