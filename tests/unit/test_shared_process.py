@@ -298,14 +298,18 @@ def test_an_init_that_has_no_descriptors_for_a_run_s_files_runs_nothing() -> Non
     """The kernel delivers as many as there is room for, and says so in a flag alone."""
     ours, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    used = set(map(int, os.listdir("/proc/self/fd")))
-    second_free = [number for number in range(1000) if number not in used][1]
-    socket.send_fds(ours, [b"s{}"], [0, 0, 0, 0])
-    resource.setrlimit(resource.RLIMIT_NOFILE, (second_free + 1, hard))
+    socket.send_fds(ours, [b"s{}"], [0] * 60)
+    highest = max(map(int, os.listdir("/proc/self/fd")))
+    held = [os.open("/dev/null", os.O_RDONLY)]
+    while held[-1] <= highest:  # every number below is taken, whatever other tests have closed
+        held.append(os.open("/dev/null", os.O_RDONLY))
+    resource.setrlimit(resource.RLIMIT_NOFILE, (held[-1] + 3, hard))
     try:
         with pytest.raises(OSError, match="no descriptors"):
             init._receive(its)
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        for fd in held:
+            os.close(fd)
         ours.close()
         its.close()
