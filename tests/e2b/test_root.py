@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
 import time
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,6 +16,7 @@ from e2b.exceptions import SandboxException
 from sandbox_gym.sandbox.containers.container import CAPABILITIES
 from tests.e2b.servers import KEYS, TENANTS, PoolServer
 
+ROOT = Path(__file__).parents[2]
 WITH_ROOT = TENANTS.replace("sandboxes = 12", "sandboxes = 12\nroot = true")
 NUMBERS = {"CHOWN": 0, "DAC_OVERRIDE": 1, "FOWNER": 3, "KILL": 5, "SETGID": 6, "SETUID": 7, "SETPCAP": 8}
 """Of capabilities, as the kernel has them."""
@@ -251,5 +255,49 @@ def test_what_root_wrote_is_not_for_a_tenant_that_lost_the_right(tmp_path: Path)
         made = Sandbox.create("who", timeout=60, **server.where())
         assert said(made, "cat /var/tmp/who") == "user", "a step that root has run is none that was done already"
         made.kill()
+    finally:
+        server.stop()
+
+
+def wheel(folder: Path) -> str:
+    """A package of one module, as pip takes it without an index."""
+    name = "tinyone-1.0-py3-none-any.whl"
+    with zipfile.ZipFile(folder / name, "w") as archive:
+        archive.writestr("tinyone.py", "WORD = 'by pip'\ndef main(): print(WORD)\n")
+        about = "tinyone-1.0.dist-info"
+        archive.writestr(f"{about}/METADATA", "Metadata-Version: 2.1\nName: tinyone\nVersion: 1.0\n")
+        archive.writestr(
+            f"{about}/WHEEL", "Wheel-Version: 1.0\nGenerator: x\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+        )
+        archive.writestr(f"{about}/entry_points.txt", "[console_scripts]\ntinyone = tinyone:main\n")
+        archive.writestr(f"{about}/RECORD", "")
+    return name
+
+
+@pytest.mark.extended
+def test_packages_of_pip_and_npm(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    subprocess.run([ROOT / "images" / "build.sh", "e2b"], check=True, timeout=900)
+    name = wheel(tmp_path)
+    (tmp_path / "tool").mkdir()
+    about = {"name": "tool", "version": "1.0.0", "bin": {"tool": "cli.js"}}
+    (tmp_path / "tool" / "package.json").write_text(json.dumps(about))
+    (tmp_path / "tool" / "cli.js").write_text("#!/usr/bin/env node\nconsole.log('by npm')\n")
+    server = PoolServer("docker", tmp_path_factory.mktemp("packages"), keys=WITH_ROOT)
+    try:
+        for everybody in (True, False):
+            template = Template(file_context_path=tmp_path).from_node_image().copy(name, ".").copy("tool", "tool")
+            template = template.pip_install(f"/home/user/{name}", g=everybody).npm_install(
+                "/home/user/tool", g=everybody
+            )
+            Template.build(template, "packages", api_key=KEYS["alice"], api_url=server.url)
+            sandbox = Sandbox.create("packages", timeout=60, **server.where())
+            try:
+                assert said(sandbox, "tinyone; python -c 'import tinyone; print(tinyone.WORD)'") == "by pip\nby pip"
+                assert (
+                    said(sandbox, "npx tool; which tool || echo own")
+                    == f"by npm\n{'/usr/local/bin/tool' if everybody else 'own'}"
+                )
+            finally:
+                sandbox.kill()
     finally:
         server.stop()

@@ -79,7 +79,7 @@ class Ours(System):
             body |= {"model_patch": candidate(job, number), "response": response_of("")}
         else:
             text, source = numbered(job, number)
-            body["response"] = response_of(_as_command(source) if self._mode == "exec" else text)
+            body["response"] = response_of(_as_command(source, workload) if self._mode == "exec" else text)
             if self._mode == "exec":
                 metadata = body["verifier_metadata"]
                 assert isinstance(metadata, dict)
@@ -106,8 +106,9 @@ class Ours(System):
         return sum(cpu.resident_bytes(server.pid) for server in self._servers.values())
 
 
-def _as_command(source: str) -> str:
-    return f"```bash\nexec /usr/bin/python3 -I -S -c {shlex.quote(source)}\n```"
+def _as_command(source: str, workload: Workload) -> str:
+    options = "-I" if workload.packages else "-I -S"
+    return f"```bash\nexec /usr/bin/python3 {options} -c {shlex.quote(source)}\n```"
 
 
 async def _trajectory(server: Server) -> bool:

@@ -20,9 +20,11 @@ from sandbox_gym.sandbox.channel.driver import DriverLink
 from sandbox_gym.sandbox.channel.envd import HOME, ROOT_HOME, Envd
 from sandbox_gym.sandbox.session.session import Session, open_session
 
-ALIASES: Final = {"": "python", "base": "python", "code-interpreter-v1": INTERPRETER_IMAGE}
-"""E2B's own templates, by the image that stands for them. Where a provider has no interpreter's image, the usual one
-does."""
+BASE_IMAGE: Final = "e2b"
+"""What has pip and npm, as E2B's base template."""
+ALIASES: Final = {"": BASE_IMAGE, "base": BASE_IMAGE, "code-interpreter-v1": INTERPRETER_IMAGE}
+"""E2B's own templates, by the image that stands for them. Where a provider does not have it, the usual one does."""
+USUAL: Final = "python"
 ROOT: Final = ":root"
 """Ends the template of a sandbox whose commands run as the box's root, for a guest of our own inside it."""
 _NAME: Final = re.compile(r"[a-z0-9][a-z0-9._-]{0,60}")
@@ -39,27 +41,24 @@ class Kind:
     network: Network = NO_NETWORK
 
 
-USUAL: Final = Kind("python")
-
-
 def session_folder(settings: Settings, folder: Path) -> SessionFolder:
     """Where a provider keeps the state of such sandboxes, and how their users see it."""
-    return SessionFolder(folder, pool_limits(settings, USUAL.image), HOME)
+    return SessionFolder(folder, pool_limits(settings, USUAL), HOME)
 
 
 class Machines:
     """Opens sandboxes of any image. Use one task group for all that their drivers do."""
 
     def __init__(self, settings: Settings, provider: Provider, tasks: anyio.abc.TaskGroup, *, warm: int = 2) -> None:
-        """`provider`: made with `session_folder`; its owner closes it. `warm`: sandboxes of the usual image that are
-        kept ready before they are asked for."""
+        """`provider`: made with `session_folder`; its owner closes it. `warm`: sandboxes of `base` that are kept
+        ready before they are asked for."""
         if provider.snapshots is None or not provider.capabilities.computers:
             raise ConfigurationError(f"provider {provider.name!r} holds no sandboxes; use local or docker")
         self._settings, self._provider, self._tasks = settings, provider, tasks
         self._store = provider.snapshots
         self.budget_bytes = settings.session.snapshot_disk_mb * MIB
         self._warm = warm
-        self._ready: dict[Kind, list[Opened]] = {USUAL: []}
+        self._ready: dict[Kind, list[Opened]] = {}
 
     @property
     def root(self) -> bool:
@@ -79,15 +78,15 @@ class Machines:
         versioned = _SWE.fullmatch(name)
         if versioned and await self._provider.has_image(BUILDER_IMAGE, versioned[1]):
             name = BUILDER_IMAGE
-        if name == INTERPRETER_IMAGE and not await self._provider.has_image(name):
-            name = USUAL.image
-        if name == USUAL.image:
+        if name in ALIASES.values() and not await self._provider.has_image(name):
+            name = USUAL
+        if name == USUAL:
             return name
         return name if _NAME.fullmatch(name) and await self._provider.has_image(name) else None
 
     async def open(self, kind: Kind, snapshot_id: str | None = None) -> Opened:
         """A new sandbox, or one that goes on from a snapshot. Raises NoSuchSnapshot, ProviderDown."""
-        if kind.image.removesuffix(ROOT) in (USUAL.image, INTERPRETER_IMAGE) and kind.network.allow is None:
+        if kind.image.removesuffix(ROOT) in (USUAL, *ALIASES.values()) and kind.network.allow is None:
             self._ready.setdefault(kind, [])  # kept ready from now on
         while snapshot_id is None and self._ready.get(kind):
             session, envd = self._ready[kind].pop(0)
@@ -117,6 +116,8 @@ class Machines:
 
     async def prepare(self) -> None:
         """Have as many sandboxes ready as are kept. Raises ProviderDown."""
+        if not self._ready:
+            self._ready[Kind(await self.image("base") or USUAL)] = []
         for kind, ready in list(self._ready.items()):
             while len(ready) < self._warm:
                 ready.append(await self._open(kind, None))

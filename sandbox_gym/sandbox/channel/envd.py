@@ -132,7 +132,8 @@ class Envd(Driver):
     async def start(self, limits: Limits, env: Mapping[str, str] = NOTHING) -> None:
         """See `Driver.start`."""
         named = {"USER": USER, "LOGNAME": USER} if self._home == HOME else {}
-        environment = {"HOME": self._home, **named, "SHELL": "/bin/bash", **env}
+        # the box is theirs: pip need not spare what its distribution manages
+        environment = {"HOME": self._home, **named, "SHELL": "/bin/bash", "PIP_BREAK_SYSTEM_PACKAGES": "1", **env}
         argv = ("envd", "root") if self._root else ("envd",)
         run = Run("envd", Program("session", {}, argv=argv, env=environment, workdir=self._home), limits=limits)
         await self._link.send_run(run, _RUN_ID, "relay")
