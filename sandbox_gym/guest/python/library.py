@@ -35,8 +35,11 @@ _LAZY = frozenset(
     (("asyncio.events", "_event_loop_policy"), ("fileinput", "_state"), ("tempfile", "_name_sequence"))
 )  # fmt: skip
 """What a library makes at its first use, and makes again where it is set back."""
-_ADAPTED = ("_frozen_importlib", "importlib._bootstrap", "threading", "random", "sys")
-"""What a fork changes, and what is changed for the program before it starts; told by versions where there are any."""
+_ADAPTED = {
+    "_frozen_importlib": ("_load_unlocked",), "importlib._bootstrap": ("_load_unlocked",), "sys": PROCESS_KEYS,
+    "threading": (), "random": (),
+}  # fmt: skip
+"""What a fork changes, and what is changed for the program before it starts, by module; in those without names any."""
 _NEXT = type(itertools.count().__next__)
 
 
@@ -46,6 +49,7 @@ class Library:
     __slots__ = (  # and so no attributes that it would look at itself
         "_modules", "_contents", "_objects", "_sizes", "_counts", "_named", "_kinds", "_versions", "_numbered",
         "_sys", "_classes", "_functions", "_containers", "_words", "_deep", "_is_programs", "_seen", "settings",
+        "_others",
     )  # fmt: skip
 
     def __init__(self):
@@ -59,6 +63,7 @@ class Library:
                 self._index(vars(module) if module is not sys else {})
                 for all_of_it, its in zip(self._kinds, self._note(name, module)):
                     all_of_it += its
+        self._others = len(sys.modules.keys() - self._modules.keys() - {"__main__"})
         self._versions.take_all()
         self.settings = self._seen = None
 
@@ -91,11 +96,6 @@ class Library:
                 self._number(vars(value), None, id(value))
             self._objects[id(value)] = (value, dict(vars(value)))
 
-    @property
-    def names(self):
-        """The names of its modules; a live view."""
-        return self._modules.keys()
-
     def begin(self, words, is_programs):
         """In a process of its own: take down what is not as it was in the process that this one was forked from.
         `words`: every name in the program; `is_programs(module)`: whether a module is one of its files."""
@@ -104,8 +104,9 @@ class Library:
         named = [] if self._deep else [value for word in words for value in self._named.get(word, ())]
         self._watch(self._kinds if self._deep else _kinds(named))
         for number in self._versions.changed():
-            if versions.TOLD or self._numbered[number][0] in _ADAPTED:
-                self._note_again(number)
+            name, _key = self._numbered[number]
+            if versions.TOLD or name in _ADAPTED:
+                self._note_again(number, _ADAPTED.get(name, ()))
         self._note_new()
         self.settings = settings.Settings()
         self._settle()
@@ -122,23 +123,26 @@ class Library:
         self.settings.add()
         self._settle()
 
-    def _note_again(self, number):
-        """Take down a module or an object that was changed."""
+    def _note_again(self, number, keys=()):
+        """Take down a module or an object that was changed. `keys`: where nothing else of it was, so that no page of
+        the others is written to, and copied."""
         name, key = self._numbered[number]
         if name is None:
             value, _old = self._objects[key]
             self._objects[key] = (value, dict(vars(value)))
             return
-        old, body = self._contents[name], dict(vars(self._modules[name]))
-        self._contents[name] = body
+        old, space = self._contents[name], vars(self._modules[name])
+        if keys:
+            old.update([(key, space[key]) for key in keys if key in space])
+            return
+        self._contents[name] = body = dict(space)
         if name != "sys":
             new = [value for key, value in body.items() if value is not old.get(key)]
             self._add_objects([value for value in new if _has_attributes(value)])
 
     def _note_new(self):
-        if len(sys.modules) == len(self._modules):
-            return
-        for name, module in list(sys.modules.items()):
+        for name in reversed(added()):
+            module = sys.modules[name]
             if name in self._modules or type(module) is not types.ModuleType or self._is_programs(module):
                 continue
             kinds, space = self._note(name, module), vars(module)
@@ -163,9 +167,9 @@ class Library:
 
     def restore(self):
         """Forget modules of the program's, and set back what can be."""
-        if len(sys.modules) != len(self._modules):
-            for name in [name for name in sys.modules if name not in self._modules]:
-                del sys.modules[name]
+        for name in ("__main__", *added()):
+            if name not in self._modules:
+                sys.modules.pop(name, None)
         space, body = vars(sys), self._contents["sys"]
         for key in PROCESS_KEYS:
             if key in body:
@@ -208,7 +212,7 @@ class Library:
         """Whether the interpreter's modules are those that are known. Who replaces one without a deep word does it by
         one of the library's own means, which add or remove one."""
         if not self._deep:
-            return len(self._modules) <= len(sys.modules)
+            return len(self._modules) + self._others <= len(sys.modules)
         return all(sys.modules.get(name) is module for name, module in self._modules.items())
 
     def set_streams(self):
@@ -255,13 +259,24 @@ class Library:
         return isinstance(value, (type, types.FunctionType)) and body is not None and body.get(value.__name__) is value
 
 
-_prepared = None
+_prepared = _last = None
 
 
 def prepare():
     """Look through the modules that are loaded, once for all processes that are forked from this one."""
-    global _prepared
-    _prepared = Library()
+    global _prepared, _last
+    _prepared, _last = Library(), next(reversed(sys.modules))
+
+
+def added():
+    """The names of modules that were imported since, the latest first. A look at the others would write to each one's
+    reference count, and so copy the pages that a forked process shares."""
+    names = []
+    for name in reversed(sys.modules) if type(sys.modules) is dict else list(sys.modules):
+        if name is _last:
+            break
+        names.append(name)
+    return names
 
 
 def prepared():

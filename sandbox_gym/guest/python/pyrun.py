@@ -8,7 +8,7 @@ import signal
 import sys
 import types
 
-from . import prelude
+from . import library, prelude
 
 
 def load(spec, name):
@@ -94,12 +94,11 @@ def end(code):
     return leave(code)
 
 
-def leave(code, library=frozenset()):
-    """The part of `end` that is left where there are neither threads nor callbacks. `library`: names of modules that
-    are not the program's."""
+def leave(code):
+    """The part of `end` that is left where there are neither threads nor callbacks."""
     if _flush() and code == 0:
         code = 120
-    _tear_down(library)
+    _tear_down()
     _flush()
     if code is _INTERRUPTED:  # as the interpreter does, so that a parent sees the signal
         signal.signal(signal.SIGINT, signal.SIG_DFL)
@@ -108,10 +107,10 @@ def leave(code, library=frozenset()):
     return code
 
 
-def _tear_down(library):
+def _tear_down():
     """Drop the globals of the program's modules one by one, imports last, so that files are flushed and finalizers
     still find modules."""
-    for name in _programs_modules(library):
+    for name in _programs_modules():
         names = vars(sys.modules.pop(name))
         for name in [name for name, value in names.items() if not isinstance(value, types.ModuleType)]:
             if name != "__builtins__":
@@ -119,18 +118,17 @@ def _tear_down(library):
     gc.collect()
 
 
-def _programs_modules(library):
+def _programs_modules():
     """The names of the main module and of those beside it, the latest first."""
-    others = [name for name in sys.modules if name not in library]
-    modules = {name: sys.modules[name] for name in others if type(sys.modules[name]) is types.ModuleType}
-    main = [name for name in ("__main__", "candidate") if name in modules]
+    names = ("__main__", "candidate", *library.added())
+    modules = {name: module for name in names if type(module := sys.modules.get(name)) is types.ModuleType}
+    main = [name for name in names[:2] if name in modules]
     folders = {os.path.dirname(modules[name].__file__) for name in main if hasattr(modules[name], "__file__")}
     if len(folders) != 1:
         return main
     (folder,) = folders
     files = {name: vars(module).get("__file__") for name, module in modules.items() if name not in main}
-    beside = [name for name, path in files.items() if isinstance(path, str) and path.startswith(folder + "/")]
-    return main + beside[::-1]
+    return main + [name for name, path in files.items() if isinstance(path, str) and path.startswith(folder + "/")]
 
 
 def _exit_code(leaving):

@@ -4,10 +4,10 @@ Between two inputs it says on CONTROL_FD that it is through, and is given the pi
 where the program ended with 0 and left nothing that can't be taken back (traces.py); else it ends as any process does.
 """
 
+import _socket
 import array
 import contextvars
 import os
-import socket
 
 from ..interpreter import CONTROL_FD
 from . import pyrun
@@ -21,7 +21,7 @@ _PIPES = 4
 def serve(spec, body, open_streams, beginning):
     """Run `body(spec)` for one input after the other; the exit code of the last. `open_streams()` makes the standard
     streams of fds 0 to 2."""
-    control = socket.socket(fileno=CONTROL_FD)
+    control = _socket.socket(fileno=CONTROL_FD)
     try:
         spec["compiled"] = pyrun.compiled(spec, os.path.join(spec["workdir"], spec["main"]))
     except BaseException:
@@ -36,7 +36,7 @@ def serve(spec, body, open_streams, beginning):
         code = contextvars.Context().run(pyrun.run_body, body, spec)
         if last or code != 0 or not traces.may_stay():
             return pyrun.end(code)
-        code = pyrun.leave(code, traces.library_names)
+        code = pyrun.leave(code)
         if code != 0 or not traces.removed():
             return code
         message = _next_pipes(control)
@@ -61,12 +61,12 @@ def _next_pipes(control):
     them, empty where there is none."""
     try:
         control.send(_DONE)
-        message, ancillary, _flags, _address = control.recvmsg(16, socket.CMSG_SPACE(4 * _PIPES))
+        message, ancillary, _flags, _address = control.recvmsg(16, _socket.CMSG_SPACE(4 * _PIPES))
     except OSError:
         return b""  # the supervisor has ended it, or is about to
     fds = array.array("i")
     for level, kind, payload in ancillary:
-        if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
+        if level == _socket.SOL_SOCKET and kind == _socket.SCM_RIGHTS:
             fds.frombytes(payload[: len(payload) - len(payload) % 4])
     if len(fds) < _PIPES - 1:
         return b""

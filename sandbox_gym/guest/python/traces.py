@@ -69,7 +69,6 @@ class Traces:
         self._callbacks = atexit._ncallbacks()
         self._imports = Imports(self._library, self._is_programs_path, atexit._ncallbacks)
         self._library.begin(words, self._is_programs)
-        self.library_names = self._library.names
         self._frozen = -1
         self._handlers = [(number, _signal.getsignal(number)) for number in _SIGNALS]
         self._caps = [resource.getrlimit(which) for which in _LIMITS]

@@ -6,13 +6,13 @@ every process of the run is dead and what the run wrote is gone.
 """
 
 import _signal
+import _socket
 import array
 import errno
 import json
 import os
 import select
 import signal
-import socket
 import time
 
 from .. import kernel
@@ -24,12 +24,14 @@ WORK = "/workspace"
 MAX_FDS = 64
 """In one message; the kernel takes at most 253."""
 _SPEC_MAX = 1 << 16
+# of _signal and _socket: functions of signal and socket make an enum of each number, and so write to pages that every
+# init would copy
 
 
 def main(control_fd, tier, filter_program, own_network, programs):
     """Serve runs until the supervisor's end closes. Never returns."""
     code = 1
-    control = socket.socket(fileno=control_fd)
+    control = _socket.socket(fileno=control_fd)
     try:
         _serve(control, tier, filter_program, own_network, programs)
         code = 0
@@ -47,7 +49,7 @@ def _serve(control, tier, filter_program, own_network, programs):
     os.set_blocking(wake_write, False)
     os.set_blocking(wake_read, False)
     signal.set_wakeup_fd(wake_write, warn_on_full_buffer=False)
-    signal.signal(signal.SIGCHLD, lambda *_: None)
+    _signal.signal(_signal.SIGCHLD, lambda *_: None)
     if tier == "namespaces":
         namespaces.unshare(own_network)
     else:
@@ -68,12 +70,12 @@ def _serve(control, tier, filter_program, own_network, programs):
 
 
 def _receive(control):
-    message, ancillary, flags, _address = control.recvmsg(_SPEC_MAX, socket.CMSG_SPACE(4 * MAX_FDS))
-    if flags & socket.MSG_CTRUNC:
+    message, ancillary, flags, _address = control.recvmsg(_SPEC_MAX, _socket.CMSG_SPACE(4 * MAX_FDS))
+    if flags & _socket.MSG_CTRUNC:
         raise OSError(errno.ENFILE, "no descriptors for all of the run's")
     fds = array.array("i")
     for level, kind, payload in ancillary:
-        if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
+        if level == _socket.SOL_SOCKET and kind == _socket.SCM_RIGHTS:
             fds.frombytes(payload[: len(payload) - len(payload) % 4])
     return message, list(fds)
 
@@ -101,7 +103,7 @@ def _run(spec, fds, tier, filter_program, control, wake_read, programs):
     child = kernel.fork()
     if child == 0:
         signal.set_wakeup_fd(-1)
-        _signal.signal(signal.SIGCHLD, _signal.SIG_DFL)
+        _signal.signal(_signal.SIGCHLD, _signal.SIG_DFL)
         control.detach()  # program.become closes it with every other descriptor
         program.become(spec, fds[:3], channel, reused, filter_program, listener.child_end.fileno(), programs.run)
     for fd in fds:

@@ -10,7 +10,6 @@ import ctypes
 import fcntl
 import os
 import select
-import socket
 import struct
 
 _RECEIVE, _ANSWER = 0xC0502100, 0xC0182101
@@ -54,7 +53,7 @@ class SeccompListener:
     def __init__(self, poll, names):
         self._poll = poll
         self._names = names
-        self._sock, self.child_end = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._sock, self.child_end = _socket.socketpair(_socket.AF_UNIX, _socket.SOCK_SEQPACKET)
         self._listener = -1
         self.seen = {}
         self.unstarted = self.unprepared = None
@@ -84,7 +83,7 @@ class SeccompListener:
         self._forget()
 
     def _take(self):
-        data, ancillary, _flags, _address = self._sock.recvmsg(_REPORT_MAX, socket.CMSG_SPACE(4))
+        data, ancillary, _flags, _address = self._sock.recvmsg(_REPORT_MAX, _socket.CMSG_SPACE(4))
         for _level, _kind, payload in ancillary:
             self._listener = struct.unpack("i", payload[:4])[0]
             self._poll.register(self._listener, 1)
