@@ -42,7 +42,7 @@ class BoxSettings(Group):
     """When a sandbox is replaced."""
 
     max_tasks: int = Field(
-        64, ge=1, description="Tasks that one sandbox serves, each after a proven reset, before it is replaced."
+        256, ge=1, description="Tasks that one sandbox serves, each after a proven reset, before it is replaced."
     )
     lifetime_s: float = Field(
         24 * 3600.0,
