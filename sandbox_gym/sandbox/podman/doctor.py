@@ -9,9 +9,9 @@ from typing import Final
 import anyio
 
 from sandbox_gym.errors import ProviderDown
-from sandbox_gym.limits import SESSION_PTYS
 from sandbox_gym.sandbox.api import Capability
-from sandbox_gym.sandbox.caps import Cap, CapRow, guest_caps, in_order
+from sandbox_gym.sandbox.caps import Cap, CapRow
+from sandbox_gym.sandbox.containers.caps import container_caps
 from sandbox_gym.sandbox.containers.container import ContainerSpec
 from sandbox_gym.sandbox.podman.command import Podman
 from sandbox_gym.sandbox.podman.containers import PodmanContainers
@@ -19,6 +19,8 @@ from sandbox_gym.sandbox.podman.containers import PodmanContainers
 SWAP: Final = "memory and swap"
 SWAP_OF_V1: Final = "/sys/fs/cgroup/memory/memory.memsw.limit_in_bytes"
 """Not there where the kernel does not count swap; version 2 always does."""
+
+_ABILITIES: Final = {Cap.CPU_SHARE: "cpu", Cap.MEMORY: "memory", Cap.SWAP: SWAP, Cap.PROCESSES: "pids"}
 
 
 class PodmanDoctor:
@@ -62,31 +64,5 @@ class PodmanDoctor:
 
 def podman_caps(version: str, abilities: Set[str]) -> Sequence[CapRow]:
     """One row per cap, `abilities`: the cgroup controllers that there are, and SWAP."""
-    group = f"the container's cgroup {version}"
-
-    def by_group(cap: Cap, ability: str, what: str, otherwise: CapRow) -> CapRow:
-        return CapRow(cap, "box", f"{group} {what}") if ability in abilities else otherwise
-
-    return in_order(
-        (
-            *guest_caps(),
-            CapRow(Cap.CPU_TIME, "run", f"supervisor, from {group} or /proc; RLIMIT_CPU"),
-            by_group(Cap.CPU_SHARE, "cpu", "CPU quota", _uncapped(Cap.CPU_SHARE)),
-            by_group(Cap.MEMORY, "memory", "memory", CapRow(Cap.MEMORY, "process", "RLIMIT_DATA")),
-            by_group(Cap.SWAP, SWAP, SWAP, _uncapped(Cap.SWAP)),
-            by_group(
-                Cap.PROCESSES,
-                "pids",
-                "pids; RLIMIT_NPROC of the run's own user",
-                CapRow(Cap.PROCESSES, "run", "RLIMIT_NPROC of the run's own user"),
-            ),
-            CapRow(Cap.DISK_BYTES, "box", "tmpfs size"),
-            CapRow(Cap.DISK_INODES, "box", "tmpfs nr_inodes"),
-            CapRow(Cap.PTYS, "box", f"no devpts; {SESSION_PTYS} in a session's; with gVisor its own kernel's"),
-            CapRow(Cap.NETWORK, "box", "network none"),
-        )
-    )
-
-
-def _uncapped(cap: Cap) -> CapRow:
-    return CapRow(cap, "none", "no such cgroup controller here")
+    controlled = {cap for cap, ability in _ABILITIES.items() if ability in abilities}
+    return container_caps(f"the container's cgroup {version}", controlled, "no such cgroup controller here")
