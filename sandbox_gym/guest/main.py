@@ -35,6 +35,10 @@ class Programs:
             setattr(parent, leaf, module)
             exec(compile(source, "<guest/%s>" % name, "exec"), module.__dict__)
 
+    def settle(self):
+        """The zygote is about to fork programs."""
+        library.settle()
+
     def load(self):
         """Load what some programs import, in a zygote; whether that went well."""
         return libraries.load()

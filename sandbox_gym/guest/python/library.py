@@ -111,6 +111,12 @@ class Library:
         self.settings = settings.Settings()
         self._settle()
 
+    def catch_up(self):
+        """In the process that the others are forked from."""
+        for number in self._versions.changed():
+            self._note_again(number)
+        self._versions.take_all()
+
     def remember(self):
         """Take down everything as it is now. Modules of the program's own are left out."""
         self._note_new()
@@ -266,6 +272,13 @@ def prepare():
     """Look through the modules that are loaded, once for all processes that are forked from this one."""
     global _prepared, _last
     _prepared, _last = Library(), next(reversed(sys.modules))
+    settle()  # this module has changed
+
+
+def settle():
+    """Take down what has changed in the process that all programs are forked from."""
+    if _prepared is not None:
+        _prepared.catch_up()
 
 
 def added():

@@ -58,6 +58,8 @@ def _serve(sock, tier, own_network, programs):
             kernel.mount(b"tmpfs", b"/cgroup", b"tmpfs", flags | kernel.MS_RDONLY, b"size=4k,nr_inodes=2")
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.environ.clear()
+    programs.settle()
+    gc.freeze()
     loader = 0
     while True:
         message, fds = _receive(sock)
