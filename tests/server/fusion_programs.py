@@ -279,3 +279,29 @@ SILENT: Final = {
     ),
 }
 """Right, wrong, and a test that ends well whatever it finds."""
+PROPERTIES: Final = {
+    "javascript": (
+        "function f(n) { if (n < 0) throw new Error('negative'); return [n, n + 1]; }\n",
+        "const assert = require('node:assert');\nconst sorted = (a) => a.every((x, i) => !i || a[i - 1] <= x);\n"
+        "assert(sorted(f(3)));\nassert.ok(sorted(f(9)), 'sorted');\n",
+    ),
+    "cpp": (
+        "#include <cassert>\n#include <stdexcept>\n"
+        'int f(int n) { if (n < 0) throw std::domain_error("n"); return n; }\n',
+        "int main() {\n  for (int n = 0; n < 9; n++) assert(f(n) >= 0);\n}\n",
+    ),
+    "lua": ("function f(n) if n < 0 then error('n') end return n end\n", "assert(type(f(3)) ~= nil)\n"),
+    "go": (
+        'package main\nimport "os"\nvar file = os.Args\nfunc f(n int) int { return n * n }\n',
+        'func main() { for n := -9; n < 9; n++ { if f(n) < 0 { panic("negative") } } }\n',
+    ),
+    "rust": (
+        'fn f(n: i64) -> i64 { n.checked_mul(n).expect("n") }\n',
+        "fn main() { assert!(f(3).is_positive()); }\n",
+    ),
+    "python": (
+        "def f(n):\n    if n < 0: raise ValueError\n    return [n, n + 1]\n",
+        "def is_sorted(a): return list(a) == sorted(a)\nassert is_sorted(f(3))\n",
+    ),
+}
+"""Right answers, and tests that hold for other numbers too."""

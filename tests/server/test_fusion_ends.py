@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -16,7 +18,7 @@ from sandbox_gym.server.app import build_app
 from sandbox_gym.server.coding.failing_tests import changed, with_a_failure
 from sandbox_gym.server.coding.server import CodingResources
 from sandbox_gym.verifiers.coding import known_language
-from tests.server.fusion_programs import DOUBLED, ENDING, FORGED, SILENT, Doubled
+from tests.server.fusion_programs import DOUBLED, ENDING, FORGED, PROPERTIES, SILENT, Doubled
 from tests.server.test_fusion_more import asked
 
 pytestmark = pytest.mark.timeout(600)
@@ -41,18 +43,18 @@ FORGERIES = [
 
 @pytest.fixture(scope="module")
 def clients(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, TestClient]]:
-    clients: dict[str, TestClient] = {}
-    entered = []
-    for provider in ("local", "docker"):
-        fields = {"provider": provider, "state_dir": tmp_path_factory.mktemp("state"), "boxes": 2}
-        settings = Settings.model_validate(fields)
-        app = build_app(CodingResources(settings), lambda settings=settings: open_engine(settings), settings)
-        clients[provider] = TestClient(app, base_url="http://localhost")
-    for client in clients.values():
-        entered.append(client.__enter__())
-    yield clients
-    for client in reversed(entered):
-        client.__exit__(None, None, None)
+    """Opened when they are first asked for: the daily run has no containers."""
+    with ExitStack() as stack:
+
+        class Opened(dict[str, TestClient]):
+            def __missing__(self, provider: str) -> TestClient:
+                fields = {"provider": provider, "state_dir": tmp_path_factory.mktemp("state"), "boxes": 2}
+                settings = Settings.model_validate(fields)
+                app = build_app(CodingResources(settings), partial(open_engine, settings), settings)
+                self[provider] = stack.enter_context(TestClient(app, base_url="http://localhost"))
+                return self[provider]
+
+        yield Opened()
 
 
 def accepted(client: TestClient, language: str, answer: str, test: str) -> bool:
@@ -90,6 +92,13 @@ def test_a_test_may_end_its_process_itself(clients: dict[str, TestClient], langu
     assert found == [True, False]
 
 
+@pytest.mark.parametrize("language", PROPERTIES)
+def test_a_test_of_a_property_takes_right_answers_that_may_fail(clients: dict[str, TestClient], language: str) -> None:
+    """Another value in it changes nothing, so that it is asked of no answer that could not forge its end."""
+    answer, test = PROPERTIES[language]
+    assert accepted(clients["local"], language, answer, test)
+
+
 @pytest.mark.extended
 @pytest.mark.parametrize("language", SILENT)
 def test_a_test_that_fails_and_ends_well(clients: dict[str, TestClient], language: str) -> None:
@@ -106,8 +115,7 @@ def test_what_a_test_becomes(language: str) -> None:
     assert failing.startswith(f"{answer}\n")
     variants = changed(row.test)
     assert len({*variants, row.test}) == len(variants) + 1
-    numbers = [re.findall(r"\d+", variant) for variant in variants]
-    assert numbers[0] != re.findall(r"\d+", row.test)
+    assert re.findall(r"\d+", variants[0]) != re.findall(r"\d+", row.test)
 
 
 def test_changing_a_long_test_takes_no_time() -> None:

@@ -5,11 +5,12 @@ from __future__ import annotations
 
 import re
 import secrets
+from itertools import islice
 from typing import Final
 
-MAX_CHANGED: Final = 6
-"""Of numbers, and of texts."""
 MAX_SEEN: Final = 100
+MAX_LAST: Final = 2000
+MAX_READ: Final = 64 << 10
 BESIDE: Final = {
     "pytest": "def test_%s():\n    raise AssertionError",
     "go_test": "func TestX%s(t *testing.T) { t.FailNow() }",
@@ -64,23 +65,33 @@ ENDS_ITSELF: Final = re.compile(
     re.IGNORECASE,
 )
 """In a test: it may end its program well before its text ends. Not in an end with a failure's code."""
-COULD_FORGE: Final = re.compile(
-    r"exit|quit|halt|kill|abort|term|finish|stop|exec|fork|spawn|syscall|signal|trap|hook|handler|uncaught|shutdown|asm\b"
-    r"|dlsym|reflect|forname|getmethod|invoke|eval|proto|open|read|file|argv|proc|source|caller|inspect|resource|defin"
-    r"|assert|expect|equal|identical|raise|die\b|error|throw|panic|check|require|global|\bend\s*\{"
-    r"|operator|overload|__|\beq\b|partialeq|instance|compare|def\s*[=!<]|alias|\btest\b|\[\s*(?:\(\s*\)|\{)",
+_COULD_FORGE: Final = re.compile(
+    r"exit|quit|halt|\bkill|abort|terminat|finish|\bstop|exec|fork|spawn|syscall|signal|\btrap\b|hook|handler|uncaught"
+    r"|shutdown|asm\b|dlsym|reflect|forname|getmethod|invoke|eval|\bend\s*\{"
+    r"|__|argv|\$0|bash_source|\bproc\b|\bmain\.\w|caller|inspect|resource|include_str|readdir|listdir|glob"
+    r"|proto|assign|setattr|builtin|\b_g\b|_env\b|metatable|environment|assertionerror|\W\s?assert\W{0,3}[\[\"'.]"
+    r"|#\s*(?:define|undef)|(?:def|define|defun|func|function|fn|sub|void|module|class|namespace|macro_rules!|alias)\b"
+    r"\W{1,9}(?:assert|expect|equal|identical|raise|die|error|throw|panic|check|stopifnot|kernel|integer|object|test\b|\[)"
+    r"|(?:assert|expect|equal|identical|raise|die|error|throw|panic|check|stopifnot)\w*\s?(?:=(?!=)|<-)"
+    r"|operator|overload|\beq\b|partialeq|instance|compare|def\s*[=!<]|\[\s*\(\s*\)",
     re.IGNORECASE,
 )
-"""In an answer: it may end its process, be told of its end, replace what the test calls, forge equality, or read its
-own source."""
-_LITERAL: Final = re.compile(
-    r"(?<![\w.])\d+|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'|\b(?:true|false|True|False|TRUE|FALSE)\b"
-)
+"""In an answer: it may end its process, be told of its end, read its own source, replace what the test calls, or forge
+equality."""
+_NUMBER: Final = re.compile(r"(?<![\w.])\d+|\b(?:true|false|True|False|TRUE|FALSE)\b")
+_TEXT: Final = re.compile(r"\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'")
+_KINDS: Final = ((_NUMBER, 6), (_TEXT, 6))
+"""What is changed, and how much of it; texts last, as they may be messages."""
 _NOT_OF_THE_TEST: Final = re.compile(
     r"^\s*(?://|#|--|/?\*)|\b(?:require|import|include|from|use|using|library|source|load)\W*$"
 )
-_OPPOSITE: Final = {"true": "false", "True": "False", "TRUE": "FALSE"}
-_OPPOSITES: Final = _OPPOSITE | {false: true for true, false in _OPPOSITE.items()}
+_PAIRS: Final = (("true", "false"), ("True", "False"), ("TRUE", "FALSE"))
+_OPPOSITES: Final = {one: other for pair in _PAIRS for one, other in (pair, pair[::-1])}
+
+
+def could_forge(answer: str) -> bool:
+    """Whether an answer names what a forgery takes; a longer one than answers are may."""
+    return len(answer) > MAX_READ or bool(_COULD_FORGE.search(answer))
 
 
 def with_a_failure(answer: str, test: str, language: str) -> str | None:
@@ -106,32 +117,29 @@ def _end_of_block(test: str, language: str) -> int | None:
     for brace in _BRACE.finditer(test, opening.end()):
         depth += {"{": 1, "}": -1}.get(brace[0], 0)
         if not depth:
-            last = _LAST.search(test, opening.end(), brace.start())
+            last = _LAST.search(test, max(opening.end(), brace.start() - MAX_LAST), brace.start())
             return last.start() if last else brace.start()
     return None
 
 
 def changed(test: str) -> list[str]:
-    """The test with one of its last values changed, the very last first; numbers before texts: those may be messages."""
-    last = list(reversed(list(_LITERAL.finditer(test))[-MAX_SEEN:]))
-    texts = [found for found in last if found[0][0] in "\"'"]
-    return [one for kind in ([found for found in last if found not in texts], texts) for one in _changed(test, kind)]
-
-
-def _changed(test: str, literals: list[re.Match[str]]) -> list[str]:
+    """The test with one of its last values changed, the very last first."""
     found: list[str] = []
-    for literal in literals:
-        before = test[max(literal.start() - 200, 0) : literal.start()].rpartition("\n")[2]
-        other = None if _NOT_OF_THE_TEST.search(before) else _other(literal[0])
-        if other and len(found) < MAX_CHANGED:
-            found.append(test[: literal.start()] + other + test[literal.end() :])
+    for kind, most in _KINDS:
+        last = reversed(list(kind.finditer(test))[-MAX_SEEN:])
+        others = (_changed(test, one) for one in last)
+        found += islice((other for other in others if other is not None), most)
     return found
 
 
+def _changed(test: str, found: re.Match[str]) -> str | None:
+    """The test with another value of this one's form. None where there is none, or it is no value of the test's."""
+    before = test[max(found.start() - 200, 0) : found.start()].rpartition("\n")[2]
+    other = None if _NOT_OF_THE_TEST.search(before) else _OPPOSITES.get(found[0]) or _other(found[0])
+    return None if other is None else test[: found.start()] + other + test[found.end() :]
+
+
 def _other(literal: str) -> str | None:
-    """Another value of its form; None for a text without a letter or digit."""
-    if literal in _OPPOSITES:
-        return _OPPOSITES[literal]
     last = max(re.finditer(r"(?<!\\)[0-9A-Za-z]", literal), key=lambda found: found.start(), default=None)
     if last is None:
         return None
