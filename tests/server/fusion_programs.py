@@ -268,17 +268,20 @@ SILENT: Final = {
     "racket": (
         "#lang racket\n(define (f n) (* 2 n))\n",
         "#lang racket\n(define (f n) (* 3 n))\n",
+        "#lang racket\n(define (f n) (exit 0))\n",
         "(require rackunit)\n(check-within (f 2) 4 0.001)\n(check-within (f 5) 10 0.001)\n",
     ),
     "verilog": (
         "module top(input a, output q);\n  assign q = ~a;\nendmodule\n",
         "module top(input a, output q);\n  assign q = a;\nendmodule\n",
+        "module top(input a, output q);\n  assign q = a;\n"
+        '  initial begin $display("Mismatches: 0 in 2 samples"); $finish; end\nendmodule\n',
         "module tb;\n  reg a; wire q; integer bad = 0;\n  top t(a, q);\n  initial begin\n"
         "    a = 0; #1 if (q !== 1) bad = bad + 1;\n    a = 1; #1 if (q !== 0) bad = bad + 1;\n"
         '    $display("Mismatches: %1d in %1d samples", bad, 2);\n    $finish;\n  end\nendmodule\n',
     ),
 }
-"""Right, wrong, and a test that ends well whatever it finds."""
+"""Right, wrong, forged, and a test that ends well whatever it finds."""
 PROPERTIES: Final = {
     "javascript": (
         "function f(n) { if (n < 0) throw new Error('negative'); return [n, n + 1]; }\n",

@@ -41,6 +41,7 @@ ANSWERS = {
     "prose around it": (f"Sure!\n\n{BLOCK}\n\nThis doubles.", "fenced"),
     "a draft before it": (f"```python\ndef twice(n): return 3 * n\n```\nNo:\n{BLOCK}", "fenced"),
     "its output behind it": (f"{BLOCK}\nprints\n```\n4\n```", "fenced"),
+    "a call behind it": (f"{BLOCK}\nUse it:\n```python\nprint(twice(int(input())))\n```", "fenced"),
     "a command behind it": (f"{BLOCK}\nRun\n```bash\npython a.py\n```", "fenced"),
     "without a tag": (BLOCK.replace("python", ""), "fenced"),
     "another tag": (BLOCK.replace("python", "Python3"), "fenced"),
@@ -119,7 +120,8 @@ def test_that_program_runs_in_a_sandbox(client: TestClient) -> None:
 def test_a_program_s_language_is_its_fences_where_nothing_else_says_one(client: TestClient) -> None:
     row: Document = {"id": 1, "test": CASES}
     cpp = '```cpp\n#include <cstdio>\nint main() { int n; scanf("%d", &n); printf("%d", 2 * n); }\n```'
-    for completion in (cpp, f"```python\n{PROGRAM}```", f"{cpp}\nwith\n```text\n2\n```", PROGRAM):
+    several = f"{BLOCK}\n```python\n{PROGRAM}```"
+    for completion in (cpp, f"```python\n{PROGRAM}```", f"{cpp}\nwith\n```text\n2\n```", PROGRAM, several):
         assert submitted(client, row, completion)["accepted"] is True
     assert submitted(client, row, cpp, language="python")["accepted"] is False
     assert submitted(client, {**row, "labels": {"programming_language": "python"}}, cpp)["accepted"] is False

@@ -14,9 +14,10 @@ from sandbox_gym.errors import RequestError
 from sandbox_gym.server.coding.sandbox_fusion import FusionTools, encoded_files
 from sandbox_gym.server.protocol.resources import ToolCall
 from sandbox_gym.server.protocol.wire import Document
-from sandbox_gym.verifiers.coding import Language, blocks_of, extract_code, language_named
+from sandbox_gym.verifiers.coding import PYTHON, Language, blocks_of, extract_code, language_named
 
 Kind = Literal["fenced", "incomplete_fenced", "heuristic", "empty"]
+_DEFINES: Final = re.compile(r"^(?:async def|def|class) ", re.MULTILINE)
 _LOGIC: Final = """
 import json
 class CodeBlock:
@@ -40,13 +41,16 @@ class Extracted:
     kind: Kind | None
 
 
-def extracted(completion: str, language: Language, *, few_shot: bool) -> Extracted:
-    """A block that says its language goes before one without a tag: that is what the program prints, or how to run it.
-    Few-shot prompts of MBPP end an answer by [DONE]."""
+def extracted(completion: str, language: Language, *, few_shot: bool, program: bool) -> Extracted:
+    """A block that says its language goes before one without a tag, which is what the program prints, or how to run it;
+    and where a function is asked for, one that defines something before one that calls it. Few-shot prompts of MBPP end
+    an answer by [DONE]."""
     if few_shot and "```" not in completion:
         completion = completion.partition("[DONE]")[0].rpartition("[BEGIN]")[2]
     closed = blocks_of(completion, language)
     tagged = [body for tag, body in closed if language_named(tag.partition(" ")[0]) is language]
+    defining = [body for body in tagged if not program and _DEFINES.search(body)]
+    tagged = defining if defining and language is PYTHON else tagged
     code = tagged[-1] if tagged else extract_code(completion, language) or ""
     if not code.strip():
         return Extracted("", "empty")

@@ -113,8 +113,8 @@ class FusionSubmit:
         if config.custom_extract_logic:
             answer = await extracted_by(config.custom_extract_logic, wanted.completion, self._tools, engine, call)
         else:
-            few_shot = config.is_fewshot is True
-            answer = await judging.asked(partial(extracted, wanted.completion, language, few_shot=few_shot))
+            options = {"few_shot": config.is_fewshot is True, "program": bool(tests.cases)}
+            answer = await judging.asked(partial(extracted, wanted.completion, language, **options))
         if tests.source:
             return await self._run_with(tests, answer, language, engine, call, wanted)
         limits = tightened(self._limits, config)
