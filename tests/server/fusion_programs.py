@@ -192,6 +192,7 @@ DOUBLED: Final = {
 FORGED: Final = {
     "c": (
         "#include <assert.h>\n#undef assert\n#define assert(x)\nint f(int n) { return 1; }\n",
+        "#include <assert.h>\nint f(int n) { return 1; }\nint main() { return 0; }\n#define main other\n",
         "#include <assert.h>\n#include <signal.h>\n#include <stdlib.h>\nstatic void h(int s) { _Exit(0); }\n"
         "__attribute__((constructor)) static void g() { signal(SIGABRT, h); }\nint f(int n) { return 1; }\n",
     ),
@@ -203,6 +204,8 @@ FORGED: Final = {
         "class Problem {\n  static { Runtime.getRuntime().addShutdownHook(new Thread(() ->"
         " Runtime.getRuntime().halt(0))); }\n  static long f(long n) { return 1; }\n",
         "class Problem {\n  static { System.exit(0); }\n  static long f(long n) { return 1; }\n",
+        "class Main { public static void main(String[] a) { } }\n"
+        "class Problem {\n  static long f(long n) { return 1; }\n",
     ),
     "go": (
         'package main\nimport "os"\nfunc init() { os.Exit(0) }\nfunc f(n int) int { return 1 }\n',
@@ -223,6 +226,7 @@ FORGED: Final = {
     ),
     "bash": (
         "trap 'exit 0' EXIT\nf() { :; }\n",
+        "f() { :; }\n: <<'END'\n",
         "function [ { return 0; }\nf() { :; }\n",
         "f() { grep -q '^exit 1$' main.sh && exit 1; exit 0; }\n",
     ),
@@ -237,10 +241,11 @@ FORGED: Final = {
     ),
     "perl": (
         "END { $? = 0 }\nsub f { 1 }\n",
+        "sub f { 1 }\n__END__\n",
         "package A;\nuse overload '==' => sub { 1 };\npackage main;\nsub f { bless {}, 'A' }\n",
         "BEGIN { *CORE::GLOBAL::die = sub { } }\nsub f { 1 }\n",
     ),
-    "lua": ("assert = function() end\nfunction f(n) end\n",),
+    "lua": ("assert = function() end\nfunction f(n) end\n", "function f(n) end\ndo return end\n"),
     "r": ("identical <- function(...) TRUE\nf <- function(n) 1\n",),
     "racket": (
         "#lang racket\n(define (error . x) (void))\n(define (f n) 1)\n",

@@ -73,7 +73,7 @@ _COULD_FORGE: Final = re.compile(
     r"|#\s*(?:define|undef)|(?:def|define|defun|func|function|fn|sub|void|module|class|namespace|macro_rules!|alias)\b"
     r"\W{1,9}(?:assert|expect|equal|identical|raise|die|error|throw|panic|check|stopifnot|kernel|integer|object|test\b|\[)"
     r"|(?:assert|expect|equal|identical|raise|die|error|throw|panic|check|stopifnot)\w*\s?(?:=(?!=)|<-)"
-    r"|operator|overload|\beq\b|partialeq|instance|compare|def\s*[=!<]|\[\s*\(\s*\)",
+    r"|`(?:if|el|end|def|undef|incl)|operator|overload|\beq\b|partialeq|instance|compare|def\s*[=!<]|\[\s*\(\s*\)",
     re.IGNORECASE,
 )
 """In an answer: it may end its process, be told of its end, read its own source, replace what the test calls, or forge
