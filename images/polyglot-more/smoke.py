@@ -6,8 +6,8 @@ import sys
 TOOLS = (
     ("/usr/bin/php", "--version"),
     ("/usr/bin/ruby", "--version"),
-    ("/usr/bin/perl", "-e", "print $^V"),
-    ("/usr/bin/lua5.4", "-v"),
+    ("/usr/bin/perl", "-MTest::Deep", "-e", "print $^V"),
+    ("/usr/bin/lua5.4", "-l", "luaunit", "-v"),
     ("/usr/bin/Rscript", "--version"),
     ("/usr/bin/scalac", "-version"),
     ("/usr/bin/ldc2", "--version"),

@@ -39,13 +39,13 @@ def client(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 
 
 def test_absolute_paths_are_the_boxs_own(client: TestClient) -> None:
-    code = "text = open('/tmp/deep/in.txt').read().upper()\nopen('/tmp/out.txt', 'w').write(text)\n"
+    code = "text = open('/tmp/deep/in.txt').read().upper()\nopen('/tmp/test-fusion-out.txt', 'w').write(text)\n"
     code += "print(open('here').read())"
     files = {"/tmp/deep/in.txt": b64("abc"), "here": b64("x")}
-    done = run(client, code, files=files, fetch_files=["/tmp/out.txt", "/etc/shadow", "/tmp/none"])
+    done = run(client, code, files=files, fetch_files=["/tmp/test-fusion-out.txt", "/etc/shadow", "/tmp/none"])
     assert (*ended(done), printed(done)) == ("Success", "Finished", 0, "x\n")
-    assert done["files"] == {"/tmp/out.txt": b64("ABC")}
-    assert not Path("/tmp/out.txt").exists()
+    assert done["files"] == {"/tmp/test-fusion-out.txt": b64("ABC")}
+    assert not Path("/tmp/test-fusion-out.txt").exists()
     compiled = (
         '#include <iostream>\n#include <fstream>\nint main(){int n; std::ifstream("/tmp/n") >> n; std::cout << n;}'
     )

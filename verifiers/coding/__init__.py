@@ -5,7 +5,7 @@ from __future__ import annotations
 from random import Random
 
 from sandbox_gym.contract import Answer, FollowUp, Judgement, Plan, State, StepOutcome, Verdict
-from sandbox_gym.verifiers.coding.answers.extract import extract_code, fenced, has_reasoning_format_violation
+from sandbox_gym.verifiers.coding.answers.extract import blocks_of, extract_code, fenced, has_reasoning_format_violation
 from sandbox_gym.verifiers.coding.answers.fenced_files import fenced_files
 from sandbox_gym.verifiers.coding.answers.folders import Sources, is_path, main_file
 from sandbox_gym.verifiers.coding.functions.split import why_not_isolated
@@ -35,6 +35,7 @@ __all__ = [
     "CodingVerifier",
     "Language",
     "Sources",
+    "blocks_of",
     "cells_of",
     "extract_code",
     "fenced",

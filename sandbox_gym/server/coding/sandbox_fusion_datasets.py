@@ -45,6 +45,7 @@ class FusionConfig(Timeouts):
     provided_data: dict[str, object] | Annotated[list[dict[str, object]], Field(max_length=MAX_ROWS)] | None = None
     extra: FusionExtra = Field(default_factory=FusionExtra)
     custom_extract_logic: str | None = None
+    is_fewshot: bool | None = None
 
 
 class FusionRows(BaseModel):
@@ -111,6 +112,11 @@ class Tests:
     cases: Sequence[object] = ()
     source: str = ""
     files: Mapping[str, str | None] | None = None
+    before: str = ""
+
+    def preface(self, code: str) -> str:
+        """The answer, behind what it continues (the head of a Verilog module) unless it has that itself."""
+        return code if not self.before or re.search(r"^\s*module\b", code, re.M) else f"{self.before}\n{code}"
 
 
 class FusionDatasets:
@@ -216,18 +222,19 @@ def _unpacked(value: object) -> object:
 
 
 def _prompt(row: Document) -> FusionPrompt:
-    asked = row.get("prompt", row.get("content"))
+    asked = row.get("prompt", row.get("content", row.get("description")))
     prompt, tests = asked if isinstance(asked, str) else "", _unpacked(row.get("test"))
+    prompt += f"\n\n{row['code_preface']}" if row.get("code_preface") else ""
     if isinstance(tests, list) and tests and isinstance(tests[0], str):  # how the function is called
         prompt += f"\n\nA test of it:\n\n{tests[0]}"
     return {"id": _id(row), "prompt": prompt, "labels": labels_of(row)}
 
 
-def language_of(row: Document, config: FusionConfig) -> str:
-    """The request's, else the row's, else Python."""
+def language_of(row: Document, config: FusionConfig) -> str | None:
+    """The request's, else the row's; VerilogEval's rows have the head of a module."""
     labels = labels_of(row)
     told = (config.language, labels.get("execution_language"), labels.get("programming_language"), row.get("language"))
-    return next((one for one in told if isinstance(one, str) and one), "python")
+    return next((one for one in told if isinstance(one, str) and one), "verilog" if row.get("code_preface") else None)
 
 
 def tests_of(row: Document, language: str) -> Tests:
@@ -241,21 +248,26 @@ def tests_of(row: Document, language: str) -> Tests:
         inputs = [_text(case, "input", "stdin", index) for index, case in enumerate(test)]
         outputs = [_text(case, "output", "stdout", index) for index, case in enumerate(test)]
         return Tests({"unit_tests": {"inputs": inputs, "outputs": outputs}}, test)
-    asset = test.get("asset") if isinstance(test, dict) else None
+    asset = _unpacked(test.get("asset")) if isinstance(test, dict) else None
     test = test.get("code") if isinstance(test, dict) else test
     if not isinstance(test, str) or not test.strip():
         raise RequestError("config.provided_data.test", "is no list of tests", _NO_TESTS)
-    entry = labels.get("entry_point")
+    entry = labels.get("entry_point") or row.get("entry_point")
     if language == "python" and not asset:
         if isinstance(entry, str) and re.search(r"^def check\(", test, re.M):
-            return Tests({"test": test, "entry_point": entry, "prompt": row.get("content") or ""})
+            return Tests({"test": test, "entry_point": entry, "prompt": row.get("content") or row.get("prompt") or ""})
         return Tests({"test_list": [test]})
-    return Tests({}, source=test, files=asset if isinstance(asset, dict) else None)
+    before = row.get("code_preface")
+    own_files = asset if isinstance(asset, dict) else None
+    return Tests({}, source=test, files=own_files, before=before if isinstance(before, str) else "")
 
 
 def _text(case: object, side: str, name: str, index: int) -> str:
     held = case.get(side) if isinstance(case, dict) else None
     text = held.get(name, "" if side == "input" else None) if isinstance(held, dict) else None
+    if isinstance(held, dict) and held.keys() - {name}:
+        remedy = "give a verifier_metadata, or a test text that reads and compares them"
+        raise RequestError(f"config.provided_data.test[{index}].{side}", "has files beside the streams", remedy)
     if not isinstance(text, str):
         raise RequestError(f"config.provided_data.test[{index}].{side}.{name}", "is no text", _NO_TESTS)
     return text

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-import secrets
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Final
@@ -16,6 +15,7 @@ from sandbox_gym.contract import Answer, Outcome, State, Status, TestStatus, Ver
 from sandbox_gym.engine import Engine
 from sandbox_gym.errors import RequestError, Unavailable
 from sandbox_gym.limits import Limits
+from sandbox_gym.server.coding.failing_tests import ENDS_ITSELF, changed, could_forge, with_a_failure
 from sandbox_gym.server.coding.sandbox_fusion import (
     FusionFailed,
     FusionRan,
@@ -31,33 +31,31 @@ from sandbox_gym.server.coding.sandbox_fusion_datasets import (
     language_of,
     tests_of,
 )
+from sandbox_gym.server.coding.sandbox_fusion_extract import (
+    Extracted,
+    Kind,
+    extracted,
+    extracted_by,
+    fenced_language,
+)
 from sandbox_gym.server.protocol.exchange import ToolFailed
 from sandbox_gym.server.protocol.resources import ToolCall
 from sandbox_gym.server.protocol.verdicts import VerdictDocument, verdict_document
 from sandbox_gym.server.tools.shapes import tool_method
-from sandbox_gym.verifiers.coding import CodingVerifier, Language, extract_code, known_language, parse_task
+from sandbox_gym.verifiers.coding import CodingVerifier, Language, fenced, known_language, parse_task
 
 SHOWN_BYTES: Final = 64 * 1024
-_EXIT: Final = "process.exit(1);  // %s\n"
-MUST_FAIL: Final = {
-    "python": "raise SystemExit('%s')\n",
-    "pytest": "def test_%s():\n    raise AssertionError",
-    "go_test": "func TestX%s(t *testing.T) { t.FailNow() }",
-    "jest": "test('%s', () => { expect(1).toBe(2); });",
-    "junit": "class C%sTest { @org.junit.jupiter.api.Test void fails() { throw new AssertionError(); } }",
-    "javascript": _EXIT,
-    "typescript": _EXIT,
-}
-"""By language, what fails before the row's test, as behind a test that ends the program itself nothing is reached; or a
-test that fails, under a name that no answer knows."""
-
-
 _SKIPPED: Final = {
     "python": re.compile(r"^OK \(.*skipped=", re.MULTILINE),
     "pytest": re.compile(r"^=*.*\b[1-9]\d* (skipped|xfailed|deselected)\b.* in [\d.]+s", re.MULTILINE),
     "junit": re.compile(r"\[ +[1-9]\d* tests (skipped|aborted) +\]"),
 }
 """How a runner's summary says that a test did not come to its end: an answer can see to that."""
+_FAILED: Final = {
+    "racket": re.compile(r"^(?:FAILURE|ERROR)$", re.MULTILINE),
+    "verilog": re.compile(r"\bMismatches: *[1-9]"),
+}
+"""How a test says that it failed which then ends well: rackunit's checks, and VerilogEval's test benches."""
 _MAY_SKIP: Final = re.compile("skip|xfail|disabled|assum|abort", re.IGNORECASE)
 """In a row's own test: it knows why."""
 
@@ -92,7 +90,7 @@ class FusionResult(TypedDict):
     full_code: str | None
     test_code: str | None
     tests: list[FusionTest]
-    extracted_type: None
+    extracted_type: Kind | None
     extra: FusionVerdict
 
 
@@ -106,75 +104,117 @@ class FusionSubmit:
     async def submit(self, engine: Engine, call: ToolCall, wanted: FusionSubmitRequest) -> FusionResult:
         """Judge a completion by the tests that come with it, as SandboxFusion does."""
         config = wanted.config
-        if config.custom_extract_logic:
-            raise RequestError("config.custom_extract_logic", "is a program for the judge", "leave it out")
         row = await self._datasets.row(wanted.dataset, wanted.id, config)
-        language = known_language(language_of(row, config), "config.language")
+        told = language_of(row, config)
+        language = known_language(told, "config.language")
         tests = tests_of(row, language.name)
+        if told is None and tests.cases:
+            language = await judging.asked(partial(fenced_language, wanted.completion, language))
+        if config.custom_extract_logic:
+            answer = await extracted_by(config.custom_extract_logic, wanted.completion, self._tools, engine, call)
+        else:
+            options = {"few_shot": config.is_fewshot is True, "program": bool(tests.cases)}
+            answer = await judging.asked(partial(extracted, wanted.completion, language, **options))
         if tests.source:
-            return await self._run_with(tests, language, engine, call, wanted)
+            return await self._run_with(tests, answer, language, engine, call, wanted)
         limits = tightened(self._limits, config)
         metadata = {"language": language.name, **tests.metadata}
         parse = partial(parse_task, metadata, limits=limits, early_stop=not config.extra.run_all_cases)
         task = await judging.asked(parse)
         try:
-            verification = await engine.verify(
-                CodingVerifier(), task, Answer(wanted.completion), caller=config.caller(call.caller)
-            )
+            text = await judging.asked(partial(_answer, answer.code, wanted.completion, language))
+            verification = await engine.verify(CodingVerifier(), task, Answer(text), caller=config.caller(call.caller))
         except Unavailable as error:
             raise sandbox_error(error) from error
         verdict, state = verification.verdict, verification.state
         if verdict.failure_reason == TestStatus.CHECKER_FAILED:
             failed: FusionFailed = {"status": "SandboxError", "message": "the row's own checker failed"}
             raise ToolFailed(failed, 503, 60)
-        code = await judging.asked(partial(extract_code, wanted.completion, task.language)) or ""
         return {
             "id": wanted.id,
             "accepted": verdict.reward == 1.0,
-            "extracted_code": code,
+            "extracted_code": answer.code,
             "full_code": None,
             "test_code": None,
             "tests": _tests(verdict, state, tests.cases),
-            "extracted_type": None,
+            "extracted_type": answer.kind,
             "extra": {"reward": verdict.reward, "verdict": verdict_document(verdict)},
         }
 
     async def _run_with(
-        self, tests: Tests, language: Language, engine: Engine, call: ToolCall, wanted: FusionSubmitRequest
+        self,
+        tests: Tests,
+        answer: Extracted,
+        language: Language,
+        engine: Engine,
+        call: ToolCall,
+        wanted: FusionSubmitRequest,
     ) -> FusionResult:
-        """The answer and the row's test as one program: right where it ends well, as there, and ends badly with what
-        fails beside the test: an answer that ends the program before its test is seen so, in languages of MUST_FAIL."""
-        code, config = extract_code(wanted.completion, language) or "", wanted.config
+        """The answer and the row's test as one program: right where it ends well, as there, and badly where its test
+        must fail."""
+        code, config = tests.preface(answer.code), wanted.config
         whole = f"{code}\n{tests.source}"
         arguments = {"code": whole, "language": language.name, "files": tests.files or {}}
         times = {"compile_timeout": config.compile_timeout, "run_timeout": config.run_timeout}
         done = await self._tools.run_code(engine, replace(call, arguments={**arguments, **times}))
-        accepted = done["status"] == "Success"
-        if accepted and _skipped(done, language.name) and not _MAY_SKIP.search(tests.source):
+        accepted = _passed(done, language.name)
+        if accepted and _told(_SKIPPED, done, language.name) and not _MAY_SKIP.search(tests.source):
             accepted, done = False, {**done, "message": "a test was skipped, which does not skip itself"}
-        if accepted and language.name in MUST_FAIL and ".only(" not in tests.source:  # Jest would leave the other out
-            failing = MUST_FAIL[language.name] % secrets.token_hex(8)
-            parts = (code, failing, tests.source) if failing.endswith("\n") else (whole, failing, "")
-            changed = "\n".join(parts)
-            again = replace(call, arguments={**arguments, **times, "code": changed})
-            accepted = (await self._tools.run_code(engine, again))["status"] != "Success"
-            if not accepted:
-                done = {**done, "message": "the program ends well with a failing test, too: it ends before its test"}
+        if accepted:
+            again = replace(call, arguments={**arguments, **times})
+            why = await self._forged(code, tests.source, language, engine, again)
+            accepted, done = not why, {**done, "message": why}
         return {
             "id": wanted.id,
             "accepted": accepted,
-            "extracted_code": code,
+            "extracted_code": answer.code,
             "full_code": whole,
             "test_code": tests.source,
             "tests": [{"passed": accepted, "exec_info": done, "test_info": None}],
-            "extracted_type": None,
+            "extracted_type": answer.kind,
             "extra": {"reward": float(accepted), "verdict": None},
         }
 
+    async def _forged(self, answer: str, test: str, language: Language, engine: Engine, call: ToolCall) -> str:
+        """Why the answer ends well without its test; nothing where it does not.
 
-def _skipped(done: FusionRan, language: str) -> bool:
-    """Whether a runner says that it left out a test."""
-    run, pattern = done["run_result"], _SKIPPED.get(language)
+        A failure behind the test is not reached by an answer that ended the program before, nor by a test that ends it
+        itself. Then, and where the answer names what could forge its test's end, a changed test must fail.
+        """
+
+        async def ran_with(code: str) -> FusionRan:
+            return await self._tools.run_code(engine, replace(call, arguments={**call.arguments, "code": code}))
+
+        failing = await judging.asked(partial(with_a_failure, answer, test, language.name))
+        unreached = failing is not None and _passed(await ran_with(failing), language.name)
+        if unreached and not ENDS_ITSELF.search(test):
+            return "the program ends well with a failing test, too: it ends before its test"
+        if not unreached and not could_forge(answer):
+            return ""
+        variants = await judging.asked(partial(changed, test))
+        for variant in variants:
+            done = await ran_with(f"{answer}\n{variant}")
+            if done["run_result"] is not None and not _passed(done, language.name):
+                return ""
+        return "the program ends well with other tests, too" if variants or unreached else ""
+
+
+def _answer(code: str, completion: str, language: Language) -> str:
+    """A text from which the judge takes this code."""
+    try:
+        return fenced(code, language) if code.strip() else ""
+    except RequestError:
+        return completion
+
+
+def _passed(done: FusionRan, language: str) -> bool:
+    """Whether a program ended well, and its test did not say that it failed."""
+    return done["status"] == "Success" and not _told(_FAILED, done, language)
+
+
+def _told(patterns: Mapping[str, re.Pattern[str]], done: FusionRan, language: str) -> bool:
+    """Whether what a run printed has what is looked for in this language."""
+    run, pattern = done["run_result"], patterns.get(language)
     return bool(run and pattern and pattern.search(run["stdout"] + run["stderr"]))
 
 

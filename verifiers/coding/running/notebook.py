@@ -17,14 +17,14 @@ from sandbox_gym.verifiers.bounded import Bounds, loads
 from sandbox_gym.verifiers.coding.running.fetching import fetching
 
 _DRIVER: Final = r"""
-import ast, builtins, json, os, re, signal, subprocess, sys, tempfile, traceback, types
+import ast, builtins, inspect, json, os, re, signal, subprocess, sys, tempfile, traceback, types
 
 MARK, CELLS, CELL_S = json.load(open(".sandbox_gym_cells.json"))
 said = os.dup(1)
 sys.path.insert(0, os.getcwd())
 sys.modules["__main__"] = module = types.ModuleType("__main__")
 space = module.__dict__
-shown = []
+shown, loops = [], []
 KINDS = [("text/html", "_repr_html_"), ("text/markdown", "_repr_markdown_"), ("text/latex", "_repr_latex_"),
          ("image/svg+xml", "_repr_svg_"), ("application/json", "_repr_json_")]
 
@@ -52,6 +52,18 @@ builtins._shell = shell
 signal.signal(signal.SIGALRM, late)
 
 
+def evaluated(tree, name, mode):
+    code = compile(tree, name, mode, ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+    value = eval(code, space)
+    if not code.co_flags & inspect.CO_COROUTINE:
+        return value
+    import asyncio
+    if not loops:
+        loops.append(asyncio.new_event_loop())
+    asyncio.set_event_loop(loops[0])
+    return loops[0].run_until_complete(value)
+
+
 def run(number, cell):
     cell = re.sub(r"^([ \t]*)!(.+)$", lambda found: "%s_shell(%r)" % (found[1], found[2]), cell, flags=re.M)
     cell = re.sub(r"^%.*$", "", cell, flags=re.M)
@@ -60,8 +72,8 @@ def run(number, cell):
     last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
     if cell.rstrip().endswith(";"):
         tree.body, last = tree.body + ([last] if last else []), None
-    exec(compile(tree, name, "exec"), space)
-    value = eval(compile(ast.Expression(last.value), name, "eval"), space) if last else None
+    evaluated(tree, name, "exec")
+    value = evaluated(ast.Expression(last.value), name, "eval") if last else None
     if value is not None:
         space["_"] = value
         show(value, "execute_result", execution_count=number)
@@ -75,7 +87,10 @@ for number, cell in enumerate(CELLS, 1):
         signal.setitimer(signal.ITIMER_REAL, CELL_S)
         run(number, cell)
     except BaseException as error:
-        lines = traceback.format_exception(type(error), error, error.__traceback__)
+        own = error.__traceback__
+        while own and own.tb_frame.f_code.co_filename == run.__code__.co_filename:
+            own = own.tb_next
+        lines = traceback.format_exception(type(error), error, own)
         errors.append({"output_type": "error", "ename": type(error).__name__, "evalue": str(error), "traceback": lines})
     signal.setitimer(signal.ITIMER_REAL, 0)
     texts = []

@@ -1,0 +1,148 @@
+"""What a test that shares a process with its answer becomes when it must fail: with a failure where it ends, a test
+beside it that fails, or another value in it. An answer that passes those does so without its test."""
+
+from __future__ import annotations
+
+import re
+import secrets
+from itertools import islice
+from typing import Final
+
+MAX_SEEN: Final = 100
+MAX_LAST: Final = 2000
+MAX_READ: Final = 64 << 10
+BESIDE: Final = {
+    "pytest": "def test_%s():\n    raise AssertionError",
+    "go_test": "func TestX%s(t *testing.T) { t.FailNow() }",
+    "jest": "test('%s', () => { expect(1).toBe(2); });",
+    "junit": "class C%sTest { @org.junit.jupiter.api.Test void fails() { throw new AssertionError(); } }",
+}
+"""By test runner, a test that fails, under a name that no answer knows."""
+_THROW: Final = "throw new Error('end');"
+_ABORT: Final = "__builtin_abort();"
+_RAISE: Final = "raise AssertionError('end')"
+BEHIND: Final = {
+    "python": _RAISE,
+    "pypy": _RAISE,
+    "javascript": _THROW,
+    "typescript": _THROW,
+    "bash": "exit 1",
+    "php": "throw new Exception('end');",
+    "ruby": "raise 'end'",
+    "perl": "die 'end';",
+    "lua": "error('end')",
+    "r": "stop('end')",
+    "racket": '(error "end")',
+    "kotlin_script": "throw AssertionError()",
+    "swift": 'fatalError("end")',
+    "ocaml": 'let () = failwith "end"',
+}
+"""By language, what fails as a test does, where the text ends."""
+INSIDE: Final = {
+    "c": _ABORT,
+    "cpp": _ABORT,
+    "cpp20": _ABORT,
+    "java": "if (true) throw new AssertionError();",
+    "go": 'panic("end")',
+    "rust": 'panic!("end");',
+    "csharp": 'throw new System.Exception("end");',
+    "scala": "if (true) throw new AssertionError()",
+    "kotlin": "throw AssertionError()",
+    "d": "assert(0);",
+    "d_ut": "assert(0);",
+}
+"""The same where the test is a block: it ends where `main` does."""
+_MAIN: Final = re.compile(r"\b[mM]ain\s{0,9}\([^()]{0,500}\)[^{};]{0,500}\{|\bextends\s+App\s*\{")
+_BLOCKS: Final = {"d_ut": re.compile(r"\bunittest\s*\{")}
+_BRACE: Final = re.compile(r'"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])\'|`[^`]*`|//[^\n]*|/\*.*?\*/|[{}]', re.DOTALL)
+_LAST: Final = re.compile(
+    r"(?:\breturn\b[^;{}]{0,500};?|\bOk\(\(\)\)|\b[\w.:]{0,50}[eE]xit\s{0,9}\([^()]{0,500}\)\s{0,9};?)\s*\Z"
+)
+"""A block's last statement, behind which nothing is reached."""
+ENDS_ITSELF: Final = re.compile(
+    r"(?:exit(?:process|with|success)?|quit|halt|finish|unittest\.main)\b"
+    r"(?!\W{0,9}(?:['\"]no['\"]\W{0,9})?(?:status\W{0,9})?(?:[1-9]|exit_?failure))",
+    re.IGNORECASE,
+)
+"""In a test: it may end its program well before its text ends. Not in an end with a failure's code."""
+_COULD_FORGE: Final = re.compile(
+    r"exit|quit|halt|\bkill|abort|terminat|finish|\bstop|exec|fork|spawn|syscall|signal|\btrap\b|hook|handler|uncaught"
+    r"|shutdown|asm\b|dlsym|reflect|forname|getmethod|invoke|eval|\bend\s*\{"
+    r"|__|argv|\$0|bash_source|\bproc\b|\bmain\.\w|caller|inspect|resource|include_str|readdir|listdir|glob"
+    r"|proto|assign|setattr|builtin|\b_g\b|_env\b|metatable|environment|assertionerror|\W\s?assert\W{0,3}[\[\"'.]"
+    r"|#\s*(?:define|undef)|(?:def|define|defun|func|function|fn|sub|void|module|class|namespace|macro_rules!|alias)\b"
+    r"\W{1,9}(?:assert|expect|equal|identical|raise|die|error|throw|panic|check|stopifnot|kernel|integer|object|test\b|\[)"
+    r"|(?:assert|expect|equal|identical|raise|die|error|throw|panic|check|stopifnot)\w*\s?(?:=(?!=)|<-)"
+    r"|`(?:if|el|end|def|undef|incl)|operator|overload|\beq\b|partialeq|instance|compare|def\s*[=!<]|\[\s*\(\s*\)",
+    re.IGNORECASE,
+)
+"""In an answer: it may end its process, be told of its end, read its own source, replace what the test calls, or forge
+equality."""
+_NUMBER: Final = re.compile(r"(?<![\w.])\d+|\b(?:true|false|True|False|TRUE|FALSE)\b")
+_TEXT: Final = re.compile(r"\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'")
+_KINDS: Final = ((_NUMBER, 6), (_TEXT, 6))
+"""What is changed, and how much of it; texts last, as they may be messages."""
+_NOT_OF_THE_TEST: Final = re.compile(
+    r"^\s*(?://|#|--|/?\*)|\b(?:require|import|include|from|use|using|library|source|load)\W*$"
+)
+_PAIRS: Final = (("true", "false"), ("True", "False"), ("TRUE", "FALSE"))
+_OPPOSITES: Final = {one: other for pair in _PAIRS for one, other in (pair, pair[::-1])}
+
+
+def could_forge(answer: str) -> bool:
+    """Whether an answer names what a forgery takes; a longer one than answers are may."""
+    return len(answer) > MAX_READ or bool(_COULD_FORGE.search(answer))
+
+
+def with_a_failure(answer: str, test: str, language: str) -> str | None:
+    """The program with a failure where its test ends, or beside it; None where that place is not known."""
+    whole = f"{answer}\n{test}"
+    if language in BESIDE and ".only(" not in test:  # Jest would leave the other out
+        return f"{whole}\n{BESIDE[language] % secrets.token_hex(8)}\n"
+    if language == "haskell":  # a statement more of the last block
+        last = whole.rstrip().rpartition("\n")[2]
+        return f'{whole.rstrip()}\n{last[: len(last) - len(last.lstrip())]}ioError (userError "end")\n'
+    if language in BEHIND:
+        return f"{whole.rstrip().removesuffix('?>')}\n{BEHIND[language]}\n"
+    end = _end_of_block(test, language) if language in INSIDE else None
+    return None if end is None else f"{answer}\n{test[:end]}\n{INSIDE[language]}\n{test[end:]}"
+
+
+def _end_of_block(test: str, language: str) -> int | None:
+    """Where a statement can be put that is the last of the test's own block."""
+    opening = next(reversed(list(_BLOCKS.get(language, _MAIN).finditer(test))), None)
+    if opening is None:
+        return None
+    depth = 1
+    for brace in _BRACE.finditer(test, opening.end()):
+        depth += {"{": 1, "}": -1}.get(brace[0], 0)
+        if not depth:
+            last = _LAST.search(test, max(opening.end(), brace.start() - MAX_LAST), brace.start())
+            return last.start() if last else brace.start()
+    return None
+
+
+def changed(test: str) -> list[str]:
+    """The test with one of its last values changed, the very last first."""
+    found: list[str] = []
+    for kind, most in _KINDS:
+        last = reversed(list(kind.finditer(test))[-MAX_SEEN:])
+        others = (_changed(test, one) for one in last)
+        found += islice((other for other in others if other is not None), most)
+    return found
+
+
+def _changed(test: str, found: re.Match[str]) -> str | None:
+    """The test with another value of this one's form. None where there is none, or it is no value of the test's."""
+    before = test[max(found.start() - 200, 0) : found.start()].rpartition("\n")[2]
+    other = None if _NOT_OF_THE_TEST.search(before) else _OPPOSITES.get(found[0]) or _other(found[0])
+    return None if other is None else test[: found.start()] + other + test[found.end() :]
+
+
+def _other(literal: str) -> str | None:
+    last = max(re.finditer(r"(?<!\\)[0-9A-Za-z]", literal), key=lambda found: found.start(), default=None)
+    if last is None:
+        return None
+    digits = "0123456789" if last[0].isdigit() else "abcdefghijklmnopqrstuvwxyz"
+    following = digits[(digits.index(last[0].lower()) + 1) % len(digits)]
+    return literal[: last.start()] + following + literal[last.end() :]

@@ -1,0 +1,78 @@
+"""The code of a completion, as SandboxFusion's /submit takes it: by the request's own program, run in a sandbox, else
+the language's last fenced block, else what there is."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from dataclasses import dataclass, replace
+from typing import Final, Literal
+
+from sandbox_gym.engine import Engine
+from sandbox_gym.errors import RequestError
+from sandbox_gym.server.coding.sandbox_fusion import FusionTools, encoded_files
+from sandbox_gym.server.protocol.resources import ToolCall
+from sandbox_gym.server.protocol.wire import Document
+from sandbox_gym.verifiers.coding import PYTHON, Language, blocks_of, extract_code, language_named
+
+Kind = Literal["fenced", "incomplete_fenced", "heuristic", "empty"]
+_DEFINES: Final = re.compile(r"^(?:async def|def|class) ", re.MULTILINE)
+_LOGIC: Final = """
+import json
+class CodeBlock:
+    def __init__(self, priority, code, language=""):
+        self.priority, self.code, self.language = priority, code, language
+blocks = []
+def submit_code_blocks(given):
+    blocks.extend(given)
+completion = open("completion.txt", encoding="utf-8", newline="").read()
+exec(compile(open("logic.txt", encoding="utf-8").read(), "custom_extract_logic", "exec"))
+code = max(blocks, key=lambda block: block.priority).code if blocks else ""
+json.dump(code, open("code.json", "w"))
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Extracted:
+    """A completion's code, and how it was found; None by the request's own program."""
+
+    code: str
+    kind: Kind | None
+
+
+def extracted(completion: str, language: Language, *, few_shot: bool, program: bool) -> Extracted:
+    """A block that says its language goes before one without a tag, which is what the program prints, or how to run it;
+    and where a function is asked for, one that defines something before one that calls it. Few-shot prompts of MBPP end
+    an answer by [DONE]."""
+    if few_shot and "```" not in completion:
+        completion = completion.partition("[DONE]")[0].rpartition("[BEGIN]")[2]
+    closed = blocks_of(completion, language)
+    tagged = [body for tag, body in closed if language_named(tag.partition(" ")[0]) is language]
+    defining = [body for body in tagged if not program and _DEFINES.search(body)]
+    tagged = defining if defining and language is PYTHON else tagged
+    code = tagged[-1] if tagged else extract_code(completion, language) or ""
+    if not code.strip():
+        return Extracted("", "empty")
+    if closed:
+        return Extracted(code, "fenced")
+    return Extracted(code, "incomplete_fenced" if re.search("```|~~~", completion) else "heuristic")
+
+
+def fenced_language(completion: str, language: Language) -> Language:
+    """That of the last block whose tag is one; else the one that is given."""
+    named = (language_named(tag.partition(" ")[0]) for tag, _ in reversed(blocks_of(completion, language)))
+    return next((one for one in named if one is not None), language)
+
+
+async def extracted_by(logic: str, completion: str, tools: FusionTools, engine: Engine, call: ToolCall) -> Extracted:
+    """What a program {logic} submits of highest priority. Raises RequestError where it fails."""
+    texts = {"logic.txt": logic, "completion.txt": completion}
+    files = encoded_files({name: text.encode("utf-8", "replace") for name, text in texts.items()})
+    arguments: Document = {"code": _LOGIC, "language": "python", "files": files, "fetch_files": ["code.json"]}
+    done = await tools.run_code(engine, replace(call, arguments=arguments))
+    code = json.loads(base64.b64decode(done["files"].get("code.json", ""))) if done["status"] == "Success" else None
+    if not isinstance(code, str):
+        why = (done["run_result"] or {"stderr": ""})["stderr"].strip().rpartition("\n")[2][:300]
+        raise RequestError("config.custom_extract_logic", f"failed: {why}", "submit_code_blocks([CodeBlock(...)])")
+    return Extracted(code, None if code.strip() else "empty")

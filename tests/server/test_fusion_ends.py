@@ -1,0 +1,132 @@
+"""A row's test in the answer's own process: right answers pass in every language, and none that ends the process,
+forges what the test calls, or reads its own source."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import ExitStack
+from functools import partial
+from pathlib import Path
+
+import pytest
+from fastapi.testclient import TestClient
+
+from sandbox_gym.config import Settings
+from sandbox_gym.engine import open_engine
+from sandbox_gym.server.app import build_app
+from sandbox_gym.server.coding.failing_tests import changed, with_a_failure
+from sandbox_gym.server.coding.server import CodingResources
+from sandbox_gym.verifiers.coding import known_language
+from tests.server.fusion_programs import DOUBLED, ENDING, FORGED, PROPERTIES, SILENT, Doubled
+from tests.server.test_fusion_more import asked
+
+pytestmark = pytest.mark.timeout(600)
+SLOW = ("scala", "kotlin", "kotlin_script", "haskell", "jest", "junit", "racket", "swift", "typescript")
+
+
+def on(provider: str, language: str, *ids: str) -> object:
+    here = Path(known_language(language, "language").toolchain).exists()
+    skipped = [pytest.mark.skipif(not here, reason=f"no {language} here")] if provider == "local" else []
+    daily = provider == "local" and language not in SLOW
+    return pytest.param(provider, language, *ids, marks=skipped if daily else [*skipped, pytest.mark.extended])
+
+
+EVERYWHERE = [on(provider, language) for language in DOUBLED for provider in ("local", "docker")]
+FORGERIES = [
+    on(provider, language, answer)
+    for language, answers in FORGED.items()
+    for answer in answers
+    for provider in ("local", "docker")
+]
+
+
+@pytest.fixture(scope="module")
+def clients(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, TestClient]]:
+    """Opened when they are first asked for: the daily run has no containers."""
+    with ExitStack() as stack:
+
+        class Opened(dict[str, TestClient]):
+            def __missing__(self, provider: str) -> TestClient:
+                fields = {"provider": provider, "state_dir": tmp_path_factory.mktemp("state"), "boxes": 2}
+                settings = Settings.model_validate(fields)
+                app = build_app(CodingResources(settings), partial(open_engine, settings), settings)
+                self[provider] = stack.enter_context(TestClient(app, base_url="http://localhost"))
+                return self[provider]
+
+        yield Opened()
+
+
+def accepted(client: TestClient, language: str, answer: str, test: str) -> bool:
+    row = {"id": 1, "labels": {"programming_language": language}, "test": {"code": test, "asset": {"a.txt": ""}}}
+    config = {"provided_data": row, "compile_timeout": 60, "run_timeout": 20}
+    done = asked(client, "submit", dataset="x", id=1, completion=f"````\n{answer}\n````", config=config)
+    assert isinstance(done, dict)
+    return bool(done["accepted"])
+
+
+@pytest.mark.parametrize(("provider", "language"), EVERYWHERE)
+def test_only_an_answer_that_its_test_has_seen_is_right(
+    clients: dict[str, TestClient], provider: str, language: str
+) -> None:
+    row = DOUBLED[language]
+    bodies = {
+        "right": row.double,
+        "wrong": row.double.replace("2", "3"),
+        "ends the process": row.leave,
+        "ends it at the second call": row.late,
+    }
+    found = {name: accepted(clients[provider], language, row.written(body), row.test) for name, body in bodies.items()}
+    assert found == {name: name == "right" for name in bodies}
+
+
+@pytest.mark.parametrize(("provider", "language", "answer"), FORGERIES)
+def test_a_forged_end_is_not_right(clients: dict[str, TestClient], provider: str, language: str, answer: str) -> None:
+    assert not accepted(clients[provider], language, answer, DOUBLED[language].test)
+
+
+@pytest.mark.parametrize("language", ENDING)
+def test_a_test_may_end_its_process_itself(clients: dict[str, TestClient], language: str) -> None:
+    row, test = DOUBLED[language], ENDING[language]
+    found = [accepted(clients["local"], language, row.written(body), test) for body in (row.double, row.leave)]
+    assert found == [True, False]
+
+
+@pytest.mark.parametrize("language", PROPERTIES)
+def test_a_test_of_a_property_takes_right_answers_that_may_fail(clients: dict[str, TestClient], language: str) -> None:
+    """Another value in it changes nothing, so that it is asked of no answer that could not forge its end."""
+    answer, test = PROPERTIES[language]
+    assert accepted(clients["local"], language, answer, test)
+
+
+@pytest.mark.extended
+@pytest.mark.parametrize("language", SILENT)
+def test_a_test_that_fails_and_ends_well(clients: dict[str, TestClient], language: str) -> None:
+    *answers, test = SILENT[language]
+    found = [accepted(clients["docker"], language, answer, test) for answer in answers]
+    assert found == [True, False, False]
+
+
+@pytest.mark.parametrize("language", DOUBLED)
+def test_what_a_test_becomes(language: str) -> None:
+    row: Doubled = DOUBLED[language]
+    answer = row.written(row.double)
+    failing = with_a_failure(answer, row.test, known_language(language, "language").name)
+    assert failing is not None
+    assert failing.startswith(f"{answer}\n")
+    variants = changed(row.test)
+    assert len({*variants, row.test}) == len(variants) + 1
+    assert re.findall(r"\d+", variants[0]) != re.findall(r"\d+", row.test)
+
+
+def test_changing_a_long_test_takes_no_time() -> None:
+    for test in (
+        "main() " * 200_000,
+        '"" ' * 300_000,
+        "main(" + "(" * 10**6,
+        "exit" + "'" * 10**6,
+        "return " * 200_000,
+    ):
+        changed(test)
+        with_a_failure("", f"int main() {{ {test} }}", "c")
+        with_a_failure("", test, "java")
