@@ -150,7 +150,7 @@ class PoolApp:
         except (SandboxGymError, TimeoutError) as error:
             return fault_of(error).response()
         work = sandbox.work
-        if work.envd.ended.is_set():
+        if work.envd.ended.is_set() or work.suspended:
             return gone(target.sandbox_id)
         if target.port == ENVD_PORT:
             return await self._envd(sandboxes, request, sandbox, work)

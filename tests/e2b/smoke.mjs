@@ -1,5 +1,5 @@
 // The JavaScript SDK, unmodified, against a pool server. Prints one JSON object of what it saw.
-import { Sandbox } from 'e2b'
+import { Sandbox, Template, waitForFile } from 'e2b'
 import { Sandbox as Interpreter } from '@e2b/code-interpreter'
 
 const seen = {}
@@ -33,11 +33,33 @@ try {
   seen.pause = await sandbox.pause()
   seen.resumed = await (await Sandbox.connect(sandbox.sandboxId)).files.read('ü/file')
   seen.url = await (await fetch(await sandbox.downloadUrl('ü/file'))).text()
+  const cut = sandbox.commands.run('sleep 60').catch((error) => error.name)
+  await new Promise((resolve) => setTimeout(resolve, 500))
+  await sandbox.pause({ keepMemory: false })
+  seen.cut = await cut
+  await sandbox.connect()
   seen.metrics = (await sandbox.getMetrics()).length > 0
 } finally {
   seen.kill = await sandbox.kill()
 }
 seen.running = await sandbox.isRunning()
+const template = Template()
+  .fromBaseImage()
+  .setEnvs({ PATH: '/opt/own:$PATH' })
+  .setStartCmd('sleep 1; touch ready; sleep 600', waitForFile('/home/user/ready'))
+const built = await Template.build(template, 'javascript', { tags: ['v1'] })
+const made = await Sandbox.create('javascript:v1', { timeoutMs: 60_000, envs: { FOO: 'bar' } })
+try {
+  seen.ready = await made.files.exists('ready')
+  seen.template = (await made.getInfo()).templateId === built.templateId
+  seen.listed = (await Sandbox.list({ query: { template: 'javascript' } }).nextItems()).length
+  seen.tags = (await Template.getTags('javascript')).map((one) => one.tag)
+  const copy = await Sandbox.create((await made.createSnapshot()).snapshotId, { timeoutMs: 60_000 })
+  seen.copied = (await copy.commands.run('echo $FOO')).stdout
+  await copy.kill()
+} finally {
+  await made.kill()
+}
 const interpreter = await Interpreter.create({ timeoutMs: 60_000 })
 try {
   seen.code = (await interpreter.runCode('x = 41\nx + 1')).text

@@ -10,7 +10,7 @@ from typing import TypedDict
 
 import httpx
 import pytest
-from e2b import BuildException, Sandbox, Template, TemplateClass, wait_for_file
+from e2b import BuildException, Sandbox, SandboxQuery, Template, TemplateClass, wait_for_file
 from e2b.exceptions import TemplateException
 
 from sandbox_gym.e2b_server.builds import uploads
@@ -70,7 +70,7 @@ def test_steps_tags_and_sandboxes_of_it(pool: PoolServer, context: Path) -> None
                 "/home/user/work", "made", "./code/below/.hidden", "./code/main.py", "./renamed.txt", "./said",
                 "./started", "./texts/one.txt", "./texts/two.txt", "600",
             ]  # fmt: skip
-            assert sandbox.commands.run("echo $COLOUR $OWN $QUOTED").stdout == "green 1 it's $HOME\n"
+            assert sandbox.commands.run("echo $COLOUR $OWN $QUOTED").stdout == "green 1 it's /home/user\n"
             assert any("sleep 1000" in " ".join(one.args) for one in sandbox.commands.list()), "the start command runs"
         finally:
             sandbox.kill()
@@ -78,7 +78,8 @@ def test_steps_tags_and_sandboxes_of_it(pool: PoolServer, context: Path) -> None
     assert Template.exists("own:v1", **access(pool))
     assert Template.exists("own:v1", **access(pool, "bob")) is False
     Template.assign_tags("own:v1", ["stable"], **access(pool))
-    assert {one.tag for one in Template.get_tags("own:v1", **access(pool))} == {"v1", "latest", "stable"}
+    for name in ("own:v1", "own", made.template_id):
+        assert {one.tag for one in Template.get_tags(name, **access(pool))} == {"v1", "latest", "stable"}
     Template.remove_tags("own", ["stable"], **access(pool))
     with pytest.raises(TemplateException):
         Template.remove_tags("own", ["stable"], **access(pool))
@@ -86,6 +87,37 @@ def test_steps_tags_and_sandboxes_of_it(pool: PoolServer, context: Path) -> None
     Template.build(template, "own:v1", on_build_logs=lambda one: again.append(one.message), **access(pool))
     assert any(line.startswith("CACHED 6 of 6") for line in again)
     assert any("already cached" in line for line in again)
+
+
+def test_sandboxes_are_as_the_build_left_them(pool: PoolServer, context: Path) -> None:
+    (context / "link").symlink_to("elsewhere")
+    template = (
+        Template(file_context_path=context)
+        .from_base_image()
+        .set_envs({"TOOLS": "/opt/tools"})
+        .set_envs({"BOTH": "${TOOLS}/bin:$PATH", "PRICE": r"\$5", "NONE": "<$NONESUCH>"})
+        .set_workdir("/home/user/work")
+        .copy("link", "copied")
+        .set_start_cmd("sleep 1; touch ready; sleep 1000", wait_for_file("/home/user/work/ready"))
+    )
+    made = Template.build(template, "as-left", tags=["v1"], **access(pool))
+    sandbox = Sandbox.create("as-left:v1", timeout=60, envs={"OWN": "1"}, **pool.where())
+    try:
+        assert sandbox.files.exists("/home/user/work/ready"), "its start command is ready"
+        assert sandbox.get_info().template_id == made.template_id
+        for name in ("as-left:v1", "as-left", made.template_id):
+            (found,) = Sandbox.list(SandboxQuery(template=name), **pool.where()).next_items()
+            assert found.sandbox_id == sandbox.sandbox_id
+        snapshot = sandbox.create_snapshot()
+        other = Sandbox.create(snapshot.snapshot_id, timeout=60, **pool.where())
+        for one in (sandbox, other):
+            said = one.commands.run('pwd; readlink copied; echo "$BOTH $PRICE $NONE $OWN"').stdout.splitlines()
+            assert said[:2] == ["/home/user/work", "elsewhere"]
+            assert said[2].startswith("/opt/tools/bin:/usr/local/sbin:")
+            assert said[2].endswith(" $5 <> 1")
+        other.kill()
+    finally:
+        sandbox.kill()
 
 
 @pytest.mark.parametrize(

@@ -37,6 +37,29 @@ def test_state_results_and_logs(interpreter: Sandbox) -> None:
     assert "".join(interpreter.run_code("!echo from a shell").logs.stdout) == "from a shell\n"
 
 
+INSTALL = """
+import pathlib, subprocess, sys
+folder = subprocess.check_output([sys.executable, "-m", "site", "--user-site"], text=True).strip()
+pathlib.Path(folder).mkdir(parents=True)
+pathlib.Path(folder, "tinyone.py").write_text("WORD = 'installed'")
+pathlib.Path(folder, "yaml.py").write_text("WORD = 'newer'")
+program = pathlib.Path.home() / ".local" / "bin" / "tinyone"
+program.parent.mkdir(parents=True)
+program.write_text("#!/bin/sh\\necho ran")
+program.chmod(0o755)
+"""
+
+
+@pytest.mark.parametrize("template", ["base", "code-interpreter-v1"])
+def test_what_a_cell_installs_is_there_for_the_next(pool: PoolServer, template: str) -> None:
+    with Sandbox.create(template, timeout=60, **pool.where()) as sandbox:
+        assert sandbox.run_code("import json\nimport tinyone").error is not None
+        assert sandbox.run_code(INSTALL).error is None
+        assert sandbox.run_code("import tinyone, yaml\ntinyone.WORD + yaml.WORD").text == "installednewer"
+        assert "".join(sandbox.run_code("!tinyone").logs.stdout) == "ran\n"
+        assert sandbox.run_code("tinyone.WORD", context=sandbox.create_code_context()).error is not None
+
+
 def test_a_fork_of_a_cell_answers_nothing(interpreter: Sandbox) -> None:
     interpreter.run_code("import os\nn = 0")
     for number in range(1, 31):

@@ -5,12 +5,15 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Literal
 
 import httpx
 import pytest
-from e2b import CommandHandle, Sandbox
+from e2b import CommandHandle, Sandbox, TimeoutException
 from e2b.exceptions import SandboxException
+from e2b_code_interpreter import Sandbox as Interpreter
 
 from tests.e2b.servers import KEYS, TENANTS, PoolServer
 
@@ -79,7 +82,8 @@ def test_nothing_runs_meanwhile(pool: PoolServer, sandbox: Sandbox) -> None:
     assert gap >= 19 * 10**8
 
 
-def test_what_listens_is_let_go(sandbox: Sandbox) -> None:
+@pytest.mark.parametrize("kind", ["full", "filesystem"])
+def test_what_listens_is_let_go(sandbox: Sandbox, kind: Literal["full", "filesystem"]) -> None:
     running = sandbox.commands.run("sleep 300", background=True)
     ends: list[str] = []
 
@@ -93,12 +97,24 @@ def test_what_listens_is_let_go(sandbox: Sandbox) -> None:
 
     thread = threading.Thread(target=wait, args=(running,))
     thread.start()
-    sandbox.pause()
+    sandbox.pause(mode=kind)
     thread.join(20)
-    assert len(ends) == 1, "a client hears that its sandbox is not there"
+    assert ends == ["SandboxNotRunningException"], "a client hears that its sandbox is not there"
     sandbox.connect(timeout=100)
-    assert [one.pid for one in sandbox.commands.list()] == [running.pid]
-    assert sandbox.commands.kill(running.pid)
+    left = [running.pid] if kind == "full" else []
+    assert [one.pid for one in sandbox.commands.list()] == left
+    assert sandbox.commands.kill(running.pid) == bool(left)
+
+
+def test_a_cell_that_a_pause_ends_is_no_result(pool: PoolServer) -> None:
+    with Interpreter.create("base", timeout=100, **pool.where()) as sandbox, ThreadPoolExecutor() as threads:
+        cell = threads.submit(sandbox.run_code, "import time; open('begun', 'w'); time.sleep(60)")
+        until(lambda: sandbox.files.exists("begun"))
+        sandbox.pause()
+        with pytest.raises((TimeoutException, httpx.RemoteProtocolError)):
+            cell.result(30)
+        sandbox.connect(timeout=100)
+        assert sandbox.run_code("1 + 1").text == "2"
 
 
 def test_transfers_are_cut_short(pool: PoolServer, sandbox: Sandbox) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from datetime import UTC, datetime
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -11,8 +10,9 @@ from starlette.responses import Response
 from sandbox_gym.e2b_server.access import UPLOADS
 from sandbox_gym.e2b_server.builds import routes as declared
 from sandbox_gym.e2b_server.builds import shapes
-from sandbox_gym.e2b_server.builds.manager import Build, Builds, name_of
+from sandbox_gym.e2b_server.builds.manager import Build, Builds
 from sandbox_gym.e2b_server.control.bodies import read_model, read_query
+from sandbox_gym.e2b_server.control.views import iso
 from sandbox_gym.e2b_server.faults import as_json
 from sandbox_gym.e2b_server.sandboxes.sandbox import Sandbox, SandboxRequest
 from sandbox_gym.server.access.accounts import Tenant
@@ -89,10 +89,9 @@ class BuildRoutes:
         return Response(status_code=204)
 
     async def _tags(self, tenant: Tenant, _: Request, parts: Parts) -> Response:
-        name = name_of(self._builds.tagged(tenant, parts["templateID"]))
         views: list[shapes.TagView] = [
-            {"tag": tag.partition(":")[2], "buildID": one.made.build_id, "createdAt": _iso(one.created_at)}
-            for one in self._builds.images.of_template(tenant, name)
+            {"tag": tag.partition(":")[2], "buildID": one.made.build_id, "createdAt": iso(one.created_at)}
+            for one in self._builds.builds_of(tenant, parts["templateID"].partition(":")[0])
             for tag in one.names
         ]
         return as_json(views)
@@ -107,14 +106,10 @@ def view_of(build: Build, offset: int, limit: int) -> shapes.BuildView:
         "status": build.status,
         "logs": [text for _, _, text, _ in shown],
         "logEntries": [
-            {"timestamp": _iso(at), "message": text, "level": level, "step": step}  # type: ignore[typeddict-item]
+            {"timestamp": iso(at), "message": text, "level": level, "step": step}  # type: ignore[typeddict-item]
             for at, level, text, step in shown
         ],
     }
     if build.status == "error":
         view["reason"] = {"message": build.why, "step": build.step}
     return view
-
-
-def _iso(at: float) -> str:
-    return datetime.fromtimestamp(at, UTC).isoformat().replace("+00:00", "Z")

@@ -39,6 +39,7 @@ MAX_LOG: Final = 1 << 21
 """Bytes of a build's log in memory."""
 READY: Final = "sleep 20"
 """Where a start command comes without one that says when it is ready, as at E2B."""
+_SLEEP: Final = re.compile(r"sleep [\d.]+")
 _NAME: Final = re.compile(r"[a-z0-9][a-z0-9._-]{0,126}")
 _TAG: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,126}")
 _STAND_INS: Final = re.compile(r"(docker\.io/)?(library/)?(e2bdev/[a-z-]+|python|debian|ubuntu|node)(:.*)?")
@@ -99,11 +100,10 @@ class Builds:
     def _forget_old(self, tenant: Tenant) -> None:
         """Make room for one build more of the tenant. Raises Fault 429 where all run."""
         own = self._of(tenant)
-        ended = [one for one in own if one.status not in ("waiting", "building")]
-        waiting = [one for one in own if one.status == "waiting"]
-        if len(own) - len(ended) - len(waiting) >= MAX_BUILDS:
+        idle = sorted((one for one in own if one.status != "building"), key=lambda one: one.status == "waiting")
+        if len(own) - len(idle) >= MAX_BUILDS:
             raise Fault(429, f"{MAX_BUILDS} builds run already", retry_after_s=60)
-        for one in (ended + waiting)[: max(0, len(own) - MAX_BUILDS + 1)]:
+        for one in idle[: max(0, len(own) - MAX_BUILDS + 1)]:
             del self._builds[one.build_id]
 
     def of(self, tenant: Tenant, template_id: str, build_id: str) -> Build:
@@ -113,12 +113,17 @@ class Builds:
             raise Fault(404, f"build {build_id[:40]!r} not found")
         return build
 
+    def builds_of(self, tenant: Tenant, template: str) -> list[Image]:
+        """Those of a template, by its name or id. Raises Fault 404 where there are none."""
+        found = self.images.of_template(tenant, template)
+        if not found:
+            raise Fault(404, f"template {template[:80]!r} not found")
+        return found
+
     def owns(self, tenant: Tenant, template_id: str) -> None:
         """Raises Fault 404 for a template without any build of the tenant."""
-        if self.images.of_template(tenant, template_id):
-            return
         if all(one.template_id != template_id for one in self._of(tenant)):
-            raise Fault(404, f"template {template_id[:80]!r} not found")
+            self.builds_of(tenant, template_id)
 
     def start(self, build: Build, asked: StartBuild) -> None:
         """Raises Fault 409 for one that has started."""
@@ -133,7 +138,7 @@ class Builds:
         sandbox = await self._sandboxes.create(tenant, asked)
         if image is not None and image.made.start_cmd:
             try:
-                await self._runner(sandbox, place_of(image.made)).begin(image.made.start_cmd)
+                await self._runner(sandbox, place_of(image.made)).begin(image.made.start_cmd, image.made.ready_cmd)
             except BaseException:
                 with anyio.CancelScope(shield=True):
                     await self._sandboxes.kill(sandbox)
@@ -217,8 +222,10 @@ class Builds:
         build.step = "finalize"
         if asked.start_cmd:
             await runner.start(asked.start_cmd, asked.ready_cmd or READY)
-        command = asked.start_cmd or (start.made.start_cmd if start is not None else "")
-        return Made(build.template_id, build.build_id, place.env, place.workdir, place.user, command)
+        before = Made() if start is None or asked.start_cmd else start.made
+        command, ready = asked.start_cmd or before.start_cmd, asked.ready_cmd or before.ready_cmd
+        ready = "" if _SLEEP.fullmatch(ready) else ready  # it tells nothing of whether a sandbox is ready
+        return Made(build.template_id, build.build_id, place.env, place.workdir, place.user, command, ready)
 
     async def _name(self, build: Build, snapshot: Image, made: Made) -> None:
         names = tuple(f"{build.name}:{tag}" for tag in build.tags)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import posixpath
+import re
 import shlex
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -16,7 +17,7 @@ from anyio.streams.memory import MemoryObjectReceiveStream
 from sandbox_gym.e2b_server.builds.shapes import BuildStep
 from sandbox_gym.e2b_server.control.shapes import checked
 from sandbox_gym.e2b_server.envd.files import Upload
-from sandbox_gym.e2b_server.envd.process import Processes
+from sandbox_gym.e2b_server.envd.process import PATH, Processes
 from sandbox_gym.e2b_server.envd.shapes import StartProcess
 from sandbox_gym.e2b_server.sandboxes.processes import Event, number
 from sandbox_gym.e2b_server.sandboxes.sandbox import Sandbox
@@ -25,11 +26,15 @@ from sandbox_gym.sandbox.channel.envd import HOME, ROOT_HOME, ROOT_USER, USER, E
 
 READY_S: Final = 300.0
 """For a start command to be ready."""
-POLL_S: Final = 0.5
+BEGIN_S: Final = 20.0
+"""The same in a sandbox that is asked for, which is there with or without it."""
+POLL_S: Final = 0.2
 PIECE: Final = 1 << 20
 MAX_ENVIRONMENT: Final = 128 * 1024
 """Characters of a template's variables, with those of the templates that it began from."""
 _SHOWN: Final = 2000
+_VARIABLE: Final = re.compile(r"\\(\$)|\$(?:(\w+)|\{(\w+)\})")
+"""In a variable's value, as Docker and E2B expand it."""
 _MAKE: Final = r"""
 make() {  # a folder, with those above it that are missing, of the owner of another
   [ ! -d "$1" ] || return 0
@@ -48,12 +53,12 @@ tar -xf "$archive" -C "$unpacked" --no-same-owner
 [ -z "$owner" ] || chown -R -h --reference="$owner" -- "$unpacked"
 cd "$unpacked"
 shopt -s nullglob dotglob globstar
-if [ -e "$source" ]; then found=("$source"); else IFS= found=($source); fi
+if [ -e "$source" ] || [ -L "$source" ]; then found=("$source") one=$source; else IFS= found=($source) one=; fi
 [ ${{#found[@]}} -gt 0 ] || {{ echo "nothing matches $source" >&2; exit 1; }}
 [ -z "$mode" ] || chmod -R "$mode" -- "${{found[@]}}"
 if [ ${{#found[@]}} -eq 1 ] && [ -d "${{found[0]}}" ]; then
   make "$target" "$owner"; cp -a -- "${{found[0]}}/." "$target"
-elif [ -e "$source" ] && [ ! -d "$target" ] && [ "${{target%/}}" = "$target" ]; then
+elif [ "$one" ] && [ ! -d "$target" ] && [ "${{target%/}}" = "$target" ]; then
   make "$(dirname -- "$target")" "$owner"; cp -a -- "$source" "$target"
 else
   make "$target" "$owner"; cp -a -- "${{found[@]}}" "$target"
@@ -126,7 +131,11 @@ class StepRunner:
             await self._copy(step, name)
 
     def _set(self, variables: Mapping[str, str], name: str) -> None:
-        self.place.env.update(variables)
+        known = {"HOME": ROOT_HOME if self.place.user == ROOT_USER else HOME, "PATH": PATH, **self.place.env}
+        self.place.env |= {
+            name: _VARIABLE.sub(lambda found: found[1] or known.get(found[2] or found[3], ""), text)
+            for name, text in variables.items()
+        }
         if any(not one or "=" in one for one in variables):
             raise StepFailed("failed to set variables: a name is empty or has a '='", name)
         if sum(len(one) + len(text) for one, text in self.place.env.items()) > MAX_ENVIRONMENT:
@@ -216,9 +225,18 @@ class StepRunner:
         for line in lines:
             self._log("info" if kind == "stdout" else "error", line[:_SHOWN].decode("utf-8", "replace"))
 
-    async def begin(self, command: str) -> None:
-        """Start a command that goes on by itself."""
+    async def begin(self, command: str, ready: str) -> None:
+        """Start a command that goes on by itself, and wait a while until `ready` ends with 0."""
         (await self._start(command, self.place.user)).close()
+        with anyio.move_on_after(BEGIN_S if ready else 0):
+            await self._ready(ready, [])
+
+    async def _ready(self, ready: str, ended: Sequence[int]) -> None:
+        """Wait until `ready` ends with 0, or the start command with another code, which is then in `ended`."""
+        while await self.command(ready, self.place.user, log=False) != 0:
+            if any(ended):
+                return
+            await anyio.sleep(POLL_S)
 
     async def start(self, command: str, ready: str) -> None:
         """Start what each sandbox of the template runs, and wait until `ready` ends with 0. Raises StepFailed."""
@@ -237,10 +255,7 @@ class StepRunner:
             tasks.start_soon(follow)
             try:
                 with anyio.fail_after(READY_S):
-                    while (await self.command(ready, self.place.user, log=False)) != 0:
-                        if any(ended):
-                            break
-                        await anyio.sleep(POLL_S)
+                    await self._ready(ready, ended)
             except TimeoutError:
                 raise StepFailed(f"the start command was not ready within {READY_S:.0f} s", "finalize") from None
             finally:

@@ -3,32 +3,36 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Final, TypeVar
 
 from pydantic import BaseModel
 from starlette.requests import Request
+from starlette.responses import Response
 
 from sandbox_gym.e2b_server.control.shapes import MAX_PAGE, PageQuery, checked
-from sandbox_gym.e2b_server.faults import Fault
+from sandbox_gym.e2b_server.faults import Fault, as_json
 
 MAX_BODY: Final = 1 << 20
 T = TypeVar("T")
 M = TypeVar("M", bound=BaseModel)
 
 
-async def read_object(request: Request) -> Mapping[str, object]:
-    """The body as a JSON object, of at most MAX_BODY bytes; an empty one is {}. Raises Fault 400 or 413."""
+async def read_object(request: Request, most: int = MAX_BODY) -> Mapping[str, object]:
+    """The body as a JSON object, of at most so many bytes; an empty one is {}. Raises Fault 400 or 413."""
     raw = bytearray()
     async for chunk in request.stream():
         raw += chunk
-        if len(raw) > MAX_BODY:
-            raise Fault(413, f"the body has over {MAX_BODY} bytes")
-    if not raw.strip():
-        return {}
+        if len(raw) > most:
+            raise Fault(413, f"the body has over {most} bytes")
+    return parsed_object(bytes(raw)) if raw.strip() else {}
+
+
+def parsed_object(raw: bytes) -> Mapping[str, object]:
+    """Raises Fault 400."""
     try:
-        document = json.loads(bytes(raw))
+        document = json.loads(raw)
     except (ValueError, RecursionError):
         raise Fault(400, "the body is not JSON") from None
     if not isinstance(document, dict):
@@ -46,11 +50,12 @@ def read_query(request: Request, model: type[M]) -> M:
     return checked(model, {name: value for name, value in request.query_params.items() if value})
 
 
-def page(found: Sequence[T], query: PageQuery) -> tuple[Sequence[T], str]:
-    """One page, and the next page's token; the token is empty after the last page."""
+def page(found: Sequence[T], query: PageQuery, view: Callable[[T], object]) -> Response:
+    """One page of views, with the next page's token unless it is the last."""
     start = query.start or 0
     end = start + (query.limit or MAX_PAGE)
-    return found[start:end], str(end) if end < len(found) else ""
+    headers = {"X-Next-Token": str(end)} if end < len(found) else {}
+    return as_json([view(one) for one in found[start:end]], 200, headers)
 
 
 def moment(text: str) -> float | None:

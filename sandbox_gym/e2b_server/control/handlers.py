@@ -38,6 +38,7 @@ from sandbox_gym.e2b_server.control.views import Views, snapshot_view, state_of
 from sandbox_gym.e2b_server.faults import Fault, as_json, fault_of, sandbox_not_found
 from sandbox_gym.e2b_server.routing import Routes
 from sandbox_gym.e2b_server.sandboxes.manager import Sandboxes
+from sandbox_gym.e2b_server.sandboxes.records import SandboxRecord
 from sandbox_gym.e2b_server.sandboxes.sandbox import Sandbox, SandboxRequest, check_timeout, restrict
 from sandbox_gym.errors import BoxLost
 from sandbox_gym.server.access.accounts import Tenant
@@ -181,9 +182,7 @@ class Control:
         states = {state for text in request.query_params.getlist("state") for state in text.split(",") if state}
         found = [one for one in self._filtered(tenant, query, states) if paused or one.running]
         found.sort(key=lambda one: (one.record.started_at, one.sandbox_id), reverse=query.order != "asc")
-        shown, token = page(found, query)
-        headers = {"X-Next-Token": token} if token else {}
-        return as_json([self._views.listed(one) for one in shown], 200, headers)
+        return page(found, query, self._views.listed)
 
     def _filtered(self, tenant: Tenant, query: SandboxQuery, states: Set[str]) -> list[Sandbox]:
         metadata = {
@@ -197,7 +196,7 @@ class Control:
             if (not states or state_of(one) in states)
             and all(one.record.metadata.get(key) == value for key, value in metadata.items())
             and (after is None or one.record.started_at >= after - 1e-6)
-            and (not template or template in (one.record.template, one.record.image))
+            and (not template or template in _templates(one.record))
         ]
 
     async def _metrics(self, tenant: Tenant, request: Request, parts: Parts) -> Response:
@@ -227,9 +226,7 @@ class Control:
             and (not sandbox_id or one.sandbox_id == sandbox_id)
             and (not name or one.name == name)
         ]
-        shown, token = page(found, query)
-        headers = {"X-Next-Token": token} if token else {}
-        return as_json([snapshot_view(one.snapshot_id, one.name) for one in shown], 200, headers)
+        return page(found, query, lambda one: snapshot_view(one.snapshot_id, one.name))
 
     async def _delete_template(self, tenant: Tenant, _: Request, parts: Parts) -> Response:
         await self._sandboxes.delete_image(tenant, parts["templateID"])
@@ -253,8 +250,9 @@ class Control:
                 400,
                 "a sandbox keeps the kind of network that it was created with: the machine's network, or an allow-list",
             )
-        if everything or allow_out or sandbox.record.allow_out is not None:
-            restrict(tenant, sandbox, tenant.allow_out if everything else allow_out)
+        entries = tenant.allow_out if everything else allow_out
+        if entries or sandbox.record.allow_out is not None:
+            restrict(tenant, sandbox, entries)
         return Response(status_code=204)
 
     async def _fork(self, tenant: Tenant, request: Request, parts: Parts) -> Response:
@@ -269,3 +267,8 @@ class Control:
                 fault = fault_of(one)
                 answers.append({"error": {"code": fault.status, "message": fault.message}})
         return as_json(answers, 201)
+
+
+def _templates(record: SandboxRecord) -> tuple[str, ...]:
+    """The names and ids of a sandbox's template."""
+    return record.template, record.template.partition(":")[0], record.template_id, record.image

@@ -24,7 +24,7 @@ class Views:
     def brief(self, sandbox: Sandbox) -> SandboxView:
         """For the client that created or resumed it."""
         view: SandboxView = {
-            "templateID": sandbox.record.template,
+            "templateID": sandbox.record.template_id or sandbox.record.template,
             "sandboxID": sandbox.sandbox_id,
             "clientID": CLIENT_ID,
             "envdVersion": ENVD_VERSION,
@@ -41,11 +41,11 @@ class Views:
         record = sandbox.record
         limits = self._sandboxes.machines.limits_of(record.image)
         return {
-            "templateID": record.template,
+            "templateID": record.template_id or record.template,
             "sandboxID": sandbox.sandbox_id,
             "clientID": CLIENT_ID,
-            "startedAt": _iso(record.started_at),
-            "endAt": _iso(sandbox.end_at),
+            "startedAt": iso(record.started_at),
+            "endAt": iso(sandbox.end_at),
             "envdVersion": ENVD_VERSION,
             "alias": record.template,
             "cpuCount": max(1, round(limits.cpus)),
@@ -78,7 +78,7 @@ class Views:
         limits = self._sandboxes.machines.limits_of(sandbox.record.image)
         return [
             {
-                "timestamp": _iso(one.at),
+                "timestamp": iso(one.at),
                 "timestampUnix": int(one.at),
                 "cpuCount": max(1, round(limits.cpus)),
                 "cpuUsedPct": round(one.cpu_pct, 2),
@@ -92,7 +92,7 @@ class Views:
         ]
 
 
-def _iso(at: float) -> str:
+def iso(at: float) -> str:
     return datetime.fromtimestamp(at, UTC).isoformat().replace("+00:00", "Z")
 
 

@@ -18,6 +18,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
+from sandbox_gym.e2b_server.control.bodies import parsed_object, read_object
 from sandbox_gym.e2b_server.control.shapes import checked
 from sandbox_gym.e2b_server.faults import Fault, as_json, fault_of
 from sandbox_gym.errors import BoxLost
@@ -91,29 +92,9 @@ async def read_messages(request: Request) -> AsyncIterator[Document]:
             if flags & 1:
                 raise Fault(501, "compressed messages are not supported")
             if not flags & _END:
-                yield _parsed(body)
+                yield parsed_object(body)
     if buffer:
         raise Fault(400, "the stream ends inside a message")
-
-
-async def read_message(request: Request) -> Document:
-    """A unary call's message. Raises Fault 400 or 413."""
-    raw = bytearray()
-    async for chunk in request.stream():
-        raw += chunk
-        if len(raw) > MAX_MESSAGE:
-            raise Fault(413, f"the message has over {MAX_MESSAGE} bytes")
-    return _parsed(bytes(raw)) if raw.strip() else {}
-
-
-def _parsed(body: bytes) -> Document:
-    try:
-        document = json.loads(body)
-    except (ValueError, RecursionError):
-        raise Fault(400, "the message is not JSON") from None
-    if not isinstance(document, dict):
-        raise Fault(400, "the message is not a JSON object")
-    return document
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,7 +225,7 @@ async def answer_method(
 
 async def answer_unary(request: Request, method: Unary) -> Response:
     try:
-        message = await read_message(request)
+        message = await read_object(request, MAX_MESSAGE)
         seconds = timeout_of(request)
         with anyio.fail_after(seconds + 1 if seconds else 600):
             return as_json(await method(request, message))

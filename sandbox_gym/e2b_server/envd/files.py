@@ -70,7 +70,7 @@ async def _download(request: Request, envd: Envd) -> Response:
     zipped = request.headers.get("accept-encoding", "").strip().lower() == "gzip"
     headers = {"Content-Encoding": "gzip", "Vary": "Accept-Encoding"} if zipped else {}
     if handle == 0:
-        body = _zip(first) if zipped else first
+        body = zlib.compress(first, 1, 31) if zipped else first
         return Response(body, headers=headers, media_type="application/octet-stream")
     pieces = _pieces(envd, handle, first, size)
     return SandboxStream(_zipped(pieces) if zipped else pieces, headers=headers, media_type="application/octet-stream")
@@ -95,11 +95,6 @@ async def _zipped(pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
         if packed := packer.compress(piece):
             yield packed
     yield packer.flush()
-
-
-def _zip(body: bytes) -> bytes:
-    packer = zlib.compressobj(1, wbits=31)
-    return packer.compress(body) + packer.flush()
 
 
 async def _close(envd: Envd, handle: int) -> None:

@@ -64,7 +64,7 @@ def base_environment(sandbox: Sandbox, user: str = USER) -> dict[str, str]:
         "PATH": PATH,
         "E2B_SANDBOX": "true",
         "E2B_SANDBOX_ID": sandbox.sandbox_id,
-        "E2B_TEMPLATE_ID": sandbox.record.template,
+        "E2B_TEMPLATE_ID": sandbox.record.template_id or sandbox.record.template,
         **({"SANDBOX_GYM_ISOLATION": sandbox.box.isolation} if sandbox.box else {}),
         **sandbox.record.env,
     }

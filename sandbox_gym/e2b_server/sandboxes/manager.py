@@ -22,7 +22,7 @@ from sandbox_gym.e2b_server.sandboxes.images import Images
 from sandbox_gym.e2b_server.sandboxes.network import reachable
 from sandbox_gym.e2b_server.sandboxes.processes import Work
 from sandbox_gym.e2b_server.sandboxes.quotas import Quotas
-from sandbox_gym.e2b_server.sandboxes.records import Image, Records
+from sandbox_gym.e2b_server.sandboxes.records import Image, Made, Records
 from sandbox_gym.e2b_server.sandboxes.sandbox import (
     Sandbox,
     SandboxRequest,
@@ -99,9 +99,7 @@ class Sandboxes:
             check_root(tenant)
         self._count_create(tenant)
         sandbox = new_sandbox(tenant, asked, image, kept)
-        with self._quotas.reserved(tenant, self._sandboxes.values(), new=True):
-            await self._open(sandbox, None if kept is None else kept.snapshot_id)
-        self._sandboxes[sandbox.sandbox_id] = sandbox
+        await self._begin(tenant, sandbox, None if kept is None else kept.snapshot_id)
         _log.info("sandbox_created", sandbox=sandbox.sandbox_id, tenant=tenant.name, image=image)
         return sandbox
 
@@ -118,6 +116,11 @@ class Sandboxes:
         if image is None:
             raise Fault(404, f"template {template[:80]!r} not found")
         return image, None
+
+    async def _begin(self, tenant: Tenant, sandbox: Sandbox, snapshot_id: str | None) -> None:
+        with self._quotas.reserved(tenant, self._sandboxes.values(), new=True):
+            await self._open(sandbox, snapshot_id)
+        self._sandboxes[sandbox.sandbox_id] = sandbox
 
     async def _open(self, sandbox: Sandbox, snapshot_id: str | None) -> None:
         await self.frozen.make_room(len(self.running()) + self._quotas.opening)
@@ -188,8 +191,9 @@ class Sandboxes:
                         await self._keep_paused(sandbox, sandbox.box, busy=busy)
                         await self.frozen.freeze(self.accounts_tenant(sandbox.record.tenant), sandbox)
                 else:
-                    await sandbox.work.quit_all()
-                    await self._keep_paused(sandbox, sandbox.box, busy=False)
+                    async with sandbox.work.quit_all():
+                        await self._keep_paused(sandbox, sandbox.box, busy=False)
+                        await self._stop(sandbox)
                 await self._stop(sandbox)
 
     async def _keep_paused(self, sandbox: Sandbox, box: Session, *, busy: bool) -> None:
@@ -253,23 +257,22 @@ class Sandboxes:
     async def snapshot(self, tenant: Tenant, sandbox: Sandbox, name: str) -> Image:
         """Snapshot the files; processes go on. Raises Fault, SnapshotFailed, BoxLost."""
         self.images.check_quota(tenant)
-        async with sandbox.lock:
-            if not sandbox.running:
-                raise Fault(409, f"Sandbox {sandbox.sandbox_id} is paused")
-            snapshot_id = await self._keep(sandbox, durable=True)
+        snapshot_id = await self._keep(sandbox, durable=True)
         record, now = sandbox.record, time.time()
-        image = Image(snapshot_id, tenant.name, record.image, sandbox.sandbox_id, now, name, record.rooted)
+        made = Made(env=record.env, workdir=record.workdir, user=record.user)
+        image = Image(snapshot_id, tenant.name, record.image, sandbox.sandbox_id, now, name, record.rooted, made=made)
         return self.images.add(image)
 
     async def _keep(self, sandbox: Sandbox, *, durable: bool) -> str:
         """Snapshot a running sandbox, whose processes are stopped meanwhile."""
-        assert sandbox.work is not None
-        assert sandbox.box is not None
-        check_keepable(sandbox)
-        await self.disk.have()
-        with anyio.CancelScope(shield=True):
-            async with sandbox.work.held() as busy:
-                snapshot = await sandbox.box.snapshot(durable=durable, busy=busy)
+        async with sandbox.lock:
+            if sandbox.work is None or sandbox.box is None:
+                raise Fault(409, f"Sandbox {sandbox.sandbox_id} is paused")
+            check_keepable(sandbox)
+            await self.disk.have()
+            with anyio.CancelScope(shield=True):
+                async with sandbox.work.held() as busy:
+                    snapshot = await sandbox.box.snapshot(durable=durable, busy=busy)
         self.disk.count(snapshot)
         return snapshot.snapshot_id
 
@@ -288,10 +291,7 @@ class Sandboxes:
         check_timeout(tenant, timeout_s)
         if not 1 <= count <= MAX_FORKS:
             raise Fault(400, f"count must be between 1 and {MAX_FORKS}")
-        async with sandbox.lock:
-            if not sandbox.running:
-                raise Fault(409, f"Sandbox {sandbox.sandbox_id} is paused")
-            snapshot_id = await self._keep(sandbox, durable=False)
+        snapshot_id = await self._keep(sandbox, durable=False)
         forks: list[Sandbox | Exception] = []
         try:
             for _ in range(count):
@@ -307,9 +307,7 @@ class Sandboxes:
     async def _fork(self, tenant: Tenant, parent: Sandbox, snapshot_id: str, timeout_s: int) -> Sandbox:
         self._count_create(tenant)
         sandbox = new_fork(tenant, parent.record, timeout_s)
-        with self._quotas.reserved(tenant, self._sandboxes.values(), new=True):
-            await self._open(sandbox, snapshot_id)
-        self._sandboxes[sandbox.sandbox_id] = sandbox
+        await self._begin(tenant, sandbox, snapshot_id)
         return sandbox
 
     def _count_create(self, tenant: Tenant) -> None:

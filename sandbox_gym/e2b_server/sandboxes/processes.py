@@ -131,9 +131,17 @@ class Work:
                     raise
         return said
 
-    async def quit_all(self) -> None:
-        """End every process. Raises BoxLost."""
-        await self._each(lambda envd: envd.call({"op": "quit_all"}))
+    @asynccontextmanager
+    async def quit_all(self) -> AsyncIterator[None]:
+        """Every process has ended in the body, and clients are told that the sandbox is lost. Raises BoxLost."""
+        await self.suspend()
+        await self.go_on()
+        self.suspended = True
+        try:
+            await self._each(lambda envd: envd.call({"op": "quit_all"}))
+            yield
+        finally:
+            self.suspended = False
 
     @asynccontextmanager
     async def held(self) -> AsyncIterator[bool]:

@@ -24,6 +24,8 @@ class SandboxRecord:
     tenant: str
     template: str
     """The name in the request."""
+    template_id: str = field(default="", kw_only=True)
+    """What the name stood for; empty for an image."""
     image: str
     token: str
     traffic_token: str
@@ -54,14 +56,16 @@ class SandboxRecord:
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """How a template's build left its sandbox, for those that are made from it; empty for a plain snapshot."""
+    """How a template's build, or a snapshot, left its sandbox, for those that are made from it."""
 
     template_id: str = ""
+    """Empty for a plain snapshot."""
     build_id: str = ""
     env: Mapping[str, str] = field(default_factory=dict)
     workdir: str = ""
     user: str = ""
     start_cmd: str = ""
+    ready_cmd: str = ""
     recipe: str = ""
     """A digest of its base and steps, by which a later build finds it."""
 

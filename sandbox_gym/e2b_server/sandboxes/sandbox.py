@@ -105,6 +105,7 @@ def new_sandbox(tenant: Tenant, asked: SandboxRequest, image: str, kept: Image |
         sandbox_id=new_id("i"),
         tenant=tenant.name,
         template=asked.template or "base",
+        template_id="" if kept is None else made.template_id or kept.snapshot_id,
         image=image,
         token=new_id("", 40),
         traffic_token=new_id("", 40),
@@ -128,24 +129,13 @@ def new_sandbox(tenant: Tenant, asked: SandboxRequest, image: str, kept: Image |
 
 def new_fork(tenant: Tenant, parent: SandboxRecord, timeout_s: int) -> Sandbox:
     """As its parent, and not opened yet. Raises Fault 403."""
-    allowed = parent.allow_out
-    asked = SandboxRequest(
-        template=parent.template,
-        timeout_s=timeout_s,
-        metadata=parent.metadata,
-        env=parent.env,
-        auto_pause=parent.auto_pause,
-        auto_pause_memory=parent.auto_pause_memory,
-        auto_resume=parent.auto_resume,
-        public_traffic=parent.public_traffic,
-        network=parent.network,
-        allow_out=allowed or (),
-        mask_host=parent.mask_host,
-    )
+    asked = SandboxRequest(parent.template, timeout_s, network=parent.network, allow_out=parent.allow_out or ())
     fork = new_sandbox(tenant, asked, parent.image)
-    fork.record = replace(fork.record, workdir=parent.workdir, user=parent.user, rooted=parent.rooted)
-    if allowed is not None:  # an empty allow-list may be replaced later, in a fork too
-        fork.record = replace(fork.record, allow_out=allowed)
+    own = ("sandbox_id", "token", "traffic_token", "started_at", "timeout_s", "network")
+    # an empty allow-list may be replaced later, in a fork too
+    allow_out = fork.record.allow_out if parent.allow_out is None else parent.allow_out
+    changed = {name: getattr(fork.record, name) for name in own}
+    fork.record = replace(parent, **changed, allow_out=allow_out, snapshot_id="")
     return fork
 
 

@@ -10,10 +10,12 @@ import _thread
 import ast
 import base64
 import builtins
+import importlib
 import json
 import linecache
 import os
 import re
+import site
 import sys
 
 from ..forks import CELL, described, tell
@@ -119,6 +121,11 @@ class Notebook(CellRunner):
         os.environ.clear()
         os.environ.update(start["env"], MPLBACKEND="agg", PWD=start["folder"])
         os.chdir(start["folder"])
+        # where pip installs, as in any Python that the user starts; this one began before there was a user
+        site.USER_BASE = site.USER_SITE = None
+        packages = next((at for at, path in enumerate(sys.path) if path.endswith("-packages")), len(sys.path))
+        sys.path.insert(packages, site.getusersitepackages())
+        os.environ["PATH"] = "%s/bin:%s" % (site.getuserbase(), os.environ.get("PATH", os.defpath))
 
     def _next(self):
         return _loads(self._receive().decode("utf-8"))
@@ -156,6 +163,7 @@ class Notebook(CellRunner):
         failure = None
         interrupts.let_in(tell)
         try:
+            importlib.invalidate_caches()  # an earlier cell may have installed something
             self._execute(code, "%s %d>" % (CELL, self._count))
             if self._claim.mine():
                 self._figures()

@@ -45,8 +45,8 @@ def info(path):
         "size": found.st_size,
         "mode": stat.S_IMODE(found.st_mode),
         "permissions": stat.filemode(found.st_mode),
-        "owner": _user(found.st_uid),
-        "group": _group(found.st_gid),
+        "owner": _name(pwd.getpwuid, found.st_uid),
+        "group": _name(grp.getgrgid, found.st_gid),
         "modified_ns": found.st_mtime_ns,
         "link": stat.S_ISLNK(found.st_mode),
         "target": "",
@@ -78,16 +78,9 @@ def metadata(path):
     return found
 
 
-def _user(number):
+def _name(find, number):
     try:
-        return pwd.getpwuid(number).pw_name
-    except KeyError:
-        return str(number)
-
-
-def _group(number):
-    try:
-        return grp.getgrgid(number).gr_name
+        return find(number)[0]
     except KeyError:
         return str(number)
 

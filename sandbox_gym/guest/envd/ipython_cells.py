@@ -7,12 +7,10 @@ dictionaries, and images that are saved.
 
 import array
 import gc
-import importlib
 import json
 import os
 import select
 import signal
-import site
 import socket
 import sys
 import types
@@ -108,10 +106,8 @@ class IPythonNotebook(cells.Notebook):
     def begin(self):
         cells.Notebook.begin(self)
         os.environ["MPLBACKEND"] = "module://matplotlib_inline.backend_inline"
-        sys.path.append(site.getusersitepackages())
 
     def _execute(self, code, name):
-        importlib.invalidate_caches()  # a magic or a command may have installed something
         self._told = False
         result = self._shell.run_cell(code, store_history=True)
         failure = result.error_before_exec or result.error_in_exec
