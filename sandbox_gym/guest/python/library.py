@@ -139,8 +139,7 @@ class Library:
             return
         old, space = self._contents[name], vars(self._modules[name])
         if keys:
-            old.update([(key, space[key]) for key in keys if key in space])
-            return
+            return old.update([(key, space[key]) for key in keys if key in space])
         self._contents[name] = body = dict(space)
         if name != "sys":
             new = [value for key, value in body.items() if value is not old.get(key)]
@@ -282,8 +281,7 @@ def settle():
 
 
 def added():
-    """The names of modules that were imported since, the latest first. A look at the others would write to each one's
-    reference count, and so copy the pages that a forked process shares."""
+    """The names of modules that were imported since, the latest first, without a look at others (see versions.py)."""
     names = []
     for name in reversed(sys.modules) if type(sys.modules) is dict else list(sys.modules):
         if name is _last:
