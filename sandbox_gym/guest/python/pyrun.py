@@ -7,8 +7,11 @@ import os
 import signal
 import sys
 import types
+from _weakref import ref
 
 from . import prelude
+
+_Loader = sys.modules["_frozen_importlib_external"].SourceFileLoader
 
 
 def load(spec, name):
@@ -23,9 +26,12 @@ def load(spec, name):
 def new_module(name, path):
     """A new empty module, registered under that name."""
     module = types.ModuleType(name)
-    module.__file__ = path
-    module.__builtins__ = builtins
+    space = vars(module)
+    space.update(__file__=path, __builtins__=builtins, __loader__=_Loader(name, path))
+    if name == "__main__":
+        space.update(__annotations__={}, __cached__=None)
     sys.modules[name] = module
+    gc.collect(0)  # as an interpreter's own start does: finalizers' order at the end depends on it
     return module
 
 
@@ -109,18 +115,33 @@ def leave(code, library=frozenset()):
 
 
 def _tear_down(library):
-    """Drop the globals of the program's modules one by one, imports last, so that files are flushed and finalizers
-    still find modules."""
-    for name in _programs_modules(library):
-        names = vars(sys.modules.pop(name))
+    """Drop the program's modules: finalizers find all globals where nothing else holds these. What something holds
+    loses its globals one by one, imports last, so that files are flushed."""
+    gc.collect()
+    for name in ("stdin", "stdout", "stderr"):
+        setattr(sys, name, getattr(sys, "__%s__" % name, None))
+    holders = [_forgotten(name) for name in _programs_modules(library)]
+    gc.collect()
+    held = [holder.space for holder in (holder() for holder in holders) if holder is not None]
+    for names in held:
         for name in [name for name, value in names.items() if not isinstance(value, types.ModuleType)]:
             if name != "__builtins__":
                 names[name] = None
-    gc.collect()
+    if held:
+        held.clear()
+        gc.collect()
+
+
+def _forgotten(name):
+    """Forget a module; a weak reference to what only its globals hold, and which has them."""
+    space = vars(sys.modules.pop(name))
+    holder = types.ModuleType(name)
+    space[holder], holder.space = holder, space
+    return ref(holder)
 
 
 def _programs_modules(library):
-    """The names of the main module and of those beside it, the latest first."""
+    """The names of the main module and of those beside it."""
     others = [name for name in sys.modules if name not in library]
     modules = {name: sys.modules[name] for name in others if type(sys.modules[name]) is types.ModuleType}
     main = [name for name in ("__main__", "candidate") if name in modules]
@@ -130,7 +151,7 @@ def _programs_modules(library):
     (folder,) = folders
     files = {name: vars(module).get("__file__") for name, module in modules.items() if name not in main}
     beside = [name for name, path in files.items() if isinstance(path, str) and path.startswith(folder + "/")]
-    return main + beside[::-1]
+    return main + beside
 
 
 def _exit_code(leaving):
@@ -138,7 +159,7 @@ def _exit_code(leaving):
     if value is None:
         return 0
     if isinstance(value, int):
-        return value & 0xFF
+        return value & 0xFF if -(1 << 63) <= value < 1 << 63 else 255
     try:
         sys.stderr.write("%s\n" % (value,))
     except BaseException:
@@ -164,9 +185,9 @@ def _flush():
     """Flush the standard streams; whether one that is in use can't be flushed. Where the program replaced one, what it
     wrote to the one before is written too, as that one's end does."""
     failed = False
-    for stream in (sys.stdout, sys.stderr):
+    for stream in (getattr(sys, "stdout", None), getattr(sys, "stderr", None)):
         try:
-            if not stream.closed:
+            if stream is not None and not _is_closed(stream):
                 stream.flush()
         except BaseException:
             failed = True
@@ -176,3 +197,10 @@ def _flush():
         except BaseException:
             pass  # closed or detached
     return failed
+
+
+def _is_closed(stream):
+    try:
+        return bool(stream.closed)
+    except BaseException:
+        return False  # it is no file's, and is flushed all the same
