@@ -92,7 +92,8 @@ def judge_check(task: CodingTask, plan: Plan, state: State, failed: Failed) -> C
     if len(outcomes) < 2:
         return Checked((result,), "isolated")
     ended = judge_together(task, plan, state, failed)
-    if why.startswith("answer: ") and ended.inverted is not None and not ended.inverted.variants:
+    passed = ended.result.status is TestStatus.PASSED
+    if passed and why.startswith("answer: ") and not (ended.inverted and ended.inverted.variants):
         return Checked((result,), "isolated")  # an answer that could do without proof chose to
     return _checked(ended, why)
 
