@@ -20,6 +20,7 @@ def clean_interpreter(spec):
     for name, value in spec["env"].items():
         os.environ[name] = value
     sys.argv[:] = [spec["main"]]
+    getattr(sys, "orig_argv", [])[:] = [sys.executable, spec["main"]]
     sys.path.insert(0, spec["workdir"])
     _signal.signal(_signal.SIGINT, _signal.default_int_handler)
     if spec["recursion_limit"]:

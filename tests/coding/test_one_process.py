@@ -111,3 +111,51 @@ async def test_mask_and_deny(engine: Engine, row: dict[str, object]) -> None:
             await judged(engine, row, code, "deny")
     else:
         assert (await judged(engine, row, code, "deny")).failure_reason == "in_process"
+
+
+UNPROVEN = {
+    "entry_point": "Stack",
+    "test": (
+        "def check(candidate):\n    stack = candidate()\n    stack.push(1)\n"
+        "    for each in stack.each():\n        assert each == 1\n"
+    ),
+}
+"""Nothing of this test is certain to be reached, and there is no solution: it has no variant that must fail."""
+DERIVED = """
+class Stack(list):
+    def push(self, x): self.append(x)
+    def each(self): return tuple(self)
+"""
+
+
+async def test_an_answers_class_that_derives_from_a_builtin_is_judged_in_one_process(judge: Judge) -> None:
+    row = {"entry_point": "Stack", "test": UNPROVEN["test"] + "    assert stack == [1] and len(stack) == 1\n"}
+    right = await judge(DERIVED, row)
+    assert (right.reward, right.integrity) == (1.0, "in_process"), right.tests
+    assert right.integrity_reason == "answer: an object of its class Stack is more than a value"
+    assert right.inverted is not None
+    assert right.inverted.variants
+    wrong = await judge(DERIVED.replace("append(x)", "append(2)"), row)
+    assert (wrong.reward, wrong.failure_reason) == (0.0, "wrong_answer")
+    hostile = DERIVED + "    def __eq__(self, other): return True\n    def __iter__(self): return iter(())\n"
+    assert (await judge(hostile, row)).reward == 0.0
+
+
+async def test_what_only_the_answer_made_necessary_needs_a_variant_that_fails(judge: Judge) -> None:
+    verdict = await judge(DERIVED, UNPROVEN)
+    assert (verdict.reward, verdict.integrity) == (0.0, "isolated"), verdict.tests
+    plain = DERIVED.replace("(list)", "").replace("self.append(x)", "self.x = x").replace("tuple(self)", "(self.x,)")
+    assert (await judge(plain, UNPROVEN)).reward == 1.0
+
+
+async def test_an_object_that_equals_a_value_is_compared_in_one_process(judge: Judge) -> None:
+    source = (
+        "class Bag:\n    def __init__(self, x):\n        self.x = x\n"
+        "    def __eq__(self, other):\n        return self.x == other\n"
+    )
+    row = {"entry_point": "Bag", "test": "def check(candidate):\n    assert candidate([1]) == [1]\n"}
+    right = await judge(source, row)
+    assert (right.reward, right.integrity) == (1.0, "in_process"), right.tests
+    assert right.integrity_reason == "answer: the test compares an object of the class Bag with a value"
+    for wrong in ("self.x != other", "True"):
+        assert (await judge(source.replace("self.x == other", wrong), row)).reward == 0.0

@@ -42,6 +42,27 @@ async def _judged(engine: Engine, source: str) -> Verdict:
     return (await engine.verify(CodingVerifier(), task, Answer(f"```python\n{source}\n```"))).verdict
 
 
+LEFT = {
+    "objects": "class P: pass\n\n\ndef f(x):\n    x[0] = P()\n    return 1",
+    "a cycle": "def f(x):\n    x.append(x)\n    return 1",
+    "a function": "def f(x):\n    x[0] = f\n    return 1",
+    "a generator": "def f(x):\n    x[0] = (each for each in x)\n    return 1",
+    "many parts": "def f(x):\n    x += [0] * 3_000_000\n    return 1",
+    "depth": "def f(x):\n    for _ in range(300):\n        x[0] = [x[0]]\n    return 1",
+}
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("processes", ["auto", "own"])
+async def test_what_a_function_leaves_in_its_arguments_is_its_own(processes: str) -> None:
+    row = {"unit_tests": {"fn_name": "f", "inputs": ["[1]", "[2]"], "outputs": ["1", "1"]}, "processes": processes}
+    task = parse_task(row, limits=Settings().limits(), early_stop=True)
+    async with open_engine(Settings(provider="local", boxes=2)) as engine:
+        for name, source in LEFT.items():
+            verdict = (await engine.verify(CodingVerifier(), task, Answer(f"```python\n{source}\n```"))).verdict
+            assert verdict.reward == 1.0, (name, verdict.tests)
+
+
 @pytest.mark.anyio
 async def test_verifies_beside_hostile_replies_lose_no_sandbox() -> None:
     verdicts: dict[str, list[Verdict]] = {}

@@ -64,7 +64,7 @@ class Asking:
         groups = [group for group in attributes if any(name not in self.value_names for name in group)]
         self._objects = bool(self._classes) or bool(groups)
         self._methods = frozenset(name for group in groups for name in group)
-        self.needs = ""
+        self.needs = self.suspected = ""
         self.errors, self.failures = [], []
         self.asked = 0
         self.flooded = False
@@ -87,6 +87,11 @@ class Asking:
         "answer" where this one does."""
         self.needs = self.needs or "%s: %s" % (whose, why)
         raise NeedsOneProcess(why)
+
+    def suspect(self, why):
+        """Record what one process would show otherwise, where the row uses objects: why the test is run in one, should
+        it fail."""
+        self.suspected = self.suspected or ("answer: %s" % why if self._objects else "")
 
     def rank_of_class(self, name):
         return CONSTRUCTED if name in self._classes else RESULT
@@ -135,9 +140,12 @@ class Asking:
     def equal(self, mine, other):
         if mine is other:
             return True
+        facts = facts_of(mine)
         if not isinstance(other, proxies.RemoteObject):
+            if facts.rank >= OPERATED and _defines(facts, "__eq__"):
+                self.suspect("the test compares an object of the class %s with a value" % _class_name(facts))
             return NotImplemented
-        facts, others = facts_of(mine), facts_of(other)
+        others = facts_of(other)
         decides = _defines(facts, "__eq__") or _defines(others, "__eq__")
         if decides and (self._objects or max(facts.rank, others.rank) >= OPERATED):
             whose = "row" if max(facts.rank, others.rank) >= OPERATED else "answer"
@@ -208,12 +216,15 @@ class Asking:
             bases = [base for base in bases if isinstance(base, type) and issubclass(base, BaseException)]
         if not bases:
             raise CannotCross("malformed class")
-        made = self._made_there(exports, number, description["name"])(description["name"], tuple(_least(bases)), body)
+        least = _least(bases)
+        made = self._made_there(exports, number, description["name"], type(least[0]))
+        made = made(description["name"], tuple(least), body)
         self._give_methods(made, exports, description)
         return made
 
-    def _made_there(self, exports, number, named):
-        """The metaclass of a class whose instances are made on the answer's end and cross by their fields."""
+    def _made_there(self, exports, number, named, above):
+        """The metaclass of a class whose instances are made on the answer's end and cross by their fields. `above`:
+        that of its base."""
         made = []
 
         def construct(cls, *args, **kwargs):
@@ -225,7 +236,7 @@ class Asking:
             made.append(name)
             return type.__new__(meta, name, bases, body)
 
-        return type("type", (type,), {"__call__": construct, "__new__": derive})
+        return type("type", (above,), {"__call__": construct, "__new__": derive})
 
     def _give_methods(self, cls, exports, description):
         """Add methods and properties that run on the answer's end, under names that no value has."""

@@ -45,6 +45,8 @@ class Classes:
         self.exports = self._exports = exports
         self._module, self._wary = module, wary
         self.shared = {}
+        self.own, self.stored = set(), {}
+        """Shared classes of which this end, the answer's, may have a version of its own; and what `complete` knows."""
         self._described, self._theirs = {}, {}
         self._crossings = {}
 
@@ -56,6 +58,8 @@ class Classes:
                 found = vars(found).get(part) if isinstance(found, type) else None
             if isinstance(found, type):
                 self.shared[name] = found
+                if not self._wary and not issubclass(found, BaseException):
+                    self.own.add(found)
 
     # -- out
 

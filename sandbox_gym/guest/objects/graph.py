@@ -56,6 +56,8 @@ class Graph:
                 [number, self._shared[number].tag if number in new else None, content]
                 for number, content in writer.contents.items()
             ]
+        if writer.flattened and not self.wary:
+            message["flat"] = writer.flattened
         if writer.descriptions:
             message["told"] = writer.descriptions
 

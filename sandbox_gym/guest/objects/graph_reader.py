@@ -5,7 +5,7 @@ import base64
 from ..protocol.values import float_of
 from . import arrays, kinds
 from .forms import FIXED, IMMUTABLE, INSTANCE, MAX_DEPTH, SCALARS
-from .instances import set_base, set_fields
+from .instances import complete, set_base, set_fields
 from .kinds import CannotCross
 
 
@@ -14,7 +14,7 @@ class Reader:
 
     def __init__(self, graph):
         self._graph, self._depth, self._hashing = graph, 0, 0
-        self._waiting, self._fresh = {}, set()
+        self._waiting, self._fresh, self._instances = {}, set(), []
 
     def announce(self, contents):
         """Register the shared objects of the message, so that references to them resolve."""
@@ -31,6 +31,8 @@ class Reader:
             self._create(number)
         for number in sorted(self._waiting, key=self._hashes_keys):
             self._fill(number)
+        if self._instances:
+            complete(self._instances, self._graph.classes.stored)
 
     def _create(self, number):
         """Make a new shared object, empty; the values that its constructor needs are made first."""
@@ -113,6 +115,8 @@ class Reader:
         elif base is not None:
             set_base(value, [self.value(form) for form in base])
         set_fields(value, named)
+        if type(value) in self._graph.classes.own:
+            self._instances.append(value)
 
     def filled(self, forms):
         """The values of forms, with everything in them filled."""

@@ -15,6 +15,8 @@ class Writer:
         self._queue, self._depth = [], 0
         self._alive = []  # intermediate objects live until the message is complete, so that no id is used twice
         self.contents, self.new, self.descriptions = {}, [], []
+        self.flattened = ""
+        """The class of an instance that crossed as the builtin it holds."""
 
     def form(self, value):
         kind = type(value)
@@ -115,6 +117,7 @@ class Writer:
         if how is None:
             plain = builtin_of(value, kind)
             if plain is not None:
+                self.flattened = kind.__name__
                 return self.form(plain)
             return self._graph.exports.export(value, self)
         what, reference = how

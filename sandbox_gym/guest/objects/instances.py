@@ -1,4 +1,7 @@
-"""Reads and sets the fields, the builtin base and the text of instances without running code of their classes."""
+"""Reads and sets the fields, the builtin base and the text of instances without running code of their classes, but for
+`complete`."""
+
+import dis
 
 from .forms import BASES, FIXED_BASES, NO_FIELDS
 from .kinds import CannotCross
@@ -86,6 +89,34 @@ def set_fields(value, fields):
             own[name] = item
         else:
             raise CannotCross("a field that the class has no room for")
+
+
+def complete(values, known):
+    """Give instances that came by their fields what else the `__init__` of their class here makes: an answer's version
+    of a prompt's class may have more fields. Runs that `__init__`, on another instance. `known`: by class, the names
+    of attributes that it sets."""
+    for value in values * 2:  # one may need another's
+        cls = type(value)
+        if cls not in known:
+            code = getattr(cls.__init__, "__code__", None)
+            steps = dis.get_instructions(code) if code else ()
+            known[cls] = {step.argval for step in steps if step.opname == "STORE_ATTR"}
+        try:
+            missing = [name for name in known[cls] if not hasattr(value, name)]
+            if missing:
+                _add(value, missing)
+        except Exception:
+            pass  # it is not made of its fields
+
+
+def _add(value, names):
+    begin, fields, other = type(value).__init__, fields_of(value), object.__new__(type(value))
+    count = begin.__code__.co_argcount + begin.__code__.co_kwonlyargcount
+    begin(other, **{name: fields[name] for name in begin.__code__.co_varnames[1:count] if name in fields})
+    found = fields_of(other)
+    for name in names:
+        if name in found:
+            object.__setattr__(value, name, found[name])
 
 
 def arguments_of(error):

@@ -145,6 +145,8 @@ class Peer:
                 reply = receive()
                 if reply is None:
                     raise self._left()
+                if self.wary and type(reply.get("flat")) is str:
+                    self.asking.suspect("an object of its class %s is more than a value" % reply["flat"][:100])
                 if self.wary and max(_crossed.values()) > MAX_TALK:
                     self.asking.flooded = True
                     raise self._break("more than %d bytes crossed" % MAX_TALK)

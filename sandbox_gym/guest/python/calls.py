@@ -1,9 +1,8 @@
 """Function tests. `serve` runs the answer; `ask` runs the hidden test, in which proxies stand for the answer's names.
 
 An answer is called in two ways. In a run of its own ("call" on standard input, read from fd 3): one request {"args":
-[V], "kwargs": {name: V}} after the other, V as in values.py; reply {"value": V} (and "args" when a call changed its
-arguments in place), {"error": {"type", "message"}} or {"bad_value": reason}. In a dialogue: the messages of peer.py;
-the test's end sends {"op": "start"} first.
+[V], "kwargs": {name: V}} after the other, V as in values.py; reply {"value": V}, {"error": {"type", "message"}} or
+{"bad_value": reason}. In a dialogue: the messages of peer.py; the test's end sends {"op": "start"} first.
 """
 
 import fcntl
@@ -59,13 +58,9 @@ def _answer(function, request):
     except BaseException as error:
         return {"error": {"type": type(error).__name__[:200], "message": _text(error)[:2000]}}
     try:
-        reply = {"value": values.encode(value)}
-        changed = [values.encode(arg) for arg in args]
-        if changed != request["args"]:
-            reply["args"] = changed
+        return {"value": values.encode(value)}
     except Exception as error:
         return {"bad_value": _text(error)[:2000]}
-    return reply
 
 
 def _text(error):
@@ -134,7 +129,8 @@ def _report(spec, row):
         raise policy.shortage
     if error is None and policy.failures:
         error = _describe(policy.failures[0], spec)
-    return {"passed": error is None, "error": error, "needs": policy.needs[:500], "flooded": policy.flooded}
+    needs = policy.needs or (policy.suspected if error else "")
+    return {"passed": error is None, "error": error, "needs": needs[:500], "flooded": policy.flooded}
 
 
 def _run_test(spec, row, policy):

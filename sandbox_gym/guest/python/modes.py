@@ -29,6 +29,13 @@ def _script(spec):
 
 
 def _open_streams():
-    sys.stdin = sys.__stdin__ = open(0, "r", encoding="utf-8", errors="surrogateescape", closefd=False)
-    sys.stdout = sys.__stdout__ = open(1, "w", encoding="utf-8", errors="surrogateescape", closefd=False)
-    sys.stderr = sys.__stderr__ = open(2, "w", encoding="utf-8", errors="backslashreplace", buffering=1, closefd=False)
+    """As the interpreter does: of line ends only `\\n` is one, and they have names."""
+    sys.stdin = sys.__stdin__ = _stream(0, "<stdin>", "r", "surrogateescape", -1)
+    sys.stdout = sys.__stdout__ = _stream(1, "<stdout>", "w", "surrogateescape", -1)
+    sys.stderr = sys.__stderr__ = _stream(2, "<stderr>", "w", "backslashreplace", 1)
+
+
+def _stream(fd, name, mode, errors, buffering):
+    stream = open(fd, mode, buffering, "utf-8", errors, "\n", closefd=False)
+    stream.buffer.raw.name = name
+    return stream

@@ -7,8 +7,11 @@ import os
 import signal
 import sys
 import types
+from _weakref import ref
 
 from . import library, prelude
+
+_Loader = sys.modules["_frozen_importlib_external"].SourceFileLoader
 
 
 def load(spec, name):
@@ -23,9 +26,12 @@ def load(spec, name):
 def new_module(name, path):
     """A new empty module, registered under that name."""
     module = types.ModuleType(name)
-    module.__file__ = path
-    module.__builtins__ = builtins
+    space = vars(module)
+    space.update(__file__=path, __builtins__=builtins, __loader__=_Loader(name, path))
+    if name == "__main__":
+        space.update(__annotations__={}, __cached__=None)
     sys.modules[name] = module
+    gc.collect(0)  # as an interpreter's own start does: finalizers' order at the end depends on it
     return module
 
 
@@ -108,19 +114,34 @@ def leave(code):
 
 
 def _tear_down():
-    """Drop the globals of the program's modules one by one, imports last, so that files are flushed and finalizers
-    still find modules."""
-    for name in _programs_modules():
-        names = vars(sys.modules.pop(name))
+    """Drop the program's modules: finalizers find all globals where nothing else holds these. What something holds
+    loses its globals one by one, imports last, so that files are flushed."""
+    gc.collect()
+    for name in ("stdin", "stdout", "stderr"):
+        setattr(sys, name, getattr(sys, "__%s__" % name, None))
+    holders = [_forgotten(name) for name in _programs_modules()]
+    gc.collect()
+    held = [holder.space for holder in (holder() for holder in holders) if holder is not None]
+    for names in held:
         for name in [name for name, value in names.items() if not isinstance(value, types.ModuleType)]:
             if name != "__builtins__":
                 names[name] = None
-    gc.collect()
+    if held:
+        held.clear()
+        gc.collect()
+
+
+def _forgotten(name):
+    """Forget a module; a weak reference to what only its globals hold, and which has them."""
+    space = vars(sys.modules.pop(name))
+    holder = types.ModuleType(name)
+    space[holder], holder.space = holder, space
+    return ref(holder)
 
 
 def _programs_modules():
-    """The names of the main module and of those beside it, the latest first."""
-    names = ("__main__", "candidate", *library.added())
+    """The names of the main module and of those beside it, the earliest first."""
+    names = ("__main__", "candidate", *reversed(library.added()))
     modules = {name: module for name in names if type(module := sys.modules.get(name)) is types.ModuleType}
     main = [name for name in names[:2] if name in modules]
     folders = {os.path.dirname(modules[name].__file__) for name in main if hasattr(modules[name], "__file__")}
@@ -136,7 +157,7 @@ def _exit_code(leaving):
     if value is None:
         return 0
     if isinstance(value, int):
-        return value & 0xFF
+        return value & 0xFF if -(1 << 63) <= value < 1 << 63 else 255
     try:
         sys.stderr.write("%s\n" % (value,))
     except BaseException:
@@ -162,9 +183,9 @@ def _flush():
     """Flush the standard streams; whether one that is in use can't be flushed. Where the program replaced one, what it
     wrote to the one before is written too, as that one's end does."""
     failed = False
-    for stream in (sys.stdout, sys.stderr):
+    for stream in (getattr(sys, "stdout", None), getattr(sys, "stderr", None)):
         try:
-            if not stream.closed:
+            if stream is not None and not _is_closed(stream):
                 stream.flush()
         except BaseException:
             failed = True
@@ -174,3 +195,10 @@ def _flush():
         except BaseException:
             pass  # closed or detached
     return failed
+
+
+def _is_closed(stream):
+    try:
+        return bool(stream.closed)
+    except BaseException:
+        return False  # it is no file's, and is flushed all the same

@@ -82,7 +82,7 @@ def _parse_body(body: bytes) -> dict[str, object]:
 
 def _check_shape(reply: dict[str, object]) -> None:
     """Exactly one of value, error and bad_value, texts where texts belong. Raises BadReply."""
-    keys = set(reply) - {"args"} if "value" in reply else set(reply)
+    keys = set(reply)
     if keys == {"value"} or (keys == {"bad_value"} and isinstance(reply["bad_value"], str)):
         return
     error = reply.get("error")

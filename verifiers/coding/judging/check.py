@@ -91,7 +91,11 @@ def judge_check(task: CodingTask, plan: Plan, state: State, failed: Failed) -> C
         return Checked((replace(result, status=TestStatus.BAD_VALUE, reason=why),), "isolated", why, refused=True)
     if len(outcomes) < 2:
         return Checked((result,), "isolated")
-    return _checked(judge_together(task, plan, state, failed), why)
+    ended = judge_together(task, plan, state, failed)
+    passed = ended.result.status is TestStatus.PASSED
+    if passed and why.startswith("answer: ") and not (ended.inverted and ended.inverted.variants):
+        return Checked((result,), "isolated")  # an answer that could do without proof chose to
+    return _checked(ended, why)
 
 
 def _checked(ended: Together, why: str) -> Checked:
