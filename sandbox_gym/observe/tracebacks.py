@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Sequence
 
 import structlog
@@ -10,6 +12,8 @@ from structlog.typing import Processor
 
 def without_locals(processors: Sequence[Processor]) -> list[Processor]:
     """The same processors, of which none prints local variables; structlog's console does by default where rich is
-    installed."""
-    plain = structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback)
+    installed. Lines are in colour on a terminal alone, and with NO_COLOR nowhere."""
+    forced, terminal = bool(os.environ.get("FORCE_COLOR")), sys.stderr is not None and sys.stderr.isatty()
+    colors = not os.environ.get("NO_COLOR") and (forced or terminal)
+    plain = structlog.dev.ConsoleRenderer(colors=colors, exception_formatter=structlog.dev.plain_traceback)
     return [plain if isinstance(one, structlog.dev.ConsoleRenderer) else one for one in processors]

@@ -22,22 +22,27 @@ from tests.server.fusion_programs import DOUBLED, ENDING, FORGED, PROPERTIES, SI
 from tests.server.test_fusion_more import asked
 
 pytestmark = pytest.mark.timeout(600)
+FURTHER = "polyglot-more"
 SLOW = ("scala", "kotlin", "kotlin_script", "haskell", "jest", "junit", "racket", "swift", "typescript")
 
 
+def where(language: str) -> list[str]:
+    """Providers that have a language: on local the further ones are extra."""
+    there = known_language(language, "language")
+    return ["local", "docker"] if Path(there.toolchain).exists() else ["docker"]
+
+
 def on(provider: str, language: str, *ids: str) -> object:
-    here = Path(known_language(language, "language").toolchain).exists()
-    skipped = [pytest.mark.skipif(not here, reason=f"no {language} here")] if provider == "local" else []
-    daily = provider == "local" and language not in SLOW
-    return pytest.param(provider, language, *ids, marks=skipped if daily else [*skipped, pytest.mark.extended])
+    daily = provider == "local" and language not in SLOW and known_language(language, "language").image != FURTHER
+    return pytest.param(provider, language, *ids, marks=[] if daily else pytest.mark.extended)
 
 
-EVERYWHERE = [on(provider, language) for language in DOUBLED for provider in ("local", "docker")]
+EVERYWHERE = [on(provider, language) for language in DOUBLED for provider in where(language)]
 FORGERIES = [
     on(provider, language, answer)
     for language, answers in FORGED.items()
     for answer in answers
-    for provider in ("local", "docker")
+    for provider in where(language)
 ]
 
 
@@ -85,18 +90,20 @@ def test_a_forged_end_is_not_right(clients: dict[str, TestClient], provider: str
     assert not accepted(clients[provider], language, answer, DOUBLED[language].test)
 
 
-@pytest.mark.parametrize("language", ENDING)
-def test_a_test_may_end_its_process_itself(clients: dict[str, TestClient], language: str) -> None:
+@pytest.mark.parametrize(("provider", "language"), [on(where(language)[0], language) for language in ENDING])
+def test_a_test_may_end_its_process_itself(clients: dict[str, TestClient], provider: str, language: str) -> None:
     row, test = DOUBLED[language], ENDING[language]
-    found = [accepted(clients["local"], language, row.written(body), test) for body in (row.double, row.leave)]
+    found = [accepted(clients[provider], language, row.written(body), test) for body in (row.double, row.leave)]
     assert found == [True, False]
 
 
-@pytest.mark.parametrize("language", PROPERTIES)
-def test_a_test_of_a_property_takes_right_answers_that_may_fail(clients: dict[str, TestClient], language: str) -> None:
+@pytest.mark.parametrize(("provider", "language"), [on(where(language)[0], language) for language in PROPERTIES])
+def test_a_test_of_a_property_takes_right_answers_that_may_fail(
+    clients: dict[str, TestClient], provider: str, language: str
+) -> None:
     """Another value in it changes nothing, so that it is asked of no answer that could not forge its end."""
     answer, test = PROPERTIES[language]
-    assert accepted(clients["local"], language, answer, test)
+    assert accepted(clients[provider], language, answer, test)
 
 
 @pytest.mark.extended

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import io
+import sys
 
+import pytest
 import structlog
 
 from sandbox_gym.cli.terminal.screen import log_to_stderr
@@ -43,3 +45,18 @@ def test_logs_show_no_values_whoever_configured_them() -> None:
             assert SECRET not in logged()
     finally:
         structlog.configure(processors=before)
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+@pytest.mark.parametrize(("name", "colours"), [("", None), ("NO_COLOR", False), ("FORCE_COLOR", True)])
+def test_logs_are_in_colour_on_terminals_alone(
+    monkeypatch: pytest.MonkeyPatch, name: str, colours: bool | None, terminal: bool
+) -> None:
+    for one in ("NO_COLOR", "FORCE_COLOR"):
+        monkeypatch.delenv(one, raising=False)
+    if name:
+        monkeypatch.setenv(name, "1")
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: terminal, raising=False)
+    (shown,) = without_locals([structlog.dev.ConsoleRenderer()])
+    line = shown(None, "warning", {"event": "box_lost", "level": "warning"})
+    assert ("\x1b" in str(line)) == (terminal if colours is None else colours)

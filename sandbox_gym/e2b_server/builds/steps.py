@@ -132,14 +132,24 @@ class StepRunner:
 
     def _set(self, variables: Mapping[str, str], name: str) -> None:
         known = {"HOME": ROOT_HOME if self.place.user == ROOT_USER else HOME, "PATH": PATH, **self.place.env}
-        self.place.env |= {
-            name: _VARIABLE.sub(lambda found: found[1] or known.get(found[2] or found[3], ""), text)
-            for name, text in variables.items()
-        }
+        room = MAX_ENVIRONMENT
+
+        def counted(text: str) -> str:
+            nonlocal room
+            room -= len(text)
+            if room < 0:
+                raise StepFailed(f"failed to set variables: together over {MAX_ENVIRONMENT} characters", name)
+            return text
+
+        def expanded(found: re.Match[str]) -> str:
+            return counted(found[1] or known.get(found[2] or found[3], ""))
+
         if any(not one or "=" in one for one in variables):
             raise StepFailed("failed to set variables: a name is empty or has a '='", name)
-        if sum(len(one) + len(text) for one, text in self.place.env.items()) > MAX_ENVIRONMENT:
-            raise StepFailed(f"failed to set variables: together over {MAX_ENVIRONMENT} characters", name)
+        self.place.env |= {one: _VARIABLE.sub(expanded, text) for one, text in variables.items()}
+        room = MAX_ENVIRONMENT
+        for one, text in self.place.env.items():
+            counted(one + text)
 
     def _user(self, user: str, name: str, what: str) -> str:
         """Whom a step that names a user runs as."""
