@@ -35,6 +35,8 @@ def anyio_backend() -> str:
 def folder() -> Iterator[Path]:
     """Short, for sockets lie in it."""
     made = Path(tempfile.mkdtemp(prefix="sgr-"))
+    # not a node's `temp_dir`: Ray writes the head's address to the default folder all the same, and does not make it
+    os.environ["RAY_TMPDIR"] = str(made)
     try:
         yield made
     finally:

@@ -32,9 +32,7 @@ class Machines:
         return str(self._cluster.address)
 
     def start(self, count: int) -> None:
-        self._cluster.add_node(
-            num_cpus=0, include_dashboard=False, object_store_memory=STORE_BYTES, temp_dir=str(self.folder / "ray")
-        )
+        self._cluster.add_node(num_cpus=0, include_dashboard=False, object_store_memory=STORE_BYTES)
         self.ensure(count)
 
     def ensure(self, count: int) -> None:
