@@ -46,7 +46,7 @@ def folder() -> Iterator[Path]:
 @pytest.fixture(scope="session")
 def machines(folder: Path) -> Iterator[Machines]:
     """A head without a pool of its own, and three nodes with one each."""
-    running = Machines(folder)
+    running = Machines()
     try:
         running.start(3)
         yield running

@@ -7,7 +7,6 @@ import signal
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any, Final
 
 from ray._private import ray_constants
@@ -22,8 +21,7 @@ STORE_BYTES: Final = 100 << 20
 class Machines:
     """A cluster whose head takes no verifies, and nodes that do."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self) -> None:
         self._cluster = Cluster()
         self._nodes: list[Any] = []
 
