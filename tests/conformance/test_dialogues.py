@@ -7,6 +7,7 @@ import json
 from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
 
+import anyio
 import pytest
 
 from sandbox_gym.contract import Dialogue, DialogueOutcome, Program, Run, Status
@@ -141,6 +142,7 @@ def passed(outcome: DialogueOutcome) -> bool:
 async def next_task(boxes: tuple[Sandbox, Sandbox]) -> None:
     for box in boxes:
         assert await box.reset()
+    await anyio.sleep(0.02)  # the kernel tells births in hundredths of a second: no two inits are to share one
 
 
 async def test_what_a_rows_test_leaves_is_not_there_for_the_next_rows(boxes: tuple[Sandbox, Sandbox]) -> None:
