@@ -147,6 +147,7 @@ bench-cluster: tools $(CLUSTER) ## what a cluster costs and gives, on real rayle
 	$(CLUSTER) benchmarks/cluster_sim.py
 
 test-swe: test-deps ## 22 real projects built on local, docker and a pool, and swebench's grading beside ours; minutes
+	PYTHON=$(BIN)/python SWE_PYTHONS="3.8 3.9 3.10 3.12 3.13" tests/with-docker.sh images/build.sh swe # what the rows ask of a pool
 	[ -x .run/swebench/bin/python ] || $(PYTHON) -m venv .run/swebench
 	.run/swebench/bin/pip install -q --disable-pip-version-check swebench==5.0.2
 	SANDBOX_GYM_TEST_SWEBENCH=$(CURDIR)/.run/swebench/bin/python \

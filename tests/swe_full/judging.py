@@ -64,7 +64,7 @@ class Judging:
         step = plan.steps[0]
         assert isinstance(step, Run)
         files = dict(step.program.files)
-        script = f"cd {job.checkout.workdir} && timeout {LOG_S} {task.test_command}"
+        script = f"cd {job.checkout.workdir} && timeout {LOG_S} {task.test_command} 2>&1"
         files[PREPARE] = json.dumps({**json.loads(files[PREPARE]), "watch": ["/bin/bash", "-c", script]}).encode()
         state = await self.engine.run(replace(plan, steps=(replace(step, program=replace(step.program, files=files)),)))
         outcome = state.outcomes[0]

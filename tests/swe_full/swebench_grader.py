@@ -1,6 +1,6 @@
 """PyPI's swebench as a filter, in an environment of its own: a JSON request a line in, its verdict a line out.
 
-{"log"} or {"statuses"}, with {"FAIL_TO_PASS", "PASS_TO_PASS"}, becomes {"statuses", "report", "resolution"}.
+{"log", "runner"} or {"statuses"}, with {"FAIL_TO_PASS", "PASS_TO_PASS"}, becomes {"statuses", "report", "resolution"}.
 {"log", "parser", "spec"} becomes {"statuses"}, {"found"} (the log is believed to be of a run), or {"error"}.
 """
 
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 import sys
 import tempfile
 import types
@@ -16,14 +17,26 @@ from collections.abc import Mapping
 
 def graded(request: Mapping[str, object]) -> dict[str, object]:
     from swebench.harness.grading import get_eval_tests_report, get_resolution_status
-    from swebench.harness.log_parsers.python import parse_log_pytest
+    from swebench.harness.log_parsers.python import parse_log_django, parse_log_pytest
 
     statuses = request.get("statuses")
-    if statuses is None:
+    if statuses is None and request["runner"] == "unittest":
+        read = parse_log_django(request["log"], None)  # the one that knows unittest's lines
+        statuses = {_dotted(test): status for test, status in read.items()}
+    elif statuses is None:
         statuses = parse_log_pytest(request["log"], None)
     gold = {name: request[name] for name in ("FAIL_TO_PASS", "PASS_TO_PASS")}
     report = get_eval_tests_report(statuses, gold)
     return {"statuses": statuses, "report": report, "resolution": get_resolution_status(report)}
+
+
+def _dotted(test: str) -> str:
+    """unittest's own name of a test that it prints as `name (module.Class)`, since Python 3.11 `name
+    (module.Class.name)`."""
+    if (printed := re.fullmatch(r"(\w+) \(([\w.]+)\)", test)) is None:
+        return test
+    name, place = printed.groups()
+    return place if place.endswith(f".{name}") else f"{place}.{name}"
 
 
 def read(request: Mapping[str, object]) -> dict[str, object]:

@@ -1,7 +1,8 @@
 """Our grading beside that of PyPI's swebench: on our statuses, and on its own reading of the test command's log.
 
-SANDBOX_GYM_TEST_SWEBENCH names the Python that has swebench, as `make test-swe` does. Its log parser cuts ids at the
-first blank, so it is asked about a row's other ids; that is the one difference there may be.
+SANDBOX_GYM_TEST_SWEBENCH names the Python that has swebench, as `make test-swe` does. Its parser of pytest's logs cuts
+ids at the first blank, and unittest prints a test's docstring in place of its name, so it is asked about a row's other
+ids; these are the differences there may be.
 """
 
 from __future__ import annotations
@@ -76,17 +77,21 @@ async def differences(
         found.append(f"on our statuses: {theirs['resolution']}, ours {judged.grade.resolution}")
     if theirs["report"] != {**theirs["report"], **judged.grade.tests_status()}:
         found.append("on our statuses: another list of tests")
-    read = swebench.graded(task, log=await judging.log(task, patch))
+    read = swebench.graded(task, log=await judging.log(task, patch), runner=task.runner)
+    unread = {test for test in task.ids if " " in test}
+    if task.runner == "unittest":
+        unread |= set(task.ids) - set(read["statuses"])
+        assert len(unread) < len(task.ids), "the log is not read"
     tests = []
     ours = {case.test_id: case.passed for case in judged.grade.cases}
     for group in ("FAIL_TO_PASS", "PASS_TO_PASS"):
         for key, passed in (("success", True), ("failure", False)):
             for test in read["report"][group][key]:
-                if " " not in test and ours[test] is not passed:
+                if test not in unread and ours[test] is not passed:
                     tests.append(
                         f"{task.instance_id} {test}: passed is {passed} by its log, {ours[test]} by our channel"
                     )
-    if not any(" " in test for test in task.ids) and read["resolution"] != judged.grade.resolution:
+    if not unread and read["resolution"] != judged.grade.resolution:
         found.append(f"by its log: {read['resolution']}, ours {judged.grade.resolution}")
     return judged, found, tests
 
