@@ -6,6 +6,7 @@ Knows every room, so that no other module has to: `runs` starts processes withou
 import sys
 import types
 
+from . import kernel
 from .python import libraries, library, modes, warm
 from .runs import supervisor
 
@@ -24,6 +25,7 @@ class Programs:
             warm.up()
             library.prepare()
             return
+        kernel.rename(b"sandbox-driver")
         package = sys.modules[__package__]
         sources, self._session_sources = self._session_sources, {}
         for name, source in sources.items():

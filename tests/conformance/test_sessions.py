@@ -69,6 +69,16 @@ async def python(box: Session, cell: str, timeout_s: float = 20) -> Said:
     return Said(body.decode(), reply["status"], dict(reply))
 
 
+async def test_a_command_that_ends_all_pythons_keeps_the_session(keeper: Keeper) -> None:
+    """By their names, as pkill does, and by their arguments."""
+    box = await keeper.open_session(LIMITS)
+    await python(box, "kept = 7")
+    ended = "for p in /proc/[0-9]*; do grep -qs python $p/comm $p/cmdline && kill -9 ${p#/proc/}; done; echo ended"
+    assert (await bash(box, f"python3 -c 'import time; time.sleep(60)' & {ended}")).text.endswith("ended\n")
+    assert (await python(box, "print(kept)")).text == "7\n"
+    await box.aclose()
+
+
 async def test_a_shell_keeps_folder_variables_functions_and_jobs(keeper: Keeper) -> None:
     box = await keeper.open_session(LIMITS)
     await bash(box, "mkdir -p a/b; cd a/b; export X=1; y=2; f() { echo f$1; }; (sleep 0.3; echo late > ../job) &")

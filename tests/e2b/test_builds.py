@@ -97,7 +97,7 @@ def test_sandboxes_are_as_the_build_left_them(pool: PoolServer, context: Path) -
         .set_envs({"TOOLS": "/opt/tools"})
         .set_envs({"BOTH": "${TOOLS}/bin:$PATH", "PRICE": r"\$5", "NONE": "<$NONESUCH>"})
         .set_workdir("/home/user/work")
-        .copy("link", "copied")
+        .copy("link", "copied", user="user:user")
         .set_start_cmd("sleep 1; touch ready; sleep 1000", wait_for_file("/home/user/work/ready"))
     )
     made = Template.build(template, "as-left", tags=["v1"], **access(pool))
@@ -127,6 +127,7 @@ def test_sandboxes_are_as_the_build_left_them(pool: PoolServer, context: Path) -
         (Template().from_base_image().set_workdir("/proc/1/x"), "set workdir"),
         (Template().from_base_image().run_cmd("whoami", user="root123"), "invalid username: 'root123'"),
         (Template().from_base_image().set_start_cmd("exit 4", "sleep 0.5"), "start command failed"),
+        (Template().from_base_image().run_cmd("true", user="user:user"), "invalid username: 'user:user'"),
         (Template().from_image("nowhere.example/none:1"), "not found"),
         (Template().from_template("no-such-template"), "not found"),
         (Template().from_base_image().run_cmd("kill -9 -1"), "status|ended|not found"),

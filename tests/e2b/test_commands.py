@@ -214,6 +214,16 @@ def test_sudo_goes_on_without_root_and_says_so(sandbox: Sandbox) -> None:
     assert caught.value.exit_code == 7
 
 
+@pytest.mark.parametrize("command", ["pkill python3", "pkill -x python3", "pkill -9 python", "pkill -f '[p]ython'"])
+def test_who_ends_all_pythons_keeps_the_sandbox(sandbox: Sandbox, command: str) -> None:
+    server = sandbox.commands.run("python3 -m http.server 8000", background=True)
+    assert sandbox.commands.run("pgrep python3").stdout == f"{server.pid}\n", "none of ours, for `wait_for_process`"
+    sandbox.commands.run(f"{command}; true")
+    with pytest.raises(CommandExitException):
+        server.wait()
+    assert sandbox.commands.run("pgrep python3 || echo none").stdout == "none\n"
+
+
 def test_arguments_that_are_too_long_cost_no_sandbox(sandbox: Sandbox) -> None:
     with pytest.raises(InvalidArgumentException, match="over 1048576 bytes"):
         sandbox.commands.run("true", envs={f"V{number}": "\u4e16" * 100_000 for number in range(3)})

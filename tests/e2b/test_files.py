@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+import http.client
 import io
 import os
+import random
 import time
 import urllib.error
 import urllib.request
+from email.message import Message
 
 import pytest
 from e2b import FileType, InvalidArgumentException, NotFoundException, Sandbox
@@ -176,6 +179,66 @@ def test_watch_below(sandbox: Sandbox) -> None:
     (entry,) = {event.entry.size for event in events if event.name == "old/a" and event.entry}
     assert entry == 5
     handle.stop()
+
+
+def test_a_new_folder_s_files_are_told_as_written(sandbox: Sandbox) -> None:
+    sandbox.files.make_dir("whole")
+    handle = sandbox.files.watch_dir("whole", recursive=True)
+    sandbox.commands.run("mkdir -p whole/new/er; echo a > whole/new/a; echo b > whole/new/er/b")
+    seen = {(event.type.value, event.name) for event in handle.get_new_events()}
+    assert seen >= {(kind, name) for kind in ("create", "write") for name in ("new/a", "new/er/b")}
+    handle.stop()
+
+
+@pytest.mark.parametrize("size", [1000, 3_000_000])
+def test_ranges_of_a_file(sandbox: Sandbox, size: int) -> None:
+    content = random.Random(size).randbytes(size)
+    sandbox.files.write("a file ü.bin", content)
+    url = sandbox.download_url("a file ü.bin")
+
+    def get(**headers: str) -> tuple[int, bytes, Message]:
+        asked = {name.replace("_", "-"): value for name, value in headers.items()}
+        try:
+            with urllib.request.urlopen(urllib.request.Request(url, headers=asked)) as reply:
+                return reply.status, reply.read(), reply.headers
+        except urllib.error.HTTPError as error:
+            with error:
+                return error.code, error.read(), error.headers
+
+    _, whole, headers = get()
+    assert (whole, headers["Content-Length"], headers["Accept-Ranges"]) == (content, str(size), "bytes")
+    assert headers["Content-Disposition"] == "attachment; filename*=UTF-8''a%20file%20%C3%BC.bin"
+    numbers = random.Random(size)
+    for _ in range(12):
+        start = numbers.randrange(size)
+        last = numbers.randrange(start, size)
+        for text, part in (
+            (f"{start}-{last}", slice(start, last + 1)),
+            (f"{start}-", slice(start, None)),
+            (f"-{start + 1}", slice(size - start - 1, None)),
+            (f"{start}-{size + last}", slice(start, None)),
+        ):
+            status, found, told = get(Range=f"bytes={text}", If_Range=headers["Last-Modified"])
+            assert (status, found) == (206, content[part]), text
+            first, end, _ = part.indices(size)
+            assert told["Content-Range"] == f"bytes {first}-{end - 1}/{size}"
+            assert told["Content-Length"] == str(end - first)
+    for text in (f"{size}-", f"{size}-{size + 5}", "-0"):
+        status, _, told = get(Range=f"bytes={text}")
+        assert (status, told["Content-Range"]) == (416, f"bytes */{size}")
+    for text in ("lines=0-1", "bytes=5-2", "bytes=-", "bytes=a-b", "bytes=0-1,3-4"):
+        assert get(Range=text)[:2] == (200, content), text
+    assert get(Range="bytes=0-1", If_Range="Thu, 01 Jan 1970 00:00:00 GMT")[:2] == (200, content)
+    assert get(Range="bytes=0-1", Accept_Encoding="gzip")[:2] == (206, content[:2])
+
+
+def test_a_file_that_shrinks_is_not_told_as_whole(sandbox: Sandbox) -> None:
+    sandbox.commands.run("truncate -s 60M big")
+    with urllib.request.urlopen(sandbox.download_url("big")) as reply:
+        reply.read(1000)
+        sandbox.commands.run("truncate -s 2M big")
+        with pytest.raises((http.client.IncompleteRead, ConnectionError)):
+            reply.read()
 
 
 def test_signed_urls(sandbox: Sandbox) -> None:

@@ -97,13 +97,16 @@ Rich()
 
 
 def test_callbacks_while_it_runs(interpreter: Sandbox) -> None:
-    heard: list[tuple[str, float]] = []
+    heard: list[tuple[str, int, int]] = []
+    began = time.time_ns()
     interpreter.run_code(
         "import time\nprint('one', flush=True)\ntime.sleep(1.5)\nprint('two', flush=True)",
-        on_stdout=lambda message: heard.append((message.line, time.monotonic())),
+        on_stdout=lambda message: heard.append((message.line, message.timestamp, time.time_ns())),
     )
-    assert [text for text, _ in heard] == ["one\n", "two\n"]
-    assert heard[1][1] - heard[0][1] > 1
+    (one, at, _), (two, later, heard_at) = heard
+    assert (one, two) == ("one\n", "two\n")
+    assert began < at < later - 10**9 < heard_at
+    assert heard_at - heard[0][2] > 10**9
 
 
 def test_contexts(interpreter: Sandbox) -> None:
@@ -120,8 +123,10 @@ def test_contexts(interpreter: Sandbox) -> None:
     interpreter.remove_code_context(context)
     with pytest.raises(NotFoundException):
         interpreter.run_code("1", context=context)
+    made = interpreter.create_code_context(cwd="/home/user/not/yet")
+    assert interpreter.run_code("import os; os.getcwd()", context=made).text == made.cwd
     with pytest.raises(SandboxException):
-        interpreter.create_code_context(cwd="/not/there")
+        interpreter.create_code_context(cwd="/proc/never")
 
 
 def test_environment_and_other_languages(interpreter: Sandbox) -> None:

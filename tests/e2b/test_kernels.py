@@ -155,6 +155,23 @@ def test_javascript_and_typescript(box: Sandbox) -> None:
     assert box.run_code(own, language="js").results[0].html == "<i>"
 
 
+@pytest.mark.parametrize(
+    ("code", "text"),
+    [
+        ("\n  { [Symbol.for('Jupyter.display')]() { return { 'text/plain': 'shown' } } }\n", "shown"),
+        ("{ a: 1, b: await 2 }", "{ a: 1, b: 2 }"),
+        ("{ a: 1 } // an object", "1"),
+        ("{}", "{}"),
+        ("{ let inner = 3; inner }", "3"),
+        ("{ a: for (const n of [4]) { n } }", "4"),
+        ("{ 5 } { 6 }", "6"),
+    ],
+)
+@pytest.mark.parametrize("language", ["js", "ts"])
+def test_a_cell_in_braces_is_an_object_where_it_can_be_one(box: Sandbox, language: str, code: str, text: str) -> None:
+    assert box.run_code(code, language=language).text == text
+
+
 def test_a_bash_keeps_its_state(box: Sandbox) -> None:
     box.run_code("cd /tmp; kept=1; ahead() { echo function; }", language="bash")
     assert printed(box.run_code("pwd; echo $kept$X; ahead", language="bash", envs={"X": "y"})).endswith(

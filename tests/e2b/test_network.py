@@ -72,6 +72,21 @@ def test_a_list_is_less_than_the_network(server: PoolServer) -> None:
     sandbox.kill()
 
 
+def test_its_client_is_told_what_it_asked_to_deny(server: PoolServer) -> None:
+    denied = ["8.8.8.8", "10.0.0.0/8"]
+    sandbox = Sandbox.create(timeout=60, network={"deny_out": denied}, **server.where("bob"))
+    [fork] = sandbox.fork()
+    assert isinstance(fork, Sandbox)
+    sandbox.pause()
+    for one in (sandbox, fork):
+        info = one.get_info()
+        assert (info.network, info.allow_internet_access) == ({"allow_public_traffic": True, "deny_out": denied}, False)
+    sandbox.kill()
+    fork.kill()
+    with pytest.raises(SandboxException, match="denyOut"):
+        Sandbox.create(network={"deny_out": ["1.1.1.1"] * 1001}, **server.where("bob"))
+
+
 def test_it_stays_with_a_sandbox_and_what_comes_of_it(server: PoolServer) -> None:
     where = server.where("alice")
     sandbox = Sandbox.create(timeout=60, **where)
@@ -147,7 +162,9 @@ def test_rules_of_a_running_sandbox_are_what_it_has_already_or_refused(server: P
         Sandbox.create(timeout=60, **server.where("alice")),
     )
     closed.update_network({"deny_out": ["0.0.0.0/0"]})
+    assert closed.get_info().network == {"allow_public_traffic": True, "deny_out": ["0.0.0.0/0"]}
     closed.update_network({})
+    assert closed.get_info().network == {"allow_public_traffic": True}
     for sandbox, rules in ((closed, {"allow_out": ["1.1.1.1"]}), (opened, {"deny_out": ["0.0.0.0/0"]})):
         with pytest.raises(SandboxException, match="created with"):
             sandbox.update_network(rules)  # type: ignore[arg-type]

@@ -182,6 +182,7 @@ class StepRunner:
         source, target, user, mode = (*step.args, "", "", "", "")[:4]
         if not source or not target or step.files_hash is None:
             raise StepFailed("COPY has a source, a target and its files' hash", name)
+        user = user.removesuffix(":" + user.partition(":")[0])  # the user's own group
         user = self._user(user, name, f"copy {source!r}") if user else self.place.user
         absolute = self._absolute(target) + ("/" if target.endswith("/") else "")
         by, owner = self._owning(absolute, user)

@@ -6,6 +6,7 @@ import math
 import time
 import urllib.parse
 from collections.abc import Awaitable, Callable, Mapping, Sequence, Set
+from dataclasses import replace
 from functools import partial
 from typing import Protocol
 
@@ -253,6 +254,7 @@ class Control:
         entries = tenant.allow_out if everything else allow_out
         if entries or sandbox.record.allow_out is not None:
             restrict(tenant, sandbox, entries)
+        sandbox.record = replace(sandbox.record, deny_out=change.deny_out or ())
         return Response(status_code=204)
 
     async def _fork(self, tenant: Tenant, request: Request, parts: Parts) -> Response:

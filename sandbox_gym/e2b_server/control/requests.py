@@ -43,6 +43,7 @@ def sandbox_request(asked: CreateSandbox) -> SandboxRequest:
         public_traffic=network is None or network.allow_public_traffic is not False,
         network=everything,
         allow_out=allow_out,
+        deny_out=(network and network.deny_out) or (),
         mask_host=_mask(network),
     )
 

@@ -55,6 +55,7 @@ def _whole(value: object) -> object:
 
 Text = Annotated[str, AfterValidator(_no_nul)]
 Path = Annotated[str, Field(max_length=MAX_PATH), AfterValidator(_no_nul)]
+Entry = Annotated[str, Field(max_length=300)]
 Texts = Annotated[dict[str, str], Field(max_length=MAX_TEXTS), AfterValidator(_texts)]
 Number = Annotated[int, Field(ge=0, lt=10**15)]
 Whole = Annotated[int, Field(gt=-_WHOLE, lt=_WHOLE), BeforeValidator(_whole)]
@@ -73,7 +74,7 @@ class NetworkRules(Asked):
     """What a sandbox may reach, and who may reach it."""
 
     allow_out: list[str] | None = Field(None, alias="allowOut", description="Addresses, CIDR blocks, names, *.names.")
-    deny_out: list[str] | None = Field(None, alias="denyOut")
+    deny_out: list[Entry] | None = Field(None, alias="denyOut", max_length=MAX_TEXTS)
     rules: object = Field(None, description="Not supported.")
     egress_proxy: object = Field(None, alias="egressProxy", description="Not supported.")
     allow_public_traffic: bool | None = Field(None, alias="allowPublicTraffic")

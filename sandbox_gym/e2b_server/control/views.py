@@ -60,7 +60,9 @@ class Views:
         record, details = sandbox.record, self.listed(sandbox)
         network: NetworkView = {"allowPublicTraffic": record.public_traffic and not record.network}
         if record.allow_out:
-            network["allowOut"], network["denyOut"] = list(record.allow_out), [ALL]
+            network["allowOut"] = list(record.allow_out)
+        if record.allow_out or record.deny_out:
+            network["denyOut"] = list(record.deny_out) or [ALL]
         if record.mask_host:
             network["maskRequestHost"] = record.mask_host
         details["envdAccessToken"] = record.token

@@ -14,7 +14,8 @@ from starlette.responses import Response
 
 from sandbox_gym.e2b_server.access import TOKEN_HEADER, check_signature, check_token, user_of, usual_user
 from sandbox_gym.e2b_server.control.shapes import MAX_PATH
-from sandbox_gym.e2b_server.faults import Fault, SandboxStream, as_json, fault_of
+from sandbox_gym.e2b_server.envd.downloads import close, download
+from sandbox_gym.e2b_server.faults import Fault, as_json, fault_of
 from sandbox_gym.e2b_server.sandboxes.processes import number, text_of
 from sandbox_gym.e2b_server.sandboxes.sandbox import Sandbox, check_user
 from sandbox_gym.sandbox.channel.envd import Envd
@@ -44,7 +45,7 @@ async def answer_files(
         user = named or (usual_user(sandbox) if signed else user_of(request, sandbox))
         envd = await driver(sandbox, user)
         if request.method == "GET":
-            return await _download(request, envd)
+            return await download(request, envd, _path(request))
         if request.method == "POST":
             with anyio.fail_after(TRANSFER_S):
                 return await _upload(request, envd)
@@ -58,51 +59,6 @@ def _path(request: Request) -> str:
     if len(path) > MAX_PATH or "\0" in path:
         raise Fault(400, f"path must be a string of at most {MAX_PATH} characters without NUL")
     return path
-
-
-# -- downloads
-
-
-async def _download(request: Request, envd: Envd) -> Response:
-    reply, first = await envd.call({"op": "open", "path": _path(request)})
-    handle, size = number(reply, "handle"), number(reply, "size")
-    # only where gzip alone is accepted: every HTTP client accepts gzip among others, and few links need it
-    zipped = request.headers.get("accept-encoding", "").strip().lower() == "gzip"
-    headers = {"Content-Encoding": "gzip", "Vary": "Accept-Encoding"} if zipped else {}
-    if handle == 0:
-        body = zlib.compress(first, 1, 31) if zipped else first
-        return Response(body, headers=headers, media_type="application/octet-stream")
-    pieces = _pieces(envd, handle, first, size)
-    return SandboxStream(_zipped(pieces) if zipped else pieces, headers=headers, media_type="application/octet-stream")
-
-
-async def _pieces(envd: Envd, handle: int, first: bytes, size: int) -> AsyncIterator[bytes]:
-    """A file's bytes up to the size that it had at the start, because a file may grow for ever."""
-    try:
-        left, piece = size, first
-        while piece and left > 0:
-            yield piece[:left]
-            left -= len(piece)
-            if left > 0:
-                _, piece = await envd.call({"op": "read", "handle": handle})
-    finally:
-        await _close(envd, handle)
-
-
-async def _zipped(pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    packer = zlib.compressobj(1, wbits=31)
-    async for piece in pieces:
-        if packed := packer.compress(piece):
-            yield packed
-    yield packer.flush()
-
-
-async def _close(envd: Envd, handle: int) -> None:
-    with anyio.CancelScope(shield=True):
-        await envd.tidy({"op": "close", "handle": handle})
-
-
-# -- uploads
 
 
 class Upload:
@@ -139,8 +95,7 @@ class Upload:
 
     async def aclose(self) -> None:
         handle, self._handle = self._handle, 0
-        if handle:
-            await _close(self._envd, handle)
+        await close(self._envd, handle)
 
 
 async def _upload(request: Request, envd: Envd) -> Response:

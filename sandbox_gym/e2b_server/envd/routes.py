@@ -187,6 +187,8 @@ ENVD: Final = (
           {200: Reply("Variables.", (Content(dict[str, str]),))}),
     _envd("read_file", "GET", "/files", "Read a file.",
           {200: Reply("The file's bytes.", (Content(None, _BYTES),)),
+           206: Reply("The bytes that `Range` asks for.", (Content(None, _BYTES),)),
+           416: Reply("The file has not the bytes that `Range` asks for.", (Content(FaultBody),)),
            409: Reply("The path is not a file.", (Content(FaultBody),))},
           parameters=_FILE),
     _envd("write_file", "POST", "/files", "Write whole files: one as the body, or several as a form.",

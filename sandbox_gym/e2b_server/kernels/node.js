@@ -35,12 +35,27 @@ const importing = (code) => code
       all && `const ${all} = await __import(${from});`].filter(Boolean).join(' '))
   .replace(/^[ \t]*import\s*(['"][^'"]+['"]);?/gm, 'await __import($1);')
   .replace(/\bimport\s*\(/g, '__import(');
+const AsyncFunction = (async () => {}).constructor;
+// A cell in braces is an object where it can be one, as in a console, else a block.
+const literal = (code, translate) => {
+  if (!/^\s*\{[^]*\}\s*$/.test(code)) return code;
+  const object = `(${code}\n)`;
+  try {
+    new AsyncFunction(translate(object));
+    return object;
+  } catch { return code; }
+};
 const plain = (code) => {
-  if (!typescript) return code;
+  if (!typescript) return literal(code, (object) => object);
   const tsc = process.env.PATH.split(':').map((folder) => path.join(folder, 'tsc')).find(fs.existsSync);
   const ts = createRequire(fs.realpathSync(tsc))('../lib/typescript.js');
-  const options = { target: 'ES2022', module: 'ESNext', verbatimModuleSyntax: true };
-  return ts.transpileModule(code, { compilerOptions: options }).outputText.replace(/^export \{\};$/m, '');
+  const compilerOptions = { target: 'ES2022', module: 'ESNext', verbatimModuleSyntax: true };
+  const translate = (text) => {
+    const { outputText, diagnostics } = ts.transpileModule(text, { compilerOptions, reportDiagnostics: true });
+    if (diagnostics.length) throw new SyntaxError(text);
+    return outputText;
+  };
+  return ts.transpileModule(literal(code, translate), { compilerOptions }).outputText.replace(/^export \{\};$/m, '');
 };
 const valueOf = async (remote) => {
   let found;

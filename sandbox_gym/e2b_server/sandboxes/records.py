@@ -42,6 +42,8 @@ class SandboxRecord:
     """Whether it has the machine's network."""
     allow_out: Sequence[str] | None = None
     """What it may reach through its egress proxy; None: it has no proxy."""
+    deny_out: Sequence[str] = ()
+    """What its client asked to deny, for its client alone: `network` and `allow_out` say what holds."""
     workdir: str = ""
     """Where its processes begin; empty: at home."""
     user: str = ""

@@ -94,6 +94,7 @@ class SandboxRequest:
     """Everything that the tenant may reach."""
     allow_out: Sequence[str] = ()
     """Unless empty: only these entries."""
+    deny_out: Sequence[str] = ()
     mask_host: str = ""
 
 
@@ -114,6 +115,7 @@ def new_sandbox(tenant: Tenant, asked: SandboxRequest, image: str, kept: Image |
         mask_host=asked.mask_host,
         network=network.machine,
         allow_out=network.allow,
+        deny_out=asked.deny_out,
         metadata=asked.metadata,
         env={**made.env, **asked.env},
         workdir=made.workdir,

@@ -1,7 +1,6 @@
 """Notebook contexts in the driver: a process each, one cell at a time; messages and output go to the host."""
 
 import codecs
-import errno
 import fcntl
 import json
 import os
@@ -29,8 +28,7 @@ class Context:
         self._source = source
         self._forkserver = forkserver if language == "python" else None
         kernels.check(language, environment.get("PATH"))
-        if not os.path.isdir(folder):
-            raise OSError(errno.ENOTDIR, "cwd %r does not exist" % folder)
+        os.makedirs(folder, exist_ok=True)
         self._tell = None
         self._running = False
         self.pid = 0
@@ -144,7 +142,7 @@ class Context:
             end = text.rfind("\n") + 1
             text, self._held[name] = text[:end], text[end:]
         if text:
-            self._word({"type": name, "text": text, "timestamp": time.time()})
+            self._word({"type": name, "text": text, "timestamp": time.time_ns()})
 
     def _word(self, word):
         self._say({"event": "word"}, json.dumps(word).encode("utf-8"))

@@ -175,7 +175,7 @@ class Handles:
             self.close(number)
 
     def open(self, path):
-        """(handle, size, first piece); the handle is 0 where that is the whole file."""
+        """(handle, size, time of the last change, first piece); the handle is 0 where that is the whole file."""
         fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
         try:
             found = os.fstat(fd)
@@ -189,11 +189,15 @@ class Handles:
             raise
         if len(piece) < PIECE:
             os.close(fd)
-            return 0, len(piece), piece
-        return self._keep(fd), max(found.st_size, len(piece)), piece
+            return 0, len(piece), found.st_mtime, piece
+        return self._keep(fd), max(found.st_size, len(piece)), found.st_mtime, piece
 
-    def read(self, number):
-        return _read(self._fd(number))
+    def read(self, number, offset):
+        """The next piece; from `offset` on unless it is None."""
+        fd = self._fd(number)
+        if offset is not None:
+            os.lseek(fd, offset, os.SEEK_SET)
+        return _read(fd)
 
     def create(self, path, data, notes):
         """Create or truncate a file and write its first bytes. The handle, to write more."""

@@ -70,12 +70,12 @@ class FileOps:
     def op_open(self, request, body):
         path = self._path(request)
         if path == BOOT_ID:
-            return {"handle": 0, "size": len(self._boot_id)}, self._boot_id
-        handle, size, piece = self._handles.open(path)
-        return {"handle": handle, "size": size}, piece
+            return {"handle": 0, "size": len(self._boot_id), "changed": 0}, self._boot_id
+        handle, size, changed, piece = self._handles.open(path)
+        return {"handle": handle, "size": size, "changed": int(changed)}, piece
 
     def op_read(self, request, body):
-        return {}, self._handles.read(request["handle"])
+        return {}, self._handles.read(request["handle"], request.get("offset"))
 
     def op_create(self, request, body):
         path = self._path(request)

@@ -64,6 +64,8 @@ class Watcher:
             child = os.path.join(name, entry.name)
             if report:
                 self._tell(CREATE, child)
+                if entry.is_file(follow_symlinks=False):
+                    self._tell(WRITE, child)
             if entry.is_dir(follow_symlinks=False):
                 self._add_below(child, report)
 
