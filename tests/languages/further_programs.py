@@ -57,7 +57,7 @@ def named(name: str) -> Language:
 PROGRAMS: Final[Mapping[str, Sources]] = {
     "php": Sources(
         around="<?php\nBODY\n",
-        right='echo 2 * intval(fgets(STDIN)), "\\n";',
+        right='$n = trim(fgets(STDIN)); echo ctype_digit($n) ? 2 * $n : "no digits", "\\n";',
         broken="echo 1 +;",
         crash='throw new Exception("x");',
         spin="while (true) {}",

@@ -149,6 +149,8 @@ def test_what_is_no_snapshot_for_this_node_is_done_without(blob: Path, tmp_path:
         file.write_bytes(data[: {"cut": 1_000_000, "empty": 0}.get(held, len(data))])
     script = typescript.TYPESCRIPT.compile[2].replace("{{", "{").replace("}}", "}").replace(typescript.WARM, str(file))
     (tmp_path / "main.ts").write_text(PROGRAMS[program])
+    for name, content in typescript.TYPESCRIPT.build_files.items():
+        (tmp_path / name).write_bytes(content)
     argv = ("/bin/sh", "-c", script, "build", "main.ts", "compiled.js", AMBIENT)
     done = subprocess.run(argv, cwd=tmp_path, capture_output=True, timeout=RUN_S, check=False)
     assert (done.returncode == 0) == (program == "right")

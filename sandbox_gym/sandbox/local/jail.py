@@ -31,7 +31,7 @@ _ETC = (
     "/etc/ssl/certs",
     "/etc/java-17-openjdk",
     "/etc/mono",
-    *("/etc/R", "/etc/ldc2.conf", "/etc/java-21-openjdk", "/etc/racket", "/etc/scala", "/var/lib/ghc"),
+    *("/etc/R", "/etc/ldc2.conf", "/etc/java-21-openjdk", "/etc/php", "/etc/racket", "/etc/scala", "/var/lib/ghc"),
 )
 
 

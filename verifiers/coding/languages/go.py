@@ -15,7 +15,7 @@ GO = Language(
     version=("/usr/bin/go", "version"),
     compile=(
         *("/usr/bin/env", "GODEBUG=installgoroot=all"),
-        *("/usr/bin/go", "build", "-ldflags=-s -w", "-o", "{artifact}", "{source}"),
+        *("/usr/bin/go", "build", "-buildmode=exe", "-ldflags=-s -w", "-o", "{artifact}", "{source}"),
     ),
     artifact="main",
     several="named",

@@ -24,11 +24,63 @@ OPTIONS: Final = (
     " --skipDefaultLibCheck --pretty false --outDir ."
 )
 """The language's own library is not checked anew for each answer."""
+NODE_TYPES: Final = "sandbox_gym_node.d.ts"
+_NODE = b"""
+declare module "*";
+declare var require: any, module: any, exports: any, process: any, global: any, console: any, performance: any;
+declare var Buffer: any, URL: any, TextEncoder: any, TextDecoder: any, AbortController: any;
+declare var __dirname: string, __filename: string;
+declare function setTimeout(...given: any[]): any;
+declare function setInterval(...given: any[]): any;
+declare function setImmediate(...given: any[]): any;
+declare function clearTimeout(timer?: any): void;
+declare function clearInterval(timer?: any): void;
+declare function clearImmediate(timer?: any): void;
+declare function queueMicrotask(task: () => void): void;
+declare function structuredClone<T>(value: T, options?: any): T;
+type Buffer = any; type URL = any;
+declare namespace NodeJS {
+  type Timeout = any; type Timer = any; type Immediate = any; type ErrnoException = any; type Process = any;
+  type ReadableStream = any; type WritableStream = any; type ReadWriteStream = any; type ReadStream = any;
+}
+interface ReadonlyArray<T> {
+  findLast(test: (value: T, index: number, all: readonly T[]) => unknown, self?: any): T | undefined;
+  findLastIndex(test: (value: T, index: number, all: readonly T[]) => unknown, self?: any): number;
+  toSorted(compare?: (a: T, b: T) => number): T[];
+  toReversed(): T[];
+  toSpliced(start: number, count?: number, ...items: T[]): T[];
+  with(index: number, value: T): T[];
+}
+interface Array<T> {
+  findLast(test: (value: T, index: number, all: T[]) => unknown, self?: any): T | undefined;
+  findLastIndex(test: (value: T, index: number, all: T[]) => unknown, self?: any): number;
+  toSorted(compare?: (a: T, b: T) => number): T[];
+  toReversed(): T[];
+  toSpliced(start: number, count?: number, ...items: T[]): T[];
+  with(index: number, value: T): T[];
+}
+"""
+"""What Node.js has, not a browser, with methods of arrays that are newer than tsc."""
+_NODE_OPTIONS: Final = (
+    "--target es2020 --lib esnext --moduleDetection force --esModuleInterop --moduleResolution node"
+    " --skipDefaultLibCheck --pretty false --outDir ."
+)
+_OF_NODES_TYPES: Final = "2347|2503|2694|2709"
+"""Errors that a module without types makes of the names of its types."""
 _BUILD = (
     f'tsc() {{ if [ -r {WARM} ]; then /usr/bin/node --no-warnings --snapshot-blob {WARM} tsc "$@" 2>/dev/null; code=$?;'
     ' case $code in 40|41|42) return $((code - 40));; esac; fi; /usr/bin/tsc "$@"; };'
-    f' printf "%s" "$3" > ambient.d.ts && tsc {OPTIONS} "$1" ambient.d.ts && mv main.js "$2"'
+    f' printf "%s" "$3" > ambient.d.ts; said=$(tsc {OPTIONS} "$1" ambient.d.ts) && exec mv main.js "$2"; first=;'
+    " case $said in *TS1378*|*TS1432*|*TS1375*) module=esnext;; *) module=commonjs;; esac;"
+    " for strict in false true; do"
+    f' rm -f main.js; said=$(tsc {_NODE_OPTIONS} --module $module --strict $strict "$1" {NODE_TYPES});'
+    ' case $? in 0|2) printf "%s\\n" "$said" | grep "error TS" |'
+    f' grep -Evq "error TS({_OF_NODES_TYPES}):" || exec mv main.js "$2";; esac;'
+    ' first="${first:-$said}"; done; printf "%s\\n" "$first"; exit 2'
 )
+"""A type error is the answer's only where it is none on Node.js either: among a browser's names `name` and `class Node`
+are taken, and its library is of another year. So a program that is refused is checked once more as a module on Node.js
+(alone there, as its file is when it runs), and with `strict`, without which some unions are not told apart."""
 _TRANSLATE = r"""
 const ts = require("/usr/share/nodejs/typescript"), fs = require("fs"), [, source, artifact] = process.argv;
 const options = { target: ts.ScriptTarget.ES2020, module: ts.ModuleKind.CommonJS, esModuleInterop: true };
@@ -50,6 +102,7 @@ TYPESCRIPT = Language(
     version=("/usr/bin/tsc", "--version"),
     compile=("/bin/sh", "-c", literally(_BUILD), "build", "{source}", "{artifact}", literally(_AMBIENT)),
     artifact="compiled.js",
+    build_files={NODE_TYPES: _NODE},
     several="alone",
     run=(*NODE_RUN, "{artifact}"),
     time_factor=1.5,

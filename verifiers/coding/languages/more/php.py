@@ -1,4 +1,4 @@
-"""PHP, by its command line interpreter."""
+"""PHP, by its command line interpreter with the extensions that are installed (ctype, iconv, readline, ...)."""
 
 from sandbox_gym.verifiers.coding.languages.language import Language
 
@@ -16,7 +16,7 @@ PHP = Language(
     image="polyglot-more",
     version=("/usr/bin/php", "--version"),
     run=(
-        *("/usr/bin/php", "-n", "-d", "extension=mbstring", "-d", "memory_limit=-1", "-d", "display_errors=stderr"),
+        *("/usr/bin/php", "-d", "memory_limit=-1", "-d", "display_errors=stderr", "-d", "log_errors=0"),
         *("-d", "zend.assertions=1", "{source}"),
     ),
     whole=_with_tag,
