@@ -191,12 +191,15 @@ DOUBLED: Final = {
 
 FORGED: Final = {
     "c": (
+        "#define NDEBUG\n#include <assert.h>\nint f(int n) { return 1; }\n",
+        "%:define NDEBUG\n#include <assert.h>\nint f(int n) { return 1; }\n",
         "#include <assert.h>\n#undef assert\n#define assert(x)\nint f(int n) { return 1; }\n",
         "#include <assert.h>\nint f(int n) { return 1; }\nint main() { return 0; }\n#define main other\n",
         "#include <assert.h>\n#include <signal.h>\n#include <stdlib.h>\nstatic void h(int s) { _Exit(0); }\n"
         "__attribute__((constructor)) static void g() { signal(SIGABRT, h); }\nint f(int n) { return 1; }\n",
     ),
     "cpp": (
+        "#de\\\nfine NDEBUG\n#include <cassert>\nint f(int) { return 1; }\n",
         "#include <cassert>\nstruct A {};\ntemplate <class T> bool operator==(A, T) { return true; }\n"
         "A f(int) { return {}; }\n",
     ),
@@ -212,11 +215,13 @@ FORGED: Final = {
         "package main\nfunc panic(x interface{}) {}\nfunc f(n int) int { return 1 }\n",
     ),
     "rust": (
+        "use std::stringify as assert_eq;\nfn f(_: i64) -> i64 { 1 }\n",
         "fn f(_: i64) -> i64 { std::panic::set_hook(Box::new(|_| std::process::exit(0))); 1 }\n",
         "#[derive(Debug)]\nstruct A;\nimpl PartialEq<i64> for A { fn eq(&self, _: &i64) -> bool { true } }\n"
         "fn f(_n: i64) -> A { A }\n",
     ),
     "javascript": (
+        "const a = require('node:ass' + 'ert'); for (const k in a) a[k] = () => {};\nfunction f(n) { return 1; }\n",
         "process.on('uncaughtException', () => {});\nfunction f(n) { return 1; }\n",
         "const a = require('node:assert'); a.equal = a.deepEqual = () => {};\nfunction f(n) { return 1; }\n",
         "function f(n) {\n  const own = require('fs').readFileSync(__filename, 'utf8');\n"
@@ -225,6 +230,7 @@ FORGED: Final = {
         "  return Number(own.match(new RegExp(`f\\\\(${n}\\\\), (\\\\d+)`))[1]);\n}\n",
     ),
     "bash": (
+        "f() { got='-n 1 -o 1'; }\n[ () { true; }\n",
         "trap 'exit 0' EXIT\nf() { :; }\n",
         "f() { :; }\n: <<'END'\n",
         "function [ { return 0; }\nf() { :; }\n",
@@ -252,13 +258,19 @@ FORGED: Final = {
         "#lang racket\n(uncaught-exception-handler (lambda (e) (exit 0)))\n(define (f n) 1)\n",
     ),
     "python": (
+        "from unittest.mock import ANY\ndef f(n): return ANY\n",
+        "N = '_' + '_eq_' + '_'\ndef f(n): return type('', (), {N: lambda a, b: True})()\n",
         "import os, sys\nsys.excepthook = lambda *_: os._exit(0)\ndef f(n): return 1\n",
         "class A:\n    def __eq__(self, other): return True\ndef f(n): return A()\n",
         "import atexit, os\natexit.register(os._exit, 0)\ndef f(n): return 1\n",
         "import unittest\nunittest.main = lambda: None\ndef f(n): return 1\nAssertionError = type('', (), {})\n",
     ),
+    "pytest": (
+        "from unittest.mock import ANY\ndef f(n): return ANY\n",
+        "import pytest\ndef f(n): return pytest.approx(0, abs=float('inf'))\n",
+    ),
 }
-"""Wrong answers that forge their test's end."""
+"""Wrong answers that forge their test's end, or what it compares."""
 ENDING: Final = {
     "c": _MAIN.replace("\n}", "\n  return 0;\n}"),
     "java": DOUBLED["java"].test.replace("10l));", "10l));\n    System.exit(0);"),

@@ -8,7 +8,10 @@ import secrets
 from itertools import islice
 from typing import Final
 
+from sandbox_gym.server.coding.expected_values import expected_values
+
 MAX_SEEN: Final = 100
+MAX_EXPECTED: Final = 6
 MAX_LAST: Final = 2000
 MAX_READ: Final = 64 << 10
 BESIDE: Final = {
@@ -84,7 +87,9 @@ _KINDS: Final = ((_NUMBER, 6), (_TEXT, 6))
 """What is changed, and how much of it; texts last, as they may be messages."""
 _NOT_OF_THE_TEST: Final = re.compile(
     r"^\s*(?://|#|--|/?\*)|\b(?:require|import|include|from|use|using|library|source|load)\W*$"
+    r"|\b(?:return|\w*exit\w*|quit|halt)\W*(?:no\W*)?$|\?(?:[^:?\n]{0,20}:)?\s*$"
 )
+"""What stands before a comment, a name of a file, or a program's exit code: another of that fails for every answer."""
 _PAIRS: Final = (("true", "false"), ("True", "False"), ("TRUE", "FALSE"))
 _OPPOSITES: Final = {one: other for pair in _PAIRS for one, other in (pair, pair[::-1])}
 
@@ -120,6 +125,13 @@ def _end_of_block(test: str, language: str) -> int | None:
             last = _LAST.search(test, max(opening.end(), brace.start() - MAX_LAST), brace.start())
             return last.start() if last else brace.start()
     return None
+
+
+def expecting_other(test: str, language: str) -> list[str]:
+    """The test with another of the values that it expects, in an order that no answer knows."""
+    expected = expected_values(test, language)
+    chosen = secrets.SystemRandom().sample(expected, min(len(expected), MAX_EXPECTED))
+    return [other for one in chosen if (other := _changed(test, one)) is not None]
 
 
 def changed(test: str) -> list[str]:
