@@ -191,7 +191,6 @@ DOUBLED: Final = {
 
 FORGED: Final = {
     "c": (
-        "#define NDEBUG\n#include <assert.h>\nint f(int n) { return 1; }\n",
         "%:define NDEBUG\n#include <assert.h>\nint f(int n) { return 1; }\n",
         "#include <assert.h>\n#undef assert\n#define assert(x)\nint f(int n) { return 1; }\n",
         "#include <assert.h>\nint f(int n) { return 1; }\nint main() { return 0; }\n#define main other\n",
@@ -325,3 +324,27 @@ PROPERTIES: Final = {
     ),
 }
 """Right answers, and tests that hold for other numbers too."""
+REFERENCE: Final = (
+    "module RefModule(input a, input b, output q);\n  assign q = a ^ b;\nendmodule\n"
+    "module tb;\n  reg a, b; wire q_ref, q_dut; integer errors = 0; integer i;\n"
+    "  RefModule good1(.a(a), .b(b), .q(q_ref));\n  TopModule top_module1(.a(a), .b(b), .q(q_dut));\n  initial begin\n"
+    "    for (i = 0; i < 20; i = i + 1) begin\n      {a, b} = $random; #5; if (q_ref !== q_dut) errors = errors + 1;\n"
+    '    end\n    $display("Mismatches: %1d in %1d samples", errors, 20);\n    $finish;\n  end\nendmodule\n'
+)
+"""A test of VerilogEval's form, which has the right module in it and compares no values of its own."""
+_TOP: Final = "module TopModule(input a, input b, output q);\n"
+MODULES: Final = {
+    "right": (f"{_TOP}  assign q = a ^ b; // tb\nendmodule\n", ""),
+    "of parts": (
+        "module Half(input a, input b, output s);\n  assign s = a ^ b;\nendmodule\n"
+        f"{_TOP}  wire s;\n  Half half(.a(a), .b(b), .s(s));\n  assign q = half.s;\nendmodule\n",
+        "",
+    ),
+    "reads the right one's output": (f"{_TOP}  assign q = tb.good1.q;\nendmodule\n", "tb"),
+    "reads it upwards": (f"{_TOP}  assign q = good1.q;\nendmodule\n", "good1"),
+    "reads it by an escaped name": (f"{_TOP}  assign q = \\tb .q_ref;\nendmodule\n", "tb"),
+    "reads it by a macro": (f"`define T tb\n{_TOP}  assign q = `T.q_ref;\nendmodule\n", "tb"),
+    "makes another of it": (f"{_TOP}  RefModule own(.a(a), .b(b), .q(q));\nendmodule\n", "RefModule"),
+    "pastes a name": (f"`define J(a, b) a``b\n{_TOP}  assign q = `J(g, ood1).q;\nendmodule\n", "``"),
+}
+"""Answers to it, and the name of the test's own that each uses."""

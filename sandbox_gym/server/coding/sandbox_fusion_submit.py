@@ -18,6 +18,7 @@ from sandbox_gym.errors import RequestError, Unavailable
 from sandbox_gym.limits import Limits
 from sandbox_gym.server.coding.failing_tests import (
     ENDS_ITSELF,
+    borrowed,
     changed,
     could_forge,
     expecting_other,
@@ -196,6 +197,8 @@ class FusionSubmit:
             done = await self._tools.run_code(engine, replace(call, arguments={**call.arguments, "code": code}))
             return None if done["run_result"] is None else _passed(done, language.name)
 
+        if language.name == "verilog" and (name := await judging.asked(partial(borrowed, answer, test))):
+            return f"the answer uses {name!r}, which is the test's own"
         failing = await judging.asked(partial(with_a_failure, answer, test, language.name))
         unreached = failing is not None and bool(await passes(failing))
         if unreached and not ENDS_ITSELF.search(test):
