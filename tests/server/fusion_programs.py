@@ -191,12 +191,14 @@ DOUBLED: Final = {
 
 FORGED: Final = {
     "c": (
+        "%:define NDEBUG\n#include <assert.h>\nint f(int n) { return 1; }\n",
         "#include <assert.h>\n#undef assert\n#define assert(x)\nint f(int n) { return 1; }\n",
         "#include <assert.h>\nint f(int n) { return 1; }\nint main() { return 0; }\n#define main other\n",
         "#include <assert.h>\n#include <signal.h>\n#include <stdlib.h>\nstatic void h(int s) { _Exit(0); }\n"
         "__attribute__((constructor)) static void g() { signal(SIGABRT, h); }\nint f(int n) { return 1; }\n",
     ),
     "cpp": (
+        "#de\\\nfine NDEBUG\n#include <cassert>\nint f(int) { return 1; }\n",
         "#include <cassert>\nstruct A {};\ntemplate <class T> bool operator==(A, T) { return true; }\n"
         "A f(int) { return {}; }\n",
     ),
@@ -212,11 +214,13 @@ FORGED: Final = {
         "package main\nfunc panic(x interface{}) {}\nfunc f(n int) int { return 1 }\n",
     ),
     "rust": (
+        "use std::stringify as assert_eq;\nfn f(_: i64) -> i64 { 1 }\n",
         "fn f(_: i64) -> i64 { std::panic::set_hook(Box::new(|_| std::process::exit(0))); 1 }\n",
         "#[derive(Debug)]\nstruct A;\nimpl PartialEq<i64> for A { fn eq(&self, _: &i64) -> bool { true } }\n"
         "fn f(_n: i64) -> A { A }\n",
     ),
     "javascript": (
+        "const a = require('node:ass' + 'ert'); for (const k in a) a[k] = () => {};\nfunction f(n) { return 1; }\n",
         "process.on('uncaughtException', () => {});\nfunction f(n) { return 1; }\n",
         "const a = require('node:assert'); a.equal = a.deepEqual = () => {};\nfunction f(n) { return 1; }\n",
         "function f(n) {\n  const own = require('fs').readFileSync(__filename, 'utf8');\n"
@@ -225,6 +229,7 @@ FORGED: Final = {
         "  return Number(own.match(new RegExp(`f\\\\(${n}\\\\), (\\\\d+)`))[1]);\n}\n",
     ),
     "bash": (
+        "f() { got='-n 1 -o 1'; }\n[ () { true; }\n",
         "trap 'exit 0' EXIT\nf() { :; }\n",
         "f() { :; }\n: <<'END'\n",
         "function [ { return 0; }\nf() { :; }\n",
@@ -252,13 +257,19 @@ FORGED: Final = {
         "#lang racket\n(uncaught-exception-handler (lambda (e) (exit 0)))\n(define (f n) 1)\n",
     ),
     "python": (
+        "from unittest.mock import ANY\ndef f(n): return ANY\n",
+        "N = '_' + '_eq_' + '_'\ndef f(n): return type('', (), {N: lambda a, b: True})()\n",
         "import os, sys\nsys.excepthook = lambda *_: os._exit(0)\ndef f(n): return 1\n",
         "class A:\n    def __eq__(self, other): return True\ndef f(n): return A()\n",
         "import atexit, os\natexit.register(os._exit, 0)\ndef f(n): return 1\n",
         "import unittest\nunittest.main = lambda: None\ndef f(n): return 1\nAssertionError = type('', (), {})\n",
     ),
+    "pytest": (
+        "from unittest.mock import ANY\ndef f(n): return ANY\n",
+        "import pytest\ndef f(n): return pytest.approx(0, abs=float('inf'))\n",
+    ),
 }
-"""Wrong answers that forge their test's end."""
+"""Wrong answers that forge their test's end, or what it compares."""
 ENDING: Final = {
     "c": _MAIN.replace("\n}", "\n  return 0;\n}"),
     "java": DOUBLED["java"].test.replace("10l));", "10l));\n    System.exit(0);"),
@@ -313,3 +324,27 @@ PROPERTIES: Final = {
     ),
 }
 """Right answers, and tests that hold for other numbers too."""
+REFERENCE: Final = (
+    "module RefModule(input a, input b, output q);\n  assign q = a ^ b;\nendmodule\n"
+    "module tb;\n  reg a, b; wire q_ref, q_dut; integer errors = 0; integer i;\n"
+    "  RefModule good1(.a(a), .b(b), .q(q_ref));\n  TopModule top_module1(.a(a), .b(b), .q(q_dut));\n  initial begin\n"
+    "    for (i = 0; i < 20; i = i + 1) begin\n      {a, b} = $random; #5; if (q_ref !== q_dut) errors = errors + 1;\n"
+    '    end\n    $display("Mismatches: %1d in %1d samples", errors, 20);\n    $finish;\n  end\nendmodule\n'
+)
+"""A test of VerilogEval's form, which has the right module in it and compares no values of its own."""
+_TOP: Final = "module TopModule(input a, input b, output q);\n"
+MODULES: Final = {
+    "right": (f"{_TOP}  assign q = a ^ b; // tb\nendmodule\n", ""),
+    "of parts": (
+        "module Half(input a, input b, output s);\n  assign s = a ^ b;\nendmodule\n"
+        f"{_TOP}  wire s;\n  Half half(.a(a), .b(b), .s(s));\n  assign q = half.s;\nendmodule\n",
+        "",
+    ),
+    "reads the right one's output": (f"{_TOP}  assign q = tb.good1.q;\nendmodule\n", "tb"),
+    "reads it upwards": (f"{_TOP}  assign q = good1.q;\nendmodule\n", "good1"),
+    "reads it by an escaped name": (f"{_TOP}  assign q = \\tb .q_ref;\nendmodule\n", "tb"),
+    "reads it by a macro": (f"`define T tb\n{_TOP}  assign q = `T.q_ref;\nendmodule\n", "tb"),
+    "makes another of it": (f"{_TOP}  RefModule own(.a(a), .b(b), .q(q));\nendmodule\n", "RefModule"),
+    "pastes a name": (f"`define J(a, b) a``b\n{_TOP}  assign q = `J(g, ood1).q;\nendmodule\n", "``"),
+}
+"""Answers to it, and the name of the test's own that each uses."""

@@ -117,6 +117,22 @@ def test_that_program_runs_in_a_sandbox(client: TestClient) -> None:
     assert str(done["extracted_code"]).endswith("False")
 
 
+WRITTEN = ["{", "[" * 20_000, "1" * 10_000, "[1]", "null", "\xff"]
+
+
+@pytest.mark.parametrize(
+    "logic",
+    ["import sys; sys.exit(0)", "import os; os._exit(0)", "import os; os.mkfifo('code.json'); os._exit(0)"]
+    + ["import os; os.symlink('/etc/hosts', 'code.json'); os._exit(0)", "import os; os.mkdir('code.json'); os._exit(0)"]
+    + [f"import os; open('code.json', 'w', encoding='latin-1').write({text!r}); os._exit(0)" for text in WRITTEN]
+    + ["import os; open('code.json', 'w').write('\"' + 'a' * 9_000_000 + '\"'); os._exit(0)"],
+)  # fmt: skip
+def test_whatever_that_program_leaves_is_no_fault_of_ours(client: TestClient, logic: str) -> None:
+    config = {"provided_data": ROWS["AutoEval"], "custom_extract_logic": logic}
+    failed = client.post("/submit", json={"completion": "x", "config": config})
+    assert (failed.status_code, failed.json()["error"]["field"]) == (422, "config.custom_extract_logic"), failed.text
+
+
 def test_a_program_s_language_is_its_fences_where_nothing_else_says_one(client: TestClient) -> None:
     row: Document = {"id": 1, "test": CASES}
     cpp = '```cpp\n#include <cstdio>\nint main() { int n; scanf("%d", &n); printf("%d", 2 * n); }\n```'

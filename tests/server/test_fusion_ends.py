@@ -15,10 +15,19 @@ from fastapi.testclient import TestClient
 from sandbox_gym.config import Settings
 from sandbox_gym.engine import open_engine
 from sandbox_gym.server.app import build_app
-from sandbox_gym.server.coding.failing_tests import changed, with_a_failure
+from sandbox_gym.server.coding.failing_tests import borrowed, changed, with_a_failure
 from sandbox_gym.server.coding.server import CodingResources
 from sandbox_gym.verifiers.coding import known_language
-from tests.server.fusion_programs import DOUBLED, ENDING, FORGED, PROPERTIES, SILENT, Doubled
+from tests.server.fusion_programs import (
+    DOUBLED,
+    ENDING,
+    FORGED,
+    MODULES,
+    PROPERTIES,
+    REFERENCE,
+    SILENT,
+    Doubled,
+)
 from tests.server.test_fusion_more import asked
 
 pytestmark = pytest.mark.timeout(600)
@@ -112,6 +121,19 @@ def test_a_test_that_fails_and_ends_well(clients: dict[str, TestClient], languag
     *answers, test = SILENT[language]
     found = [accepted(clients["docker"], language, answer, test) for answer in answers]
     assert found == [True, False, False]
+
+
+@pytest.mark.extended
+def test_a_module_that_borrows_the_right_one_of_its_test(clients: dict[str, TestClient]) -> None:
+    found = {name: accepted(clients["docker"], "verilog", answer, REFERENCE) for name, (answer, _) in MODULES.items()}
+    assert found == {name: not used for name, (_, used) in MODULES.items()}
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_names_of_a_test_in_verilog(name: str) -> None:
+    answer, used = MODULES[name]
+    assert borrowed(answer, REFERENCE) == used
+    assert any("q_ref === q_dut" in one for one in changed(REFERENCE)), "what it compares is changed, too"
 
 
 @pytest.mark.parametrize("language", DOUBLED)

@@ -8,7 +8,10 @@ import secrets
 from itertools import islice
 from typing import Final
 
+from sandbox_gym.server.coding.expected_values import expected_values
+
 MAX_SEEN: Final = 100
+MAX_EXPECTED: Final = 6
 MAX_LAST: Final = 2000
 MAX_READ: Final = 64 << 10
 BESIDE: Final = {
@@ -80,12 +83,19 @@ _COULD_FORGE: Final = re.compile(
 equality."""
 _NUMBER: Final = re.compile(r"(?<![\w.])\d+|\b(?:true|false|True|False|TRUE|FALSE)\b")
 _TEXT: Final = re.compile(r"\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'")
-_KINDS: Final = ((_NUMBER, 6), (_TEXT, 6))
+_OPERATOR: Final = re.compile(r"(?<![=!<>:])(?:===|!==|==|!=)(?!=)")
+_KINDS: Final = ((_NUMBER, 6), (_OPERATOR, 6), (_TEXT, 6))
 """What is changed, and how much of it; texts last, as they may be messages."""
 _NOT_OF_THE_TEST: Final = re.compile(
     r"^\s*(?://|#|--|/?\*)|\b(?:require|import|include|from|use|using|library|source|load)\W*$"
+    r"|\b(?:return|\w*exit\w*|quit|halt)\W*(?:no\W*)?$|\?(?:[^:?\n]{0,20}:)?\s*$"
 )
-_PAIRS: Final = (("true", "false"), ("True", "False"), ("TRUE", "FALSE"))
+"""What stands before a comment, a name of a file, or a program's exit code: another of that fails for every answer."""
+_VERILOG_COMMENT: Final = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+_VERILOG_NAME: Final = re.compile(r"\$?[A-Za-z_]\w*|``")
+_MODULE: Final = re.compile(r"\bmodule\s+(?:automatic\s+|static\s+)?(\w+)")
+_INSTANCE: Final = re.compile(r"\b(\w+)\s+(?:#\s?\([^;]{0,300}?\)\s*)?(\w+)\s*\(")
+_PAIRS: Final = (("true", "false"), ("True", "False"), ("TRUE", "FALSE"), ("==", "!="), ("===", "!=="))
 _OPPOSITES: Final = {one: other for pair in _PAIRS for one, other in (pair, pair[::-1])}
 
 
@@ -120,6 +130,28 @@ def _end_of_block(test: str, language: str) -> int | None:
             last = _LAST.search(test, max(opening.end(), brace.start() - MAX_LAST), brace.start())
             return last.start() if last else brace.start()
     return None
+
+
+def borrowed(answer: str, test: str) -> str:
+    """A name of the test's own modules, instances or root that an answer in Verilog uses: what the test compares its
+    outputs with is within its reach. Names put together by macros count as such."""
+    answer, test = (_VERILOG_COMMENT.sub(" ", text) for text in (answer, test))
+    own = set(_MODULE.findall(answer))
+    names = {
+        name
+        for found in _INSTANCE.finditer(test)
+        for name in found.groups()
+        if found[1] in {*_MODULE.findall(test), *own}
+    }
+    names |= {*_MODULE.findall(test), "$root", "``"}
+    return next((name for name in _VERILOG_NAME.findall(answer) if name in names - own), "")
+
+
+def expecting_other(test: str, language: str) -> list[str]:
+    """The test with another of the values that it expects, in an order that no answer knows."""
+    expected = expected_values(test, language)
+    chosen = secrets.SystemRandom().sample(expected, min(len(expected), MAX_EXPECTED))
+    return [other for one in chosen if (other := _changed(test, one)) is not None]
 
 
 def changed(test: str) -> list[str]:

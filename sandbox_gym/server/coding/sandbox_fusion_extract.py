@@ -4,7 +4,6 @@ the language's last fenced block, else what there is."""
 from __future__ import annotations
 
 import base64
-import json
 import re
 from dataclasses import dataclass, replace
 from typing import Final, Literal
@@ -14,10 +13,12 @@ from sandbox_gym.errors import RequestError
 from sandbox_gym.server.coding.sandbox_fusion import FusionTools, encoded_files
 from sandbox_gym.server.protocol.resources import ToolCall
 from sandbox_gym.server.protocol.wire import Document
+from sandbox_gym.verifiers import bounded
 from sandbox_gym.verifiers.coding import PYTHON, Language, blocks_of, extract_code, language_named
 
 Kind = Literal["fenced", "incomplete_fenced", "heuristic", "empty"]
 _DEFINES: Final = re.compile(r"^(?:async def|def|class) ", re.MULTILINE)
+_CODE: Final = bounded.Bounds(size_bytes=32 << 20)
 _LOGIC: Final = """
 import json
 class CodeBlock:
@@ -71,8 +72,18 @@ async def extracted_by(logic: str, completion: str, tools: FusionTools, engine: 
     files = encoded_files({name: text.encode("utf-8", "replace") for name, text in texts.items()})
     arguments: Document = {"code": _LOGIC, "language": "python", "files": files, "fetch_files": ["code.json"]}
     done = await tools.run_code(engine, replace(call, arguments=arguments))
-    code = json.loads(base64.b64decode(done["files"].get("code.json", ""))) if done["status"] == "Success" else None
-    if not isinstance(code, str):
-        why = (done["run_result"] or {"stderr": ""})["stderr"].strip().rpartition("\n")[2][:300]
+    code = _told(done["files"].get("code.json", "")) if done["status"] == "Success" else None
+    if code is None:
+        said = (done["run_result"] or {"stderr": ""})["stderr"].strip().rpartition("\n")[2][:300]
+        why = said or "it was killed, or ended its process before its end"
         raise RequestError("config.custom_extract_logic", f"failed: {why}", "submit_code_blocks([CodeBlock(...)])")
     return Extracted(code, None if code.strip() else "empty")
+
+
+def _told(encoded: str) -> str | None:
+    """The code in a file that the program may have written itself; None where it holds none."""
+    try:
+        code = bounded.loads(base64.b64decode(encoded), _CODE)
+    except ValueError:
+        return None
+    return code if isinstance(code, str) else None

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+import secrets
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Final
@@ -15,7 +16,14 @@ from sandbox_gym.contract import Answer, Outcome, State, Status, TestStatus, Ver
 from sandbox_gym.engine import Engine
 from sandbox_gym.errors import RequestError, Unavailable
 from sandbox_gym.limits import Limits
-from sandbox_gym.server.coding.failing_tests import ENDS_ITSELF, changed, could_forge, with_a_failure
+from sandbox_gym.server.coding.failing_tests import (
+    ENDS_ITSELF,
+    borrowed,
+    changed,
+    could_forge,
+    expecting_other,
+    with_a_failure,
+)
 from sandbox_gym.server.coding.sandbox_fusion import (
     FusionFailed,
     FusionRan,
@@ -45,6 +53,8 @@ from sandbox_gym.server.tools.shapes import tool_method
 from sandbox_gym.verifiers.coding import CodingVerifier, Language, fenced, known_language, parse_task
 
 SHOWN_BYTES: Final = 64 * 1024
+MANY: Final = 2
+WITH_OTHERS: Final = "the program ends well with other tests, too"
 _SKIPPED: Final = {
     "python": re.compile(r"^OK \(.*skipped=", re.MULTILINE),
     "pytest": re.compile(r"^=*.*\b[1-9]\d* (skipped|xfailed|deselected)\b.* in [\d.]+s", re.MULTILINE),
@@ -179,24 +189,48 @@ class FusionSubmit:
         """Why the answer ends well without its test; nothing where it does not.
 
         A failure behind the test is not reached by an answer that ended the program before, nor by a test that ends it
-        itself. Then, and where the answer names what could forge its test's end, a changed test must fail.
+        itself. A test that says what it expects must fail where it expects something else, and pass once more. Where
+        it does not say, and the answer names what could forge its test's end, a changed test must fail.
         """
 
-        async def ran_with(code: str) -> FusionRan:
-            return await self._tools.run_code(engine, replace(call, arguments={**call.arguments, "code": code}))
+        async def passes(code: str) -> bool | None:
+            done = await self._tools.run_code(engine, replace(call, arguments={**call.arguments, "code": code}))
+            return None if done["run_result"] is None else _passed(done, language.name)
 
+        if language.name == "verilog" and (name := await judging.asked(partial(borrowed, answer, test))):
+            return f"the answer uses {name!r}, which is the test's own"
         failing = await judging.asked(partial(with_a_failure, answer, test, language.name))
-        unreached = failing is not None and _passed(await ran_with(failing), language.name)
+        unreached = failing is not None and bool(await passes(failing))
         if unreached and not ENDS_ITSELF.search(test):
             return "the program ends well with a failing test, too: it ends before its test"
+        others = await judging.asked(partial(expecting_other, test, language.name))
+        if others:
+            programs = [(f"{answer}\n{other}", False) for other in others]
+            programs.insert(secrets.randbelow(min(len(others), MANY) + 1), (f"{answer}\n{test}", True))
+            return await _disproved(programs, passes)
         if not unreached and not could_forge(answer):
             return ""
         variants = await judging.asked(partial(changed, test))
         for variant in variants:
-            done = await ran_with(f"{answer}\n{variant}")
-            if done["run_result"] is not None and not _passed(done, language.name):
+            if await passes(f"{answer}\n{variant}") is False:
                 return ""
-        return "the program ends well with other tests, too" if variants or unreached else ""
+        return WITH_OTHERS if variants or unreached else ""
+
+
+async def _disproved(programs: Sequence[tuple[str, bool]], passes: Callable[[str], Awaitable[bool | None]]) -> str:
+    """Why an answer does not count, by runs of its true test among tests that expect something else; nothing where the
+    true one passes, and two of the others fail before two pass: one place of a test may be taken for an expected value
+    that is none. What does not compile says nothing."""
+    failed = passed = seen = 0
+    for program, is_true in programs:
+        ended_well = await passes(program)
+        if is_true and not ended_well:
+            return "the program passes its test at one time and fails it at another"
+        seen += is_true
+        failed, passed = failed + (ended_well is False), passed + (ended_well is True and not is_true)
+        if seen and MANY in (failed, passed):
+            break
+    return WITH_OTHERS if passed and passed >= failed else ""
 
 
 def _answer(code: str, completion: str, language: Language) -> str:
