@@ -5,6 +5,7 @@ h11 parses both ends, so that neither can smuggle a request or a response past t
 
 from __future__ import annotations
 
+import ssl
 import time
 from collections.abc import AsyncGenerator
 from typing import Final
@@ -18,6 +19,7 @@ from sandbox_gym.e2b_server.access import ID_HEADER, PORT_HEADER, TOKEN_HEADER, 
 from sandbox_gym.e2b_server.faults import Fault, SandboxStream, fault_of, port_closed
 from sandbox_gym.e2b_server.sandboxes.processes import Work
 from sandbox_gym.e2b_server.sandboxes.sandbox import Sandbox
+from sandbox_gym.e2b_server.tls import Tls
 from sandbox_gym.errors import BoxLost
 from sandbox_gym.sandbox.channel.envd import Envd, Refused, Stream
 
@@ -54,12 +56,16 @@ class Proxy:
             return fault_of(error).response()
         exchange = _Exchange(self._envd, stream, self._host)
         try:
+            if self._port in self._sandbox.record.https_ports:
+                await exchange.secure()
             await exchange.send(request)
             head = await exchange.head()
         except BaseException as error:
             await exchange.aclose()
             if isinstance(error, h11.RemoteProtocolError | h11.LocalProtocolError):
                 return Fault(502, f"port {self._port} does not speak HTTP/1.1").response()
+            if isinstance(error, ssl.SSLError):
+                return Fault(502, f"port {self._port} does not speak HTTPS").response()
             if isinstance(error, Exception):
                 return fault_of(error).response()
             raise
@@ -75,6 +81,19 @@ class _Exchange:
         self._envd, self._stream, self._host = envd, stream, host
         self._http = h11.Connection(our_role=h11.CLIENT)
         self._ended = False
+        self._tls: Tls | None = None
+
+    async def secure(self) -> None:
+        """Speak TLS from now on. Raises SSLError, Fault, BoxLost, TimeoutError."""
+        self._tls = Tls()
+        secured, data = self._tls.shake(b"")
+        while not secured:
+            await self._put(data)
+            header, body = await self._stream.next(SEND_S)
+            if header.get("event") == "end":
+                raise Fault(502, "the port closed the connection without an answer")
+            secured, data = self._tls.shake(body)
+        await self._put(data)
 
     async def send(self, request: Request) -> None:
         headers = [
@@ -106,6 +125,9 @@ class _Exchange:
 
     async def _write(self, event: h11.Request | h11.Data | h11.EndOfMessage) -> None:
         data = self._http.send(event) or b""
+        await self._put(data if self._tls is None else self._tls.sealed(data))
+
+    async def _put(self, data: bytes) -> None:
         for start in range(0, len(data), PIECE):
             request = {"op": "send", "stream": self._stream.number}
             try:
@@ -123,8 +145,8 @@ class _Exchange:
             if header.get("event") == "end":
                 self._ended = True
                 self._http.receive_data(b"")
-            elif body:
-                self._http.receive_data(body)
+            elif data := body if self._tls is None else self._tls.opened(body):
+                self._http.receive_data(data)
 
     async def head(self) -> h11.Response:
         while True:
@@ -141,6 +163,8 @@ class _Exchange:
                 if not isinstance(event, h11.Data):
                     return
                 yield bytes(event.data)
+        except (h11.RemoteProtocolError, ssl.SSLError) as error:
+            raise BoxLost(f"a port's answer broke off: {error}") from None
         finally:
             await self.aclose()
 

@@ -6,6 +6,7 @@ import http.client
 import subprocess
 import sys
 import time
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -59,11 +60,10 @@ def ask(
     pool: PoolServer, headers: dict[str, str], path: str = "/", body: bytes | None = None
 ) -> tuple[int, http.client.HTTPMessage, bytes]:
     connection = http.client.HTTPConnection("127.0.0.1", pool.port, timeout=60)
-    connection.request("GET" if body is None else "POST", path, body, headers)
-    reply = connection.getresponse()
-    answer = reply.status, reply.headers, reply.read()
-    connection.close()
-    return answer
+    with closing(connection):
+        connection.request("GET" if body is None else "POST", path, body, headers)
+        with connection.getresponse() as reply:
+            return reply.status, reply.headers, reply.read()
 
 
 def test_requests_and_replies_pass(pool: PoolServer, sandbox: Sandbox) -> None:
@@ -83,6 +83,44 @@ def test_requests_and_replies_pass(pool: PoolServer, sandbox: Sandbox) -> None:
     assert body == b"('/a%20b/c?d=e', 'passed', None, 3000000)", "the sandbox's own token stays outside"
     routed = {"E2b-Sandbox-Id": sandbox.sandbox_id, "E2b-Sandbox-Port": "9000"}
     assert ask(pool, routed, "/r", b"1")[0] == 201
+
+
+def test_ports_that_speak_https(pool: PoolServer) -> None:
+    sandbox = Sandbox.create(timeout=60, network={"https_ports": [9000, 9001]}, **pool.where())
+    try:
+        info = sandbox.get_info().network
+        assert info is not None
+        assert info["https_ports"] == [9000, 9001]
+        made = "openssl req -x509 -newkey rsa:2048 -keyout key.pem -out cert.pem -days 1 -nodes -subj /CN=localhost"
+        sandbox.commands.run(made, envs={"OPENSSL_CONF": "/dev/null"})
+        server = 'server = http.server.ThreadingHTTPServer(("127.0.0.1", 9000), Handler)\nimport ssl\n'
+        server += "context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)\ncontext.load_cert_chain('cert.pem', 'key.pem')\n"
+        server += "server.socket = context.wrap_socket(server.socket, server_side=True)\nserver.serve_forever()\n"
+        sandbox.files.write("echo.py", ECHO[: ECHO.index("http.server.Threading")] + server)
+        sandbox.commands.run("python3 echo.py", background=True).disconnect()
+        sandbox.files.write("raw.py", RAW)
+        sandbox.commands.run("python3 raw.py", background=True).disconnect()
+        sandbox.commands.run('for p in 9000 9001; do until [ -n "$(ss -Htln sport = :$p)" ]; do sleep 0.1; done; done')
+        host = {"Host": f"9000-{sandbox.sandbox_id}.any.example"}
+        assert len(ask(pool, host)[2]) == 100 * 0x4000
+        status, _, body = ask(pool, host, "/a", b"y" * 3_000_000)
+        assert (status, body) == (201, b"('/a', None, None, 3000000)")
+        status, _, body = ask(pool, {"Host": f"9001-{sandbox.sandbox_id}.any.example"})
+        assert (status, b"does not speak HTTPS" in body) == (502, True)
+    finally:
+        sandbox.kill()
+
+
+def test_an_answer_that_breaks_off_is_not_told_as_whole(pool: PoolServer, sandbox: Sandbox) -> None:
+    half = RAW.replace("SSH-2.0", "HTTP/1.1 200 OK\\r\\nContent-Length: 100").replace(
+        "\\r\\n\\r\\n", "\\r\\n\\r\\nhalf"
+    )
+    assert "nhalf" in half
+    sandbox.files.write("half.py", half.replace("connection.sendall", "connection.recv(9999); connection.sendall"))
+    sandbox.commands.run("python3 half.py", background=True).disconnect()
+    sandbox.commands.run('until [ -n "$(ss -Htln sport = :9001)" ]; do sleep 0.1; done')
+    with pytest.raises(http.client.IncompleteRead):
+        ask(pool, {"Host": f"9001-{sandbox.sandbox_id}.any.example"})
 
 
 def test_what_speaks_no_http_is_told_as_that(pool: PoolServer, sandbox: Sandbox) -> None:

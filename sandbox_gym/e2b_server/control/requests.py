@@ -45,6 +45,7 @@ def sandbox_request(asked: CreateSandbox) -> SandboxRequest:
         allow_out=allow_out,
         deny_out=(network and network.deny_out) or (),
         mask_host=_mask(network),
+        https_ports=(network and network.https_ports) or (),
     )
 
 

@@ -78,6 +78,9 @@ class NetworkRules(Asked):
     rules: object = Field(None, description="Not supported.")
     egress_proxy: object = Field(None, alias="egressProxy", description="Not supported.")
     allow_public_traffic: bool | None = Field(None, alias="allowPublicTraffic")
+    https_ports: list[Annotated[int, Field(ge=1, le=65535)]] | None = Field(
+        None, alias="httpsPorts", max_length=MAX_TEXTS, description="Ports where programs speak HTTPS."
+    )
     mask_request_host: str | None = Field(
         None, alias="maskRequestHost", description="The Host header that programs see; ${PORT} stands for the port."
     )
@@ -225,6 +228,7 @@ class NetworkView(TypedDict):
     allowOut: NotRequired[list[str]]
     denyOut: NotRequired[list[str]]
     maskRequestHost: NotRequired[str]
+    httpsPorts: NotRequired[list[int]]
 
 
 class Lifecycle(TypedDict):

@@ -65,6 +65,8 @@ class Views:
             network["denyOut"] = list(record.deny_out) or [ALL]
         if record.mask_host:
             network["maskRequestHost"] = record.mask_host
+        if record.https_ports:
+            network["httpsPorts"] = list(record.https_ports)
         details["envdAccessToken"] = record.token
         details["allowInternetAccess"] = record.network or bool(record.allow_out)
         details["network"] = network

@@ -38,6 +38,8 @@ class SandboxRecord:
     auto_resume: bool = False
     mask_host: str = ""
     """The Host header that programs at its ports see, with ${PORT} for the port; empty for the client's own."""
+    https_ports: Sequence[int] = ()
+    """Where programs speak HTTPS, to the proxy as to clients."""
     network: bool = False
     """Whether it has the machine's network."""
     allow_out: Sequence[str] | None = None

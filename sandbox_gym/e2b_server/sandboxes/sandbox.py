@@ -96,6 +96,7 @@ class SandboxRequest:
     """Unless empty: only these entries."""
     deny_out: Sequence[str] = ()
     mask_host: str = ""
+    https_ports: Sequence[int] = ()
 
 
 def new_sandbox(tenant: Tenant, asked: SandboxRequest, image: str, kept: Image | None = None) -> Sandbox:
@@ -113,6 +114,7 @@ def new_sandbox(tenant: Tenant, asked: SandboxRequest, image: str, kept: Image |
         public_traffic=asked.public_traffic,
         started_at=now,
         mask_host=asked.mask_host,
+        https_ports=asked.https_ports,
         network=network.machine,
         allow_out=network.allow,
         deny_out=asked.deny_out,
