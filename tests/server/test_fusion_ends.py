@@ -115,6 +115,15 @@ def test_a_test_of_a_property_takes_right_answers_that_may_fail(
     assert accepted(clients[provider], language, answer, test)
 
 
+def test_a_comparison_that_is_no_test_costs_a_right_answer_nothing(clients: dict[str, TestClient]) -> None:
+    test = (
+        "#include <assert.h>\nint main(int argc, char** argv) {\n  int in[2] = {1, 2}, out[2] = {2, 4};\n"
+        "  for (int i = 0; i < 2; i++) assert(f(in[i]) == out[i]);\n  if (argc == 9) return 1;\n}\n"
+    )
+    assert accepted(clients["local"], "c", "int f(int n) { return 2 * n; }\n", test)
+    assert not accepted(clients["local"], "c", "%:define NDEBUG\nint f(int n) { return 1; }\n", test)
+
+
 @pytest.mark.extended
 @pytest.mark.parametrize("language", SILENT)
 def test_a_test_that_fails_and_ends_well(clients: dict[str, TestClient], language: str) -> None:
@@ -133,7 +142,7 @@ def test_a_module_that_borrows_the_right_one_of_its_test(clients: dict[str, Test
 def test_names_of_a_test_in_verilog(name: str) -> None:
     answer, used = MODULES[name]
     assert borrowed(answer, REFERENCE) == used
-    assert any("q_ref === q_dut" in one for one in changed(REFERENCE)), "what it compares is changed, too"
+    assert any("q_ref === q_dut" in one for one in changed(REFERENCE, "verilog")), "what it compares is changed, too"
 
 
 @pytest.mark.parametrize("language", DOUBLED)
@@ -143,7 +152,7 @@ def test_what_a_test_becomes(language: str) -> None:
     failing = with_a_failure(answer, row.test, known_language(language, "language").name)
     assert failing is not None
     assert failing.startswith(f"{answer}\n")
-    variants = changed(row.test)
+    variants = changed(row.test, language)
     assert len({*variants, row.test}) == len(variants) + 1
     assert re.findall(r"\d+", variants[0]) != re.findall(r"\d+", row.test)
 
@@ -156,6 +165,6 @@ def test_changing_a_long_test_takes_no_time() -> None:
         "exit" + "'" * 10**6,
         "return " * 200_000,
     ):
-        changed(test)
+        changed(test, "verilog")
         with_a_failure("", f"int main() {{ {test} }}", "c")
         with_a_failure("", test, "java")

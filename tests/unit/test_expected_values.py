@@ -60,7 +60,7 @@ def test_expected_values(language: str, test: str, expected: str) -> None:
 )
 def test_an_exit_code_is_no_value_of_a_test(end: str) -> None:
     """Another one fails for every answer."""
-    assert changed(f"run();\n{end}") == []
+    assert changed(f"run();\n{end}", "c") == []
 
 
 def test_long_tests_take_no_time() -> None:

@@ -84,8 +84,10 @@ equality."""
 _NUMBER: Final = re.compile(r"(?<![\w.])\d+|\b(?:true|false|True|False|TRUE|FALSE)\b")
 _TEXT: Final = re.compile(r"\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'")
 _OPERATOR: Final = re.compile(r"(?<![=!<>:])(?:===|!==|==|!=)(?!=)")
-_KINDS: Final = ((_NUMBER, 6), (_OPERATOR, 6), (_TEXT, 6))
+_KINDS: Final = ((_NUMBER, 6), (_TEXT, 6))
 """What is changed, and how much of it; texts last, as they may be messages."""
+_SIGNALS: Final = (*_KINDS, (_OPERATOR, 6))
+"""The same in Verilog, where nothing that is compared can answer for the comparison."""
 _NOT_OF_THE_TEST: Final = re.compile(
     r"^\s*(?://|#|--|/?\*)|\b(?:require|import|include|from|use|using|library|source|load)\W*$"
     r"|\b(?:return|\w*exit\w*|quit|halt)\W*(?:no\W*)?$|\?(?:[^:?\n]{0,20}:)?\s*$"
@@ -154,10 +156,10 @@ def expecting_other(test: str, language: str) -> list[str]:
     return [other for one in chosen if (other := _changed(test, one)) is not None]
 
 
-def changed(test: str) -> list[str]:
+def changed(test: str, language: str) -> list[str]:
     """The test with one of its last values changed, the very last first."""
     found: list[str] = []
-    for kind, most in _KINDS:
+    for kind, most in _SIGNALS if language == "verilog" else _KINDS:
         last = reversed(list(kind.finditer(test))[-MAX_SEEN:])
         others = (_changed(test, one) for one in last)
         found += islice((other for other in others if other is not None), most)

@@ -207,10 +207,12 @@ class FusionSubmit:
         if others:
             programs = [(f"{answer}\n{other}", False) for other in others]
             programs.insert(secrets.randbelow(min(len(others), MANY) + 1), (f"{answer}\n{test}", True))
-            return await _disproved(programs, passes)
-        if not unreached and not could_forge(answer):
+            why = await _disproved(programs, passes)
+            if why != WITH_OTHERS or len(others) > 1 or could_forge(answer):  # a single place may be none of the test's
+                return why
+        elif not unreached and not could_forge(answer):
             return ""
-        variants = await judging.asked(partial(changed, test))
+        variants = await judging.asked(partial(changed, test, language.name))
         for variant in variants:
             if await passes(f"{answer}\n{variant}") is False:
                 return ""
