@@ -1,0 +1,38 @@
+"""Options that a source makes its compiler take, and those that keep verdicts alike from one compiler to the next."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from sandbox_gym.verifiers.coding import language_named
+
+OLD_C = '#include <stdio.h>\nmain() { char *s = malloc(8); strcpy(s, "3"); puts(s); return strlen(s) - 1; }\n'
+
+
+@pytest.mark.skipif(not Path("/usr/bin/gcc").exists(), reason="no gcc on this machine")
+def test_c_as_it_was_before_gcc_14(tmp_path: Path) -> None:
+    language = language_named("c")
+    assert language is not None
+    (tmp_path / "main.c").write_text(OLD_C)
+    argv = [part.format(source="main.c", artifact="main") for part in language.compile]
+    done = subprocess.run(argv, cwd=tmp_path, capture_output=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+    assert subprocess.run([tmp_path / "main"], capture_output=True, timeout=60, check=True).stdout == b"3\n"
+
+
+@pytest.mark.parametrize(
+    ("source", "library"),
+    [
+        ("@main\nstruct Main { static func main() { print(3) } }", True),
+        ("import Foundation\n\n  @main struct Main {}", True),
+        ("print(3)", False),
+        ('print("@main") // @main', False),
+    ],
+)
+def test_a_type_that_is_swifts_main(source: str, library: bool) -> None:
+    language = language_named("swift")
+    assert language is not None
+    assert language.options_for([source.encode()]) == (("-parse-as-library",) if library else ())
