@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from pathlib import Path
 
 import pytest
 
 from sandbox_gym.verifiers.coding import language_named
+from sandbox_gym.verifiers.coding.languages.more import kotlin_build, kotlin_later
 
 OLD_C = '#include <stdio.h>\nmain() { char *s = malloc(8); strcpy(s, "3"); puts(s); return strlen(s) - 1; }\n'
 
@@ -36,3 +38,15 @@ def test_a_type_that_is_swifts_main(source: str, library: bool) -> None:
     language = language_named("swift")
     assert language is not None
     assert language.options_for([source.encode()]) == (("-parse-as-library",) if library else ())
+
+
+def test_what_kotlin_gets_is_what_it_declares() -> None:
+    """The names by which a program asks for it, and a script that is Python."""
+    text = kotlin_later.COLLECTIONS + kotlin_later.TEXT
+    for name in kotlin_later.NAMES:
+        assert re.search(rf"\b(?:fun|val|class)\b[^(=\n]*\b{name}\b", text), name
+    compile(kotlin_build.BUILD, "build", "exec")
+    language = language_named("kotlin")
+    assert language is not None
+    assert set(language.build_files) == set(kotlin_build.LATER)
+    assert kotlin_build.BUILD in [part.replace("{{", "{").replace("}}", "}") for part in language.compile]
