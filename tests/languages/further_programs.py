@@ -142,7 +142,7 @@ PROGRAMS: Final[Mapping[str, Sources]] = {
     ),
     "kotlin": Sources(
         around="fun main() {\nBODY\n}\n",
-        right="println(2 * readLine()!!.trim().toInt())",
+        right="println(2 * readln().trim().toInt())",
         broken='val x: Int = "s"',
         crash='throw RuntimeException("x")',
         spin="while (true) {}",

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 
 from sandbox_gym.verifiers.math.expressions.functions import operator, with_commands
+from sandbox_gym.verifiers.math.expressions.spellings import one_spelling
 
 _UNICODE = {
     "−": "-", "–": "-", "—": "-", "‐": "-", "‑": "-", "⁻": "^{-}",
@@ -68,7 +69,7 @@ def normalise(text: str) -> str:
         text = text.replace(old, new)
     text = text.replace("^{\\circ}", "^\\circ").replace("^{\\circ }", "^\\circ").replace("**", "^")
     text = with_commands(text.replace("+-", "-").replace("›‹", ""))
-    return _unwrap(_SPACES.sub(" ", text))
+    return one_spelling(_unwrap(_SPACES.sub(" ", text)))
 
 
 def squeezed(normal: str) -> str:

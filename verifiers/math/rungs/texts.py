@@ -14,6 +14,7 @@ _DECIMAL_COMMA = re.compile(r"^[-+]?(?:[0-9]{1,30},(?:[0-9]{2}|[0-9]{4,30})|0,[0
 _POINTS = re.compile(r"^[A-Z]{2,6}$")
 _WORD = re.compile(r"^[A-Za-z][A-Za-z' -]*$")
 _CHOICE = re.compile(r"^\(?([A-J])\)?$")
+_OPTION = re.compile(r"^(?:[Oo]ption|[Cc]hoice) ?(?=\(?[A-J]\b)")
 _NUMBER_START = re.compile(r"^[-+]?(?:[0-9]|\.[0-9]|\\frac|\\sqrt)")
 
 
@@ -51,7 +52,7 @@ def same_decimal_comma(gold: str, answer: str) -> Decision | None:
 def same_choice(gold: str, answer: str, options: MathOptions) -> Decision | None:
     """A gold that is the letter of a choice. Without the option only unambiguous cases are decided."""
     wanted = _CHOICE.match(squeezed(gold).strip("."))
-    bare = squeezed(answer)
+    bare = _OPTION.sub("", squeezed(answer))
     if options.multiple_choice and (letter := choice_letter(squeezed(gold))):
         given = choice_letter(bare)
         return Decision(letter == given, "choice", f"choice {given or 'none'}, wanted {letter}")
@@ -62,8 +63,8 @@ def same_choice(gold: str, answer: str, options: MathOptions) -> Decision | None
         if choice_letter(bare) != given:
             return Decision(False, "choice", "more than one choice")
         return Decision(given == wanted[1], "choice", f"choice {given}, wanted {wanted[1]}")
-    if (other := _CHOICE.match(bare)) and other[1] != wanted[1]:
-        return Decision(False, "choice", f"choice {other[1]}, wanted {wanted[1]}")
+    if (other := _CHOICE.match(bare)) and (other[1] != wanted[1] or bare != squeezed(answer)):
+        return Decision(other[1] == wanted[1], "choice", f"choice {other[1]}, wanted {wanted[1]}")
     if _NUMBER_START.match(bare) and not re.search(r"[A-Za-z]", re.sub(r"\\[a-z]+", "", bare)):
         return Decision(False, "choice", f"a number where the letter {wanted[1]} was wanted")
     return None

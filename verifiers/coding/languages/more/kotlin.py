@@ -1,8 +1,11 @@
-"""Kotlin on OpenJDK, by Debian's compiler (1.3): a program in a jar, and a script without `main`."""
+"""Kotlin on OpenJDK, by Debian's compiler (1.3) with later versions' library: a program in a jar, and a script without
+`main`."""
 
 from dataclasses import replace
 
-from sandbox_gym.verifiers.coding.languages.language import Language
+from sandbox_gym.verifiers.coding.languages.language import Language, literally
+from sandbox_gym.verifiers.coding.languages.more.kotlin_build import BUILD, LATER
+from sandbox_gym.verifiers.coding.languages.more.kotlin_later import COLLECTIONS, TEXT
 
 _JVM = ("/usr/bin/java", "-Xshare:auto", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData")
 _VERSION = ("/bin/sh", "-c", "/usr/bin/kotlinc -version 2>&1 | tail -n 1")
@@ -15,7 +18,8 @@ _KOTLIN = Language(
     image="polyglot-more",
     several="named",
     version=_VERSION,
-    compile=("/usr/bin/kotlinc", "-nowarn", "-include-runtime", "-d", "{artifact}", "{source}"),
+    compile=("/usr/bin/python3", "-I", "-c", literally(BUILD), "{artifact}", "{source}"),
+    build_files=dict(zip(LATER, (COLLECTIONS.encode(), TEXT.encode()), strict=True)),
     artifact="main.jar",
     run=(*_JVM, "-Xss64m", "-Xmx{memory_mb}m", "-jar", "{artifact}"),
     time_factor=1.5,

@@ -1,8 +1,18 @@
 """Swift, by Debian's toolchain."""
 
+import re
 from dataclasses import replace
+from typing import Final
 
 from sandbox_gym.verifiers.coding.languages.language import Language
+
+_MAIN_TYPE: Final = re.compile(rb"^[ \t]*@main\b", re.MULTILINE)
+
+
+def _options(source: bytes) -> tuple[str, ...]:
+    """A file named main.swift is a script, in which no type may be marked as the program's begin."""
+    return ("-parse-as-library",) if _MAIN_TYPE.search(source) else ()
+
 
 _SWIFT = Language(
     name="swift",
@@ -23,6 +33,7 @@ _SWIFT = Language(
         "{artifact}",
         "{source}",
     ),
+    compile_options=_options,
     artifact="main",
     run=("./{artifact}",),
     start_s=0.1,

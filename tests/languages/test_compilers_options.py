@@ -1,0 +1,52 @@
+"""Options that a source makes its compiler take, and those that keep verdicts alike from one compiler to the next."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from sandbox_gym.verifiers.coding import language_named
+from sandbox_gym.verifiers.coding.languages.more import kotlin_build, kotlin_later
+
+OLD_C = '#include <stdio.h>\nmain() { char *s = malloc(8); strcpy(s, "3"); puts(s); return strlen(s) - 1; }\n'
+
+
+@pytest.mark.skipif(not Path("/usr/bin/gcc").exists(), reason="no gcc on this machine")
+def test_c_as_it_was_before_gcc_14(tmp_path: Path) -> None:
+    language = language_named("c")
+    assert language is not None
+    (tmp_path / "main.c").write_text(OLD_C)
+    argv = [part.format(source="main.c", artifact="main") for part in language.compile]
+    done = subprocess.run(argv, cwd=tmp_path, capture_output=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+    assert subprocess.run([tmp_path / "main"], capture_output=True, timeout=60, check=True).stdout == b"3\n"
+
+
+@pytest.mark.parametrize(
+    ("source", "library"),
+    [
+        ("@main\nstruct Main { static func main() { print(3) } }", True),
+        ("import Foundation\n\n  @main struct Main {}", True),
+        ("print(3)", False),
+        ('print("@main") // @main', False),
+    ],
+)
+def test_a_type_that_is_swifts_main(source: str, library: bool) -> None:
+    language = language_named("swift")
+    assert language is not None
+    assert language.options_for([source.encode()]) == (("-parse-as-library",) if library else ())
+
+
+def test_what_kotlin_gets_is_what_it_declares() -> None:
+    """The names by which a program asks for it, and a script that is Python."""
+    text = kotlin_later.COLLECTIONS + kotlin_later.TEXT
+    for name in kotlin_later.NAMES:
+        assert re.search(rf"\b(?:fun|val|class)\b[^(=\n]*\b{name}\b", text), name
+    compile(kotlin_build.BUILD, "build", "exec")
+    language = language_named("kotlin")
+    assert language is not None
+    assert set(language.build_files) == set(kotlin_build.LATER)
+    assert kotlin_build.BUILD in [part.replace("{{", "{").replace("}}", "}") for part in language.compile]

@@ -1,0 +1,43 @@
+"""Whole answers that have several spellings: repeating decimals, times of day, words for a symbol.
+
+Works on normalised text; every pattern is linear or bounded.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+_LONGEST: Final = 80
+_WORDS: Final = {
+    **dict.fromkeys(("no solution", "no solutions", "empty set", "the empty set"), "\\emptyset"),
+    **dict.fromkeys(("infinity", "positive infinity", "plus infinity"), "\\infty"),
+    **dict.fromkeys(("negative infinity", "minus infinity", "-infinity"), "-\\infty"),
+}
+_DOTTED: Final = re.compile(r"(\.[0-9]{0,40})\\dot ?\{?([0-9])\}?(?:([0-9]{0,20})\\dot ?\{?([0-9])\}?)?(?![0-9])")
+_BRACKETED: Final = re.compile(r"([-+]?[0-9]{1,40}\.[0-9]{0,40})\(([0-9]{1,20})\)")
+_GOES_ON: Final = re.compile(
+    r"(?<![0-9.])([0-9]{1,40}\.[0-9]{0,20}?)(?:([0-9])\2{2,40}|([0-9]{2,12})\3{1,8}) ?(?:\\[lc]?dots|\.\.\.|…)$"
+)
+"""One digit three times or more, or a longer group twice or more, before dots that end the text."""
+_TIME: Final = re.compile(
+    r"‹?([0-9]{1,2}:[0-9]{2}) ?›? ?‹? ?([AaPp])\.? ?[Mm]\.?›?|‹?([0-9]{1,2}) ?›? ?‹? ?(?:([AP])M|([ap])\.m\.?)›?"
+)
+
+
+def one_spelling(text: str) -> str:
+    """The text, or the usual spelling of what it says."""
+    if len(text) > _LONGEST:
+        return text
+    words = _WORDS.get(text.replace("‹", "").replace("›", "").strip().lower())
+    if words is not None:
+        return words
+    if time := _TIME.fullmatch(text):
+        hour, half = time[1] or f"{time[3]}:00", time[2] or time[4] or time[5]
+        return f"{hour} {half.upper()}M"
+    if "." not in text:
+        return text
+    text = _DOTTED.sub(lambda found: f"{found[1]}\\overline{{{found[2]}{found[3] or ''}{found[4] or ''}}}", text)
+    if bracketed := _BRACKETED.fullmatch(text):
+        return f"{bracketed[1]}\\overline{{{bracketed[2]}}}"
+    return _GOES_ON.sub(lambda found: f"{found[1]}\\overline{{{found[2] or found[3]}}}", text)
