@@ -14,7 +14,7 @@ import torch
 from datasets import Dataset
 from policy import model, tokenizer, warm_up
 from tasks import TASKS
-from transformers import LlamaForCausalLM, PreTrainedTokenizerFast
+from transformers import LlamaForCausalLM, PreTrainedTokenizerFast, TrainerCallback, TrainerControl
 from trl import GRPOConfig, GRPOTrainer
 
 from sandbox_gym.trainers.trl import rewards
@@ -82,8 +82,30 @@ class Watched:
         return found
 
 
-def train(policy: Policy, rows: Sequence[Mapping[str, object]], steps: int, seed: int, out: Path, url: str) -> Watched:
-    """The policy is changed. `url`: the server that judges."""
+class _Learned(TrainerCallback):
+    """Ends the training where the last five steps' mean reward is over `enough`."""
+
+    def __init__(self, watched: Watched, enough: float) -> None:
+        self._watched, self._enough = watched, enough
+
+    def on_step_end(self, args: object, state: object, control: TrainerControl, **more: object) -> TrainerControl:
+        last = self._watched.reward[-5:]
+        control.should_training_stop |= len(last) == 5 and sum(last) / 5 > self._enough
+        return control
+
+
+def train(
+    policy: Policy,
+    rows: Sequence[Mapping[str, object]],
+    steps: int,
+    seed: int,
+    out: Path,
+    url: str,
+    enough: float = 1.0,
+    rate: float = 1e-3,
+) -> Watched:
+    """The policy is changed, in as many steps at most. `url`: the server that judges. `enough`: the reward that ends
+    it. `rate`: of learning, at first."""
     os.environ["SANDBOX_GYM_URL"] = url
     watched = Watched()
     config = GRPOConfig(
@@ -96,7 +118,7 @@ def train(policy: Policy, rows: Sequence[Mapping[str, object]], steps: int, seed
         num_generations=GROUP,
         num_iterations=UPDATES,
         max_completion_length=12,
-        learning_rate=1e-3,
+        learning_rate=rate,
         lr_scheduler_type="linear",  # with both, no batch undoes what was learned: at a constant rate and a norm of 1
         max_grad_norm=0.2,  # some policies forgot what a program is, and no reward led back
         temperature=1.0,
@@ -112,6 +134,7 @@ def train(policy: Policy, rows: Sequence[Mapping[str, object]], steps: int, seed
         reward_funcs=watched.asked,
         args=config,
         train_dataset=Dataset.from_list([dict(row) for row in rows]),
+        callbacks=[_Learned(watched, enough)],
     )
     began = time.monotonic()
     trainer.train()

@@ -29,7 +29,7 @@ def run(script: str, seed: int, out: Path) -> dict[str, object]:
 def test_a_policy_learns_from_verdicts(seed: int, tmp_path: Path) -> None:
     found = run("learn", seed, tmp_path)
     assert found["reward"][0] < 0.2  # type: ignore[index]
-    assert found["verdicts"] > 2000  # type: ignore[operator]
+    assert found["verdicts"] > 1000  # type: ignore[operator]
 
 
 @pytest.mark.parametrize("seed", SEEDS)
