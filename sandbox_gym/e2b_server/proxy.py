@@ -57,7 +57,8 @@ class Proxy:
         exchange = _Exchange(self._envd, stream, self._host)
         try:
             if self._port in self._sandbox.record.https_ports:
-                await exchange.secure()
+                with anyio.fail_after(SEND_S):  # of the whole handshake: a program could send it byte by byte
+                    await exchange.secure()
             await exchange.send(request)
             head = await exchange.head()
         except BaseException as error:

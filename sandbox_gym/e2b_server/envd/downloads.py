@@ -29,7 +29,7 @@ async def download(request: Request, envd: Envd, path: str) -> Response:
     handle = number(reply, "handle")
     size = max(0, number(reply, "size")) if handle else len(first)
     changed = formatdate(min(max(0, number(reply, "changed")), _LATEST), usegmt=True)
-    name = quote(path.rpartition("/")[2], safe="")
+    name = quote(path.rpartition("/")[2], safe="", errors="replace")
     headers = {"Content-Disposition": f"attachment; filename*=UTF-8''{name}", "Last-Modified": changed}
     try:
         part = _part(request, size, changed)
