@@ -45,6 +45,14 @@ for name in "$@"; do
     cp images/polyglot/* sandbox_gym/sandbox/prepared_compilers.py "$context/"
     for file in packages.txt smoke.py; do cp "images/python/$file" "$context/python-$file"; done
   fi
+  if [ "$name" = polyglot-more ]; then
+    context=$work/polyglot-more
+    mkdir "$context"
+    cp images/polyglot-more/* sandbox_gym/sandbox/prepared_compilers.py "$context/"
+    kotlin=$(sed -n 's/.*npm="\(.*\)".*/\1/p' verifiers/coding/languages/more/kotlin.py)
+    command -v npm >/dev/null || { echo "polyglot-more needs npm: apt-get install npm" >&2; exit 2; }
+    mv "$context/$(cd "$context" && npm pack --silent "$kotlin")" "$context/kotlin-compiler.tgz"
+  fi
   case "$name" in math|server|code-interpreter)  # these run pip
     context=$work/$name
     mkdir "$context"

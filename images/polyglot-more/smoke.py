@@ -12,7 +12,7 @@ TOOLS = (
     ("/usr/bin/scalac", "-version"),
     ("/usr/bin/ldc2", "--version"),
     ("/usr/bin/racket", "--version"),
-    ("/usr/bin/kotlinc", "-version"),
+    ("/usr/local/lib/node_modules/kotlin-compiler/bin/kotlinc", "-version"),
     ("/usr/bin/swiftc", "--version"),
     ("/usr/bin/ghc", "--version"),
     ("/usr/bin/ocamlopt", "-version"),

@@ -86,4 +86,4 @@ def _row(language: Language, outcome: Outcome) -> LanguageRow:
     said = (outcome.stdout or outcome.stderr).decode("utf-8", "replace").split("\n")[0].strip()[:60]
     if outcome.status is Status.OK:
         return LanguageRow(language.name, True, said)
-    return LanguageRow(language.name, False, "", f"apt-get install {language.package}")
+    return LanguageRow(language.name, False, "", language.installation)

@@ -1,5 +1,6 @@
 """Makes what compilers of a box read instead of doing the same work for each answer. A program of its own: images run
-it when they are built, provider local on this machine, `python3 -I prepared_compilers.py FOLDER`.
+it when they are built, provider local on this machine, `python3 -I prepared_compilers.py FOLDER`; what FOLDER has of a
+compiler already stays.
 
 Owns what is made, by which command, and in which files below FOLDER. Knows no answer, and nothing of this package.
 What is not made, for want of a compiler or by an error, is left out: compilers then do without. The manifest names the
@@ -64,6 +65,47 @@ public class Main {
 }
 """
 """What the compiler is shown to be remembered: what programs of contests use."""
+KOTLIN = "/usr/local/lib/node_modules/kotlin-compiler"
+KOTLINC = f"{KOTLIN}/bin/kotlinc"
+KOTLIN_OPTIONS = (
+    *("-Xshare:auto", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData", "-Duser.language=en"),
+    *("-Xmx512m", "-cp", f"{KOTLIN}/lib/kotlin-compiler.jar", "org.jetbrains.kotlin.cli.jvm.K2JVMCompiler"),
+    *("-kotlin-home", KOTLIN, "-nowarn"),
+)
+KOTLIN_SOURCE = """
+import java.util.PriorityQueue
+
+sealed class Shape { abstract fun area(): Double }
+data class Box(val width: Double, val name: String?) : Shape() { override fun area() = width * width }
+enum class Kind { A, B }
+interface Named { val name: String get() = "none" }
+object Table : Named { val rows = mutableMapOf<Int, MutableList<String>>() }
+class Stack<T : Comparable<T>>(private val items: ArrayDeque<T> = ArrayDeque()) {
+    operator fun plusAssign(item: T) { items.addLast(item) }
+    fun most(): T? = items.maxOrNull()
+    companion object { const val MOST = 100 }
+}
+inline fun <T> List<T>.twice(change: (T) -> T): List<T> = map(change).map { change(it) }
+fun IntArray.swap(i: Int, j: Int) { this[i] = this[j].also { this[j] = this[i] } }
+fun main() {
+    val input = generateSequence(::readLine).toList()
+    for ((index, line) in input.withIndex())
+        Table.rows.getOrPut(line.length) { mutableListOf() }.add("$index: ${line.trim()}")
+    val (first, rest) = input.flatMap { it.split(" ") }.mapNotNull { it.toIntOrNull() }.partition { it % 2 == 0 }
+    val queue = PriorityQueue<Pair<Int, Long>>(compareBy({ it.first }, { -it.second }))
+    val grid = Array(3) { IntArray(3) { column -> column } }
+    grid[0].swap(0, 1)
+    rest.sorted().groupingBy { it % 3 }.eachCount().forEach { (key, count) -> queue.add(key to count.toLong()) }
+    val stack = Stack<String>()
+    stack += buildString { for (row in grid) appendLine(row.joinToString(" ")) }
+    val kind = when { first.isEmpty() -> Kind.A; first.size in 1..Stack.MOST -> Kind.B; else -> null }
+    try { require(kind != null) { "no kind" } } catch (error: IllegalArgumentException) { println(error.message) }
+    val area = (Box(2.0, null) as Shape).area()
+    println("${stack.most() ?: Table.name} ${listOf(1L, 2L).twice { it * 2 }.sum()} $area")
+    println("%.2f".format(first.sumOf { it.toDouble() }))
+    while (queue.isNotEmpty()) queue.poll()?.let { println(it.second) }
+}
+"""
 TSC = "/usr/bin/tsc"
 NODE = "/usr/bin/node"
 TSC_OPTIONS = (
@@ -189,18 +231,35 @@ def cpp(folder: Path) -> list[str]:
     return read
 
 
-def java(folder: Path) -> list[str]:
-    """An archive of javac's own classes as its virtual machine holds them, which maps it where it fits, else loads them
-    one by one. Returns the files that it was made of."""
-    made = folder / "java" / "javac.jsa"
-    made.parent.mkdir()
+def jdk() -> list[str]:
+    """The files of Java that an archive of classes is made of."""
     library = os.path.join(os.path.dirname(os.path.dirname(os.path.realpath(JAVAC))), "lib")
-    with tempfile.TemporaryDirectory() as scratch:
-        Path(scratch, "Main.java").write_text(JAVA_SOURCE, "utf-8")
-        archive = f"-J-XX:ArchiveClassesAtExit={made}.part"
-        run(Path(scratch), JAVAC, archive, *JVM_OPTIONS, *JAVAC_OPTIONS, "-d", scratch, "Main.java")
-    os.rename(f"{made}.part", made)
     return [JAVAC, f"{library}/modules", f"{library}/server/libjvm.so"]
+
+
+def archived(made: Path, source: str, text: str, *argv: str) -> None:
+    """An archive of a compiler's own classes, as its virtual machine holds them when it has compiled `text`: it maps
+    it where it fits, else loads them one by one. In `argv` `ARCHIVE` stands for the option that writes it."""
+    made.parent.mkdir()
+    with tempfile.TemporaryDirectory() as scratch:
+        Path(scratch, source).write_text(text, "utf-8")
+        options = [one.replace("ARCHIVE", f"-XX:ArchiveClassesAtExit={made}.part") for one in argv]
+        run(Path(scratch), *options, "-d", scratch, source)
+    os.rename(f"{made}.part", made)
+
+
+def java(folder: Path) -> list[str]:
+    """An archive of javac's classes. Returns the files that it was made of."""
+    argv = (JAVAC, "-JARCHIVE", *JVM_OPTIONS, *JAVAC_OPTIONS)
+    archived(folder / "java" / "javac.jsa", "Main.java", JAVA_SOURCE, *argv)
+    return jdk()
+
+
+def kotlin(folder: Path) -> list[str]:
+    """An archive of kotlinc's classes. Returns the files that it was made of."""
+    argv = ("/usr/bin/java", "ARCHIVE", *KOTLIN_OPTIONS)
+    archived(folder / "kotlin" / "kotlinc.jsa", "main.kt", KOTLIN_SOURCE, *argv)
+    return [KOTLINC, f"{KOTLIN}/lib/kotlin-compiler.jar", *jdk()]
 
 
 def typescript(folder: Path) -> list[str]:
@@ -216,7 +275,7 @@ def typescript(folder: Path) -> list[str]:
     return [TSC, NODE, f"{library}/typescript.js", *glob.glob(f"{library}/lib.*.d.ts")]
 
 
-MAKERS = {GXX: cpp, JAVAC: java, TSC: typescript}
+MAKERS = {GXX: cpp, JAVAC: java, KOTLINC: kotlin, TSC: typescript}
 """By the compiler without which each is left out."""
 
 
@@ -251,10 +310,12 @@ def is_current(folder: Path) -> bool:
 
 
 def prepare(folder: Path) -> list[str]:
-    """Makes all that can be made in an empty folder; why the rest was not."""
+    """Makes all that can be made and is not in the folder; why the rest was not."""
     started = time.time_ns()
     read, failures = compilers(), []
     for compiler in tuple(read):
+        if (folder / MAKERS[compiler].__name__).exists():
+            continue
         try:
             read |= {path: signature(path) for path in MAKERS[compiler](folder)}
         except (OSError, StopIteration, NotMade) as error:

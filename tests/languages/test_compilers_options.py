@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import re
 import subprocess
 from pathlib import Path
 
 import pytest
 
+from sandbox_gym.sandbox import prepared_compilers
+from sandbox_gym.sandbox.local.jail import COMPILERS
 from sandbox_gym.verifiers.coding import language_named
-from sandbox_gym.verifiers.coding.languages.more import kotlin_build, kotlin_later
+from sandbox_gym.verifiers.coding.languages.more import kotlin_build
 
 OLD_C = '#include <stdio.h>\nmain() { char *s = malloc(8); strcpy(s, "3"); puts(s); return strlen(s) - 1; }\n'
 
@@ -40,13 +41,14 @@ def test_a_type_that_is_swifts_main(source: str, library: bool) -> None:
     assert language.options_for([source.encode()]) == (("-parse-as-library",) if library else ())
 
 
-def test_what_kotlin_gets_is_what_it_declares() -> None:
-    """The names by which a program asks for it, and a script that is Python."""
-    text = kotlin_later.COLLECTIONS + kotlin_later.TEXT
-    for name in kotlin_later.NAMES:
-        assert re.search(rf"\b(?:fun|val|class)\b[^(=\n]*\b{name}\b", text), name
+def test_what_is_prepared_for_kotlin_is_what_its_compiler_asks_for() -> None:
+    assert f"{COMPILERS}/kotlin/kotlinc.jsa" == kotlin_build.SHARED
+    options = (*kotlin_build.JVM[1:], "-Xmx512m", *kotlin_build.KOTLINC)
+    asked = [option for option in options if kotlin_build.SHARED not in option]
+    assert asked == list(prepared_compilers.KOTLIN_OPTIONS)
     compile(kotlin_build.BUILD, "build", "exec")
     language = language_named("kotlin")
     assert language is not None
-    assert set(language.build_files) == set(kotlin_build.LATER)
+    assert language.toolchain == prepared_compilers.KOTLINC
     assert kotlin_build.BUILD in [part.replace("{{", "{").replace("}}", "}") for part in language.compile]
+    assert language.installation.endswith(f"npm install --global --prefix /usr/local {language.npm}")

@@ -16,7 +16,7 @@ JAVAC: Final = (
     *("-J-Xshare:auto", "-J-XX:+UseSerialGC", "-J-XX:TieredStopAtLevel=1", "-J-Duser.language=en"),
     *("-proc:none", "-nowarn", "-encoding", "UTF-8", "-d", ".sandbox_gym_classes"),
 )
-BUILD: Final = r'''
+JARS: Final = r'''
 import os
 import re
 import struct
@@ -28,7 +28,6 @@ CLASSES = ".sandbox_gym_classes"
 MAIN = (b"main", b"([Ljava/lang/String;)V")
 PUBLIC, STATIC = 1, 8
 WIDTHS = {3: 4, 4: 4, 5: 8, 6: 8, 7: 2, 8: 2, 9: 4, 10: 4, 11: 4, 12: 4, 15: 3, 16: 2, 17: 4, 18: 4, 19: 2, 20: 2}
-OTHER_FILE = re.compile(r"error: .* should be declared in a file named (\w[\w$]*|\$[\w$]*)\.java\r?$", re.M)
 
 
 class ClassFile:
@@ -120,13 +119,61 @@ class ClassFile:
         )
 
 
-def main_class(paths, source, text):
-    """The class to start, with dots; None where none has a main method."""
+def class_paths():
+    walked = os.walk(CLASSES)
+    return sorted(os.path.join(folder, name) for folder, _folders, names in walked for name in names)
+
+
+def class_files(paths):
+    """Those of `paths` that are class files and have a main method."""
     found = []
     for path in paths:
-        with open(path, "rb") as file:
-            found.append(ClassFile(file.read()))
-    startable = [one for one in found if one.has_main]
+        if path.endswith(".class"):
+            with open(path, "rb") as file:
+                found.append(ClassFile(file.read()))
+    return [one for one in found if one.has_main]
+
+
+def passed_on(done):
+    """Say what the compiler said, and exit as it did where it failed."""
+    sys.stderr.buffer.write(done.stdout)
+    if done.returncode:
+        sys.stderr.flush()
+        sys.exit(done.returncode if done.returncode > 0 else 128 - done.returncode)
+
+
+def manifest(fields):
+    """A manifest's lines hold at most 72 bytes; a longer one goes on in the next, behind a blank."""
+    lines = []
+    for name, value in (("Manifest-Version", "1.0"), *fields):
+        line = name.encode() + b": " + value.encode("utf-8", "surrogatepass")
+        while len(line) > 70:
+            lines.append(line[:70])
+            line = b" " + line[70:]
+        lines.append(line)
+    return b"\r\n".join([*lines, b"", b""])
+
+
+def pack(artifact, paths, *fields):
+    """One jar of all that was compiled."""
+    with zipfile.ZipFile(artifact, "w", zipfile.ZIP_DEFLATED) as jar:
+        jar.writestr(zipfile.ZipInfo("META-INF/MANIFEST.MF"), manifest(fields))
+        for path in paths:
+            entry = zipfile.ZipInfo(os.path.relpath(path, CLASSES))
+            entry.compress_type = zipfile.ZIP_DEFLATED
+            with open(path, "rb") as file:
+                jar.writestr(entry, file.read())
+'''
+"""The part of a build that does not depend on the language: class files, and jars."""
+BUILD: Final = (
+    JARS
+    + r'''
+OTHER_FILE = re.compile(r"error: .* should be declared in a file named (\w[\w$]*|\$[\w$]*)\.java\r?$", re.M)
+
+
+def main_class(paths, source, text):
+    """The class to start, with dots; None where none has a main method."""
+    startable = class_files(paths)
     if not startable:
         return None
     return min(startable, key=lambda one: one.order(source, text)).name.replace("/", ".")
@@ -142,20 +189,8 @@ def compiled(javac, source):
             break
         os.rename(source, wanted)
         source = wanted
-    sys.stderr.buffer.write(done.stdout)
-    if done.returncode:
-        sys.stderr.flush()
-        sys.exit(done.returncode if done.returncode > 0 else 128 - done.returncode)
+    passed_on(done)
     return source
-
-
-def manifest(name):
-    """A manifest's lines hold at most 72 bytes; a longer one goes on in the next, behind a blank."""
-    line, lines = b"Main-Class: " + name.encode("utf-8", "surrogatepass"), []
-    while len(line) > 70:
-        lines.append(line[:70])
-        line = b" " + line[70:]
-    return b"\r\n".join([b"Manifest-Version: 1.0", *lines, line, b"", b""])
 
 
 def main(artifact, source, javac):
@@ -163,21 +198,15 @@ def main(artifact, source, javac):
     source = compiled(javac, source)
     with open(source, encoding="utf-8", errors="replace") as file:
         text = file.read()
-    walked = os.walk(CLASSES)
-    paths = sorted(os.path.join(folder, name) for folder, _folders, names in walked for name in names)
+    paths = class_paths()
     name = main_class(paths, source, text)
     if name is None:
         sys.exit("%s: error: no class has a method `public static void main(String[])`" % source)
-    with zipfile.ZipFile(artifact, "w", zipfile.ZIP_DEFLATED) as jar:
-        jar.writestr(zipfile.ZipInfo("META-INF/MANIFEST.MF"), manifest(name))
-        for path in paths:
-            entry = zipfile.ZipInfo(os.path.relpath(path, CLASSES))
-            entry.compress_type = zipfile.ZIP_DEFLATED
-            with open(path, "rb") as file:
-                jar.writestr(entry, file.read())
+    pack(artifact, paths, ("Main-Class", name))
 
 
 if __name__ == "__main__":
     main(sys.argv[1], sys.argv[2], sys.argv[3:])
 '''
+)
 """Called as `python3 -I -c BUILD artifact source javac...`."""

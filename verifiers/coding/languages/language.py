@@ -29,13 +29,15 @@ class Language:
     toolchain: str
     """The program without which nothing works, as an absolute path."""
     package: str
-    """Debian's package that brings it."""
+    """Debian's packages that it needs, with blanks between."""
     version: tuple[str, ...]
     """What prints its version."""
     run: tuple[str, ...]
     compile: tuple[str, ...] = ()
     compile_options: Callable[[bytes], tuple[str, ...]] | None = None
     """What a source allows its compiler: options behind those of `compile`, used where all sources allow the same."""
+    npm: str = ""
+    """npm's package with its version that brings the toolchain, where no Debian package does."""
     image: str = "polyglot"
     """The smallest of our images that has its toolchain."""
     endings: tuple[str, ...] = ()
@@ -67,6 +69,12 @@ class Language:
     """Further tags of fenced blocks that hold it."""
     forks: bool = False
     """Runs as a fork of the guest's own interpreter, which costs a tenth of a start."""
+
+    @property
+    def installation(self) -> str:
+        """The command that installs it on this machine."""
+        npm = f" && npm install --global --prefix /usr/local {self.npm}" if self.npm else ""
+        return f"apt-get install {self.package}{npm}"
 
     @property
     def own_files(self) -> frozenset[str]:

@@ -298,6 +298,6 @@ def _scored(score: float, message: str) -> tuple[TestStatus, str, float]:
 def missing(language: Language) -> ToolchainMissing:
     """No verdict: the box lacks what the language needs."""
     return ToolchainMissing(
-        f"the sandboxes have no {language.toolchain} for {language.name}; run `apt-get install {language.package}`"
+        f"the sandboxes have no {language.toolchain} for {language.name}; run `{language.installation}`"
         " on this machine, or use the docker provider with the polyglot image"
     )

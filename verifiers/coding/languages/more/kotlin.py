@@ -1,45 +1,43 @@
-"""Kotlin on OpenJDK, by Debian's compiler (1.3) with later versions' library: a program in a jar, and a script without
-`main`."""
+"""Kotlin on OpenJDK, by the compiler that JetBrains publishes on npm (Debian's is of 2018): a program in a jar, and a
+script without `main`."""
 
 from dataclasses import replace
 
 from sandbox_gym.verifiers.coding.languages.language import Language, literally
-from sandbox_gym.verifiers.coding.languages.more.kotlin_build import BUILD, LATER
-from sandbox_gym.verifiers.coding.languages.more.kotlin_later import COLLECTIONS, TEXT
+from sandbox_gym.verifiers.coding.languages.more.kotlin_build import BUILD, HOME, JVM, KOTLINC
 
-_JVM = ("/usr/bin/java", "-Xshare:auto", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData")
-_VERSION = ("/bin/sh", "-c", "/usr/bin/kotlinc -version 2>&1 | tail -n 1")
 _KOTLIN = Language(
     name="kotlin",
     aliases=("kt",),
     source="main.kt",
-    toolchain="/usr/bin/kotlinc",
-    package="kotlin default-jdk-headless",
+    toolchain=f"{HOME}/bin/kotlinc",
+    package="default-jdk-headless",
+    npm="kotlin-compiler@2.4.20",
     image="polyglot-more",
     several="named",
-    version=_VERSION,
+    version=("/bin/sh", "-c", f"{HOME}/bin/kotlinc -version 2>&1 | tail -n 1"),
     compile=("/usr/bin/python3", "-I", "-c", literally(BUILD), "{artifact}", "{source}"),
-    build_files=dict(zip(LATER, (COLLECTIONS.encode(), TEXT.encode()), strict=True)),
     artifact="main.jar",
-    run=(*_JVM, "-Xss64m", "-Xmx{memory_mb}m", "-jar", "{artifact}"),
+    run=(
+        *("/usr/bin/java", "-Xshare:auto", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData"),
+        *("-Xss64m", "-Xmx{memory_mb}m", "-jar", "{artifact}"),
+    ),
     time_factor=1.5,
     start_s=0.8,
     memory_extra_mb=192,
     memory_signs=(b"java.lang.OutOfMemoryError",),
 )
 KOTLIN = replace(_KOTLIN, asserting=replace(_KOTLIN, run=(_KOTLIN.run[0], "-ea", *_KOTLIN.run[1:])))
-KOTLIN_SCRIPT = Language(
+KOTLIN_SCRIPT = replace(
+    _KOTLIN,
     name="kotlin_script",
     aliases=("kts",),
     fences=("kotlin", "kt"),
     source="main.kts",
-    toolchain="/usr/bin/kotlinc",
-    package="kotlin default-jdk-headless",
-    image="polyglot-more",
-    version=_VERSION,
-    run=("/usr/bin/kotlinc", "-J-ea", "-nowarn", "-script", "{source}"),
-    time_factor=1.5,
+    several="found",
+    compile=(),
+    artifact="",
+    run=(*JVM, "-ea", "-Xmx{memory_mb}m", *KOTLINC, "-script", "{source}"),
     start_s=12.0,
     memory_extra_mb=512,
-    memory_signs=(b"java.lang.OutOfMemoryError",),
 )

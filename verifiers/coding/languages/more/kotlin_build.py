@@ -1,40 +1,41 @@
-"""How Kotlin is built, as a Python script for the box: kotlinc, with what its library got later where the program names
-that, then the class with `main` where it is an object's or a companion's, which kotlinc does not look for."""
+"""How Kotlin is built, as a Python script for the box: kotlinc, then one jar whose manifest names the class with `main`
+and Kotlin's own libraries. That class may be a file's, an object's or a companion's.
+
+The compiler is run as its `kotlinc` does, by one virtual machine less and from an archive of its classes.
+"""
 
 from typing import Final
 
-from sandbox_gym.verifiers.coding.languages.java_build import BUILD as JAVA_BUILD
-from sandbox_gym.verifiers.coding.languages.more.kotlin_later import NAMES
+from sandbox_gym.verifiers.coding.languages.java_build import JARS
 
-LATER: Final = ("sandbox_gym_collections.kt", "sandbox_gym_text.kt")
-_CLASS_FILES: Final = JAVA_BUILD.partition("def main_class(")[0]
-BUILD: Final = f"""{_CLASS_FILES}
-LATER, NAMES = {LATER!r}, {NAMES!r}
+HOME: Final = "/usr/local/lib/node_modules/kotlin-compiler"
+SHARED: Final = "/opt/sandbox-gym/compilers/kotlin/kotlinc.jsa"
+"""Where boxes may hold an archive of the compiler's classes; a virtual machine that finds none does without."""
+LIBRARIES: Final = ("kotlin-stdlib", "kotlin-reflect", "kotlinx-coroutines-core-jvm", "kotlin-test", "annotations-13.0")
+JVM: Final = (
+    *("/usr/bin/java", f"-XX:SharedArchiveFile={SHARED}", "-Xshare:auto", "-XX:+UseSerialGC"),
+    *("-XX:TieredStopAtLevel=1", "-XX:-UsePerfData", "-Duser.language=en"),
+)
+KOTLINC: Final = (
+    *("-cp", f"{HOME}/lib/kotlin-compiler.jar", "org.jetbrains.kotlin.cli.jvm.K2JVMCompiler"),
+    *("-kotlin-home", HOME, "-nowarn"),
+)
+BUILD: Final = f"""{JARS}
+HOME, KOTLINC = {HOME!r}, {(*JVM, "-Xmx512m", *KOTLINC)!r}
+LIBRARIES = [HOME + "/lib/" + name + ".jar" for name in {LIBRARIES!r}]
 
-def starts(artifact):
-    with zipfile.ZipFile(artifact) as jar:
-        if b"Main-Class:" in jar.read("META-INF/MANIFEST.MF"):
-            return None
-        own = [name for name in jar.namelist() if name.endswith(".class") and not name.startswith("kotlin/")]
-        found = [one for one in (ClassFile(jar.read(name)) for name in own) if one.has_main]
-    found.sort(key=lambda one: (one.nested, one.name != "Main", one.line, one.name))
-    return found[0].name.replace("/", ".") if found else None
 
 def main(artifact, *sources):
-    text = "".join(open(source, encoding="utf-8", errors="replace").read() for source in sources)
-    plain = ("/usr/bin/kotlinc", "-nowarn", "-include-runtime", "-d", artifact, *sources)
-    later = (*plain[:1], "-Xallow-kotlin-package", *plain[1:], *LATER)
-    wanted = re.search(r"\\b(%s)\\b" % "|".join(NAMES), text)
-    for command in (later, plain) if wanted else (plain,):
-        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-        if done.returncode == 0:
-            break
-    sys.stderr.buffer.write(done.stdout)
-    if done.returncode:
-        sys.exit(done.returncode if done.returncode > 0 else 128 - done.returncode)
-    name = starts(artifact)
-    if name is not None:
-        subprocess.run(("/usr/bin/jar", "ufe", artifact, name), check=True)
+    command = (*KOTLINC, "-cp", ":".join(LIBRARIES), "-d", CLASSES, *sources)
+    passed_on(subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT))
+    paths, first = class_paths(), sources[0].encode("utf-8", "surrogatepass")
+    found = sorted(class_files(paths), key=lambda one: (one.source != first, one.nested, one.line, one.name))
+    if not found:
+        sys.exit("%s: error: there is no function `main`" % sources[0])
+    libraries = " ".join("file:" + library for library in LIBRARIES)
+    pack(artifact, paths, ("Main-Class", found[0].name.replace("/", ".")), ("Class-Path", libraries))
+
 
 main(*sys.argv[1:])
 """
+"""Called as `python3 -I -c BUILD artifact source...`."""
