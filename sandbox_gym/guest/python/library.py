@@ -47,14 +47,14 @@ class Library:
     """Made once for all processes that are forked from this one, which only take down what has changed since."""
 
     __slots__ = (  # and so no attributes that it would look at itself
-        "_modules", "_contents", "_objects", "_sizes", "_counts", "_named", "_kinds", "_versions", "_numbered",
-        "_sys", "_classes", "_functions", "_containers", "_words", "_deep", "_is_programs", "_seen", "settings",
-        "_others",
+        "_modules", "_contents", "_objects", "_sized", "_sizes", "_counts", "_named", "_kinds", "_versions",
+        "_numbered", "_sys", "_classes", "_functions", "_containers", "_words", "_deep", "_is_programs", "_seen",
+        "_others", "settings",
     )  # fmt: skip
 
     def __init__(self):
         self._modules, self._contents, self._objects = {}, {}, {}
-        self._sizes, self._counts, self._named, self._kinds = [], [], {}, ([], [], [])
+        self._sized, self._sizes, self._counts, self._named, self._kinds = [], [], [], {}, ([], [], [])
         self._versions, self._numbered = versions.Versions(), []
         self._classes, self._functions, self._containers = {}, {}, {}
         self._words, self._deep, self._is_programs = frozenset(), False, _is_no_programs
@@ -79,7 +79,8 @@ class Library:
         self._contents[name] = dict(vars(module))
         self._number(vars(module), name, None)
         self._add_objects(objects)
-        self._sizes += [(value, len(value)) for value in sizes]
+        self._sized += sizes
+        self._sizes += map(len, sizes)
         self._counts += counts
         return kinds
 
@@ -125,7 +126,7 @@ class Library:
             self._note_again(number)
         self._contents["sys"].update(streams)
         self._watch((self._classes, self._functions, [value for value, _old in self._containers.values()]))
-        self._sizes = [(value, len(value)) for value, _old in self._sizes]
+        self._sizes = list(map(len, self._sized))
         self.settings.add()
         self._settle()
 
@@ -208,7 +209,7 @@ class Library:
             and self._are_all_there()
             and self._are_same()
             and all(vars(cls) == body for cls, body in self._classes.items())
-            and all(len(value) == size for value, size in self._sizes)
+            and list(map(len, self._sized)) == self._sizes
             and all(_inside(function) == body for function, body in self._functions.items())
             and all(value == body for value, body in self._containers.values())
         )
