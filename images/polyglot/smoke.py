@@ -15,6 +15,8 @@ TOOLS = (
     ("/usr/bin/pypy3", "--version"),
     ("/usr/bin/sqlite3", "--version"),
     ("/bin/bash", "--version"),
+    ("/usr/bin/bc", "--version"),
+    ("/usr/bin/jq", "--version"),
 )
 for argv in TOOLS:
     done = subprocess.run(argv, check=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=120)
