@@ -26,11 +26,7 @@ STARTS = "starts a sandbox"
 AllOption = Annotated[bool, typer.Option("--all", help="Every provider, cap and language, not only what matters here.")]
 
 
-def doctor(
-    provider: ProviderOption = None,
-    everything: AllOption = False,
-    as_json: JsonOption = False,
-) -> None:
+def doctor(provider: ProviderOption = None, everything: AllOption = False, as_json: JsonOption = False) -> None:
     """Show what the default provider (or --provider) judges on this machine, what is missing, and whether others work.
 
     --json prints what --all does.

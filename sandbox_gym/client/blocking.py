@@ -32,9 +32,7 @@ def _wait(portal: BlockingPortal, work: Callable[[], Awaitable[T]]) -> T:
         raise
 
 
-def _blocking(
-    method: Callable[Concatenate[Session, P], Awaitable[T]],
-) -> Callable[Concatenate[BlockingSession, P], T]:
+def _blocking(method: Callable[Concatenate[Session, P], Awaitable[T]]) -> Callable[Concatenate[BlockingSession, P], T]:
     def call(self: BlockingSession, /, *args: P.args, **options: P.kwargs) -> T:
         return _wait(self.portal, functools.partial(method, self.session, *args, **options))
 

@@ -18,15 +18,7 @@ from sandbox_gym.verifiers.swe.patches.paths import refusal
 from sandbox_gym.verifiers.swe.task import CaseStatus, SweTask
 
 _WATCHER = "watch.py"
-_RUNNER = (
-    "guard.py",
-    "baseline.py",
-    "sources.py",
-    "test_modules.py",
-    "events.py",
-    "unittest_runner.py",
-    "plugin.py",
-)
+_RUNNER = ("guard.py", "baseline.py", "sources.py", "test_modules.py", "events.py", "unittest_runner.py", "plugin.py")
 """One program, in this order."""
 SCRUBBED = (
     "PYTEST_ADDOPTS",

@@ -52,12 +52,7 @@ class GuestChannel(FrameStream):
     """One guest. Not for concurrent use, but for the two pumps of a dialogue."""
 
     def __init__(
-        self,
-        stream: ByteStream,
-        describe: Callable[[], str],
-        *,
-        silence_s: float = SILENCE_S,
-        window: int = WINDOW,
+        self, stream: ByteStream, describe: Callable[[], str], *, silence_s: float = SILENCE_S, window: int = WINDOW
     ) -> None:
         super().__init__(stream, describe)
         self._silence_s, self._window = silence_s, window

@@ -73,10 +73,7 @@ class Dashboard:
         self._auth, self.verdicts = auth, verdicts
         self.pictures = Pictures(picture)
         self._router = Router(
-            [
-                *self._routes(),
-                Mount(PREFIX + "/static", StaticFiles(directory=str(_FILES))),
-            ],
+            [*self._routes(), Mount(PREFIX + "/static", StaticFiles(directory=str(_FILES)))],
             redirect_slashes=False,
             default=_absent,
         )

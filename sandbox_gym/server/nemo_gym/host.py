@@ -40,13 +40,7 @@ from sandbox_gym.server.protocol.exchange import (
     reply,
     while_connected,
 )
-from sandbox_gym.server.protocol.resources import (
-    ResourcesServer,
-    Tool,
-    ToolAnswer,
-    ToolCall,
-    no_verdict,
-)
+from sandbox_gym.server.protocol.resources import ResourcesServer, Tool, ToolAnswer, ToolCall, no_verdict
 from sandbox_gym.server.protocol.shapes import (
     CALLER_HEADERS,
     REPLAYED_HEADER,
