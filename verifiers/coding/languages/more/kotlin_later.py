@@ -1,6 +1,7 @@
 r"""What Kotlin's library got after 1.3, the version that Debian has, for the programs that name it: in Kotlin, in the
 packages where it is. What is in a program's own file or imported by it goes before."""
 
+import re
 from typing import Final
 
 COLLECTIONS: Final = r"""
@@ -138,38 +139,6 @@ inline fun String.replaceFirstChar(transform: (Char) -> Any): String =
 fun Int.floorDiv(other: Int): Int = Math.floorDiv(this, other)
 fun Long.floorDiv(other: Long): Long = Math.floorDiv(this, other)
 """
-NAMES: Final = (
-    "ArrayDeque",
-    "buildList",
-    "buildMap",
-    "buildSet",
-    "code",
-    "digitToChar",
-    "digitToInt",
-    "digitToIntOrNull",
-    "firstNotNullOf",
-    "firstNotNullOfOrNull",
-    "floorDiv",
-    "lowercase",
-    "lowercaseChar",
-    "maxByOrNull",
-    "maxOf",
-    "maxOfOrNull",
-    "maxOrNull",
-    "minByOrNull",
-    "minOf",
-    "minOfOrNull",
-    "minOrNull",
-    "readln",
-    "readlnOrNull",
-    "reduceOrNull",
-    "removeFirstOrNull",
-    "removeLastOrNull",
-    "replaceFirstChar",
-    "runningFold",
-    "runningReduce",
-    "scan",
-    "sumOf",
-    "uppercase",
-    "uppercaseChar",
-)
+_MADE: Final = re.compile(r"^(?:inline )?(?:fun|class|val)\b.*?\b(\w+)(?:<E>)?(?:\(|: Int get)", re.MULTILINE)
+NAMES: Final = tuple(sorted(set(_MADE.findall(COLLECTIONS + TEXT)) - {"Char"}))
+"""What a program that needs it names; every program names `Char`."""
