@@ -39,7 +39,10 @@ class Quarantine:
 
     def state_of(self, plan: Plan) -> State | None:
         """The state of a plan that is in quarantine; None for any other."""
-        outcome = self._outcomes.get(_digest(plan)) if self._outcomes else None
+        return self._found(plan, _digest(plan)) if self._outcomes else None
+
+    def _found(self, plan: Plan, digest: bytes) -> State | None:
+        outcome = self._outcomes.get(digest)
         if outcome is None:
             return None
         self._metrics.quarantined.inc()

@@ -106,19 +106,11 @@ class GymHost:
     def routes(self) -> Sequence[tuple[Operation, Handler]]:
         """Every route, as it is declared, with what answers it; those of the document last."""
         declared = host_operations(self._resources)
-        handlers: dict[str, Handler] = {
-            "liveness": self.liveness,
-            "health": self.health,
-            "reverify_mode": self.reverify_mode,
-            "metrics": self.metrics,
-            "dataset_size": self.dataset_size,
-            "seed_session": self.seed_session,
-            "verify": self.verify,
-            "verify_batch": self.verify_batch,
-            "aggregate_metrics": self.aggregate_metrics,
-            "close_session": self.close_session,
-        }
-        own = [(declared[name], handler) for name, handler in handlers.items()]
+        handlers = (
+            *(self.liveness, self.health, self.reverify_mode, self.metrics, self.dataset_size, self.seed_session),
+            *(self.verify, self.verify_batch, self.aggregate_metrics, self.close_session),
+        )
+        own = [(declared[handler.__name__], handler) for handler in handlers]
         tools = [(tool_operation(name, tool), partial(self.call_tool, tool)) for name, tool in self._tools.items()]
         return [*own, *tools]
 
