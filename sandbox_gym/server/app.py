@@ -69,7 +69,6 @@ def build_app(
     check_bind(settings)
     host = GymHost(resources, dataset, rows_without_verdict=settings.no_verdict == "row")
     cookie, secret = session_cookie(resources), session_secret or secrets.token_hex(32)
-    accounts = load_accounts(settings.keys, settings.token)
     shown = server_dashboard(resources.name, resources.kind, settings)
     tools_over_mcp = _tools_over_mcp(resources, host, cookie, secret) if settings.expose_tools_over_mcp else None
 
@@ -97,7 +96,7 @@ def build_app(
         app.add_middleware(TracedExchanges, tracing=tracing)
     app.add_middleware(_Ids, new_session_id=new_session_id)
     app.add_middleware(_Sessions, secret_key=secret, session_cookie=cookie, max_age=COOKIE_LIFETIME_S)
-    _let_in(app, settings, accounts, shown)
+    _let_in(app, settings, load_accounts(settings.keys, settings.token), shown)
     return app
 
 
