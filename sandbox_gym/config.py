@@ -25,7 +25,7 @@ from sandbox_gym.settings.coding import CodingSettings
 from sandbox_gym.settings.environment import PREFIX, Environment, nearest
 from sandbox_gym.settings.http import HttpSettings
 from sandbox_gym.settings.journal import JournalSettings
-from sandbox_gym.settings.math import JudgeSettings, MathSettings
+from sandbox_gym.settings.math import OPTIONS, JudgeSettings, MathSettings
 from sandbox_gym.settings.names import changed, named, nested, paths
 from sandbox_gym.settings.providers import DockerSettings, E2bSettings, LocalSettings, PodmanSettings, UidSettings
 from sandbox_gym.settings.run import BoxSettings, RunSettings
@@ -126,7 +126,6 @@ class Settings(CodingSettings, HttpSettings, AccessSettings, RunSettings, BaseSe
 
     def judging(self) -> dict[str, float | bool | str | list[str]]:
         """The settings that a verdict depends on, by flat name. The journal keeps them; `from_flat` reads them."""
-        math = self.math
         return {
             "time_limit_s": self.time_limit_s,
             "memory_limit_mb": self.memory_limit_mb,
@@ -135,15 +134,7 @@ class Settings(CodingSettings, HttpSettings, AccessSettings, RunSettings, BaseSe
             "in_process": self.in_process,
             "fail_on_tamper": self.fail_on_tamper,
             "reasoning_format_penalty": self.reasoning_format_penalty,
-            "math_wire": math.wire,
-            "math_cpu_time_s": math.cpu_time_s,
-            "math_last_box": math.last_box,
-            "math_boxed_only": math.boxed_only,
-            "math_plain_answer": math.plain_answer,
-            "math_drop_thinking": math.drop_thinking,
-            "math_multiple_choice": math.multiple_choice,
-            "math_strict_units": math.strict_units,
-            "math_mask_undecided": math.mask_undecided,
+            **{f"math_{name}": getattr(self.math, name) for name in ("wire", "cpu_time_s", *OPTIONS, "mask_undecided")},
         }
 
     def limits(self) -> Limits:

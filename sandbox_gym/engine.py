@@ -113,11 +113,7 @@ class Engine:
     what verifiers choose their further runs by, which no answer may foresee."""
 
     def __init__(
-        self,
-        runner: PlanRunner,
-        metrics: Metrics,
-        sessions: HeldSessions | None = None,
-        random: Random = _UNFORESEEN,
+        self, runner: PlanRunner, metrics: Metrics, sessions: HeldSessions | None = None, random: Random = _UNFORESEEN
     ) -> None:
         self.runner, self.metrics, self.sessions = runner, metrics, sessions
         self._random = random

@@ -53,11 +53,7 @@ class Limits:
                 raise ValueError(f"Limits.{field.name} is {value!r}; it must be greater than zero")
 
     def tightened(
-        self,
-        *,
-        cpu_time_s: float | None = None,
-        wall_time_s: float | None = None,
-        memory_bytes: int | None = None,
+        self, *, cpu_time_s: float | None = None, wall_time_s: float | None = None, memory_bytes: int | None = None
     ) -> Limits:
         """These limits, each lowered to what a request asks for; a request never loosens one."""
         return replace(

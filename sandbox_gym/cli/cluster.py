@@ -44,10 +44,7 @@ def _root() -> None:
 
 
 @cluster.command()
-def nodes(
-    address: Address = "auto",
-    as_json: JsonOption = False,
-) -> None:
+def nodes(address: Address = "auto", as_json: JsonOption = False) -> None:
     """List every server's pool on every node.
 
     Exit: 0, or 2 where there is no cluster.
@@ -98,8 +95,7 @@ async def _pools(address: str) -> AsyncIterator[list[tuple[str, str, NodeLink]]]
             found = await anyio.to_thread.run_sync(pools)
             named = [(name.rsplit("|", 2), link) for name, link in found.items()]
             yield sorted(
-                ((parts[1], parts[0], link) for parts, link in named if len(parts) == 3),
-                key=lambda each: each[:2],
+                ((parts[1], parts[0], link) for parts, link in named if len(parts) == 3), key=lambda each: each[:2]
             )
 
 

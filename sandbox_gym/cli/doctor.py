@@ -26,11 +26,7 @@ STARTS = "starts a sandbox"
 AllOption = Annotated[bool, typer.Option("--all", help="Every provider, cap and language, not only what matters here.")]
 
 
-def doctor(
-    provider: ProviderOption = None,
-    everything: AllOption = False,
-    as_json: JsonOption = False,
-) -> None:
+def doctor(provider: ProviderOption = None, everything: AllOption = False, as_json: JsonOption = False) -> None:
     """Show what the default provider (or --provider) judges on this machine, what is missing, and whether others work.
 
     --json prints what --all does.
@@ -170,9 +166,7 @@ def as_document(findings: Mapping[str, Findings], default: str) -> dict[str, obj
 
 def languages_table(name: str, rows: Sequence[LanguageRow]) -> Table:
     """Which languages this provider's sandboxes judge."""
-    shown = Table(title=f"{name}: languages", title_justify="left")
-    for column in ("language", "works", "version", "remedy"):
-        shown.add_column(column, overflow="fold")
+    shown = _folding(f"{name}: languages", "language", "works", "version", "remedy")
     for row in rows:
         remedy = row.remedy or row.newer
         shown.add_row(row.name, "[green]yes[/]" if row.works else "no", visible(row.version), visible(remedy))
@@ -181,12 +175,17 @@ def languages_table(name: str, rows: Sequence[LanguageRow]) -> Table:
 
 def caps_table(name: str, caps: Sequence[CapRow]) -> Table:
     """This machine's row of docs/guides/operator/caps.md, as a column."""
-    shown = Table(title=f"{name}: caps on this machine", title_justify="left")
-    for column in ("cap", "holds for each", "enforced by"):
-        shown.add_column(column, overflow="fold")
+    shown = _folding(f"{name}: caps on this machine", "cap", "holds for each", "enforced by")
     for row in caps:
         scope = row.scope if row.enforced else "[red]not enforced[/]"
         shown.add_row(row.cap.value, scope, visible(row.enforced_by))
+    return shown
+
+
+def _folding(title: str, *columns: str) -> Table:
+    shown = Table(title=title, title_justify="left")
+    for column in columns:
+        shown.add_column(column, overflow="fold")
     return shown
 
 

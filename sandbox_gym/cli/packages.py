@@ -33,11 +33,7 @@ _NO_PACKAGE: Final = 2
 _SOME_REFUSED: Final = 3
 
 
-def check_package(
-    folders: Folders,
-    provider: ProviderOption = None,
-    as_json: JsonLinesOption = False,
-) -> None:
+def check_package(folders: Folders, provider: ProviderOption = None, as_json: JsonLinesOption = False) -> None:
     """Run every submission of each package; each must get a verdict that its folder names.
 
     A submission that can't be run here, or a folder that is not a package, is refused; the rest is judged.

@@ -32,8 +32,7 @@ TokenOption = Annotated[
     str | None, typer.Option(help="Bearer token. Prefer SANDBOX_GYM_TOKEN: it is not in the process list.")
 ]
 AllowUnauthenticatedOption = Annotated[
-    bool | None,
-    typer.Option("--allow-unauthenticated", help="Permit a bind beyond loopback without a token."),
+    bool | None, typer.Option("--allow-unauthenticated", help="Permit a bind beyond loopback without a token.")
 ]
 BoxesOption = Annotated[int | None, typer.Option(help="Sandboxes alive at once.")]
 WorkersOption = Annotated[
@@ -61,8 +60,7 @@ DomainOption = Annotated[
     str, typer.Option(help="pool only: the domain whose hosts <port>-<sandbox>.<domain> resolve to this server.")
 ]
 NetworkOption = Annotated[
-    bool | None,
-    typer.Option("--network", help="pool only: without --keys, sandboxes may have this machine's network."),
+    bool | None, typer.Option("--network", help="pool only: without --keys, sandboxes may have this machine's network.")
 ]
 
 

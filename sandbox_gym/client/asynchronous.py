@@ -7,7 +7,6 @@ import uuid
 from collections.abc import AsyncGenerator, AsyncIterable, Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from http.cookiejar import CookieJar, DefaultCookiePolicy
-from types import TracebackType
 from typing import Final, Literal, Self, overload
 
 import anyio
@@ -18,7 +17,7 @@ from sandbox_gym.client.attempts import Attempts, document_of
 from sandbox_gym.client.errors import NoVerdict
 from sandbox_gym.client.many import Item, Many, OnNoVerdict, Progress, Verified
 from sandbox_gym.client.servers import Servers
-from sandbox_gym.client.session import DEFAULT_URL, Session, SessionTarget
+from sandbox_gym.client.session import DEFAULT_URL, Session, SessionTarget, headers_of
 from sandbox_gym.client.verdict import Document, Verdict
 
 DEADLINE_S: Final = 600.0
@@ -66,10 +65,8 @@ class AsyncClient:
             self._running = Attempts(http, servers), group, stack.pop_all()
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        _, group, stack = self._now()
+    async def __aexit__(self, *_: object) -> None:
+        group, stack = self._now()[1:]
         self._running = None
         group.cancel_scope.cancel()
         await stack.aclose()  # without the body's error, which the group would wrap
@@ -169,12 +166,9 @@ def with_answer(row: Document, answer: str) -> Document:
 
 
 def _http(token: str, tenant: str) -> httpx.AsyncClient:
-    headers = {"Content-Type": "application/json"}
-    headers |= {"Authorization": f"Bearer {token}"} if token else {}
-    headers |= {"X-Sandbox-Gym-Tenant": tenant} if tenant else {}
     no_cookies = CookieJar(DefaultCookiePolicy(allowed_domains=()))  # one would make all verifies of one session
     return httpx.AsyncClient(
-        headers=headers,
+        headers=headers_of(token, tenant),
         cookies=no_cookies,
         limits=httpx.Limits(keepalive_expiry=20),  # the server's is 30
     )

@@ -8,7 +8,6 @@ import threading
 import weakref
 from collections.abc import Awaitable, Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from types import TracebackType
 from typing import Concatenate, Literal, ParamSpec, Self, TypeVar, overload
 
 from anyio.from_thread import BlockingPortal, start_blocking_portal
@@ -32,9 +31,7 @@ def _wait(portal: BlockingPortal, work: Callable[[], Awaitable[T]]) -> T:
         raise
 
 
-def _blocking(
-    method: Callable[Concatenate[Session, P], Awaitable[T]],
-) -> Callable[Concatenate[BlockingSession, P], T]:
+def _blocking(method: Callable[Concatenate[Session, P], Awaitable[T]]) -> Callable[Concatenate[BlockingSession, P], T]:
     def call(self: BlockingSession, /, *args: P.args, **options: P.kwargs) -> T:
         return _wait(self.portal, functools.partial(method, self.session, *args, **options))
 
@@ -76,9 +73,7 @@ class Client:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:

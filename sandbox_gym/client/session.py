@@ -12,7 +12,6 @@ import uuid
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from types import TracebackType
 from typing import Final, Self
 
 import anyio
@@ -60,18 +59,19 @@ class SessionTarget:
     """Commands may name a `user`, root included; for servers that allow it."""
 
 
+def headers_of(token: str, tenant: str) -> dict[str, str]:
+    """Of every request: as whom it is made."""
+    known = {"Authorization": token and f"Bearer {token}", "X-Sandbox-Gym-Tenant": tenant}
+    return {"Content-Type": "application/json", **{name: value for name, value in known.items() if value}}
+
+
 class Session:
     """Use as `async with`; it is closed for good at the end."""
 
     def __init__(self, target: SessionTarget) -> None:
         self._target = target
         self.session_id = uuid.uuid4().hex
-        headers = {"Content-Type": "application/json"}
-        if target.token:
-            headers["Authorization"] = f"Bearer {target.token}"
-        if target.tenant:
-            headers["X-Sandbox-Gym-Tenant"] = target.tenant
-        self._http = httpx.AsyncClient(base_url=target.url, headers=headers)
+        self._http = httpx.AsyncClient(base_url=target.url, headers=headers_of(target.token, target.tenant))
 
     async def __aenter__(self) -> Self:
         try:
@@ -82,9 +82,7 @@ class Session:
             raise
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         """A server that is gone closes its sessions itself, after their time."""
         with anyio.move_on_after(CLOSE_S, shield=True), suppress(NoSandbox):
             await self._post("close_session", {"resources_session_id": self.session_id}, 0)

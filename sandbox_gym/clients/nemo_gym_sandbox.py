@@ -136,12 +136,7 @@ class SandboxGymProvider:
     async def serialize_handle(self, handle: SandboxHandle, *, scope: str | None = None) -> dict[str, object]:
         """What `connect` needs in another process, but for the token. Its holder controls the sandbox."""
         box: _Box = handle.raw
-        return {
-            "sandbox_id": handle.sandbox_id,
-            "cookie": box.cookie,
-            "workdir": box.workdir,
-            "env": dict(box.env),
-        }
+        return {"sandbox_id": handle.sandbox_id, "cookie": box.cookie, "workdir": box.workdir, "env": dict(box.env)}
 
     async def connect(self, descriptor: Mapping[str, object]) -> SandboxHandle:
         """The handle of a descriptor. Raises SandboxLost where its sandbox is no more."""

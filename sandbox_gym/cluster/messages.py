@@ -155,18 +155,8 @@ class Failure:
 _UNAVAILABLE: Final[Mapping[str, type[Unavailable]]] = {
     kind.failure_kind: kind
     for kind in (
-        NodeLost,
-        NodeRefused,
-        NodeDraining,
-        BoxLost,
-        ProviderDown,
-        ToolchainMissing,
-        Starved,
-        InstanceFailed,
-        ImageRefused,
-        ImageNotPulled,
-        SnapshotGone,
-        DeadlineExceeded,
+        *(NodeLost, NodeRefused, NodeDraining, BoxLost, ProviderDown, ToolchainMissing, Starved, InstanceFailed),
+        *(ImageRefused, ImageNotPulled, SnapshotGone, DeadlineExceeded),
     )
 }
 _MESSAGE_CHARS: Final = 8000

@@ -47,11 +47,7 @@ from sandbox_gym.contract.verdict import (
     TestStatus,
     Verdict,
 )
-from sandbox_gym.contract.verifier import (
-    FollowUp,
-    SupportsFollowUp,
-    Verifier,
-)
+from sandbox_gym.contract.verifier import FollowUp, SupportsFollowUp, Verifier
 
 JsonValue = None | bool | int | float | str | list["JsonValue"] | dict[str, "JsonValue"]
 

@@ -8,14 +8,4 @@ from __future__ import annotations
 
 from sandbox_gym.journal.entry import Entry, Filter, Key, Kind, Replay, Source, Stored, StoredJudgement, Summary
 
-__all__ = [
-    "Entry",
-    "Filter",
-    "Key",
-    "Kind",
-    "Replay",
-    "Source",
-    "Stored",
-    "StoredJudgement",
-    "Summary",
-]
+__all__ = ["Entry", "Filter", "Key", "Kind", "Replay", "Source", "Stored", "StoredJudgement", "Summary"]

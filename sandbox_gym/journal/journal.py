@@ -208,10 +208,7 @@ async def open_journal(url: str, settings: JournalSettings) -> AsyncIterator[Jou
     engine = await anyio.to_thread.run_sync(partial(open_database, url, create=True))
     store = Store(engine)
     journal = Journal(
-        store,
-        state_max_bytes=settings.state_mb * MIB,
-        max_bytes=settings.max_mb * MIB,
-        max_age_s=settings.age_s,
+        store, state_max_bytes=settings.state_mb * MIB, max_bytes=settings.max_mb * MIB, max_age_s=settings.age_s
     )
     try:
         async with anyio.create_task_group() as group:

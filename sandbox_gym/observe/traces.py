@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from contextvars import ContextVar
-from types import TracebackType
 from typing import Final, Protocol
 
 Value = str | bool | int | float | Sequence[str]
@@ -68,9 +67,7 @@ class _Nothing:
     def __enter__(self) -> Span:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         return None
 
     def note(self, attributes: Attributes) -> None:

@@ -107,14 +107,7 @@ def _answer(submission: Submission, language: Language) -> Answer:
 
 
 async def _verdict(
-    engine: Engine,
-    package: Package,
-    answer: Answer,
-    language: Language,
-    limit_s: float,
-    *,
-    several: bool,
-    whole: bool,
+    engine: Engine, package: Package, answer: Answer, language: Language, limit_s: float, *, several: bool, whole: bool
 ) -> Verdict:
     row = package_row(package, time_limit_s=limit_s, language=language.name, multi_file=several)
     limits = Limits(cpu_time_s=limit_s, wall_time_s=3 * limit_s + 2, memory_bytes=package.memory_limit_mb * MIB)

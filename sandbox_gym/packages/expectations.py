@@ -41,33 +41,17 @@ _LEGACY_ALSO: Final[Mapping[str, tuple[str, ...]]] = {
     "runtime_error": ("WA", "TLE"),
 }
 """What tests may have beside, in the legacy format; 2023-07 has the expected verdicts alone."""
-_ANNOTATED: Final[Mapping[str, Expected]] = {
-    "CORRECT": "AC",
-    "ACCEPTED": "AC",
-    "AC": "AC",
-    "WRONG-ANSWER": "WA",
-    "WA": "WA",
-    "PRESENTATION-ERROR": "WA",
-    "NO-OUTPUT": "WA",
-    "TIMELIMIT": "TLE",
-    "TIME-LIMIT": "TLE",
-    "TIME-LIMIT-EXCEEDED": "TLE",
-    "TLE": "TLE",
-    "RUN-ERROR": "RTE",
-    "RUN-TIME-ERROR": "RTE",
-    "RUNTIME-ERROR": "RTE",
-    "RTE": "RTE",
-    "MEMORY-LIMIT": "MLE",
-    "MEMORY-LIMIT-EXCEEDED": "MLE",
-    "MLE": "MLE",
-    "OUTPUT-LIMIT": "OLE",
-    "OUTPUT-LIMIT-EXCEEDED": "OLE",
-    "OLE": "OLE",
-    "COMPILER-ERROR": "CE",
-    "COMPILE-ERROR": "CE",
-    "CE": "CE",
-    "CHECK-MANUALLY": "rejected",
+_SPELLINGS: Final[Mapping[Expected, str]] = {
+    "AC": "CORRECT ACCEPTED AC",
+    "WA": "WRONG-ANSWER WA PRESENTATION-ERROR NO-OUTPUT",
+    "TLE": "TIMELIMIT TIME-LIMIT TIME-LIMIT-EXCEEDED TLE",
+    "RTE": "RUN-ERROR RUN-TIME-ERROR RUNTIME-ERROR RTE",
+    "MLE": "MEMORY-LIMIT MEMORY-LIMIT-EXCEEDED MLE",
+    "OLE": "OUTPUT-LIMIT OUTPUT-LIMIT-EXCEEDED OLE",
+    "CE": "COMPILER-ERROR COMPILE-ERROR CE",
+    "rejected": "CHECK-MANUALLY",
 }
+_ANNOTATED: Final = {word: verdict for verdict, words in _SPELLINGS.items() for word in words.split()}
 _COMMENT = re.compile(r"@EXPECTED_RESULTS@:[ \t]*([A-Za-z_, -]+)")
 _VERDICTS: Final = frozenset({"AC", "WA", "TLE", "RTE"})
 _DEFAULTS: Final[Mapping[str, tuple[frozenset[str], frozenset[str]]]] = {

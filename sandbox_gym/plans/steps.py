@@ -22,7 +22,6 @@ from sandbox_gym.contract import (
     Outcome,
     PassOutcome,
     Plan,
-    Program,
     Run,
     SelfTest,
     State,
@@ -147,11 +146,8 @@ class PlanRun:
         """The run with the artifacts that its program needs."""
         if not run.program.needs:
             return run
-        return replace(run, program=self._whole_program(run.program))
-
-    def _whole_program(self, program: Program) -> Program:
-        made = dict(self._artifacts[name] for name in program.needs)
-        return replace(program, files={**program.files, **made}, needs=())
+        made = dict(self._artifacts[name] for name in run.program.needs)
+        return replace(run, program=replace(run.program, files={**run.program.files, **made}, needs=()))
 
     # -- steps
 
@@ -248,19 +244,14 @@ class PlanRun:
         assert step.passes is not None
         earlier: list[PassOutcome] = []
         while True:
-            outcome = await self._pass(step)
+            answered = await self._tried(self._boxes[0], self._whole(step.answer))
+            outcome = await self._checked(step, answered)
+            assert isinstance(outcome, CheckedOutcome)
             asked = next_pass(step.passes, outcome.checker)
             if asked is None or len(earlier) + 1 >= step.passes.most:
                 return replace(outcome, earlier=tuple(earlier))
             earlier.append(past(outcome))
             step = next_checked(step, step.passes, asked)
-
-    async def _pass(self, step: Checked) -> CheckedOutcome:
-        run = self._whole(step.answer)
-        outcome = await self._tried(self._boxes[0], run)
-        checked = await self._checked(step, outcome)
-        assert isinstance(checked, CheckedOutcome)
-        return checked
 
     async def _dialogues(self, dialogue: Dialogue) -> StepOutcome:
         """One dialogue, or as many as the asker asks for and may have."""

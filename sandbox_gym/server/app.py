@@ -69,7 +69,6 @@ def build_app(
     check_bind(settings)
     host = GymHost(resources, dataset, rows_without_verdict=settings.no_verdict == "row")
     cookie, secret = session_cookie(resources), session_secret or secrets.token_hex(32)
-    accounts = load_accounts(settings.keys, settings.token)
     shown = server_dashboard(resources.name, resources.kind, settings)
     tools_over_mcp = _tools_over_mcp(resources, host, cookie, secret) if settings.expose_tools_over_mcp else None
 
@@ -79,8 +78,8 @@ def build_app(
         serving_mcp = nullcontext() if tools_over_mcp is None else tools_over_mcp.running()
         async with recording as journal, engine_factory() as engine, anyio.create_task_group() as group, serving_mcp:
             recorder = VerifyRecorder(resources, journal, settings, None if shown is None else shown.observer)
-            host.keep_records(recorder, Once[Answered](group))
-            with host.attached(engine), nullcontext() if shown is None else shown.attached(engine, journal):
+            showing = nullcontext() if shown is None else shown.attached(engine, journal)
+            with host.attached(engine, recorder, Once[Answered](group)), showing:
                 if shown is not None and journal is not None:
                     group.start_soon(shown.restore, engine, journal)
                 yield
@@ -93,10 +92,11 @@ def build_app(
         app.router.routes.append(SweRex(resources, host).route())
     if tools_over_mcp is not None:
         app.router.routes.append(tools_over_mcp.route())
-    app.add_middleware(_SessionId, new_session_id=new_session_id)
-    _trace(app, tracing)
+    if tracing is not None:
+        app.add_middleware(TracedExchanges, tracing=tracing)
+    app.add_middleware(_Ids, new_session_id=new_session_id)
     app.add_middleware(_Sessions, secret_key=secret, session_cookie=cookie, max_age=COOKIE_LIFETIME_S)
-    _let_in(app, settings, accounts, shown)
+    _let_in(app, settings, load_accounts(settings.keys, settings.token), shown)
     return app
 
 
@@ -104,12 +104,6 @@ def _recording(journal_url: str, settings: Settings) -> AbstractAsyncContextMana
     from sandbox_gym.journal.journal import open_journal  # and a database library, which a server without one saves
 
     return open_journal(journal_url, settings.journal)
-
-
-def _trace(app: FastAPI, tracing: RootTracer | None) -> None:
-    if tracing is not None:
-        app.add_middleware(TracedExchanges, tracing=tracing)
-    app.add_middleware(_RequestId)
 
 
 def _let_in(app: FastAPI, settings: Settings, accounts: Accounts, shown: ServerDashboard | None) -> None:
@@ -174,34 +168,24 @@ class _Sessions(SessionMiddleware):
         return isinstance(value, dict)
 
 
-class _SessionId:
-    """Every exchange has a session id, and sends the cookie again. A cookie counts for the tenant it was given to."""
+class _Ids:
+    """Every exchange has an id, the caller's or a new one, in its log lines, in the guest's frames, and sent back; and
+    a session id, whose cookie is sent again. A cookie counts for the tenant it was given to."""
 
     def __init__(self, app: ASGIApp, new_session_id: Callable[[], str]) -> None:
         self._app, self._new = app, new_session_id
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http":
-            session, tenant = scope["session"], key_tenant(scope)
-            if session.get(_TENANT_KEY, "") != tenant and scope["path"] not in OPEN:  # there no key comes
-                session.clear()
-            if tenant:
-                session[_TENANT_KEY] = tenant
-            found = session.get(SESSION_ID_KEY)
-            known = isinstance(found, str) and 0 < len(found) <= MAX_SESSION_ID and found.isascii()
-            session[SESSION_ID_KEY] = found if known else self._new()
-        await self._app(scope, receive, send)
-
-
-class _RequestId:
-    """Every exchange has an id, the caller's or a new one: in its log lines, in the guest's frames, and sent back."""
-
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             return await self._app(scope, receive, send)
+        session, tenant = scope["session"], key_tenant(scope)
+        if session.get(_TENANT_KEY, "") != tenant and scope["path"] not in OPEN:  # there no key comes
+            session.clear()
+        if tenant:
+            session[_TENANT_KEY] = tenant
+        found = session.get(SESSION_ID_KEY)
+        known = isinstance(found, str) and 0 < len(found) <= MAX_SESSION_ID and found.isascii()
+        session[SESSION_ID_KEY] = found if known else self._new()
         given = Headers(scope=scope).get(REQUEST_ID_HEADER, "")
         request_id = given if 0 < len(given) <= 128 and given.isascii() and given.isprintable() else uuid.uuid4().hex
 

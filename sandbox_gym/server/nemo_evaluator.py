@@ -36,8 +36,6 @@ _LABEL_CHARS: Final = 200
 class EvaluatorSeed(BaseModel):
     """Which row is wanted."""
 
-    model_config = ConfigDict(extra="ignore")
-
     idx: int = Field(0, strict=True)
 
 

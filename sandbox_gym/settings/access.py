@@ -24,8 +24,7 @@ class AccessSettings(Group):
         " loopback needs it, or `keys`.",
     )
     keys: Path | None = Field(
-        None,
-        description="TOML file of tenants, each with keys of its own, checked as `token` is.",
+        None, description="TOML file of tenants, each with keys of its own, checked as `token` is."
     )
     allow_unauthenticated: bool = Field(False, description="Permit a bind beyond loopback without a token.")
     allowed_hosts: list[str] = Field(
@@ -59,8 +58,7 @@ class PoolSettings(Group):
     """Of `serve pool`, the server that speaks E2B's API."""
 
     network: bool = Field(
-        False,
-        description="Without a file of keys: sandboxes of `serve pool` may have this machine's network.",
+        False, description="Without a file of keys: sandboxes of `serve pool` may have this machine's network."
     )
 
 

@@ -16,7 +16,5 @@ class ClusterSettings(Group):
         " `ray`.",
     )
     lost_s: float = Field(
-        15.0,
-        ge=1,
-        description="Seconds without a node's answer after which it is lost and its verifies go to others.",
+        15.0, ge=1, description="Seconds without a node's answer after which it is lost and its verifies go to others."
     )

@@ -14,8 +14,7 @@ class CodingSettings(Group):
     """How programs and functions are judged."""
 
     early_stop: bool = Field(
-        True,
-        description="Stop at a row's first failing test, as NeMo Gym's code_gen does; a row may say otherwise.",
+        True, description="Stop at a row's first failing test, as NeMo Gym's code_gen does; a row may say otherwise."
     )
     comparison: Literal["exact", "code_gen"] = Field(
         "exact",

@@ -61,6 +61,5 @@ class HttpSettings(Group):
         False, description="Serve the tools at /mcp too, as NeMo Gym's setting of that name; needs the extra `mcp`."
     )
     traces: bool = Field(
-        False,
-        description="Send OpenTelemetry traces by HTTP to OTEL_EXPORTER_OTLP_ENDPOINT; needs the extra `otel`.",
+        False, description="Send OpenTelemetry traces by HTTP to OTEL_EXPORTER_OTLP_ENDPOINT; needs the extra `otel`."
     )

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Final, Literal
 
 from pydantic import Field
 
 from sandbox_gym.settings.group import Group
+
+OPTIONS: Final = ("last_box", "boxed_only", "plain_answer", "drop_thinking", "multiple_choice", "strict_units")
+"""Those that say how answers are read and compared, by the verifier's names for them."""
 
 
 class MathSettings(Group):

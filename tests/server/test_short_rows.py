@@ -48,6 +48,8 @@ def test_a_wrong_field_is_named(serving: Serving, body: Document, field: str, pr
     refused = serving().client.post("/verify", json=body)
     assert (refused.status_code, refused.json()["error"]["field"]) == (422, field)
     assert refused.json()["error"]["problem"].startswith(problem)
+    if problem == "is wrong":
+        assert "/docs" in refused.json()["error"]["remedy"]
     if field == "response":
         assert "`answer`" in refused.json()["error"]["remedy"]
 

@@ -22,40 +22,6 @@ from sandbox_gym.verifiers.coding.running.notebook import cells_of, notebook_pla
 from sandbox_gym.verifiers.coding.running.solo import program_outcome, program_plan
 from sandbox_gym.verifiers.coding.task import CodingTask, parse_task
 
-__all__ = [
-    "IN_PROCESS",
-    "CHECKER_MAX_MEMORY_MB",
-    "CHECKER_MAX_TIME_S",
-    "JAVA_WITH_TUPLES",
-    "LANGUAGES",
-    "MAX_PASSES",
-    "PYTHON",
-    "STARTER",
-    "CodingTask",
-    "CodingVerifier",
-    "Language",
-    "Sources",
-    "blocks_of",
-    "cells_of",
-    "extract_code",
-    "fenced",
-    "fenced_files",
-    "has_reasoning_format_violation",
-    "is_path",
-    "known_language",
-    "literally",
-    "language_named",
-    "main_file",
-    "notebook_plan",
-    "parse_task",
-    "program_outcome",
-    "program_plan",
-    "result_codes",
-    "result_metadata",
-    "told_apart",
-    "why_not_isolated",
-]
-
 
 class CodingVerifier:
     """The coding verifier: pure functions under the names the engine calls."""

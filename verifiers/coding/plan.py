@@ -134,9 +134,7 @@ def _check_plan(task: CodingTask, tests: CheckTests, code: str) -> Plan:
     candidate = replace(python_program("call", encoded(source)), entry_point=tests.entry_point)
     patient = _patient(task.limits)
     dialogue = Dialogue(
-        "check",
-        Run("test", _asker(tests, parting), b"", patient),
-        Run("answer", candidate, b"", task.limits),
+        "check", Run("test", _asker(tests, parting), b"", patient), Run("answer", candidate, b"", task.limits)
     )
     if task.in_process != "allow":
         return Plan((dialogue,))

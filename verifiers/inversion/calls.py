@@ -9,34 +9,11 @@ from dataclasses import dataclass
 
 from sandbox_gym.verifiers.inversion.values import EXACT, Tolerance
 
-EQUAL = frozenset(
-    [
-        "assertEqual",
-        "assertEquals",
-        "assertDictEqual",
-        "assertListEqual",
-        "assertTupleEqual",
-        "assertSetEqual",
-        "assertCountEqual",
-        "assertItemsEqual",
-        "assertMultiLineEqual",
-        "assertSequenceEqual",
-        "assertIs",
-        "assertAlmostEqual",
-        "assertAlmostEquals",
-        "assert_equal",
-        "assert_equals",
-        "eq_",
-        "assert_array_equal",
-        "assert_almost_equal",
-        "assert_array_almost_equal",
-        "assert_allclose",
-        "assert_string_equal",
-        "assert_is",
-        "assert_dict_equal",
-        "assert_list_equal",
-    ]
-)
+_EQUAL = """assertEqual assertEquals assertDictEqual assertListEqual assertTupleEqual assertSetEqual assertCountEqual
+    assertItemsEqual assertMultiLineEqual assertSequenceEqual assertIs assertAlmostEqual assertAlmostEquals
+    assert_equal assert_equals eq_ assert_array_equal assert_almost_equal assert_array_almost_equal assert_allclose
+    assert_string_equal assert_is assert_dict_equal assert_list_equal"""
+EQUAL = frozenset(_EQUAL.split())
 """Two values that must be equal, or as good as."""
 _PAIRS = """assertEqual assertNotEqual, assertTrue assertFalse, assertIn assertNotIn, assertIs assertIsNot,
     assertIsNone assertIsNotNone, assertIsInstance assertNotIsInstance, assertRegex assertNotRegex,
@@ -47,24 +24,8 @@ OPPOSITES = {
 OPPOSITES |= dict.fromkeys(("assertTupleEqual", "assertSetEqual", "assertMultiLineEqual"), "assertNotEqual")
 _HELPERS = ("assert", "check", "verify", "expect", "_assert", "_check", "_verify", "_expect")
 _LIBRARIES = ("numpy.testing", "nose.tools", "pandas.testing", "numpy.testing.utils", "pandas.util.testing")
-_KEYWORDS = frozenset(
-    [
-        "first",
-        "second",
-        "actual",
-        "desired",
-        "expected",
-        "x",
-        "y",
-        "expr1",
-        "expr2",
-        "list1",
-        "list2",
-        "d1",
-        "d2",
-        "member",
-    ]
-)
+_ARGUMENTS = "first second actual desired expected x y expr1 expr2 list1 list2 d1 d2 member"
+_KEYWORDS = frozenset(_ARGUMENTS.split())
 
 
 @dataclass(frozen=True, slots=True)

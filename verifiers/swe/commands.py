@@ -18,34 +18,13 @@ from sandbox_gym.verifiers.swe.patches.paths import refusal
 from sandbox_gym.verifiers.swe.task import CaseStatus, SweTask
 
 _WATCHER = "watch.py"
-_RUNNER = (
-    "guard.py",
-    "baseline.py",
-    "sources.py",
-    "test_modules.py",
-    "events.py",
-    "unittest_runner.py",
-    "plugin.py",
-)
+_RUNNER = ("guard.py", "baseline.py", "sources.py", "test_modules.py", "events.py", "unittest_runner.py", "plugin.py")
 """One program, in this order."""
-SCRUBBED = (
-    "PYTEST_ADDOPTS",
-    "PYTEST_PLUGINS",
-    "PYTEST_DISABLE_PLUGIN_AUTOLOAD",
-    "PYTHONPATH",
-    "PYTHONHOME",
-    "PYTHONSTARTUP",
-    "PYTHONINSPECT",
-    "PYTHONOPTIMIZE",
-    "PYTHONBREAKPOINT",
-    "PYTHONWARNINGS",
-    "PYTHONPYCACHEPREFIX",
-    "LD_PRELOAD",
-    "LD_LIBRARY_PATH",
-    "LD_AUDIT",
-    "BASH_ENV",
-    "ENV",
-)
+_STEERING = """
+    PYTEST_ADDOPTS PYTEST_PLUGINS PYTEST_DISABLE_PLUGIN_AUTOLOAD PYTHONPATH PYTHONHOME PYTHONSTARTUP PYTHONINSPECT
+    PYTHONOPTIMIZE PYTHONBREAKPOINT PYTHONWARNINGS PYTHONPYCACHEPREFIX LD_PRELOAD LD_LIBRARY_PATH LD_AUDIT BASH_ENV
+    ENV"""
+SCRUBBED = tuple(_STEERING.split())
 """Variables that the tests' environment must not have from the box; a recipe's own `env` may set them."""
 
 
@@ -147,17 +126,10 @@ def _pytest_arguments(wanted: tuple[str, ...], task: SweTask, options: RunOption
             raise RequestError("test id", f"{test[:80]!r}: {reason}", "give node ids such as tests/test_a.py::test_b")
     plugins = [part for name in options.plugins for part in ("-p", name)]
     return (
-        "--rootdir",
-        task.workdir,
-        "-p",
-        "no:cacheprovider",
-        "-p",
-        "no:randomly",
+        *("--rootdir", task.workdir, "-p", "no:cacheprovider", "-p", "no:randomly"),
         *(("-c", options.ini_file) if options.ini_file else ()),
         *plugins,
-        "--continue-on-collection-errors",
-        "-q",
-        "--color=no",
+        *("--continue-on-collection-errors", "-q", "--color=no"),
         *options.extra_args,
         *(f"{task.workdir}/{path}" for path in files_of(wanted)),
     )

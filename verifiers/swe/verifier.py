@@ -99,12 +99,7 @@ class SweVerifier:
         if placed.runner != "log":
             return Plan((run,), image=checkout.image, integrity="in_process")
         reader = reader_run(
-            placed,
-            log_marker(secret),
-            task.log_parser,
-            task.log_parser_sources,
-            home=checkout.home,
-            python=helper,
+            placed, log_marker(secret), task.log_parser, task.log_parser_sources, home=checkout.home, python=helper
         )
         return Plan((Checked("tests", run, reader),), image=checkout.image, integrity="in_process")
 

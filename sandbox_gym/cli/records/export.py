@@ -8,18 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sandbox_gym.cli.records.journal import (
-    JournalOption,
-    ReasonOption,
-    RequestOption,
-    RewardOption,
-    ServerOption,
-    SinceOption,
-    TaskOption,
-    filter_of,
-    opened,
-    summary_document,
-)
+from sandbox_gym.cli.records import journal as options
+from sandbox_gym.cli.records.journal import filter_of, opened, summary_document
 from sandbox_gym.cli.rows import Lines
 from sandbox_gym.cli.terminal.options import JsonOption
 from sandbox_gym.cli.terminal.screen import print_json, say, visible
@@ -41,13 +31,13 @@ def export(
         typer.Option("--states/--no-states", help="Include what each program did and printed: megabytes for some."),
     ] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace OUT.")] = False,
-    reward: RewardOption = None,
-    reason: ReasonOption = "",
-    task: TaskOption = "",
-    since: SinceOption = "",
-    server: ServerOption = "",
-    request_id: RequestOption = "",
-    journal: JournalOption = None,
+    reward: options.RewardOption = None,
+    reason: options.ReasonOption = "",
+    task: options.TaskOption = "",
+    since: options.SinceOption = "",
+    server: options.ServerOption = "",
+    request_id: options.RequestOption = "",
+    journal: options.JournalOption = None,
     rows: Annotated[
         Path | None,
         typer.Option(

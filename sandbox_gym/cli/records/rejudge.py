@@ -11,17 +11,8 @@ import typer
 from anyio.from_thread import start_blocking_portal
 from rich.console import Console
 
-from sandbox_gym.cli.records.journal import (
-    JournalOption,
-    ReasonOption,
-    RequestOption,
-    RewardOption,
-    ServerOption,
-    SinceOption,
-    TaskOption,
-    filter_of,
-    opened,
-)
+from sandbox_gym.cli.records import journal as options
+from sandbox_gym.cli.records.journal import filter_of, opened
 from sandbox_gym.cli.terminal.options import JsonLinesOption
 from sandbox_gym.cli.terminal.progress import progress
 from sandbox_gym.cli.terminal.screen import print_json, visible
@@ -34,14 +25,14 @@ if TYPE_CHECKING:
 
 
 def rejudge(
-    reward: RewardOption = None,
-    reason: ReasonOption = "",
-    task: TaskOption = "",
-    since: SinceOption = "",
-    server: ServerOption = "",
-    request_id: RequestOption = "",
+    reward: options.RewardOption = None,
+    reason: options.ReasonOption = "",
+    task: options.TaskOption = "",
+    since: options.SinceOption = "",
+    server: options.ServerOption = "",
+    request_id: options.RequestOption = "",
     as_json: JsonLinesOption = False,
-    journal: JournalOption = None,
+    journal: options.JournalOption = None,
 ) -> None:
     """Judge verdicts again from the recorded states, without a sandbox, and show verdicts that differ now.
 

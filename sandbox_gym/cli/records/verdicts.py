@@ -9,20 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sandbox_gym.cli.records.journal import (
-    JournalOption,
-    ReasonOption,
-    RequestOption,
-    RewardOption,
-    ServerOption,
-    SinceOption,
-    TamperedOption,
-    TaskOption,
-    TenantOption,
-    filter_of,
-    opened,
-    summary_document,
-)
+from sandbox_gym.cli.records import journal as options
+from sandbox_gym.cli.records.journal import filter_of, opened, summary_document
 from sandbox_gym.cli.terminal.options import JsonLinesOption
 from sandbox_gym.cli.terminal.screen import print_json, say
 from sandbox_gym.cli.terminal.settings import settings_with
@@ -37,20 +25,20 @@ if TYPE_CHECKING:
 
 
 def verdicts(
-    reward: RewardOption = None,
-    reason: ReasonOption = "",
-    task: TaskOption = "",
-    since: SinceOption = "",
-    server: ServerOption = "",
-    request_id: RequestOption = "",
-    tampered: TamperedOption = False,
-    tenant: TenantOption = "",
+    reward: options.RewardOption = None,
+    reason: options.ReasonOption = "",
+    task: options.TaskOption = "",
+    since: options.SinceOption = "",
+    server: options.ServerOption = "",
+    request_id: options.RequestOption = "",
+    tampered: options.TamperedOption = False,
+    tenant: options.TenantOption = "",
     limit: Annotated[int, typer.Option(min=0, help="Show at most this many; 0 for all.")] = 50,
     as_json: JsonLinesOption = False,
     prune: Annotated[
         bool, typer.Option("--prune", help="First delete verdicts beyond journal_max_mb and journal_days.")
     ] = False,
-    journal: JournalOption = None,
+    journal: options.JournalOption = None,
 ) -> None:
     """List verdicts, the latest first.
 

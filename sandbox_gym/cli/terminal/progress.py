@@ -10,15 +10,7 @@ from typing import Final, TextIO
 
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    ProgressColumn,
-    Task,
-    TextColumn,
-    TimeRemainingColumn,
-)
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, Task, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
 EVERY_S: Final = 10.0
@@ -30,13 +22,7 @@ def progress(what: str, total: int, console: Console | None = None) -> Iterator[
     """Call what is yielded for each finished item of `total`. `what`: plain text. `console`: stderr unless given."""
     chosen = console or Console(stderr=True)
     if _draws(chosen):
-        columns = (
-            TextColumn("{task.description}"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            _Rate(),
-            TimeRemainingColumn(),
-        )
+        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), _Rate(), TimeRemainingColumn())
         # results on a terminal's stdout are printed above the bar; into a file they go unchanged
         with Progress(*columns, console=chosen, redirect_stdout=sys.stdout.isatty()) as bars:
             bar = bars.add_task(escape(what), total=total)

@@ -52,12 +52,7 @@ class GuestChannel(FrameStream):
     """One guest. Not for concurrent use, but for the two pumps of a dialogue."""
 
     def __init__(
-        self,
-        stream: ByteStream,
-        describe: Callable[[], str],
-        *,
-        silence_s: float = SILENCE_S,
-        window: int = WINDOW,
+        self, stream: ByteStream, describe: Callable[[], str], *, silence_s: float = SILENCE_S, window: int = WINDOW
     ) -> None:
         super().__init__(stream, describe)
         self._silence_s, self._window = silence_s, window
@@ -155,22 +150,11 @@ class GuestChannel(FrameStream):
         """See `sandbox.Sandbox.run_all`."""
         for run in runs:
             check_paths(run.program)
-        try:
-            async with self._running(runs) as iterator:
-                yield iterator
-        except BaseExceptionGroup as group:
-            raise _only_cause(group) from None
-
-    @asynccontextmanager
-    async def _running(self, runs: Sequence[Run]) -> AsyncIterator[AsyncIterator[Outcome]]:
         first = self._next_id
         self._next_id += len(runs)
         self._flow.clear()
         stopping = False
         received = 0
-
-        async def sender() -> None:
-            await self._send_ahead(runs, first, lambda: received, lambda: stopping)
 
         async def results() -> AsyncIterator[Outcome]:
             nonlocal received
@@ -181,18 +165,21 @@ class GuestChannel(FrameStream):
                 yield outcome
 
         self._busy = True
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(sender)
-            iterator = results()
-            try:
-                yield iterator
-            finally:
-                stopping = True
-                await iterator.aclose()  # type: ignore[attr-defined]
-                if received < len(runs) and not self.broken:
-                    with anyio.CancelScope(shield=True):
-                        await self._cancel()
-                tasks.cancel_scope.cancel()
+        try:
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(self._send_ahead, runs, first, lambda: received, lambda: stopping)
+                iterator = results()
+                try:
+                    yield iterator
+                finally:
+                    stopping = True
+                    await iterator.aclose()  # type: ignore[attr-defined]
+                    if received < len(runs) and not self.broken:
+                        with anyio.CancelScope(shield=True):
+                            await self._cancel()
+                    tasks.cancel_scope.cancel()
+        except BaseExceptionGroup as group:
+            raise _only_cause(group) from None
         self._busy = False
 
     async def _send_ahead(

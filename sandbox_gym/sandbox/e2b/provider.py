@@ -43,17 +43,8 @@ def capabilities(settings: Settings) -> Capabilities:
 
 def from_settings(settings: Settings, sessions: SessionFolder | None = None) -> E2bProvider:
     """Raises ConfigurationError."""
-    options = E2bOptions(
-        api_key=settings.e2b.api_key,
-        domain=settings.e2b.domain,
-        api_url=settings.e2b.api_url,
-        templates=settings.e2b.templates,
-        max_sandboxes=settings.e2b.max_sandboxes,
-        creates_per_s=settings.e2b.creates_per_s,
-        timeout_s=settings.e2b.timeout_s,
-        lifetime_s=min(settings.e2b.lifetime_s, settings.box.lifetime_s),
-        isolation=settings.e2b.isolation,
-    )
+    options = E2bOptions(**settings.e2b.model_dump())
+    options = replace(options, lifetime_s=min(options.lifetime_s, settings.box.lifetime_s))
     return E2bProvider(options, state_dir=settings.state_dir, sessions=sessions)
 
 

@@ -19,14 +19,7 @@ from sandbox_gym.contract import SnapshotRef
 from sandbox_gym.errors import ConfigurationError, ProviderDown, ToolchainMissing
 from sandbox_gym.limits import Limits
 from sandbox_gym.sandbox import pythons
-from sandbox_gym.sandbox.api import (
-    BUILDER_IMAGE,
-    INTERPRETER_IMAGE,
-    Capabilities,
-    Doctor,
-    SandboxSpec,
-    SessionFolder,
-)
+from sandbox_gym.sandbox.api import BUILDER_IMAGE, INTERPRETER_IMAGE, Capabilities, Doctor, SandboxSpec, SessionFolder
 from sandbox_gym.sandbox.channel.driver import WORK
 from sandbox_gym.sandbox.cleanup.owner import Owners
 from sandbox_gym.sandbox.cleanup.reaper import OrphanSource

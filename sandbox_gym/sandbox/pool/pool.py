@@ -215,18 +215,14 @@ class Pool:
 
     async def _give_back(self, held: _Held, *, clean: bool) -> None:
         held.tasks += 1 / JUDGES_TASKS if held.judges else 1
-        if clean and not self._closed and held.tasks < self._box_max_tasks and await self._is_clean(held):
-            held.idle_since = time.monotonic()
-            self._idle[held.image].append(held)
-            return
-        await self._discard(held)
-
-    async def _is_clean(self, held: _Held) -> bool:
         try:
-            return await held.box.reset()
+            if clean and not self._closed and held.tasks < self._box_max_tasks and await held.box.reset():
+                held.idle_since = time.monotonic()
+                self._idle[held.image].append(held)
+                return
         except Exception as error:
             log_failure("box_not_reset", error, box=held.box.box_id)
-            return False
+        await self._discard(held)
 
     # -- ahead of demand
 

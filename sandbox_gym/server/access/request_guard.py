@@ -167,10 +167,7 @@ class RequestGuard:
             return None
         why = "" if self._is_link(scope, headers) else cross_site(headers)
         if why:
-            return (
-                403,
-                f"{why}: without SANDBOX_GYM_TOKEN this server answers only its own pages and programs",
-            )
+            return (403, f"{why}: without SANDBOX_GYM_TOKEN this server answers only its own pages and programs")
         return self._wrong_type(scope, headers)
 
     def _is_link(self, scope: Scope, headers: Headers) -> bool:

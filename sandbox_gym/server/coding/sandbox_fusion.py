@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 from typing import Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import BaseModel, Field, field_validator
 from typing_extensions import TypedDict
 
 from sandbox_gym.contract import Outcome, State, Status
@@ -55,8 +55,6 @@ _ENDS: Final = {Status.MEMORY_LIMIT: "out of memory", Status.OUTPUT_LIMIT: "too 
 
 class Timeouts(BaseModel):
     """What every request may say of its time."""
-
-    model_config = ConfigDict(extra="ignore")
 
     compile_timeout: float = Field(DEFAULT_S, gt=0)
     run_timeout: float = Field(DEFAULT_S, gt=0)

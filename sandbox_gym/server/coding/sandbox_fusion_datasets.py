@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Annotated, Final
 
 import anyio.to_thread
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 from typing_extensions import TypedDict
 
 from sandbox_gym.engine import Engine
@@ -33,8 +33,6 @@ Id = str | int
 class FusionExtra(BaseModel):
     """Of a config: what is our own."""
 
-    model_config = ConfigDict(extra="ignore")
-
     run_all_cases: bool = False
 
 
@@ -51,8 +49,6 @@ class FusionConfig(Timeouts):
 class FusionRows(BaseModel):
     """SandboxFusion's GetPromptsRequest."""
 
-    model_config = ConfigDict(extra="ignore")
-
     dataset: str = ""
     config: FusionConfig = Field(default_factory=FusionConfig)
     offset: int = Field(0, ge=0)
@@ -62,8 +58,6 @@ class FusionRows(BaseModel):
 class FusionRow(BaseModel):
     """SandboxFusion's GetPromptByIdRequest."""
 
-    model_config = ConfigDict(extra="ignore")
-
     dataset: str = ""
     id: Id = ""
     config: FusionConfig = Field(default_factory=FusionConfig)
@@ -72,16 +66,12 @@ class FusionRow(BaseModel):
 class FusionAccepted(BaseModel):
     """Of SandboxFusion's EvalResult, what counts."""
 
-    model_config = ConfigDict(extra="ignore")
-
     id: Id
     accepted: bool
 
 
 class FusionResults(BaseModel):
     """SandboxFusion's GetMetricsRequest."""
-
-    model_config = ConfigDict(extra="ignore")
 
     results: Annotated[list[FusionAccepted], Field(max_length=MAX_ROWS)]
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 from typing_extensions import TypedDict
 
 from sandbox_gym import judging
@@ -32,8 +32,6 @@ from sandbox_gym.verifiers.coding import STARTER, cells_of, notebook_plan, told_
 
 class FusionCells(BaseModel):
     """SandboxFusion's RunJupyterRequest."""
-
-    model_config = ConfigDict(extra="ignore")
 
     cells: list[str]
     cell_timeout: float = Field(0, ge=0)

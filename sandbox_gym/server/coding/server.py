@@ -49,19 +49,21 @@ class CodingResources:
     def __init__(self, settings: Settings, *, name: str = "coding") -> None:
         self.name = name
         self.kind = "coding"
-        self._limits = settings.limits()
-        self._early_stop = settings.early_stop
-        self._comparison = settings.comparison
-        self._penalty = settings.reasoning_format_penalty
-        self._fail_on_tamper = frozenset(settings.fail_on_tamper)
-        self._in_process = settings.in_process
-        self._processes = settings.processes
-        self._secret = secrets.token_hex(16)
-        self._tools = CodingTools(self._limits)
-        self._fusion = FusionTools(self._limits)
-        self._jupyter = FusionJupyter(self._limits)
-        self._datasets = datasets = FusionDatasets(settings.sandbox_fusion_datasets)
-        self._submit = FusionSubmit(self._limits, datasets, self._fusion)
+        limits = settings.limits()
+        self._penalty, self._in_process = settings.reasoning_format_penalty, settings.in_process
+        self._parse = partial(
+            parse_task,
+            limits=limits,
+            early_stop=settings.early_stop,
+            fail_on_tamper=frozenset(settings.fail_on_tamper),
+            in_process=settings.in_process,
+            processes=settings.processes,
+            comparison=settings.comparison,
+            secret=secrets.token_hex(16),
+        )
+        self._tools, self._fusion, self._jupyter = CodingTools(limits), FusionTools(limits), FusionJupyter(limits)
+        self._datasets = FusionDatasets(settings.sandbox_fusion_datasets)
+        self._submit = FusionSubmit(limits, self._datasets, self._fusion)
 
     @property
     def tools(self) -> Mapping[str, Tool]:
@@ -134,18 +136,7 @@ class CodingResources:
         return None
 
     async def verify(self, engine: Engine, request: VerifyRequest, caller: Caller = ANYONE) -> VerifyResult:
-        parse = partial(
-            parse_task,
-            request.verifier_metadata,
-            limits=self._limits,
-            early_stop=self._early_stop,
-            fail_on_tamper=self._fail_on_tamper,
-            in_process=self._in_process,
-            processes=self._processes,
-            comparison=self._comparison,
-            secret=self._secret,
-        )
-        task = await judging.asked(parse)
+        task = await judging.asked(partial(self._parse, request.verifier_metadata))
         difficulty = request.verifier_metadata.get("difficulty")
         answer = Answer(request.output_text)
         verification = await engine.verify(CodingVerifier(), task, answer, caller=caller)

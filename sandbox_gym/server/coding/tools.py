@@ -5,7 +5,7 @@ Answers go to a model as they are, so they are short and plain. Hidden tests nev
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 from typing_extensions import TypedDict
 
 from sandbox_gym.contract import Answer, TestStatus
@@ -31,8 +31,6 @@ REASON_CHARS = 2048
 class RunCode(BaseModel):
     """A program to run once."""
 
-    model_config = ConfigDict(extra="ignore")
-
     language: str = "python"
     code: str
     stdin: str = ""
@@ -56,8 +54,6 @@ class CodeRan(TypedDict):
 
 class RunPublicTests(BaseModel):
     """A program, and public tests unless the session was seeded with some."""
-
-    model_config = ConfigDict(extra="ignore")
 
     language: str = "python"
     code: str

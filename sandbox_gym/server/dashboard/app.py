@@ -17,6 +17,7 @@ from starlette.routing import BaseRoute, Mount, Route, Router
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from sandbox_gym.server.dashboard import history
 from sandbox_gym.server.dashboard import routes as declared
 from sandbox_gym.server.dashboard.events import MAX_CLIENTS, Pictures, Stream
 from sandbox_gym.server.dashboard.operator_auth import PREFIX, OperatorAuth
@@ -73,10 +74,7 @@ class Dashboard:
         self._auth, self.verdicts = auth, verdicts
         self.pictures = Pictures(picture)
         self._router = Router(
-            [
-                *self._routes(),
-                Mount(PREFIX + "/static", StaticFiles(directory=str(_FILES))),
-            ],
+            [*self._routes(), Mount(PREFIX + "/static", StaticFiles(directory=str(_FILES)))],
             redirect_slashes=False,
             default=_absent,
         )
@@ -193,16 +191,16 @@ class Dashboard:
 
     async def _history(self, request: Request) -> Response:
         query = check_shape(HistoryQuery, dict(request.query_params))
-        return _recorded(None if self.verdicts is None else await self.verdicts.history(query))
+        return _recorded(None if self.verdicts is None else await self.verdicts.ask(history.history, query))
 
     async def _task(self, request: Request) -> Response:
         digest = str(request.path_params["digest"])
         verdicts = self.verdicts if _DIGEST.fullmatch(digest) else None
-        return _recorded(None if verdicts is None else await verdicts.task(digest))
+        return _recorded(None if verdicts is None else await verdicts.ask(history.task_page, digest))
 
     async def _compared(self, request: Request) -> Response:
         query = check_shape(ComparedQuery, dict(request.query_params))
-        return _recorded(None if self.verdicts is None else await self.verdicts.compared(query))
+        return _recorded(None if self.verdicts is None else await self.verdicts.ask(history.compared, query))
 
     async def _verdict(self, request: Request) -> Response:
         given = request.query_params.get("start", "0")

@@ -59,8 +59,8 @@ def wanted_by(query: WhichQuery, server: str) -> Wanted:
         run=query.run,
     )
     if isinstance(query, WindowQuery):
-        steps = (query.step_from, query.step_to)
-        wanted = replace(wanted, since=query.since, until=query.until, step_from=steps[0], step_to=steps[1])
+        begins, ends = query.step_from, query.step_to
+        return replace(wanted, since=query.since, until=query.until, step_from=begins, step_to=ends)
     return wanted
 
 

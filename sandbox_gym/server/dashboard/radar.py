@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Final
 
@@ -60,19 +59,10 @@ def _hour(hour: Hour) -> Document:
     return {
         "at": hour.at,
         "verifies": hour.verifies,
-        "kinds": _named(hour.kinds),
-        "tenants": [{"tenant": sanitized(tenant, _NAME), **_named(counts)} for tenant, counts in hour.tenants.items()],
+        "kinds": dict(hour.kinds),
+        "tenants": [{"tenant": sanitized(tenant, _NAME), **counts} for tenant, counts in hour.tenants.items()],
         "tasks": [
-            {
-                "tenant": sanitized(tenant, _NAME),
-                "task": sanitized(task, _NAME),
-                "verifies": count,
-                "kinds": _named(kinds),
-            }
-            for tenant, task, count, kinds in hour.tasks
+            {"tenant": sanitized(one, _NAME), "task": sanitized(task, _NAME), "verifies": count, "kinds": dict(kinds)}
+            for one, task, count, kinds in hour.tasks
         ],
     }
-
-
-def _named(counts: Mapping[str, int]) -> dict[str, int]:
-    return dict(counts)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal, NotRequired
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 from typing_extensions import TypedDict
 
 from sandbox_gym.journal import Kind
@@ -21,8 +21,6 @@ Text = Annotated[str, Field(max_length=200, pattern=r"^[^\x00]*$")]
 
 class WhichQuery(BaseModel):
     """Verdicts that match every field that is given."""
-
-    model_config = ConfigDict(extra="ignore")
 
     text: Text = Field(
         "",
@@ -74,8 +72,6 @@ class ComparedQuery(WhichQuery):
 
 class PageQuery(BaseModel):
     """From which test and run on; what is no number counts as 0."""
-
-    model_config = ConfigDict(extra="ignore")
 
     start: str = Field("0", description="A whole number; anything else counts as 0.")
 

@@ -21,12 +21,13 @@ _NODE_BYTES: Final = 80
 _TEST_BYTES: Final = 1200
 """A test's result, and the same in the reply."""
 _UNJUDGED: Final = Verdict(0.0)
+_NOTHING: Final = Source("", {}, {}, "")
 _LIMITS: Final = tuple(Limits.__dataclass_fields__)
 
 
 @dataclass(frozen=True, slots=True)
 class StoredVerify:
-    """`judgements` is None where they were too much to stored_verify; the source's row and answer are empty then."""
+    """`judgements` is None where they were too much to keep; the source's row and answer are empty then."""
 
     request_id: str
     server: str
@@ -40,16 +41,16 @@ class StoredVerify:
     passed: int
     """Tests that passed, of `tests`."""
     tests: int
-    image: str
-    limits: Limits | None
     started_at: float
     finished_at: float
-    source: Source
-    judgements: tuple[StoredJudgement, ...] | None
-    reply: Json | None
-    failure_reason: str
-    failure_kind: str
-    size_bytes: int
+    image: str = ""
+    limits: Limits | None = None
+    source: Source = _NOTHING
+    judgements: tuple[StoredJudgement, ...] | None = None
+    reply: Json | None = None
+    failure_reason: str = ""
+    failure_kind: str = ""
+    size_bytes: int = _TEST_BYTES
 
     def stored(self) -> Stored:
         """As the journal would give it. The digests are made here, when a verdict is looked at."""
@@ -85,8 +86,7 @@ class StoredVerify:
         """What lists show, and nothing that is long."""
         source = replace(self.source, row={}, answer="", reasoning=())
         verdict = replace(self.verdict, tests=(), groups=(), evidence={})
-        slim = replace(self, source=source, verdict=verdict, judgements=None, reply=None)
-        return replace(slim, size_bytes=_TEST_BYTES)
+        return replace(self, source=source, verdict=verdict, judgements=None, reply=None, size_bytes=_TEST_BYTES)
 
 
 def stored_verify(entry: Entry) -> StoredVerify:
@@ -140,16 +140,8 @@ def listed_verify(found: Found) -> StoredVerify:
         verdict=verdict,
         passed=found.passed,
         tests=found.tests,
-        image="",
-        limits=None,
         started_at=found.finished_at - found.seconds,
         finished_at=found.finished_at,
-        source=Source("", {}, {}, ""),
-        judgements=None,
-        reply=None,
-        failure_reason="",
-        failure_kind="",
-        size_bytes=_TEST_BYTES,
     )
 
 

@@ -17,18 +17,7 @@ from sandbox_gym.server.dashboard import history
 from sandbox_gym.server.dashboard.live import listed
 from sandbox_gym.server.dashboard.pages import run_page, verdict_page
 from sandbox_gym.server.dashboard.recent import Recent, in_memory
-from sandbox_gym.server.dashboard.shapes import (
-    ComparedQuery,
-    ComparedShown,
-    FoundQuery,
-    FoundVerdicts,
-    HistoryQuery,
-    HistoryShown,
-    Rejudged,
-    RunShown,
-    TaskPage,
-    VerdictShown,
-)
+from sandbox_gym.server.dashboard.shapes import FoundQuery, FoundVerdicts, Rejudged, RunShown, VerdictShown
 from sandbox_gym.server.dashboard.stored_verify import listed_verify
 from sandbox_gym.server.registry import SERVERS
 from sandbox_gym.server.rejudge import rejudge_one
@@ -41,6 +30,7 @@ if TYPE_CHECKING:
 MAX_FOUND = 100
 REJUDGE_S = 60.0
 _SHOWN = 1000
+Q = TypeVar("Q")
 T = TypeVar("T")
 
 
@@ -68,20 +58,12 @@ class Verdicts:
         shown = [{**listed(listed_verify(row)), "task": row.task_digest} for row in rows]
         return {"most": most, "kept": kept, "where": "journal", "next": following, "verdicts": shown}
 
-    async def history(self, query: HistoryQuery) -> HistoryShown | None:
-        """None where no journal is kept, as of the two below. Raises JournalDown."""
-        return await self._ask(lambda connection: history.history(connection, query, self._server))
-
-    async def task(self, digest: str) -> TaskPage | None:
-        """None also where the task has no verdicts. Raises JournalDown."""
-        return await self._ask(lambda connection: history.task_page(connection, digest, self._server))
-
-    async def compared(self, query: ComparedQuery) -> ComparedShown | None:
-        """Raises JournalDown."""
-        return await self._ask(lambda connection: history.compared(connection, query, self._server))
-
-    async def _ask(self, question: Callable[[Connection], T]) -> T | None:
-        return None if self.journal is None else await self.journal.ask(question)
+    async def ask(self, question: Callable[[Connection, Q, str], T], about: Q) -> T | None:
+        """One of `history`'s questions, of this server's verdicts; None where no journal is kept. Raises
+        JournalDown."""
+        if self.journal is None:
+            return None
+        return await self.journal.ask(lambda connection: question(connection, about, self._server))
 
     async def page(self, request_id: str, start: int) -> VerdictShown | None:
         """None where it is unknown. Raises JournalDown."""

@@ -27,15 +27,8 @@ from sandbox_gym.server.protocol.verdicts import verdict_document
 from sandbox_gym.server.protocol.wire import Document, VerifyFields, VerifyRequest
 from sandbox_gym.server.tools.files import FILE_TOOLS
 from sandbox_gym.server.tools.session_tools import bash, python
-from sandbox_gym.verifiers.math import (
-    MathOptions,
-    MathTask,
-    MathVerifier,
-    after_thinking,
-    ask,
-    last_box,
-    parse_task,
-)
+from sandbox_gym.settings.math import OPTIONS
+from sandbox_gym.verifiers.math import MathOptions, MathTask, MathVerifier, after_thinking, ask, last_box, parse_task
 
 WITH_JUDGE: Final = "math_with_judge"
 WITH_CODE: Final = "math_with_code"
@@ -85,14 +78,7 @@ class MathResources:
         self.kind = "math"
         self._base = MathTask(
             "",
-            options=MathOptions(
-                last_box=settings.math.last_box,
-                boxed_only=settings.math.boxed_only,
-                plain_answer=settings.math.plain_answer,
-                drop_thinking=settings.math.drop_thinking,
-                multiple_choice=settings.math.multiple_choice,
-                strict_units=settings.math.strict_units,
-            ),
+            options=MathOptions(**settings.math.model_dump(include=set(OPTIONS))),
             limits=Limits(cpu_time_s=settings.math.cpu_time_s, wall_time_s=settings.math.wall_time_s),
             worker_memory_bytes=settings.math.worker_memory_mb * MIB,
         )

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 from typing_extensions import TypedDict
 
 from sandbox_gym.engine import Engine
@@ -31,15 +31,11 @@ MAX_PRINTED: Final = 1 << 20
 class Code(BaseModel):
     """A cell for the session's Python."""
 
-    model_config = ConfigDict(extra="ignore")
-
     code: str
 
 
 class Nothing(BaseModel):
     """No arguments."""
-
-    model_config = ConfigDict(extra="ignore")
 
 
 class PythonExecuted(TypedDict):

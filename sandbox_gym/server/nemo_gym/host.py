@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
-from typing import cast
+from typing import NamedTuple, cast
 
 import anyio
 from fastapi import FastAPI, Request, Response
@@ -40,13 +40,7 @@ from sandbox_gym.server.protocol.exchange import (
     reply,
     while_connected,
 )
-from sandbox_gym.server.protocol.resources import (
-    ResourcesServer,
-    Tool,
-    ToolAnswer,
-    ToolCall,
-    no_verdict,
-)
+from sandbox_gym.server.protocol.resources import ResourcesServer, Tool, ToolAnswer, ToolCall, no_verdict
 from sandbox_gym.server.protocol.shapes import (
     CALLER_HEADERS,
     REPLAYED_HEADER,
@@ -67,8 +61,17 @@ Handler = Callable[[Request], Awaitable[Response]]
 _ABOUT = "Verifies what models answered, in sandboxes. NeMo Gym's protocol, tools for agents, and what is counted."
 
 
+class _Serving(NamedTuple):
+    """What the application has while it runs."""
+
+    engine: Engine
+    health: Health
+    recorder: VerifyRecorder
+    once: Once[Answered]
+
+
 class GymHost:
-    """One resources server's routes. `engine` and `once` are set while the application runs."""
+    """One resources server's routes."""
 
     def __init__(
         self, resources: ResourcesServer, dataset: Dataset | None = None, *, rows_without_verdict: bool = False
@@ -81,25 +84,19 @@ class GymHost:
         self._tools = resources.tools if dataset is None else {}
         self._seeds = Seeds()
         self._failed = FailedSessions()
-        self._records: tuple[VerifyRecorder, Once[Answered]] | None = None
-        self._engine: Engine | None = None
-        self._health: Health | None = None
+        self._serving: _Serving | None = None
         self._grant: Callable[[str, str], Document] | None = None
 
     @contextmanager
-    def attached(self, engine: Engine) -> Iterator[None]:
-        """Requests are answered, with this engine, while the body runs."""
-        self._engine, self._health = engine, Health(engine)
-        if self._records is not None:
-            engine.metrics.watch_all("journal", self._records[0].stats)
+    def attached(self, engine: Engine, recorder: VerifyRecorder, once: Once[Answered]) -> Iterator[None]:
+        """Requests are answered, with this engine, while the body runs. Verdicts go on record by `recorder`, and those
+        with a key meet in `once`."""
+        self._serving = _Serving(engine, Health(engine), recorder, once)
+        engine.metrics.watch_all("journal", recorder.stats)
         try:
             yield
         finally:
-            self._engine = self._health = None
-
-    def keep_records(self, recorder: VerifyRecorder, once: Once[Answered]) -> None:
-        """Where verdicts go on record, and where those with a key meet; before the first request."""
-        self._records = (recorder, once)
+            self._serving = None
 
     def grant_with(self, grant: Callable[[str, str], Document]) -> None:
         """What a seed answers beyond its id: how this session's tools are reached in other ways, by session id and
@@ -109,19 +106,11 @@ class GymHost:
     def routes(self) -> Sequence[tuple[Operation, Handler]]:
         """Every route, as it is declared, with what answers it; those of the document last."""
         declared = host_operations(self._resources)
-        handlers: dict[str, Handler] = {
-            "liveness": self.liveness,
-            "health": self.health,
-            "reverify_mode": self.reverify_mode,
-            "metrics": self.metrics,
-            "dataset_size": self.dataset_size,
-            "seed_session": self.seed_session,
-            "verify": self.verify,
-            "verify_batch": self.verify_batch,
-            "aggregate_metrics": self.aggregate_metrics,
-            "close_session": self.close_session,
-        }
-        own = [(declared[name], handler) for name, handler in handlers.items()]
+        handlers = (
+            *(self.liveness, self.health, self.reverify_mode, self.metrics, self.dataset_size, self.seed_session),
+            *(self.verify, self.verify_batch, self.aggregate_metrics, self.close_session),
+        )
+        own = [(declared[handler.__name__], handler) for handler in handlers]
         tools = [(tool_operation(name, tool), partial(self.call_tool, tool)) for name, tool in self._tools.items()]
         return [*own, *tools]
 
@@ -159,7 +148,7 @@ class GymHost:
 
     async def health(self, request: Request) -> Response:
         """200 while verdicts can be had, 503 when not."""
-        engine, health = self._running()
+        engine, health, recorder, _ = self._running()
         finding = await health.check()
         document: HealthDocument = {
             "status": "ok" if finding.up else "down",
@@ -168,7 +157,7 @@ class GymHost:
             "reason": finding.reason,
             "sessions": engine.sessions.stats_dict() if engine.sessions is not None else {},
             "stats": dict(engine.stats()),
-            "journal": self._recording()[0].stats(),
+            "journal": recorder.stats(),
         }
         if nodes := engine.runner.nodes():
             document["nodes"] = nodes
@@ -183,8 +172,7 @@ class GymHost:
 
     async def metrics(self, request: Request) -> Response:
         """Everything counted, for Prometheus."""
-        engine, _ = self._running()
-        return Response(engine.metrics.text(), media_type=CONTENT_TYPE)
+        return Response(self._running().engine.metrics.text(), media_type=CONTENT_TYPE)
 
     async def seed_session(self, request: Request) -> Response:
         """NeMo Gym's two bodies, the legacy one (empty, or the row itself) and the one with an id; an evaluator's."""
@@ -192,7 +180,7 @@ class GymHost:
         if self._evaluator.wants_seed(body):
             return reply(await self._evaluator.seed(body))
         cookie_id = str(request.session[SESSION_ID_KEY])
-        engine, _ = self._running()
+        engine = self._running().engine
         begun: Document = {}
         row, chosen_id, root = body, None, False
         if "resources_session_id" in body:
@@ -204,7 +192,8 @@ class GymHost:
         self._seeds.seed(cookie_id, self._resources.public_tests(row), session_id=chosen_id)
         self._failed.forget(request, cookie_id)
         _start_anew(engine, cookie_id)
-        begun |= self._granted(request, cookie_id)
+        if self._grant is not None:
+            begun |= self._grant(cookie_id, key_tenant(request.scope))
         try:
             await while_connected(request, lambda: self._resources.seed(engine, cookie_id, row))
             if root and engine.sessions is not None:
@@ -221,13 +210,10 @@ class GymHost:
             self._failed.seeded(request)
         return reply(begun)
 
-    def _granted(self, request: Request, cookie_id: str) -> Document:
-        return {} if self._grant is None else self._grant(cookie_id, key_tenant(request.scope))
-
     async def close_session(self, request: Request) -> Response:
         closing = check_shape(Close, await read_document(request))
         cookie_id = self._seeds.close(owned(key_tenant(request.scope), closing.resources_session_id))
-        engine, _ = self._running()
+        engine = self._running().engine
         if cookie_id is not None and engine.sessions is not None:
             await engine.sessions.close(cookie_id)
         return reply({"resources_session_id": closing.resources_session_id})
@@ -243,8 +229,7 @@ class GymHost:
         wanted = replace(
             parsed, session_id=cookie_id, seeded=request.session.get(SEEDED) is True, session_failure=failure
         )
-        engine, health = self._running()
-        recorder, once = self._recording()
+        engine, health, recorder, once = self._running()
         key = recorder.key(request.headers.getlist(KEY_HEADER), wanted, engine.provider_name, key_tenant(request.scope))
         caller = _caller(request)
         try:
@@ -265,8 +250,7 @@ class GymHost:
 
     async def verify_batch(self, request: Request) -> Response:
         """Many verifies, a line each, whose answers are sent as they come."""
-        engine, _ = self._running()
-        return BatchReply(request, engine.stats().get("slots", 1))
+        return BatchReply(request, self._running().engine.stats().get("slots", 1))
 
     async def aggregate_metrics(self, request: Request) -> Response:
         body = await read_document(request)
@@ -282,7 +266,7 @@ class GymHost:
 
     async def answer_tool(self, tool: Tool, arguments: Document, session_id: str, request: Request) -> ToolAnswer:
         """One call in a session, whichever way it came. Raises what the tool raises."""
-        engine, _ = self._running()
+        engine = self._running().engine
         failure = self._failed.seed_failure(request, session_id)
         if failure is not None:
             raise failure
@@ -295,15 +279,10 @@ class GymHost:
         self._failed.call_answered(session_id)
         return answer
 
-    def _recording(self) -> tuple[VerifyRecorder, Once[Answered]]:
-        if self._records is None:
+    def _running(self) -> _Serving:
+        if self._serving is None:
             raise Unavailable("the server is starting or stopping")
-        return self._records
-
-    def _running(self) -> tuple[Engine, Health]:
-        if self._engine is None or self._health is None:
-            raise Unavailable("the server is starting or stopping")
-        return self._engine, self._health
+        return self._serving
 
 
 def _start_anew(engine: Engine, cookie_id: str) -> None:

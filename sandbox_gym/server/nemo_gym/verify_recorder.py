@@ -102,12 +102,7 @@ class VerifyRecorder:
         return fields
 
     async def answer(
-        self,
-        engine: Engine,
-        request: VerifyRequest,
-        key: Key | None,
-        once: Once[Answered],
-        caller: Caller = ANYONE,
+        self, engine: Engine, request: VerifyRequest, key: Key | None, once: Once[Answered], caller: Caller = ANYONE
     ) -> Answered:
         """`verify`, and under a key once: with those who ask now, and with those who asked before."""
         if key is None:
@@ -179,13 +174,7 @@ class VerifyRecorder:
         caller: Caller,
     ) -> Entry:
         fields, row = result.fields, self._resources.row(request.body)
-        source = Source(
-            self._resources.kind,
-            self._settings,
-            row,
-            request.output_text,
-            request.reasoning_texts,
-        )
+        source = Source(self._resources.kind, self._settings, row, request.output_text, request.reasoning_texts)
         return Entry(
             request_id=uuid.uuid4().hex,
             server=self._resources.name,

@@ -56,7 +56,7 @@ REFUSED: Final[Mapping[int, Reply]] = {
     422: Reply(
         "The request is wrong: which field, and what to change; or what its row names is not to be had, masked.",
         (Content(Unprocessable | NotNow),),
-    ),
+    )
 }
 """For routes that need what a row names, such as its image."""
 SESSION_CLOSED: Final[Mapping[int, Reply]] = {409: Reply("The session was closed.", _PROBLEM)}

@@ -11,13 +11,7 @@ _PROMPTS = ("question", "prompt", "problem", "problem_statement")
 def response_of(text: str, name: str = "0", *, model: str = "answer") -> Document:
     """A minimal OpenAI response with this output text."""
     part = {"type": "output_text", "text": text, "annotations": []}
-    message = {
-        "id": f"msg_{name}",
-        "type": "message",
-        "role": "assistant",
-        "status": "completed",
-        "content": [part],
-    }
+    message = {"id": f"msg_{name}", "type": "message", "role": "assistant", "status": "completed", "content": [part]}
     return {
         "id": f"resp_{name}",
         "created_at": 0,

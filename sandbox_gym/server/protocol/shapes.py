@@ -29,8 +29,6 @@ _Id = Annotated[str, Field(min_length=1, max_length=512)]
 class CallerHeaders(BaseModel):
     """Which tenant's share a request uses, its deadline, and the step of a training run that it is of."""
 
-    model_config = ConfigDict(extra="ignore")
-
     tenant: str = Field(
         "", alias=TENANT_HEADER, max_length=200, description="The tenant whose share of the sandboxes it uses."
     )
@@ -84,8 +82,6 @@ class NoVerdictQuery(BaseModel):
 class Seed(BaseModel):
     """A later NeMo Gym's ResourcesSeedSessionRequest."""
 
-    model_config = ConfigDict(extra="ignore")
-
     resources_session_id: _Id
     task_data: dict[str, object] | None = None
     root: bool = Field(False, description="Whether commands of `/exec` may name a `user`, root included.")
@@ -93,8 +89,6 @@ class Seed(BaseModel):
 
 class Close(BaseModel):
     """A later NeMo Gym's ResourcesCloseSessionRequest."""
-
-    model_config = ConfigDict(extra="ignore")
 
     resources_session_id: _Id
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from dataclasses import asdict
+from typing import Literal, cast
 
 from typing_extensions import TypedDict
 
-from sandbox_gym.contract import CONTEST_CODES, Integrity, InvertedTests, Isolation, TestResult, TestStatus, Verdict
+from sandbox_gym.contract import CONTEST_CODES, Integrity, Isolation, TestResult, TestStatus, Verdict
 
 
 class VerdictTest(TypedDict):
@@ -76,22 +77,12 @@ def verdict_document(verdict: Verdict) -> VerdictDocument:
         "groups": [{"name": group.name, "points": group.points, "of": group.of} for group in verdict.groups],
         "tamper": list(verdict.tamper),
         "evidence": dict(verdict.evidence),
-        "inverted": None if verdict.inverted is None else _inverted_document(verdict.inverted),
+        "inverted": None if verdict.inverted is None else cast(VerdictInverted, asdict(verdict.inverted)),
         "processes": verdict.processes,
         "checked": verdict.checked,
         "attempts": verdict.attempts,
         "timings_s": dict(verdict.timings_s),
         "tests": [_test_document(test) for test in verdict.tests],
-    }
-
-
-def _inverted_document(inverted: InvertedTests) -> VerdictInverted:
-    return {
-        "variants": inverted.variants,
-        "failed": inverted.failed,
-        "unchanged": inverted.unchanged,
-        "why_none": inverted.why_none,
-        "seed": inverted.seed,
     }
 
 

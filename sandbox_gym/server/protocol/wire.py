@@ -23,6 +23,7 @@ MAX_DEPTH = 256
 """Depth of nested arrays and objects in a request."""
 
 _SURROGATES = re.compile("[\ud800-\udfff]")
+_SHAPES = "the pages of docs/rows have a row's fields, the server's own page /docs a request's"
 _M = TypeVar("_M", bound=BaseModel)
 
 
@@ -148,7 +149,7 @@ def check_shape(model: type[_M], body: Document) -> _M:
         field = _dotted(first["loc"]) or "body"
         if first["type"] == "missing":
             raise RequestError(field, "is missing", "send it") from None
-        raise RequestError(field, f"is wrong: {first['msg']}", "send the type that the README shows") from None
+        raise RequestError(field, f"is wrong: {first['msg']}", _SHAPES) from None
 
 
 def _dotted(parts: tuple[int | str, ...]) -> str:

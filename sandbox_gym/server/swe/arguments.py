@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictInt
+from pydantic import BaseModel, Field, StrictBool, StrictInt
 
 from sandbox_gym.server.protocol.wire import Document
 from sandbox_gym.server.tools.session_tools import Bash
@@ -14,11 +14,7 @@ MAX_TEST_IDS: Final = 1000
 _PATH: Final = "Relative to the repository's folder, or absolute."
 
 
-class _Arguments(BaseModel):
-    model_config = ConfigDict(extra="ignore")
-
-
-class View(_Arguments):
+class View(BaseModel):
     """Show a file with line numbers, or what a folder holds, to two levels."""
 
     path: str = Field(description=_PATH)
@@ -27,7 +23,7 @@ class View(_Arguments):
     )
 
 
-class StrReplace(_Arguments):
+class StrReplace(BaseModel):
     """Replace the one place where old_str stands in a file by new_str. Refused unless there is exactly one."""
 
     path: str = Field(description=_PATH)
@@ -35,7 +31,7 @@ class StrReplace(_Arguments):
     new_str: str = Field("", description="What is to stand there instead.")
 
 
-class Create(_Arguments):
+class Create(BaseModel):
     """Write a new file and the folders it needs."""
 
     path: str = Field(description=_PATH)
@@ -43,7 +39,7 @@ class Create(_Arguments):
     overwrite: StrictBool = Field(False, description="Replace the file if there is one.")
 
 
-class Insert(_Arguments):
+class Insert(BaseModel):
     """Put lines into a file."""
 
     path: str = Field(description=_PATH)
@@ -51,7 +47,7 @@ class Insert(_Arguments):
     insert_text: str
 
 
-class Find(_Arguments):
+class Find(BaseModel):
     """Find files by name, or lines by content."""
 
     pattern: str = Field(
@@ -63,7 +59,7 @@ class Find(_Arguments):
     kind: Literal["name", "content"] = "name"
 
 
-class RunTests(_Arguments):
+class RunTests(BaseModel):
     """Run the repository's visible tests and show what they print."""
 
     test_ids: list[str] = Field(
@@ -71,7 +67,7 @@ class RunTests(_Arguments):
     )
 
 
-class Submit(_Arguments):
+class Submit(BaseModel):
     """Hand in the work: everything that differs from the base commit, new and committed files included."""
 
 

@@ -17,14 +17,7 @@ from pydantic import BaseModel
 from sandbox_gym.config import Settings
 from sandbox_gym.contract import Answer, SnapshotRef, State
 from sandbox_gym.engine import Engine
-from sandbox_gym.errors import (
-    BoxLost,
-    DeadlineExceeded,
-    ProviderDown,
-    RequestError,
-    SessionClosed,
-    SnapshotGone,
-)
+from sandbox_gym.errors import BoxLost, DeadlineExceeded, ProviderDown, RequestError, SessionClosed, SnapshotGone
 from sandbox_gym.limits import MIB
 from sandbox_gym.plans.runner import ANYONE, Caller
 from sandbox_gym.sandbox.channel.driver import WORK

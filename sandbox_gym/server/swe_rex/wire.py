@@ -10,7 +10,7 @@ import os
 from typing import Annotated, Final, Literal
 
 from fastapi import Response
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from sandbox_gym.errors import BoxLost, RequestError, SandboxGymError
 from sandbox_gym.sandbox.session.client import FileProblem
@@ -29,18 +29,14 @@ class Raised(SandboxGymError):
         self.path, self.extra_info = path, extra_info
 
 
-class _Body(BaseModel):
-    model_config = ConfigDict(extra="ignore")
-
-
-class CreateSession(_Body):
+class CreateSession(BaseModel):
     session: _Shell = "default"
     startup_source: list[_Text] = Field(default_factory=list, max_length=16)
     session_type: Literal["bash"] = "bash"
     startup_timeout: float = Field(1.0, ge=0)
 
 
-class Action(_Body):
+class Action(BaseModel):
     """A command, or what is typed into the one that runs; or an interrupt, whose default timeout is another."""
 
     action_type: Literal["bash", "bash_interrupt"] = "bash"
@@ -55,11 +51,11 @@ class Action(_Body):
     n_retry: int = Field(3, ge=1, le=20)
 
 
-class CloseSession(_Body):
+class CloseSession(BaseModel):
     session: _Shell = "default"
 
 
-class Execute(_Body):
+class Execute(BaseModel):
     command: str | list[str]
     timeout: float | None = Field(None, ge=0)
     shell: bool = False
@@ -70,13 +66,13 @@ class Execute(_Body):
     merge_output_streams: bool = False
 
 
-class ReadFile(_Body):
+class ReadFile(BaseModel):
     path: str
     encoding: str | None = None
     errors: Literal["strict", "ignore", "replace", "backslashreplace", "surrogateescape"] | None = None
 
 
-class WriteFile(_Body):
+class WriteFile(BaseModel):
     content: str
     path: str
 

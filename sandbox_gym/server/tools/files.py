@@ -10,7 +10,7 @@ import binascii
 from collections.abc import Mapping
 from typing import Annotated, Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import BaseModel, Field, StringConstraints
 from typing_extensions import TypedDict
 
 from sandbox_gym.engine import Engine
@@ -32,8 +32,6 @@ class Exec(BaseModel):
     """A command beside the shell: a string is for bash, a list is argv. `encoding`: of `stdin` and both streams.
     `user`: root, or a user that root has made, in a session that was seeded with root."""
 
-    model_config = ConfigDict(extra="ignore")
-
     command: str | list[str]
     stdin: str = ""
     cwd: str = WORK
@@ -47,8 +45,6 @@ class Exec(BaseModel):
 class ReadFile(BaseModel):
     """A file to read: whole, or, with `max_bytes`, at most so many bytes from `offset` on."""
 
-    model_config = ConfigDict(extra="ignore")
-
     path: str
     encoding: Encoding = "utf-8"
     offset: int = Field(0, ge=0, lt=1 << 60)
@@ -57,8 +53,6 @@ class ReadFile(BaseModel):
 
 class WriteFile(BaseModel):
     """A file to write whole, or, with `append`, to add to."""
-
-    model_config = ConfigDict(extra="ignore")
 
     path: str
     content: str

@@ -10,7 +10,7 @@ import binascii
 import re
 from typing import Final
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 from typing_extensions import TypedDict
 
 from sandbox_gym.engine import Engine
@@ -31,8 +31,6 @@ _NAME: Final = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 class SandboxCommand(BaseModel):
     """A command in a shell of its own."""
 
-    model_config = ConfigDict(extra="ignore")
-
     command: str
     cwd: str = WORK
     env: dict[str, str] = Field(default_factory=dict)
@@ -42,13 +40,9 @@ class SandboxCommand(BaseModel):
 class SandboxNothing(BaseModel):
     """No arguments."""
 
-    model_config = ConfigDict(extra="ignore")
-
 
 class SandboxRead(BaseModel):
     """A file to read: whole, or, with `max_bytes`, at most so many bytes from `offset` on."""
-
-    model_config = ConfigDict(extra="ignore")
 
     path: str
     offset: int = Field(0, ge=0, lt=1 << 60)
@@ -57,8 +51,6 @@ class SandboxRead(BaseModel):
 
 class SandboxWrite(BaseModel):
     """A file to write whole, or, with `append`, to add to; in base64."""
-
-    model_config = ConfigDict(extra="ignore")
 
     path: str
     content: str

@@ -25,24 +25,9 @@ class ToolClient(SessionClient):
     """
 
     def __init__(self, engine: Engine, call: ToolCall) -> None:
-        self._calls = _Calls(held_sessions(engine), call.session_id)
-        super().__init__(self._calls)
-
-    @property
-    def restored(self) -> bool:
-        return self._calls.restored
-
-    @property
-    def stale(self) -> bool:
-        return self._calls.stale
-
-
-class _Calls:
-    """A held session, by its id."""
-
-    def __init__(self, sessions: HeldSessions, session_id: str) -> None:
-        self._sessions, self._session_id = sessions, session_id
+        self._sessions, self._session_id = held_sessions(engine), call.session_id
         self.restored = self.stale = False
+        super().__init__(self)
 
     async def call(
         self, request: Mapping[str, object], body: bytes = b"", *, within_s: float

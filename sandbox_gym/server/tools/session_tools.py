@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 from typing_extensions import TypedDict
 
 from sandbox_gym.engine import Engine
@@ -32,16 +32,12 @@ PYTHON_RESET: Final = "[a new Python was started; variables of the earlier one a
 class Bash(BaseModel):
     """Run a command in the session's shell, which keeps its folder, variables and background jobs between calls."""
 
-    model_config = ConfigDict(extra="ignore")
-
     command: str
     timeout_s: float = Field(60.0, gt=0, le=3600)
 
 
 class Python(BaseModel):
     """Run a cell in the session's Python, which keeps its names between calls; a last expression is shown."""
-
-    model_config = ConfigDict(extra="ignore")
 
     code: str
     timeout_s: float = Field(60.0, gt=0, le=3600)

@@ -64,10 +64,7 @@ def tool(
 
 def tool_method(
     takes: type[_M], gives: type[_R]
-) -> Callable[
-    [Callable[[_S, Engine, ToolCall, _M], Awaitable[_R]]],
-    Callable[[_S, Engine, ToolCall], Awaitable[_R]],
-]:
+) -> Callable[[Callable[[_S, Engine, ToolCall, _M], Awaitable[_R]]], Callable[[_S, Engine, ToolCall], Awaitable[_R]]]:
     """The same for a method."""
 
     def decorate(

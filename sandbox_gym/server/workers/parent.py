@@ -230,13 +230,7 @@ class _Supervisor(Multiprocess):
     handle_ttou = handle_ttin
 
 
-def serve_workers(
-    make: Callable[[Path], WorkerApp],
-    settings: Settings,
-    needs: str,
-    *,
-    keep_alive_s: int,
-) -> None:
+def serve_workers(make: Callable[[Path], WorkerApp], settings: Settings, needs: str, *, keep_alive_s: int) -> None:
     """Serve until a signal. `make`: makes the application from the folder for its sockets. `needs`: see
     `ready_to_listen`. Raises ConfigurationError."""
     check_bind(settings)

@@ -12,13 +12,7 @@ from collections.abc import Mapping
 
 from sandbox_gym.errors import RequestError
 from sandbox_gym.verifiers.coding.answers.extract import blocks_of, extract_code
-from sandbox_gym.verifiers.coding.answers.folders import (
-    MAX_FILES,
-    Sources,
-    is_path,
-    is_source,
-    main_file,
-)
+from sandbox_gym.verifiers.coding.answers.folders import MAX_FILES, Sources, is_path, is_source, main_file
 from sandbox_gym.verifiers.coding.languages import LANGUAGES, Language
 
 _KEYED = re.compile(r"(?:title|file|filename|name|path)=[\"']?([^\"'\s]+)[\"']?")

@@ -8,157 +8,40 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping
 
-_VALUES_ONLY = frozenset(
-    [
-        "__future__",
-        "abc",
-        "array",
-        "ast",
-        "base64",
-        "binascii",
-        "bisect",
-        "calendar",
-        "cmath",
-        "collections",
-        "collections.abc",
-        "colorsys",
-        "contextlib",
-        "copy",
-        "csv",
-        "dataclasses",
-        "datetime",
-        "decimal",
-        "difflib",
-        "enum",
-        "fnmatch",
-        "fractions",
-        "functools",
-        "graphlib",
-        "hashlib",
-        "heapq",
-        "hmac",
-        "html",
-        "html.entities",
-        "io",
-        "ipaddress",
-        "itertools",
-        "json",
-        "json.decoder",
-        "keyword",
-        "math",
-        "numbers",
-        "operator",
-        "os",
-        "os.path",
-        "pathlib",
-        "pprint",
-        "pytest",
-        "random",
-        "re",
-        "reprlib",
-        "secrets",
-        "shlex",
-        "statistics",
-        "string",
-        "struct",
-        "sys",
-        "textwrap",
-        "time",
-        "types",
-        "typing",
-        "typing_extensions",
-        "unicodedata",
-        "unittest",
-        "unittest.mock",
-        "urllib.parse",
-        "uuid",
-        "zlib",
-        "zoneinfo",
-        "numpy",
-        "numpy.testing",
-        "numpy.linalg",
-        "asyncio",
-        "xml.sax.saxutils",
-        "html.parser",
-        "queue",
-    ]
-)
+_VALUE_MODULES = """
+    __future__ abc array ast base64 binascii bisect calendar cmath collections collections.abc colorsys contextlib
+    copy csv dataclasses datetime decimal difflib enum fnmatch fractions functools graphlib hashlib heapq hmac html
+    html.entities io ipaddress itertools json json.decoder keyword math numbers operator os os.path pathlib pprint
+    pytest random re reprlib secrets shlex statistics string struct sys textwrap time types typing typing_extensions
+    unicodedata unittest unittest.mock urllib.parse uuid zlib zoneinfo numpy numpy.testing numpy.linalg asyncio
+    xml.sax.saxutils html.parser queue"""
+_VALUES_ONLY = frozenset(_VALUE_MODULES.split())
 """Modules whose objects cross by value, or that only make values: what of them does touch a process is below."""
-_ONLY: Mapping[str, frozenset[str]] = {
-    "os": frozenset(["path", "sep", "linesep", "pathsep", "altsep", "fspath", "extsep", "curdir", "pardir"]),
-    "sys": frozenset(
-        [
-            "maxsize",
-            "float_info",
-            "int_info",
-            "version_info",
-            "version",
-            "byteorder",
-            "maxunicode",
-            "hexversion",
-            "platform",
-        ]
-    ),
-    "asyncio": frozenset(["run", "gather", "iscoroutine"]),
-    "unittest.mock": frozenset(["Mock", "MagicMock", "AsyncMock", "call", "ANY", "sentinel", "DEFAULT"]),
-    "queue": frozenset(["Empty", "Full"]),
+_ONLY = {
+    "os": "path sep linesep pathsep altsep fspath extsep curdir pardir",
+    "sys": "maxsize float_info int_info version_info version byteorder maxunicode hexversion platform",
+    "asyncio": "run gather iscoroutine",
+    "unittest.mock": "Mock MagicMock AsyncMock call ANY sentinel DEFAULT",
+    "queue": "Empty Full",
 }
-"""Of these modules, the names that touch nothing; the rest does."""
-_NEVER: Mapping[str, frozenset[str]] = {
-    "os.path": frozenset(
-        ["exists", "isfile", "isdir", "abspath", "realpath", "getsize", "expanduser", "getmtime", "islink", "samefile"]
-    ),
-    "random": frozenset(["seed", "setstate", "getstate"]),
-    "numpy.random": frozenset(["seed", "set_state", "get_state"]),
-    "numpy": frozenset(
-        [
-            "seterr",
-            "errstate",
-            "geterr",
-            "load",
-            "save",
-            "savez",
-            "loadtxt",
-            "savetxt",
-            "genfromtxt",
-            "fromfile",
-            "memmap",
-            "set_printoptions",
-            "printoptions",
-            "vectorize",
-            "frompyfunc",
-        ]
-    ),
-    "contextlib": frozenset(["redirect_stdout", "redirect_stderr", "chdir"]),
-    "decimal": frozenset(["getcontext", "setcontext", "localcontext"]),
-    "io": frozenset(["open", "open_code", "FileIO"]),
-    "pytest": frozenset(["warns", "deprecated_call", "MonkeyPatch"]),
-    "typing": frozenset(("get_type_hints", "get_overloads", "is_typeddict")),
+"""Of these modules, the names that touch nothing, between spaces; the rest does."""
+_NEVER = {
+    "os.path": "exists isfile isdir abspath realpath getsize expanduser getmtime islink samefile",
+    "random": "seed setstate getstate",
+    "numpy.random": "seed set_state get_state",
+    "numpy": "seterr errstate geterr load save savez loadtxt savetxt genfromtxt fromfile memmap set_printoptions "
+    "printoptions vectorize frompyfunc",
+    "contextlib": "redirect_stdout redirect_stderr chdir",
+    "decimal": "getcontext setcontext localcontext",
+    "io": "open open_code FileIO",
+    "pytest": "warns deprecated_call MonkeyPatch",
+    "typing": "get_type_hints get_overloads is_typeddict",
 }
 """Names that touch it, of modules that otherwise do not."""
-_PATH_IO = frozenset(
-    [
-        "write_text",
-        "read_text",
-        "write_bytes",
-        "read_bytes",
-        "exists",
-        "mkdir",
-        "unlink",
-        "touch",
-        "iterdir",
-        "rglob",
-        "is_file",
-        "is_dir",
-        "resolve",
-        "rmdir",
-        "rename",
-        "cwd",
-        "home",
-        "samefile",
-        "symlink_to",
-    ]
-)
+_PATH_METHODS = """
+    write_text read_text write_bytes read_bytes exists mkdir unlink touch iterdir rglob is_file is_dir resolve
+    rmdir rename cwd home samefile symlink_to"""
+_PATH_IO = frozenset(_PATH_METHODS.split())
 _WATCHES = frozenset(("assertLogs", "assertNoLogs", "assertWarns", "assertWarnsRegex"))
 
 
@@ -204,10 +87,7 @@ def shared_state(node: ast.AST, aliases: Mapping[str, str]) -> str:
     ):
         return f"the test uses files ({node.attr})"
     if isinstance(node, ast.ImportFrom) and not node.level:
-        return next(
-            (why for alias in node.names if (why := _touches(f"{node.module}.{alias.name}"))),
-            "",
-        )
+        return next((why for alias in node.names if (why := _touches(f"{node.module}.{alias.name}"))), "")
     path = _dotted(node, aliases)
     if not path:
         return ""
@@ -218,9 +98,9 @@ def shared_state(node: ast.AST, aliases: Mapping[str, str]) -> str:
 
 def _touches(path: str) -> str:
     module, _, name = path.rpartition(".")
-    if module in _ONLY and name not in _ONLY[module] and path not in _VALUES_ONLY:
+    if module in _ONLY and name not in _ONLY[module].split() and path not in _VALUES_ONLY:
         return f"the test uses {path}, which belongs to one process"
-    if name in _NEVER.get(module, ()):
+    if name in _NEVER.get(module, "").split():
         return f"the test uses {path}, which belongs to one process"
     return ""
 

@@ -60,7 +60,7 @@ def known_language(name: object, field: str) -> Language:
         return PYTHON
     language = language_named(name) if isinstance(name, str) else None
     if language is None:
-        why = _NOT_HERE.get(name.strip().lower(), "which is not judged here") if isinstance(name, str) else "no text"
+        why = _NOT_HERE.get(name.strip().lower(), "it is not judged here") if isinstance(name, str) else "no text"
         known = ", ".join(one.name for one in LANGUAGES)
         raise RequestError(field, f"is {str(name)[:40]!r}: {why}", f"give one of {known}")
     return language

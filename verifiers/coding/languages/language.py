@@ -114,9 +114,5 @@ class Language:
 
     def filled(self, argv: tuple[str, ...], source: str, limits: Limits) -> tuple[str, ...]:
         """`argv` for one source under a row's limits."""
-        values = {
-            "source": source,
-            "artifact": self.artifact,
-            "memory_mb": str(limits.memory_bytes // MIB),
-        }
+        values = {"source": source, "artifact": self.artifact, "memory_mb": str(limits.memory_bytes // MIB)}
         return tuple(part.format_map(values) for part in argv)

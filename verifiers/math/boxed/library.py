@@ -91,12 +91,7 @@ def _is(candidate, found):
 def _equal(gold, answer, request):
     try:
         return verify(
-            gold,
-            answer,
-            request["precision"],
-            strict=request["strict"],
-            timeout_seconds=None,
-            raise_on_error=True,
+            gold, answer, request["precision"], strict=request["strict"], timeout_seconds=None, raise_on_error=True
         ) and _near(gold, answer)
     except MemoryError:
         raise

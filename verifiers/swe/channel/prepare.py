@@ -22,11 +22,7 @@ ROOM, ENTRIES = 1 << 20, 16
 SHORT = (errno.EAGAIN, errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS, errno.EIO)  # no patch asks for these
 BATCH = 200  # paths of one command line
 TESTS_WAY = ["git", "apply", "--verbose", "--whitespace=nowarn"]
-WAYS = (
-    TESTS_WAY,
-    [*TESTS_WAY, "--reject"],
-    ["patch", "--batch", "--fuzz=5", "-p1", "-i"],
-)
+WAYS = (TESTS_WAY, [*TESTS_WAY, "--reject"], ["patch", "--batch", "--fuzz=5", "-p1", "-i"])
 
 
 def run(*argv, again=False):

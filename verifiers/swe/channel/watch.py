@@ -30,21 +30,9 @@ PR_SET_DUMPABLE = 4
 HINDERED = 45  # as in prepare.py
 SHORT = (errno.EAGAIN, errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS, errno.EIO)
 STARTED = []  # runners: from the first one on, code of the candidate's runs beside this process
-STEERING = frozenset(
-    [
-        "conftest.py",
-        "pytest.ini",
-        ".pytest.ini",
-        "pytest.toml",
-        ".pytest.toml",
-        "tox.ini",
-        "setup.cfg",
-        "pyproject.toml",
-        "sitecustomize.py",
-        "usercustomize.py",
-        "entry_points.txt",
-    ]
-)  # what makes another test runner of the next one
+_FILES = """conftest.py pytest.ini .pytest.ini pytest.toml .pytest.toml tox.ini setup.cfg pyproject.toml
+    sitecustomize.py usercustomize.py entry_points.txt"""
+STEERING = frozenset(_FILES.split())  # what makes another test runner of the next one
 WITHOUT_FOLDER = "import sys; sys.path.pop(0)\n"  # -c puts the working folder first, and that is the candidate's
 
 

@@ -62,9 +62,7 @@ CONVENTIONS: Final[Mapping[Family, Conventions]] = {
         names=("multi-swe", "multi_swe", "mswebench"),
         image="mswebench/{org}_m_{repo}:pr-{number}",
         workdir="/home/{name}",
-        layout=ImageLayout(
-            removed=("/home/fix.patch", "/home/test.patch", "/home/fix-run.sh", "/home/test-run.sh"),
-        ),
+        layout=ImageLayout(removed=("/home/fix.patch", "/home/test.patch", "/home/fix-run.sh", "/home/test-run.sh")),
         test_command="bash /home/run.sh",
         lacks="the parser of its repository's log; give log_parser",
     ),
@@ -93,10 +91,7 @@ CONVENTIONS: Final[Mapping[Family, Conventions]] = {
         names=("r2e",),
         layout=ImageLayout(
             programs="/testbed/.venv/bin",
-            hidden=(
-                PathPair("/testbed/run_tests.sh", "/root/run_tests.sh"),
-                PathPair("/r2e_tests", "/root/r2e_tests"),
-            ),
+            hidden=(PathPair("/testbed/run_tests.sh", "/root/run_tests.sh"), PathPair("/r2e_tests", "/root/r2e_tests")),
             links=(PathPair("/root/r2e_tests", "/testbed/r2e_tests"),),
         ),
         test_command="bash /root/run_tests.sh",

@@ -9,22 +9,9 @@ from posixpath import basename
 
 _MAX_PATH = 4096
 _TEST_FOLDERS = frozenset({"test", "tests", "testing", "e2e"})
-_CONFIG = frozenset(
-    {
-        "conftest.py",
-        "pytest.ini",
-        ".pytest.ini",
-        "pytest.toml",
-        ".pytest.toml",
-        "tox.ini",
-        "tox.toml",
-        "setup.cfg",
-        "pyproject.toml",
-        "noxfile.py",
-        ".coveragerc",
-        "runtests.py",
-    }
-)
+_SETTINGS = """conftest.py pytest.ini .pytest.ini pytest.toml .pytest.toml tox.ini tox.toml setup.cfg pyproject.toml
+    noxfile.py .coveragerc runtests.py"""
+_CONFIG = frozenset(_SETTINGS.split())
 _STARTUP = frozenset({"sitecustomize.py", "usercustomize.py"})
 _STARTUP_FOLDERS = frozenset({"sitecustomize", "usercustomize"})
 _RUNNERS = frozenset({"pytest", "_pytest", "py", "pluggy", "unittest", "iniconfig", "packaging", "nose", "coverage"})

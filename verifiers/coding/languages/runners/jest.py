@@ -7,10 +7,7 @@ from sandbox_gym.verifiers.coding.languages.javascript import JAVASCRIPT
 from sandbox_gym.verifiers.coding.languages.language import literally
 
 _MODULES = "/usr/share/nodejs"
-_PRESETS = [
-    [f"{_MODULES}/@babel/preset-env", {"targets": {"node": "current"}}],
-    f"{_MODULES}/@babel/preset-typescript",
-]
+_PRESETS = [[f"{_MODULES}/@babel/preset-env", {"targets": {"node": "current"}}], f"{_MODULES}/@babel/preset-typescript"]
 _CONFIG = {
     "rootDir": ".",
     "testRegex": r"\.test\.[jt]sx?$",

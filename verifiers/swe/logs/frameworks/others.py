@@ -82,14 +82,7 @@ def ctest(lines: Iterable[str]) -> Results:
 
 
 _SUITE = re.compile(r"(\S.{0,4095}) \((\S{1,4096})\)$")
-_TESTDOX = {
-    "✔": "PASSED",
-    "✘": "FAILED",
-    "⚠": "ERROR",
-    "↩": "SKIPPED",
-    "∅": "SKIPPED",
-    "☢": "SKIPPED",
-}
+_TESTDOX = {"✔": "PASSED", "✘": "FAILED", "⚠": "ERROR", "↩": "SKIPPED", "∅": "SKIPPED", "☢": "SKIPPED"}
 _TESTDOX_TOOK = re.compile(r"(?: +\[?\d+(?:\.\d+)? ?m?s\]?)$")
 _PHPUNIT_OK = re.compile(r"OK \((\d{1,9}) tests?, ")
 
