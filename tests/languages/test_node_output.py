@@ -15,7 +15,7 @@ LINES = 100_000
 PROGRAMS = {
     "one text": "console.log(Array.from({{length: {n}}}, (_, i) => i).join('\\n')); process.exit(0);",
     "a text and a line": "process.stdout.write('0\\n'.repeat({n} - 1)); console.log(0); process.exit();",
-    "an uncaught exit of a callback": "setTimeout(() => {{ for (let i = 0; i < {n}; i++) console.log(i); process.exit(); }}, 1);",
+    "a callback": "setTimeout(() => {{ for (let i = 0; i < {n}; i++) console.log(i); process.exit(); }}, 1);",
 }
 
 
