@@ -18,8 +18,8 @@ _ATTACHED = ",:;{"
 
 @dataclass(frozen=True, slots=True)
 class _Fence:
-    """A fence line: its marks, its tag in lower case less what is attached to it (`rust,ignore`, `cpp:main.cpp`), and the
-    number of blanks before it."""
+    """A fence line: its marks, its tag in lower case less what is attached to it (`rust,ignore`, `cpp:main.cpp`), and
+    the number of blanks before it."""
 
     marks: str
     tag: str
