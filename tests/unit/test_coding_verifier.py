@@ -25,7 +25,12 @@ from sandbox_gym.verifiers.coding.plan import candidate_source
     [
         ("a\n```python\nx = 1\n```\nb\n```python\ny = 2\n```", "y = 2"),
         ("```python\nx = 1\n```\nOutput:\n```text\n1\n```", "x = 1"),
+        ("```python\nx = 1\n```\nOutput:\n```\n1\n```", "x = 1"),
+        ("```\n1 2\n```\nas input:\n```python\nx = 1", "x = 1"),
+        ("Run it:\n```\nx = 1\n```\nwith\n```bash\npython main.py\n```", "x = 1"),
         ("```Python3\nx = 1\n```", "x = 1"),
+        ("```python:main.py\nx = 1\n```\n```\n1\n```", "x = 1"),
+        ("```python,ignore\nx = 1\n```\n```\n1\n```", "x = 1"),
         ("```\r\nx = 1\r\n```", "x = 1"),
         ("~~~py\nx = 1\n~~~", "x = 1"),
         ("````python\ns = '''\n```\n'''\n````", "s = '''\n```\n'''"),

@@ -1,4 +1,5 @@
-"""Extracts the code from a model's answer: the last fenced block of the language, or the whole text.
+"""Extracts the code from a model's answer: the last fenced block that says the language, else the last one without a
+tag, else the last one, else the whole text. A block without a tag behind the code is what the program prints.
 
 Linear in the answer's length for any input: lines are parsed by string methods, not by patterns.
 """
@@ -12,11 +13,13 @@ from sandbox_gym.errors import RequestError
 from sandbox_gym.verifiers.coding.languages import PYTHON, Language
 
 _BLANKS = " \t"
+_ATTACHED = ",:;{"
 
 
 @dataclass(frozen=True, slots=True)
 class _Fence:
-    """A fence line: its marks, its tag in lower case, and the number of blanks before it."""
+    """A fence line: its marks, its tag in lower case less what is attached to it (`rust,ignore`, `cpp:main.cpp`), and
+    the number of blanks before it."""
 
     marks: str
     tag: str
@@ -39,9 +42,11 @@ def extract_code(text: str, language: Language = PYTHON) -> str | None:
     """The answer's program, or None. Text before the last `</think>` is not the answer. Without a fence it is the whole
     text; its first line keeps its indentation, which a completion needs."""
     text = text.rpartition("</think>")[2].replace("\r\n", "\n")
-    tags = {*language.tags, *language.fences, ""}
-    closed, unclosed = _blocks(text, tags - {""})
-    wanted = [block for block in closed if block.fence.tag in tags] or closed
+    tags = {*language.tags, *language.fences}
+    closed, unclosed = _blocks(text, tags)
+    wanted = [block for block in closed if block.fence.tag in tags]
+    if not wanted and (unclosed is None or unclosed.fence.tag not in tags):
+        wanted = [block for block in closed if not block.fence.tag] or closed
     if wanted:
         return _unless_blank(wanted[-1].body())
     if unclosed is not None:
@@ -86,7 +91,7 @@ def _blocks(text: str, tags: set[str]) -> tuple[list[_Block], _Block | None]:
         if opened is None:
             fence = fence or _fence_after_text(line, tags)
             opened = _Block(fence) if fence else None
-        elif fence and not fence.tag and _closes(fence, opened.fence):
+        elif fence and not fence.info and _closes(fence, opened.fence):
             closed.append(opened)
             opened = None
         elif fence and fence.tag in tags and (fence.marks, fence.indent) == (opened.fence.marks, opened.fence.indent):
@@ -111,6 +116,8 @@ def _fence(line: str) -> _Fence | None:
         return None
     words = info.split(None, 1)
     tag = words[0].lower().strip("{.}") if words else ""
+    for mark in _ATTACHED:
+        tag = tag.partition(mark)[0]
     return _Fence(mark * count, tag, len(line) - len(bare), info.strip())
 
 

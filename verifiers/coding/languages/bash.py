@@ -5,6 +5,7 @@ from sandbox_gym.verifiers.coding.languages.language import Language
 BASH = Language(
     name="bash",
     aliases=("sh", "shell"),
+    fences=("zsh",),
     source="main.sh",
     toolchain="/bin/bash",
     package="bash bc jq",

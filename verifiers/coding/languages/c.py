@@ -5,6 +5,7 @@ from sandbox_gym.verifiers.coding.languages.language import Language
 C = Language(
     name="c",
     aliases=("c11", "c17", "gcc"),
+    fences=("cpp", "c++"),
     source="main.c",
     toolchain="/usr/bin/gcc",
     package="gcc libc6-dev",

@@ -21,6 +21,9 @@ _BEGINS_WITH_IT: Final = re.compile(
     re.VERBOSE,
 )
 
+_FENCES: Final = ("c", *(f"{name}{year}" for name in ("cpp", "c++") for year in (11, 14, 17, 20, 23)))
+"""A program's block may name another standard than its row."""
+
 
 def precompiled_header(standard: str, source: bytes) -> tuple[str, ...]:
     """Options by which GCC takes the precompiled header where it is there and fits, else the system's."""
@@ -30,6 +33,7 @@ def precompiled_header(standard: str, source: bytes) -> tuple[str, ...]:
 CPP = Language(
     name="cpp",
     aliases=("c++", "cpp17", "c++17", "cc", "cxx", "g++"),
+    fences=_FENCES,
     source="main.cpp",
     endings=(".cpp", ".cc", ".cxx", ".c++", ".C"),
     several="listed",
@@ -46,7 +50,7 @@ CPP20 = replace(
     CPP,
     name="cpp20",
     aliases=("c++20",),
-    fences=("cpp", "c++", "cc", "cxx"),
+    fences=(*_FENCES, *CPP.tags),
     compile=("/usr/bin/g++", "-std=gnu++20", "-O2", "-pipe", "-w", "-o", "{artifact}", "{source}"),
     compile_options=partial(precompiled_header, "gnu++20"),
 )

@@ -8,6 +8,7 @@ from sandbox_gym.verifiers.coding.languages.language import Language
 SQL = Language(
     name="sql",
     aliases=("sqlite", "sqlite3"),
+    fences=("mysql", "postgresql", "postgres", "plsql", "tsql"),
     source="main.sql",
     toolchain="/usr/bin/sqlite3",
     package="sqlite3",

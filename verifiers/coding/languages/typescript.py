@@ -7,7 +7,7 @@ of Node.js's modules are of any type.
 from dataclasses import replace
 from typing import Final
 
-from sandbox_gym.verifiers.coding.languages.javascript import NODE_RUN
+from sandbox_gym.verifiers.coding.languages.javascript import NODE_FILES, NODE_RUN
 from sandbox_gym.verifiers.coding.languages.language import Language, literally
 
 _AMBIENT = (
@@ -95,7 +95,7 @@ process.exit(made.diagnostics.length ? 1 : 0);
 TYPESCRIPT = Language(
     name="typescript",
     aliases=("ts",),
-    fences=("javascript", "js"),
+    fences=("tsx", "javascript", "js"),
     source="main.ts",
     toolchain="/usr/bin/tsc",
     package="node-typescript nodejs",
@@ -105,6 +105,7 @@ TYPESCRIPT = Language(
     build_files={NODE_TYPES: _NODE},
     several="alone",
     run=(*NODE_RUN, "{artifact}"),
+    run_files=NODE_FILES,
     time_factor=1.5,
     start_s=0.2,
     memory_extra_mb=96,

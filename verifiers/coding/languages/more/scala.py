@@ -5,6 +5,7 @@ from sandbox_gym.verifiers.coding.languages.language import Language
 SCALA = Language(
     name="scala",
     aliases=("scala2",),
+    fences=("scala3",),
     source="Main.scala",
     toolchain="/usr/bin/scalac",
     package="scala default-jdk-headless",

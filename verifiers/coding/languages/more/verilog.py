@@ -5,6 +5,7 @@ from sandbox_gym.verifiers.coding.languages.language import Language
 VERILOG = Language(
     name="verilog",
     aliases=("systemverilog", "iverilog"),
+    fences=("v", "sv"),
     source="main.v",
     endings=(".v", ".sv"),
     toolchain="/usr/bin/iverilog",

@@ -25,6 +25,7 @@ JEST = replace(
     image="polyglot-more",
     version=("/usr/bin/jest", "--version"),
     run=("/usr/bin/jest", "--ci", "-i", "--no-cache", "--config", literally(json.dumps(_CONFIG)), "{source}"),
+    run_files={},
     start_s=3.0,
     memory_extra_mb=160,
 )

@@ -1,14 +1,23 @@
-"""C#, by Mono.
+"""C#, by Mono. Its compiler reads C# 7: what it refuses is rewritten and compiled once more (lowering.py).
 
 Mono's own listener says nothing of an assertion that fails; .NET ends the program with exit code 134, and so do we
 where assertions are on, by a listener that is compiled in. There the namespaces that .NET's projects use without
 saying so are in use, too.
 """
 
+import inspect
+import re
 from dataclasses import replace
+from typing import Final
 
+from sandbox_gym.verifiers.coding.languages.csharp import forms, lowering, tokens
+from sandbox_gym.verifiers.coding.languages.csharp.library import LIBRARY
 from sandbox_gym.verifiers.coding.languages.language import Language
 
+_LOWERING_FILE, _LIBRARY_FILE = "sandbox_gym_lowering.py", "SandboxGymLater.cs"
+_IMPORTS: Final = re.compile(r"^from (?:__future__|sandbox_gym\S*) import (?:\([^)]*\)|[^\n]*)\n", re.MULTILINE)
+SCRIPT: Final = "".join(_IMPORTS.sub("", inspect.getsource(part)) for part in (tokens, forms, lowering))
+"""What rewrites and compiles, for the box, where the three parts are one file."""
 _LISTENER_FILE, _CONFIG_FILE = "SandboxGymListener.cs", "main.exe.config"
 _LISTENER = b"""
 namespace SandboxGym {
@@ -39,35 +48,26 @@ _CSHARP = Language(
     package="mono-mcs mono-runtime libmono-system-numerics4.0-cil libmono-system-core4.0-cil",
     version=("/usr/bin/mcs", "--version"),
     compile=(
+        *("/usr/bin/python3", "-I", _LOWERING_FILE, "{artifact}", "{source}", "--", _LIBRARY_FILE),
         *("/usr/bin/mcs", "-nologo", "-warn:0", "-optimize+", "-langversion:latest"),
-        *("-r:System.Numerics.dll", "-r:System.Core.dll", "-out:{artifact}", "{source}"),
+        *("-r:System.Numerics.dll", "-r:System.Core.dll"),
     ),
+    build_files={_LOWERING_FILE: SCRIPT.encode(), _LIBRARY_FILE: LIBRARY.encode()},
     artifact="main.exe",
-    several="listed",
+    several="named",
     run=("/usr/bin/mono", "{artifact}"),
     time_factor=1.5,
     start_s=0.3,
     memory_extra_mb=64,
     memory_signs=(b"System.OutOfMemoryException",),
 )
-_IMPLICIT = "".join(
-    f"using {name}; "
-    for name in ("System", "System.Collections.Generic", "System.IO", "System.Linq", "System.Threading")
-)
-
-
-def _with_usings(code: str) -> str:
-    """In the first line, so that the compiler's line numbers are the source's; directives must come before them."""
-    return code if code.lstrip("\ufeff \t\r\n").startswith("#") else f"{_IMPLICIT}using System.Threading.Tasks; {code}"
-
-
 CSHARP = replace(
     _CSHARP,
     asserting=replace(
         _CSHARP,
-        whole=_with_usings,
+        whole=lowering.with_usings,
         compile=(*_CSHARP.compile, "-define:DEBUG", "-define:TRACE", _LISTENER_FILE),
-        build_files={_LISTENER_FILE: _LISTENER},
+        build_files={**_CSHARP.build_files, _LISTENER_FILE: _LISTENER},
         run_files={_CONFIG_FILE: _CONFIG},
     ),
 )

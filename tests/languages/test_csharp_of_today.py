@@ -1,0 +1,58 @@
+"""C# as it is written today, by Mono's compiler for C# 7: right programs pass, and wrong ones stay compile errors."""
+
+from __future__ import annotations
+
+import contextlib
+from pathlib import Path
+
+import pytest
+
+from sandbox_gym.config import Settings
+from sandbox_gym.contract import Answer, Verdict
+from sandbox_gym.engine import Engine, open_engine
+from sandbox_gym.verifiers.coding import CodingVerifier, parse_task
+from sandbox_gym.verifiers.coding.languages.csharp import CSHARP
+from sandbox_gym.verifiers.coding.languages.csharp.lowering import lowered
+from tests.languages.csharp_programs import RIGHT, WRONG
+
+needs = pytest.mark.skipif(not Path(CSHARP.toolchain).exists(), reason="no mcs on this machine")
+
+
+async def judged(engine: Engine, source: str, given: str, wanted: str) -> Verdict:
+    row: dict[str, object] = {"language": "csharp", "unit_tests": {"inputs": [given], "outputs": [wanted]}}
+    task = parse_task(row, limits=Settings().limits(), early_stop=True)
+    return (await engine.verify(CodingVerifier(), task, Answer(f"```csharp\n{source}\n```"))).verdict
+
+
+@needs
+@pytest.mark.anyio
+@pytest.mark.timeout(600)
+async def test_verdicts(tmp_path: Path) -> None:
+    wrong = {}
+    async with open_engine(Settings(provider="local", boxes=2, state_dir=tmp_path)) as engine:
+        for name, (given, wanted, source) in RIGHT.items():
+            verdict = await judged(engine, source, given, wanted)
+            if verdict.reward != 1.0:
+                wrong[name] = verdict.tests[0].reason
+            elif (await judged(engine, source, given, wanted + "1")).tests[0].status.value != "wrong_answer":
+                wrong[name] = "passes whatever is expected"
+        for name, source in WRONG.items():
+            verdict = await judged(engine, source, "", "1")
+            if (verdict.reward, verdict.failure_reason) != (0.0, "compile_error"):
+                wrong[name] = verdict.failure_reason
+    assert wrong == {}
+
+
+@pytest.mark.parametrize(
+    "source", ["", "#", "using", '"', "{", "}", "((", "x =>", "foreach (var (", "a switch { => }", "record"]
+)
+def test_what_is_no_program_is_left_to_the_compiler(source: str) -> None:
+    with contextlib.suppress(ValueError, IndexError, StopIteration, RecursionError):  # no rewriting, to its `main`
+        assert isinstance(lowered(source), str)
+
+
+def test_a_program_of_a_thousand_lines_is_rewritten() -> None:
+    lines = "\n".join(
+        f"if (x[{n}] != {n}) {{ x[{n}]!.Do(y => y switch {{ 1 => 2, _ => {n} }}); }}" for n in range(1000)
+    )
+    assert lowered(lines).count("? (2)") == 1000

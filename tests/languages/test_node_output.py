@@ -1,0 +1,36 @@
+"""Programs of Node.js print all that they print, also where they end at once after it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from sandbox_gym.config import Settings
+from sandbox_gym.contract import Answer
+from sandbox_gym.engine import open_engine
+from sandbox_gym.verifiers.coding import CodingVerifier, parse_task
+
+LINES = 100_000
+PROGRAMS = {
+    "one text": "console.log(Array.from({{length: {n}}}, (_, i) => i).join('\\n')); process.exit(0);",
+    "a text and a line": "process.stdout.write('0\\n'.repeat({n} - 1)); console.log(0); process.exit();",
+    "a callback": "setTimeout(() => {{ for (let i = 0; i < {n}; i++) console.log(i); process.exit(); }}, 1);",
+}
+
+
+@pytest.mark.anyio
+@pytest.mark.timeout(300)
+async def test_nothing_is_lost_at_the_end(tmp_path: Path) -> None:
+    settings = Settings(provider="local", boxes=2, state_dir=tmp_path)
+    found = {}
+    async with open_engine(settings) as engine:
+        for language in ("javascript", "typescript"):
+            for name, program in PROGRAMS.items():
+                wanted = "0\n" * LINES if "line" in name else "\n".join(map(str, range(LINES)))
+                row = {"language": language, "unit_tests": {"inputs": [""], "outputs": [wanted]}}
+                task = parse_task(row, limits=settings.limits(), early_stop=True)
+                answer = Answer(f"```{language}\n{program.format(n=LINES)}\n```")
+                verdict = (await engine.verify(CodingVerifier(), task, answer)).verdict
+                found[language, name] = verdict.reward or verdict.tests[0].reason
+    assert set(found.values()) == {1.0}, found

@@ -1,0 +1,222 @@
+"""Tokens of C#, and where in them an operand, a statement or a type begins and ends; without a grammar.
+
+The first part of the script that lowering.py describes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+TOKEN = re.compile(
+    r"""
+      (?P<blank>\s+|//[^\n]*|/\*.*?\*/|^[ \t]*\#[^\n]*)
+    | (?P<text>\$?@\$?"(?:[^"]|"")*"
+        | \$"(?:[^"\\{]|\\.|\{\{|\{(?:[^{}"]|"(?:[^"\\]|\\.)*")*\})*"
+        | "(?:[^"\\\n]|\\.)*" | '(?:[^'\\\n]|\\.)+')
+    | (?P<word>@?[^\W\d]\w*)
+    | (?P<number>\d[\w]*(?:\.\d\w*)?(?:(?<=[eE])[+-]\d+)?|\.\d\w*)
+    | (?P<mark>\?\?=|\?\?|\?\.|=>|==|!=|<=|>=|&&|\|\||\+\+|--|\.\.|[-+*/%&|^]=|->|::|.)
+    """,
+    re.VERBOSE | re.DOTALL | re.MULTILINE,
+)
+PAIRS = {"(": ")", "[": "]", "{": "}"}
+MODIFIERS = frozenset(
+    [
+        "public",
+        "private",
+        "protected",
+        "internal",
+        "static",
+        "readonly",
+        "const",
+        "volatile",
+        "sealed",
+        "abstract",
+        "partial",
+    ]
+)
+NOT_OPERANDS = frozenset(
+    [
+        "return",
+        "throw",
+        "in",
+        "is",
+        "as",
+        "await",
+        "new",
+        "out",
+        "ref",
+        "when",
+        "case",
+        "else",
+        "do",
+        "yield",
+        "and",
+        "or",
+        "not",
+    ]
+)
+
+
+class Token:
+    """A token with the blanks before it."""
+
+    __slots__ = ("before", "kind", "text")
+
+    def __init__(self, before: str, kind: str, text: str) -> None:
+        self.before, self.kind, self.text = before, kind, text
+
+
+Tokens = list[Token]
+
+
+def tokens_of(source: str) -> Tokens:
+    found: Tokens = []
+    before = ""
+    for match in TOKEN.finditer(source):
+        if match.lastgroup == "blank":
+            before += match[0]
+        else:
+            found.append(Token(before, match.lastgroup or "", match[0]))
+            before = ""
+    return [*found, Token(before, "end", "")]
+
+
+def text_of(tokens: Tokens) -> str:
+    return "".join(token.before + token.text for token in tokens)
+
+
+def made(text: str) -> Tokens:
+    """Tokens of our own, apart from what stands before them."""
+    return tokens_of(" " + text)[:-1]
+
+
+def copied(tokens: Tokens, start: int, end: int) -> Tokens:
+    return made(text_of(tokens[start:end]).strip())
+
+
+def closing(tokens: Tokens, at: int) -> int:
+    """Where the bracket at `at` is closed, else the last token."""
+    depth = 0
+    for index in range(at, len(tokens)):
+        text = tokens[index].text
+        depth += (text in PAIRS) - (text in PAIRS.values())
+        if depth == 0:
+            return index
+    return len(tokens) - 1
+
+
+def opening(tokens: Tokens, at: int) -> int:
+    """Where the bracket at `at` is opened, else 0."""
+    depth = 0
+    for index in range(at, -1, -1):
+        text = tokens[index].text
+        depth += (text in PAIRS.values()) - (text in PAIRS)
+        if depth == 0:
+            return index
+    return 0
+
+
+def is_operand(token: Token) -> bool:
+    """Whether an operand ends here."""
+    word = token.kind == "word" and token.text not in NOT_OPERANDS
+    return word or token.kind in ("text", "number") or token.text in (")", "]")
+
+
+def operand(tokens: Tokens, last: int) -> int:
+    """Where the operand begins that ends at `last`: a name, with calls, items and members."""
+    at = last
+    while at >= 0:
+        if tokens[at].text in (")", "]"):
+            at = opening(tokens, at)
+            if at and (is_operand(tokens[at - 1]) or tokens[at - 1].text == ">"):
+                at -= 1
+                continue
+        if at >= 2 and tokens[at - 1].text in (".", "?."):
+            at -= 2
+            continue
+        return at
+    return 0
+
+
+def statement_end(tokens: Tokens, at: int) -> int:
+    """The last token of the statement that begins at `at`."""
+    word = tokens[at].text
+    if word == "{":
+        return closing(tokens, at)
+    if word in ("if", "for", "foreach", "while", "using", "lock", "fixed", "switch") and tokens[at + 1].text == "(":
+        end = statement_end(tokens, closing(tokens, at + 1) + 1)
+    elif word in ("else", "try", "finally", "do"):
+        end = statement_end(tokens, at + 1)
+    elif word == "catch":
+        end = statement_end(tokens, next(i for i in range(at, len(tokens)) if tokens[i].text in ("{", "")))
+    else:
+        while tokens[at].text not in (";", "", "}"):
+            at = closing(tokens, at) + 1 if tokens[at].text in PAIRS else at + 1
+        return at
+    goes_on = {"if": ("else",), "do": ("while",), "try": ("catch", "finally"), "catch": ("catch", "finally")}
+    follows = end + 1 < len(tokens) and tokens[end + 1].text in goes_on.get(word, ())
+    return statement_end(tokens, end + 1) if follows else end
+
+
+def parted(tokens: Tokens) -> list[Tokens]:
+    """What commas part at the top level."""
+    parts: list[Tokens] = [[]]
+    at = 0
+    while at < len(tokens):
+        stop = closing(tokens, at) + 1 if tokens[at].text in PAIRS else at + 1
+        if tokens[at].text == ",":
+            parts.append([])
+        else:
+            parts[-1] += tokens[at:stop]
+        at = stop
+    return [part for part in parts if part]
+
+
+def type_before(tokens: Tokens, name: int) -> str:
+    """The type that stands before a declared name, "" where none does."""
+    start, depth = name, 0
+    while start > 0:
+        text = tokens[start - 1].text
+        depth += (text in (">", ")", "]")) - (text in ("<", "(", "["))
+        inside = depth > 0 or text in ("<", "(", "[")
+        if depth < 0 or not (inside or tokens[start - 1].kind == "word" or text in (".", "?")) or text in MODIFIERS:
+            break
+        if text in NOT_OPERANDS or text in ("using", "foreach", "var"):
+            return ""
+        start -= 1
+    return text_of(tokens[start:name]).strip()
+
+
+def declared_type(tokens: Tokens, name: int) -> str:
+    """The type of a name, by its declaration."""
+    for at in range(1, len(tokens) - 3):
+        if tokens[at].text != tokens[name].text or at == name:
+            continue
+        if tokens[at - 1].text == "var" and [token.text for token in tokens[at + 1 : at + 3]] == ["=", "new"]:
+            end = next(i for i in range(at + 3, len(tokens)) if tokens[i].text in ("(", "[", "{", "") and i > at + 3)
+            return text_of(tokens[at + 3 : end]).strip() + "[]" * (tokens[end].text == "[")
+        if tokens[at - 1].kind == "word" or tokens[at - 1].text in (">", "]", "?"):
+            kind = type_before(tokens, at)
+            if kind:
+                return kind
+    return ""
+
+
+def item_type(kind: str) -> str:
+    """Of an array's or a list's items, of a dictionary's values."""
+    if kind.endswith("]"):
+        return kind[: kind.rindex("[")]
+    inner = tokens_of(kind.partition("<")[2].rpartition(">")[0])
+    depth, last = 0, 0
+    for at, token in enumerate(inner):
+        depth += (token.text in ("<", "(")) - (token.text in (">", ")"))
+        last = at + 1 if token.text == "," and depth == 0 else last
+    return text_of(inner[last:]).strip()
+
+
+def each(tokens: Tokens, rewrite: Callable[[Tokens, int], bool]) -> None:
+    """From the last token to the first, so that what was rewritten stays where it is."""
+    for at in range(len(tokens) - 2, -1, -1):
+        rewrite(tokens, at)
