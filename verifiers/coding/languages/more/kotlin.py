@@ -8,7 +8,7 @@ from sandbox_gym.verifiers.coding.languages.more.kotlin_build import BUILD, LATE
 from sandbox_gym.verifiers.coding.languages.more.kotlin_later import COLLECTIONS, TEXT
 
 _JVM = ("/usr/bin/java", "-Xshare:auto", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData")
-_VERSION = ("/bin/sh", "-c", "/usr/bin/kotlinc -version 2>&1 | tail -n 1")
+_VERSION = ("/bin/sh", "-c", "[ -x /usr/bin/kotlinc ] && /usr/bin/kotlinc -version 2>&1 | tail -n 1")
 _KOTLIN = Language(
     name="kotlin",
     aliases=("kt",),
