@@ -149,7 +149,7 @@ def test_names_of_a_test_in_verilog(name: str) -> None:
 def test_what_a_test_becomes(language: str) -> None:
     row: Doubled = DOUBLED[language]
     answer = row.written(row.double)
-    failing = with_a_failure(answer, row.test, known_language(language, "language").name)
+    failing = with_a_failure(f"{answer}\n".__add__, row.test, known_language(language, "language").name)
     assert failing is not None
     assert failing.startswith(f"{answer}\n")
     variants = changed(row.test, language)
@@ -166,5 +166,5 @@ def test_changing_a_long_test_takes_no_time() -> None:
         "return " * 200_000,
     ):
         changed(test, "verilog")
-        with_a_failure("", f"int main() {{ {test} }}", "c")
-        with_a_failure("", test, "java")
+        with_a_failure(str, f"int main() {{ {test} }}", "c")
+        with_a_failure(str, test, "java")

@@ -173,7 +173,7 @@ def _require(names):
     """Raises _NotStartable for a missing command or Python package that the program requires."""
     for name in names:
         if name.startswith("/"):
-            found = os.access(name, os.X_OK)
+            found = os.access(name, os.R_OK if name.endswith(".jar") else os.X_OK)
         else:
             import importlib.util  # the program's own folder is not on the path yet
 

@@ -5,10 +5,13 @@ from __future__ import annotations
 
 import re
 import secrets
+from collections.abc import Callable
 from itertools import islice
 from typing import Final
 
+from sandbox_gym.server.coding.braces import BRACE
 from sandbox_gym.server.coding.expected_values import expected_values
+from sandbox_gym.server.coding.sandbox_fusion_programs import MARK
 
 MAX_SEEN: Final = 100
 MAX_EXPECTED: Final = 6
@@ -57,7 +60,6 @@ INSIDE: Final = {
 """The same where the test is a block: it ends where `main` does."""
 _MAIN: Final = re.compile(r"\b[mM]ain\s{0,9}\([^()]{0,500}\)[^{};]{0,500}\{|\bextends\s+App\s*\{")
 _BLOCKS: Final = {"d_ut": re.compile(r"\bunittest\s*\{")}
-_BRACE: Final = re.compile(r'"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])\'|`[^`]*`|//[^\n]*|/\*.*?\*/|[{}]', re.DOTALL)
 _LAST: Final = re.compile(
     r"(?:\breturn\b[^;{}]{0,500};?|\bOk\(\(\)\)|\b[\w.:]{0,50}[eE]xit\s{0,9}\([^()]{0,500}\)\s{0,9};?)\s*\Z"
 )
@@ -106,9 +108,9 @@ def could_forge(answer: str) -> bool:
     return len(answer) > MAX_READ or bool(_COULD_FORGE.search(answer))
 
 
-def with_a_failure(answer: str, test: str, language: str) -> str | None:
+def with_a_failure(program: Callable[[str], str], test: str, language: str) -> str | None:
     """The program with a failure where its test ends, or beside it; None where that place is not known."""
-    whole = f"{answer}\n{test}"
+    whole = program(test)
     if language in BESIDE and ".only(" not in test:  # Jest would leave the other out
         return f"{whole}\n{BESIDE[language] % secrets.token_hex(8)}\n"
     if language == "haskell":  # a statement more of the last block
@@ -117,7 +119,7 @@ def with_a_failure(answer: str, test: str, language: str) -> str | None:
     if language in BEHIND:
         return f"{whole.rstrip().removesuffix('?>')}\n{BEHIND[language]}\n"
     end = _end_of_block(test, language) if language in INSIDE else None
-    return None if end is None else f"{answer}\n{test[:end]}\n{INSIDE[language]}\n{test[end:]}"
+    return None if end is None else program(f"{test[:end]}\n{INSIDE[language]}\n{test[end:]}")
 
 
 def _end_of_block(test: str, language: str) -> int | None:
@@ -126,7 +128,7 @@ def _end_of_block(test: str, language: str) -> int | None:
     if opening is None:
         return None
     depth = 1
-    for brace in _BRACE.finditer(test, opening.end()):
+    for brace in BRACE.finditer(test, opening.end()):
         depth += {"{": 1, "}": -1}.get(brace[0], 0)
         if not depth:
             last = _LAST.search(test, max(opening.end(), brace.start() - MAX_LAST), brace.start())
@@ -169,7 +171,8 @@ def changed(test: str, language: str) -> list[str]:
 def _changed(test: str, found: re.Match[str]) -> str | None:
     """The test with another value of this one's form. None where there is none, or it is no value of the test's."""
     before = test[max(found.start() - 200, 0) : found.start()].rpartition("\n")[2]
-    other = None if _NOT_OF_THE_TEST.search(before) else _OPPOSITES.get(found[0]) or _other(found[0])
+    is_none = MARK in found[0] or _NOT_OF_THE_TEST.search(before)
+    other = None if is_none else _OPPOSITES.get(found[0]) or _other(found[0])
     return None if other is None else test[: found.start()] + other + test[found.end() :]
 
 

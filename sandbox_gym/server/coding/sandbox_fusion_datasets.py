@@ -17,23 +17,43 @@ from typing_extensions import TypedDict
 
 from sandbox_gym.engine import Engine
 from sandbox_gym.errors import RequestError
+from sandbox_gym.server.coding import predictions
 from sandbox_gym.server.coding.sandbox_fusion import Timeouts
+from sandbox_gym.server.coding.sandbox_fusion_programs import MARK, only_imports
 from sandbox_gym.server.protocol.resources import ToolCall
 from sandbox_gym.server.protocol.wire import Document
 from sandbox_gym.server.tools.shapes import Nothing, tool_method
+from sandbox_gym.verifiers.coding import language_named
 
 _NAME: Final = re.compile(r"[\w.-]{1,200}")
 _REMEDY: Final = "give config.provided_data a row, or serve a folder that has it (sandbox_fusion_datasets)"
 _NO_TESTS: Final = "give config.provided_data a test list of {input: {stdin}, output: {stdout}}, or a verifier_metadata"
+_VARIABLE: Final = re.compile(r"\{\{\s*(\w+)\s*\}\}|\$\{(\w+)\}|\$(\w+)")
+"""In a prompt's template."""
+_BY_TEST: Final = {
+    "go": ("go_test", re.compile(r"\*testing\.T\b")),
+    "java": ("junit", re.compile(r"@(?:[\w.]{1,100}\.)?Test\b")),
+    "d": ("d_ut", re.compile(r"\bunittest\s*\{")),
+    "javascript": ("jest", re.compile(r"\bexpect\([^\n]{0,2000}\)\s*\.(?:not\.)?to[A-Z]\w*\(")),
+}
+"""What runs a test that no program begins, by the language of its answer."""
+_BEGINS: Final = re.compile(r"\b[mM]ain\s*\(")
 MAX_ROWS: Final = 100_000
 """Of a request."""
 Id = str | int
 
 
 class FusionExtra(BaseModel):
-    """Of a config: what is our own."""
+    """Of a config: what is our own, and what is SandboxFusion's for its datasets."""
 
     run_all_cases: bool = False
+    code_block_idx: int | None = None
+    autoeval_extract_code_mode: str | None = None
+    repr_code: bool = False
+    mode: str | None = None
+    fewshot: str | None = None
+    context: str | None = None
+    prompt_template: str | None = None
 
 
 class FusionConfig(Timeouts):
@@ -44,6 +64,7 @@ class FusionConfig(Timeouts):
     extra: FusionExtra = Field(default_factory=FusionExtra)
     custom_extract_logic: str | None = None
     is_fewshot: bool | None = None
+    locale: str | None = None
 
 
 class FusionRows(BaseModel):
@@ -103,9 +124,15 @@ class Tests:
     source: str = ""
     files: Mapping[str, str | None] | None = None
     before: str = ""
+    """What goes before an answer that does not bring it: imports, the head of a Verilog module."""
+    prompt: str = ""
+    """What an answer may continue, if it is code."""
+    stops: Sequence[str] = ()
+    answer: str | None = None
+    """What is run in place of a completion that is no program."""
 
     def preface(self, code: str) -> str:
-        """The answer, behind what it continues (the head of a Verilog module) unless it has that itself."""
+        """The answer behind what stands before it."""
         return code if not self.before or re.search(r"^\s*module\b", code, re.M) else f"{self.before}\n{code}"
 
 
@@ -120,12 +147,12 @@ class FusionDatasets:
     async def get_prompts(self, engine: Engine, call: ToolCall, wanted: FusionRows) -> list[FusionPrompt]:
         """What a dataset's rows ask of a model."""
         rows = await self.rows(wanted.dataset, wanted.config)
-        return [_prompt(row) for row in rows[wanted.offset : wanted.offset + wanted.limit]]
+        return [_prompt(row, wanted.config) for row in rows[wanted.offset : wanted.offset + wanted.limit]]
 
     @tool_method(FusionRow, FusionPrompt)
     async def get_prompt_by_id(self, engine: Engine, call: ToolCall, wanted: FusionRow) -> FusionPrompt:
         """What one row asks of a model."""
-        return _prompt(await self.row(wanted.dataset, wanted.id, wanted.config))
+        return _prompt(await self.row(wanted.dataset, wanted.id, wanted.config), wanted.config)
 
     @tool_method(FusionRows, list[Id])
     async def list_ids(self, engine: Engine, call: ToolCall, wanted: FusionRows) -> list[Id]:
@@ -194,8 +221,8 @@ def _row(line: str, path: Path, number: int) -> Document:
 
 
 def _id(row: Document) -> Id:
-    found = row.get("id")
-    return found if isinstance(found, str | int) else ""
+    named = (row.get(name) for name in ("id", "task_id", "name"))
+    return next((one for one in named if isinstance(one, str | int) and one != ""), "")
 
 
 def labels_of(row: Document) -> dict[str, object]:
@@ -211,27 +238,58 @@ def _unpacked(value: object) -> object:
         return value
 
 
-def _prompt(row: Document) -> FusionPrompt:
-    asked = row.get("prompt", row.get("content", row.get("description")))
-    prompt, tests = asked if isinstance(asked, str) else "", _unpacked(row.get("test"))
+def _prompt(row: Document, config: FusionConfig) -> FusionPrompt:
+    """As AutoEval puts it together: the row's context, few-shot examples where they are asked for, its question."""
+    labels, extra, tests = labels_of(row), config.extra, test_of(row)
+    prompt = _said(row, "prompt", "content", "description") or predictions.question(row, extra.mode)
     prompt += f"\n\n{row['code_preface']}" if row.get("code_preface") else ""
     if isinstance(tests, list) and tests and isinstance(tests[0], str):  # how the function is called
         prompt += f"\n\nA test of it:\n\n{tests[0]}"
-    return {"id": _id(row), "prompt": prompt, "labels": labels_of(row)}
+    told = {name: getattr(extra, name) or labels.get(name) or "" for name in ("context", "fewshot", "prompt_template")}
+    said = {name: text for name, text in told.items() if isinstance(text, str)}
+    template = said.pop("prompt_template", "")
+    if template:
+        said |= {"question": prompt, "locale": config.locale or "en"}
+        prompt = _VARIABLE.sub(lambda found: said.get(found[1] or found[2] or found[3], found[0]), template)
+    else:
+        shown = (said.get("context"), said.get("fewshot") if config.is_fewshot else "", prompt)
+        prompt = "\n\n".join(one for one in shown if one)
+    return {"id": _id(row), "prompt": prompt, "labels": labels}
 
 
-def language_of(row: Document, config: FusionConfig) -> str | None:
-    """The request's, else the row's; VerilogEval's rows have the head of a module."""
-    labels = labels_of(row)
-    told = (config.language, labels.get("execution_language"), labels.get("programming_language"), row.get("language"))
-    return next((one for one in told if isinstance(one, str) and one), "verilog" if row.get("code_preface") else None)
+def language_of(row: Document, config: FusionConfig, dataset: str) -> str | None:
+    """The one in which a row's test is run: its own, else the request's; else that of the answer, or of the dataset by
+    its name's end. VerilogEval's rows have the head of a module."""
+    labels, test = labels_of(row), test_of(row)
+    if row.get("code_preface"):
+        return "verilog"
+    told = (labels.get("execution_language"), config.language)
+    told = (*(told if isinstance(test, str | dict) else told[::-1]), labels.get("programming_language"))
+    named = next((one for one in (*told, row.get("language")) if isinstance(one, str) and one), None)
+    if named is None and isinstance(test, str):
+        named = next((end for end in (dataset.rpartition("_")[2],) if language_named(end)), None)
+    language = language_named(named or "")
+    source = test.get("code") if isinstance(test, dict) else test
+    if language is None or not isinstance(source, str) or _BEGINS.search(source):
+        return named
+    runner, sign = _BY_TEST.get("javascript" if language.name == "typescript" else language.name, ("", None))
+    return runner if sign is not None and sign.search(source) else named
 
 
-def tests_of(row: Document, language: str) -> Tests:
+def test_of(row: Document) -> object:
+    """A row's tests under the name that its dataset has for them."""
+    return _unpacked(row["test"] if "test" in row else row.get("tests"))
+
+
+def tests_of(row: Document, language: str, wanted: FusionRow, completion: str) -> Tests:
     """A row's tests, by their form. Raises RequestError."""
-    own, test, labels = row.get("verifier_metadata"), _unpacked(row.get("test")), labels_of(row)
+    own, test, labels = row.get("verifier_metadata"), test_of(row), labels_of(row)
     if isinstance(own, dict):
         return Tests(own)
+    if predictions.is_asked(row):
+        mode = wanted.config.extra.mode or wanted.dataset
+        code, test_list = predictions.tested(row, completion, "output" if mode.endswith("output") else "input")
+        return Tests({"test_list": test_list}, answer=code)
     if isinstance(test, list) and test and all(isinstance(one, str) for one in test):
         return Tests({"test_list": test, "test_setup_code": labels.get("test_setup_code") or ""})
     if isinstance(test, list) and test:
@@ -242,14 +300,27 @@ def tests_of(row: Document, language: str) -> Tests:
     test = test.get("code") if isinstance(test, dict) else test
     if not isinstance(test, str) or not test.strip():
         raise RequestError("config.provided_data.test", "is no list of tests", _NO_TESTS)
-    entry = labels.get("entry_point") or row.get("entry_point")
+    prompt = _said(row, "prompt", "content")
     if language == "python" and not asset:
+        entry = labels.get("entry_point") or row.get("entry_point")
         if isinstance(entry, str) and re.search(r"^def check\(", test, re.M):
-            return Tests({"test": test, "entry_point": entry, "prompt": row.get("content") or row.get("prompt") or ""})
-        return Tests({"test_list": [test]})
-    before = row.get("code_preface")
-    own_files = asset if isinstance(asset, dict) else None
-    return Tests({}, source=test, files=own_files, before=before if isinstance(before, str) else "")
+            return Tests({"test": test, "entry_point": entry, "prompt": prompt})
+        before, _, rest = test.rpartition(MARK)
+        if not before or only_imports(before):
+            return Tests({"test_list": [f"{before}{rest}"]}, before=before.strip())
+    stops = row.get("stop_tokens", labels.get("stop_tokens"))
+    return Tests(
+        {},
+        source=test,
+        files=asset if isinstance(asset, dict) else None,
+        before=_said(row, "code_preface"),
+        prompt="\n".join(one for one in (_said(row, "test_setup"), prompt) if one),
+        stops=[one for one in stops if isinstance(one, str) and one] if isinstance(stops, list) else (),
+    )
+
+
+def _said(row: Document, *names: str) -> str:
+    return next((held for name in names if isinstance(held := row.get(name), str)), "")
 
 
 def _text(case: object, side: str, name: str, index: int) -> str:

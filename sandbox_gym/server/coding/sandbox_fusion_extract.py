@@ -5,12 +5,14 @@ from __future__ import annotations
 
 import base64
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 from sandbox_gym.engine import Engine
 from sandbox_gym.errors import RequestError
 from sandbox_gym.server.coding.sandbox_fusion import FusionTools, encoded_files
+from sandbox_gym.server.coding.sandbox_fusion_datasets import FusionExtra
 from sandbox_gym.server.protocol.resources import ToolCall
 from sandbox_gym.server.protocol.wire import Document
 from sandbox_gym.verifiers import bounded
@@ -42,22 +44,48 @@ class Extracted:
     kind: Kind | None
 
 
-def extracted(completion: str, language: Language, *, few_shot: bool, program: bool) -> Extracted:
+def marked_as(name: object, language: Language) -> Language:
+    """By whose tags an answer's blocks are known: those of the language that it is written in, also of one that is
+    only read here."""
+    if not isinstance(name, str) or not name:
+        return language
+    named = language_named(name)
+    if named is not None:
+        return language if named.name in language.fences else named
+    tags = ("jsx", "tsx", "javascript", "js", "typescript", "ts") if name == "react" else ()
+    return replace(PYTHON, name=name.lower(), aliases=(), fences=tags)
+
+
+def extracted(completion: str, language: Language, *, few_shot: bool, program: bool, extra: FusionExtra) -> Extracted:
     """A block that says its language goes before one without a tag, which is what the program prints, or how to run it;
     and where a function is asked for, one that defines something before one that calls it. Few-shot prompts of MBPP end
-    an answer by [DONE]."""
+    an answer by [DONE]. The request may say which block counts, or that all do."""
     if few_shot and "```" not in completion:
         completion = completion.partition("[DONE]")[0].rpartition("[BEGIN]")[2]
     closed = blocks_of(completion, language)
-    tagged = [body for tag, body in closed if language_named(tag.partition(" ")[0]) is language]
+    tags = {*language.tags, *language.fences}
+    tagged = [body for tag, body in closed if tag.partition(" ")[0].lower().strip("{.}") in tags]
+    chosen = _chosen(tagged or [body for _, body in closed], extra)
+    if chosen is not None:
+        return Extracted(chosen, "fenced" if chosen.strip() else "empty")
     defining = [body for body in tagged if not program and _DEFINES.search(body)]
-    tagged = defining if defining and language is PYTHON else tagged
+    tagged = defining if defining and PYTHON.name in tags else tagged
     code = tagged[-1] if tagged else extract_code(completion, language) or ""
     if not code.strip():
         return Extracted("", "empty")
     if closed:
         return Extracted(code, "fenced")
     return Extracted(code, "incomplete_fenced" if re.search("```|~~~", completion) else "heuristic")
+
+
+def _chosen(blocks: Sequence[str], extra: FusionExtra) -> str | None:
+    """By AutoEval's options; None where there are none, or no blocks."""
+    index = extra.code_block_idx
+    if not blocks:
+        return None
+    if index is not None:
+        return blocks[index] if -len(blocks) <= index < len(blocks) else ""
+    return {"first": blocks[0], "all": "\n".join(blocks)}.get(extra.autoeval_extract_code_mode or "")
 
 
 def fenced_language(completion: str, language: Language) -> Language:

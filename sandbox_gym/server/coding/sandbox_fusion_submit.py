@@ -25,14 +25,31 @@ from sandbox_gym.server.coding.failing_tests import (
     with_a_failure,
 )
 from sandbox_gym.server.coding.sandbox_fusion import FusionFailed, FusionRan, FusionTools, ran, sandbox_error, tightened
-from sandbox_gym.server.coding.sandbox_fusion_datasets import FusionDatasets, FusionRow, Tests, language_of, tests_of
-from sandbox_gym.server.coding.sandbox_fusion_extract import Extracted, Kind, extracted, extracted_by, fenced_language
+from sandbox_gym.server.coding.sandbox_fusion_datasets import (
+    FusionDatasets,
+    FusionRow,
+    Tests,
+    labels_of,
+    language_of,
+    tests_of,
+)
+from sandbox_gym.server.coding.sandbox_fusion_extract import (
+    Extracted,
+    Kind,
+    extracted,
+    extracted_by,
+    fenced_language,
+    marked_as,
+)
+from sandbox_gym.server.coding.sandbox_fusion_programs import program_with
 from sandbox_gym.server.protocol.exchange import ToolFailed
 from sandbox_gym.server.protocol.resources import ToolCall
 from sandbox_gym.server.protocol.verdicts import VerdictDocument, verdict_document
 from sandbox_gym.server.tools.shapes import tool_method
 from sandbox_gym.verifiers.coding import CodingVerifier, Language, fenced, known_language, parse_task
 
+Program = Callable[[str], str]
+"""Of a test, the whole program with the answer."""
 SHOWN_BYTES: Final = 64 * 1024
 MANY: Final = 2
 WITH_OTHERS: Final = "the program ends well with other tests, too"
@@ -96,16 +113,19 @@ class FusionSubmit:
         """Judge a completion by the tests that come with it, as SandboxFusion does."""
         config = wanted.config
         row = await self._datasets.row(wanted.dataset, wanted.id, config)
-        told = language_of(row, config)
+        told = language_of(row, config, wanted.dataset)
         language = known_language(told, "config.language")
-        tests = tests_of(row, language.name)
+        tests = await judging.asked(partial(tests_of, row, language.name, wanted, wanted.completion))
         if told is None and tests.cases:
             language = await judging.asked(partial(fenced_language, wanted.completion, language))
-        if config.custom_extract_logic:
+        if tests.answer is not None:
+            answer = Extracted(tests.answer, None if tests.answer else "empty")
+        elif config.custom_extract_logic:
             answer = await extracted_by(config.custom_extract_logic, wanted.completion, self._tools, engine, call)
         else:
-            options = {"few_shot": config.is_fewshot is True, "program": bool(tests.cases)}
-            answer = await judging.asked(partial(extracted, wanted.completion, language, **options))
+            written = marked_as(labels_of(row).get("programming_language"), language)
+            find = partial(extracted, few_shot=config.is_fewshot is True, program=bool(tests.cases), extra=config.extra)
+            answer = await judging.asked(partial(find, wanted.completion, written))
         if tests.source:
             return await self._run_with(tests, answer, language, engine, call, wanted)
         limits = tightened(self._limits, config)
@@ -113,7 +133,7 @@ class FusionSubmit:
         parse = partial(parse_task, metadata, limits=limits, early_stop=not config.extra.run_all_cases)
         task = await judging.asked(parse)
         try:
-            text = await judging.asked(partial(_answer, answer.code, wanted.completion, language))
+            text = await judging.asked(partial(_answer, tests.preface(answer.code), wanted.completion, language))
             verification = await engine.verify(CodingVerifier(), task, Answer(text), caller=config.caller(call.caller))
         except Unavailable as error:
             raise sandbox_error(error) from error
@@ -143,8 +163,13 @@ class FusionSubmit:
     ) -> FusionResult:
         """The answer and the row's test as one program: right where it ends well, as there, and badly where its test
         must fail."""
-        code, config = tests.preface(answer.code), wanted.config
-        whole = f"{code}\n{tests.source}"
+        config = wanted.config
+        code = repr(answer.code) if config.extra.repr_code else tests.preface(answer.code)
+        prepared = partial(program_with, code, tests.source, language.name)
+        if not config.extra.repr_code:
+            prepared = partial(prepared, prompt=tests.prompt, stops=() if answer.kind == "fenced" else tests.stops)
+        program = await judging.asked(prepared)
+        whole = program(tests.source)
         arguments = {"code": whole, "language": language.name, "files": tests.files or {}}
         times = {"compile_timeout": config.compile_timeout, "run_timeout": config.run_timeout}
         done = await self._tools.run_code(engine, replace(call, arguments={**arguments, **times}))
@@ -153,7 +178,7 @@ class FusionSubmit:
             accepted, done = False, {**done, "message": "a test was skipped, which does not skip itself"}
         if accepted:
             again = replace(call, arguments={**arguments, **times})
-            why = await self._forged(code, tests.source, language, engine, again)
+            why = await self._forged(code, program, tests.source, language, engine, again)
             accepted, done = not why, {**done, "message": why}
         return {
             "id": wanted.id,
@@ -166,7 +191,9 @@ class FusionSubmit:
             "extra": {"reward": float(accepted), "verdict": None},
         }
 
-    async def _forged(self, answer: str, test: str, language: Language, engine: Engine, call: ToolCall) -> str:
+    async def _forged(
+        self, answer: str, program: Program, test: str, language: Language, engine: Engine, call: ToolCall
+    ) -> str:
         """Why the answer ends well without its test; nothing where it does not.
 
         A failure behind the test is not reached by an answer that ended the program before, nor by a test that ends it
@@ -180,14 +207,14 @@ class FusionSubmit:
 
         if language.name == "verilog" and (name := await judging.asked(partial(borrowed, answer, test))):
             return f"the answer uses {name!r}, which is the test's own"
-        failing = await judging.asked(partial(with_a_failure, answer, test, language.name))
+        failing = await judging.asked(partial(with_a_failure, program, test, language.name))
         unreached = failing is not None and bool(await passes(failing))
         if unreached and not ENDS_ITSELF.search(test):
             return "the program ends well with a failing test, too: it ends before its test"
         others = await judging.asked(partial(expecting_other, test, language.name))
         if others:
-            programs = [(f"{answer}\n{other}", False) for other in others]
-            programs.insert(secrets.randbelow(min(len(others), MANY) + 1), (f"{answer}\n{test}", True))
+            programs = [(program(other), False) for other in others]
+            programs.insert(secrets.randbelow(min(len(others), MANY) + 1), (program(test), True))
             why = await _disproved(programs, passes)
             if why != WITH_OTHERS or len(others) > 1 or could_forge(answer):  # a single place may be none of the test's
                 return why
@@ -195,7 +222,7 @@ class FusionSubmit:
             return ""
         variants = await judging.asked(partial(changed, test, language.name))
         for variant in variants:
-            if await passes(f"{answer}\n{variant}") is False:
+            if await passes(program(variant)) is False:
                 return ""
         return WITH_OTHERS if variants or unreached else ""
 

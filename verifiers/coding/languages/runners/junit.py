@@ -1,5 +1,6 @@
 """Java's tests, by JUnit 5, which runs those of JUnit 4 too. The jar holds the classes of all sources."""
 
+import shlex
 from dataclasses import replace
 from typing import Final
 
@@ -14,12 +15,15 @@ _JARS = (
     *("univocity-parsers", "javatuples"),
 )
 CLASS_PATH: Final = ":".join(f"/usr/share/java/{name}.jar" for name in _JARS)
+_LAUNCHER: Final = "/usr/share/java/junit-platform-console.jar"
 _BUILD = 'out=$1; shift; "$@" && cd .sandbox_gym_classes && /usr/bin/python3 -I -m zipfile -c "../$out" *'
 JUNIT = replace(
     JAVA,
     name="junit",
     aliases=("junit5", "junit4"),
     fences=("java",),
+    toolchain=_LAUNCHER,
+    version=("/bin/sh", "-c", f"[ -e {_LAUNCHER} ] && exec {shlex.join(JAVA.version)}"),
     package="junit5 libjavatuples-java default-jdk-headless",
     image="polyglot-more",
     compile=(
