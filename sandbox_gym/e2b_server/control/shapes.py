@@ -166,7 +166,7 @@ class PageQuery(Asked):
     """Which page of a list."""
 
     limit: int | None = Field(None, ge=1, le=MAX_PAGE)
-    start: Number | None = Field(None, alias="nextToken", description="The `X-Next-Token` of the previous page.")
+    after: Entry | None = Field(None, alias="nextToken", description="The `X-Next-Token` of the previous page.")
 
 
 class SandboxQuery(PageQuery):
