@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import urllib.parse
 from collections.abc import Iterable, Mapping
-from typing import Generic, TypeVar
+from typing import Final, Generic, TypeVar
 
 from starlette.requests import Request
 
@@ -12,6 +12,8 @@ from sandbox_gym.e2b_server.faults import Fault
 from sandbox_gym.server.openapi import Operation
 
 H = TypeVar("H")
+_NOT_HERE: Final = ("volumes", "secrets")
+"""Of E2B's API."""
 
 
 class Routes(Generic[H]):
@@ -26,6 +28,8 @@ class Routes(Generic[H]):
         parts = [urllib.parse.unquote(part) for part in raw.decode("latin-1").split("/")[1:]]
         found = [(method, shape, handler) for method, shape, handler in self._routes if _fits(shape, parts)]
         found.sort(key=lambda one: sum(part.startswith("{") for part in one[1]))
+        if not found and parts[0] in _NOT_HERE:
+            raise Fault(501, f"{parts[0]} are not supported by this pool")
         if not found:
             raise Fault(404, f"no route {request.method} {request.url.path[:200]}")
         best = found[0][1]

@@ -3,6 +3,7 @@
 Knows every room, so that no other module has to: `runs` starts processes without knowing what runs in them.
 """
 
+import signal
 import sys
 import types
 
@@ -57,6 +58,15 @@ class Programs:
         return 0
 
 
+def _use_default_signals():
+    """A server that `nohup` or a script's `&` started ignores some signals, and so would all that it starts."""
+    for number in signal.valid_signals() - {signal.SIGPIPE, signal.SIGXFSZ}:  # Python itself ignores these two
+        if signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())
+
+
 def main(read_fd, write_fd, session_sources):
     """Serve the host on these descriptors. Never returns."""
+    _use_default_signals()
     supervisor.run(supervisor.Supervisor(read_fd, write_fd, Programs(session_sources)))

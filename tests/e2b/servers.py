@@ -45,7 +45,8 @@ class PoolServer:
     def __init__(self, provider: str, folder: Path, *options: str, port: int = 0, keys: str = TENANTS) -> None:
         self.provider = provider
         self._log = folder / f"pool-{time.monotonic_ns()}.log"
-        command = [sys.executable, "-m", "sandbox_gym", "serve", "pool", "--port", str(port), "--provider", provider]
+        command = ["nohup", sys.executable, "-m", "sandbox_gym", "serve", "pool"]  # what it ignores, no sandbox does
+        command += ["--port", str(port), "--provider", provider]
         if keys:
             file = folder / "keys.toml"
             file.write_text(keys)

@@ -15,7 +15,7 @@ from e2b import (
     SandboxNotRunningException,
     TimeoutException,
 )
-from e2b.exceptions import AuthenticationException
+from e2b.exceptions import AuthenticationException, SandboxException
 
 from tests.e2b.servers import PoolServer
 
@@ -36,6 +36,14 @@ def test_exit_code_and_what_was_said_before(sandbox: Sandbox) -> None:
     with pytest.raises(CommandExitException) as caught:
         sandbox.commands.run("echo before; exit 3")
     assert (caught.value.exit_code, caught.value.stdout, caught.value.error) == (3, "before\n", "exit status 3")
+
+
+@pytest.mark.parametrize(("name", "said"), [("HUP", "hangup"), ("ABRT", "aborted"), ("KILL", "killed")])
+def test_a_signal_is_told_by_its_name(sandbox: Sandbox, name: str, said: str) -> None:
+    """Also SIGHUP, which the server was told to ignore."""
+    with pytest.raises(CommandExitException) as caught:
+        sandbox.commands.run(f"kill -{name} $$")
+    assert caught.value.error == f"signal: {said}"
 
 
 def test_streams_while_it_runs(sandbox: Sandbox) -> None:
@@ -80,6 +88,11 @@ def test_environment_and_folder(pool: PoolServer) -> None:
         assert sandbox.commands.run("echo $FOO").stdout == "from sandbox\n"
         with pytest.raises(InvalidArgumentException, match="does not exist"):
             sandbox.commands.run("pwd", cwd="/not/there")
+        for name in ("", "A="):
+            with pytest.raises(InvalidArgumentException, match="is no name of a variable"):
+                sandbox.commands.run("true", envs={name: "x"})
+            with pytest.raises(SandboxException, match="is no name of a variable"):
+                Sandbox.create(envs={name: "x"}, **pool.where())
     finally:
         sandbox.kill()
 
@@ -227,4 +240,6 @@ def test_who_ends_all_pythons_keeps_the_sandbox(sandbox: Sandbox, command: str) 
 def test_arguments_that_are_too_long_cost_no_sandbox(sandbox: Sandbox) -> None:
     with pytest.raises(InvalidArgumentException, match="over 1048576 bytes"):
         sandbox.commands.run("true", envs={f"V{number}": "\u4e16" * 100_000 for number in range(3)})
+    with pytest.raises(InvalidArgumentException, match="Argument list too long"):
+        sandbox.commands.run("echo " + "x" * 200_000)
     assert sandbox.commands.run("echo alive").stdout == "alive\n"

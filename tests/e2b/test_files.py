@@ -15,7 +15,7 @@ from email.message import Message
 
 import pytest
 from e2b import FileType, InvalidArgumentException, NotFoundException, Sandbox
-from e2b.exceptions import NotEnoughSpaceException
+from e2b.exceptions import NotEnoughSpaceException, SandboxException
 from e2b.sandbox.filesystem.watch_handle import FilesystemEventType
 
 pytestmark = pytest.mark.timeout(120)
@@ -124,6 +124,29 @@ def test_make_rename_remove_exists(sandbox: Sandbox) -> None:
         sandbox.files.list("missing")
     with pytest.raises(InvalidArgumentException):
         sandbox.files.read("one")
+
+
+def test_rename_to_another_file_system(sandbox: Sandbox) -> None:
+    """`/tmp` is one of its own."""
+    files, tree = sandbox.files, "ls -l --time-style=+%s {0} {0}/in | tail -n +2; readlink {0}/link"
+    files.write("/tmp/tree/in/file", "x", metadata={"kept": "too"})
+    sandbox.commands.run(
+        "cd /tmp/tree; ln -s in link; chmod 750 in; touch -d 2001-01-01 in/file; mkdir -p ~/full/x ~/empty"
+    )
+    before = sandbox.commands.run(tree.format("."), cwd="/tmp/tree").stdout
+    for failing in ("full", "/etc/tree"):
+        with pytest.raises(SandboxException):
+            files.rename("/tmp/tree", failing)
+    assert files.rename("/tmp/tree", "empty").path == "/home/user/empty"
+    assert not files.exists("/tmp/tree")
+    assert sandbox.commands.run(tree.format("."), cwd="empty").stdout == before
+    assert files.get_info("empty/in/file").metadata == {"kept": "too"}
+    files.rename("empty/in/file", "/tmp/file")
+    assert files.read("/tmp/file") == "x"
+    with pytest.raises(SandboxException):
+        files.rename("/etc/passwd", "passwd")
+    assert not files.exists("passwd"), "what can't be taken away is not copied either"
+    assert not [one for one in files.list(".") if one.name.startswith(".moved")]
 
 
 def test_what_is_no_plain_file_does_not_hang(sandbox: Sandbox) -> None:

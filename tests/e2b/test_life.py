@@ -7,9 +7,21 @@ import signal
 import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Literal
 
 import pytest
-from e2b import CommandExitException, PtySize, Sandbox, SandboxException, SandboxQuery, SandboxState
+from e2b import (
+    CommandExitException,
+    PtySize,
+    Sandbox,
+    SandboxException,
+    SandboxQuery,
+    SandboxState,
+    Secret,
+    SecretException,
+    Volume,
+    VolumeException,
+)
 from e2b.exceptions import (
     NotFoundException,
     SandboxNotFoundException,
@@ -127,6 +139,37 @@ def test_pause_when_time_is_up_and_resume_by_a_request(pool: PoolServer) -> None
     assert sandbox.files.read("kept") == "1"
     assert sandbox.get_info().state is SandboxState.RUNNING
     sandbox.kill()
+
+
+def test_what_this_pool_has_not_is_told_as_that(pool: PoolServer) -> None:
+    where = pool.where()
+    for call in (lambda: Volume.create("one", **where), lambda: Volume.list(**where)):
+        with pytest.raises(VolumeException, match="volumes are not supported by this pool"):
+            call()
+    with pytest.raises(SecretException, match="secrets are not supported by this pool"):
+        Secret.create("one", "value", **where)
+
+
+@pytest.mark.parametrize("order", ["asc", "desc"])
+def test_what_is_killed_moves_no_page(pool: PoolServer, order: Literal["asc", "desc"]) -> None:
+    where = pool.where("bob")
+    made = [Sandbox.create(timeout=60, metadata={"order": order}, **where) for _ in range(5)]
+    kept = [made[0].create_snapshot() for _ in range(3)]
+    pages = Sandbox.list(SandboxQuery(metadata={"order": order}), limit=2, order=order, **where)
+    seen = []
+    while pages.has_next:
+        for one in pages.next_items():
+            assert Sandbox.kill(one.sandbox_id, **where)
+            seen.append(one.sandbox_id)
+    assert seen == [one.sandbox_id for one in made][:: 1 if order == "asc" else -1]
+    snapshots, deleted = Sandbox.list_snapshots(limit=1, **where), []
+    while snapshots.has_next:
+        for image in snapshots.next_items():
+            assert Sandbox.delete_snapshot(image.snapshot_id, **where)
+            deleted.append(image.snapshot_id)
+    assert deleted == [image.snapshot_id for image in reversed(kept)]
+    with pytest.raises(SandboxException, match="nextToken is none of this list's"):
+        Sandbox.list(next_token="somewhere", **where).next_items()
 
 
 def test_snapshots(sandbox: Sandbox, pool: PoolServer) -> None:

@@ -50,12 +50,31 @@ def read_query(request: Request, model: type[M]) -> M:
     return checked(model, {name: value for name, value in request.query_params.items() if value})
 
 
-def page(found: Sequence[T], query: PageQuery, view: Callable[[T], object]) -> Response:
-    """One page of views, with the next page's token unless it is the last."""
-    start = query.start or 0
-    end = start + (query.limit or MAX_PAGE)
-    headers = {"X-Next-Token": str(end)} if end < len(found) else {}
-    return as_json([view(one) for one in found[start:end]], 200, headers)
+def page(
+    found: Sequence[T],
+    query: PageQuery,
+    view: Callable[[T], object],
+    key: Callable[[T], tuple[float, str]],
+    *,
+    ascending: bool = False,
+) -> Response:
+    """One page of views, ordered by time and id. The next page's token is the last one's, so that a client may delete
+    what it has seen and misses nothing."""
+    found = sorted(found, key=key, reverse=not ascending)
+    if query.after:
+        last = _position(query.after)
+        found = [one for one in found if (key(one) > last if ascending else key(one) < last)]
+    shown = found[: query.limit or MAX_PAGE]
+    headers = {"X-Next-Token": "{!r}_{}".format(*key(shown[-1]))} if len(shown) < len(found) else {}
+    return as_json([view(one) for one in shown], 200, headers)
+
+
+def _position(token: str) -> tuple[float, str]:
+    at, _, name = token.partition("_")
+    try:
+        return float(at), name
+    except ValueError:
+        raise Fault(400, "nextToken is none of this list's") from None
 
 
 def moment(text: str) -> float | None:

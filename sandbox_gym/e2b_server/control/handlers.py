@@ -182,8 +182,10 @@ class Control:
         query = read_query(request, SandboxQuery)
         states = {state for text in request.query_params.getlist("state") for state in text.split(",") if state}
         found = [one for one in self._filtered(tenant, query, states) if paused or one.running]
-        found.sort(key=lambda one: (one.record.started_at, one.sandbox_id), reverse=query.order != "asc")
-        return page(found, query, self._views.listed)
+        ascending = query.order == "asc"
+        return page(
+            found, query, self._views.listed, lambda one: (one.record.started_at, one.sandbox_id), ascending=ascending
+        )
 
     def _filtered(self, tenant: Tenant, query: SandboxQuery, states: Set[str]) -> list[Sandbox]:
         metadata = {
@@ -227,7 +229,12 @@ class Control:
             and (not sandbox_id or one.sandbox_id == sandbox_id)
             and (not name or one.name == name)
         ]
-        return page(found, query, lambda one: snapshot_view(one.snapshot_id, one.name))
+        return page(
+            found,
+            query,
+            lambda one: snapshot_view(one.snapshot_id, one.name),
+            lambda one: (one.created_at, one.snapshot_id),
+        )
 
     async def _delete_template(self, tenant: Tenant, _: Request, parts: Parts) -> Response:
         await self._sandboxes.delete_image(tenant, parts["templateID"])

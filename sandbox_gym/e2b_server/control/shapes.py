@@ -46,6 +46,13 @@ def _texts(texts: dict[str, str]) -> dict[str, str]:
     return texts
 
 
+def _variables(texts: dict[str, str]) -> dict[str, str]:
+    for name in texts:
+        if not name or "=" in name:
+            raise ValueError(f"{name[:40]!r} is no name of a variable: it is empty or has a '='")
+    return texts
+
+
 def _whole(value: object) -> object:
     """Some clients send integers as floats."""
     if isinstance(value, bool) or (isinstance(value, float) and not math.isfinite(value)):
@@ -57,6 +64,7 @@ Text = Annotated[str, AfterValidator(_no_nul)]
 Path = Annotated[str, Field(max_length=MAX_PATH), AfterValidator(_no_nul)]
 Entry = Annotated[str, Field(max_length=300)]
 Texts = Annotated[dict[str, str], Field(max_length=MAX_TEXTS), AfterValidator(_texts)]
+Variables = Annotated[Texts, AfterValidator(_variables)]
 Number = Annotated[int, Field(ge=0, lt=10**15)]
 Whole = Annotated[int, Field(gt=-_WHOLE, lt=_WHOLE), BeforeValidator(_whole)]
 
@@ -99,7 +107,7 @@ class CreateSandbox(Asked):
     template: Annotated[Text, Field(max_length=200)] | None = Field(None, alias="templateID")
     timeout: Whole | None = Field(None, description="Seconds that it lives; 300 unless given.")
     metadata: Texts | None = None
-    env: Texts | None = Field(None, alias="envVars")
+    env: Variables | None = Field(None, alias="envVars")
     auto_pause: bool | None = Field(None, alias="autoPause")
     auto_pause_memory: bool | None = Field(None, alias="autoPauseMemory", description="true unless given.")
     auto_resume: AutoResume | None = Field(None, alias="autoResume")
@@ -158,7 +166,7 @@ class PageQuery(Asked):
     """Which page of a list."""
 
     limit: int | None = Field(None, ge=1, le=MAX_PAGE)
-    start: Number | None = Field(None, alias="nextToken", description="The `X-Next-Token` of the previous page.")
+    after: Entry | None = Field(None, alias="nextToken", description="The `X-Next-Token` of the previous page.")
 
 
 class SandboxQuery(PageQuery):
@@ -312,7 +320,7 @@ class Execute(Asked):
     code: Annotated[Text, Field(max_length=512 << 10)] | None = None
     context_id: Annotated[Text, Field(max_length=100)] | None = None
     language: Annotated[Text, Field(max_length=40)] | None = None
-    env_vars: Texts | None = None
+    env_vars: Variables | None = None
 
 
 class ContextView(TypedDict):

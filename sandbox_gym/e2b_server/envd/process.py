@@ -255,15 +255,11 @@ async def _events(
 def _end(header: Mapping[str, object]) -> dict[str, object]:
     code, killed_by = number(header, "code"), number(header, "signal")
     if killed_by:
-        name = signal.Signals(killed_by).name if killed_by in set(signal.Signals) else str(killed_by)
-        said = f"signal: {_SPOKEN.get(name, name)}"
+        said = f"signal: {(signal.strsignal(killed_by) or str(killed_by)).lower()}"
         return {"exited": False, "status": said, "error": said, "exitCode": code}
     status = f"exit status {code}"
     end: dict[str, object] = {"exited": True, "status": status}
     return {**end, "exitCode": code, "error": status} if code else end
-
-
-_SPOKEN: Final = {"SIGKILL": "killed", "SIGTERM": "terminated", "SIGINT": "interrupt", "SIGSEGV": "segmentation fault"}
 
 
 def _config(asked: StartProcess) -> Config:

@@ -9,7 +9,7 @@ from typing import Annotated, Final, Literal, NotRequired
 from pydantic import AfterValidator, Field, StrictBool, StrictInt
 from typing_extensions import TypedDict
 
-from sandbox_gym.e2b_server.control.shapes import Asked, Path, Text, Texts
+from sandbox_gym.e2b_server.control.shapes import Asked, Path, Text, Variables
 
 MAX_ARGS: Final = 1000
 MAX_COMMAND: Final = 1 << 20
@@ -161,7 +161,7 @@ class Command(Asked):
 
     cmd: Annotated[Text, Field(min_length=1, max_length=4096)]
     args: Annotated[list[str], Field(max_length=MAX_ARGS), AfterValidator(_args)] | None = None
-    envs: Texts | None = None
+    envs: Variables | None = None
     cwd: Annotated[Text, Field(max_length=4096)] | None = None
 
 

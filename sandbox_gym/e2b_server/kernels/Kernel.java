@@ -48,7 +48,7 @@ class Kernel {
         return new PrintStream(new OutputStream() {
             @Override public void write(int one) { write(new byte[] {(byte) one}, 0, 1); }
             @Override public void write(byte[] data, int start, int size) {
-                String now = String.valueOf(System.currentTimeMillis() / 1000.0);
+                String now = System.currentTimeMillis() + "000000";
                 say(type, "text", quoted(new String(data, start, size, StandardCharsets.UTF_8)), "timestamp", now);
             }
         }, true, StandardCharsets.UTF_8) { }; // a subclass: its println writes the text and the line's end apart

@@ -52,10 +52,14 @@ const plain = (code) => {
   const compilerOptions = { target: 'ES2022', module: 'ESNext', verbatimModuleSyntax: true };
   const translate = (text) => {
     const { outputText, diagnostics } = ts.transpileModule(text, { compilerOptions, reportDiagnostics: true });
-    if (diagnostics.length) throw new SyntaxError(text);
+    if (diagnostics.length) {
+      const [{ messageText, file, start }] = diagnostics, message = ts.flattenDiagnosticMessageText(messageText, '\n');
+      const line = file ? file.getLineAndCharacterOfPosition(start).line + 1 : 1;
+      throw Object.assign(new SyntaxError(message), { stack: `SyntaxError: ${message}\n    at line ${line} of the cell` });
+    }
     return outputText;
   };
-  return ts.transpileModule(literal(code, translate), { compilerOptions }).outputText.replace(/^export \{\};$/m, '');
+  return translate(literal(code, translate)).replace(/^export \{\};$/m, '');
 };
 const valueOf = async (remote) => {
   let found;

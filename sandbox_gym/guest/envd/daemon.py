@@ -28,7 +28,7 @@ _CODES = {
     errno.ENOENT: "not_found", errno.EEXIST: "already_exists", errno.EACCES: "permission_denied",
     errno.EPERM: "permission_denied", errno.EROFS: "permission_denied", errno.ENOSPC: "no_space",
     errno.EDQUOT: "no_space", errno.EFBIG: "no_space", errno.ESRCH: "not_found", errno.ECHILD: "not_found",
-    errno.EAGAIN: "resource_exhausted", errno.EMFILE: "resource_exhausted", errno.E2BIG: "resource_exhausted",
+    errno.EAGAIN: "resource_exhausted", errno.EMFILE: "resource_exhausted",
     errno.ENOMEM: "resource_exhausted", errno.ENFILE: "resource_exhausted", errno.ENOBUFS: "resource_exhausted",
     errno.EIO: "internal", errno.ECONNREFUSED: "refused", errno.EPIPE: "failed_precondition",
 }  # fmt: skip

@@ -5,7 +5,9 @@ import errno
 import grp
 import os
 import pwd
+import shutil
 import stat
+import tempfile
 import time
 
 from ..session.files import write_all
@@ -128,16 +130,34 @@ def make_folder(path):
 
 
 def move(source, target):
+    """As within one file system, also from one to another, such as between the home folder and /tmp. Raises OSError."""
     os.lstat(source)
     parent = os.path.dirname(target)
     os.makedirs(parent, exist_ok=True)
-    os.rename(source, target)
+    try:
+        os.rename(source, target)
+    except OSError as error:
+        if error.errno != errno.EXDEV:
+            raise
+        if not os.access(os.path.dirname(source), os.W_OK):
+            raise OSError(errno.EACCES, "the folder of the source can't be written") from None
+        folder = tempfile.mkdtemp(prefix=".moved-", dir=parent)
+        try:
+            copy = os.path.join(folder, "copy")
+            if os.path.isdir(source) and not os.path.islink(source):
+                shutil.copytree(source, copy, symlinks=True)
+            else:
+                shutil.copy2(source, copy, follow_symlinks=False)
+            os.rename(copy, target)
+        except shutil.Error as error:
+            raise OSError(errno.EXDEV, str(error.args[0][0][2])) from None
+        finally:
+            shutil.rmtree(folder)
+        remove(source)
 
 
 def remove(path):
     """Remove a file or a folder tree; a missing path is no error."""
-    import shutil
-
     try:
         if stat.S_ISDIR(os.lstat(path).st_mode):
             shutil.rmtree(path)
