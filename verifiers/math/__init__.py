@@ -2,13 +2,7 @@
 
 from __future__ import annotations
 
-from sandbox_gym.verifiers.math.extract import (
-    after_thinking,
-    choice_letter,
-    extract_answer,
-    last_box,
-    plain_gold,
-)
+from sandbox_gym.verifiers.math.extract import after_thinking, choice_letter, extract_answer, last_box, plain_gold
 from sandbox_gym.verifiers.math.ladder import decide
 from sandbox_gym.verifiers.math.options import Decision, MathOptions
 from sandbox_gym.verifiers.math.plain import plain_answer, strip_delimiters
