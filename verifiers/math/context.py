@@ -16,8 +16,15 @@ from sandbox_gym.verifiers.math.veto import veto
 
 _BEFORE = 24
 _AFTER = 60
-_DENIED = re.compile(r"(?:\b(?:not|never|neither|cannot be)|n't)\s+(?:be\s+|equal to\s+|exactly\s+)?[$\\(\s*]*$")
-_ANOTHER = re.compile(r"^(?:\s*,?\s*(?:or|and|nor)\s+|\s*,\s*)[$\\(\s*]*[-+]?(?:[0-9]|\\frac|\\sqrt|\\pi)")
+_DENIED = re.compile(
+    r"(?:\b(?:not|never|neither|cannot be|anything but|(?:other|more|less|greater|fewer|larger|smaller) than)"
+    r"|n't)\s+(?:be\s+|equal to\s+|exactly\s+)?[$\\(\s*]*$"
+)
+_ANOTHER = re.compile(
+    r"^(?:[\s,(]*\b(?:or|and|nor)\s+|\s*,\s*)[$\\(\s*]*[-+]?(?:[0-9]|\\frac|\\sqrt|\\pi)"
+    r"|^[^.;\n]{0,40}\b(?:unless|otherwise)\b"
+)
+_ANOTHER_BEFORE = re.compile(r"([^\s$*]+?)(?:\$|\\\)|\*\*)?,? n?or (?:[$\\(\s*]|[a-z] ?=)*$")
 _CLOSING = re.compile(r"^[\s]*(?:\$+|\\\)|\\\]|\*\*)?")
 _SENTENCE_END = re.compile(r"[.;:!?](?:\s|$)|\n|,|\(")
 _WORDS = re.compile(r"\\(?:text|mathrm|mbox|operatorname) ?\{[^{}]*\}(?:\^[0-9])?|[^\s$]+")
@@ -48,7 +55,9 @@ def _around(gold: str, answer: str, text: str, options: MathOptions) -> Decision
     if _DENIED.search(before.lower()):
         return Decision(False, "words", "the text says that it is not")
     several = "," in gold or "and" in gold or "or" in gold
-    if _ANOTHER.match(after) and not several:
+    other = _ANOTHER_BEFORE.search(before)
+    differs = decide(gold, other[1], options) if other else None
+    if (_ANOTHER.match(after) or (differs and not differs.equal)) and not several:
         return Decision(False, "words", "the text gives another answer beside it")
     return _other_unit(gold, sign + answer, after, options)
 

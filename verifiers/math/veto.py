@@ -20,13 +20,9 @@ from sandbox_gym.verifiers.math.rungs.numbers import same_number
 from sandbox_gym.verifiers.math.rungs.texts import same_points
 
 _HEDGES = re.compile(
-    r"\b(?:not|isn't|wrong|incorrect|false|never|except|unless|neither|maybe|perhaps|or [a-z]{4,20})\b"
+    r"\b(?:not|isn't|wrong|incorrect|false|never|except|unless|neither|maybe|perhaps|or [a-z]{4,20}|or [0-9]+)\b"
+    r"|\b(?:if(?! and only)|else|otherwise)\b|[,;] ?(?:\\[lc]?dots|\.\.\.|…)|(?<=[a-z)])'"
 )
-_RELATION = (
-    r"(?:\\(?:le|ge|leq|geq|lt|gt|nless|ngtr|nleq|ngeq|ll|gg|leqq|geqq|lesssim|gtrsim|ne|not|neg|lnot|notin)(?![A-Za-z])"
-    r"|[<>¬])"
-)
-_LEADING_RELATION = re.compile(r"(?:[\s({\[]|\\\{|‹›|\\(?:mathrel|boldsymbol|mathbf)\b)*" + _RELATION)
 _NUMBER_BEHIND_WORDS = re.compile(r"[0-9]\s*‹\s*(?!and\b|or\b)[A-Za-z]{2}[^‹›]{0,40}›\s*[0-9]")
 _NUMBERS = re.compile(r"[0-9]+(?:\.[0-9]+)?")
 
@@ -48,7 +44,6 @@ def veto(gold: str, answer: str, options: MathOptions | None = None) -> Decision
         other_multiplicity(mine, theirs),
         _base_dropped(mine, theirs),
         _hedged(first, second),
-        _related(first, second),
         _other_numbers(mine, theirs),
         _other_variables(mine, theirs) if options.strict_variables else None,
     ):
@@ -85,17 +80,10 @@ def _base_dropped(gold: str, answer: str) -> Decision | None:
 
 
 def _hedged(gold: str, answer: str) -> Decision | None:
-    """Words that the library drops: `\\text{not } 4` is not 4, and `4 \\text{ or more}` means more than 4."""
+    """What the library drops: `\\text{not } 4` is not 4, `4 \\text{ or more}` means more than 4, `A'` is no `A`, and
+    `\\{1,2,\\ldots\\}` goes on."""
     added = set(_HEDGES.findall(answer.lower())) - set(_HEDGES.findall(gold.lower()))
     return Decision(False, "words", f"the answer adds {', '.join(sorted(added))!r}") if added else None
-
-
-def _related(gold: str, answer: str) -> Decision | None:
-    """A relation with nothing to its left, which the library drops: `\\ne 4` and `> 4` are not 4."""
-    is_vector = answer.lstrip().startswith("<") and answer.rstrip().endswith(">")
-    if _LEADING_RELATION.match(answer) and not is_vector and not re.search(_RELATION, gold):
-        return Decision(False, "words", "the answer is a relation to a value")
-    return None
 
 
 def _other_numbers(gold: str, answer: str) -> Decision | None:

@@ -75,7 +75,7 @@ _COULD_FORGE: Final = re.compile(
     r"|shutdown|asm\b|dlsym|reflect|forname|getmethod|invoke|eval|\bend\s*\{"
     r"|__|argv|\$0|bash_source|\bproc\b|\bmain\.\w|caller|inspect|resource|include_str|readdir|listdir|glob"
     r"|proto|assign|setattr|builtin|\b_g\b|_env\b|metatable|environment|assertionerror|\W\s?assert\W{0,3}[\[\"'.]"
-    r"|#\s*(?:define|undef)|(?:def|define|defun|func|function|fn|sub|void|module|class|namespace|macro_rules!|alias)\b"
+    r"|#\s*(?:define|undef)|(?:def|define|defun|func|function|fn|sub|void|module|class|namespace|macro_rules|alias)\b"
     r"\W{1,9}(?:assert|expect|equal|identical|raise|die|error|throw|panic|check|stopifnot|kernel|integer|object|test\b|\[)"
     r"|(?:assert|expect|equal|identical|raise|die|error|throw|panic|check|stopifnot)\w*\s?(?:=(?!=)|<-)"
     r"|`(?:if|el|end|def|undef|incl)|operator|overload|\beq\b|partialeq|instance|compare|def\s*[=!<]|\[\s*\(\s*\)",

@@ -11,6 +11,7 @@ math_with_judge.
 import json
 import logging
 import os
+import re
 import sys
 import warnings
 from functools import lru_cache
@@ -30,6 +31,9 @@ SHOWN = 2000
 DIGITS = 30
 EXACT = sympy.Float("1e-25")
 ROUNDED = sympy.Float("5e-3")
+NAME = re.compile(r"(?:[^=<>,;0-9]|(?<=_)[0-9]|(?<=_\{)[0-9])*=(?=[^=]+$)")
+SIGNS = re.compile(r"(?:[\s:#*∴⇒→∼≃]|\\(?:approx|sim|therefore|implies|[rR]ightarrow)\b|[A-Za-z]?\s*\\to\b)+")
+"""What may stand before a value, though LaTeX's parser does not read it."""
 if not hasattr(PSParser.AtomContext, "FUNC_GAMMA"):  # asked for before percentages, which were never read without it:
     PSParser.AtomContext.FUNC_GAMMA = lambda self: None  # the parsers for ANTLR 4.9 and 4.11 have no such rule
 WARM_UP = (
@@ -44,11 +48,11 @@ WARM_UP = (
 
 def handle(body, say):
     request = json.loads(body)
-    gold = parsed(request["gold"], True)
+    gold = parsed(request["gold"], None)
     say("gold")
-    answer = parsed(request.get("text", request.get("answer")), False)
+    answer = parsed(request["text"], ANSWER) if "text" in request else boxed(request["answer"])
     if "text" in request and answer and _is(request["candidate"], answer[-1]):
-        answer = [*parsed(request["answer"], False)[:1], request["candidate"]]
+        answer = [*boxed(request["answer"])[:1], request["candidate"]]
     say("answer")
     if not answer and "text" in request:
         say("nothing")
@@ -64,15 +68,25 @@ def _cached_gold(text):
     return parse(text, GOLD, parsing_timeout=None, raise_on_error=True)
 
 
-def parsed(text, is_gold):
+def parsed(text, targets):
     try:
-        if is_gold:
+        if targets is None:
             return _cached_gold(text)
-        return parse(text, ANSWER, parsing_timeout=None, raise_on_error=True)
+        return parse(text, targets, parsing_timeout=None, raise_on_error=True)
     except MemoryError:
         raise
     except Exception:
         return []
+
+
+def boxed(text):
+    """A box's value. What LaTeX doesn't read is none, as `5 \\cup 4` is: a search for a number would take the 4. But
+    for a value behind a name or a sign: `P(A \\cup B) = 4`, `\\approx 4`."""
+    found, inner = parsed(text, GOLD), text.partition("{")[2]
+    before = NAME.match(inner) or SIGNS.match(inner)
+    if before and all(isinstance(one, str) for one in found):
+        return parsed("\\boxed{" + inner[before.end() :], GOLD)
+    return found
 
 
 def _is(candidate, found):

@@ -39,7 +39,8 @@ _SAME = {
     "leq": "\\le", "leqslant": "\\le", "geq": "\\ge", "geqslant": "\\ge", "lt": "<", "gt": ">", "neq": "\\ne",
     "degree": "^\\circ", "degrees": "^\\circ", "lbrace": "\\{", "rbrace": "\\}", "lbrack": "[", "rbrack": "]",
     "left": "", "right": "", "bigl": "", "bigr": "", "Bigl": "", "Bigr": "", "big": "", "Big": "", "bigg": "",
-    "Bigg": "", "displaystyle": "", "textstyle": "", "limits": "", "quad": " ", "qquad": " ", "thinspace": " ",
+    "Bigg": "", "large": "", "Large": "", "LARGE": "", "huge": "", "Huge": "", "boldsymbol": "", "bm": "",
+    "underline": "", "displaystyle": "", "textstyle": "", "limits": "", "quad": " ", "qquad": " ", "thinspace": " ",
     "varnothing": "\\emptyset", "rm": "", "bf": "", "it": "", "colon": ":", "euro": "€", "pounds": "£", "imath": "i",
     "tbinom": "\\binom", "dbinom": "\\binom", "lvert": "|", "rvert": "|", "vert": "|", "land": "‹and›", "lor": "‹or›",
 }  # fmt: skip
@@ -102,8 +103,7 @@ def _marked(command: re.Match[str]) -> str:
 
 
 def _same(command: re.Match[str]) -> str:
-    name = command.group(1)
-    return _SAME.get(name, command.group())
+    return _SAME.get(command.group(1), command.group())
 
 
 def _unwrap(text: str) -> str:

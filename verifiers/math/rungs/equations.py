@@ -3,25 +3,33 @@
 from __future__ import annotations
 
 import re
+from fractions import Fraction
 
 from sandbox_gym.verifiers.math.expressions.evaluate import try_evaluate
 from sandbox_gym.verifiers.math.expressions.shapes import split_top
-from sandbox_gym.verifiers.math.expressions.values import Value, variables
+from sandbox_gym.verifiers.math.expressions.values import as_fraction, variables
 from sandbox_gym.verifiers.math.options import Decision
 
 _FUNCTION = re.compile(r"^([A-Za-z])\(([a-z])\)\s*=")
+_ABOUT = re.compile(r"\\(?:approx|simeq|cong|doteq|sim)(?![A-Za-z])|[≃≅≒∼]")
+_ROUNDED = Fraction(1, 6)
 _CONSTANT = re.compile(r"\+\s*([A-Zck])(?:_\{?[0-9]\}?)?\s*$")
 
 
 def false_equation(gold: str, answer: str) -> Decision | None:
-    """An answer that is an equation between different numbers (`1+2=5`) is no answer, whatever the gold."""
-    if "=" in gold or "=" not in answer:
+    """An answer that is an equation between different numbers (`1+2=5`, `x=4=5`, `4 \\approx 5`) is no answer, whatever
+    the gold."""
+    if "=" in gold or "\\pmod" in answer:
         return None
-    sides = [try_evaluate(side) for side in split_top(answer, "=")]
-    known = [side for side in sides if side is not None and _is_number(side)]
-    if len(known) == len(sides) and any(side != known[0] for side in known) and not _has_point(answer):
-        return Decision(False, "equation", "an equation between different numbers")
-    return None
+    equation, about = _ABOUT.subn("=", answer.replace("\\equiv", "="))
+    sides = [try_evaluate(side) for side in split_top(equation, "=")]
+    known = [side for side in sides if side is not None and not variables(side)]
+    if not (about or "." in answer):  # decimals may be rounded, as in `2/3 = 0.67`
+        differ = any(side != known[0] for side in known)
+    else:
+        numbers = [number for side in known if (number := as_fraction(side)) is not None and number.denominator == 1]
+        differ = bool(numbers) and max(numbers) - min(numbers) > max(map(abs, numbers)) * _ROUNDED
+    return Decision(False, "equation", "an equation between different numbers") if differ else None
 
 
 def renamed(gold: str, answer: str) -> str:
@@ -41,12 +49,3 @@ def renamed(gold: str, answer: str) -> str:
 def _letter(name: str) -> re.Pattern[str]:
     """The variable where it stands alone, not inside a command's or a function's name."""
     return re.compile(rf"(?<![A-Za-z\\]){re.escape(name)}(?![A-Za-z])")
-
-
-def _is_number(value: Value) -> bool:
-    return not variables(value)
-
-
-def _has_point(text: str) -> bool:
-    """Whether it has a decimal point: decimals may be rounded, as in `2/3 = 0.67`."""
-    return "." in text or "\\approx" in text
