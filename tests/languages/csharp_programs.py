@@ -1,7 +1,5 @@
 """Programs of today's C#, each with its input and what it prints on .NET; and such that are wrong there."""
 
-from __future__ import annotations
-
 RIGHT = {
     "top level, local functions of a tuple": (
         "4 2\n0 1\n1 2\n",

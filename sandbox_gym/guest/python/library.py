@@ -47,17 +47,17 @@ class Library:
     """Made once for all processes that are forked from this one, which only take down what has changed since."""
 
     __slots__ = (  # and so no attributes that it would look at itself
-        "_modules", "_contents", "_objects", "_sized", "_sizes", "_counts", "_named", "_kinds", "_versions",
-        "_numbered", "_sys", "_classes", "_functions", "_containers", "_words", "_deep", "_is_programs", "_seen",
-        "_others", "settings",
+        "_modules", "_contents", "_objects", "_sizes", "_counts", "_named", "_kinds", "_versions", "_numbered",
+        "_sys", "_classes", "_functions", "_containers", "_words", "_deep", "_is_programs", "_seen", "settings",
+        "_others",
     )  # fmt: skip
 
     def __init__(self):
         self._modules, self._contents, self._objects = {}, {}, {}
-        self._sized, self._sizes, self._counts, self._named, self._kinds = [], [], [], {}, ([], [], [])
+        self._sizes, self._counts, self._named, self._kinds = ([], []), [], {}, ([], [], [])
         self._versions, self._numbered = versions.Versions(), []
         self._classes, self._functions, self._containers = {}, {}, {}
-        self._words, self._deep, self._is_programs = frozenset(), False, _is_no_programs
+        self._words, self._deep, self._is_programs = frozenset(), False, lambda module: False
         for name, module in list(sys.modules.items()):
             if type(module) is types.ModuleType and name != "__main__":
                 self._index(vars(module) if module is not sys else {})
@@ -79,8 +79,8 @@ class Library:
         self._contents[name] = dict(vars(module))
         self._number(vars(module), name, None)
         self._add_objects(objects)
-        self._sized += sizes
-        self._sizes += map(len, sizes)
+        for kept, new in zip(self._sizes, (sizes, map(len, sizes))):
+            kept += new
         self._counts += counts
         return kinds
 
@@ -126,7 +126,7 @@ class Library:
             self._note_again(number)
         self._contents["sys"].update(streams)
         self._watch((self._classes, self._functions, [value for value, _old in self._containers.values()]))
-        self._sizes = list(map(len, self._sized))
+        self._sizes[1][:] = map(len, self._sizes[0])
         self.settings.add()
         self._settle()
 
@@ -209,7 +209,7 @@ class Library:
             and self._are_all_there()
             and self._are_same()
             and all(vars(cls) == body for cls, body in self._classes.items())
-            and list(map(len, self._sized)) == self._sizes
+            and list(map(len, self._sizes[0])) == self._sizes[1]
             and all(_inside(function) == body for function, body in self._functions.items())
             and all(value == body for value, body in self._containers.values())
         )
@@ -296,10 +296,6 @@ def prepared():
     if _prepared is None:
         prepare()
     return _prepared
-
-
-def _is_no_programs(module):
-    return False
 
 
 def _scan(module):
