@@ -1,4 +1,4 @@
-r"""C++, by GCC: the standard of 2017, which programs of 2011 and 2014 fit; those of 2020 and 2023 under names of their own.
+r"""C++, by GCC: the standard of 2017, which programs of 2011 and 2014 fit; 2020 and 2023 under names of their own.
 
 Boxes may hold `bits/stdc++.h` precompiled, a folder for each standard. It stands for the header only where the source
 begins with that header: a macro or a pragma before it could change what it means.
