@@ -4,7 +4,7 @@ import subprocess
 import sys
 
 TOOLS = (
-    ("/usr/bin/php", "--version"),
+    ("/usr/bin/php", "-r", "echo gmp_add(1, 2), bcadd(1, 2), mb_strlen(PHP_VERSION);"),
     ("/usr/bin/ruby", "--version"),
     ("/usr/bin/perl", "-MTest::Deep", "-e", "print $^V"),
     ("/usr/bin/lua5.4", "-l", "luaunit", "-v"),
@@ -14,7 +14,7 @@ TOOLS = (
     ("/usr/bin/racket", "--version"),
     ("/usr/local/lib/node_modules/kotlin-compiler/bin/kotlinc", "-version"),
     ("/usr/bin/swiftc", "--version"),
-    ("/usr/bin/ghc", "--version"),
+    ("/usr/bin/ghc", "-e", "Data.Vector.sum (Data.Vector.fromList (concat (Data.List.Split.chunksOf 2 [1, 2, 3])))"),
     ("/usr/bin/ocamlopt", "-version"),
     ("/usr/bin/iverilog", "-V"),
     ("/usr/bin/jest", "--version"),

@@ -14,9 +14,7 @@ TOOLS = (
     ("/usr/bin/mcs", "--version"),
     ("/usr/bin/pypy3", "--version"),
     ("/usr/bin/sqlite3", "--version"),
-    ("/bin/bash", "--version"),
-    ("/usr/bin/bc", "--version"),
-    ("/usr/bin/jq", "--version"),
+    ("/bin/bash", "-euc", "bc --version; for name in gawk jq xxd column hexdump; do command -v $name; done"),
 )
 for argv in TOOLS:
     done = subprocess.run(argv, check=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=120)

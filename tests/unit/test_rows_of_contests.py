@@ -86,6 +86,17 @@ def test_languages_have_one_name_each_and_answer_to_their_aliases() -> None:
         assert language_named(language.name.upper()) is language
 
 
+@pytest.mark.parametrize(
+    ("name", "standard"), [("C++11", 17), ("c++14", 17), ("cpp", 17), ("c++20", 20), ("c++23", 23)]
+)
+def test_standards_of_cpp(name: str, standard: int) -> None:
+    language = language_named(name)
+    assert language is not None
+    assert f"-std=gnu++{standard}" in language.compile
+    assert language.options_for([b"#include <bits/stdc++.h>\n"])[1].endswith(f"gnu++{standard}")
+    assert {"cpp", "c++23", "c"} <= {*language.tags, *language.fences}
+
+
 def test_an_image_has_the_packages_of_its_languages_and_those_before_it() -> None:
     packages = {"python3", "bash"}  # the base has these
     for image in IMAGES:

@@ -48,6 +48,7 @@ INSIDE: Final = {
     "c": _ABORT,
     "cpp": _ABORT,
     "cpp20": _ABORT,
+    "cpp23": _ABORT,
     "java": "if (true) throw new AssertionError();",
     "go": 'panic("end")',
     "rust": 'panic!("end");',

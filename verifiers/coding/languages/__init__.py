@@ -10,7 +10,7 @@ from typing import Final
 from sandbox_gym.errors import RequestError
 from sandbox_gym.verifiers.coding.languages.bash import BASH
 from sandbox_gym.verifiers.coding.languages.c import C
-from sandbox_gym.verifiers.coding.languages.cpp import CPP, CPP20
+from sandbox_gym.verifiers.coding.languages.cpp import CPP, CPP20, CPP23
 from sandbox_gym.verifiers.coding.languages.csharp import CSHARP
 from sandbox_gym.verifiers.coding.languages.go import GO
 from sandbox_gym.verifiers.coding.languages.java import JAVA
@@ -26,7 +26,7 @@ from sandbox_gym.verifiers.coding.languages.typescript import TYPESCRIPT
 
 __all__ = ["LANGUAGES", "PYTHON", "Language", "known_language", "language_named"]
 
-_FIRST = (PYTHON, PYPY, C, CPP, CPP20, JAVA, GO, RUST, JAVASCRIPT, TYPESCRIPT, CSHARP, BASH, SQL)
+_FIRST = (PYTHON, PYPY, C, CPP, CPP20, CPP23, JAVA, GO, RUST, JAVASCRIPT, TYPESCRIPT, CSHARP, BASH, SQL)
 _GROUP: Final = "sandbox_gym.languages"
 _NOT_HERE: Final = {
     "cuda": "sandboxes have no GPU",

@@ -1,4 +1,4 @@
-"""Bash scripts."""
+"""Bash scripts, with the tools that they call: bc, gawk, jq, xxd, column, hexdump."""
 
 from sandbox_gym.verifiers.coding.languages.language import Language
 
@@ -8,7 +8,7 @@ BASH = Language(
     fences=("zsh",),
     source="main.sh",
     toolchain="/bin/bash",
-    package="bash bc jq",
+    package="bash bc bsdextrautils gawk jq xxd",
     version=("/bin/bash", "--version"),
     run=("/bin/bash", "{source}"),
     memory_signs=(b"cannot allocate", b"xrealloc", b"xmalloc"),

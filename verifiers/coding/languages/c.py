@@ -4,7 +4,7 @@ from sandbox_gym.verifiers.coding.languages.language import Language
 
 C = Language(
     name="c",
-    aliases=("c11", "c17", "gcc"),
+    aliases=("c99", "c11", "c17", "gcc"),
     fences=("cpp", "c++"),
     source="main.c",
     toolchain="/usr/bin/gcc",

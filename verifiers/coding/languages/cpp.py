@@ -1,4 +1,4 @@
-r"""C++, by GCC: the standard of 2017, and of 2020 under a name of its own.
+r"""C++, by GCC: the standard of 2017, which programs of 2011 and 2014 fit; 2020 and 2023 under names of their own.
 
 Boxes may hold `bits/stdc++.h` precompiled, a folder for each standard. It stands for the header only where the source
 begins with that header: a macro or a pragma before it could change what it means.
@@ -32,7 +32,7 @@ def precompiled_header(standard: str, source: bytes) -> tuple[str, ...]:
 
 CPP = Language(
     name="cpp",
-    aliases=("c++", "cpp17", "c++17", "cc", "cxx", "g++"),
+    aliases=("c++", "cpp17", "c++17", "cpp14", "c++14", "cpp11", "c++11", "cc", "cxx", "g++"),
     fences=_FENCES,
     source="main.cpp",
     endings=(".cpp", ".cc", ".cxx", ".c++", ".C"),
@@ -46,11 +46,14 @@ CPP = Language(
     run=("./{artifact}",),
     memory_signs=(b"std::bad_alloc",),
 )
-CPP20 = replace(
-    CPP,
-    name="cpp20",
-    aliases=("c++20",),
-    fences=(*_FENCES, *CPP.tags),
-    compile=("/usr/bin/g++", "-std=gnu++20", "-O2", "-pipe", "-w", "-o", "{artifact}", "{source}"),
-    compile_options=partial(precompiled_header, "gnu++20"),
+CPP20, CPP23 = (
+    replace(
+        CPP,
+        name=f"cpp{year}",
+        aliases=(f"c++{year}",),
+        fences=(*_FENCES, *CPP.tags),
+        compile=tuple(part.replace("17", str(year)) for part in CPP.compile),
+        compile_options=partial(precompiled_header, f"gnu++{year}"),
+    )
+    for year in (20, 23)
 )

@@ -1,4 +1,5 @@
-"""Haskell, by GHC with the packages that come with it (containers, bytestring, mtl, text, array, ...)."""
+"""Haskell, by GHC with the packages that come with it (containers, bytestring, mtl, text, array, ...) and those that
+programs import most beside them (vector, split, unordered-containers, random)."""
 
 from dataclasses import replace
 
@@ -9,7 +10,7 @@ _HASKELL = Language(
     aliases=("hs", "ghc"),
     source="Main.hs",
     toolchain="/usr/bin/ghc",
-    package="ghc",
+    package="ghc libghc-random-dev libghc-split-dev libghc-unordered-containers-dev libghc-vector-dev",
     image="polyglot-more",
     version=("/usr/bin/ghc", "--version"),
     compile=("/usr/bin/ghc", "-O2", "-w", "-v0", "-rtsopts=ignore", "-o", "{artifact}", "{source}"),
