@@ -58,7 +58,12 @@ def test_what_a_program_has_once_is_there_once(name: str) -> None:
 
 @pytest.mark.parametrize(("mode", "completion", "right"), PREDICTED)
 def test_a_prediction_is_read_and_never_run(client: TestClient, mode: str, completion: str, right: bool) -> None:
-    row = {"id": "s", "code": "def f(nums):\n    return [n * 2 for n in nums]", "input": "[1, 2]", "output": "[2, 4]"}
+    row: Document = {
+        "id": "s",
+        "code": "def f(nums):\n    return [n * 2 for n in nums]",
+        "input": "[1, 2]",
+        "output": "[2, 4]",
+    }
     assert submitted(client, row, completion, "cruxeval", extra={"mode": mode})["accepted"] is right
     prompt = asked(client, "get_prompts", dataset="c", config={"provided_data": [row], "extra": {"mode": mode}})
     assert isinstance(prompt, list)
@@ -66,8 +71,8 @@ def test_a_prediction_is_read_and_never_run(client: TestClient, mode: str, compl
 
 
 def test_prompts_of_autoeval_have_their_context_examples_and_template(client: TestClient) -> None:
-    labels = {"context": "C", "fewshot": "F"}
-    row = {"task_id": "T/1", "content": "Q", "labels": labels, "test": {"code": "t"}}
+    labels: Document = {"context": "C", "fewshot": "F"}
+    row: Document = {"task_id": "T/1", "content": "Q", "labels": labels, "test": {"code": "t"}}
 
     def prompt(row: Document, **config: object) -> object:
         found = asked(client, "get_prompts", dataset="d", config={"provided_data": [row], **config})
