@@ -33,6 +33,7 @@ _VARIABLE: Final = re.compile(r"\{\{\s*(\w+)\s*\}\}|\$\{(\w+)\}|\$(\w+)")
 _BY_TEST: Final = {
     "go": ("go_test", re.compile(r"\*testing\.T\b")),
     "java": ("junit", re.compile(r"@(?:[\w.]{1,100}\.)?Test\b")),
+    "python": ("pytest", re.compile(r"^class\s{1,9}Test\w*\s{0,9}(?:\(\s{0,9}(?:object)?\s{0,9}\))?\s{0,9}:", re.M)),
     "d": ("d_ut", re.compile(r"\bunittest\s*\{")),
     "javascript": ("jest", re.compile(r"\bexpect\([^\n]{0,2000}\)\s*\.(?:not\.)?to[A-Z]\w*\(")),
 }
