@@ -7,6 +7,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from sandbox_gym.server.coding.braces import net
+from sandbox_gym.server.coding.sandbox_fusion_datasets import FusionConfig, language_of
 from sandbox_gym.server.coding.sandbox_fusion_programs import program_with
 from sandbox_gym.server.protocol.wire import Document
 from tests.server.fusion_rows import AUTOEVAL, CONTINUED, PREDICTED, STYLES
@@ -83,8 +84,28 @@ def test_prompts_of_autoeval_have_their_context_examples_and_template(client: Te
     assert prompt(row) == "C\n\nQ"
     assert prompt(row, is_fewshot=True) == "C\n\nF\n\nQ"
     assert prompt(row, extra={"context": "D"}) == "D\n\nQ"
+    assert prompt(row, is_fewshot=True, extra={"fewshot": 3, "context": ["C"], "mode": 1}) == "Q", "others' options"
     templated = {**row, "labels": {**labels, "prompt_template": "{{ question }}/${context}/$locale/$other"}}
     assert prompt(templated, locale="zh") == "Q/C/zh/$other"
+
+
+@pytest.mark.parametrize(
+    ("labels", "dataset", "test", "language"),
+    [
+        ({"programming_language": "sql", "execution_language": "python"}, "d", "assert 1", "python"),
+        ({"programming_language": "go"}, "d", "func TestF(t *testing.T) { }", "go_test"),
+        ({"programming_language": "go"}, "d", "func main() { }", "go"),
+        ({"programming_language": "java"}, "d", "public class A { @Test void f() { } }", "junit"),
+        ({"programming_language": "typescript"}, "d", "test('f', () => { expect(f(2)).toBe(4); });", "jest"),
+        ({}, "multiple_d", "unittest { assert(f(2) == 4); } void main() { }", "d_ut"),
+        ({}, "multiple_cpp", "int main() { }", "cpp"),
+        ({}, "ncb_python_zh", "assert f(2) == 4", "python"),
+        ({}, "group_c", "assert f(2) == 4", None),
+        ({}, "verilogeval_human", "module tb(); endmodule", "verilog"),
+    ],
+)
+def test_what_runs_a_row_s_test(labels: Document, dataset: str, test: str, language: str | None) -> None:
+    assert language_of({"labels": labels, "test": test}, FusionConfig(), dataset) == language
 
 
 def test_reading_a_long_answer_takes_no_time() -> None:
