@@ -106,6 +106,17 @@ AUTOEVAL: Final[dict[str, tuple[str, Document, str, str | None, Document]]] = {
         fenced("java", JAVA_SUM.format(3)),
         NO_EXTRA,
     ),
+    "classes that pytest runs": (
+        "pytest",
+        row(
+            "python",
+            "python",
+            "class TestF:\n    def test_f(self):\n        assert f(2) == 4\n        assert f(5) == 10\n",
+        ),
+        fenced("python", f"{PY}if __name__ == '__main__':\n    print(f(int(input())))"),
+        fenced("python", PY.replace("2", "3")),
+        NO_EXTRA,
+    ),
     "all blocks": (
         "python",
         row("python", "python", DOUBLES),
@@ -255,6 +266,24 @@ STYLES: Final[dict[str, tuple[str, str, str, str, tuple[str, ...], tuple[str, ..
         "import kotlin.math.abs\nfun main() { check(f(2) == 4) }\n",
         ("import kotlin.math.abs", "fun main()"),
         ("package", "println"),
+    ),
+    "JavaScript's modules": (
+        "javascript",
+        "",
+        "const assert = require('assert');\nfunction f(n) { return 2 * n; }\nassert.equal(f(1), 2);\nexport { f };\n"
+        "export default f;\n",
+        'const assert = require("node:assert");\nassert.equal(f(2), 4);\n',
+        ("const assert", "assert.equal(f(1), 2)", "assert.equal(f(2), 4)"),
+        ("export",),
+    ),
+    "a Main of C# in a namespace": (
+        "csharp",
+        "",
+        "using System;\nnamespace App {\n  public class C { public static int F(int n) { return 2 * n; } }\n"
+        "  class P { static void Main(string[] a) { Console.WriteLine(C.F(2)); } }\n}\n",
+        "using App;\nclass T {\n  static void Main() {\n    Debug.Assert(C.F(2) == 4);\n  }\n}\n",
+        ("void Main(", "using App;", "using System;"),
+        ("WriteLine",),
     ),
     "an import that only main needs": (
         "go",

@@ -12,7 +12,7 @@ from sandbox_gym.engine import open_engine
 from sandbox_gym.server.app import build_app
 from sandbox_gym.server.coding.server import CodingResources
 from sandbox_gym.server.protocol.wire import Document
-from tests.server.test_fusion import CASES
+from tests.server.test_fusion import CASES, b64
 from tests.server.test_fusion_more import asked, cells
 
 pytestmark = pytest.mark.timeout(300)
@@ -172,3 +172,32 @@ def test_cells_may_await_and_a_traceback_begins_in_its_cell(client: TestClient) 
         (1, False),
     ]
     assert found[6]["error"][0]["ename"] == "SyntaxError"
+
+
+PLOTS = """
+class Figure:
+    def savefig(self, into, **_): into.write(b"png")
+    def __repr__(self): return "<Figure>"
+drawn = []
+def plot(*_): drawn.append(Figure())
+def get_fignums(): return range(len(drawn))
+def figure(number): return drawn[number]
+def close(_): drawn.clear()
+"""
+
+
+def test_cells_show_charts_and_what_ipython_displays(client: TestClient) -> None:
+    done = cells(
+        client,
+        "from IPython.display import display, HTML, Image\ndisplay(HTML('<b>'))\nHTML('<i>')",
+        "import matplotlib.pyplot as plt\nplt.plot([1])\nplt.plot([2])",
+        "display(Image(data=b'\\x89PNG\\r\\n\\x1a\\n'))\nprint(len(plt.drawn))",
+        files={"matplotlib/__init__.py": "", "matplotlib/pyplot.py": b64(PLOTS)},
+    )["cells"]
+    assert isinstance(done, list)
+    assert [one["error"] for one in done] == [[], [], []]
+    shown = [[list(one["data"].items())[-1] for one in cell["display"]] for cell in done]
+    assert shown[0] == [("text/html", "<b>"), ("text/html", "<i>")]
+    assert shown[1] == [("image/png", "cG5n")] * 2
+    assert [kind for kind, _ in shown[2]] == ["image/png"]
+    assert (done[0]["stdout"], done[2]["stdout"]) == ("", "0\n")

@@ -7,6 +7,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from sandbox_gym.server.coding.braces import net
+from sandbox_gym.server.coding.sandbox_fusion_datasets import FusionConfig, language_of
 from sandbox_gym.server.coding.sandbox_fusion_programs import program_with
 from sandbox_gym.server.protocol.wire import Document
 from tests.server.fusion_rows import AUTOEVAL, CONTINUED, PREDICTED, STYLES
@@ -58,7 +59,12 @@ def test_what_a_program_has_once_is_there_once(name: str) -> None:
 
 @pytest.mark.parametrize(("mode", "completion", "right"), PREDICTED)
 def test_a_prediction_is_read_and_never_run(client: TestClient, mode: str, completion: str, right: bool) -> None:
-    row = {"id": "s", "code": "def f(nums):\n    return [n * 2 for n in nums]", "input": "[1, 2]", "output": "[2, 4]"}
+    row: Document = {
+        "id": "s",
+        "code": "def f(nums):\n    return [n * 2 for n in nums]",
+        "input": "[1, 2]",
+        "output": "[2, 4]",
+    }
     assert submitted(client, row, completion, "cruxeval", extra={"mode": mode})["accepted"] is right
     prompt = asked(client, "get_prompts", dataset="c", config={"provided_data": [row], "extra": {"mode": mode}})
     assert isinstance(prompt, list)
@@ -66,8 +72,8 @@ def test_a_prediction_is_read_and_never_run(client: TestClient, mode: str, compl
 
 
 def test_prompts_of_autoeval_have_their_context_examples_and_template(client: TestClient) -> None:
-    labels = {"context": "C", "fewshot": "F"}
-    row = {"task_id": "T/1", "content": "Q", "labels": labels, "test": {"code": "t"}}
+    labels: Document = {"context": "C", "fewshot": "F"}
+    row: Document = {"task_id": "T/1", "content": "Q", "labels": labels, "test": {"code": "t"}}
 
     def prompt(row: Document, **config: object) -> object:
         found = asked(client, "get_prompts", dataset="d", config={"provided_data": [row], **config})
@@ -78,8 +84,28 @@ def test_prompts_of_autoeval_have_their_context_examples_and_template(client: Te
     assert prompt(row) == "C\n\nQ"
     assert prompt(row, is_fewshot=True) == "C\n\nF\n\nQ"
     assert prompt(row, extra={"context": "D"}) == "D\n\nQ"
+    assert prompt(row, is_fewshot=True, extra={"fewshot": 3, "context": ["C"], "mode": 1}) == "Q", "others' options"
     templated = {**row, "labels": {**labels, "prompt_template": "{{ question }}/${context}/$locale/$other"}}
     assert prompt(templated, locale="zh") == "Q/C/zh/$other"
+
+
+@pytest.mark.parametrize(
+    ("labels", "dataset", "test", "language"),
+    [
+        ({"programming_language": "sql", "execution_language": "python"}, "d", "assert 1", "python"),
+        ({"programming_language": "go"}, "d", "func TestF(t *testing.T) { }", "go_test"),
+        ({"programming_language": "go"}, "d", "func main() { }", "go"),
+        ({"programming_language": "java"}, "d", "public class A { @Test void f() { } }", "junit"),
+        ({"programming_language": "typescript"}, "d", "test('f', () => { expect(f(2)).toBe(4); });", "jest"),
+        ({}, "multiple_d", "unittest { assert(f(2) == 4); } void main() { }", "d_ut"),
+        ({}, "multiple_cpp", "int main() { }", "cpp"),
+        ({}, "ncb_python_zh", "assert f(2) == 4", "python"),
+        ({}, "group_c", "assert f(2) == 4", None),
+        ({}, "verilogeval_human", "module tb(); endmodule", "verilog"),
+    ],
+)
+def test_what_runs_a_row_s_test(labels: Document, dataset: str, test: str, language: str | None) -> None:
+    assert language_of({"labels": labels, "test": test}, FusionConfig(), dataset) == language
 
 
 def test_reading_a_long_answer_takes_no_time() -> None:

@@ -19,7 +19,7 @@ def is_asked(row: Mapping[str, object]) -> bool:
     return "test" not in row and all(isinstance(row.get(name), str) for name in _PARTS)
 
 
-def question(row: Mapping[str, object], mode: str | None) -> str:
+def question(row: Mapping[str, object], mode: object) -> str:
     """What such a row asks; nothing of any other."""
     if not is_asked(row):
         return ""

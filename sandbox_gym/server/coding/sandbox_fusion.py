@@ -45,7 +45,9 @@ ANSWER_GRACE_S: Final = 8.0
 """Its best-known client sends one timeout as both, and waits for both and ten seconds: time for that second try."""
 ONE_STEP: Final = frozenset({"csharp", "typescript", "go_test"})
 """Languages that one command compiles and runs there."""
-_FURTHER: Final = re.compile(r"\borg\.javatuples\b|\b(?:require\(|from )\s*['\"]lodash\b")
+_FURTHER: Final = re.compile(
+    r"\borg\.javatuples\b|\b(?:require\(|from )\s*['\"]lodash\b|#\s{0,9}include\s{0,9}(?P<ssl><openssl/)"
+)
 """Libraries that programs find there, and here in the larger image."""
 MAX_FILES: Final = 1000
 MAX_FILE_BYTES: Final = 64 * MIB
@@ -148,8 +150,10 @@ def as_there(language: Language, code: str, args: Sequence[str]) -> Language:
     if language.name == "pytest":
         return replace(language, run=(*language.run, *map(literally, args)))
     there = language.asserting or language
-    if _FURTHER.search(code):
-        return JAVA_WITH_TUPLES if language.name == "java" else replace(there, image="polyglot-more")
+    if further := _FURTHER.search(code):
+        linked = ("-lcrypto", "-lssl") if further["ssl"] and language.name in ("c", "cpp", "cpp20") else ()
+        larger = replace(there, image="polyglot-more", compile=(*there.compile, *linked))
+        return JAVA_WITH_TUPLES if language.name == "java" else larger
     return there
 
 

@@ -33,10 +33,13 @@ _VARIABLE: Final = re.compile(r"\{\{\s*(\w+)\s*\}\}|\$\{(\w+)\}|\$(\w+)")
 _BY_TEST: Final = {
     "go": ("go_test", re.compile(r"\*testing\.T\b")),
     "java": ("junit", re.compile(r"@(?:[\w.]{1,100}\.)?Test\b")),
+    "python": ("pytest", re.compile(r"^class\s{1,9}Test\w*\s{0,9}(?:\(\s{0,9}(?:object)?\s{0,9}\))?\s{0,9}:", re.M)),
     "d": ("d_ut", re.compile(r"\bunittest\s*\{")),
     "javascript": ("jest", re.compile(r"\bexpect\([^\n]{0,2000}\)\s*\.(?:not\.)?to[A-Z]\w*\(")),
 }
-"""What runs a test that no program begins, by the language of its answer."""
+"""What runs a test that no program begins, by the language of its answer; D's unittests may have an empty one."""
+_OF_ONE_LANGUAGE: Final = re.compile(r"(?:shadow_)?(?:humaneval|multiple|mbxp|ncb)[a-z]*_([a-zA-Z]+)(?:_(?:en|zh))?")
+"""Datasets that have a language in their name."""
 _BEGINS: Final = re.compile(r"\b[mM]ain\s*\(")
 MAX_ROWS: Final = 100_000
 """Of a request."""
@@ -47,13 +50,13 @@ class FusionExtra(BaseModel):
     """Of a config: what is our own, and what is SandboxFusion's for its datasets."""
 
     run_all_cases: bool = False
-    code_block_idx: int | None = None
-    autoeval_extract_code_mode: str | None = None
-    repr_code: bool = False
-    mode: str | None = None
-    fewshot: str | None = None
-    context: str | None = None
-    prompt_template: str | None = None
+    code_block_idx: object = None
+    autoeval_extract_code_mode: object = None
+    repr_code: object = None
+    mode: object = None
+    fewshot: object = None
+    context: object = None
+    prompt_template: object = None
 
 
 class FusionConfig(Timeouts):
@@ -261,16 +264,17 @@ def language_of(row: Document, config: FusionConfig, dataset: str) -> str | None
     """The one in which a row's test is run: its own, else the request's; else that of the answer, or of the dataset by
     its name's end. VerilogEval's rows have the head of a module."""
     labels, test = labels_of(row), test_of(row)
-    if row.get("code_preface"):
+    if row.get("code_preface") or dataset.startswith("verilogeval"):
         return "verilog"
     told = (labels.get("execution_language"), config.language)
     told = (*(told if isinstance(test, str | dict) else told[::-1]), labels.get("programming_language"))
     named = next((one for one in (*told, row.get("language")) if isinstance(one, str) and one), None)
-    if named is None and isinstance(test, str):
-        named = next((end for end in (dataset.rpartition("_")[2],) if language_named(end)), None)
+    by_name = _OF_ONE_LANGUAGE.fullmatch(dataset)
+    if named is None and by_name is not None and isinstance(test, str) and language_named(by_name[1]):
+        named = by_name[1]
     language = language_named(named or "")
     source = test.get("code") if isinstance(test, dict) else test
-    if language is None or not isinstance(source, str) or _BEGINS.search(source):
+    if language is None or not isinstance(source, str) or (language.name != "d" and _BEGINS.search(source)):
         return named
     runner, sign = _BY_TEST.get("javascript" if language.name == "typescript" else language.name, ("", None))
     return runner if sign is not None and sign.search(source) else named
@@ -287,7 +291,7 @@ def tests_of(row: Document, language: str, wanted: FusionRow, completion: str) -
     if isinstance(own, dict):
         return Tests(own)
     if predictions.is_asked(row):
-        mode = wanted.config.extra.mode or wanted.dataset
+        mode = str(wanted.config.extra.mode or wanted.dataset)
         code, test_list = predictions.tested(row, completion, "output" if mode.endswith("output") else "input")
         return Tests({"test_list": test_list}, answer=code)
     if isinstance(test, list) and test and all(isinstance(one, str) for one in test):
@@ -309,11 +313,12 @@ def tests_of(row: Document, language: str, wanted: FusionRow, completion: str) -
         if not before or only_imports(before):
             return Tests({"test_list": [f"{before}{rest}"]}, before=before.strip())
     stops = row.get("stop_tokens", labels.get("stop_tokens"))
+    is_head = language == "verilog" and re.match(r"\s*module\b", prompt) is not None
     return Tests(
         {},
         source=test,
         files=asset if isinstance(asset, dict) else None,
-        before=_said(row, "code_preface"),
+        before=_said(row, "code_preface") or (prompt if is_head else ""),
         prompt="\n".join(one for one in (_said(row, "test_setup"), prompt) if one),
         stops=[one for one in stops if isinstance(one, str) and one] if isinstance(stops, list) else (),
     )

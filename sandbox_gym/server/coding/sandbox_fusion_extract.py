@@ -83,9 +83,9 @@ def _chosen(blocks: Sequence[str], extra: FusionExtra) -> str | None:
     index = extra.code_block_idx
     if not blocks:
         return None
-    if index is not None:
+    if isinstance(index, int):
         return blocks[index] if -len(blocks) <= index < len(blocks) else ""
-    return {"first": blocks[0], "all": "\n".join(blocks)}.get(extra.autoeval_extract_code_mode or "")
+    return {"first": blocks[0], "all": "\n".join(blocks)}.get(str(extra.autoeval_extract_code_mode))
 
 
 def fenced_language(completion: str, language: Language) -> Language:

@@ -33,11 +33,12 @@ _MAINS: Final = {
     **dict.fromkeys(("d", "d_ut"), r"^(?:int|void|auto)\s+main\s*\([^{};]{0,500}\)[^{};]{0,500}\{"),
     **dict.fromkeys(("kotlin", "kotlin_script"), r"^(?:suspend\s+)?fun\s+main\s*\([^{};]{0,500}\)[^{};]{0,500}\{"),
     **dict.fromkeys(
-        ("java", "junit"), r"^[ \t]*(?:(?:public|static|final)\s+)+void\s+main\s*\(\s*[^(){};]{0,500}\)[^{};]{0,500}\{"
+        ("java", "junit"),
+        r"(?<![^\s{};])(?:(?:public|static|final)\s+)+void\s+main\s*\(\s*[^(){};]{0,500}\)[^{};]{0,500}\{",
     ),
-    "csharp": r"^[ \t]*(?:(?:public|private|internal|static|async)\s+)+(?:void|int|Task)\s+Main\s*"
+    "csharp": r"(?<![^\s{};])(?:(?:public|private|internal|static|async)\s+)+(?:void|int|Task)\s+Main\s*"
     r"\([^{};]{0,500}\)\s*\{",
-    "scala": r"^[ \t]*def\s+main\s*\([^{};]{0,500}\)[^{};]{0,500}\{",
+    "scala": r"(?<![^\s{};])def\s+main\s*\([^{};]{0,500}\)[^{};]{0,500}\{",
 }
 """Where a program begins, by language: of two only the test's is kept."""
 _ONCE: Final = {
@@ -57,10 +58,18 @@ _HEADS: Final = {
 _ASIDE: Final = {
     "php": re.compile(r"\?>\s*\Z"),
     "javascript": re.compile(
-        r"^export[ \t]+(?:default[ \t]+)?(?=(?:async|function|class|const|let|var)\b)", re.MULTILINE
+        r"^export[ \t]*(?:\{[^{}]*\}[ \t]*;?$|default[ \t]+\w+[ \t]*;?$"
+        r"|(?:default[ \t]+)?(?=(?:async|function|class|const|let|var)\b))",
+        re.MULTILINE,
     ),
 }
 """What an answer may say of itself as a file, and a program with its test may not."""
+_LOADS: Final = re.compile(
+    r"^(?:(?:const|let|var)\s+([\w$]+|\{[^{}=]*\})\s*=\s*require\(\s*['\"](?:node:)?([^'\"\n]+)['\"]\s*\)"
+    r"|import\s+([\w$*{][^'\"\n;]*?)\s*from\s*['\"](?:node:)?([^'\"\n]+)['\"])[ \t]*;?[ \t]*$",
+    re.MULTILINE,
+)
+"""What JavaScript has loaded under a name, which may not be said twice."""
 _KEPT_HEADS: Final = frozenset({"php", "racket"})
 _GO_PACKAGE: Final = re.compile(r"^package[ \t]+(\w+)[ \t]*;?[^\n]*$", re.MULTILINE)
 _GO_IMPORTS: Final = re.compile(
@@ -118,6 +127,9 @@ def without_guarded(code: str) -> str:
 def _joined(code: str, language: str, test: str) -> str:
     if language in BRACED and test.lstrip().startswith("}") and net(code) + net(test) == -1:
         test = test.lstrip()[1:]  # the answer has closed its function itself
+    if language in _TEXTS:
+        loaded = {found.groups() for found in _LOADS.finditer(code)}
+        test = _LOADS.sub(lambda found: "" if found.groups() in loaded else found[0], test)
     whole = _inserted(code, test, language) if MARK in test else f"{code}\n{test}"
     if language in ("go", "go_test"):
         return _one_go_file(whole, language)

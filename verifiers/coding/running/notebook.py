@@ -17,7 +17,7 @@ from sandbox_gym.verifiers.bounded import Bounds, loads
 from sandbox_gym.verifiers.coding.running.fetching import fetching
 
 _DRIVER: Final = r"""
-import ast, builtins, inspect, json, os, re, signal, subprocess, sys, tempfile, traceback, types
+import ast, base64, builtins, inspect, io, json, os, re, signal, subprocess, sys, tempfile, traceback, types, warnings
 
 MARK, CELLS, CELL_S = json.load(open(".sandbox_gym_cells.json"))
 said = os.dup(1)
@@ -26,7 +26,10 @@ sys.modules["__main__"] = module = types.ModuleType("__main__")
 space = module.__dict__
 shown, loops = [], []
 KINDS = [("text/html", "_repr_html_"), ("text/markdown", "_repr_markdown_"), ("text/latex", "_repr_latex_"),
-         ("image/svg+xml", "_repr_svg_"), ("application/json", "_repr_json_")]
+         ("image/svg+xml", "_repr_svg_"), ("image/png", "_repr_png_"), ("image/jpeg", "_repr_jpeg_"),
+         ("application/json", "_repr_json_")]
+OBJECTS = {"HTML": "_repr_html_", "Markdown": "_repr_markdown_", "Latex": "_repr_latex_", "SVG": "_repr_svg_",
+           "Image": "_repr_png_", "JSON": "_repr_json_"}
 
 
 def show(value, kind, **more):
@@ -34,9 +37,37 @@ def show(value, kind, **more):
     for mime, name in KINDS:
         made = getattr(value, name, None) if not isinstance(value, type) else None
         made = made() if callable(made) else None
+        made = made[0] if isinstance(made, tuple) and made else made
+        made = base64.b64encode(made).decode() if isinstance(made, bytes) else made
         if isinstance(made, str) or mime == "application/json" and made is not None:
             data[mime] = made
     shown.append({"output_type": kind, "data": data, "metadata": {}, **more})
+
+
+def charts():  # as a notebook shows them where a cell ends
+    plots = sys.modules.get("matplotlib.pyplot")
+    for number in plots.get_fignums() if plots else ():
+        figure, picture = plots.figure(number), io.BytesIO()
+        figure.savefig(picture, format="png", bbox_inches="tight")
+        data = {"text/plain": repr(figure), "image/png": base64.b64encode(picture.getvalue()).decode()}
+        shown.append({"output_type": "display_data", "data": data, "metadata": {}})
+    if plots:
+        plots.close("all")
+
+
+def own_displays():  # IPython's, which shows here; a box without IPython has what cells use of it
+    try:
+        import IPython.display as there
+    except ImportError:
+        above, there = types.ModuleType("IPython"), types.ModuleType("IPython.display")
+        above.display, above.get_ipython = there, lambda: None
+        sys.modules.update({"IPython": above, "IPython.display": there})
+        for name, method in OBJECTS.items():
+            members = {"__init__": lambda self, data=None, **_: setattr(self, "data", data)}
+            members[method] = lambda self: self.data
+            members["__repr__"] = lambda self: "<IPython.core.display.%s object>" % type(self).__name__
+            setattr(there, name, type(name, (), members))
+    there.display, there.clear_output = display, lambda *_, **__: None
 
 
 def shell(command):
@@ -50,6 +81,7 @@ def late(*_):
 builtins.display = lambda *values, **_: [show(value, "display_data") for value in values] and None
 builtins._shell = shell
 signal.signal(signal.SIGALRM, late)
+warnings.filterwarnings("ignore", message=".*is non-interactive, and thus cannot be shown")
 
 
 def evaluated(tree, name, mode):
@@ -67,6 +99,8 @@ def evaluated(tree, name, mode):
 def run(number, cell):
     cell = re.sub(r"^([ \t]*)!(.+)$", lambda found: "%s_shell(%r)" % (found[1], found[2]), cell, flags=re.M)
     cell = re.sub(r"^%.*$", "", cell, flags=re.M)
+    if "IPython" in cell:
+        own_displays()
     name = "<cell %d>" % number
     tree = ast.parse(cell, name)
     last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
@@ -86,6 +120,7 @@ for number, cell in enumerate(CELLS, 1):
     try:
         signal.setitimer(signal.ITIMER_REAL, CELL_S)
         run(number, cell)
+        charts()
     except BaseException as error:
         own = error.__traceback__
         while own and own.tb_frame.f_code.co_filename == run.__code__.co_filename:
