@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
-from contextlib import aclosing, suppress
+from contextlib import suppress
 from importlib.resources import files
 from typing import Final
 
 import anyio
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.types import Message, Receive, Scope, Send
 
 from sandbox_gym.e2b_server.access import check_traffic
 from sandbox_gym.e2b_server.control.bodies import read_model
 from sandbox_gym.e2b_server.control.shapes import ContextView, Execute, MakeContext
 from sandbox_gym.e2b_server.envd import routes as declared
-from sandbox_gym.e2b_server.envd.connect_rpc import WRITE_S
+from sandbox_gym.e2b_server.envd.connect_rpc import LiveReply
 from sandbox_gym.e2b_server.envd.process import base_environment
 from sandbox_gym.e2b_server.faults import Fault, as_json, fault_of
 from sandbox_gym.e2b_server.routing import Routes
@@ -134,48 +133,26 @@ class Interpreter:
 
     async def _execute(self, request: Request, parts: Parts) -> Response:
         wanted = await read_model(request, Execute)
-        return _Cell(self._work, await self._context(wanted), wanted.code or "", wanted.env_vars or {})
+        cell = _Cell(self._work, await self._context(wanted), wanted.code or "", wanted.env_vars or {})
+        return LiveReply(cell.lines, "application/x-ndjson")
 
 
-class _Cell(Response):
+class _Cell:
     """A cell's messages as they arrive; a client that disconnects interrupts the cell."""
 
     def __init__(self, work: Work, notebook: Notebook, code: str, environment: Mapping[str, str]) -> None:
-        super().__init__()
         self._work, self._notebook = work, notebook
         self._code, self._environment = code.encode("utf-8", "replace"), dict(environment)
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        async def leave(inner: anyio.CancelScope) -> None:
-            message: Message = {"type": ""}
-            while message["type"] != "http.disconnect":
-                message = await receive()
-            inner.cancel()
-
-        headers = [(b"content-type", b"application/x-ndjson")]
-        await send({"type": "http.response.start", "status": 200, "headers": headers})
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(leave, tasks.cancel_scope)
-            whole = True
-            try:
-                async with aclosing(self._lines()) as lines:
-                    async for line in lines:
-                        with anyio.fail_after(WRITE_S):
-                            await send({"type": "http.response.body", "body": line, "more_body": True})
-            except (BoxLost, TimeoutError):
-                whole = False  # close the connection: the SDK then asks for the sandbox's health
-            except Refused as error:
-                line = _line({"type": "error", "name": error.code, "value": str(error), "traceback": ""})
-                await send({"type": "http.response.body", "body": line, "more_body": True})
-            if whole:
-                await send({"type": "http.response.body", "body": b"", "more_body": False})
-            tasks.cancel_scope.cancel()
-
-    async def _lines(self) -> AsyncGenerator[bytes, None]:
-        name = self._notebook.context_id
+    async def lines(self) -> AsyncGenerator[bytes, None]:
+        """Raises BoxLost."""
         async with self._notebook.lock:  # cells of one context run one after another
-            request = {"op": "cell", "name": name, "env": self._environment}
-            _, stream = await self._work.envd.open(request, self._code)
+            request = {"op": "cell", "name": self._notebook.context_id, "env": self._environment}
+            try:
+                _, stream = await self._work.envd.open(request, self._code)
+            except Refused as error:
+                yield _line({"type": "error", "name": error.code, "value": str(error), "traceback": ""})
+                return
             ended = False
             parts: list[bytes] = []
             try:
@@ -193,6 +170,8 @@ class _Cell(Response):
                     message = _checked(body)
                     if message is not None:
                         yield _line(message)
+            except TimeoutError:
+                raise BoxLost("the cell does not end") from None
             finally:
                 if not ended:
                     with anyio.CancelScope(shield=True):

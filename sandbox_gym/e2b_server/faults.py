@@ -56,8 +56,7 @@ class Fault(SandboxGymError):
 
     def response(self) -> Response:
         """`{"code", "message"}`: anything but JSON breaks the SDK."""
-        document: dict[str, object] = {"code": self.status, "message": self.message}
-        return as_json(document, self.status, self.headers())
+        return as_json({"code": self.status, "message": self.message}, self.status, self.headers())
 
     def headers(self) -> dict[str, str]:
         """Headers of the response besides its body's."""
@@ -81,18 +80,12 @@ def as_json(document: object, status: int = 200, headers: Mapping[str, str] | No
 
 def gone(sandbox_id: str) -> Response:
     """The proxy's response for a sandbox that does not run; the SDK matches its wording."""
-    document = {"sandboxId": sandbox_id, "message": "The sandbox was not found", "code": 502}
-    return as_json(document, 502)
+    return as_json({"sandboxId": sandbox_id, "message": "The sandbox was not found", "code": 502}, 502)
 
 
 def port_closed(sandbox_id: str, port: int) -> Response:
-    document = {
-        "sandboxId": sandbox_id,
-        "message": "The sandbox is running but port is not open",
-        "port": port,
-        "code": 502,
-    }
-    return as_json(document, 502)
+    message = "The sandbox is running but port is not open"
+    return as_json({"sandboxId": sandbox_id, "message": message, "port": port, "code": 502}, 502)
 
 
 def sandbox_not_found(sandbox_id: str) -> Fault:

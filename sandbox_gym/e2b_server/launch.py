@@ -46,11 +46,6 @@ def serve_pool(settings: Settings, *, domain: str) -> None:
     if not capabilities_of(settings).computers:
         raise ConfigurationError(f"provider {settings.provider} holds no sandboxes; use local or docker")
 
-    @asynccontextmanager
-    async def open_sandboxes(tasks: anyio.abc.TaskGroup) -> AsyncIterator[Sandboxes]:
-        async with _open(settings, accounts, tasks) as sandboxes:
-            yield sandboxes
-
     logging.getLogger("uvicorn.error").addFilter(
         lambda record: record.getMessage() != _CUT
     )  # streams are closed early on purpose
@@ -63,7 +58,9 @@ def serve_pool(settings: Settings, *, domain: str) -> None:
         return dashboard
 
     tracing = open_tracing(settings.traces, "sandbox-gym-pool")
-    app = pool_app(settings, accounts, domain, open_sandboxes, shown if dashboard is not None else None)
+    app = pool_app(
+        settings, accounts, domain, partial(_open, settings, accounts), shown if dashboard is not None else None
+    )
     serve_app(
         app if tracing is None else TracedExchanges(app, tracing),
         settings,

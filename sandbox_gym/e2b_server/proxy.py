@@ -28,14 +28,15 @@ SEND_S: Final = 60.0
 PIECE: Final = 1 << 18
 MAX_BODY: Final = 1 << 30
 _HOP: Final = frozenset(
-    {
-        "connection", "keep-alive", "proxy-authenticate", "proxy-authorization", "te", "trailer", "transfer-encoding",
-        "upgrade", "proxy-connection",
-    }
-)  # fmt: skip
-_OURS: Final = frozenset(
-    {ID_HEADER, PORT_HEADER, TOKEN_HEADER, TRAFFIC_HEADER, "x-api-key", "content-length", "expect"}
+    b"connection keep-alive proxy-authenticate proxy-authorization te trailer transfer-encoding upgrade "
+    b"proxy-connection".split()
 )
+_NOT_SENT: Final = _HOP | {
+    *(name.encode() for name in (ID_HEADER, PORT_HEADER, TOKEN_HEADER, TRAFFIC_HEADER)),
+    *(b"x-api-key", b"content-length", b"expect"),
+}
+_NOT_RETURNED: Final = _HOP | {b"date"}
+"""The server gives each reply its own Date."""
 
 
 class Proxy:
@@ -70,7 +71,7 @@ class Proxy:
             if isinstance(error, Exception):
                 return fault_of(error).response()
             raise
-        headers = [(name, value) for name, value in head.headers if name.decode("latin-1").lower() not in _HOP]
+        headers = [(name, value) for name, value in head.headers if name not in _NOT_RETURNED]
         reply = SandboxStream(exchange.body(), head.status_code)
         reply.raw_headers = headers
         return reply
@@ -100,7 +101,7 @@ class _Exchange:
         headers = [
             (b"-".join(word.capitalize() for word in name.split(b"-")), value)  # as clients write them, and E2B's proxy
             for name, value in request.headers.raw
-            if name.decode("latin-1").lower() not in _HOP | _OURS
+            if name not in _NOT_SENT
         ]
         if self._host:
             headers = [(name, value) for name, value in headers if name != b"Host"]

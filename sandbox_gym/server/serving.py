@@ -122,9 +122,8 @@ def serve_app(app: Any, settings: Settings, needs: str = "", *, body_s: float | 
     bounds = server_bounds(settings, body_s=body_s)
     server: Server
     app = Draining(app, lambda: server.stopping)
-    config = BoundedConfig(
-        app, bounds, host=settings.host, port=settings.port, lifespan="on", access_log=False, **options
-    )
+    address = {"host": settings.host, "port": settings.port}
+    config = BoundedConfig(app, bounds, **address, lifespan="on", access_log=False, server_header=False, **options)
     with ready_to_listen(settings, needs) as listeners:
         server = Server(config, settings)
         server.run(listeners)

@@ -6,6 +6,7 @@ import http.client
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 
@@ -80,6 +81,8 @@ def test_requests_and_replies_pass(pool: PoolServer, sandbox: Sandbox) -> None:
     secret = {"X-Access-Token": str(sandbox._envd_access_token), "X-Own": "passed"}
     status, headers, body = ask(pool, {**host, **secret}, "/a%20b/c?d=e", b"y" * 3_000_000)
     assert (status, headers["X-Back"]) == (201, "yes")
+    assert [len(headers.get_all(name, [])) for name in ("Date", "Server")] == [1, 1], "the program's own"
+    assert headers["Server"].startswith("BaseHTTP")
     assert body == b"('/a%20b/c?d=e', 'passed', None, 3000000)", "the sandbox's own token stays outside"
     routed = {"E2b-Sandbox-Id": sandbox.sandbox_id, "E2b-Sandbox-Port": "9000"}
     assert ask(pool, routed, "/r", b"1")[0] == 201
@@ -121,6 +124,25 @@ def test_an_answer_that_breaks_off_is_not_told_as_whole(pool: PoolServer, sandbo
     sandbox.commands.run('until [ -n "$(ss -Htln sport = :9001)" ]; do sleep 0.1; done')
     with pytest.raises(http.client.IncompleteRead):
         ask(pool, {"Host": f"9001-{sandbox.sandbox_id}.any.example"})
+
+
+def test_a_program_that_accepts_late_is_waited_for(pool: PoolServer, sandbox: Sandbox) -> None:
+    """Its queue of connections is full meanwhile; the sandbox does all else."""
+    late = RAW.replace("9001)", "9001), backlog=0").replace("while True", "import os, time\nwhile True")
+    late = late.replace("    connection, _", "    while not os.path.exists('now'): time.sleep(0.1)\n    connection, _")
+    answer = "connection.recv(9999); connection.sendall(b'HTTP/1.1 200 OK\\r\\nContent-Length: 2\\r\\n\\r\\nok')"
+    sandbox.files.write("late.py", late.replace('connection.sendall(b"SSH-2.0\\r\\n\\r\\n")', answer))
+    sandbox.commands.run("python3 late.py", background=True).disconnect()
+    sandbox.commands.run('until [ -n "$(ss -Htln sport = :9001)" ]; do sleep 0.1; done')
+    with ThreadPoolExecutor(6) as threads:
+        asked = [threads.submit(ask, pool, {"Host": f"9001-{sandbox.sandbox_id}.any.example"}) for _ in range(6)]
+        for _ in range(20):
+            began = time.monotonic()
+            sandbox.files.exists("here")
+            assert time.monotonic() - began < 0.9
+            time.sleep(0.1)
+        sandbox.files.write("now", "")
+        assert [one.result()[::2] for one in asked] == [(200, b"ok")] * 6
 
 
 def test_what_speaks_no_http_is_told_as_that(pool: PoolServer, sandbox: Sandbox) -> None:

@@ -218,7 +218,10 @@ class StepRunner:
 
     async def command(self, command: str, user: str, *, log: bool = True) -> int:
         """Run one; its exit code. What it prints is logged."""
-        received = await self._start(command, user)
+        return await self._follow(await self._start(command, user), log=log)
+
+    async def _follow(self, received: MemoryObjectReceiveStream[Event], *, log: bool) -> int:
+        """Raises BoxLost."""
         lines = {"stdout": b"", "stderr": b""}
         async with received:
             async for header, body in received:
@@ -255,12 +258,7 @@ class StepRunner:
         ended: list[int] = []
 
         async def follow() -> None:
-            with received:
-                async for header, body in received:
-                    if header.get("event") == "end":
-                        ended.append(number(header, "code") or number(header, "signal"))
-                    else:
-                        self._tell(str(header.get("event")), body.splitlines())
+            ended.append(await self._follow(received, log=True))
 
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(follow)

@@ -51,19 +51,15 @@ def read_query(request: Request, model: type[M]) -> M:
 
 
 def page(
-    found: Sequence[T],
-    query: PageQuery,
-    view: Callable[[T], object],
-    key: Callable[[T], tuple[float, str]],
-    *,
-    ascending: bool = False,
+    found: Sequence[T], query: PageQuery, view: Callable[[T], object], key: Callable[[T], tuple[float, str]]
 ) -> Response:
     """One page of views, ordered by time and id. The next page's token is the last one's, so that a client may delete
     what it has seen and misses nothing."""
-    found = sorted(found, key=key, reverse=not ascending)
+    newest_first = query.order != "asc"
+    found = sorted(found, key=key, reverse=newest_first)
     if query.after:
         last = _position(query.after)
-        found = [one for one in found if (key(one) > last if ascending else key(one) < last)]
+        found = [one for one in found if (key(one) < last if newest_first else key(one) > last)]
     shown = found[: query.limit or MAX_PAGE]
     headers = {"X-Next-Token": "{!r}_{}".format(*key(shown[-1]))} if len(shown) < len(found) else {}
     return as_json([view(one) for one in shown], 200, headers)

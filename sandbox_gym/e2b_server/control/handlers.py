@@ -182,10 +182,7 @@ class Control:
         query = read_query(request, SandboxQuery)
         states = {state for text in request.query_params.getlist("state") for state in text.split(",") if state}
         found = [one for one in self._filtered(tenant, query, states) if paused or one.running]
-        ascending = query.order == "asc"
-        return page(
-            found, query, self._views.listed, lambda one: (one.record.started_at, one.sandbox_id), ascending=ascending
-        )
+        return page(found, query, self._views.listed, lambda one: (one.record.started_at, one.sandbox_id))
 
     def _filtered(self, tenant: Tenant, query: SandboxQuery, states: Set[str]) -> list[Sandbox]:
         metadata = {
@@ -216,8 +213,7 @@ class Control:
     async def _snapshot(self, tenant: Tenant, request: Request, parts: Parts) -> Response:
         sandbox = self._sandboxes.of(tenant, parts["sandboxID"])
         name = (await read_model(request, MakeSnapshot)).name or ""
-        image = await self._sandboxes.snapshot(tenant, sandbox, name)
-        return as_json(snapshot_view(image.snapshot_id, image.name), 201)
+        return as_json(snapshot_view(await self._sandboxes.snapshot(tenant, sandbox, name)), 201)
 
     async def _snapshots(self, tenant: Tenant, request: Request, _: Parts) -> Response:
         query = read_query(request, SnapshotQuery)
@@ -229,12 +225,7 @@ class Control:
             and (not sandbox_id or one.sandbox_id == sandbox_id)
             and (not name or one.name == name)
         ]
-        return page(
-            found,
-            query,
-            lambda one: snapshot_view(one.snapshot_id, one.name),
-            lambda one: (one.created_at, one.snapshot_id),
-        )
+        return page(found, query, snapshot_view, lambda one: (one.created_at, one.snapshot_id))
 
     async def _delete_template(self, tenant: Tenant, _: Request, parts: Parts) -> Response:
         await self._sandboxes.delete_image(tenant, parts["templateID"])

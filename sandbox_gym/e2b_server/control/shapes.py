@@ -166,13 +166,13 @@ class PageQuery(Asked):
     """Which page of a list."""
 
     limit: int | None = Field(None, ge=1, le=MAX_PAGE)
+    order: Literal["asc", "desc"] | None = Field(None, description="By time; `desc` unless given.")
     after: Entry | None = Field(None, alias="nextToken", description="The `X-Next-Token` of the previous page.")
 
 
 class SandboxQuery(PageQuery):
     """Which sandboxes. `startedAfter` is a time in ISO 8601."""
 
-    order: Literal["asc", "desc"] | None = None
     state: str | None = Field(None, description="`running`, `paused`, or both with a comma between.")
     metadata: str | None = Field(None, description="`key=value&key=value`, URL-encoded.")
     started_after: str | None = Field(None, alias="startedAfter")

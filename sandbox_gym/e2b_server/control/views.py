@@ -9,6 +9,7 @@ from typing import Final, Literal
 from sandbox_gym.e2b_server.control.network_rules import ALL
 from sandbox_gym.e2b_server.control.shapes import NetworkView, SandboxDetails, SandboxMetric, SandboxView, SnapshotView
 from sandbox_gym.e2b_server.sandboxes.manager import Sandboxes
+from sandbox_gym.e2b_server.sandboxes.records import Image
 from sandbox_gym.e2b_server.sandboxes.sandbox import Sample, Sandbox
 
 ENVD_VERSION: Final = "0.6.4"
@@ -104,5 +105,5 @@ def state_of(sandbox: Sandbox) -> Literal["running", "paused"]:
     return "running" if sandbox.running else "paused"
 
 
-def snapshot_view(snapshot_id: str, name: str) -> SnapshotView:
-    return {"snapshotID": snapshot_id, "names": [name] if name else []}
+def snapshot_view(image: Image) -> SnapshotView:
+    return {"snapshotID": image.snapshot_id, "names": [image.name] if image.name else []}

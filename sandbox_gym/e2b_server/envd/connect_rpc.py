@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import json
 import struct
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import aclosing, suppress
 from dataclasses import dataclass
 from typing import Final, Generic, TypeVar
 
@@ -23,6 +23,7 @@ from sandbox_gym.e2b_server.control.shapes import checked
 from sandbox_gym.e2b_server.faults import Fault, as_json, fault_of
 from sandbox_gym.errors import BoxLost
 
+KIND: Final = "application/connect+json"
 MAX_MESSAGE: Final = 6 << 20
 DEFAULT_PING_S: Final = 90.0
 WRITE_S: Final = 60.0
@@ -46,6 +47,7 @@ CODES: Final = {
 Document = Mapping[str, object]
 M = TypeVar("M", bound=BaseModel)
 Events = AsyncGenerator[Document, None]
+Pieces = AsyncGenerator[bytes, None]
 
 
 def error_of(fault: Fault) -> dict[str, object]:
@@ -97,30 +99,12 @@ async def read_messages(request: Request) -> AsyncIterator[Document]:
         raise Fault(400, "the stream ends inside a message")
 
 
-@dataclass(frozen=True, slots=True)
-class Opening:
-    """What a client sends before a stream's first event. The protocol reports a fault in it at the stream's end."""
-
-    message: Document
-    timeout_s: float
-    fault: Fault | None = None
-
-    def read(self) -> Document:
-        """The message. Raises Fault."""
-        if self.fault is not None:
-            raise self.fault
-        return self.message
-
-
-async def read_opening(request: Request) -> Opening:
-    """The last message of a request's stream, and the client's timeout."""
+async def read_opening(request: Request) -> tuple[Document, float]:
+    """The last message of a request's stream, and the client's timeout. Raises Fault."""
     message: Document = {}
-    try:
-        async for one in read_messages(request):
-            message = one
-        return Opening(message, timeout_of(request))
-    except Fault as fault:
-        return Opening({}, 0.0, fault)
+    async for one in read_messages(request):
+        message = one
+    return message, timeout_of(request)
 
 
 def frame(document: Document, flags: int = 0) -> bytes:
@@ -128,58 +112,71 @@ def frame(document: Document, flags: int = 0) -> bytes:
     return _HEAD.pack(flags, len(body)) + body
 
 
-class StreamReply(Response):
-    """Events as frames, with keep-alive messages between them. When the sandbox is lost the connection is closed: every
-    version of the SDK then asks for the sandbox's health and reports the loss."""
+class LiveReply(Response):
+    """Pieces of a body as they come, until the client leaves; `ping` is sent between them, each so many seconds. When
+    the sandbox is lost the connection is closed before the body's end: every version of the SDK then asks for the
+    sandbox's health and reports the loss."""
 
-    def __init__(self, events: Callable[[], Events], *, ping: Document | None, ping_s: float) -> None:
+    def __init__(self, pieces: Callable[[], Pieces], kind: str, ping: tuple[bytes, float] | None = None) -> None:
         super().__init__()
-        self._events, self._ping, self._ping_s = events, ping, ping_s
+        self._pieces, self._kind, self._ping = pieces, kind, ping
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        headers = [(b"content-type", b"application/connect+json")]
         started = anyio.Event()
-        cut = False
 
         async def write(data: bytes, *, more: bool = True) -> None:
-            nonlocal cut
             with anyio.move_on_after(WRITE_S) as patience:
                 await send({"type": "http.response.body", "body": data, "more_body": more})
             if patience.cancelled_caught:
-                cut = True
                 tasks.cancel_scope.cancel()
 
-        async def leave(scope: anyio.CancelScope) -> None:
+        async def leave() -> None:
             message: Message = {"type": ""}
             while message["type"] != "http.disconnect":
                 message = await receive()
-            scope.cancel()
+            tasks.cancel_scope.cancel()
 
-        async def ping() -> None:
-            assert self._ping is not None
+        async def ping(data: bytes, seconds: float) -> None:
             await started.wait()
             while True:
-                await anyio.sleep(self._ping_s)
-                await write(frame(self._ping))
+                await anyio.sleep(seconds)
+                await write(data)
 
+        headers = [(b"content-type", self._kind.encode())]
         await send({"type": "http.response.start", "status": 200, "headers": headers})
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(leave, tasks.cancel_scope)
+            tasks.start_soon(leave)
             if self._ping is not None:
-                tasks.start_soon(ping)
-            try:
-                async with aclosing(self._events()) as events:
-                    async for event in events:
-                        await write(frame(event))
+                tasks.start_soon(ping, *self._ping)
+            with suppress(BoxLost):
+                async with aclosing(self._pieces()) as pieces:
+                    async for piece in pieces:
+                        await write(piece)
                         started.set()
-                last: Document = {}
-            except BoxLost:
-                cut, last = True, {}
-            except Exception as error:
-                last = {"error": error_of(fault_of(error))}
-            if not cut:
-                await write(frame(last, _END), more=False)
+                await write(b"", more=False)
             tasks.cancel_scope.cancel()
+
+
+def stream_reply(events: Callable[[], Events], ping: Document | None = None, ping_s: float = 0) -> LiveReply:
+    """Events as frames, and how they ended in the last one."""
+
+    async def frames() -> Pieces:
+        try:
+            async with aclosing(events()) as found:
+                async for event in found:
+                    yield frame(event)
+        except BoxLost:
+            raise
+        except Exception as error:
+            yield _last(error)
+        else:
+            yield frame({}, _END)
+
+    return LiveReply(frames, KIND, None if ping is None else (frame(ping), ping_s))
+
+
+def _last(error: Exception) -> bytes:
+    return frame({"error": error_of(fault_of(error))}, _END)
 
 
 Unary = Callable[[Request, Document], Awaitable[Mapping[str, object]]]
@@ -210,24 +207,26 @@ class Call(Generic[M]):
 
 
 async def answer_method(
-    request: Request, service: str, method: str, unary: Mapping[str, Unary], streams: Mapping[str, Streaming]
+    request: Request,
+    service: str,
+    method: str,
+    unary: Sequence[tuple[str, Unary]],
+    streams: Sequence[tuple[str, Streaming]],
 ) -> Response:
     """Call the method of that name; a 501 where there is none."""
-    if method in unary:
-        return await answer_unary(request, unary[method])
-    if method in streams:
-        try:
-            return await streams[method](request)
-        except Exception as error:
-            return unary_error(fault_of(error))
-    return unary_error(Fault(501, f"no method {service}/{method[:40]}"))
-
-
-async def answer_unary(request: Request, method: Unary) -> Response:
     try:
-        message = await read_object(request, MAX_MESSAGE)
-        seconds = timeout_of(request)
-        with anyio.fail_after(seconds + 1 if seconds else 600):
-            return as_json(await method(request, message))
+        for name, stream in streams:
+            if name == method:
+                try:
+                    return await stream(request)
+                except Exception as error:  # the protocol tells it at the stream's end
+                    return Response(_last(error), media_type=KIND)
+        for name, call in unary:
+            if name == method:
+                message = await read_object(request, MAX_MESSAGE)
+                seconds = timeout_of(request)
+                with anyio.fail_after(seconds + 1 if seconds else 600):
+                    return as_json(await call(request, message))
+        raise Fault(501, f"no method {service}/{method[:40]}")
     except Exception as error:
         return unary_error(fault_of(error))

@@ -6,6 +6,7 @@ import json
 import time
 from collections.abc import AsyncGenerator, Mapping
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Final
 
 import anyio
@@ -14,13 +15,7 @@ from starlette.responses import Response
 
 from sandbox_gym.e2b_server.control.shapes import MAX_PATH, checked
 from sandbox_gym.e2b_server.envd import routes as declared
-from sandbox_gym.e2b_server.envd.connect_rpc import (
-    Document,
-    StreamReply,
-    answer_method,
-    ping_of,
-    read_opening,
-)
+from sandbox_gym.e2b_server.envd.connect_rpc import Document, answer_method, ping_of, read_opening, stream_reply
 from sandbox_gym.e2b_server.envd.shapes import (
     AtPath,
     Change,
@@ -61,27 +56,21 @@ class Filesystem:
         self._work, self._envd = work, envd
 
     async def answer(self, request: Request, method: str) -> Response:
-        unary = dict(
-            [
-                declared.STAT.by(self._stat),
-                declared.MAKE_DIR.by(self._make_dir),
-                declared.MOVE.by(self._move),
-                declared.LIST_DIR.by(self._list),
-                declared.REMOVE.by(self._remove),
-                declared.CREATE_WATCHER.by(self._create_watcher),
-                declared.WATCHER_EVENTS.by(self._watcher_events),
-                declared.REMOVE_WATCHER.by(self._remove_watcher),
-            ]
-        )
-        streams = dict([declared.WATCH_DIR.streamed_by(self._watch_dir)])
+        unary = [
+            declared.STAT.by(partial(self._at, operation="stat")),
+            declared.MAKE_DIR.by(partial(self._at, operation="make_dir")),
+            declared.MOVE.by(self._move),
+            declared.LIST_DIR.by(self._list),
+            declared.REMOVE.by(self._remove),
+            declared.CREATE_WATCHER.by(self._create_watcher),
+            declared.WATCHER_EVENTS.by(self._watcher_events),
+            declared.REMOVE_WATCHER.by(self._remove_watcher),
+        ]
+        streams = [declared.WATCH_DIR.streamed_by(self._watch_dir)]
         return await answer_method(request, declared.FILESYSTEM, method, unary, streams)
 
-    async def _stat(self, request: Request, asked: AtPath) -> EntryReply:
-        reply, _ = await self._envd.call({"op": "stat", "path": asked.path})
-        return {"entry": entry_of(reply.get("entry"))}
-
-    async def _make_dir(self, request: Request, asked: AtPath) -> EntryReply:
-        reply, _ = await self._envd.call({"op": "make_dir", "path": asked.path})
+    async def _at(self, request: Request, asked: AtPath, operation: str) -> EntryReply:
+        reply, _ = await self._envd.call({"op": operation, "path": asked.path})
         return {"entry": entry_of(reply.get("entry"))}
 
     async def _move(self, request: Request, asked: MoveEntry) -> EntryReply:
@@ -103,15 +92,8 @@ class Filesystem:
     # -- watches
 
     async def _open(self, asked: WatchFolder, *, lasting: bool) -> Stream:
-        _, stream = await self._envd.open(
-            {
-                "op": "watch",
-                "path": asked.path,
-                "recursive": asked.recursive is True,
-                "entries": asked.include_entry is True,
-            },
-            lasting=lasting,
-        )
+        flags = {"recursive": asked.recursive is True, "entries": asked.include_entry is True}
+        _, stream = await self._envd.open({"op": "watch", "path": asked.path, **flags}, lasting=lasting)
         return stream
 
     async def _close(self, stream: Stream) -> None:
@@ -124,13 +106,13 @@ class Filesystem:
                 return
 
     async def _watch_dir(self, request: Request) -> Response:
-        opening = await read_opening(request)
+        message, seconds = await read_opening(request)
 
         async def events() -> AsyncGenerator[Document, None]:
-            stream = await self._open(checked(WatchFolder, opening.read()), lasting=False)
+            stream = await self._open(checked(WatchFolder, message), lasting=False)
             try:
                 yield {"start": {}}
-                deadline = time.monotonic() + (opening.timeout_s or WATCH_S)
+                deadline = time.monotonic() + (seconds or WATCH_S)
                 while True:
                     header, _ = await stream.next(max(0.0, deadline - time.monotonic()))
                     yield {"filesystem": change_of(header)}
@@ -139,7 +121,7 @@ class Filesystem:
             finally:
                 await self._close(stream)
 
-        return StreamReply(events, ping=_PING, ping_s=ping_of(request))
+        return stream_reply(events, _PING, ping_of(request))
 
     async def _create_watcher(self, request: Request, asked: WatchFolder) -> WatcherMade:
         stream = await self._open(asked, lasting=True)

@@ -19,11 +19,11 @@ from sandbox_gym.e2b_server.control.shapes import checked
 from sandbox_gym.e2b_server.envd import routes as declared
 from sandbox_gym.e2b_server.envd.connect_rpc import (
     Document,
-    StreamReply,
     answer_method,
     ping_of,
     read_messages,
     read_opening,
+    stream_reply,
     timeout_of,
 )
 from sandbox_gym.e2b_server.envd.shapes import (
@@ -78,31 +78,26 @@ class Processes:
         self._envd, self._user = envd, user
 
     async def answer(self, request: Request, method: str) -> Response:
-        unary = dict(
-            [
-                declared.LIST_PROCESSES.by(self._list),
-                declared.UPDATE.by(self._update),
-                declared.SEND_INPUT.by(self._send_input),
-                declared.SEND_SIGNAL.by(self._send_signal),
-                declared.CLOSE_STDIN.by(self._close_stdin),
-            ]
-        )
-        streams = dict(
-            [
-                declared.STREAM_INPUT.streamed_by(self._stream_input),
-                declared.START.streamed_by(partial(self._stream, method=method)),
-                declared.CONNECT_PROCESS.streamed_by(partial(self._stream, method=method)),
-            ]
-        )
+        unary = [
+            declared.LIST_PROCESSES.by(self._list),
+            declared.UPDATE.by(self._update),
+            declared.SEND_INPUT.by(self._send_input),
+            declared.SEND_SIGNAL.by(self._send_signal),
+            declared.CLOSE_STDIN.by(self._close_stdin),
+        ]
+        streams = [
+            declared.STREAM_INPUT.streamed_by(self._stream_input),
+            declared.START.streamed_by(partial(self._stream, method=method)),
+            declared.CONNECT_PROCESS.streamed_by(partial(self._stream, method=method)),
+        ]
         return await answer_method(request, declared.PROCESS, method, unary, streams)
 
     # -- streams
 
     async def _stream(self, request: Request, method: str) -> Response:
-        opening = await read_opening(request)
+        message, seconds = await read_opening(request)
 
         async def events() -> AsyncGenerator[Document, None]:
-            message, seconds = opening.read(), opening.timeout_s
             if method == "Start":
                 process, received = await self.start(checked(StartProcess, message), seconds)
             else:
@@ -113,7 +108,7 @@ class Processes:
             async for event in _events(process, received, within_s):
                 yield event
 
-        return StreamReply(events, ping=_PING, ping_s=ping_of(request))
+        return stream_reply(events, _PING, ping_of(request))
 
     async def start(
         self, asked: StartProcess, seconds: float
@@ -151,29 +146,23 @@ class Processes:
 
     async def _stream_input(self, request: Request) -> Response:
         """Pass input on as it arrives; the reply is a stream of one empty message."""
-        failure: Exception | None = None
-        try:
-            seconds = timeout_of(request)
-            with anyio.fail_after(seconds + 1 if seconds else STREAM_S):
-                process: RunningProcess | None = None
-                async for message in read_messages(request):
-                    one = checked(InputMessage, message)
-                    event = one.event or one
-                    if event.start is not None:
-                        process = self._process(event.start.process)
-                    elif event.data is not None:
-                        if process is None:
-                            raise Fault(400, "the first message must name the process")
-                        await self._put(process, event.data.input, STREAM_S)
-        except Exception as error:
-            failure = error
+        seconds = timeout_of(request)
+        with anyio.fail_after(seconds + 1 if seconds else STREAM_S):
+            process: RunningProcess | None = None
+            async for message in read_messages(request):
+                one = checked(InputMessage, message)
+                event = one.event or one
+                if event.start is not None:
+                    process = self._process(event.start.process)
+                elif event.data is not None:
+                    if process is None:
+                        raise Fault(400, "the first message must name the process")
+                    await self._put(process, event.data.input, STREAM_S)
 
         async def events() -> AsyncGenerator[Document, None]:
-            if failure is not None:
-                raise failure
             yield {}
 
-        return StreamReply(events, ping=None, ping_s=0)
+        return stream_reply(events)
 
     # -- calls
 

@@ -2,6 +2,7 @@
 
 import errno
 import os
+import select
 import socket
 
 from .flow import Credit, Inlet, Outlet
@@ -24,18 +25,11 @@ class Connections:
     def op_connect(self, request, body):
         if len(self._connections) >= MAX_CONNECTIONS:
             raise OSError(errno.EMFILE, "too many connections")
-        number, found = request["id"], None
-        for family, host in ((socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::1")):
-            try:
-                found = socket.socket(family, socket.SOCK_STREAM)
-                found.settimeout(1)  # the loopback connects or refuses at once
-                found.connect((host, request["port"]))
-                break
-            except OSError:
-                found.close()
-                found = None
+        found = _connected(socket.AF_INET, "127.0.0.1", request["port"])
+        found = found or _connected(socket.AF_INET6, "::1", request["port"])
         if found is None:
             raise OSError(errno.ECONNREFUSED, "port is not open")
+        number = request["id"]
         self._connections[number] = _Connection(self, self._envd, number, found, request["window"])
         return {}, b""
 
@@ -55,13 +49,28 @@ class Connections:
         return {}, b""
 
 
+def _connected(family, host, port):
+    """A socket that is connected, or will be once a busy program accepts it; None where the port is closed."""
+    try:
+        found = socket.socket(family, socket.SOCK_STREAM | socket.SOCK_NONBLOCK)
+    except OSError:  # a kernel without IPv6
+        return None
+    if found.connect_ex((host, port)) in (0, errno.EINPROGRESS):
+        poll = select.poll()
+        poll.register(found, select.POLLOUT)
+        poll.poll(20)  # milliseconds: the loopback connects or refuses at once
+        if found.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR) == 0:
+            return found
+    found.close()
+    return None
+
+
 class _Connection:
     """One connection, as a stream."""
 
     def __init__(self, connections, envd, number, sock, window):
         self._connections, self._envd, self._number = connections, envd, number
         self.credit = Credit(window)
-        sock.setblocking(False)
         self.outlet = Outlet(envd.selector, os.dup(sock.fileno()))
         self._inlet = Inlet(envd.selector, sock.detach(), self.credit, self._got)
 
