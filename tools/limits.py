@@ -56,6 +56,6 @@ PATH_LIMITS: Final[Mapping[str, Mapping[str, int]]] = {
 """By kind of request, and figure of `follow.Followed`."""
 _VERIFY: Final = "runs that are checked again, shared processes and flow control are functions and modules of their own"
 PATH_KNOWN: Final[Mapping[tuple[str, str], Known]] = {
-    ("coding", "path_functions"): Known(71, _VERIFY),
-    ("coding", "path_modules"): Known(34, _VERIFY),
+    ("coding", "path_functions"): Known(70, _VERIFY),
+    ("coding", "path_modules"): Known(33, _VERIFY),
 }
