@@ -9,34 +9,11 @@ from dataclasses import dataclass
 
 from sandbox_gym.verifiers.inversion.values import EXACT, Tolerance
 
-EQUAL = frozenset(
-    [
-        "assertEqual",
-        "assertEquals",
-        "assertDictEqual",
-        "assertListEqual",
-        "assertTupleEqual",
-        "assertSetEqual",
-        "assertCountEqual",
-        "assertItemsEqual",
-        "assertMultiLineEqual",
-        "assertSequenceEqual",
-        "assertIs",
-        "assertAlmostEqual",
-        "assertAlmostEquals",
-        "assert_equal",
-        "assert_equals",
-        "eq_",
-        "assert_array_equal",
-        "assert_almost_equal",
-        "assert_array_almost_equal",
-        "assert_allclose",
-        "assert_string_equal",
-        "assert_is",
-        "assert_dict_equal",
-        "assert_list_equal",
-    ]
-)
+_EQUAL = """assertEqual assertEquals assertDictEqual assertListEqual assertTupleEqual assertSetEqual assertCountEqual
+    assertItemsEqual assertMultiLineEqual assertSequenceEqual assertIs assertAlmostEqual assertAlmostEquals
+    assert_equal assert_equals eq_ assert_array_equal assert_almost_equal assert_array_almost_equal
+    assert_allclose assert_string_equal assert_is assert_dict_equal assert_list_equal"""
+EQUAL = frozenset(_EQUAL.split())
 """Two values that must be equal, or as good as."""
 _PAIRS = """assertEqual assertNotEqual, assertTrue assertFalse, assertIn assertNotIn, assertIs assertIsNot,
     assertIsNone assertIsNotNone, assertIsInstance assertNotIsInstance, assertRegex assertNotRegex,
@@ -45,6 +22,11 @@ OPPOSITES = {
     one: other for pair in _PAIRS.split(",") for one, other in (tuple(pair.split()), tuple(reversed(pair.split())))
 } | {"assertEquals": "assertNotEqual", "assertDictEqual": "assertNotEqual", "assertListEqual": "assertNotEqual"}
 OPPOSITES |= dict.fromkeys(("assertTupleEqual", "assertSetEqual", "assertMultiLineEqual"), "assertNotEqual")
+MOCKS = {"assert_not_called": "assert_called", "assert_not_awaited": "assert_awaited"}
+MOCKS |= {f"assert_called{how}": "assert_not_called" for how in ("", "_once", "_with", "_once_with")}
+MOCKS |= {f"assert_awaited{how}": "assert_not_awaited" for how in ("", "_once", "_with", "_once_with")}
+MOCKS |= dict.fromkeys(("assert_any_call", "assert_has_calls"), "assert_not_called")
+"""By a mock's assertion, which an answer that reaches the mock can replace, the one that fails where it holds."""
 _HELPERS = ("assert", "check", "verify", "expect", "_assert", "_check", "_verify", "_expect")
 _LIBRARIES = ("numpy.testing", "nose.tools", "pandas.testing", "numpy.testing.utils", "pandas.util.testing")
 _KEYWORDS = frozenset(

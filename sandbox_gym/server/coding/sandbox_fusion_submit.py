@@ -24,28 +24,9 @@ from sandbox_gym.server.coding.failing_tests import (
     expecting_other,
     with_a_failure,
 )
-from sandbox_gym.server.coding.sandbox_fusion import (
-    FusionFailed,
-    FusionRan,
-    FusionTools,
-    ran,
-    sandbox_error,
-    tightened,
-)
-from sandbox_gym.server.coding.sandbox_fusion_datasets import (
-    FusionDatasets,
-    FusionRow,
-    Tests,
-    language_of,
-    tests_of,
-)
-from sandbox_gym.server.coding.sandbox_fusion_extract import (
-    Extracted,
-    Kind,
-    extracted,
-    extracted_by,
-    fenced_language,
-)
+from sandbox_gym.server.coding.sandbox_fusion import FusionFailed, FusionRan, FusionTools, ran, sandbox_error, tightened
+from sandbox_gym.server.coding.sandbox_fusion_datasets import FusionDatasets, FusionRow, Tests, language_of, tests_of
+from sandbox_gym.server.coding.sandbox_fusion_extract import Extracted, Kind, extracted, extracted_by, fenced_language
 from sandbox_gym.server.protocol.exchange import ToolFailed
 from sandbox_gym.server.protocol.resources import ToolCall
 from sandbox_gym.server.protocol.verdicts import VerdictDocument, verdict_document

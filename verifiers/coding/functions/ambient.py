@@ -204,10 +204,7 @@ def shared_state(node: ast.AST, aliases: Mapping[str, str]) -> str:
     ):
         return f"the test uses files ({node.attr})"
     if isinstance(node, ast.ImportFrom) and not node.level:
-        return next(
-            (why for alias in node.names if (why := _touches(f"{node.module}.{alias.name}"))),
-            "",
-        )
+        return next((why for alias in node.names if (why := _touches(f"{node.module}.{alias.name}"))), "")
     path = _dotted(node, aliases)
     if not path:
         return ""
