@@ -22,6 +22,11 @@ OPPOSITES = {
     one: other for pair in _PAIRS.split(",") for one, other in (tuple(pair.split()), tuple(reversed(pair.split())))
 } | {"assertEquals": "assertNotEqual", "assertDictEqual": "assertNotEqual", "assertListEqual": "assertNotEqual"}
 OPPOSITES |= dict.fromkeys(("assertTupleEqual", "assertSetEqual", "assertMultiLineEqual"), "assertNotEqual")
+MOCKS = {"assert_not_called": "assert_called", "assert_not_awaited": "assert_awaited"}
+MOCKS |= {f"assert_called{how}": "assert_not_called" for how in ("", "_once", "_with", "_once_with")}
+MOCKS |= {f"assert_awaited{how}": "assert_not_awaited" for how in ("", "_once", "_with", "_once_with")}
+MOCKS |= dict.fromkeys(("assert_any_call", "assert_has_calls"), "assert_not_called")
+"""By a mock's assertion, which an answer that reaches the mock can replace, the one that fails where it holds."""
 _HELPERS = ("assert", "check", "verify", "expect", "_assert", "_check", "_verify", "_expect")
 _LIBRARIES = ("numpy.testing", "nose.tools", "pandas.testing", "numpy.testing.utils", "pandas.util.testing")
 _ARGUMENTS = "first second actual desired expected x y expr1 expr2 list1 list2 d1 d2 member"

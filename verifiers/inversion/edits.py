@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-Kind = Literal["expected_value", "negated_assertion", "other_exception", "opposite_assertion", "other_operand"]
+Kind = Literal["expected_value", "negated_assertion", "other_exception", "opposite_assertion", "other_operand", "mock"]
 
 
 @dataclass(frozen=True, slots=True)

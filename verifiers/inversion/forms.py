@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from sandbox_gym.verifiers.inversion.calls import EQUAL, OPPOSITES, Callee, callee, compared, tolerance
+from sandbox_gym.verifiers.inversion.calls import EQUAL, MOCKS, OPPOSITES, Callee, callee, compared, tolerance
 from sandbox_gym.verifiers.inversion.edits import Edit, Kind, Variant
 from sandbox_gym.verifiers.inversion.exceptions import RAISES, other_exceptions
 from sandbox_gym.verifiers.inversion.expected import Names, changes, inner_constants, leaves, parametrised
@@ -50,6 +50,9 @@ class Forms:
 
     def _call(self, call: ast.Call, certain: bool) -> Iterator[Variant]:
         who = callee(call, self.module.libraries, self.module.defined)
+        if isinstance(call.func, ast.Attribute) and call.func.attr in MOCKS:
+            yield self._of_mock(call, call.func.attr, certain)
+            return
         if who is None:
             return
         if who.name in RAISES:
@@ -66,6 +69,12 @@ class Forms:
             end = self.text.end(call.func)
             edit = Edit(end - len(who.name), end, OPPOSITES[who.name])
             yield self._variant("opposite_assertion", call, (edit,), certain)
+
+    def _of_mock(self, call: ast.Call, name: str, certain: bool) -> Variant:
+        start, end = self.text.end(call.func) - len(name), self.text.end(call)
+        lines = "\n" * self.text.source.count("\n", start, end)
+        certain = certain and "mock" in self.text.source and name != "assert_has_calls"  # of none
+        return self._variant("mock", call, (Edit(start, end, f"{MOCKS[name]}({lines})"),), certain)
 
     def _equal_call(self, who: Callee, call: ast.Call, certain: bool) -> Iterator[Variant]:
         bounds = tolerance(who.name, call)

@@ -27,6 +27,7 @@ _KINDS: tuple[Kind, ...] = (
     "expected_value",
     "other_exception",
     "other_operand",
+    "mock",
     "opposite_assertion",
     "negated_assertion",
 )
@@ -35,6 +36,7 @@ _QUOTA = {
     "expected_value": 5,
     "other_exception": 3,
     "other_operand": 2,
+    "mock": 2,
     "opposite_assertion": 2,
     "negated_assertion": 3,
 }

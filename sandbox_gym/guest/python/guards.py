@@ -5,6 +5,7 @@ A cheap first check; the check that no process can deceive is a variant of the s
 
 import builtins
 import sys
+import types
 
 _FREE = frozenset(
     ["_", "copyright", "credits", "display", "exit", "help", "input", "license", "open", "print", "quit"]
@@ -29,12 +30,17 @@ def snapshot():
 def _add(found, path, value, module):
     if not callable(value):
         return
-    found[path] = (value, getattr(value, "__code__", None))
+    found[path] = (value, _code(value))
     if isinstance(value, type) and value.__module__ == module:
         for key, inner in list(vars(value).items()):
             under = getattr(inner, "__func__", None) or getattr(inner, "fget", None) or inner
             if callable(under):
-                found[path + "." + key] = (inner, getattr(under, "__code__", None))
+                found[path + "." + key] = (inner, _code(under))
+
+
+def _code(value):
+    code = getattr(value, "__code__", None)  # `unittest.mock.call` makes another at each look
+    return code if type(code) is types.CodeType else None
 
 
 def changed(before):

@@ -50,6 +50,8 @@ def one_line(assertion: str) -> set[tuple[str, str, bool]]:
         ("self.assertIsNone(x)", "opposite_assertion", "self.assertIsNotNone(x)"),
         ("self.assertLessEqual(x, 3)", "opposite_assertion", "self.assertGreater(x, 3)"),
         ("self.assertDictEqual({}, x)", "opposite_assertion", "self.assertNotEqual({}, x)"),
+        ("mock.f.assert_called_once_with(1, 'a')", "mock", "mock.f.assert_not_called()"),
+        ("mock.f.assert_not_called()", "mock", "mock.f.assert_called()"),
     ],
 )
 def test_a_line_becomes(assertion: str, kind: str, becomes: str) -> None:

@@ -100,7 +100,8 @@ def order_of(tests: CheckTests, seed: str) -> tuple[Inverted | None, ...]:
     shuffled = [pool[at] for at in _shuffled(len(pool), seed, "choice")]
     # a certain one first, since what only a run tells may tell nothing; a changed value, since no form gives it away
     chosen = sorted(shuffled, key=lambda one: (not one.certain, one.kind != "expected_value"))
-    chosen = [*chosen[:1], *(one for one in shuffled if one is not chosen[0])]
+    rest = sorted((one for one in shuffled if one is not chosen[0]), key=lambda one: one.kind != "mock")
+    chosen = [*chosen[:1], *rest]  # an answer is given the test's mocks, and may set their assertions
     runs = [*chosen[:CHOSEN], None]
     return tuple(runs[at] for at in _shuffled(len(runs), seed, "order")) if chosen else ()
 
