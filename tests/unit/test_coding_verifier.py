@@ -19,6 +19,8 @@ from sandbox_gym.verifiers.coding.functions.split import why_not_isolated
 from sandbox_gym.verifiers.coding.functions.wire import BadReply, decode, encode, parse_reply
 from sandbox_gym.verifiers.coding.plan import candidate_source
 
+DOCUMENTED = 'def f():\n    """\n    ```\n    f()\n    ```\n    """'
+
 
 @pytest.mark.parametrize(
     ("text", "code"),
@@ -38,6 +40,19 @@ from sandbox_gym.verifiers.coding.plan import candidate_source
         ("```python\nx = 1", "x = 1"),
         ("<think>```python\nno\n```</think>\n```python\nyes\n```", "yes"),
         ("\n    return 1\n", "    return 1"),
+        ("```python\nx = 1\n```\nOutput:\n```\n1\n```", "x = 1"),
+        ("```python\nx = 1\n```\n```python\n```", "x = 1"),
+        ("```\nx = 1\n```\nbetter:\n```\ny = 2\n```", "y = 2"),
+        ("```python\nx = 1\n```<|im_end|>", "x = 1"),
+        ("```python\nx = 1\n```</s>\n", "x = 1"),
+        ("```python\nx = 1\n``` This sets x.\nDone.", "x = 1"),
+        ("```python\nx = 1```", "x = 1"),
+        (
+            '```python\ndef f():\n    """\n    ```\n    f()\n    ```\n    """\n```',
+            'def f():\n    """\n    ```\n    f()\n    ```\n    """',
+        ),
+        ("1. so\n```python\nx = 1\n     ```\nDone.", "x = 1"),
+        ("<answer>\nx = 1\n</answer>", "x = 1"),
         ("", None),
         ("```python\n\n```", None),
     ],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import keyword
 import math
 from collections.abc import Mapping, Sequence
 
@@ -62,6 +63,12 @@ def text(row: Mapping[str, object], name: str, root: str = ROOT, *, remedy: str 
     if not isinstance(value, str):
         raise wrong(f"{root}.{name}", value, remedy)
     return value
+
+
+def identifier(name: object, field: str) -> str:
+    if not isinstance(name, str) or not name.isidentifier() or keyword.iskeyword(name):
+        raise wrong(field, name, "give the function's name, a Python identifier")
+    return name
 
 
 def texts(value: object, field: str) -> tuple[str, ...]:

@@ -159,12 +159,11 @@ def _together(tests: CheckTests, source: str, test: str) -> Program:
 
 
 def _options(tests: CheckTests) -> tuple[str, ...]:
-    """The test's style, and whether a StopIteration of the answer could end a loop of the test."""
+    """The test's style, the answer's module, and whether a StopIteration of the answer could end a loop of the test."""
     words = set(re.findall(r"\w+", tests.written or tests.test))
     own = re.search(r"\bStop(?:Async)?Iteration\b", tests.reference)
-    return (
-        (tests.style, "guarded") if words & _STEPPERS and not own and "StopIteration" not in words else (tests.style,)
-    )
+    guarded = words & _STEPPERS and not own and "StopIteration" not in words
+    return (tests.style, tests.module, *(("guarded",) if guarded else ()))
 
 
 _STEPPERS = frozenset(

@@ -29,10 +29,14 @@ _WORDS = re.compile(r"(?<![A-Za-z\\‹])(pi|theta|alpha|beta|gamma|infinity|inft
 _COMMANDS = {"infinity": "\\infty ", "oo": "\\infty ", "infty": "\\infty "}
 _SCIENTIFIC = re.compile(r"(?<![\w.\\])([0-9]+(?:\.[0-9]*)?|\.[0-9]+)[eE]([+-]?[0-9]{1,4})(?![\w.])")
 _MIXED = re.compile(r"(?<![0-9.)}/^_])([0-9]{1,9}) +([0-9]{1,9})\s*/\s*([0-9]{1,9})(?![0-9.])")
-_ANGLE = re.compile(r"\\(sin|cos|tan|cot|sec|csc) ?[({]? ?([0-9]{1,6}(?:\.[0-9]{1,6})?) ?\^\\circ ?[)}]?")
+_DEGREES = r"([0-9]{1,6}(?:\.[0-9]{1,6})?) ?\^\\circ"
+_POWER = r"(?: ?\^ ?(?:[0-9]|\{[0-9]{1,3}\}))?"
+_ANGLE = re.compile(rf"\\((?:sin|cos|tan|cot|sec|csc){_POWER}) ?(?:\( ?{_DEGREES} ?\)|\{{ ?{_DEGREES} ?\}}|{_DEGREES})")
+_FACTOR = re.compile(r"(?<![\w.)}/^\]])([0-9]{1,9})/([0-9]{1,9}) (?=\\?[A-Za-z(])")
+_ALL_BUT = re.compile(r"(\\mathbb\{[A-Z]\}) ?(?:-|\\backslash) ?(?=\\\{)")
 _NUMERAL = re.compile(r"^\(([0-9A-Fa-f]{1,400})\)(?= ?_)")
-_PLAIN_ROOT = re.compile(r"\\sqrt\s+([0-9]+|[A-Za-z])")
-_LETTER_ROOT = re.compile(r"\\sqrt([0-9])(?![0-9])")
+_PLAIN_ROOT = re.compile(r"\\sqrt(\[[^\[\]]{1,9}\])?\s+([0-9]+|[A-Za-z])")
+_LETTER_ROOT = re.compile(r"\\sqrt(\[[^\[\]]{1,9}\])?([0-9](?![0-9])|(?<=\])[A-Za-z])")
 _LOG_OVER = re.compile(r"(\\(?:ln|log)(?:_\{?[0-9a-z]{1,6}\}?)?) ?([0-9]{1,9}|[A-Za-z])(?= ?/)")
 _MATRIX = re.compile(r"\\(begin|end)\{(?:B|small)matrix\}")
 _DETERMINANT = re.compile(r"\| ?\\begin\{array\}\{[clr]{1,20}\}([^|]{1,2000}?)\\end\{array\} ?\|")
@@ -47,13 +51,14 @@ def _rewritten(text: str) -> str:
     """A normalised text (normalising twice would lose the marks around words) as LaTeX."""
     text = _NUMERAL.sub(r"\1", text)  # math-verify takes (1011)_{2} for a number of permutations
     text = _MIXED.sub(_mixed, without_outward_brackets(text))
+    text = _ALL_BUT.sub(r"\1\\setminus ", _FACTOR.sub(r"\\frac{\1}{\2} ", text))  # 4/3 \pi is no 4/(3 \pi)
     text = _SCIENTIFIC.sub(r"(\1 \\times 10^{\2})", text) if not _SCIENTIFIC.fullmatch(text) else _power_of_ten(text)
     text = _calls(text)
     text = _WORDS.sub(lambda found: _COMMANDS.get(found[1], f"\\{found[1]} "), text)
-    text = _PLAIN_ROOT.sub(r"\\sqrt{\1}", _LETTER_ROOT.sub(r"\\sqrt{\1}", text))
+    text = _PLAIN_ROOT.sub(r"\\sqrt\1{\2}", _LETTER_ROOT.sub(r"\\sqrt\1{\2}", text))
     text = _LOG_OVER.sub(r"\1(\2)", text)  # ln 2/2 is (ln 2)/2
     text = _MATRIX.sub(r"\\\1{pmatrix}", _DETERMINANT.sub(r"\\begin{vmatrix}\1\\end{vmatrix}", text))
-    text = _ANGLE.sub(r"\\\1(\\frac{\2\\pi}{180})", text)
+    text = _ANGLE.sub(lambda found: f"\\{found[1]}(\\frac{{{found[2] or found[3] or found[4]}\\pi}}{{180}})", text)
     text = text.replace("*", " \\cdot ").replace(ROW_END, "\\\\")
     text = text.replace("%", "\\%").replace("$", "\\$")
     return _texts(merge_thousands(text))

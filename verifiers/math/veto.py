@@ -23,6 +23,12 @@ _HEDGES = re.compile(
     r"\b(?:not|isn't|wrong|incorrect|false|never|except|unless|neither|maybe|perhaps|or [a-z]{4,20}|or [0-9]+)\b"
     r"|\b(?:if(?! and only)|else|otherwise)\b|[,;] ?(?:\\[lc]?dots|\.\.\.|…)|(?<=[a-z)])'"
 )
+_GROUP = r"\{-?[^{}]{1,20}\}"
+_MULTIPLE = re.compile(
+    rf"-? ?(?:[0-9]{{1,20}}|\\frac ?(?:[0-9]{{2}}|{_GROUP}{_GROUP})|\\sqrt ?(?:[0-9]|{_GROUP})|[A-Za-z])? ?\*? ?"
+    r"[(\[]?\\begin\{(?:[pbB]|small)?matrix\}"
+)
+"""A number times a matrix, which is a matrix; a determinant is none."""
 _NUMBER_BEHIND_WORDS = re.compile(r"[0-9]\s*‹\s*(?!and\b|or\b)[A-Za-z]{2}[^‹›]{0,40}›\s*[0-9]")
 _NUMBERS = re.compile(r"[0-9]+(?:\.[0-9]+)?")
 
@@ -68,8 +74,10 @@ def _other_shape(gold: str, answer: str) -> Decision | None:
     kinds = {shape_of(without_outward_brackets(text)).kind for text in (gold, answer)}
     if kinds == {"tuple", "set"}:
         return Decision(False, "collection", "a tuple is not a set")
-    matrix = "\\begin{" in gold + answer
-    return Decision(False, "collection", "a matrix is no number") if matrix and kinds == {"matrix", "scalar"} else None
+    if kinds != {"matrix", "scalar"} or "\\begin{" not in gold + answer:
+        return None
+    multiple = _MULTIPLE.match(gold) or _MULTIPLE.match(answer)
+    return None if multiple else Decision(False, "collection", "a matrix is no number")
 
 
 def _base_dropped(gold: str, answer: str) -> Decision | None:

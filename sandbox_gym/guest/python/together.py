@@ -52,8 +52,9 @@ def serve(spec, beginning):
 
 
 def run(spec, main, test, options, beginning=None):
-    """(the child's message, its wait status). `options`: the test's style, and "guarded" where a StopIteration of the
-    answer would end a loop of the test. `beginning`: the child is an answer's, and the channel this process's."""
+    """(the child's message, its wait status). `options`: the test's style, the name of the answer's module, and
+    "guarded" where a StopIteration of the answer would end a loop of the test. `beginning`: the child is an answer's,
+    and the channel this process's."""
     with beginning.ours() if beginning else contextlib.nullcontext():
         if options[0] != "check":  # before the answer, which could replace modules
             __import__(options[0])
@@ -115,14 +116,16 @@ def _check(spec, main, test, options, say):
     """The answer's module, then the test in its namespace, then `check`."""
     path, test = (os.path.join(spec["workdir"], name) for name in (main, test))
     before = guards.snapshot()
-    space = vars(pyrun.new_module("__main__", path))
-    pyrun.execute(spec, path, sys.modules["__main__"])
+    # an answer that is imported does not run what it has below its main guard; a test may call its module `__main__`
+    module = sys.modules["__main__"] = pyrun.new_module(options[1], path)
+    space = vars(module)
+    pyrun.execute(spec, path, module)
     changed = guards.changed(before)
     pyrun.execute(spec, test, _Named(space))
     if spec["entry_point"] not in space:
         raise NameError("name %r is not defined" % spec["entry_point"])
     candidate = space[spec["entry_point"]]
-    if "guarded" in options[1:]:
+    if "guarded" in options[2:]:
         candidate = space[spec["entry_point"]] = _never_stops(candidate)
     try:
         space["check"](candidate)

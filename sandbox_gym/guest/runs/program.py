@@ -159,11 +159,12 @@ def _set_limits(spec):
         if ceiling != resource.RLIM_INFINITY:
             soft, hard = min(soft, ceiling), min(hard, ceiling)
         resource.setrlimit(which, (soft, hard))
-    stack = resource.getrlimit(resource.RLIMIT_STACK)[1]
+    hard = resource.getrlimit(resource.RLIMIT_STACK)[1]
     # a thread's stack is as large as this, and counts as data from its start where data are capped: a few must fit
     want = 64 << 20 if spec["data_bytes"] and spec["mode"] == "exec" else 256 << 20
-    if stack == resource.RLIM_INFINITY or stack >= want:
-        resource.setrlimit(resource.RLIMIT_STACK, (want, want))
+    if hard == resource.RLIM_INFINITY or hard >= want:
+        # programs raise it themselves, as contest programs do; but no cap of data counts the first thread's stack
+        resource.setrlimit(resource.RLIMIT_STACK, (want, want if spec["data_bytes"] else hard))
     adjustment = os.open("/proc/self/oom_score_adj", os.O_WRONLY)
     os.write(adjustment, b"1000")  # the OOM killer must choose the program before its supervisor
     os.close(adjustment)

@@ -14,6 +14,10 @@ from sandbox_gym.verifiers.coding.languages import PYTHON, Language
 
 _BLANKS = " \t"
 _ATTACHED = ",:;{"
+_ENDS = ("</s>", "<eos>", "<end_of_turn>")
+_LONGEST_TOKEN = 40
+_DEEPEST = 3
+"""How much further in than its opening fence a closing one may stand: others are an answer's own, in its docstrings."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,19 +45,34 @@ class _Block:
 def extract_code(text: str, language: Language = PYTHON) -> str | None:
     """The answer's program, or None. Text before the last `</think>` is not the answer. Without a fence it is the whole
     text; its first line keeps its indentation, which a completion needs."""
-    text = text.rpartition("</think>")[2].replace("\r\n", "\n")
+    text = _without_end_tokens(text.rpartition("</think>")[2].replace("\r\n", "\n"))
     tags = {*language.tags, *language.fences}
     closed, unclosed = _blocks(text, tags)
-    wanted = [block for block in closed if block.fence.tag in tags]
-    if not wanted and (unclosed is None or unclosed.fence.tag not in tags):
-        wanted = [block for block in closed if not block.fence.tag] or closed
-    if wanted:
-        return _unless_blank(wanted[-1].body())
-    if unclosed is not None:
-        return _unless_blank(unclosed.body())
+    ends = [unclosed] if unclosed else []
+    for blocks, named in ((closed, tags), (ends, tags), (closed, {""}), (closed, None), (ends, None)):
+        bodies = [block.body() for block in blocks if named is None or block.fence.tag in named]
+        bodies = [body for body in bodies if body.strip()]
+        if bodies:
+            return bodies[-1] if blocks is closed else bodies[-1].rstrip().removesuffix("```")
+    if closed or ends:
+        return None
+    if "<answer>" in text and "</answer>" in text:
+        text = text.rpartition("<answer>")[2].partition("</answer>")[0]
     whole = text.rstrip()
     first = len(whole) - len(whole.lstrip())
     return whole[whole.rfind("\n", 0, first) + 1 :] or None
+
+
+def _without_end_tokens(text: str) -> str:
+    """The text less what a model ends it with and a server did not take off: `<|im_end|>`."""
+    for _ in range(4):
+        bare = text.rstrip()
+        start = bare.rfind("<|", -_LONGEST_TOKEN) if bare.endswith("|>") else -1
+        end = next((end for end in _ENDS if bare.endswith(end)), "")
+        if start < 0 and not end:
+            break
+        text = bare[:start] if start >= 0 else bare.removesuffix(end)
+    return text
 
 
 def blocks_of(text: str, language: Language) -> list[tuple[str, str]]:
@@ -72,18 +91,20 @@ def fenced(code: str, language: Language = PYTHON) -> str:
     raise RequestError("code", "can't be told from the text around it", "send code without </think> tags")
 
 
-def _unless_blank(code: str) -> str | None:
-    return code if code.strip() else None
-
-
 def _dedented(line: str, indent: int) -> str:
     blanks = len(line) - len(line.lstrip(_BLANKS))
     return line[min(indent, blanks) :]
 
 
 def _blocks(text: str, tags: set[str]) -> tuple[list[_Block], _Block | None]:
-    """The closed blocks, and a last one that is never closed. A fence with the language's tag at an open block's own
-    indentation starts a new block: the model abandoned the draft before it."""
+    """The closed blocks, and a last one that is never closed."""
+    closed, unclosed = _read(text, tags, _DEEPEST)
+    return _read(text, tags, len(text)) if unclosed else (closed, None)
+
+
+def _read(text: str, tags: set[str], deepest: int) -> tuple[list[_Block], _Block | None]:
+    """The blocks where a closing fence may stand so much further in. A fence with the language's tag at an open block's
+    own indentation starts a new block: the model abandoned the draft before it."""
     closed: list[_Block] = []
     opened: _Block | None = None
     for line in text.split("\n"):
@@ -91,7 +112,7 @@ def _blocks(text: str, tags: set[str]) -> tuple[list[_Block], _Block | None]:
         if opened is None:
             fence = fence or _fence_after_text(line, tags)
             opened = _Block(fence) if fence else None
-        elif fence and not fence.info and _closes(fence, opened.fence):
+        elif fence and _closes(fence, opened.fence, deepest):
             closed.append(opened)
             opened = None
         elif fence and fence.tag in tags and (fence.marks, fence.indent) == (opened.fence.marks, opened.fence.indent):
@@ -101,8 +122,11 @@ def _blocks(text: str, tags: set[str]) -> tuple[list[_Block], _Block | None]:
     return closed, opened
 
 
-def _closes(fence: _Fence, opening: _Fence) -> bool:
-    return fence.marks[0] == opening.marks[0] and len(fence.marks) >= len(opening.marks)
+def _closes(fence: _Fence, opening: _Fence, deepest: int) -> bool:
+    """A sentence behind the marks is no tag."""
+    same = fence.marks[0] == opening.marks[0] and len(fence.marks) >= len(opening.marks)
+    bare = not fence.info or fence.info.endswith((".", ":", "!"))
+    return same and bare and fence.indent - opening.indent <= deepest
 
 
 def _fence(line: str) -> _Fence | None:
@@ -116,8 +140,8 @@ def _fence(line: str) -> _Fence | None:
         return None
     words = info.split(None, 1)
     tag = words[0].lower().strip("{.}") if words else ""
-    for mark in _ATTACHED:
-        tag = tag.partition(mark)[0]
+    for attached in _ATTACHED:
+        tag = tag.partition(attached)[0]
     return _Fence(mark * count, tag, len(line) - len(bare), info.strip())
 
 

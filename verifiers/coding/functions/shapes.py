@@ -7,21 +7,23 @@ from __future__ import annotations
 
 import ast
 import json
-import keyword
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import cast
 
 from sandbox_gym.errors import RequestError
 from sandbox_gym.verifiers.bounded import nesting
-from sandbox_gym.verifiers.coding.fields import ROOT, choice, mapping, positive, text, texts, wrong
+from sandbox_gym.verifiers.coding.fields import ROOT, choice, identifier, mapping, positive, text, texts, wrong
 from sandbox_gym.verifiers.coding.functions.reference import ReferenceTests
-from sandbox_gym.verifiers.coding.functions.scripts import defines_cases, idle, without_runners
+from sandbox_gym.verifiers.coding.functions.scripts import defines_cases, idle, source_of, without_runners
 from sandbox_gym.verifiers.coding.functions.styles import (
     MAX_TESTS,
     Style,
     assert_list_test,
     imported_names,
+    imports,
+    joined,
+    module_of,
     pytest_test,
     refuse_idle,
     unittest_test,
@@ -63,15 +65,15 @@ class CheckTests:
     prompt: str
     style: Style = "check"
     written: str = ""
-    module: str = ""
-    """What the test imports the answer as, in pytest's style."""
+    module: str = "solution"
+    """What the test imports the answer as."""
     reference: str = ""
     """The row's own solution, where it gives one: it tells whether the test can be parted from an answer."""
 
     @property
     def names(self) -> tuple[str, ...]:
         """The answer's functions that the test calls by name."""
-        if not self.module:
+        if self.style != "pytest":
             return (self.entry_point,)
         return (self.entry_point, *imported_names(parse_field(self.written, f"{ROOT}.test"), self.module))
 
@@ -96,9 +98,8 @@ def parse_tests(row: Mapping[str, object], *, outputs_may_be_blank: bool = False
         return _reference_tests(row)
     if shapes == ["test_list"]:
         test, name, style = assert_list_test(row)
-        entry, prompt = _identifier(name, f"{ROOT}.entry_point"), text(row, "prompt_code")
-        whole = unittest_test(test) if style == "unittest" else test
-        return CheckTests(whole, entry, prompt, style, test, reference=text(row, "canonical_solution"))
+        entry, prompt = identifier(name, f"{ROOT}.entry_point"), text(row, "prompt_code")
+        return _styled(test, style, entry, prompt, module_of(row), text(row, "canonical_solution"))
     return _check_tests(row)
 
 
@@ -125,13 +126,7 @@ def _unit_tests(value: object, *, blank: bool) -> StdinTests | FunctionTests:
         for index, content in enumerate(inputs)
     )
     expected = tuple(_json(content, f"{field}.outputs[{index}]") for index, content in enumerate(outputs))
-    return FunctionTests(_identifier(name, f"{field}.fn_name"), calls, expected)
-
-
-def _identifier(name: object, field: str) -> str:
-    if not isinstance(name, str) or not name.isidentifier() or keyword.iskeyword(name):
-        raise wrong(field, name, "give the function's name, a Python identifier")
-    return name
+    return FunctionTests(identifier(name, f"{field}.fn_name"), calls, expected)
 
 
 def _json(content: str, field: str) -> object:
@@ -161,7 +156,7 @@ def _reference_tests(row: Mapping[str, object]) -> ReferenceTests:
             f"{ROOT}.canonical_solution", "is missing", "give the solution that expected values come from"
         )
     return ReferenceTests(
-        entry_point=_identifier(row.get("entry_point"), f"{ROOT}.entry_point"),
+        entry_point=identifier(row.get("entry_point"), f"{ROOT}.entry_point"),
         prompt=prompt,
         reference=prompt + solution,
         calls=base + plus,
@@ -200,30 +195,39 @@ def _check_tests(row: Mapping[str, object]) -> CheckTests:
     if not isinstance(test, str):
         raise wrong(f"{ROOT}.test", test, "give Python source that defines check(candidate)")
     prompt = text(row, "prompt", remedy="give the task's prompt as a string, or leave it out")
-    name = _identifier(row.get("entry_point"), f"{ROOT}.entry_point")
+    name = identifier(row.get("entry_point"), f"{ROOT}.entry_point")
     tree = parse_field(test, f"{ROOT}.test")
-    test, style = without_runners(test, tree), _style(row, tree)
+    module, reference = module_of(row), text(row, "canonical_solution")
+    test, style = without_runners(test, tree), _style(row, tree, module)
     refuse_idle(idle(tree.body, style), f"{ROOT}.test")
-    reference = text(row, "canonical_solution")
-    if style == "unittest":
-        return CheckTests(unittest_test(test), name, prompt, style, test, reference=reference)
-    if style == "pytest":
-        module = _identifier(row.get("module") or "solution", f"{ROOT}.module")
-        return CheckTests(pytest_test(test, module, name), name, prompt, style, test, module, reference)
+    if style != "check":
+        return _styled(test, style, name, prompt, module, reference)
     if not any(isinstance(node, ast.FunctionDef) and node.name == "check" for node in tree.body):
         raise RequestError(f"{ROOT}.test", "defines no check function", "define check(candidate), or give a style")
     if not any(isinstance(node, ast.Assert | ast.Raise | ast.Call) for node in ast.walk(tree)):
         raise RequestError(f"{ROOT}.test", "asserts nothing", "assert something about candidate; none proves nothing")
-    return CheckTests(test, name, prompt, written=test, reference=reference)
+    if imports(tree, module):
+        test = source_of(joined(tree.body, module)[0])
+    return _styled(test, style, name, prompt, module, reference)
 
 
-def _style(row: Mapping[str, object], tree: ast.Module) -> Style:
-    """As the row says; else by what the test defines: BigCodeBench's rows don't say."""
+def _styled(test: str, style: Style, entry: str, prompt: str, module: str, reference: str) -> CheckTests:
+    """The tests of a file in that style."""
+    whole = (
+        test if style == "check" else unittest_test(test) if style == "unittest" else pytest_test(test, module, entry)
+    )
+    return CheckTests(whole, entry, prompt, style, test, module, reference)
+
+
+def _style(row: Mapping[str, object], tree: ast.Module, module: str) -> Style:
+    """As the row says; else by what the test defines: BigCodeBench's rows don't say. Cases of unittest that import the
+    answer are run by pytest, which knows them too."""
     if row.get("style") is not None:
-        return cast(Style, choice(row, "style", ("check", "unittest", "pytest")))
+        style = cast(Style, choice(row, "style", ("check", "unittest", "pytest")))
+        return "pytest" if style == "unittest" and imports(tree, module) else style
     if any(isinstance(node, ast.FunctionDef) and node.name == "check" for node in tree.body):
         return "check"
     if defines_cases(tree.body):
-        return "unittest"
+        return "pytest" if imports(tree, module) else "unittest"
     names = [node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)]
     return "pytest" if any(name.startswith(("test_", "Test")) for name in names) else "check"

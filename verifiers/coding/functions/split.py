@@ -70,7 +70,7 @@ def part(tests: CheckTests) -> Parting:
     stubs = _stubs(prompt)
     whole = ast.Module([*prompt.body, *test.body], [])
     unbound = _free_names(whole) - set(dir(builtins)) - {"__name__", "__file__"}
-    modules = _answers_modules(test, tests.module)
+    modules = _answers_modules(test, tests.module) if tests.style == "pytest" else set()
     names = {tests.entry_point, *tests.names, *(stubs & _loaded(test)), *unbound} - modules
     called = names | _check_parameter(test)
     why = _why_not(tests, prompt, test, called | modules)
@@ -111,7 +111,7 @@ def _why_not(tests: CheckTests, prompt: ast.Module, test: ast.Module, called: se
     aliases = imports_of(test, imports_of(prompt, aliases))
     loaded = _loaded(test)
     imported = foreign(test) | foreign(prompt, loaded)
-    imported -= {tests.module} if tests.module else set()
+    imported -= {tests.module} if tests.style == "pytest" else set()
     if imported:
         return f"the test imports {', '.join(sorted(imported))}, whose state or objects belong to one process"
     counted = _changed_classes(prompt) & {
@@ -271,7 +271,7 @@ def _answers_modules(test: ast.Module, module: str) -> set[str]:
         for node in ast.walk(test)
         if isinstance(node, ast.Import)
         for alias in node.names
-        if module and alias.name == module
+        if alias.name == module
     }
 
 

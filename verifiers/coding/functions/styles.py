@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from sandbox_gym.errors import RequestError
-from sandbox_gym.verifiers.coding.fields import ROOT, text, texts
+from sandbox_gym.verifiers.coding.fields import ROOT, identifier, text, texts
 from sandbox_gym.verifiers.coding.functions.scripts import (
     as_function,
     as_module,
@@ -21,7 +21,7 @@ from sandbox_gym.verifiers.coding.functions.scripts import (
     idle,
     source_of,
 )
-from sandbox_gym.verifiers.coding.functions.syntax import UNPARSEABLE, parse_field
+from sandbox_gym.verifiers.coding.functions.syntax import UNPARSEABLE, parse_field, parse_trusted
 
 Style = Literal["check", "unittest", "pytest"]
 
@@ -120,12 +120,22 @@ def assert_list_test(row: Mapping[str, object]) -> tuple[str, str, Style]:
     if row.get("test_imports") is not None:
         setup = "\n".join((*texts(row["test_imports"], f"{ROOT}.test_imports"), setup))
     trees = [parse_field(line, f"{ROOT}.test_list[{index}]") for index, line in enumerate(asserts)]
-    entry = row.get("entry_point") or _called(trees, parse_field(setup, f"{ROOT}.test_setup_code"))
+    whole = ast.Module([one for tree in trees for one in tree.body], [])
+    script, imported = joined(whole.body, module_of(row))
+    entry = row.get("entry_point") or next(iter(imported), "")
+    entry = entry or _called(whole, parse_field(setup, f"{ROOT}.test_setup_code"))
     try:
-        source, style = _of_script([one for tree in trees for one in tree.body], setup)
+        if imports(whole, module_of(row)) and any(map(_is_test, script)):
+            check_compiles(whole.body)
+            return f"{setup}\n\n\n{source_of(as_module(whole.body))}\n", str(entry), "pytest"
+        source, style = _of_script(script, setup)
     except UNPARSEABLE as error:  # what parses need not compile
         raise RequestError(f"{ROOT}.test_list", f"does not compile ({error})", "give valid Python source") from None
     return source, str(entry), style
+
+
+def _is_test(node: ast.stmt) -> bool:
+    return (isinstance(node, ast.FunctionDef) and node.name.startswith("test_")) or defines_cases([node])
 
 
 def refuse_idle(name: str, field: str) -> None:
@@ -152,16 +162,16 @@ def _of_script(script: Sequence[ast.stmt], setup: str) -> tuple[str, Style]:
     return f"{setup}\n\n\ndef check(candidate):\n{indented}\n", "check"
 
 
-def _called(trees: Sequence[ast.Module], setup: ast.Module) -> str:
+def _called(whole: ast.Module, setup: ast.Module) -> str:
     """The function that the asserts call, or have a name of theirs for, and the row does not define. Raises
     RequestError where there is none."""
     known = set(dir(builtins))
-    for node in [one for tree in (setup, *trees) for one in ast.walk(tree)]:
+    nodes = list(ast.walk(whole))
+    for node in (*ast.walk(setup), *nodes):
         if isinstance(node, ast.FunctionDef | ast.ClassDef):
             known.add(node.name)
         elif isinstance(node, ast.Import | ast.ImportFrom):
             known |= {alias.asname or alias.name for alias in node.names}
-    nodes = [node for tree in trees for node in ast.walk(tree)]
     set_here = {one.id for one in nodes if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)}
     called = [one.func.id for one in nodes if isinstance(one, ast.Call) and isinstance(one.func, ast.Name)]
     named = [one.id for one in nodes if isinstance(one, ast.Name)] if set_here.intersection(called) else []
@@ -204,6 +214,33 @@ def pytest_test(source: str, module: str, entry_point: str) -> str:
     names = sorted({entry_point, *imported_names(tree, module)})
     least = sum(isinstance(node, ast.FunctionDef) and node.name.startswith("test") for node in tree.body)
     return _PYTEST.format(may_skip=_may_skip(source), source=source, module=module, names=names, least=max(1, least))
+
+
+def module_of(row: Mapping[str, object]) -> str:
+    """What the row's test imports the answer as."""
+    return identifier(row.get("module") or "solution", f"{ROOT}.module")
+
+
+def imports(tree: ast.Module, module: str) -> bool:
+    """Whether a test imports the answer's module."""
+    return any(
+        node.module == module if isinstance(node, ast.ImportFrom) else module in [alias.name for alias in node.names]
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Import | ast.ImportFrom)
+    )
+
+
+def joined(body: Sequence[ast.stmt], module: str) -> tuple[list[ast.stmt], list[str]]:
+    """(statements of a test that is in one module with the answer, names that they took from the answer's `module`)."""
+    rest: list[ast.stmt] = []
+    names = []
+    for node in body:
+        if isinstance(node, ast.ImportFrom) and node.module == module:
+            names += [alias.name for alias in node.names if alias.name != "*"]
+            rest += parse_trusted("\n".join(f"{one.asname} = {one.name}" for one in node.names if one.asname)).body
+        else:
+            rest.append(node)
+    return rest, names
 
 
 def imported_names(tree: ast.Module, module: str) -> list[str]:

@@ -104,9 +104,10 @@ def _is(candidate, found):
 
 def _equal(gold, answer, request):
     try:
-        return verify(
+        equal = verify(
             gold, answer, request["precision"], strict=request["strict"], timeout_seconds=None, raise_on_error=True
-        ) and _near(gold, answer)
+        )
+        return _near(gold, answer) if equal else _same_number(gold, answer)
     except MemoryError:
         raise
     except Exception:
@@ -128,6 +129,20 @@ def _near(gold, answer):
         return True
     inexact = gold.has(sympy.Float) or answer.has(sympy.Float)
     return bool(sizes[2] <= max(sizes[:2]) * (ROUNDED if inexact else EXACT))
+
+
+def _same_number(gold, answer):
+    """Whether both are exact numbers of the same value, which the library does not see of each: e^(2 pi i/3) is
+    (-1 + i sqrt 3)/2."""
+    pair = [_right_side(one) for one in (gold, answer)]
+    if not all(isinstance(one, sympy.Expr) for one in pair):
+        return False
+    pair = [one.subs({name: sympy.I for name in one.free_symbols if name.name == "i"}) for one in pair]
+    if not all(one.is_number and not one.has(sympy.Float) for one in pair) or all(one.is_Rational for one in pair):
+        return False
+    values = [one.doit().evalf(2 * DIGITS) for one in pair]
+    sizes = [_size(one) for one in (*values, values[0] - values[1])]
+    return None not in sizes and bool(sizes[2] <= max(sizes[:2]) * EXACT)
 
 
 def _right_side(value):

@@ -10,7 +10,10 @@ from typing import Final
 
 _LONGEST: Final = 80
 _WORDS: Final = {
-    **dict.fromkeys(("no solution", "no solutions", "empty set", "the empty set"), "\\emptyset"),
+    **dict.fromkeys(("no solution", "no solutions", "no real solution", "no real solutions"), "\\emptyset"),
+    **dict.fromkeys(("none", "empty set", "the empty set"), "\\emptyset"),
+    **dict.fromkeys(("all real numbers", "all reals", "the real numbers", "real numbers"), "\\mathbb{R}"),
+    **dict.fromkeys(("dne", "does not exist"), "does not exist"),
     **dict.fromkeys(("infinity", "positive infinity", "plus infinity"), "\\infty"),
     **dict.fromkeys(("negative infinity", "minus infinity", "-infinity"), "-\\infty"),
 }

@@ -43,10 +43,15 @@ _SAME = {
     "underline": "", "displaystyle": "", "textstyle": "", "limits": "", "quad": " ", "qquad": " ", "thinspace": " ",
     "varnothing": "\\emptyset", "rm": "", "bf": "", "it": "", "colon": ":", "euro": "€", "pounds": "£", "imath": "i",
     "tbinom": "\\binom", "dbinom": "\\binom", "lvert": "|", "rvert": "|", "vert": "|", "land": "‹and›", "lor": "‹or›",
+    "R": "\\mathbb{R}", "rightarrow": "\\to", "longrightarrow": "\\to",
 }  # fmt: skip
 _COMMAND = re.compile(r"\\([A-Za-z]+)\*?")
 _TEXT_COMMANDS = "text textbf textit textrm textnormal mbox mathrm mathbf mathit operatorname mathsf texttt mathop hbox"
 _TEXT = re.compile(rf"\\({'|'.join(_TEXT_COMMANDS.split())})\*?\s*(?:\{{([^{{}}]*)\}}|(?<=\s)([A-Za-z]))")
+_UNIT_VECTOR = re.compile(r"\\(?:mathbf|boldsymbol|bm|vec|hat|widehat) ?\{ ?(?:\\?([ij])(?:math)?|(k)) ?\}")
+_NATURAL = re.compile(r"\\log ?_ ?(?:\{ ?e ?\}|e(?![A-Za-z0-9]))")
+_EXTREME = re.compile(r"\\(max|min|gcd|lcm) ?\\\{([^{}\\]{1,200})\\\}")
+_TEMPERATURE = re.compile(r"‹? ?[Dd]egrees? (?:([Cc])elsius|([Ff])ahrenheit) ?›?")
 _DIGIT_GAP = re.compile(r"(?<=[0-9])(?:\\[,;:! ]|\{,\}|,\\!\s*|\{\s\})(?=\s*[0-9]{3}(?![0-9]))\s*")
 _SPACING = re.compile(r"\\[,;:!> ]|~|\\\n")
 _SPACES = re.compile(r"\s+")
@@ -63,6 +68,7 @@ def normalise(text: str) -> str:
     text = text.replace("\\\\", ROW_END if "\\begin" in text else "\\")  # without a matrix it is a doubled escape
     text = _DIGIT_GAP.sub("", text)
     text = text.replace("\\$", "$").replace("{,}", ",")
+    text = _NATURAL.sub(r"\\ln ", _UNIT_VECTOR.sub(r" \1\2 ", text))
     text = _TEXT.sub(_marked, _TEXT.sub(_marked, text))
     text = _SPACING.sub(" ", text)
     text = _COMMAND.sub(_same, text)
@@ -70,6 +76,8 @@ def normalise(text: str) -> str:
         text = text.replace(old, new)
     text = text.replace("^{\\circ}", "^\\circ").replace("^{\\circ }", "^\\circ").replace("**", "^")
     text = with_commands(text.replace("+-", "-").replace("›‹", ""))
+    text = _TEMPERATURE.sub(lambda found: f"^\\circ {(found[1] or found[2]).upper()}", text)
+    text = _EXTREME.sub(r"\\\1(\2)", text)
     return one_spelling(_unwrap(_SPACES.sub(" ", text)))
 
 

@@ -15,16 +15,22 @@ _POINTS = re.compile(r"^[A-Z]{2,6}$")
 _WORD = re.compile(r"^[A-Za-z][A-Za-z' -]*$")
 _CHOICE = re.compile(r"^\(?([A-J])\)?$")
 _OPTION = re.compile(r"^(?:[Oo]ption|[Cc]hoice) ?(?=\(?[A-J]\b)")
+_CASES = re.compile(r"‹ ?(?:if|for|when) ?›|,(?= ?[&↵])|, ?(?=\\end)")
+"""How the rows of a piecewise function may be written."""
 _NUMBER_START = re.compile(r"^[-+]?(?:[0-9]|\.[0-9]|\\frac|\\sqrt)")
 
 
 def same_text(gold: str, answer: str) -> Decision | None:
     """Both normalised. Words are compared without case, math with it."""
+    if "\\begin{cases}" in gold:
+        gold, answer = _CASES.sub("", gold), _CASES.sub("", answer)
     first, second = squeezed(gold), squeezed(answer)
     if not first or not second:
         return Decision(False, "blank", "gold or answer is blank")
     if first == second or (first.replace(" ", "") == second.replace(" ", "") and not any(c.isdigit() for c in first)):
         return Decision(True, "text", "the same text")
+    if ":" in first and second in (f"{first} AM", f"{first} PM"):
+        return Decision(True, "text", "the same time, its half of the day not asked for")
     words = len(first) > 3 and _WORD.match(first) and _WORD.match(second)
     if words and first.lower() == second.lower():
         return Decision(True, "text", "the same words")
