@@ -10,9 +10,7 @@ RIGHT = {
 using System;
 using System.Collections.Generic;
 using System.Linq;
-
 int[] Read() => Console.ReadLine()!.Split(' ', StringSplitOptions.RemoveEmptyEntries).Select(int.Parse).ToArray();
-
 var first = Read();
 int n = first[0], m = first[1];
 var g = new List<int>[n];
@@ -25,7 +23,6 @@ for (int i = 0; i < m; i++)
 }
 var dist = Bfs(0);
 Console.WriteLine(string.Join(" ", dist));
-
 (int, int) ReadPair()
 {
     var p = Read();
@@ -55,13 +52,10 @@ int[] Bfs(int s)
         """\
 using System;
 using System.Collections.Generic;
-
 namespace Dijkstra;
-
 public class Program
 {
     private static readonly Dictionary<int, List<(int to, int w)>> Adj = new();
-
     public static void Main(string[] args)
     {
         string? line;
@@ -174,7 +168,6 @@ public class Solution
     {
         var memo = new Dictionary<int, int>();
         return Fib(n);
-
         int Fib(int k)
         {
             if (k < 2) return k;
@@ -268,7 +261,6 @@ async Task<int> F(int x) { await Task.Delay(1); return x + 1; }
 var t = new Tree();
 foreach (var x in new[] { 3, 4 }) t.Add(x);
 Console.WriteLine(t.Sum);
-
 class Tree
 {
     int sum;
@@ -337,7 +329,6 @@ do { x--; } while (x > 0);
 try { Boom(); } catch (Exception e) when (e.Message == "b") { } finally { x = 0; }
 switch (x) { case 0: break; default: Console.WriteLine("bad"); break; }
 return;
-
 int Plus(int y) => y + 1;
 void Boom() => throw new Exception("b");
 """,
