@@ -36,8 +36,7 @@ int[] Bfs(int s)
     d[s] = 0;
     var q = new Queue<int>();
     q.Enqueue(s);
-    while (q.Count > 0)
-    {
+    while (q.Count > 0) {
         int u = q.Dequeue();
         foreach (var v in g[u])
             if (d[v] == -1) { d[v] = d[u] + 1; q.Enqueue(v); }
@@ -56,11 +55,9 @@ namespace Dijkstra;
 public class Program
 {
     private static readonly Dictionary<int, List<(int to, int w)>> Adj = new();
-    public static void Main(string[] args)
-    {
+    public static void Main(string[] args) {
         string? line;
-        while ((line = Console.ReadLine()) is not null)
-        {
+        while ((line = Console.ReadLine()) is not null) {
             var p = line.Split(' ');
             int a = int.Parse(p[0]), b = int.Parse(p[1]), w = int.Parse(p[2]);
             if (!Adj.ContainsKey(a)) Adj[a] = new List<(int to, int w)>();
@@ -71,12 +68,10 @@ public class Program
         PriorityQueue<int, int> pq = new();
         dist[0] = 0;
         pq.Enqueue(0, 0);
-        while (pq.TryDequeue(out int u, out int d))
-        {
+        while (pq.TryDequeue(out int u, out int d)) {
             if (d > dist[u]) continue;
             if (!Adj.TryGetValue(u, out var list)) continue;
-            foreach (var (to, w) in list)
-            {
+            foreach (var (to, w) in list) {
                 int nd = d + w;
                 if (nd < dist[to]) { dist[to] = nd; pq.Enqueue(to, nd); }
             }
@@ -104,21 +99,18 @@ foreach (var (word, count) in counts.OrderByDescending(p => p.Value).ThenBy(p =>
 using System;
 class P
 {
-    static string Size(int n) => n switch
-    {
+    static string Size(int n) => n switch {
         < 10 => "small",
         >= 10 and < 100 => "mid",
         _ => "big",
     };
-    static string Fizz(int i) => (i % 3, i % 5) switch
-    {
+    static string Fizz(int i) => (i % 3, i % 5) switch {
         (0, 0) => "FizzBuzz",
         (0, _) => "Fizz",
         (_, 0) => "Buzz",
         _ => i.ToString(),
     };
-    static void Main()
-    {
+    static void Main() {
         foreach (var x in new[] { 1, 50, 500 }) Console.WriteLine(Size(x));
         foreach (var x in new[] { 15, 9, 1 }) Console.WriteLine(Fizz(x));
     }
@@ -135,8 +127,7 @@ public record Point(int X, int Y);
 public record struct Size(int W, int H);
 public class Program
 {
-    public static void Main()
-    {
+    public static void Main() {
         var p = new Point(1, 2);
         Console.WriteLine(p);
         Console.WriteLine(p == new Point(1, 2));
@@ -331,6 +322,20 @@ switch (x) { case 0: break; default: Console.WriteLine("bad"); break; }
 return;
 int Plus(int y) => y + 1;
 void Boom() => throw new Exception("b");
+""",
+    ),
+    "properties, an enum, what the null analysis reads": (
+        "abc",
+        "B 3\n",
+        """\
+#nullable enable
+using System;
+enum E { A, B }
+static class P
+{
+    static string N(this E e) => e switch { E.A => "A", E.B => "B", _ => throw new Exception() };
+    static void Main() { string? s = Console.ReadLine(); if (s is { Length: > 2 }) Console.WriteLine($"{E.B.N()} {s!.Length}"); }
+}
 """,
     ),
 }
