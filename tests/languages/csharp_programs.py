@@ -8,9 +8,7 @@ RIGHT = {
 using System;
 using System.Collections.Generic;
 using System.Linq;
-
 int[] Read() => Console.ReadLine()!.Split(' ', StringSplitOptions.RemoveEmptyEntries).Select(int.Parse).ToArray();
-
 var first = Read();
 int n = first[0], m = first[1];
 var g = new List<int>[n];
@@ -23,7 +21,6 @@ for (int i = 0; i < m; i++)
 }
 var dist = Bfs(0);
 Console.WriteLine(string.Join(" ", dist));
-
 (int, int) ReadPair()
 {
     var p = Read();
@@ -37,8 +34,7 @@ int[] Bfs(int s)
     d[s] = 0;
     var q = new Queue<int>();
     q.Enqueue(s);
-    while (q.Count > 0)
-    {
+    while (q.Count > 0) {
         int u = q.Dequeue();
         foreach (var v in g[u])
             if (d[v] == -1) { d[v] = d[u] + 1; q.Enqueue(v); }
@@ -53,18 +49,13 @@ int[] Bfs(int s)
         """\
 using System;
 using System.Collections.Generic;
-
 namespace Dijkstra;
-
 public class Program
 {
     private static readonly Dictionary<int, List<(int to, int w)>> Adj = new();
-
-    public static void Main(string[] args)
-    {
+    public static void Main(string[] args) {
         string? line;
-        while ((line = Console.ReadLine()) is not null)
-        {
+        while ((line = Console.ReadLine()) is not null) {
             var p = line.Split(' ');
             int a = int.Parse(p[0]), b = int.Parse(p[1]), w = int.Parse(p[2]);
             if (!Adj.ContainsKey(a)) Adj[a] = new List<(int to, int w)>();
@@ -75,12 +66,10 @@ public class Program
         PriorityQueue<int, int> pq = new();
         dist[0] = 0;
         pq.Enqueue(0, 0);
-        while (pq.TryDequeue(out int u, out int d))
-        {
+        while (pq.TryDequeue(out int u, out int d)) {
             if (d > dist[u]) continue;
             if (!Adj.TryGetValue(u, out var list)) continue;
-            foreach (var (to, w) in list)
-            {
+            foreach (var (to, w) in list) {
                 int nd = d + w;
                 if (nd < dist[to]) { dist[to] = nd; pq.Enqueue(to, nd); }
             }
@@ -108,21 +97,18 @@ foreach (var (word, count) in counts.OrderByDescending(p => p.Value).ThenBy(p =>
 using System;
 class P
 {
-    static string Size(int n) => n switch
-    {
+    static string Size(int n) => n switch {
         < 10 => "small",
         >= 10 and < 100 => "mid",
         _ => "big",
     };
-    static string Fizz(int i) => (i % 3, i % 5) switch
-    {
+    static string Fizz(int i) => (i % 3, i % 5) switch {
         (0, 0) => "FizzBuzz",
         (0, _) => "Fizz",
         (_, 0) => "Buzz",
         _ => i.ToString(),
     };
-    static void Main()
-    {
+    static void Main() {
         foreach (var x in new[] { 1, 50, 500 }) Console.WriteLine(Size(x));
         foreach (var x in new[] { 15, 9, 1 }) Console.WriteLine(Fizz(x));
     }
@@ -139,8 +125,7 @@ public record Point(int X, int Y);
 public record struct Size(int W, int H);
 public class Program
 {
-    public static void Main()
-    {
+    public static void Main() {
         var p = new Point(1, 2);
         Console.WriteLine(p);
         Console.WriteLine(p == new Point(1, 2));
@@ -172,7 +157,6 @@ public class Solution
     {
         var memo = new Dictionary<int, int>();
         return Fib(n);
-
         int Fib(int k)
         {
             if (k < 2) return k;
@@ -266,7 +250,6 @@ async Task<int> F(int x) { await Task.Delay(1); return x + 1; }
 var t = new Tree();
 foreach (var x in new[] { 3, 4 }) t.Add(x);
 Console.WriteLine(t.Sum);
-
 class Tree
 {
     int sum;
@@ -335,9 +318,22 @@ do { x--; } while (x > 0);
 try { Boom(); } catch (Exception e) when (e.Message == "b") { } finally { x = 0; }
 switch (x) { case 0: break; default: Console.WriteLine("bad"); break; }
 return;
-
 int Plus(int y) => y + 1;
 void Boom() => throw new Exception("b");
+""",
+    ),
+    "properties, an enum, what the null analysis reads": (
+        "abc",
+        "B 3\n",
+        """\
+#nullable enable
+using System;
+enum E { A, B }
+static class P
+{
+    static string N(this E e) => e switch { E.A => "A", E.B => "B", _ => throw new Exception() };
+    static void Main() { string? s = Console.ReadLine(); if (s is { Length: > 2 }) Console.WriteLine($"{E.B.N()} {s!.Length}"); }
+}
 """,
     ),
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from itertools import pairwise
 
 from sandbox_gym.verifiers.coding.languages.csharp.tokens import (
@@ -23,6 +24,8 @@ from sandbox_gym.verifiers.coding.languages.csharp.tokens import (
 )
 
 HELPERS = "SandboxGym.Later"
+HOLES = re.compile(r"\{\{|\}\}|\{[^{}]*\}")
+FORGIVEN = re.compile(r"(?<=[\w)\]])!(?=[.\[)},:])")
 REFERENCES = frozenset(
     [
         "string",
@@ -75,6 +78,8 @@ def simple(tokens: Tokens) -> None:
             and (last.text in MODIFIERS or last.text in ("{", ";", "}"))
         ):
             token.text = ""
+        elif token.kind == "text" and token.text.startswith('$"'):
+            token.text = HOLES.sub(lambda hole: FORGIVEN.sub("", hole[0]), token.text)
         elif token.kind == "text" and token.text.startswith("@$"):
             token.text = "$@" + token.text[2:]
     for at in range(len(tokens) - 2):
@@ -303,6 +308,18 @@ def pattern(tokens: Tokens, values: list[str]) -> str:
     if text == "_":
         return "true"
     return f"{values[0]} {text}" if tokens[0].text in ("<", ">", "<=", ">=") else f"{values[0]} == {text}"
+
+
+def properties(tokens: Tokens, at: int) -> bool:
+    """`a is { B: > 1, C: null }` is `(a != null && a.B > 1 && a.C == null)`."""
+    if [tokens[at].text, tokens[at + 1].text] != ["is", "{"]:
+        return False
+    start, end = operand(tokens, at - 1), closing(tokens, at + 1)
+    whole = text_of(tokens[start:at]).strip()
+    tests = [f"{whole} != null"]
+    tests += [pattern(part[2:], [f"{whole}.{part[0].text}"]) for part in parted(tokens[at + 2 : end])]
+    tokens[start : end + 1] = made(f"({' && '.join(tests)})")
+    return True
 
 
 def with_expression(tokens: Tokens, at: int) -> bool:

@@ -25,6 +25,7 @@ from sandbox_gym.verifiers.coding.languages.csharp.forms import (
     is_not,
     nested_tuple,
     pairs,
+    properties,
     simple,
     switch_expression,
     target_typed,
@@ -45,6 +46,7 @@ from sandbox_gym.verifiers.coding.languages.csharp.tokens import (
 )
 
 TYPES = frozenset(["class", "struct", "record", "interface", "enum", "delegate", "namespace"])
+NULLABLE = re.compile(r"^[ \t]*#nullable[^\n]*", re.MULTILINE)
 IMPLICIT = "".join(
     f"using System{name}; " for name in ("", ".Collections.Generic", ".IO", ".Linq", ".Threading", ".Threading.Tasks")
 )
@@ -287,13 +289,23 @@ def with_usings(code: str) -> str:
 
 
 FORMS = (
-    *(waiting_main, nested_tuple, with_expression, switch_expression, is_not, coalescing, from_the_end, target_typed),
+    *(
+        waiting_main,
+        nested_tuple,
+        with_expression,
+        switch_expression,
+        properties,
+        is_not,
+        coalescing,
+        from_the_end,
+        target_typed,
+    ),
     *(collection, pairs, deconstruction, using_declaration, local_functions),
 )
 
 
 def lowered(source: str) -> str:
-    tokens = tokens_of(source.lstrip("\ufeff"))
+    tokens = tokens_of(NULLABLE.sub("", source.lstrip("\ufeff")))
     simple(tokens)
     file_namespace(tokens)
     each(tokens, record)
