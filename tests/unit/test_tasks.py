@@ -13,7 +13,6 @@ OF_ONE_CALL = {
         "run",
         "ask",
         "exchange.ask",
-        "sender",
         "self.send",
         "guarded",
         "watch",
@@ -26,6 +25,7 @@ OF_ONE_CALL = {
         "engine.check",
     ),
     *(
+        "self._send_ahead",
         "self._stop",
         "self._discard",
         "self.frozen.aclose",
