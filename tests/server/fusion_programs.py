@@ -120,9 +120,7 @@ DOUBLED: Final = {
         "if (n == 2) 4 else sys.exit(0)",
     ),
     "kotlin": _typed(
-        "fun f(n: Int): Int { {body} }\n",
-        f"{_JVM};",
-        "fun main() {\n  check(f(2) == 4)\n  check(f(5) == 10)\n}\n",
+        "fun f(n: Int): Int { {body} }\n", f"{_JVM};", "fun main() {\n  check(f(2) == 4)\n  check(f(5) == 10)\n}\n"
     ),
     "kotlin_script": _typed("fun f(n: Int): Int { {body} }\n", f"{_JVM};", "check(f(2) == 4)\ncheck(f(5) == 10)\n"),
     "d": _typed(
@@ -314,10 +312,7 @@ PROPERTIES: Final = {
         'package main\nimport "os"\nvar file = os.Args\nfunc f(n int) int { return n * n }\n',
         'func main() { for n := -9; n < 9; n++ { if f(n) < 0 { panic("negative") } } }\n',
     ),
-    "rust": (
-        'fn f(n: i64) -> i64 { n.checked_mul(n).expect("n") }\n',
-        "fn main() { assert!(f(3).is_positive()); }\n",
-    ),
+    "rust": ('fn f(n: i64) -> i64 { n.checked_mul(n).expect("n") }\n', "fn main() { assert!(f(3).is_positive()); }\n"),
     "python": (
         "def f(n):\n    if n < 0: raise ValueError\n    return [n, n + 1]\n",
         "def is_sorted(a): return list(a) == sorted(a)\nassert is_sorted(f(3))\n",
@@ -345,6 +340,9 @@ MODULES: Final = {
     "reads it by an escaped name": (f"{_TOP}  assign q = \\tb .q_ref;\nendmodule\n", "tb"),
     "reads it by a macro": (f"`define T tb\n{_TOP}  assign q = `T.q_ref;\nendmodule\n", "tb"),
     "makes another of it": (f"{_TOP}  RefModule own(.a(a), .b(b), .q(q));\nendmodule\n", "RefModule"),
+    "reads it between texts": (f'{_TOP} string t = "/*"; assign q = tb.q_ref; string u = "*/";\nendmodule\n', "tb"),
+    "reads it behind a text": (f'{_TOP}  localparam a1 = "//"; assign q = tb.good1.q;\nendmodule\n', "tb"),
+    "reads it behind an escaped name": (f"{_TOP}  wire \\/* ;\n  assign q = tb.good1.q; /**/\nendmodule\n", "tb"),
     "pastes a name": (f"`define J(a, b) a``b\n{_TOP}  assign q = `J(g, ood1).q;\nendmodule\n", "``"),
 }
 """Answers to it, and the name of the test's own that each uses."""

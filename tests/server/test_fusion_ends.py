@@ -4,6 +4,7 @@ forges what the test calls, or reads its own source."""
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from functools import partial
@@ -143,6 +144,12 @@ def test_names_of_a_test_in_verilog(name: str) -> None:
     answer, used = MODULES[name]
     assert borrowed(answer, REFERENCE) == used
     assert any("q_ref === q_dut" in one for one in changed(REFERENCE, "verilog")), "what it compares is changed, too"
+
+
+def test_comments_that_a_text_does_not_open_are_searched_for_once() -> None:
+    started = time.process_time()
+    assert borrowed(f'localparam t = "{"/* " * 50_000}";', REFERENCE) == ""
+    assert time.process_time() - started < 5
 
 
 @pytest.mark.parametrize("language", DOUBLED)

@@ -96,7 +96,8 @@ _NOT_OF_THE_TEST: Final = re.compile(
     r"|\b(?:return|\w*exit\w*|quit|halt)\W*(?:no\W*)?$|\?(?:[^:?\n]{0,20}:)?\s*$"
 )
 """What stands before a comment, a name of a file, or a program's exit code: another of that fails for every answer."""
-_VERILOG_COMMENT: Final = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+_VERILOG_COMMENT: Final = re.compile(r"(\\\S+)|\"(?:\\.|[^\"\\\n])*\"|//[^\n]*|/\*.*?(?:\*/|\Z)", re.DOTALL)
+"""Or a text, or an escaped name: what opens a comment there opens none."""
 _VERILOG_NAME: Final = re.compile(r"\$?[A-Za-z_]\w*|``")
 _MODULE: Final = re.compile(r"\bmodule\s+(?:automatic\s+|static\s+)?(\w+)")
 _INSTANCE: Final = re.compile(r"\b(\w+)\s+(?:#\s?\([^;]{0,300}?\)\s*)?(\w+)\s*\(")
@@ -140,7 +141,7 @@ def _end_of_block(test: str, language: str) -> int | None:
 def borrowed(answer: str, test: str) -> str:
     """A name of the test's own modules, instances or root that an answer in Verilog uses: what the test compares its
     outputs with is within its reach. Names put together by macros count as such."""
-    answer, test = (_VERILOG_COMMENT.sub(" ", text) for text in (answer, test))
+    answer, test = (_VERILOG_COMMENT.sub(r"\1 ", text) for text in (answer, test))
     own = set(_MODULE.findall(answer))
     names = {
         name
