@@ -16,6 +16,7 @@ from sandbox_gym import judging
 from sandbox_gym.server.coding import server
 from sandbox_gym.server.protocol import exchange
 from sandbox_gym.server.protocol.wire import MAX_DEPTH
+from sandbox_gym.verifiers.coding import task
 from tests.server.conftest import Serving
 from tests.server.dashboards import Opening
 from tests.server.fakes import verify_body
@@ -159,7 +160,7 @@ def test_a_long_row_is_read_planned_and_told_of_beside_it(
     client: TestClient, monkeypatch: pytest.MonkeyPatch, size: int, elsewhere: bool
 ) -> None:
     threads: dict[str, set[bool]] = {}
-    for module, name in ((exchange, "loads"), (server, "parse_task"), (server, "extract_code")):
+    for module, name in ((exchange, "loads"), (task, "parse_tests"), (server, "extract_code")):
         real = getattr(module, name)
 
         def noted(*given: Any, real: Any = real, name: str = name, **more: Any) -> Any:
@@ -170,7 +171,7 @@ def test_a_long_row_is_read_planned_and_told_of_beside_it(
     row = {"unit_tests": {"inputs": ["1"], "outputs": ["1"]}, "note": "x" * size}
     answer = client.post("/verify", json={"answer": "```python\nprint(1)\n```", "verifier_metadata": row})
     assert answer.status_code == 200, answer.text
-    assert threads == {name: {elsewhere} for name in ("loads", "parse_task", "extract_code")}
+    assert threads == {name: {elsewhere} for name in ("loads", "parse_tests", "extract_code")}
     many = {"test_list": ["assert f(1) == 1"] * 20_001}
     refused = client.post("/verify", json={"answer": "x", "verifier_metadata": many})
     assert (refused.status_code, refused.json()["error"]["field"]) == (422, "verifier_metadata.test_list")

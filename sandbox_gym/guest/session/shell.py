@@ -13,7 +13,7 @@ MARK_FD = 187
 """Out of the way of what scripts use for locks and logs; lower where fewer files may be open."""
 MAX_COMMAND = 1 << 20
 MAX_ENVIRONMENT = 8 << 20
-EXPORTED_S = 5
+EXPORTED_S = 15
 _START = (
     "exec 2>&1; unset HISTFILE; set +H; "
     '__sg_done() { local s=$?; printf \'%%d\\0%%s\\0\' "$s" "$PWD" >&%(mark)d; return $s; }\n'
