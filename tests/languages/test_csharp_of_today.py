@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -11,7 +13,7 @@ from sandbox_gym.config import Settings
 from sandbox_gym.contract import Answer, Verdict
 from sandbox_gym.engine import Engine, open_engine
 from sandbox_gym.verifiers.coding import CodingVerifier, parse_task
-from sandbox_gym.verifiers.coding.languages.csharp import CSHARP
+from sandbox_gym.verifiers.coding.languages.csharp import CSHARP, SCRIPT
 from sandbox_gym.verifiers.coding.languages.csharp.lowering import lowered
 from tests.languages.csharp_programs import RIGHT, WRONG
 
@@ -41,6 +43,16 @@ async def test_verdicts(tmp_path: Path) -> None:
             if (verdict.reward, verdict.failure_reason) != (0.0, "compile_error"):
                 wrong[name] = verdict.failure_reason
     assert wrong == {}
+
+
+@pytest.mark.parametrize(
+    ("compiler", "code"), [("kill -9 $$", -9), ("kill -ABRT $$", -6), ("echo wrong >&2; exit 1", 1), ("exit 0", 0)]
+)
+def test_it_ends_as_the_compiler_does(tmp_path: Path, compiler: str, code: int) -> None:
+    (tmp_path / "main.cs").write_text("int n = 1;")
+    argv = [sys.executable, "-I", "-c", SCRIPT, "main.exe", "main.cs", "--", "library.cs", "/bin/sh", "-c", compiler]
+    done = subprocess.run(argv, cwd=tmp_path, capture_output=True, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (code, b"wrong\n" if code == 1 else b"")
 
 
 @pytest.mark.parametrize(

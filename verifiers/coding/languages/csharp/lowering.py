@@ -11,6 +11,7 @@ expressions of constants, tuples that Mono's compiler can't read, and `async Tas
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -319,8 +320,8 @@ def main(artifact: str, *given: str) -> int:
     own, command = list(given[: given.index("--")]), list(given[given.index("--") + 1 :])
     library, compiler = command[0], command[1:]
     first = subprocess.run([*compiler, f"-out:{artifact}", *own], capture_output=True)
-    if first.returncode == 0:
-        return 0
+    if first.returncode <= 0:
+        return ended_as(first)
     try:
         for path in (path for path in own if path.endswith(".cs")):
             with open(path, encoding="utf-8", newline="") as file:
@@ -330,10 +331,18 @@ def main(artifact: str, *given: str) -> int:
         second = subprocess.run([*compiler, f"-out:{artifact}", library, *own], capture_output=True)
     except (ValueError, IndexError, StopIteration, RecursionError):
         second = first
-    if second.returncode:
-        sys.stderr.buffer.write(first.stdout + first.stderr)
-        return first.returncode if first.returncode > 0 else 128 - first.returncode
-    return 0
+    return ended_as(first if second.returncode > 0 else second)
+
+
+def ended_as(compiler: subprocess.CompletedProcess[bytes]) -> int:
+    """The exit code to end with. One that a signal ended ends this process by it, too: who sent it is asked outside,
+    and a kill that was not the source's doing is no error of the source."""
+    if compiler.returncode:
+        sys.stderr.buffer.write(compiler.stdout + compiler.stderr)
+        sys.stderr.flush()
+    if compiler.returncode < 0:
+        os.kill(os.getpid(), -compiler.returncode)
+    return compiler.returncode
 
 
 if __name__ == "__main__":
