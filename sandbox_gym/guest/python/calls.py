@@ -1,7 +1,7 @@
 """Function tests. `serve` runs the answer; `ask` runs the hidden test, in which proxies stand for the answer's names.
 
 An answer is called in two ways. In a run of its own ("call" on standard input, read from fd 3): one request {"args":
-[V], "kwargs": {name: V}} after the other, V as in values.py; reply {"value": V}, {"error": {"type", "message"}} or
+[V], "kwargs": {name: V}} after the other, V as in values.py ("exact": true for replies that resemble nothing); reply {"value": V}, {"error": {"type", "message"}} or
 {"bad_value": reason}. In a dialogue: the messages of peer.py; the test's end sends {"op": "start"} first.
 """
 
@@ -58,7 +58,7 @@ def _answer(function, request):
     except BaseException as error:
         return {"error": {"type": type(error).__name__[:200], "message": _text(error)[:2000]}}
     try:
-        return {"value": values.encode(value)}
+        return {"value": values.encode(value, exact=request.get("exact", False))}
     except Exception as error:
         return {"bad_value": _text(error)[:2000]}
 

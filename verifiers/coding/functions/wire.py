@@ -8,7 +8,7 @@ from __future__ import annotations
 import base64
 import binascii
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final, TypeVar
 
 from sandbox_gym.verifiers.bounded import Bounds, TooMuch, loads
@@ -26,25 +26,34 @@ class BadReply(Exception):
     """A malformed reply: too long, no JSON, or of another form. The candidate's fault."""
 
 
-def frame_call(args: tuple[object, ...]) -> bytes:
-    """A framed request that calls the entry point with JSON values."""
-    body = json.dumps({"args": [encode(arg) for arg in args], "kwargs": {}}, separators=(",", ":")).encode("ascii")
+def frame_call(args: Sequence[object], kwargs: Mapping[str, object] | None = None, *, exact: bool = False) -> bytes:
+    """A framed request that calls the entry point with builtin values. `exact`: no value of another class than the
+    builtin ones shall come back as the builtin that it resembles. Raises TypeError for other arguments."""
+    named = {name: encode(arg) for name, arg in (kwargs or {}).items()}
+    request = {"args": [encode(arg) for arg in args], "kwargs": named, **({"exact": True} if exact else {})}
+    body = json.dumps(request, separators=(",", ":")).encode("ascii")
     return len(body).to_bytes(4, "big") + body
 
 
+_TAGS: Final[Mapping[type, str]] = {list: "l", tuple: "t", set: "s", frozenset: "fs"}
+
+
 def encode(value: object) -> object:
-    """JSON values only: what a row's inputs hold."""
+    """The wire form of what a row's inputs hold: JSON's values and literals."""
     if value is None or isinstance(value, bool | str):
         return value
     if isinstance(value, int):
         return value if -_SMALL < value < _SMALL else ["i", hex(value)]
     if isinstance(value, float):
         return ["f", "nan" if value != value else str(value) if value in (float("inf"), -float("inf")) else value.hex()]
-    if isinstance(value, list):
-        return ["l", [encode(item) for item in value]]
     if isinstance(value, dict):
         return ["d", [[encode(key), encode(item)] for key, item in value.items()]]
-    raise TypeError(f"{type(value).__name__} is no JSON value")
+    if isinstance(value, bytes):
+        return ["b", base64.b64encode(value).decode("ascii")]
+    if isinstance(value, list | tuple | set | frozenset):
+        items = sorted(value, key=repr) if isinstance(value, set | frozenset) else value  # always the same text
+        return [_TAGS[type(value)], [encode(item) for item in items]]
+    raise TypeError(f"{type(value).__name__} is no literal's value")
 
 
 def parse_reply(channel: bytes) -> dict[str, object]:
@@ -115,9 +124,7 @@ def _decode_tagged(tag: str, wire: list[object]) -> object:
         built: object = _BUILD[tag]([decode(item) for item in content])
         return built
     if tag in ("s", "fs") and isinstance(content, list):
-        members: set[object] = set()
-        for some in _unlike([decode(item) for item in content], lambda item: item):
-            members.update(some)
+        members = set_of([decode(item) for item in content])
         return members if tag == "s" else frozenset(members)
     if tag == "d" and isinstance(content, list):
         return _decode_dict(content)
@@ -135,6 +142,14 @@ def _decode_tagged(tag: str, wire: list[object]) -> object:
             data = base64.b64decode(content, validate=True)
             return data if tag == "b" else bytearray(data)
     raise BadReply("malformed value")
+
+
+def set_of(items: Iterable[object]) -> set[object]:
+    """The set of an answer's values. Raises BadReply for values made to collide, and TypeError."""
+    members: set[object] = set()
+    for some in _unlike(list(items), lambda item: item):
+        members.update(some)
+    return members
 
 
 def _decode_dict(content: list[object]) -> dict[object, object]:
