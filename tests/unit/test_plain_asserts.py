@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import random
+import sys
+import types
+import unittest
 from collections import Counter, OrderedDict, deque, namedtuple
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from decimal import Decimal
 from fractions import Fraction
+from textwrap import indent
+from typing import Any
 
 import pytest
 
@@ -15,6 +21,7 @@ from sandbox_gym.contract import Outcome, Status, TestStatus
 from sandbox_gym.guest.python import calls
 from sandbox_gym.verifiers.coding.functions.plain_asserts import plain_asserts
 from sandbox_gym.verifiers.coding.functions.shapes import CheckTests
+from sandbox_gym.verifiers.coding.functions.styles import Style, pytest_test, unittest_test
 from sandbox_gym.verifiers.coding.judging.asserted import judge_asserted
 
 TEMPLATES = (
@@ -50,6 +57,52 @@ TEMPLATES = (
     "-candidate({a}) == {n}",
     "True",
 )
+BLOCKS = (
+    "x = candidate({a})\nassert x == {v}\nassert x != {w}",
+    "x = candidate({a})\nx = [x, candidate({b})]\nassert x[0] == {v} and x[-1] == {w}",
+    "arr = {a}\nassert candidate(arr) == {v}",
+    "arr = {a}\nassert candidate(arr) == arr",
+    "arr = {a}\nassert arr == candidate(arr)",
+    "arr = {a}\nassert candidate(arr) is not None\nassert arr == {a}",
+    "arr, want = {a}, {v}\nassert candidate(arr) == want",
+    "for one, want in [({a}, {v}), ({b}, {w})]:\n    assert candidate(one) == want",
+    "cases = [({a}, {v}), ({b}, {w})]\nfor i, (one, want) in enumerate(cases):\n    assert candidate(one) == want, i",
+    "cases = [{a}, {b}]\nfor one in cases:\n    candidate_gave = candidate(one)\n    assert candidate_gave == one",
+    "for i in range({k}):\n    assert candidate(i) == i * 2 + {k}",
+    "assert all(candidate(x) == {v} for x in [{a}, {b}])",
+    "assert [candidate(x) for x in [{a}, {b}]] == [{v}, {w}]",
+    "assert isinstance(candidate({a}), (int, str))",
+    "assert type(candidate({a})) is list",
+    "x = candidate({a})\nassert x[0] == {n}",
+    "assert candidate({a})[1:] == {v}",
+    "assert str(candidate({a})) == str({n})",
+    "assert {n} in candidate({a})",
+    "assert 0 <= candidate({a}) < {n}",
+)
+OF_PYTEST = (
+    "with pytest.raises(ValueError):\n    candidate({a})",
+    "with pytest.raises((KeyError, ArithmeticError)):\n    x = candidate({a})",
+    "assert candidate({a}) == pytest.approx({n})",
+    "assert candidate({a}) == pytest.approx([{n}, {k}], rel=0.1)",
+    "assert candidate({a}) == pytest.approx({n}, abs=0.5)",
+)
+OF_UNITTEST = (
+    "self.assertEqual(candidate({a}), {v})",
+    "self.assertEqual({v}, candidate({a}), 'said')",
+    "self.assertNotEqual(candidate({a}), {v})",
+    "self.assertTrue(candidate({a}))",
+    "self.assertFalse(candidate({a}))",
+    "self.assertIsNone(candidate({a}))",
+    "self.assertIn(candidate({a}), [{v}, {w}])",
+    "self.assertIsInstance(candidate({a}), list)",
+    "self.assertAlmostEqual(candidate({a}), {n})",
+    "self.assertAlmostEqual(candidate({a}), {n}, places={k})",
+    "self.assertAlmostEqual(candidate({a}), {n}, delta=0.5)",
+    "self.assertListEqual(candidate({a}), {v})",
+    "self.assertGreaterEqual(candidate({a}), {n})",
+    "self.assertRaises(ValueError, candidate, {a})",
+    "with self.assertRaises(ArithmeticError):\n    candidate({a})",
+)
 Pair = namedtuple("Pair", "a b")
 
 
@@ -60,7 +113,17 @@ class Loud(int):
     __hash__ = int.__hash__
 
 
-ODD = (range(3), Loud(3), Pair(1, 2), Counter("aab"), OrderedDict(a=1), deque([1]), Decimal("1.5"), Fraction(1, 3), object())
+ODD = (
+    range(3),
+    Loud(3),
+    Pair(1, 2),
+    Counter("aab"),
+    OrderedDict(a=1),
+    deque([1]),
+    Decimal("1.5"),
+    Fraction(1, 3),
+    object(),
+)
 """Values of an answer's that may not cross as what they resemble."""
 
 
@@ -72,58 +135,107 @@ def literal(chance: random.Random, depth: int = 2) -> object:
     return chance.choice([*kinds, float(chance.randrange(5)), {chance.randrange(3)}])
 
 
-def written_check(chance: random.Random) -> tuple[str, list[object]]:
-    """(a check of a few assertions, the values in it)."""
+def written(chance: random.Random, templates: Sequence[str]) -> tuple[str, list[object]]:
+    """(a test's body of a few statements, the values in it)."""
     values: list[object] = []
 
     def fresh() -> str:
-        values.append(literal(chance))
+        values.append(chance.choice(values) if values and chance.random() < 0.4 else literal(chance))
         return repr(values[-1])
 
     lines = []
     for _ in range(chance.randrange(1, 4)):
         numbers = [chance.randrange(-5, 5), chance.random() * 4]
         values += numbers
-        text = chance.choice(TEMPLATES).format(
+        text = chance.choice(templates).format(
             a=fresh(), b=fresh(), v=fresh(), w=fresh(), c=chance.choice(["True", "False", "None"]),
             n=repr(chance.choice(numbers)), k=chance.randrange(4),
         )  # fmt: skip
-        lines.append(f"    assert {text}")
-    return "import math\n\ndef check(candidate):\n    'all of it'\n" + "\n".join(lines) + "\n", values
+        lines.append(indent(text, "    "))
+    return "\n".join(lines), values
+
+
+CHECKS = [*(f"assert {one}" for one in TEMPLATES), *BLOCKS]
+
+
+def written_check(chance: random.Random) -> tuple[CheckTests, list[object]]:
+    body, values = written(chance, CHECKS)
+    return CheckTests(f"import math\n\ndef check(candidate):\n    'all of it'\n{body}\n", "answer", ""), values
+
+
+def written_file(chance: random.Random, style: Style) -> tuple[CheckTests, list[object]]:
+    """A file of pytest's or unittest's, with one or two tests."""
+    own = OF_PYTEST if style == "pytest" else OF_UNITTEST
+    tests, values = [], []
+    for number in range(chance.randrange(1, 3)):
+        body, more = written(chance, [*chance.sample(CHECKS, 6), *own])
+        tests.append((number, body))
+        values += more
+    if style == "pytest":
+        head = "import math\nimport pytest\nfrom solution import answer as candidate\n\n"
+        source = head + "\n".join(f"def test_{number}():\n{body}\n" for number, body in tests)
+        cases = f"[({literal(chance)!r}, {values[0]!r})]"
+        source += f"\n@pytest.mark.parametrize('one,want', {cases})\ndef test_all(one, want):\n"
+        source += "    assert candidate(one) == want\n"
+        return CheckTests(pytest_test(source, "solution", "answer"), "answer", "", "pytest", source), values
+    methods = [indent(f"def test_{number}(self):\n{body}\n", "    ") for number, body in tests]
+    source = "import math\nimport unittest\n\nclass TestAll(unittest.TestCase):\n" + "\n".join(methods)
+    source = source.replace("candidate", "answer")
+    return CheckTests(unittest_test(source), "answer", "", "unittest", source), values
 
 
 def an_answer(chance: random.Random, values: list[object]) -> Callable[..., object]:
-    """Returns what the check may expect, something else, what resembles it, or raises; the same for the same call."""
-    made: dict[str, object] = {}
+    """Returns what the test may expect, something else, what resembles it, or raises; the same for the same call. It
+    may change the list that it was given."""
+    seed = chance.random()
+    raised = (ValueError("no"), AssertionError("none"), UnicodeError("u"), ZeroDivisionError("z"))
+    changes = chance.random() < 0.3
 
     def answer(*args: object, **kwargs: object) -> object:
-        key = repr((args, kwargs))
-        if key not in made:
-            made[key] = chance.choice([*values, *values, *ODD, ValueError("no"), AssertionError("none")])
-        if isinstance(made[key], Exception):
-            raise made[key]
-        return made[key]
+        chosen = random.Random(repr((seed, args, kwargs))).choice([*values, *values, *args, *ODD, *raised])
+        value = copy.deepcopy(chosen)
+        if changes and args and isinstance(args[0], list):
+            args[0].append(1)
+        if isinstance(value, Exception):
+            raise value
+        return value
 
     return answer
 
 
-def by_python(check: str, answer: Callable[..., object]) -> str:
-    """How the check ends where it shares a process with the answer."""
-    space: dict[str, object] = {}
-    exec(check, space)
+def by_python(tests: CheckTests, answer: Callable[..., object]) -> str:
+    """How the test ends where it shares a process with the answer."""
+    space: dict[str, Any] = {"answer": answer}
     try:
-        space["check"](answer)  # type: ignore[operator]
+        if tests.style == "check":
+            exec(tests.test, space)
+            space["check"](answer)
+            return TestStatus.PASSED.value
+        sys.modules["solution"] = types.ModuleType("solution")
+        sys.modules["solution"].answer = answer  # type: ignore[attr-defined]
+        exec(tests.written, space)
+        for name in [name for name in space if name.startswith("test_")]:
+            marks = getattr(space[name], "pytestmark", [])
+            for case in marks[0].args[1] if marks else [()]:
+                space[name](*case)
+        if "TestAll" in space:
+            loaded = unittest.defaultTestLoader.loadTestsFromTestCase(space["TestAll"])
+            assert loaded.run(unittest.TestResult()).wasSuccessful()
     except AssertionError:
         return TestStatus.WRONG_ANSWER.value
     except Exception:
-        return TestStatus.RUNTIME_ERROR.value
+        return (TestStatus.RUNTIME_ERROR if tests.style == "check" else TestStatus.WRONG_ANSWER).value
+    except BaseException:  # pytest's own end of a test that failed
+        return TestStatus.WRONG_ANSWER.value
+    finally:
+        sys.modules.pop("solution", None)
     return TestStatus.PASSED.value
 
 
-def by_values(check: str, answer: Callable[..., object]) -> str:
-    tests = CheckTests(check, "answer", "")
+def by_values(tests: CheckTests, answer: Callable[..., object]) -> str:
+    """How it ends by the values of its calls; empty where these do not settle it."""
     asserted = plain_asserts(tests)
-    assert asserted is not None, check
+    assert asserted is not None
     frames, channel = asserted.frames, b""
     while frames:
         size = int.from_bytes(frames[:4], "big")
@@ -133,46 +245,60 @@ def by_values(check: str, answer: Callable[..., object]) -> str:
     return ended[0].value if ended else ""
 
 
-@pytest.mark.parametrize("seed", range(20))
-def test_an_end_by_values_is_pythons_end(seed: int) -> None:
-    chance, settled, ends = random.Random(seed), 0, set()
-    for _ in range(150):
-        check, values = written_check(chance)
-        if plain_asserts(CheckTests(check, "answer", "")) is None:
-            assert "candidate(" not in check.partition(":")[2], check
+@pytest.mark.parametrize("style", ["check", "pytest", "unittest"])
+def test_an_end_by_values_is_pythons_end(style: Style) -> None:
+    chance, settled, ends = random.Random(7), 0, set()
+    for _ in range(800):
+        tests, values = written_check(chance) if style == "check" else written_file(chance, style)
+        if plain_asserts(tests) is None:
             continue
         answer = an_answer(chance, values)
-        found, expected = by_values(check, answer), by_python(check, answer)
-        assert found in ("", expected), (check, found, expected)
+        found, expected = by_values(tests, answer), by_python(tests, answer)
+        assert found in ("", expected), (tests.written or tests.test, found, expected)
         settled += bool(found)
         ends.add(found)
-    assert settled > 60
-    assert len(ends) == 4
+    assert settled > 250
+    assert ends >= {"", TestStatus.PASSED, TestStatus.WRONG_ANSWER}
+
+
+@pytest.mark.parametrize("block", [*CHECKS, *OF_PYTEST])
+def test_each_form_is_read_in_some_row(block: str) -> None:
+    chance = random.Random(1)
+    bodies = [written(chance, [block])[0] for _ in range(20)]
+    tests = [
+        f"import math\nimport pytest\n\ndef check(candidate):\n    assert candidate(0) == 0\n{one}\n" for one in bodies
+    ]
+    found = [plain_asserts(CheckTests(test, "answer", "")) for test in tests]
+    assert any(found) or block in (BLOCKS[3], BLOCKS[4]), tests[0]
 
 
 @pytest.mark.parametrize(
     "body",
     [
-        "x = candidate(1)\n    assert x == 1",
-        "for x in range(3):\n        assert candidate(x) == x",
         "assert candidate(candidate(1)) == 1",
         "assert candidate(*[1]) == 1",
         "assert candidate(1).upper() == 'A'",
         "assert candidate(1) is []",
         "assert sum(candidate(1)) == 1",
-        "assert str(candidate(1)) == '1'",
         "assert candidate(range(3)) == 1",
         "assert candidate('a' * 10 ** 9) == 1",
         "assert candidate(2 ** 10 ** 6) == 1",
-        "assert candidate(1) == 1 < 2",
-        "assert candidate(1) in {1, 2}",
         "assert (y := candidate(1)) == 1",
-        "assert all([candidate(1)])",
         "assert candidate(lambda: 1) == 1",
         "assert candidate(1 / 0) == 1",
         "candidate(1)",
         "assert True",
         "return",
+        "for x in {1, 2}:\n        assert candidate(x) == x",
+        "for x in candidate(1):\n        assert x == 1",
+        "x = candidate(1)\n    assert candidate(x) == 1",
+        "x = [1]\n    assert candidate(x) == x",
+        "x = [[1]]\n    assert candidate(x[0]) == 2\n    assert x == [[1]]",
+        "x = [1]\n    y = [x, candidate(1)]\n    assert candidate(x) == y",
+        "x = 0\n    x += candidate(1)\n    assert x == 1",
+        "if candidate(1):\n        assert candidate(2) == 1",
+        "try:\n        candidate(1)\n    except ValueError:\n        pass",
+        "while candidate(1): pass",
     ],
 )
 def test_other_checks_are_run(body: str) -> None:
@@ -189,7 +315,8 @@ def test_other_checks_are_run(body: str) -> None:
         ("def check(candidate, more=1):\n    assert candidate(1) == 1\n", ""),
         ("@staticmethod\ndef check(candidate):\n    assert candidate(1) == 1\n", ""),
         ("def check(candidate):\n    assert candidate(1) == helper(1)\n", "def helper(x):\n    return x\n"),
-        ("print(1)\ndef check(candidate):\n    assert candidate(1) == 1\n", ""),
+        ("x = len([])\nprint(x)\ndef check(candidate):\n    assert candidate(1) == 1\n", ""),
+        ("def check(candidate):\n    assert pytest.approx(1) == candidate(1)\n", ""),
     ],
 )
 def test_what_else_a_row_says_is_run(test: str, prompt: str) -> None:

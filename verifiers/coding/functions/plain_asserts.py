@@ -1,57 +1,44 @@
-"""Check functions that only assert things about what calls with literal arguments return, as HumanEval's and MBPP's do.
+"""Tests that only assert things about what calls with literal arguments return, as most rows' do.
 
 Such a test needs no process: the answer is called with the arguments, and the assertions are evaluated here over the
-values that came back, by Python's own operators. A row that says anything else is none of these: its test runs in a
-box of its own (split.py). Reads the row alone, never an answer.
+values that came back (plain_values.py). Read are `check` functions, unittest's methods and pytest's functions whose
+statements are assertions, names for values, and loops over literals. A row that says anything else is none of these:
+its test runs in a box of its own (split.py). Reads the row alone, never an answer.
 """
 
 from __future__ import annotations
 
 import ast
-import math
-import operator
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+import builtins
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any, Final
+from typing import Final
 
+from sandbox_gym.verifiers.coding.functions.plain_claims import approx, claim_of, raised_by
+from sandbox_gym.verifiers.coding.functions.plain_values import (
+    MAX_CALLS,
+    Evaluated,
+    NoPlainValue,
+    NotPlain,
+    Reader,
+    constant,
+)
 from sandbox_gym.verifiers.coding.functions.shapes import CheckTests
 from sandbox_gym.verifiers.coding.functions.split import Parting, bound_names, closing_body, part
 from sandbox_gym.verifiers.coding.functions.syntax import UNPARSEABLE, parse_trusted
-from sandbox_gym.verifiers.coding.functions.wire import MAX_MESSAGE, decode, frame_call, set_of
+from sandbox_gym.verifiers.coding.functions.wire import MAX_MESSAGE
 
-MAX_CALLS: Final = 1000
-_MAX_ITEMS: Final = 1_000_000
-"""Of a literal that is a text or list times a number."""
-_MAX_BITS: Final = 4096
-"""Of an integer that is calculated with."""
-
-Reply = Mapping[str, object]
-Evaluated = Callable[[Sequence[Reply]], object]
-
-
-class AnswerRaised(Exception):
-    """The call raised; `kind` is its class's name."""
-
-    def __init__(self, kind: str, message: str) -> None:
-        super().__init__(message)
-        self.kind = kind
-
-
-class NoPlainValue(Exception):
-    """The call gave no value that crosses, or nothing."""
-
-
-class _NotPlain(Exception):
-    """The row's text is none that is evaluated here."""
+_STEPS: Final = 10_000
+"""Statements of a test, those of a loop as often as it goes round."""
+_MODULES: Final = frozenset(("math", "pytest", "unittest"))
 
 
 @dataclass(frozen=True, slots=True)
 class Assertion:
-    """One of a check's assertions, and where it stands."""
+    """One of a test's assertions, and where it stands."""
 
     holds: Evaluated
-    """Raises AnswerRaised, NoPlainValue, and what Python's operators raise of the values."""
     line: int
     source: str
     message: str
@@ -59,7 +46,7 @@ class Assertion:
 
 @dataclass(frozen=True, slots=True)
 class PlainAsserts:
-    """A check that needs no process of its own. `frames`: its calls, in the order of the text."""
+    """A test that needs no process of its own. `frames`: its calls, in the order of the text."""
 
     assertions: tuple[Assertion, ...]
     frames: bytes
@@ -67,249 +54,209 @@ class PlainAsserts:
 
 @lru_cache(maxsize=512)
 def plain_asserts(tests: CheckTests) -> PlainAsserts | None:
-    """The check as assertions over calls; None where it must be run."""
+    """The test as assertions over calls; None where it must be run."""
     parting = part(tests)
-    alone = parting == Parting(names=(tests.entry_point,), words=parting.words)
-    if tests.style != "check" or not alone:
+    if replace(parting, names=(), words=()) != Parting():
         return None
     try:
-        return _read(tests)
-    except (_NotPlain, NoPlainValue, TypeError, ArithmeticError, *UNPARSEABLE):
+        return _read(tests, set(parting.names))
+    except (NotPlain, NoPlainValue, TypeError, ArithmeticError, LookupError, *UNPARSEABLE):
         return None
 
 
-def _read(tests: CheckTests) -> PlainAsserts:
-    test, prompt = parse_trusted(tests.test), parse_trusted(f"{tests.prompt}\n{closing_body(tests.prompt)}")
-    check, parameter = _check_of(test, tests.entry_point)
-    reader = _Reader({parameter, tests.entry_point}, bound_names(test) | bound_names(prompt))
-    lines = tests.test.split("\n")
-    found = []
-    for node in check.body:
-        if isinstance(node, ast.Assert):
-            source = lines[node.lineno - 1].strip()[:500]
-            said = node.msg.value if isinstance(node.msg, ast.Constant) else ""
-            found.append(Assertion(reader.read(node.test), node.lineno, source, str(said)[:2000]))
-        elif not isinstance(node, ast.Pass) and not _is_text(node):
-            raise _NotPlain
+def _read(tests: CheckTests, names: set[str]) -> PlainAsserts:
+    source = tests.test if tests.style == "check" else tests.written
+    test, prompt = parse_trusted(source), parse_trusted(f"{tests.prompt}\n{closing_body(tests.prompt)}")
+    called = {name: name for name in names} | _imported(test, tests)
+    bound, roots = bound_names(test), {name.partition(".")[0] for name in called}
+    loaded = {node.id for node in ast.walk(test) if isinstance(node, ast.Name)}
+    if _bound_again(test) & roots or loaded & {"pytest", "unittest"} - bound:
+        raise NotPlain
+    reader = _Statements(called, (bound | bound_names(prompt)) - roots - _MODULES, source)
+    if tests.style == "check":
+        reader.check(test)
+    else:
+        reader.file(test, by_name=tests.style == "unittest")
     frames = b"".join(reader.frames)
-    if not reader.frames or len(reader.frames) > MAX_CALLS or len(frames) > MAX_MESSAGE:
-        raise _NotPlain
-    return PlainAsserts(tuple(found), frames)
+    if not reader.frames or len(frames) > MAX_MESSAGE:
+        raise NotPlain
+    return PlainAsserts(tuple(reader.found), frames)
 
 
-def _check_of(test: ast.Module, entry_point: str) -> tuple[ast.FunctionDef, str]:
-    """The test's `check` and the name of its parameter, where the rest of the test does nothing."""
-    checks = [node for node in test.body if isinstance(node, ast.FunctionDef)]
-    rest = [node for node in test.body if not isinstance(node, ast.FunctionDef)]
-    if len(checks) != 1 or checks[0].name != "check" or not all(_does_nothing(node, entry_point) for node in rest):
-        raise _NotPlain
-    (check,) = checks
-    if check.decorator_list or check.returns or ast.unparse(check.args) != check.args.args[0].arg:
-        raise _NotPlain
-    return check, check.args.args[0].arg
+_BUILTINS: Final = frozenset(dir(builtins))
 
 
-def _does_nothing(node: ast.stmt, entry_point: str) -> bool:
-    """A docstring, `import math`, or data about the row that no assertion reads."""
-    if isinstance(node, ast.Assign):
-        ast.literal_eval(node.value)
-        return all(isinstance(target, ast.Name) and target.id != entry_point for target in node.targets)
-    return _is_text(node) or (isinstance(node, ast.Import) and [one.name for one in node.names] == ["math"])
+def _bound_again(test: ast.Module) -> set[str]:
+    """What a test binds otherwise than by an import, and as the parameter of its `check`."""
+    rest = [node for node in test.body if not isinstance(node, ast.Import | ast.ImportFrom)]
+    parameters = [
+        node.args.args for node in rest if isinstance(node, ast.FunctionDef) and node.name == "check" and node.args.args
+    ]
+    return bound_names(ast.Module(rest, [])) - {one[0].arg for one in parameters}
+
+
+def _imported(test: ast.Module, tests: CheckTests) -> dict[str, str]:
+    """How a test calls what it imports of the answer's module, with the functions' names."""
+    found = {}
+    for node in test.body:
+        if isinstance(node, ast.ImportFrom) and node.module == tests.module and not node.level:
+            found.update({alias.asname or alias.name: alias.name for alias in node.names})
+        elif isinstance(node, ast.Import):
+            aliases = [alias.asname or alias.name for alias in node.names if alias.name == tests.module]
+            read = {one.attr for one in ast.walk(test) if isinstance(one, ast.Attribute)}
+            found.update({f"{alias}.{name}": name for alias in aliases for name in read})
+    return found
+
+
+class _Statements(Reader):
+    """Takes down the assertions of a test, in the order in which its statements run."""
+
+    def __init__(self, called: Mapping[str, str], bound: set[str], source: str) -> None:
+        super().__init__(called, bound)
+        self._lines = source.split("\n")
+        self._functions: dict[str, ast.FunctionDef] = {}
+        self._steps, self._test_name = 0, ""
+        self.found: list[Assertion] = []
+
+    def check(self, test: ast.Module) -> None:
+        """A test whose `check` is called with the answer's function."""
+        checks = [node for node in test.body if isinstance(node, ast.FunctionDef) and node.name == "check"]
+        if len(checks) != 1:
+            raise NotPlain
+        (check,) = checks
+        self._module([node for node in test.body if node is not check])
+        if check.decorator_list or check.returns or ast.unparse(check.args) != check.args.args[0].arg:
+            raise NotPlain
+        (entry,) = set(self._called.values())
+        self._called = {**self._called, check.args.args[0].arg: entry}
+        self.body(check.body)
+
+    def file(self, test: ast.Module, *, by_name: bool) -> None:
+        """A file of pytest's or, its tests sorted `by_name`, of unittest's."""
+        rest = [one for one in test.body if not isinstance(one, ast.FunctionDef | ast.ClassDef)]
+        self._module(rest)
+        for node in test.body:
+            if isinstance(node, ast.ClassDef):
+                self._class(node, by_name=by_name)
+            elif isinstance(node, ast.FunctionDef):
+                self._test(node, [])
+
+    def _module(self, body: Sequence[ast.stmt]) -> None:
+        """Imports of what is known, literals, docstrings."""
+        for node in body:
+            if isinstance(node, ast.Import) and all(
+                alias.name in _MODULES and not alias.asname for alias in node.names
+            ):
+                continue
+            names = [alias.asname or alias.name for alias in getattr(node, "names", ())]
+            calls = {name.partition(".")[0] for name in self._called}
+            if isinstance(node, ast.Import | ast.ImportFrom) and calls.issuperset(names):
+                continue
+            if not isinstance(node, ast.Assign | ast.AnnAssign | ast.Expr):
+                raise NotPlain
+            self.statement(node)
+        if self.frames:
+            raise NotPlain
+
+    def _class(self, node: ast.ClassDef, *, by_name: bool) -> None:
+        base = [ast.unparse(one) for one in node.bases]
+        if node.decorator_list or node.keywords or base not in ([], ["unittest.TestCase"]):
+            raise NotPlain
+        tests = [one for one in node.body if isinstance(one, ast.FunctionDef)]
+        if any(one not in tests and not _is_text(one) for one in node.body):
+            raise NotPlain
+        for test in sorted(tests, key=lambda one: one.name) if by_name or base else tests:
+            self._test(test, ["self"])
+
+    def _test(self, node: ast.FunctionDef, parameters: list[str]) -> None:
+        """A test function, once for each of its parametrized cases."""
+        cases = [self._cases(one) for one in node.decorator_list]
+        if not node.name.startswith("test") or (node.returns and ast.unparse(node.returns) != "None") or len(cases) > 1:
+            raise NotPlain
+        names, values = cases[0] if cases else ([], [()])
+        given = [arg.arg for arg in node.args.args]
+        if ast.unparse(node.args) != ", ".join(given) or sorted(given) != sorted([*parameters, *names]):
+            raise NotPlain
+        self._test_name = f"{node.name}: "
+        for value in values:
+            outer = dict(self._names)
+            for name, one in zip(names, value, strict=True):
+                self.bind(ast.Name(name), constant(one))
+            self.body(node.body)
+            self._names = outer
+
+    def _cases(self, node: ast.expr) -> tuple[list[str], list[tuple[object, ...]]]:
+        """The names and values of `pytest.mark.parametrize`."""
+        if not isinstance(node, ast.Call) or ast.unparse(node.func) != "pytest.mark.parametrize" or node.keywords:
+            raise NotPlain
+        names, values = self.literal(node.args[0]), self.items(node.args[1])
+        if len(node.args) != 2 or not isinstance(names, str | list | tuple):
+            raise NotPlain
+        listed = [one.strip() for one in names.split(",")] if isinstance(names, str) else [*names]
+        return listed, [(one,) if len(listed) == 1 and isinstance(names, str) else tuple(one) for one in values]
+
+    def read(self, node: ast.expr) -> Evaluated:
+        """Also `pytest.approx`, where something equals it."""
+        if isinstance(node, ast.Compare) and [type(how) for how in node.ops] == [ast.Eq]:
+            (right,) = node.comparators
+            if isinstance(right, ast.Call) and ast.unparse(right.func) == "pytest.approx":
+                value, near = super().read(node.left), approx(self, right)
+                return lambda replies: near(value(replies))
+        return super().read(node)
+
+    def body(self, nodes: Sequence[ast.stmt]) -> None:
+        for node in nodes:
+            self.begin()
+            self.statement(node)
+
+    def statement(self, node: ast.stmt) -> None:
+        """Raises NotPlain for any other than those whose meaning is known."""
+        self._steps += 1
+        if self._steps > _STEPS:
+            raise NotPlain
+        if isinstance(node, ast.Assert):
+            said = node.msg.value if isinstance(node.msg, ast.Constant) else ""
+            self._claim(node, self.read(node.test), str(said))
+        elif isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
+            for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
+                self.assign(target, node.value)
+        elif isinstance(node, ast.For) and not node.orelse:
+            for item in self.items(node.iter):
+                self.bind(node.target, constant(item))
+                self.body(node.body)
+        elif isinstance(node, ast.With):
+            self._claim(node, raised_by(self, node))
+        elif isinstance(node, ast.Expr):
+            self._expression(node)
+        elif isinstance(node, ast.FunctionDef) and not ast.unparse(node.args) and not node.decorator_list:
+            self._functions[node.name] = node
+        elif not isinstance(node, ast.Pass | ast.Global):
+            raise NotPlain
+
+    def _expression(self, node: ast.Expr) -> None:
+        """A docstring, a print of literals, a call of a function of the test's own, or one of unittest's assertions."""
+        call = node.value
+        if not isinstance(call, ast.Call):
+            if not _is_text(node) and not (isinstance(call, ast.Name) and call.id in _BUILTINS):
+                raise NotPlain
+            return
+        name = ast.unparse(call.func)
+        if name == "print" and name not in self._bound:
+            if not all(isinstance(arg, ast.Constant) for arg in call.args) or call.keywords:
+                raise NotPlain
+        elif name in self._functions and not call.args and not call.keywords:
+            outer = dict(self._names)
+            self.body(self._functions[name].body)
+            self._names = outer
+        else:
+            self._claim(node, claim_of(self, call))
+
+    def _claim(self, node: ast.stmt, holds: Evaluated, message: str = "") -> None:
+        source = f"{self._test_name}{self._lines[node.lineno - 1].strip()}"[:500]
+        self.found.append(Assertion(holds, node.lineno, source, message[:2000]))
+        if len(self.found) > MAX_CALLS:
+            raise NotPlain
 
 
 def _is_text(node: ast.stmt) -> bool:
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
-
-
-_ARITHMETIC: Final[Mapping[type, Callable[..., Any]]] = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Div: operator.truediv,
-    ast.FloorDiv: operator.floordiv,
-    ast.Mod: operator.mod,
-}
-_COMPARED: Final[Mapping[type, Callable[..., Any]]] = {
-    ast.Eq: operator.eq,
-    ast.NotEq: operator.ne,
-    ast.Lt: operator.lt,
-    ast.LtE: operator.le,
-    ast.Gt: operator.gt,
-    ast.GtE: operator.ge,
-}
-_UNARY: Final[Mapping[type, Callable[..., Any]]] = {
-    ast.Not: operator.not_,
-    ast.USub: operator.neg,
-    ast.UAdd: operator.pos,
-}
-
-
-_FUNCTIONS: Final[Mapping[str, Callable[..., Any]]] = {
-    "abs": abs,
-    "bool": bool,
-    "frozenset": lambda *items: frozenset(set_of(*items)) if items else frozenset(),
-    "len": len,
-    "list": list,
-    "math.isclose": math.isclose,
-    "max": max,
-    "min": min,
-    "round": round,
-    "set": lambda *items: set_of(*items) if items else set(),
-    "sorted": sorted,
-    "tuple": tuple,
-}
-"""What an assertion may ask of values beside operators: each takes no longer than to read the values."""
-
-
-class _Reader:
-    """Makes functions of expressions. `called`: names of the answer; `bound`: names that mean the row's own things."""
-
-    def __init__(self, called: set[str], bound: set[str]) -> None:
-        self._called, self._bound = called, bound
-        self.frames: list[bytes] = []
-
-    def read(self, node: ast.expr) -> Evaluated:
-        """Raises _NotPlain for what is not known to do the same here as in a process of its own."""
-        if isinstance(node, ast.Constant):
-            return _constant(node.value)
-        if isinstance(node, ast.Call):
-            return self._call(node)
-        if isinstance(node, ast.Compare):
-            return self._compare(node)
-        if isinstance(node, ast.BoolOp):
-            return _either(self._all(node.values), isinstance(node.op, ast.Or))
-        if isinstance(node, ast.UnaryOp) and type(node.op) in _UNARY:
-            operand, how = self.read(node.operand), _UNARY[type(node.op)]
-            return lambda replies: how(operand(replies))
-        if isinstance(node, ast.BinOp):
-            return self._binary(node)
-        return self._display(node)
-
-    def _all(self, nodes: Sequence[ast.expr]) -> list[Evaluated]:
-        return [self.read(node) for node in nodes]
-
-    def _display(self, node: ast.expr) -> Evaluated:
-        if isinstance(node, ast.Dict):
-            if None in node.keys:
-                raise _NotPlain
-            keys, values = self._all([key for key in node.keys if key]), self._all(node.values)
-            return lambda replies: {k(replies): v(replies) for k, v in zip(keys, values, strict=True)}
-        for kind, made in ((ast.List, list), (ast.Tuple, tuple), (ast.Set, set)):
-            if isinstance(node, kind):
-                items = self._all(node.elts)
-                return lambda replies: made([item(replies) for item in items])
-        raise _NotPlain
-
-    def _compare(self, node: ast.Compare) -> Evaluated:
-        """`is` with None, True and False only: there is one of each."""
-        if len(node.ops) != 1:
-            raise _NotPlain
-        how, (right,) = node.ops[0], node.comparators
-        mine, theirs = self.read(node.left), self.read(right)
-        if isinstance(how, ast.Is | ast.IsNot):
-            if not isinstance(right, ast.Constant) or not (right.value is None or isinstance(right.value, bool)):
-                raise _NotPlain
-            one, negated = right.value, isinstance(how, ast.IsNot)
-            return lambda replies: (mine(replies) is one) != negated
-        if isinstance(how, ast.In | ast.NotIn):
-            if not isinstance(right, ast.List | ast.Tuple):  # a set of the answer's may take long to ask
-                raise _NotPlain
-            absent = isinstance(how, ast.NotIn)
-            return lambda replies: (mine(replies) in theirs(replies)) != absent  # type: ignore[operator]
-        compared = _COMPARED[type(how)]
-        return lambda replies: compared(mine(replies), theirs(replies))
-
-    def _binary(self, node: ast.BinOp) -> Evaluated:
-        if isinstance(node.op, ast.Mult | ast.Pow):
-            return _constant(_bounded(node.op, *(self._literal(one) for one in (node.left, node.right))))
-        mine, theirs, how = self.read(node.left), self.read(node.right), _ARITHMETIC.get(type(node.op))
-        if how is None:
-            raise _NotPlain
-
-        def value(replies: Sequence[Reply]) -> object:
-            left, right = mine(replies), theirs(replies)
-            joined = how is operator.add and type(left) is type(right) and isinstance(left, str | list | tuple)
-            if not joined and not (_is_number(left) and _is_number(right)):
-                raise NoPlainValue
-            return how(left, right)
-
-        return value
-
-    def _literal(self, node: ast.expr) -> object:
-        """The value of an expression without a call of the answer."""
-        return _Reader(set(), self._bound).read(node)(())
-
-    def _call(self, node: ast.Call) -> Evaluated:
-        if any(isinstance(arg, ast.Starred) for arg in node.args) or any(one.arg is None for one in node.keywords):
-            raise _NotPlain
-        name = ast.unparse(node.func)
-        if name in self._called:
-            return self._answers(node)
-        function = _FUNCTIONS.get(name)
-        if function is None or name.partition(".")[0] in self._bound - {"math"}:
-            raise _NotPlain
-        args, kwargs = self._all(node.args), {one.arg: self.read(one.value) for one in node.keywords}
-        if kwargs.keys() - {"rel_tol", "abs_tol", "ndigits", "reverse"}:
-            raise _NotPlain
-        return lambda replies: function(
-            *[_finite(arg(replies)) for arg in args], **{str(key): value(replies) for key, value in kwargs.items()}
-        )
-
-    def _answers(self, node: ast.Call) -> Evaluated:
-        args = tuple(self._literal(arg) for arg in node.args)
-        index, kwargs = len(self.frames), {str(one.arg): self._literal(one.value) for one in node.keywords}
-        self.frames.append(frame_call(args, kwargs, exact=True))
-        return lambda replies: _value(replies, index)
-
-
-def _constant(value: object) -> Evaluated:
-    return lambda _replies: value
-
-
-def _either(values: Sequence[Evaluated], is_or: bool) -> Evaluated:
-    def value(replies: Sequence[Reply]) -> object:
-        for one in values[:-1]:
-            found = one(replies)
-            if bool(found) is is_or:
-                return found
-        return values[-1](replies)
-
-    return value
-
-
-def _bounded(how: ast.operator, left: object, right: object) -> object:
-    """A product or power of literals. Raises _NotPlain for a large one."""
-    if isinstance(how, ast.Pow):
-        if not isinstance(left, int) or not isinstance(right, int) or not 0 <= right * left.bit_length() <= _MAX_BITS:
-            raise _NotPlain
-        return left**right
-    for one, times in ((left, right), (right, left)):
-        if isinstance(one, str | bytes | list | tuple):
-            if not isinstance(times, int) or len(one) * times > _MAX_ITEMS:
-                raise _NotPlain
-            return one * times
-    if not _is_number(left) or not _is_number(right):
-        raise _NotPlain
-    return left * right  # type: ignore[operator]
-
-
-def _is_number(value: object) -> bool:
-    """Whether arithmetic with it takes no time to speak of."""
-    return isinstance(value, float | complex) or (isinstance(value, int) and value.bit_length() <= _MAX_BITS)
-
-
-def _finite(value: object) -> object:
-    """A value of the answer that is as long as what crossed."""
-    if isinstance(value, range):
-        raise NoPlainValue
-    return value
-
-
-def _value(replies: Sequence[Reply], index: int) -> object:
-    """What a call returned, by its number."""
-    reply = replies[index] if index < len(replies) else {}
-    error = reply.get("error")
-    if isinstance(error, dict):
-        raise AnswerRaised(str(error["type"]), str(error["message"]))
-    if "value" not in reply:
-        raise NoPlainValue
-    return decode(reply["value"])

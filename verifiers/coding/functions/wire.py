@@ -26,11 +26,11 @@ class BadReply(Exception):
     """A malformed reply: too long, no JSON, or of another form. The candidate's fault."""
 
 
-def frame_call(args: Sequence[object], kwargs: Mapping[str, object] | None = None, *, exact: bool = False) -> bytes:
-    """A framed request that calls the entry point with builtin values. `exact`: no value of another class than the
-    builtin ones shall come back as the builtin that it resembles. Raises TypeError for other arguments."""
+def frame_call(args: Sequence[object], kwargs: Mapping[str, object] | None = None, *, exact: str = "") -> bytes:
+    """A framed request that calls the entry point with builtin values. `exact`: the function to call instead, whose
+    value shall not come back as a builtin that it only resembles. Raises TypeError for other arguments."""
     named = {name: encode(arg) for name, arg in (kwargs or {}).items()}
-    request = {"args": [encode(arg) for arg in args], "kwargs": named, **({"exact": True} if exact else {})}
+    request = {"args": [encode(arg) for arg in args], "kwargs": named, **({"exact": exact} if exact else {})}
     body = json.dumps(request, separators=(",", ":")).encode("ascii")
     return len(body).to_bytes(4, "big") + body
 
@@ -96,8 +96,9 @@ def _check_shape(reply: dict[str, object]) -> None:
         return
     error = reply.get("error")
     if keys == {"error"} and isinstance(error, dict):
-        texts = [text for text in error.values() if isinstance(text, str)]
-        if set(error) == {"type", "message"} and len(texts) == 2:
+        names = error.get("builtins", [])
+        texts = [error.get("type"), error.get("message"), *(names if isinstance(names, list) else [None])]
+        if error.keys() <= {"type", "message", "builtins"} and all(isinstance(text, str) for text in texts):
             return
     raise BadReply("the answer is neither a value nor an error")
 

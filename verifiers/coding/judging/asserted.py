@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Final
 
 from sandbox_gym.contract import FollowUp, Judgement, Outcome, Status, TestStatus
 from sandbox_gym.verifiers.coding.diagnostics import plain
-from sandbox_gym.verifiers.coding.functions.plain_asserts import AnswerRaised, Assertion, plain_asserts
+from sandbox_gym.verifiers.coding.functions.plain_asserts import Assertion, plain_asserts
+from sandbox_gym.verifiers.coding.functions.plain_values import AnswerRaised, Replies
 from sandbox_gym.verifiers.coding.functions.shapes import CheckTests
 from sandbox_gym.verifiers.coding.functions.wire import BadReply, parse_replies
 from sandbox_gym.verifiers.coding.plan import ASSERTED
 from sandbox_gym.verifiers.coding.task import CodingTask
 
+_MAX_WORK: Final = 256 << 20
+"""Bytes of replies, times the assertions that may read them."""
 Ended = tuple[TestStatus, str]
 
 
@@ -20,16 +24,18 @@ def judge_asserted(tests: CheckTests, outcome: Outcome, ended: Ended | None) -> 
     first assertion that fails decides, whatever later calls did: the check would not have made them."""
     asserted = plain_asserts(tests)
     assert asserted is not None, "planned for such a row"
+    if len(outcome.channel) * len(asserted.assertions) > _MAX_WORK:
+        return None
     try:
-        replies = parse_replies(outcome.channel)
+        replies = Replies(parse_replies(outcome.channel))
     except BadReply:
-        replies = []
+        replies = Replies(())
     for assertion in asserted.assertions:
         try:
             if not assertion.holds(replies):
                 return TestStatus.WRONG_ANSWER, _at(assertion, "AssertionError", assertion.message)
         except AnswerRaised as error:
-            wrong = error.kind == "AssertionError"
+            wrong = error.kind == "AssertionError" or tests.style != "check"
             status = TestStatus.WRONG_ANSWER if wrong else TestStatus.RUNTIME_ERROR
             return status, _at(assertion, error.kind, str(error))
         except Exception:  # NoPlainValue, and what Python's operators raise of an answer's values
