@@ -16,14 +16,8 @@ from functools import lru_cache
 from typing import Final
 
 from sandbox_gym.verifiers.coding.functions.plain_claims import approx, claim_of, raised_by
-from sandbox_gym.verifiers.coding.functions.plain_values import (
-    MAX_CALLS,
-    Evaluated,
-    NoPlainValue,
-    NotPlain,
-    Reader,
-    constant,
-)
+from sandbox_gym.verifiers.coding.functions.plain_operations import Evaluated, NoPlainValue, NotPlain, constant
+from sandbox_gym.verifiers.coding.functions.plain_values import MAX_CALLS, Reader
 from sandbox_gym.verifiers.coding.functions.shapes import CheckTests
 from sandbox_gym.verifiers.coding.functions.split import Parting, bound_names, closing_body, part
 from sandbox_gym.verifiers.coding.functions.syntax import UNPARSEABLE, parse_trusted

@@ -12,15 +12,15 @@ import operator
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from sandbox_gym.verifiers.coding.functions.plain_values import (
+from sandbox_gym.verifiers.coding.functions.plain_operations import (
     AnswerRaised,
     Evaluated,
     NoPlainValue,
     NotPlain,
-    Reader,
     Replies,
     is_number,
 )
+from sandbox_gym.verifiers.coding.functions.plain_values import Reader
 
 
 def _equal(kind: type) -> Callable[[Any, Any], bool]:

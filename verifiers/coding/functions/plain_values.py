@@ -1,133 +1,41 @@
 """Expressions of a row's test as functions of what the answer's calls returned, evaluated by Python's own operators.
 
-Read are expressions of literals, calls of the answer with literal arguments, and operators and builtins that take no
-longer than to read the values, whatever an answer returns: lengths, depths and collisions are bounded by the wire.
-Names are followed in the order of the text; a list or dict that was passed to the answer, which may have changed it, is
-not read again.
+Read are expressions of literals, calls of the answer with literal arguments, and what plain_operations.py has. Names
+are followed in the order of the text; a list or dict that was passed to the answer, which may have changed it, is not
+read again.
 """
 
 from __future__ import annotations
 
 import ast
-import math
 import operator
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from sandbox_gym.verifiers.coding.functions.wire import decode, frame_call, set_of
+from sandbox_gym.verifiers.coding.functions.plain_operations import (
+    ARITHMETIC,
+    COMPARED,
+    FUNCTIONS,
+    NONE,
+    TYPES,
+    UNARY,
+    Evaluated,
+    NoPlainValue,
+    NotPlain,
+    Replies,
+    bounded,
+    changeable,
+    constant,
+    either,
+    finite,
+    is_number,
+    made,
+    within,
+)
+from sandbox_gym.verifiers.coding.functions.wire import frame_call
 
 MAX_CALLS: Final = 1000
-_MAX_ITEMS: Final = 1_000_000
-"""Of a literal that is a text or list times a number."""
-_MAX_BITS: Final = 4096
-"""Of an integer that is calculated with."""
-_MAX_DIGITS: Final = 400
-
-
-class AnswerRaised(Exception):
-    """The call raised. `kind`: its class's name; `builtins`: the builtin classes that it is of."""
-
-    def __init__(self, kind: str, message: str, builtins: frozenset[str]) -> None:
-        super().__init__(message)
-        self.kind, self.builtins = kind, builtins
-
-
-class NoPlainValue(Exception):
-    """The call gave no value that crosses, or one that is not calculated with here."""
-
-
-class NotPlain(Exception):
-    """The row's text is none that is evaluated here."""
-
-
-class Replies:
-    """What the calls gave, in their order. Values are built once, and never changed."""
-
-    def __init__(self, replies: Sequence[Mapping[str, object]]) -> None:
-        self._replies = replies
-        self._values: dict[int, object] = {}
-
-    def value(self, index: int) -> object:
-        """What a call returned. Raises AnswerRaised, NoPlainValue, BadReply."""
-        if index not in self._values:
-            reply = self._replies[index] if index < len(self._replies) else {}
-            error = reply.get("error")
-            if isinstance(error, dict):
-                raise AnswerRaised(str(error["type"]), str(error["message"]), frozenset(error.get("builtins", ())))
-            if "value" not in reply:
-                raise NoPlainValue
-            self._values[index] = decode(reply["value"])
-        return self._values[index]
-
-
-Evaluated = Callable[[Replies], Any]
-"""Raises AnswerRaised, NoPlainValue, and what Python's operators raise of the values."""
-_NONE: Final = Replies(())
-
-
-_ARITHMETIC: Final[Mapping[type, Callable[..., Any]]] = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Div: operator.truediv,
-    ast.FloorDiv: operator.floordiv,
-    ast.Mod: operator.mod,
-}
-COMPARED: Final[Mapping[type, Callable[..., Any]]] = {
-    ast.Eq: operator.eq,
-    ast.NotEq: operator.ne,
-    ast.Lt: operator.lt,
-    ast.LtE: operator.le,
-    ast.Gt: operator.gt,
-    ast.GtE: operator.ge,
-}
-_UNARY: Final[Mapping[type, Callable[..., Any]]] = {
-    ast.Not: operator.not_,
-    ast.USub: operator.neg,
-    ast.UAdd: operator.pos,
-}
-_TYPES: Final[Mapping[str, type]] = {
-    one.__name__: one for one in (bool, bytes, complex, dict, float, frozenset, int, list, set, str, tuple)
-}
-
-
-def _of_scalar(function: Callable[..., Any]) -> Callable[..., Any]:
-    def made(value: object) -> object:
-        if not isinstance(value, str | type(None)) and not is_number(value):
-            raise NoPlainValue
-        return function(value)
-
-    return made
-
-
-def _rounded(value: object, ndigits: int | None = None) -> object:
-    if not is_number(value) or (ndigits is not None and abs(ndigits) > _MAX_DIGITS):
-        raise NoPlainValue
-    return round(value, ndigits)  # type: ignore[call-overload]
-
-
-_FUNCTIONS: Final[Mapping[str, Callable[..., Any]]] = {
-    "abs": abs,
-    "all": all,
-    "any": any,
-    "bool": bool,
-    "float": _of_scalar(float),
-    "frozenset": lambda *items: frozenset(set_of(*items)) if items else frozenset(),
-    "int": _of_scalar(int),
-    "isinstance": isinstance,
-    "len": len,
-    "list": list,
-    "math.isclose": math.isclose,
-    "max": max,
-    "min": min,
-    "round": _rounded,
-    "set": lambda *items: set_of(*items) if items else set(),
-    "sorted": sorted,
-    "str": _of_scalar(str),
-    "tuple": tuple,
-    "type": lambda value: type(value),
-}
-"""What a test may ask of values beside operators."""
 _OPTIONS: Final = frozenset(("rel_tol", "abs_tol", "ndigits", "reverse"))
 
 
@@ -182,9 +90,9 @@ class Reader:
         if isinstance(node, ast.Compare):
             return self._compare(node)
         if isinstance(node, ast.BoolOp):
-            return _either(self._all(node.values), isinstance(node.op, ast.Or))
-        if isinstance(node, ast.UnaryOp) and type(node.op) in _UNARY:
-            operand, how = self.read(node.operand), _UNARY[type(node.op)]
+            return either(self._all(node.values), isinstance(node.op, ast.Or))
+        if isinstance(node, ast.UnaryOp) and type(node.op) in UNARY:
+            operand, how = self.read(node.operand), UNARY[type(node.op)]
             return lambda replies: how(operand(replies))
         if isinstance(node, ast.BinOp):
             return self._binary(node)
@@ -194,7 +102,7 @@ class Reader:
 
     def known(self, value: Evaluated) -> Any:
         """The value of what no call of the answer gives. Raises NoPlainValue."""
-        return value(_NONE)
+        return value(NONE)
 
     def literal(self, node: ast.expr) -> Any:
         """The value of an expression without a call of the answer. Raises NotPlain, and what Python raises."""
@@ -210,11 +118,11 @@ class Reader:
     def _name(self, name: str) -> Evaluated:
         found = self._names.get(name)
         if found is None:
-            if name in self._bound or name not in _TYPES:
+            if name in self._bound or name not in TYPES:
                 raise NotPlain
-            return constant(_TYPES[name])
+            return constant(TYPES[name])
         try:
-            inside = [id(one) for one in _changeable(self.known(found))]
+            inside = [id(one) for one in changeable(self.known(found))]
         except NoPlainValue:
             return found
         self._seen.update(inside)
@@ -229,10 +137,10 @@ class Reader:
             keys, values = self._all([key for key in node.keys if key]), self._all(node.values)
             return lambda replies: {k(replies): v(replies) for k, v in zip(keys, values, strict=True)}
         if isinstance(node, ast.ListComp | ast.GeneratorExp):
-            return _made(list, self.unrolled(node.generators, node.elt))
-        for kind, made in ((ast.List, list), (ast.Tuple, tuple), (ast.Set, set)):
+            return made(list, self.unrolled(node.generators, node.elt))
+        for kind, built in ((ast.List, list), (ast.Tuple, tuple), (ast.Set, set)):
             if isinstance(node, kind):
-                return _made(made, self._all(node.elts))
+                return made(built, self._all(node.elts))
         raise NotPlain
 
     def unrolled(self, loops: Sequence[ast.comprehension], element: ast.expr) -> list[Evaluated]:
@@ -271,11 +179,11 @@ class Reader:
         for how, right in zip(node.ops, node.comparators, strict=True):
             single = isinstance(right, ast.Constant) and (right.value is None or isinstance(right.value, bool))
             if isinstance(how, ast.Is | ast.IsNot):
-                if not single and not (isinstance(right, ast.Name) and right.id in _TYPES):
+                if not single and not (isinstance(right, ast.Name) and right.id in TYPES):
                     raise NotPlain
                 tests.append(operator.is_ if isinstance(how, ast.Is) else operator.is_not)
             elif isinstance(how, ast.In | ast.NotIn):
-                tests.append(_within if isinstance(how, ast.In) else lambda one, many: not _within(one, many))
+                tests.append(within if isinstance(how, ast.In) else lambda one, many: not within(one, many))
             else:
                 tests.append(COMPARED[type(how)])
 
@@ -292,8 +200,8 @@ class Reader:
 
     def _binary(self, node: ast.BinOp) -> Evaluated:
         if isinstance(node.op, ast.Mult | ast.Pow):
-            return constant(_bounded(node.op, self.literal(node.left), self.literal(node.right)))
-        mine, theirs, how = self.read(node.left), self.read(node.right), _ARITHMETIC.get(type(node.op))
+            return constant(bounded(node.op, self.literal(node.left), self.literal(node.right)))
+        mine, theirs, how = self.read(node.left), self.read(node.right), ARITHMETIC.get(type(node.op))
         if how is None:
             raise NotPlain
 
@@ -314,7 +222,7 @@ class Reader:
             )
         else:
             key = self.literal(node.slice)
-        return lambda replies: _finite(value(replies))[key]
+        return lambda replies: finite(value(replies))[key]
 
     def _call(self, node: ast.Call) -> Evaluated:
         if any(isinstance(arg, ast.Starred) for arg in node.args) or any(one.arg is None for one in node.keywords):
@@ -322,7 +230,7 @@ class Reader:
         name = ast.unparse(node.func)
         if name in self._called:
             return self._answers(node, self._called[name])
-        function = _FUNCTIONS.get(name)
+        function = FUNCTIONS.get(name)
         if function is None or name.partition(".")[0] in self._bound - {"math"}:
             raise NotPlain
         if name in ("all", "any") and len(node.args) == 1 and isinstance(node.args[0], ast.GeneratorExp):
@@ -332,13 +240,13 @@ class Reader:
         if kwargs.keys() - _OPTIONS:
             raise NotPlain
         return lambda replies: function(
-            *[_finite(arg(replies)) for arg in args], **{key: value(replies) for key, value in kwargs.items()}
+            *[finite(arg(replies)) for arg in args], **{key: value(replies) for key, value in kwargs.items()}
         )
 
     def _answers(self, node: ast.Call, function: str) -> Evaluated:
         args = [self.literal(arg) for arg in node.args]
         kwargs = {str(one.arg): self.literal(one.value) for one in node.keywords}
-        passed = {id(one): one for one in _changeable([args, kwargs])}
+        passed = {id(one): one for one in changeable([args, kwargs])}
         if any(self._seen[one] > 1 for one in passed):
             raise NotPlain
         self._passed.update(passed)
@@ -347,69 +255,3 @@ class Reader:
             raise NotPlain
         self.frames.append(frame_call(args, kwargs, exact=function))
         return lambda replies: replies.value(index)
-
-
-def constant(value: Any) -> Evaluated:
-    return lambda _replies: value
-
-
-def _made(kind: Callable[..., Any], items: Sequence[Evaluated]) -> Evaluated:
-    return lambda replies: kind([item(replies) for item in items])
-
-
-def _either(values: Sequence[Evaluated], is_or: bool) -> Evaluated:
-    def value(replies: Replies) -> object:
-        for one in values[:-1]:
-            found = one(replies)
-            if bool(found) is is_or:
-                return found
-        return values[-1](replies)
-
-    return value
-
-
-def _changeable(value: object) -> list[object]:
-    """The lists, dicts and sets in a value, itself included."""
-    found: list[object] = []
-    left = [value]
-    while left:
-        one = left.pop()
-        if isinstance(one, list | dict | set):
-            found.append(one)
-        if isinstance(one, list | tuple):
-            left += one
-        elif isinstance(one, dict):
-            left += one.values()
-    return found
-
-
-def _bounded(how: ast.operator, left: Any, right: Any) -> object:
-    """A product or power of literals. Raises NotPlain for a large one."""
-    if isinstance(how, ast.Pow):
-        if not isinstance(left, int) or not isinstance(right, int) or not 0 <= right * left.bit_length() <= _MAX_BITS:
-            raise NotPlain
-        return left**right
-    for one, times in ((left, right), (right, left)):
-        if isinstance(one, str | bytes | list | tuple):
-            if not isinstance(times, int) or len(one) * times > _MAX_ITEMS:
-                raise NotPlain
-            return one * times
-    if not is_number(left) or not is_number(right):
-        raise NotPlain
-    return left * right
-
-
-def is_number(value: object) -> bool:
-    """Whether arithmetic with it takes no time to speak of."""
-    return isinstance(value, float | complex) or (isinstance(value, int) and value.bit_length() <= _MAX_BITS)
-
-
-def _within(one: object, many: Any) -> bool:
-    return one in _finite(many)
-
-
-def _finite(value: Any) -> Any:
-    """A value that is as long as what crossed."""
-    if isinstance(value, range):
-        raise NoPlainValue
-    return value

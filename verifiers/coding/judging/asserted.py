@@ -8,7 +8,7 @@ from typing import Final
 from sandbox_gym.contract import FollowUp, Judgement, Outcome, Status, TestStatus
 from sandbox_gym.verifiers.coding.diagnostics import plain
 from sandbox_gym.verifiers.coding.functions.plain_asserts import Assertion, plain_asserts
-from sandbox_gym.verifiers.coding.functions.plain_values import AnswerRaised, Replies
+from sandbox_gym.verifiers.coding.functions.plain_operations import AnswerRaised, Replies
 from sandbox_gym.verifiers.coding.functions.shapes import CheckTests
 from sandbox_gym.verifiers.coding.functions.wire import BadReply, parse_replies
 from sandbox_gym.verifiers.coding.plan import ASSERTED
