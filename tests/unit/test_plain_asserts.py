@@ -299,6 +299,11 @@ def test_each_form_is_read_in_some_row(block: str) -> None:
         "if candidate(1):\n        assert candidate(2) == 1",
         "try:\n        candidate(1)\n    except ValueError:\n        pass",
         "while candidate(1): pass",
+        "x = [0] * 1000\n    y = [x] * 1000\n    assert candidate([y] * 1000) == 1",
+        "x = [[0] * 9] * 9\n" + "    x = [x, x, x, x, x, x, x, x]\n" * 12 + "    assert candidate(1) == x",
+        "assert all(all(all(1 == 1 for z in range(999)) for y in range(999)) for x in range(999))",
+        "for x in range(999):\n        for y in range(999):\n            for z in range(999): assert candidate(1)",
+        "for x in range(99):\n        assert candidate('a' * 1000000) == x",
     ],
 )
 def test_other_checks_are_run(body: str) -> None:

@@ -21,10 +21,7 @@ from sandbox_gym.verifiers.coding.functions.plain_values import MAX_CALLS, Reade
 from sandbox_gym.verifiers.coding.functions.shapes import CheckTests
 from sandbox_gym.verifiers.coding.functions.split import Parting, bound_names, closing_body, part
 from sandbox_gym.verifiers.coding.functions.syntax import UNPARSEABLE, parse_trusted
-from sandbox_gym.verifiers.coding.functions.wire import MAX_MESSAGE
 
-_STEPS: Final = 10_000
-"""Statements of a test, those of a loop as often as it goes round."""
 _MODULES: Final = frozenset(("math", "pytest", "unittest"))
 
 
@@ -72,7 +69,7 @@ def _read(tests: CheckTests, names: set[str]) -> PlainAsserts:
     else:
         reader.file(test, by_name=tests.style == "unittest")
     frames = b"".join(reader.frames)
-    if not reader.frames or len(frames) > MAX_MESSAGE:
+    if not reader.frames:
         raise NotPlain
     return PlainAsserts(tuple(reader.found), frames)
 
@@ -109,7 +106,7 @@ class _Statements(Reader):
         super().__init__(called, bound)
         self._lines = source.split("\n")
         self._functions: dict[str, ast.FunctionDef] = {}
-        self._steps, self._test_name = 0, ""
+        self._test_name = ""
         self.found: list[Assertion] = []
 
     def check(self, test: ast.Module) -> None:
@@ -205,9 +202,7 @@ class _Statements(Reader):
 
     def statement(self, node: ast.stmt) -> None:
         """Raises NotPlain for any other than those whose meaning is known."""
-        self._steps += 1
-        if self._steps > _STEPS:
-            raise NotPlain
+        self.spend(10)
         if isinstance(node, ast.Assert):
             said = node.msg.value if isinstance(node.msg, ast.Constant) else ""
             self._claim(node, self.read(node.test), str(said))

@@ -144,21 +144,6 @@ def either(values: Sequence[Evaluated], is_or: bool) -> Evaluated:
     return value
 
 
-def changeable(value: object) -> list[object]:
-    """The lists, dicts and sets in a value, itself included."""
-    found: list[object] = []
-    left = [value]
-    while left:
-        one = left.pop()
-        if isinstance(one, list | dict | set):
-            found.append(one)
-        if isinstance(one, list | tuple):
-            left += one
-        elif isinstance(one, dict):
-            left += one.values()
-    return found
-
-
 def bounded(how: ast.operator, left: Any, right: Any) -> object:
     """A product or power of literals. Raises NotPlain for a large one."""
     if isinstance(how, ast.Pow):

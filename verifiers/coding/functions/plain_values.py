@@ -25,7 +25,6 @@ from sandbox_gym.verifiers.coding.functions.plain_operations import (
     NotPlain,
     Replies,
     bounded,
-    changeable,
     constant,
     either,
     finite,
@@ -36,6 +35,8 @@ from sandbox_gym.verifiers.coding.functions.plain_operations import (
 from sandbox_gym.verifiers.coding.functions.wire import frame_call
 
 MAX_CALLS: Final = 1000
+_WORK: Final = 1_000_000
+"""Parts of literals that are looked at while a test is read, and what else takes as long as a few of them."""
 _OPTIONS: Final = frozenset(("rel_tol", "abs_tol", "ndigits", "reverse"))
 
 
@@ -50,7 +51,14 @@ class Reader:
         """By their identity: literals that the answer may have changed."""
         self._seen: Counter[int] = Counter()
         """How often this statement read a literal by a name."""
+        self._left = _WORK
         self.frames: list[bytes] = []
+
+    def spend(self, parts: int) -> None:
+        """Raises NotPlain for a text that says too much."""
+        self._left -= parts
+        if self._left < 0:
+            raise NotPlain
 
     def begin(self) -> None:
         """The next expressions are another statement's."""
@@ -81,6 +89,7 @@ class Reader:
 
     def read(self, node: ast.expr) -> Evaluated:
         """Raises NotPlain for what is not known to do the same here as in a process of its own."""
+        self.spend(10)
         if isinstance(node, ast.Constant):
             return constant(node.value)
         if isinstance(node, ast.Name):
@@ -122,7 +131,7 @@ class Reader:
                 raise NotPlain
             return constant(TYPES[name])
         try:
-            inside = [id(one) for one in changeable(self.known(found))]
+            inside = [id(one) for one in self._changeable(self.known(found))]
         except NoPlainValue:
             return found
         self._seen.update(inside)
@@ -150,6 +159,7 @@ class Reader:
             raise NotPlain
         found, outer = [], dict(self._names)
         for item in self.items(loop.iter):
+            self.spend(10)
             self.bind(loop.target, constant(item))
             found.append(self.read(element))
         self._names = outer
@@ -246,7 +256,7 @@ class Reader:
     def _answers(self, node: ast.Call, function: str) -> Evaluated:
         args = [self.literal(arg) for arg in node.args]
         kwargs = {str(one.arg): self.literal(one.value) for one in node.keywords}
-        passed = {id(one): one for one in changeable([args, kwargs])}
+        passed = {id(one): one for one in self._changeable([args, kwargs])}
         if any(self._seen[one] > 1 for one in passed):
             raise NotPlain
         self._passed.update(passed)
@@ -254,4 +264,20 @@ class Reader:
         if index >= MAX_CALLS:
             raise NotPlain
         self.frames.append(frame_call(args, kwargs, exact=function))
+        self.spend(len(self.frames[-1]) // 16)  # 16 MiB in all, which one message may hold
         return lambda replies: replies.value(index)
+
+    def _changeable(self, value: object) -> list[object]:
+        """The lists, dicts and sets in a value, itself included."""
+        found: list[object] = []
+        left = [value]
+        while left:
+            one = left.pop()
+            self.spend(1)
+            if isinstance(one, list | dict | set):
+                found.append(one)
+            if isinstance(one, list | tuple):
+                left += one
+            elif isinstance(one, dict):
+                left += one.values()
+        return found
