@@ -55,6 +55,17 @@ async def test_every_way_to_read_stdin(box: Sandbox, read: str) -> None:
     assert outcome.stdout == b"'a b\\nc\\n'\n", outcome.stderr
 
 
+async def test_the_user_and_this_machine_have_names(box: Sandbox) -> None:
+    source = """
+import getpass, os, socket
+from pathlib import Path
+print(getpass.getuser(), Path.home() == Path.cwd(), os.path.expanduser('~') == os.getcwd())
+print(socket.gethostbyname('localhost'))
+"""
+    outcome = await run(box, source)
+    assert outcome.stdout == b"user True True\n127.0.0.1\n", outcome.stderr
+
+
 async def test_main_is_as_in_a_fresh_interpreter(box: Sandbox) -> None:
     source = """
 import sys, os, atexit, threading, time

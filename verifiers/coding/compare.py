@@ -88,8 +88,8 @@ def _finite(*numbers: float) -> bool:
 def values_equal(
     got: object, expected: object, float_tolerance: float | None = None, comparison: Comparison = "exact"
 ) -> bool:
-    """`got` was rebuilt from the wire, so it is an exact builtin value; `expected` is JSON. Tuples count as lists at
-    any depth, and keys that JSON can't spell as the strings that it makes of them.
+    """`got` was rebuilt from the wire, so it is an exact builtin value or a Fraction; `expected` is JSON. Tuples and
+    ranges count as lists at any depth, and keys that JSON can't spell as the strings that it makes of them.
 
     `exact`: Python's `==`, but floats may be off: two of them by `RELATIVE` of the expected one or `ABSOLUTE`, a float
     and an integer by `ABSOLUTE_BESIDE_INTEGERS`; both by `float_tolerance` where there is one. `code_gen`: also numbers
@@ -102,6 +102,8 @@ def values_equal(
 
 
 def _same(got: object, expected: object, tolerance: float | None) -> bool:
+    if isinstance(got, range) and isinstance(expected, list):
+        got = None if got[len(expected) :] else list(got)  # its length may be any
     if isinstance(got, list) and isinstance(expected, list):
         return len(got) == len(expected) and all(
             _same(mine, theirs, tolerance) for mine, theirs in zip(got, expected, strict=True)

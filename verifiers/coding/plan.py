@@ -187,6 +187,7 @@ def _asker(tests: CheckTests, parting: Parting, **more: object) -> Program:
         "words": parting.words,
         "operates": parting.operates,
         "of_results": parting.of_results,
+        "suspected": parting.suspected,
         "style": tests.style,
         "prompt": "prompt.py" if tests.prompt else "",
         **more,

@@ -18,6 +18,7 @@ from sandbox_gym.verifiers.inversion.values import EXACT, Tolerance
 
 _OPERATOR = re.compile(r"==|!=|<=|>=|<|>|\bnot\b(\s*)\bin\b|\bis\b(\s*)\bnot\b|\bis\b|\bin\b")
 _NEGATED = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">", "is": "is not", "in": "not in"}
+_TYPES = frozenset(("int", "float", "bool", "complex", "object", "str", "bytes"))
 _ATOMS = ast.Name | ast.Attribute | ast.Call | ast.Subscript | ast.Await | ast.Compare
 _MOST_ROWS = 4
 
@@ -152,7 +153,9 @@ class Forms:
         start, end = self.text.start(operand), self.text.end(operand)
         for before, after in (("[", "]"), ("(", ", None)")):
             edit = Edit(start, end, f"{before}{self.text.source[start:end]}{after}")
-            yield self._variant("other_operand", operand, (edit,), certain and before == "(")
+            yield self._variant(
+                "other_operand", operand, (edit,), certain and before == "(" and not _makes_dtype(operand)
+            )
 
     def _rows(self, name: ast.Name, certain: bool, bounds: Tolerance) -> Iterator[Variant]:
         """A name that a loop or a decorator gives values: one row of a loop's table, all of a decorator's."""
@@ -230,6 +233,12 @@ def _names_lists(call: ast.Call) -> bool:
 
 def _is_approx(call: ast.Call) -> bool:
     return ast.unparse(call.func).rpartition(".")[2] == "approx"
+
+
+def _makes_dtype(operand: ast.expr) -> bool:
+    """Whether numpy may read a pair of it and None as it: `int` in `x.dtype == int`."""
+    root, _, name = ast.unparse(operand).rpartition(".")
+    return "dtype" in name or (name in _TYPES if not root else root in ("np", "numpy", "pd", "pandas"))
 
 
 def _names_approx(node: ast.expr) -> bool:

@@ -11,7 +11,7 @@ from sandbox_gym.verifiers.math.options import Decision, MathOptions
 from sandbox_gym.verifiers.math.rungs.bases import same_based, same_ratio, same_residue
 from sandbox_gym.verifiers.math.rungs.caps import READ, costly, too_large
 from sandbox_gym.verifiers.math.rungs.collections import same_collection
-from sandbox_gym.verifiers.math.rungs.equations import false_equation, renamed
+from sandbox_gym.verifiers.math.rungs.equations import false_equation, paired
 from sandbox_gym.verifiers.math.rungs.intervals import same_interval
 from sandbox_gym.verifiers.math.rungs.numbers import same_number
 from sandbox_gym.verifiers.math.rungs.texts import same_choice, same_decimal_comma, same_integer, same_points, same_text
@@ -37,7 +37,7 @@ def decide(gold: str, answer: str, options: MathOptions | None = None) -> Decisi
 
 
 def _decide_normal(gold: str, answer: str, options: MathOptions) -> Decision | None:
-    answer = renamed(gold, answer)
+    gold, answer = paired(gold, answer)
     for found in (
         same_text(gold, answer),
         same_integer(gold, answer),

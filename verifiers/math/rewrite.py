@@ -6,7 +6,7 @@ import re
 
 from sandbox_gym.verifiers.math.expressions.quantities import decimal_places, merge_thousands
 from sandbox_gym.verifiers.math.expressions.tex import ROW_END, normalise
-from sandbox_gym.verifiers.math.rungs.equations import renamed
+from sandbox_gym.verifiers.math.rungs.equations import paired
 from sandbox_gym.verifiers.math.rungs.intervals import without_outward_brackets
 
 _CALLS = {
@@ -35,6 +35,8 @@ _ANGLE = re.compile(rf"\\((?:sin|cos|tan|cot|sec|csc){_POWER}) ?(?:\( ?{_DEGREES
 _FACTOR = re.compile(r"(?<![\w.)}/^\]])([0-9]{1,9})/([0-9]{1,9}) (?=\\?[A-Za-z(])")
 _ALL_BUT = re.compile(r"(\\mathbb\{[A-Z]\}) ?(?:-|\\backslash) ?(?=\\\{)")
 _NUMERAL = re.compile(r"^\(([0-9A-Fa-f]{1,400})\)(?= ?_)")
+_PRIMED = re.compile(r"(?<![A-Za-z\\])([A-Za-z])('{1,3})(?! ?\()")
+"""math-verify drops primes, and takes y' = 2x for y' = -2x where it is written as a quotient."""
 _PLAIN_ROOT = re.compile(r"\\sqrt(\[[^\[\]]{1,9}\])?\s+([0-9]+|[A-Za-z])")
 _LETTER_ROOT = re.compile(r"\\sqrt(\[[^\[\]]{1,9}\])?([0-9](?![0-9])|(?<=\])[A-Za-z])")
 _LOG_OVER = re.compile(r"(\\(?:ln|log)(?:_\{?[0-9a-z]{1,6}\}?)?) ?([0-9]{1,9}|[A-Za-z])(?= ?/)")
@@ -53,7 +55,7 @@ def _rewritten(text: str) -> str:
     text = _MIXED.sub(_mixed, without_outward_brackets(text))
     text = _ALL_BUT.sub(r"\1\\setminus ", _FACTOR.sub(r"\\frac{\1}{\2} ", text))  # 4/3 \pi is no 4/(3 \pi)
     text = _SCIENTIFIC.sub(r"(\1 \\times 10^{\2})", text) if not _SCIENTIFIC.fullmatch(text) else _power_of_ten(text)
-    text = _calls(text)
+    text = _calls(_PRIMED.sub(lambda found: f"{found[1]}_{{{'pr' * len(found[2])}}}", text))
     text = _WORDS.sub(lambda found: _COMMANDS.get(found[1], f"\\{found[1]} "), text)
     text = _PLAIN_ROOT.sub(r"\\sqrt\1{\2}", _LETTER_ROOT.sub(r"\\sqrt\1{\2}", text))
     text = _LOG_OVER.sub(r"\1(\2)", text)  # ln 2/2 is (ln 2)/2
@@ -67,8 +69,8 @@ def _rewritten(text: str) -> str:
 def rewrite_pair(gold: str, answer: str) -> tuple[str, str]:
     """Gold and answer for math-verify, the answer with the gold's names for a function's variable and for the
     constant."""
-    first, second = normalise(gold), normalise(answer)
-    return _rewritten(first), _rewritten(renamed(first, second))
+    first, second = paired(normalise(gold), normalise(answer))
+    return _rewritten(first), _rewritten(second)
 
 
 def _mixed(found: re.Match[str]) -> str:

@@ -14,14 +14,15 @@ from sandbox_gym.verifiers.math.expressions.values import variables
 from sandbox_gym.verifiers.math.options import Decision, MathOptions
 from sandbox_gym.verifiers.math.rungs.bases import has_base, same_based, same_residue
 from sandbox_gym.verifiers.math.rungs.collections import other_multiplicity
-from sandbox_gym.verifiers.math.rungs.equations import false_equation, renamed
+from sandbox_gym.verifiers.math.rungs.equations import false_equation, paired
 from sandbox_gym.verifiers.math.rungs.intervals import without_outward_brackets
 from sandbox_gym.verifiers.math.rungs.numbers import same_number
 from sandbox_gym.verifiers.math.rungs.texts import same_points
 
 _HEDGES = re.compile(
     r"\b(?:not|isn't|wrong|incorrect|false|never|except|unless|neither|maybe|perhaps|or [a-z]{4,20}|or [0-9]+)\b"
-    r"|\b(?:if(?! and only)|else|otherwise)\b|[,;] ?(?:\\[lc]?dots|\.\.\.|…)|(?<=[a-z)])'"
+    r"|\b(?:(?:less|more|greater|fewer) than|at (?:least|most))\b"
+    r"|\b(?:if(?! and only)|else|otherwise)\b|[,;] ?(?:\\[lc]?dots|\.\.\.|…)|(?<=[a-z)])'(?=[^=]*$)"
 )
 _GROUP = r"\{-?[^{}]{1,20}\}"
 _MULTIPLE = re.compile(
@@ -30,14 +31,14 @@ _MULTIPLE = re.compile(
 )
 """A number times a matrix, which is a matrix; a determinant is none."""
 _NUMBER_BEHIND_WORDS = re.compile(r"[0-9]\s*‹\s*(?!and\b|or\b)[A-Za-z]{2}[^‹›]{0,40}›\s*[0-9]")
+_DERIVED = re.compile(r"(?<=[A-Za-z])'")
 _NUMBERS = re.compile(r"[0-9]+(?:\.[0-9]+)?")
 
 
 def veto(gold: str, answer: str, options: MathOptions | None = None) -> Decision | None:
     """A Decision that the two differ although math-verify called them equal; None where its result stands."""
     options = options or MathOptions()
-    first = normalise(gold)
-    second = renamed(first, normalise(answer))
+    first, second = paired(normalise(gold), normalise(answer))
     mine, theirs = assigned(first)[1], assigned(second)[1]
     numbers = same_number(mine, theirs, options)
     for found in (
@@ -47,9 +48,10 @@ def veto(gold: str, answer: str, options: MathOptions | None = None) -> Decision
         same_residue(first, second),
         numbers or _other_quantity(mine, theirs),
         _other_shape(mine, theirs),
+        _no_equation(first, second),
         other_multiplicity(mine, theirs),
         _base_dropped(mine, theirs),
-        _hedged(first, second),
+        _hedged(mine, theirs),
         _other_numbers(mine, theirs),
         _other_variables(mine, theirs) if options.strict_variables else None,
     ):
@@ -74,10 +76,19 @@ def _other_shape(gold: str, answer: str) -> Decision | None:
     kinds = {shape_of(without_outward_brackets(text)).kind for text in (gold, answer)}
     if kinds == {"tuple", "set"}:
         return Decision(False, "collection", "a tuple is not a set")
+    if len(kinds) > 1 and ("vmatrix}" in gold or "vmatrix}" in answer):
+        return Decision(False, "collection", "a determinant is a number")
     if kinds != {"matrix", "scalar"} or "\\begin{" not in gold + answer:
         return None
     multiple = _MULTIPLE.match(gold) or _MULTIPLE.match(answer)
     return None if multiple else Decision(False, "collection", "a matrix is no number")
+
+
+def _no_equation(gold: str, answer: str) -> Decision | None:
+    """The library takes `y' + y = 0` for its right side."""
+    if _DERIVED.search(gold) and "=" in gold and "=" not in answer and not assigned(gold)[0]:
+        return Decision(False, "equation", "no differential equation")
+    return None
 
 
 def _base_dropped(gold: str, answer: str) -> Decision | None:
@@ -91,6 +102,8 @@ def _hedged(gold: str, answer: str) -> Decision | None:
     """What the library drops: `\\text{not } 4` is not 4, `4 \\text{ or more}` means more than 4, `A'` is no `A`, and
     `\\{1,2,\\ldots\\}` goes on."""
     added = set(_HEDGES.findall(answer.lower())) - set(_HEDGES.findall(gold.lower()))
+    if "," in gold:
+        added = {word for word in added if not word.startswith("or ") or word[3:].isalpha()}
     return Decision(False, "words", f"the answer adds {', '.join(sorted(added))!r}") if added else None
 
 

@@ -54,7 +54,7 @@ class Asking:
     """The rules of one dialogue. `row`: "classes", which of the answer's names are classes; "attributes", groups of
     names that the test reads of one object of the answer; "of_results", the names that it reads of results of methods;
     "operates", whether its operators have instances as operands; "words", every name in it, to know which exceptions
-    it names."""
+    it names; "suspected", what it does that one process may show otherwise."""
 
     def __init__(self, row):
         self._classes, self._words = frozenset(row["classes"]), frozenset(row["words"])
@@ -64,7 +64,7 @@ class Asking:
         groups = [group for group in attributes if any(name not in self.value_names for name in group)]
         self._objects = bool(self._classes) or bool(groups)
         self._methods = frozenset(name for group in groups for name in group)
-        self.needs = self.suspected = ""
+        self.needs, self.suspected = "", row.get("suspected", "")
         self.errors, self.failures = [], []
         self.asked = 0
         self.flooded = False

@@ -3,12 +3,16 @@
 Wire form: null, booleans, strings and integers below 2**53 stand for themselves; every other value is a tagged list:
 ["i", hex] big integer, ["f", hex | "nan" | "inf" | "-inf"] float, ["c", float, float] complex, ["b", base64] bytes,
 ["B", base64] bytearray, ["l"|"t"|"s"|"fs", [items]] list, tuple, set, frozenset, ["d", [[key, value], ...]] dict,
-["r", start, stop, step] range.
+["r", start, stop, step] range, ["q", hex, hex] the numerator and denominator of a rational number (from
+the box only).
 """
 
 import base64
+import numbers
+from collections import abc
 
 MAX_DEPTH = 150
+MAX_RATIONAL_BITS = 1 << 15
 _SMALL = 1 << 53
 
 
@@ -34,7 +38,8 @@ def float_of(text):
 
 def encode(value, depth=0, exact=False):
     """The wire form of `value`. Subclasses of builtins cross as the plain builtin they hold; numpy scalars and arrays
-    cross as `.item()` and `.tolist()`; none of them do where `exact`. Raises CannotCross."""
+    cross as `.item()` and `.tolist()`; what is no builtin, but a number (Fraction, Decimal, sympy's), a sequence, a
+    dict's view or a mapping, as that; none of them do where `exact`. Raises CannotCross."""
     if depth > MAX_DEPTH:
         raise CannotCross("nested deeper than %d" % MAX_DEPTH)
     kind = type(value)
@@ -83,15 +88,34 @@ def _encode_subclass(value, kind, depth):
             if type(copy) is not base:
                 break
             return encode(copy, depth + 1)
-    if kind.__module__ == "collections" and kind.__name__ == "deque":
-        return encode(list(value), depth + 1)
     if kind.__module__ == "numpy" and hasattr(value, "tolist"):
         return encode(value.tolist(), depth + 1)
+    if isinstance(value, numbers.Number):
+        return _encode_number(value)
+    if isinstance(value, (abc.Sequence, abc.MappingView)) or (kind.__module__, kind.__name__) == ("array", "array"):
+        return encode(list(value), depth + 1)
+    if isinstance(value, abc.Mapping):
+        return encode(dict(value), depth + 1)
     raise _no_builtin(kind)
 
 
 def _no_builtin(kind):
     return CannotCross("a %s.%s is no builtin value" % (kind.__module__, kind.__qualname__))
+
+
+def _encode_number(value):
+    """A rational number or a finite Decimal by its exact value, another one as a float."""
+    if isinstance(value, numbers.Rational):
+        ratio = int(value.numerator), int(value.denominator)
+    elif hasattr(value, "adjusted") and value.is_finite() and abs(value.adjusted()) < MAX_RATIONAL_BITS // 4:
+        ratio = value.as_integer_ratio()
+    else:
+        return ["f", float_text(float(value))]
+    if ratio[1] == 1:
+        return encode(ratio[0])
+    if max(number.bit_length() for number in ratio) > MAX_RATIONAL_BITS:
+        raise CannotCross("a %s of over %d bits" % (type(value).__name__, MAX_RATIONAL_BITS))
+    return ["q", hex(ratio[0]), hex(ratio[1])]
 
 
 def decode(wire, depth=0):

@@ -118,6 +118,8 @@ class Run:
             "HOME": workdir, "TMPDIR": "/tmp", "LANG": "C.UTF-8",
             "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1",
         }  # fmt: skip
+        if not self.is_session:
+            environment.update(USER="user", LOGNAME="user")
         environment.update(header["env"])
         spec = {key: header[key] for key in ("mode", "argv", "main", "entry_point", "recursion_limit", "requires")}
         spec["implicit_imports"], spec["libraries"] = header["implicit_imports"], header["libraries"]

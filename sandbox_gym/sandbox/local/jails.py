@@ -33,19 +33,21 @@ from sandbox_gym.sandbox.local.surroundings import find_bubblewrap, refusal
 from sandbox_gym.sandbox.pythons import kept_folder
 from sandbox_gym.sandbox.users import User, Users
 
+RUN_WORK = "/scratch/work"
+"""Where a program of a box that is no session's runs."""
 _numbers = itertools.count()
 
 
-def _accounts(home: str, network: bool, held: contextlib.ExitStack) -> tuple[tuple[int, str], ...]:
-    """Descriptors of a passwd and a group file that call a session's user "user", closed with `held`. `home`: of a
-    named one, who also finds what stands for a sudo; `network`: this machine's hosts are there."""
+def _accounts(home: str, named: bool, network: bool, held: contextlib.ExitStack) -> tuple[tuple[int, str], ...]:
+    """Descriptors of a passwd and a group file that call the box's user "user", closed with `held`. A `named` one also
+    finds what stands for a sudo; `network`: this machine's hosts are there."""
     contents = {
-        "/etc/passwd": f"root:x:0:0::/:/bin/false\nuser:x:1000:1000::{home or WORK}:/bin/bash\n",
+        "/etc/passwd": f"root:x:0:0::/:/bin/false\nuser:x:1000:1000::{home}:/bin/bash\n",
         "/etc/group": "root:x:0:\nuser:x:1000:\n",
     }
     if not network:
         contents["/etc/hosts"] = "127.0.0.1 localhost box\n::1 localhost\n"
-    if home:
+    if named:
         contents[f"{BIN}/sudo"] = sudo.SCRIPT
     made = []
     for path, text in contents.items():
@@ -150,7 +152,8 @@ class Jails:
             with contextlib.ExitStack() as held:
                 held.callback(theirs.close)
                 ours.setblocking(False)
-                accounts = _accounts(home, network, held) if work is not None else ()
+                shown = home or (RUN_WORK if work is None else WORK)
+                accounts = _accounts(shown, bool(home), network, held)
                 jail = Jail(
                     bwrap=self.bwrap,
                     python=self._python,

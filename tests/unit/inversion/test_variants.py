@@ -86,6 +86,7 @@ def test_a_changed_constant_that_may_pass_is_not_certain(assertion: str) -> None
 
 def test_what_no_constant_tells_is_compared_with_a_pair() -> None:
     assert ("other_operand", "assert f(x) == (x, None)", True) in one_line("assert f(x) == x")
+    assert ("other_operand", "assert f(x).dtype == (int, None)", False) in one_line("assert f(x).dtype == int")
     assert ("other_operand", "self.assertEqual(f(x), (y, None))", True) in one_line("self.assertEqual(f(x), y)")
 
 

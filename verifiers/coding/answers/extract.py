@@ -1,11 +1,12 @@
 """Extracts the code from a model's answer: the last fenced block that says the language, else the last one without a
 tag, else the last one, else the whole text. A block without a tag behind the code is what the program prints.
 
-Linear in the answer's length for any input: lines are parsed by string methods, not by patterns.
+Linear in the answer's length for any input: lines are parsed by string methods and a pattern without choices.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
@@ -14,6 +15,10 @@ from sandbox_gym.verifiers.coding.languages import PYTHON, Language
 
 _BLANKS = " \t"
 _ATTACHED = ",:;{"
+_TRIPLE = re.compile("\"\"\"|'''")
+_QUOTED = "\n> ```"
+_DOCUMENTS = ("markdown", "md")
+_AROUND_CODE = ("answer", "solution", "code", "python")
 _ENDS = ("</s>", "<eos>", "<end_of_turn>")
 _LONGEST_TOKEN = 40
 _DEEPEST = 3
@@ -46,18 +51,29 @@ def extract_code(text: str, language: Language = PYTHON) -> str | None:
     """The answer's program, or None. Text before the last `</think>` is not the answer. Without a fence it is the whole
     text; its first line keeps its indentation, which a completion needs."""
     text = _without_end_tokens(text.rpartition("</think>")[2].replace("\r\n", "\n"))
+    if _QUOTED in f"\n{text}":
+        text = "\n".join("" if line == ">" else line.removeprefix("> ") for line in text.split("\n"))
+    return _extracted(text, language)
+
+
+def _extracted(text: str, language: Language, within: bool = False) -> str | None:
+    """`within`: the text stood in a block of its own."""
     tags = {*language.tags, *language.fences}
-    closed, unclosed = _blocks(text, tags)
+    closed, unclosed = _blocks(text, tags, quotes=language.forks)
     ends = [unclosed] if unclosed else []
     for blocks, named in ((closed, tags), (ends, tags), (closed, {""}), (closed, None), (ends, None)):
-        bodies = [block.body() for block in blocks if named is None or block.fence.tag in named]
-        bodies = [body for body in bodies if body.strip()]
-        if bodies:
-            return bodies[-1] if blocks is closed else bodies[-1].rstrip().removesuffix("```")
+        some = [block for block in blocks if named is None or block.fence.tag in named]
+        some = [block for block in some if block.body().strip()]
+        if some and some[-1].fence.tag in _DOCUMENTS and not within:
+            return _extracted(some[-1].body(), language, within=True)
+        if some:
+            body = some[-1].body()
+            return body if blocks is closed else body.rstrip().removesuffix("```")
     if closed or ends:
         return None
-    if "<answer>" in text and "</answer>" in text:
-        text = text.rpartition("<answer>")[2].partition("</answer>")[0]
+    for tag in _AROUND_CODE:
+        if f"<{tag}>" in text and f"</{tag}>" in text:
+            text = text.rpartition(f"<{tag}>")[2].partition(f"</{tag}>")[0]
     whole = text.rstrip()
     first = len(whole) - len(whole.lstrip())
     return whole[whole.rfind("\n", 0, first) + 1 :] or None
@@ -96,15 +112,21 @@ def _dedented(line: str, indent: int) -> str:
     return line[min(indent, blanks) :]
 
 
-def _blocks(text: str, tags: set[str]) -> tuple[list[_Block], _Block | None]:
-    """The closed blocks, and a last one that is never closed."""
+def _blocks(text: str, tags: set[str], quotes: bool = False) -> tuple[list[_Block], _Block | None]:
+    """The closed blocks, and a last one that is never closed. `quotes`: no fence between Python's triple quotes
+    closes a block."""
+    if quotes and _TRIPLE.search(text):
+        closed, unclosed = _read(text, tags, _DEEPEST, quotes)
+        if unclosed is None:
+            return closed, None
     closed, unclosed = _read(text, tags, _DEEPEST)
     return _read(text, tags, len(text)) if unclosed else (closed, None)
 
 
-def _read(text: str, tags: set[str], deepest: int) -> tuple[list[_Block], _Block | None]:
+def _read(text: str, tags: set[str], deepest: int, quotes: bool = False) -> tuple[list[_Block], _Block | None]:
     """The blocks where a closing fence may stand so much further in. A fence with the language's tag at an open block's
     own indentation starts a new block: the model abandoned the draft before it."""
+    quoted = ""
     closed: list[_Block] = []
     opened: _Block | None = None
     for line in text.split("\n"):
@@ -112,14 +134,24 @@ def _read(text: str, tags: set[str], deepest: int) -> tuple[list[_Block], _Block
         if opened is None:
             fence = fence or _fence_after_text(line, tags)
             opened = _Block(fence) if fence else None
-        elif fence and _closes(fence, opened.fence, deepest):
+        elif fence and not quoted and _closes(fence, opened.fence, deepest):
             closed.append(opened)
             opened = None
         elif fence and fence.tag in tags and (fence.marks, fence.indent) == (opened.fence.marks, opened.fence.indent):
             opened = _Block(fence)
         else:
             opened.lines.append(line)
+            quoted = _quoted_after(line, quoted) if quotes else ""
+            continue
+        quoted = ""
     return closed, opened
+
+
+def _quoted_after(line: str, quoted: str) -> str:
+    """The triple quotes that are open after a line; `quoted`: before it."""
+    for mark in _TRIPLE.findall(line):
+        quoted = mark if not quoted else "" if mark == quoted else quoted
+    return quoted
 
 
 def _closes(fence: _Fence, opening: _Fence, deepest: int) -> bool:

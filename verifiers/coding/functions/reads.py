@@ -9,6 +9,9 @@ import ast
 from collections.abc import Iterable, Iterator
 
 _RAISES = frozenset(("raises", "assertRaises", "assertRaisesRegex"))
+_OF_CLASSES = frozenset(
+    ("__class__", "__doc__", "__dict__", "__mro__", "__bases__", "__module__", "__annotations__", "__slots__")
+)
 _OPERANDS = (ast.BinOp, ast.Compare, ast.UnaryOp, ast.AugAssign)
 
 
@@ -18,9 +21,30 @@ def attributes_read(test: ast.Module, called: set[str], fields: set[str]) -> tup
     caught = _caught(test)
     groups: dict[str, set[str]] = {}
     for node in ast.walk(test):
-        if isinstance(node, ast.Attribute) and node.attr not in fields and _is_given(node.value, given, caught):
-            groups.setdefault(_whose(node.value), set()).add(node.attr)
+        base, name = _read(node)
+        if base is not None and name not in fields and _is_given(base, given, caught):
+            groups.setdefault(_whose(base), set()).add(name)
     return tuple(sorted({tuple(sorted(names)) for names in groups.values()}))
+
+
+def _read(node: ast.AST) -> tuple[ast.expr | None, str]:
+    """Whose attribute a node reads, and its name: `x.name`, `hasattr(x, "name")`."""
+    if isinstance(node, ast.Attribute):
+        return node.value, node.attr
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("hasattr", "getattr"):
+        told = node.args[1] if len(node.args) > 1 else None
+        if isinstance(told, ast.Constant) and isinstance(told.value, str):
+            return node.args[0], told.value
+    return None, ""
+
+
+def looks_at_classes(test: ast.Module) -> bool:
+    """Whether the test uses `type(x)`, or what only a class or an object itself has."""
+    return any(
+        (isinstance(node, ast.Attribute) and node.attr in _OF_CLASSES)
+        or (isinstance(node, ast.Call) and ast.unparse(node.func) == "type" and len(node.args) == 1)
+        for node in ast.walk(test)
+    )
 
 
 def _is_given(base: ast.expr, given: set[str], caught: set[str]) -> bool:

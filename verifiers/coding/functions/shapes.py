@@ -9,6 +9,7 @@ import ast
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import cast
 
 from sandbox_gym.errors import RequestError
@@ -32,6 +33,8 @@ from sandbox_gym.verifiers.coding.functions.syntax import parse_field
 from sandbox_gym.verifiers.coding.functions.wire import MAX_MESSAGE
 from sandbox_gym.verifiers.wellformed import must_be_text
 
+MAX_DIGITS = 50_000
+"""Of an integer in a function test, as in LiveCodeBench."""
 MAX_NESTING = 100
 """Of a function test's values; the guest's wire carries 150 levels."""
 
@@ -122,7 +125,7 @@ def _unit_tests(value: object, *, blank: bool) -> StdinTests | FunctionTests:
             raise RequestError(f"{field}.outputs", "holds blank outputs only", remedy)
         return StdinTests(inputs, outputs)
     calls = tuple(
-        tuple(_json(line, f"{field}.inputs[{index}]") for line in content.split("\n"))
+        tuple(_json(line, f"{field}.inputs[{index}]") for line in content.strip().split("\n") if content.strip())
         for index, content in enumerate(inputs)
     )
     expected = tuple(_json(content, f"{field}.outputs[{index}]") for index, content in enumerate(outputs))
@@ -136,12 +139,28 @@ def _json(content: str, field: str) -> object:
     if nesting(content.encode("utf-8", "surrogatepass")) > MAX_NESTING:
         raise wrong(field, content, f"nest at most {MAX_NESTING} deep")
     try:
-        value: object = json.loads(content)
+        value: object = _loads(content)
     except (ValueError, RecursionError):
         raise wrong(field, content, "give JSON: one value a line for inputs, one value for outputs") from None
     if "\\u" in content:
         must_be_text(value, field)
     return value
+
+
+def _loads(content: str) -> object:
+    """Integers of up to MAX_DIGITS digits, as LiveCodeBench reads them. Raises ValueError, RecursionError."""
+    try:
+        return json.loads(content)
+    except json.JSONDecodeError:
+        raise
+    except ValueError:  # over 4,300 digits
+        return json.loads(content, parse_int=_long_integer)
+
+
+def _long_integer(digits: str) -> int:
+    if len(digits) > MAX_DIGITS:
+        raise ValueError(f"over {MAX_DIGITS} digits")
+    return int(Decimal(digits))
 
 
 def _reference_tests(row: Mapping[str, object]) -> ReferenceTests:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from sandbox_gym.verifiers.coding.functions.ambient import foreign, imports_of, shared_state
-from sandbox_gym.verifiers.coding.functions.reads import attributes_read, operates, read_of_results
+from sandbox_gym.verifiers.coding.functions.reads import attributes_read, looks_at_classes, operates, read_of_results
 from sandbox_gym.verifiers.coding.functions.shapes import CheckTests
 from sandbox_gym.verifiers.coding.functions.syntax import UNPARSEABLE, parse_trusted
 
@@ -50,6 +50,8 @@ class Parting:
     """Whether an operator of the test has an instance of the answer's classes as an operand."""
     of_results: tuple[str, ...] = ()
     """Names of attributes that the test reads of what methods gave."""
+    suspected: str = ""
+    """What the test does that one process may show otherwise, should it fail."""
 
 
 def why_not_isolated(tests: CheckTests) -> str:
@@ -86,6 +88,7 @@ def part(tests: CheckTests) -> Parting:
         tuple(sorted(_words(test))),
         operates(test, classes),
         tuple(sorted(read_of_results(test, called | modules))),
+        "answer: the test looks at classes of what it is given" if looks_at_classes(test) else "",
     )
 
 
@@ -234,12 +237,13 @@ def _is_class(name: str, prompt: ast.Module, test: ast.Module) -> bool:
             return isinstance(node, ast.ClassDef)
     if name[:1].isupper() and not name.isupper():
         return True
+    calls = [node for node in ast.walk(test) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)]
+    if name.isupper() and any(ast.unparse(call.func) == name for call in calls):
+        return True  # DSU(5), where MAX_SIZE is a constant
     return any(
-        isinstance(node, ast.Call)
-        and isinstance(node.func, ast.Name)
-        and node.func.id in ("isinstance", "issubclass")
-        and any(isinstance(argument, ast.Name) and argument.id == name for argument in node.args[1:])
-        for node in ast.walk(test)
+        ast.unparse(call.func) in ("isinstance", "issubclass")
+        and any(isinstance(argument, ast.Name) and argument.id == name for argument in call.args[1:])
+        for call in calls
     )
 
 

@@ -76,13 +76,13 @@ def check(candidate):
         file.write(_SOURCE)
 
     class Reports:
-        passed, failed = 0, []
+        passed, failed = set(), []
 
         def pytest_runtest_logreport(self, report):
             if report.failed:
                 self.failed.append((report.nodeid, str(report.longreprtext).strip().rpartition("\\n")[2]))
             elif report.when == "call" and report.passed:
-                self.passed += 1
+                self.passed.add(report.nodeid.partition("[")[0].rpartition("::")[2])
             elif report.skipped and not {may_skip}:
                 self.failed.append((report.nodeid, "was skipped, or expected to fail"))
 
@@ -95,8 +95,8 @@ def check(candidate):
     code = pytest.main(options + ["test_hidden.py"], plugins=[reports])
     if reports.failed:
         raise AssertionError("%s: %s" % reports.failed[0])
-    if code != 0 or reports.passed < {least}:
-        raise AssertionError("pytest ended with code %d after %d passed tests" % (code, reports.passed))
+    if code != 0 or not reports.passed or not reports.passed.issuperset({required}):
+        raise AssertionError("pytest ended with code %d after %d passed tests" % (code, len(reports.passed)))
 """
 """Runs the file by pytest, with a module of the answer's name that holds what the file imports from it."""
 
@@ -212,8 +212,23 @@ def pytest_test(source: str, module: str, entry_point: str) -> str:
     if not count:
         raise RequestError(f"{ROOT}.test", "holds no test function", "define test_ functions, or give another style")
     names = sorted({entry_point, *imported_names(tree, module)})
-    least = sum(isinstance(node, ast.FunctionDef) and node.name.startswith("test") for node in tree.body)
-    return _PYTEST.format(may_skip=_may_skip(source), source=source, module=module, names=names, least=max(1, least))
+    return _PYTEST.format(
+        may_skip=_may_skip(source), source=source, module=module, names=names, required=_required(tree)
+    )
+
+
+def _required(tree: ast.Module) -> list[str]:
+    """The names of a file's functions that must pass: of no fixtures, nor of what may be skipped or expected to
+    fail."""
+    marks = [node for node in tree.body if isinstance(node, ast.Assign) and "pytestmark" in ast.unparse(node)]
+    if any(map(_may_skip, map(ast.unparse, marks))):
+        return []
+    functions = [node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name.startswith("test")]
+    return [
+        node.name
+        for node in functions
+        if not _may_skip(ast.unparse(node)) and not any("fixture" in ast.unparse(one) for one in node.decorator_list)
+    ]
 
 
 def module_of(row: Mapping[str, object]) -> str:
@@ -253,15 +268,27 @@ def imported_names(tree: ast.Module, module: str) -> list[str]:
         for alias in node.names
         if alias.name == module
     }
-    named = [
-        alias.name
-        for node in nodes
-        if isinstance(node, ast.ImportFrom) and node.module == module and not node.level
-        for alias in node.names
-        if alias.name != "*"
-    ]
+    sources = [node for node in nodes if isinstance(node, ast.ImportFrom) and node.module == module and not node.level]
+    named = [alias.name for node in sources for alias in node.names if alias.name != "*"]
+    if any(alias.name == "*" for node in sources for alias in node.names):
+        named += sorted(_free(nodes))
     return named + [
         node.attr
         for node in nodes
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in whole
     ]
+
+
+def _free(nodes: Sequence[ast.AST]) -> set[str]:
+    """Names that are read, and that no statement binds: what a star import may have brought."""
+    names = [node for node in nodes if isinstance(node, ast.Name)]
+    bound = {node.id for node in names if not isinstance(node.ctx, ast.Load)} | set(dir(builtins))
+    bound |= {node.arg for node in nodes if isinstance(node, ast.arg)}
+    bound |= {node.name for node in nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)}
+    bound |= {
+        (alias.asname or alias.name).split(".")[0]
+        for node in nodes
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for alias in node.names
+    }
+    return {node.id for node in names if isinstance(node.ctx, ast.Load)} - bound

@@ -9,6 +9,7 @@ import base64
 import binascii
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from fractions import Fraction
 from typing import Final, TypeVar
 
 from sandbox_gym.verifiers.bounded import Bounds, TooMuch, loads
@@ -18,6 +19,8 @@ REPLY: Final = Bounds(size_bytes=MAX_MESSAGE, fractions=False)
 """A value of the guest's 150 levels takes at most three brackets each; a float takes three parts."""
 MAX_COLLISIONS = 100
 """Keys of one set or dict that may share their hash with another."""
+MAX_RATIONAL_CHARS = 1 << 13
+"""Of each part: reducing it takes quadratic time."""
 _SMALL = 1 << 53
 T = TypeVar("T")
 
@@ -115,7 +118,7 @@ def decode(wire: object) -> object:
         raise BadReply("malformed value")
     try:
         return _decode_tagged(wire[0], wire)
-    except (ValueError, TypeError, OverflowError, IndexError, binascii.Error) as error:
+    except (ValueError, TypeError, ArithmeticError, IndexError, binascii.Error) as error:
         raise BadReply(f"malformed value: {str(error)[:100]}") from None
 
 
@@ -131,6 +134,10 @@ def _decode_tagged(tag: str, wire: list[object]) -> object:
         return _decode_dict(content)
     if tag == "c" and isinstance(content, str) and isinstance(wire[2], str):
         return complex(_float(content), _float(wire[2]))
+    if tag == "q" and isinstance(content, str) and isinstance(wire[2], str):
+        if max(len(content), len(wire[2])) > MAX_RATIONAL_CHARS:
+            raise BadReply("a rational number is too long")
+        return Fraction(int(content, 16), int(wire[2], 16))
     if tag == "r":
         start, stop, step = (int(str(decode(part))) for part in wire[1:4])
         return range(start, stop, step)

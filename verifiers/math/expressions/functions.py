@@ -29,13 +29,14 @@ _PLAIN = re.compile(
     rf"|({'|'.join(sorted(_CALLED, key=len, reverse=True))})(?= ?\()"
     r"|(sin|cos|tan|ln|log)(?=[xyz](?![A-Za-z])))"
 )
+_FACTOR = re.compile(r"(?<![A-Za-z\\])([b-z])(?=(?:sin|cos|tan|cot|sec|csc|ln|log|exp|sqrt)\()")
 _COMMAND = re.compile(rf"\\({'|'.join(sorted(_ALIASES, key=len, reverse=True))})(?![A-Za-z])")
 _STARTS_ARGUMENT = re.compile(rf"(?:\^|_)?{_ARGUMENT}")
 
 
 def with_commands(text: str) -> str:
     """The text with every function's plain name, and every alias, as the command that it stands for."""
-    return _COMMAND.sub(_alias, _PLAIN.sub(_plain, text))
+    return _COMMAND.sub(_alias, _PLAIN.sub(_plain, _FACTOR.sub(r"\1 ", text)))
 
 
 def operator(name: str, rest: str, words: bool) -> str | None:

@@ -9,6 +9,7 @@ from fractions import Fraction
 from sandbox_gym.verifiers.math.expressions import values
 from sandbox_gym.verifiers.math.expressions.evaluate import try_evaluate
 from sandbox_gym.verifiers.math.expressions.kinds import BARE, DEGREES, PERCENT, Kind, kind_of_unit, named_unit
+from sandbox_gym.verifiers.math.expressions.number_words import in_digits
 from sandbox_gym.verifiers.math.expressions.units import Unit, parse_unit
 from sandbox_gym.verifiers.math.expressions.values import Value
 
@@ -30,9 +31,8 @@ _PLAIN_NUMBER = (
 _WITH_WORDS = re.compile(rf"^({_PLAIN_NUMBER})(\s?)([A-Za-zµμΩ][A-Za-zµμΩ /.^{{}}0-9*()-]*)$")
 _NAMED = r"([0-9]{1,9}(?:\.[0-9]{1,9})?)\s*‹?\s*([A-Za-z$]{1,15})\.?\s*›?"
 _TWO_UNITS = re.compile(rf"^{_NAMED}\s*(?:‹?\s*and\s*›?|,)?\s*{_NAMED}$")
-_NUMBER_WORDS = {"zero": 0, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8,
-                 "nine": 9, "ten": 10, "eleven": 11, "twelve": 12}  # fmt: skip
 _THOUSANDS = re.compile(r"(?<![0-9,.])([1-9][0-9]{0,2})((?:,[0-9]{3})+)(?![0-9,])")
+_CURRENCY_NAME = re.compile(r"‹?(USD|EUR|GBP|INR|CNY|Rs)\b\.? ?›? ?(?=[0-9])")
 _SPACED = re.compile(r"^([-+]?)([1-9][0-9]{0,2})((?: [0-9]{3})+)(\.[0-9]+)?$")
 _BARE_DECIMAL = re.compile(r"^[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?$")
 
@@ -61,8 +61,7 @@ def read_quantity(text: str) -> Quantity | None:
     text = text.strip()
     if found := _compound(text):
         return found
-    if (number := _NUMBER_WORDS.get(text.strip("‹› ").lower())) is not None:
-        return Quantity(values.rational(number))
+    text = in_digits(text)
     parts = read_parts(text)
     found = _number(parts) if parts else None
     return _number(Parts(text)) if found is None and not (parts and parts.kind.sure) else found  # no unit: variables
@@ -122,6 +121,9 @@ def _currency(core: str) -> tuple[str, Kind]:
     bare = core.strip()
     sign = "-" if bare.startswith("-") else ""
     rest = bare.removeprefix("-").strip()
+    named = _CURRENCY_NAME.match(rest)
+    if named:
+        return sign + rest[named.end() :], kind_of_unit(parse_unit(named[1]))
     for symbol in "$€£¥₹¢":
         if rest.startswith(symbol) or rest.endswith(symbol):
             return sign + rest.strip(symbol + " "), kind_of_unit(parse_unit(symbol))

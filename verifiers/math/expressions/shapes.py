@@ -16,9 +16,11 @@ Kind = Literal["scalar", "list", "tuple", "set", "matrix"]
 MAX_ITEMS = 3_000
 _MATRIX = re.compile(r"^\\begin\{((?:[pbB]|small)?matrix|array)\}(?:\{[clr| ]*\})?(.*)\\end\{\1\}$", re.DOTALL)
 _NAME = r"(?:\\?[A-Za-z]+'*(?:_(?:\{[^{}]{1,20}\}|[A-Za-z0-9]))?|\|[A-Z]{2}\|)"
+_PROBABILITY = r"‹?(?:P|Pr|E|Var|Cov|SD)›? ?(?:\([^()=]{1,60}\)|\[[^\[\]=]{1,60}\])"
+_WORDS = r"‹(?![^›]*\b(?:not|never|less|more|greater|wrong|or)\b) ?[A-Za-z][A-Za-z ]{0,30} ?›"
 _QUOTIENT = r"\\frac\{[A-Za-z]{1,3}\}\{[A-Za-z]{1,3}\}"
 _ASSIGNED = re.compile(
-    rf"^({_NAME}(?:\({_NAME}(?:,\s?{_NAME}){{0,5}}\))?|\({_NAME}(?:,\s?{_NAME}){{1,8}}\)|{_QUOTIENT})\s?(?:=|\\approx|\\in)\s?(.+)$",
+    rf"^({_NAME}(?:\({_NAME}(?:,\s?{_NAME}){{0,5}}\))?|\({_NAME}(?:,\s?{_NAME}){{1,8}}\)|{_QUOTIENT}|{_PROBABILITY}|{_WORDS})\s?(?:=|\\approx|\\in)\s?(.+)$",
     re.DOTALL,
 )
 _BUILDER = re.compile(r"\\mid|\\vert|\||:|\\in\b|\\dots|\\cdots|\\ldots|\.\.\.")
@@ -72,7 +74,7 @@ def assigned(text: str) -> tuple[str, str]:
         if "," in rest or ";" in rest or _WORDS_BETWEEN.search(rest) or any(not part.strip() for part in parts):
             return "", text
         rest = parts[-1].strip()
-    return name, rest
+    return "" if name.startswith("‹") else name, rest
 
 
 def split_top(text: str, separators: str) -> list[str]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 
 from sandbox_gym.verifiers.math.expressions.functions import operator, with_commands
+from sandbox_gym.verifiers.math.expressions.notations import usual
 from sandbox_gym.verifiers.math.expressions.spellings import one_spelling
 
 _UNICODE = {
@@ -43,6 +44,7 @@ _SAME = {
     "underline": "", "displaystyle": "", "textstyle": "", "limits": "", "quad": " ", "qquad": " ", "thinspace": " ",
     "varnothing": "\\emptyset", "rm": "", "bf": "", "it": "", "colon": ":", "euro": "€", "pounds": "£", "imath": "i",
     "tbinom": "\\binom", "dbinom": "\\binom", "lvert": "|", "rvert": "|", "vert": "|", "land": "‹and›", "lor": "‹or›",
+    "nicefrac": "\\frac", "sfrac": "\\frac", "bigcup": "\\cup", "bigcap": "\\cap",
     "R": "\\mathbb{R}", "rightarrow": "\\to", "longrightarrow": "\\to",
 }  # fmt: skip
 _COMMAND = re.compile(r"\\([A-Za-z]+)\*?")
@@ -53,12 +55,26 @@ _NATURAL = re.compile(r"\\log ?_ ?(?:\{ ?e ?\}|e(?![A-Za-z0-9]))")
 _EXTREME = re.compile(r"\\(max|min|gcd|lcm) ?\\\{([^{}\\]{1,200})\\\}")
 _TEMPERATURE = re.compile(r"‹? ?[Dd]egrees? (?:([Cc])elsius|([Ff])ahrenheit) ?›?")
 _DIGIT_GAP = re.compile(r"(?<=[0-9])(?:\\[,;:! ]|\{,\}|,\\!\s*|\{\s\})(?=\s*[0-9]{3}(?![0-9]))\s*")
+_OLD_FONT = re.compile(r"\\(?:rm|bf|it) ?\{([^{}]{1,80})\}|\{ ?\\(?:rm|bf|it) ([^{}]{1,80})\}")
+_PI_OVER = re.compile(r"\\frac ?\\pi ?(?:([0-9A-Za-z])|(?=\{))")
+_BARE_ROOT = re.compile(r"(?<![A-Za-z\\])sqrt ?([0-9]{1,9})(?![0-9.])")
+_LETTER_DEGREE = re.compile(r"(?<=[0-9])\^\{?o\}?(?![A-Za-z])")
 _SPACING = re.compile(r"\\[,;:!> ]|~|\\\n")
 _SPACES = re.compile(r"\s+")
 ROW_END = "↵"
 _HALF_MARKS = ("‹", "›")
 _WRAPPERS = (("$$", "$$"), ("$", "$"), ("\\(", "\\)"), ("\\[", "\\]"), ("**", "**"))
-_SYMBOLS = {"<=": "\\le ", ">=": "\\ge ", "!=": "\\ne ", "\\%": "%", "\\$": "$", "\\#": "#", "\\&": "&", "\\_": "_"}
+_SYMBOLS = {
+    "\\mathbb R": "\\mathbb{R}",
+    "<=": "\\le ",
+    ">=": "\\ge ",
+    "!=": "\\ne ",
+    "\\%": "%",
+    "\\$": "$",
+    "\\#": "#",
+    "\\&": "&",
+    "\\_": "_",
+}
 
 
 def normalise(text: str) -> str:
@@ -67,7 +83,8 @@ def normalise(text: str) -> str:
     text = _unwrap(_SPACES.sub(" ", text))
     text = text.replace("\\\\", ROW_END if "\\begin" in text else "\\")  # without a matrix it is a doubled escape
     text = _DIGIT_GAP.sub("", text)
-    text = text.replace("\\$", "$").replace("{,}", ",")
+    text = text.replace("\\$", "$").replace("{,}", ",").replace("{:}", ":")
+    text = _OLD_FONT.sub(r"\\text{\1\2}", _PI_OVER.sub(_pi_over, text))
     text = _NATURAL.sub(r"\\ln ", _UNIT_VECTOR.sub(r" \1\2 ", text))
     text = _TEXT.sub(_marked, _TEXT.sub(_marked, text))
     text = _SPACING.sub(" ", text)
@@ -75,16 +92,21 @@ def normalise(text: str) -> str:
     for old, new in _SYMBOLS.items():
         text = text.replace(old, new)
     text = text.replace("^{\\circ}", "^\\circ").replace("^{\\circ }", "^\\circ").replace("**", "^")
+    text = _LETTER_DEGREE.sub(r"^\\circ ", _BARE_ROOT.sub(r"\\sqrt{\1}", text))
     text = with_commands(text.replace("+-", "-").replace("›‹", ""))
     text = _TEMPERATURE.sub(lambda found: f"^\\circ {(found[1] or found[2]).upper()}", text)
     text = _EXTREME.sub(r"\\\1(\2)", text)
-    return one_spelling(_unwrap(_SPACES.sub(" ", text)))
+    return one_spelling(usual(_unwrap(_SPACES.sub(" ", text))))
 
 
 def squeezed(normal: str) -> str:
     """A normalised text for comparison as text: no marks, and no spaces except between two digits or two letters."""
     plain = normal.replace("‹", "").replace("›", "")
     return re.sub(r"(?<![A-Za-z0-9]) | (?![A-Za-z0-9])", "", _SPACES.sub(" ", plain)).strip()
+
+
+def _pi_over(found: re.Match[str]) -> str:
+    return f"\\frac{{\\pi}}{{{found[1]}}}" if found[1] else "\\frac{\\pi}"
 
 
 def _raised(run: re.Match[str]) -> str:
@@ -117,7 +139,7 @@ def _same(command: re.Match[str]) -> str:
 def _unwrap(text: str) -> str:
     """The text without delimiters around all of it, in at most eight rounds."""
     for _ in range(8):
-        text, before = text.strip(), text
+        text, before = text.strip().rstrip("\\"), text
         text = text[:-1].rstrip() if text.endswith(".") and not text.endswith("..") else text
         for opening, closing in _WRAPPERS:
             inner = text[len(opening) : -len(closing)]

@@ -12,8 +12,8 @@ from sandbox_gym.verifiers.math.options import Decision, MathOptions
 _WORDS = {"two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10,
           "twelve": 12, "sixteen": 16}  # fmt: skip
 _BASED = re.compile(
-    r"^\(?([0-9A-Fa-f]{1,400})\)?\s*(?:_\s*\{?\s*\(?(?:‹?\s*([0-9]{1,2}|[a-z]+)\s*›?)\)?\s*\}?"
-    r"|‹?\s*\(?base ([0-9]{1,2}|[a-z]+)\)?\s*›?)$"
+    r"^\(?([0-9A-Fa-f]{1,400})\)?\s*(?:_\s*\{?\s*\(?(?:‹?\s*(?:base ?›? ?)?([0-9]{1,2}|[a-z]+)\s*›?)\)?\s*\}?"
+    r"|‹?\s*\(?\s*(?:in )?base ?›? ?([0-9]{1,2}|[a-z]+)\s*\)?\s*›?)$"
 )
 _DIGITS = re.compile(r"^[0-9A-Fa-f]{1,400}$")
 _MODULUS = re.compile(r"^(.*?)\s*\(?\s*(?:\\pmod|\\mod|\\bmod|‹\s*mod\s*›|\bmod)\s*\{?\s*([0-9]{1,30})\s*\}?\s*\)?$")
@@ -32,6 +32,10 @@ def same_based(gold: str, answer: str, options: MathOptions) -> Decision | None:
             return Decision(equal, "base", f"{'the same' if equal else 'different'} digits in base {first[1]}")
         equal = _value(*first) == _value(*second)
         return Decision(equal, "base", f"{'the same value' if equal else 'different values'} in different bases")
+    if not first and not second:
+        first, second = (_based(text, True) for text in (gold, answer))
+        first = first if first and answer.strip().upper() == first[0] else None
+        second = second if second and gold.strip().upper() == second[0] else None
     based, other = (first, answer) if first else (second, gold)
     if not based or not _DIGITS.match(other.strip()):
         return None

@@ -17,6 +17,7 @@ Compare = Callable[[str, str], bool | None]
 NAME = "collection"
 _MAX_PAIRS = 10_000
 _DECIMAL_COMMA = 2
+_IN_ORDER = (["x", "y"], ["x", "y", "z"], ["a", "b"], ["a", "b", "c"], ["a", "b", "c", "d"])
 
 
 def same_collection(gold: str, answer: str, compare: Compare) -> Decision | None:
@@ -30,7 +31,7 @@ def same_collection(gold: str, answer: str, compare: Compare) -> Decision | None
     if kinds == {"tuple", "set"}:
         return Decision(False, NAME, "a tuple is not a set")
     if "matrix" in kinds:
-        return _matrices(first, second, compare)
+        return _matrices(_as_matrix(first), _as_matrix(second), compare)
     if "tuple" in kinds:
         return _ordered(first, second, compare)
     named = _by_name(first, second, compare)
@@ -68,6 +69,14 @@ def _ordered(first: Shape, second: Shape, compare: Compare) -> Decision | None:
     if len(brackets) > 1 and len(mine) == 2:
         return None  # intervals are compared before
     return _all_members([compare(a, b) for a, b in zip(mine, theirs, strict=True)], "the same members in order")
+
+
+def _as_matrix(shape: Shape) -> Shape:
+    """`[[1,2],[3,4]]` as the matrix of these rows."""
+    rows = [shape_of(item) for item in shape.items if item.startswith("[")]
+    if shape.brackets != "[]" or len(rows) != len(shape.items) or any(row.brackets != "[]" for row in rows):
+        return shape
+    return Shape("matrix", rows=tuple(row.items for row in rows))
 
 
 def _matrices(first: Shape, second: Shape, compare: Compare) -> Decision | None:
@@ -156,7 +165,12 @@ def _matched(mine: list[str], theirs: list[str], compare: Compare) -> Decision |
 
 
 def _members(shape: Shape) -> list[str]:
-    return [assigned(item)[1] for item in shape.items] if shape.kind == "list" else list(shape.items)
+    """The members; of a list that is compared with a tuple by name (`y=2, x=1`) in the order of the names."""
+    if shape.kind != "list":
+        return list(shape.items)
+    named = [assigned(item) for item in shape.items]
+    names = sorted(name for name, _ in named)
+    return [value for _, value in (sorted(named) if names in _IN_ORDER else named)]
 
 
 def _flat(shape: Shape) -> bool:

@@ -6,14 +6,16 @@ import re
 from fractions import Fraction
 
 from sandbox_gym.verifiers.math.expressions.evaluate import try_evaluate
+from sandbox_gym.verifiers.math.expressions.notations import counted
 from sandbox_gym.verifiers.math.expressions.shapes import split_top
 from sandbox_gym.verifiers.math.expressions.values import as_fraction, variables
 from sandbox_gym.verifiers.math.options import Decision
 
 _FUNCTION = re.compile(r"^([A-Za-z])\(([a-z])\)\s*=")
+_HEAD = re.compile(r"^(y|[fghFGH](?='{0,3} ?\(x\)))('{0,3}) ?(?:\(x\))? ?=")
 _ABOUT = re.compile(r"\\(?:approx|simeq|cong|doteq|sim)(?![A-Za-z])|[≃≅≒∼]")
 _ROUNDED = Fraction(1, 6)
-_CONSTANT = re.compile(r"\+\s*([A-Zck])(?:_\{?[0-9]\}?)?\s*$")
+_CONSTANT = re.compile(r"\+ ?‹?\s*([A-Zck]|const(?:ant)?\.?)(?:_\{?[0-9]\}?)?\s*›?$")
 
 
 def false_equation(gold: str, answer: str) -> Decision | None:
@@ -32,17 +34,28 @@ def false_equation(gold: str, answer: str) -> Decision | None:
     return Decision(False, "equation", "an equation between different numbers") if differ else None
 
 
-def renamed(gold: str, answer: str) -> str:
-    """The answer with the gold's names: a defined function's variable, a constant of integration."""
+def paired(gold: str, answer: str) -> tuple[str, str]:
+    """Both in one notation, the answer with the gold's names: `y` or `f(x)`, a function's variable, a constant of
+    integration."""
+    gold, answer = counted(gold, answer)
+    mine, theirs = _HEAD.match(gold), _HEAD.match(answer)
+    if mine and theirs and mine[1] != theirs[1] and "y" in (mine[1], theirs[1]) and mine[2] == theirs[2]:
+        answer = mine.group() + answer[theirs.end() :]
+    return gold, _renamed(gold, answer)
+
+
+def _renamed(gold: str, answer: str) -> str:
     first, second = _FUNCTION.match(gold), _FUNCTION.match(answer)
     if first and second and first[1] == second[1] and first[2] != second[2]:
         body = answer[second.end() :]
         if not _letter(first[2]).search(body):
             answer = f"{first[1]}({first[2]})=" + _letter(second[2]).sub(first[2], body)
     mine, theirs = _CONSTANT.search(gold), _CONSTANT.search(answer)
-    if not (mine and theirs and mine[1].isupper()) or theirs.group() == mine.group():
+    if not (mine and theirs and (mine[1].isupper() or len(mine[1]) > 1)) or theirs.group() == mine.group():
         return answer
     rest = answer[: theirs.start()]
+    if len(theirs[1]) > 1:
+        return rest + mine.group()
     return answer if _letter(theirs[1]).search(rest) else rest + mine.group()
 
 

@@ -19,6 +19,7 @@ _NAME = re.compile(r"^\\?[A-Za-z]+(?:_\{?\w\}?)?(?:\([A-Za-z]\))?$")
 _ABSOLUTE = re.compile(r"^\| ?(\\?[A-Za-z]+) ?\|$")
 _IN = re.compile(r"^\\?[A-Za-z]+(?:_\{?\w\}?)?\s*\\in\s*")
 _SET_BUILDER = re.compile(r"^\\\{\s*\\?[A-Za-z]+\s*(?:\\in\s*\\mathbb\{?R\}?\s*)?(?:\||:|\\mid|\\vert)\s*(.+)\\\}$")
+_ALL_BUT = re.compile(r"^\\mathbb\{R\} ?(?:\\setminus|\\backslash|-) ?\\\{(.{1,200})\\\}$")
 _INFINITY = re.compile(r"^([-+]?)\s*(?:\\infty|\\infin|oo|inf|infinity|‹\s*inf(?:inity|ty)?\s*›)$")
 _DECIMAL_COMMA = re.compile(r"^(\s*[-+]?[0-9]{1,30}),([0-9]{1,30}\s*)$")
 _OUTWARD = re.compile(r"(?P<low>[\]\[(])(?P<inner>[^\[\]()<>=]{3,200})(?P<high>[\]\[)])")
@@ -106,6 +107,8 @@ def _region(text: str) -> Region | None:
     if _OPERATORS.search(text):
         return _relation(text)
     text = _IN.sub("", text)
+    if without := _ALL_BUT.match(text):
+        return _without(split_top(without[1], ","))
     if text in ("\\mathbb{R}", "\\mathbb R", "\\R"):
         return Region(frozenset({Piece("-inf", False, "+inf", False)}), True, False)
     pieces: set[Piece] = set()
@@ -117,6 +120,15 @@ def _region(text: str) -> Region | None:
         pieces.add(found[0])
         exact = exact and found[1]
     return Region(frozenset(pieces), exact, False)
+
+
+def _without(numbers: list[str]) -> Region | None:
+    """All real numbers but these."""
+    ends = sorted((_end(number) for number in numbers), key=lambda end: _position(end[0]))
+    if not all(exact and "/" in key for key, exact in ends):
+        return None
+    keys = ["-inf", *(key for key, _ in ends), "+inf"]
+    return Region(frozenset(Piece(low, False, high, False) for low, high in pairwise(keys)), True, False)
 
 
 def _interval(text: str) -> tuple[Piece, bool] | None:
@@ -150,8 +162,10 @@ def _relation(text: str) -> Region | None:
 
 def _conjunction(text: str) -> Region | None:
     """`a < x`, `a < x \\le b` or `x \\ne a`, the name alone on its place."""
-    if _AND.search(text) or "," in text or "=" in text:
+    if "=" in text or "," in text:
         return None
+    if _AND.search(text):
+        return _both([_conjunction(part.strip()) for part in _AND.split(text)])
     operators = _OPERATORS.findall(text)
     terms = [term.strip() for term in _OPERATORS.split(text)]
     if len(operators) == 1 and (absolute := _ABSOLUTE.match(terms[0])):
@@ -169,6 +183,18 @@ def _conjunction(text: str) -> Region | None:
     (low, sure), (high, certain) = _end(terms[0]), _end(terms[2])
     piece = Piece(low, operators[0] == "\\le", high, operators[1] == "\\le")
     return Region(frozenset({piece}), sure and certain, True, squeezed(terms[1]))
+
+
+def _both(regions: list[Region | None]) -> Region | None:
+    """`x \\ge 2` and `x < 5`: from one to the other."""
+    known = [region for region in regions if region is not None and region.exact and len(region.pieces) == 1]
+    if len(known) != 2 or len(regions) != 2 or known[0].variable != known[1].variable:
+        return None
+    below, above = sorted((next(iter(region.pieces)) for region in known), key=lambda piece: piece.low != "-inf")
+    if below.low != "-inf" or above.high != "+inf" or _position(above.low) >= _position(below.high):
+        return None
+    piece = Piece(above.low, above.low_closed, below.high, below.high_closed)
+    return Region(frozenset({piece}), True, True, known[0].variable)
 
 
 def _within(name: str, operator: str, end: str) -> Region | None:

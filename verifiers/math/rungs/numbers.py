@@ -6,6 +6,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 from sandbox_gym.verifiers.math.expressions import values
+from sandbox_gym.verifiers.math.expressions.evaluate import try_evaluate
 from sandbox_gym.verifiers.math.expressions.kinds import relation
 from sandbox_gym.verifiers.math.expressions.quantities import Quantity, read_quantity
 from sandbox_gym.verifiers.math.expressions.values import Value, as_fraction
@@ -18,6 +19,13 @@ _HALF_TURN = Fraction(180)
 
 def same_number(gold: str, answer: str, options: MathOptions) -> Decision | None:
     """Compares two normalised scalars. None where one is no exact number, or where units and signs settle nothing."""
+    found = _same_quantity(gold, answer, options)
+    if found is None and (value := try_evaluate(gold)) is not None and value == try_evaluate(answer):
+        return Decision(True, "number", "the same expression, whether its letters are units or variables")
+    return found
+
+
+def _same_quantity(gold: str, answer: str, options: MathOptions) -> Decision | None:
     first, second = read_quantity(gold), read_quantity(answer)
     if first is None or second is None:
         return None

@@ -14,6 +14,7 @@ _DECIMAL_COMMA = re.compile(r"^[-+]?(?:[0-9]{1,30},(?:[0-9]{2}|[0-9]{4,30})|0,[0
 _POINTS = re.compile(r"^[A-Z]{2,6}$")
 _WORD = re.compile(r"^[A-Za-z][A-Za-z' -]*$")
 _CHOICE = re.compile(r"^\(?([A-J])\)?$")
+_LETTERS = re.compile(r"^(?:\([A-J]\)|[A-J])(?:(?:,| ?and ?|,and ?| |&)?(?:\([A-J]\)|[A-J])){1,9}$")
 _OPTION = re.compile(r"^(?:[Oo]ption|[Cc]hoice) ?(?=\(?[A-J]\b)")
 _CASES = re.compile(r"‹ ?(?:if|for|when) ?›|,(?= ?[&↵])|, ?(?=\\end)")
 """How the rows of a piecewise function may be written."""
@@ -57,6 +58,8 @@ def same_decimal_comma(gold: str, answer: str) -> Decision | None:
 
 def same_choice(gold: str, answer: str, options: MathOptions) -> Decision | None:
     """A gold that is the letter of a choice. Without the option only unambiguous cases are decided."""
+    if several := _same_letters(squeezed(gold), squeezed(answer)):
+        return several
     wanted = _CHOICE.match(squeezed(gold).strip("."))
     bare = _OPTION.sub("", squeezed(answer))
     if options.multiple_choice and (letter := choice_letter(squeezed(gold))):
@@ -74,6 +77,14 @@ def same_choice(gold: str, answer: str, options: MathOptions) -> Decision | None
     if _NUMBER_START.match(bare) and not re.search(r"[A-Za-z]", re.sub(r"\\[a-z]+", "", bare)):
         return Decision(False, "choice", f"a number where the letter {wanted[1]} was wanted")
     return None
+
+
+def _same_letters(gold: str, answer: str) -> Decision | None:
+    """A gold that lists letters of choices (`B, C`), which may be written `BC`."""
+    if not (_LETTERS.match(gold) and _LETTERS.match(answer) and "," in gold):
+        return None
+    mine, theirs = (sorted(re.findall("[A-J]", text)) for text in (gold, answer))
+    return Decision(mine == theirs, "choice", f"choices {''.join(theirs)}, wanted {''.join(mine)}")
 
 
 def same_points(gold: str, answer: str) -> Decision | None:

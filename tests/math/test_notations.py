@@ -1,0 +1,86 @@
+"""Other countries' and other people's notations of an answer are the answer, and none of their neighbours is.
+
+Judged as the server does, math-verify included.
+"""
+
+from __future__ import annotations
+
+import math
+from itertools import combinations
+
+import pytest
+
+from sandbox_gym.verifiers.math.options import MathOptions
+from tests.math.library import judged
+
+RIGHT: dict[str, tuple[str, ...]] = {
+    "y'=2x": (r"\frac{dy}{dx}=2x", "dy/dx = 2x", r"y^{\prime}=2x", r"\frac{\mathrm{d}y}{\mathrm{d}x}=2x", "2x"),
+    r"\frac{dy}{dx}+y=0": ("y'+y=0", "y' = -y", "dy/dx + y = 0"),
+    r"y''+4y=0": (r"\frac{d^2y}{dx^2}+4y=0", "y''=-4y"),
+    "101_2": (r"101_{\text{base }2}", r"101\text{ base }2", r"101_{\text{two}}", r"101 \text{ in base } 2"),
+    "FF_{16}": ("FF", r"\text{FF}_{16}"),
+    "(3,-2)": ("P(3,-2)", "y=-2, x=3", r"A\left(3,-2\right)"),
+    "[2,5)": (r"x\ge2\text{ and }x<5", r"x<5\text{ and }x\ge2"),
+    r"\begin{pmatrix}1&2\\3&4\end{pmatrix}": ("[[1,2],[3,4]]", "[[1, 2], [3, 4]]"),
+    r"\mathbb{R}\setminus\{0\}": (r"x\ne0", r"(-\infty,0)\cup(0,\infty)", r"\mathbb R\setminus\{0\}"),
+    "B, C": ("BC", "(B),(C)", r"B \text{ and } C", "C,B"),
+    r"\$18.90": ("USD 18.90", r"\text{USD }18.9"),
+    "y=2x+3": ("f(x)=2x+3", "2x-y+3=0"),
+    "x^2+C": (r"x^{2}+\text{C}", r"x^2+\text{constant}", "x^2+k"),
+    "P(X>2)=0.3": ("0.3", r"P(X > 2) = \frac{3}{10}"),
+    r"m=\frac{2}{3}": (r"\text{slope}=\frac23",),
+    "5": ("f'(2)=5", r"\text{The answer is }5", "5\\ ", r"\text{Area}=5"),
+    r"\frac{\sqrt{3}}{2}": (r"\cos\frac\pi6", r"\sin 60^o"),
+    "3\\sqrt{2}": ("3sqrt2",),
+    r"5\text{ cm}": (r"5\ \rm{cm}", r"5\ {\rm cm}"),
+    r"2\pi r h": (r"2\pi rh", r"2\pi hr"),
+    r"2x\cos(x^2)": ("2xcos(x^2)",),
+    r"\frac12": (r"\nicefrac{1}{2}", r"\sfrac12"),
+    "10:30": ("10{:}30",),
+}  # fmt: skip
+WRONG: dict[str, tuple[str, ...]] = {
+    "y'=2x": ("y'=-2x", r"\frac{dy}{dx}=-2x", r"\frac{dx}{dy}=2x", "y''=2x", "y=2x+1"),
+    r"\frac{dy}{dx}+y=0": (r"\frac{dy}{dx}-y=0", "y+y=0", "y''+y=0", "0"),
+    "FF_{16}": ("FE", "FF_{17}"),
+    "101_2": (r"101_{\text{base }3}", r"101\text{ base }3"),
+    "(3,-2)": ("P(3,2)", "y=3, x=-2", "P(-2,3)"),
+    "[2,5)": (r"x\ge2\text{ or }x<5", r"x>2\text{ and }x<5", r"x\ge5\text{ and }x<2"),
+    r"\begin{pmatrix}1&2\\3&4\end{pmatrix}": ("[[1,3],[2,4]]", "[1,2,3,4]"),
+    r"\mathbb{R}\setminus\{0\}": (r"x\ne1", r"\mathbb{R}", r"\mathbb{R}\setminus\{1\}"),
+    "B, C": ("BD", "B", "BCD", "A and B"),
+    "(B,C)": ("(C,B)",),
+    r"\$18.90": ("EUR 18.90", "USD 18"),
+    "P(X>2)=0.3": ("0.7", "P(X>2)=0.03"),
+    "5": (r"\text{The answer is not }5", r"\text{less than}=5", "f'(2)=6"),
+    r"\langle 15, 3\rangle": (r"\begin{vmatrix}15&3\end{vmatrix}",),
+}
+
+
+def _pairs(table: dict[str, tuple[str, ...]], equal: bool) -> list[tuple[str, str, bool]]:
+    return [(gold, answer, equal) for gold, answers in table.items() for answer in answers]
+
+
+@pytest.mark.parametrize(("gold", "answer", "equal"), [*_pairs(RIGHT, True), *_pairs(WRONG, False)])
+def test_notations(gold: str, answer: str, equal: bool) -> None:
+    found = judged(gold, f"So it is $\\boxed{{{answer}}}$.", MathOptions())
+    assert found.equal is equal, found
+
+
+@pytest.mark.parametrize(("many", "few"), [(10, 3), (7, 5), (20, 1), (6, 0), (12, 12)])
+def test_combinations_and_permutations(many: int, few: int) -> None:
+    chosen = (
+        "C({0},{1})", "_{{{0}}}C_{{{1}}}", "{{}}_{{{0}}}C_{1}", "^{{{0}}}C_{{{1}}}", "C_{{{0}}}^{{{1}}}",
+        "C^{{{1}}}_{{{0}}}", "\\binom{{{0}}}{{{1}}}", "{{}}_{{{0}}}\\mathrm{{C}}_{{{1}}}",
+    )  # fmt: skip
+    ordered = ("P({0},{1})", "_{{{0}}}P_{{{1}}}", "{{}}^{{{0}}}P_{{{1}}}", "A_{{{0}}}^{{{1}}}")
+    for forms, number in ((chosen, math.comb(many, few)), (ordered, math.perm(many, few))):
+        for form in forms:
+            answer = form.format(many, few)
+            for gold, equal in ((number, True), (number + 1, False)):
+                found = judged(str(gold), f"\\boxed{{{answer}}}", MathOptions())
+                assert found.equal is equal, (gold, answer, found)
+
+
+def test_a_letter_with_indices_is_no_combination_beside_variables() -> None:
+    for one, other in combinations(("C_5^2+x", "C_5^3+x", "10+x"), 2):
+        assert not judged(one, f"\\boxed{{{other}}}", MathOptions()).equal

@@ -1,0 +1,63 @@
+"""Notations of one meaning: derivatives, combinations and permutations, words in front of a value.
+
+Works on normalised text; every pattern is linear or bounded.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+_LONGEST: Final = 2_000
+_PRIME: Final = re.compile(r"\^ ?(?:\{ ?((?:\\prime ?){1,3})\}|(\\prime))")
+_D: Final = r"‹?d›? ?"
+_DERIVATIVE: Final = re.compile(
+    rf"\\frac ?\{{ ?{_D}([A-Za-z]) ?\}} ?\{{ ?{_D}[a-z] ?\}}|(?<![A-Za-z\\])d([A-Za-z]) ?/ ?d[a-z](?![A-Za-z])"
+    rf"|\\frac ?\{{ ?{_D}\^ ?\{{?2\}}? ?([A-Za-z]) ?\}} ?\{{ ?{_D}[a-z] ?\^ ?\{{?2\}}? ?\}}"
+)
+_N: Final = r" ?\{?([0-9]{1,4})\}? ?"
+_COUNTED: Final = re.compile(
+    rf"(?<![A-Za-z0-9)}}])(?:\{{ ?\}} ?)?[_^]{_N}‹?([CP])›? ?_{_N}|‹?([CA])›? ?(?:_{_N}\^{_N}|\^{_N}_{_N})"
+)
+_CALLED: Final = re.compile(r"(?<![A-Za-z\\])([CP]) ?\( ?([0-9]{1,4}) ?, ?([0-9]{1,4}) ?\)")
+_OTHER_LETTERS: Final = re.compile(r"(?<![A-Za-z\\])[A-Za-z]")
+_SAID: Final = re.compile(r"^‹[^‹›]{1,60}\b(?:is|are|equals|answer:) ?› ?(?=[-+]?[0-9\\(\[$])")
+_DENIED: Final = re.compile(r"\b(?:not|no|never|less|more|greater|or)\b|n't")
+_POINT: Final = re.compile(r"^\\?[A-Z]'?(?:_\{?[0-9]\}?)? ?(\([^()]{3,200}\))$")
+_PAIR: Final = re.compile(r"^\([^()]{3,200}\)$|^\\begin\{[pb]matrix\}")
+
+
+def usual(text: str) -> str:
+    """The text with `y'` for a derivative, `\\binom` and factorials for what counts, no words in front of a value."""
+    if len(text) > _LONGEST:
+        return text
+    if "prime" in text or "d" in text:
+        text = _PRIME.sub(lambda found: "'" * (found[1] or found[2]).count("prime"), text)
+        text = _DERIVATIVE.sub(lambda found: f"{found[3]}''" if found[3] else f"{found[1] or found[2]}'", text)
+    said = _SAID.match(text)
+    if said and not _DENIED.search(said.group()):
+        text = text[said.end() :]
+    return _spelled(_COUNTED, text)
+
+
+def counted(gold: str, answer: str) -> tuple[str, str]:
+    """A pair in which `C(10,3)` and `P(10,3)` are what they count, or points without their names where the other side
+    is a pair of coordinates."""
+    for one, other in ((gold, answer), (answer, gold)):
+        point = _POINT.match(one) if _PAIR.match(other) else None
+        if point:
+            return (point[1], answer) if one is gold else (gold, point[1])
+    return _spelled(_CALLED, gold), _spelled(_CALLED, answer)
+
+
+def _spelled(pattern: re.Pattern[str], text: str) -> str:
+    """The text with its matches in factorials, where it has no other letters: `C_5^2` beside an x is a power."""
+    if "C" not in text and "P" not in text and "A" not in text:
+        return text
+    return text if _OTHER_LETTERS.search(pattern.sub("", text)) else pattern.sub(_counted, text)
+
+
+def _counted(found: re.Match[str]) -> str:
+    letter = next(part for part in found.groups() if part and part.isalpha())
+    few, many = sorted(int(part) for part in found.groups() if part and part.isdigit())
+    return f"\\binom{{{many}}}{{{few}}}" if letter == "C" else f"\\frac{{{many}!}}{{{many - few}!}}"
