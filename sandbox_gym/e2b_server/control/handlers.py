@@ -226,7 +226,8 @@ class Control:
 
     async def _alias(self, tenant: Tenant, _: Request, parts: Parts) -> Response:
         """Whether a template is there: one of this machine's images, or a tenant's own snapshot."""
-        kept = (await self._sandboxes.source(tenant, parts["alias"]))[1]
+        builds = self._sandboxes.images.of_template(tenant, parts["alias"])  # with any tag
+        kept = builds[0] if builds else (await self._sandboxes.source(tenant, parts["alias"]))[1]
         template_id = kept.made.template_id if kept is not None else ""
         alias: Alias = {"templateID": template_id or parts["alias"], "public": False}
         return as_json(alias)
