@@ -31,7 +31,7 @@ def checked(model: type[_M], document: Mapping[str, object]) -> _M:
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False, include_context=False)[0]
         field = ".".join(str(part)[:80] for part in first["loc"]) or "the body"
-        raise Fault(400, f"{field}: {first['msg']}") from None
+        raise Fault(400, f"{field}: {first['msg'].removeprefix('Value error, ')}") from None
 
 
 def _no_nul(text: str) -> str:
