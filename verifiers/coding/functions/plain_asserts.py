@@ -47,7 +47,7 @@ class PlainAsserts:
 def plain_asserts(tests: CheckTests) -> PlainAsserts | None:
     """The test as assertions over calls; None where it must be run."""
     parting = part(tests)
-    if replace(parting, names=(), words=()) != Parting():
+    if replace(parting, names=(), words=(), suspected="") != Parting():
         return None
     try:
         return _read(tests, set(parting.names))
