@@ -77,6 +77,10 @@ BLOCKS = (
     "assert candidate({a})[1:] == {v}",
     "assert str(candidate({a})) == str({n})",
     "assert {n} in candidate({a})",
+    "args = ({a}, {b})\nassert candidate(*args) == {v}",
+    "for args, want in [(({a},), {v}), ((), {w})]:\n    assert candidate(*args) == want",
+    "assert candidate(**{{'a': {a}}}) == {v}",
+    "assert candidate({a}) < math.inf and candidate({b}) != math.pi",
     "assert 0 <= candidate({a}) < {n}",
 )
 OF_PYTEST = (
@@ -158,15 +162,13 @@ def written(chance: random.Random, templates: Sequence[str]) -> tuple[str, list[
 CHECKS = [*(f"assert {one}" for one in TEMPLATES), *BLOCKS]
 
 
-def written_check(chance: random.Random) -> tuple[CheckTests, list[object]]:
-    body, values = written(chance, CHECKS)
-    return CheckTests(f"import math\n\ndef check(candidate):\n    'all of it'\n{body}\n", "answer", ""), values
-
-
 def written_file(chance: random.Random, style: Style) -> tuple[CheckTests, list[object]]:
-    """A file of pytest's or unittest's, with one or two tests."""
+    if style == "check":
+        body, values = written(chance, CHECKS)
+        return CheckTests(f"import math\n\ndef check(candidate):\n    'all of it'\n{body}\n", "answer", ""), values
     own = OF_PYTEST if style == "pytest" else OF_UNITTEST
-    tests, values = [], []
+    tests: list[tuple[int, str]] = []
+    values = []
     for number in range(chance.randrange(1, 3)):
         body, more = written(chance, [*chance.sample(CHECKS, 6), *own])
         tests.append((number, body))
@@ -249,7 +251,7 @@ def by_values(tests: CheckTests, answer: Callable[..., object]) -> str:
 def test_an_end_by_values_is_pythons_end(style: Style) -> None:
     chance, settled, ends = random.Random(7), 0, set()
     for _ in range(800):
-        tests, values = written_check(chance) if style == "check" else written_file(chance, style)
+        tests, values = written_file(chance, style)
         if plain_asserts(tests) is None:
             continue
         answer = an_answer(chance, values)
@@ -276,13 +278,10 @@ def test_each_form_is_read_in_some_row(block: str) -> None:
     "body",
     [
         "assert candidate(candidate(1)) == 1",
-        "assert candidate(*[1]) == 1",
         "assert candidate(1).upper() == 'A'",
         "assert candidate(1) is []",
-        "assert sum(candidate(1)) == 1",
         "assert candidate(range(3)) == 1",
         "assert candidate('a' * 10 ** 9) == 1",
-        "assert candidate(2 ** 10 ** 6) == 1",
         "assert (y := candidate(1)) == 1",
         "assert candidate(lambda: 1) == 1",
         "assert candidate(1 / 0) == 1",
@@ -316,7 +315,10 @@ def test_other_checks_are_run(body: str) -> None:
         ("def check(candidate):\n    assert sorted(candidate(1)) == [1]\n", "def sorted(x):\n    return 1\n"),
         ("abs = 3\ndef check(candidate):\n    assert abs(candidate(1)) == 1\n", ""),
         ("answer = 3\ndef check(candidate):\n    assert answer(1) == 1\n", ""),
-        ("import os\ndef check(candidate):\n    assert candidate(1) == 1\n", ""),
+        ("from numpy import *\ndef check(candidate):\n    assert abs(candidate(1)) == 1\n", ""),
+        ("from cmath import isclose as abs\ndef check(candidate):\n    assert abs(candidate(1)) == 1\n", ""),
+        ("import cmath as math\ndef check(candidate):\n    assert math.isclose(candidate(1), 1)\n", ""),
+        ("def check(candidate):\n    assert abs(candidate(1)) == 1\n", "from operator import *\n"),
         ("def check(candidate, more=1):\n    assert candidate(1) == 1\n", ""),
         ("@staticmethod\ndef check(candidate):\n    assert candidate(1) == 1\n", ""),
         ("def check(candidate):\n    assert candidate(1) == helper(1)\n", "def helper(x):\n    return x\n"),

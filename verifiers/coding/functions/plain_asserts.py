@@ -18,11 +18,14 @@ from typing import Final
 from sandbox_gym.verifiers.coding.functions.plain_claims import approx, claim_of, raised_by
 from sandbox_gym.verifiers.coding.functions.plain_operations import Evaluated, NoPlainValue, NotPlain, constant
 from sandbox_gym.verifiers.coding.functions.plain_values import MAX_CALLS, Reader
+from sandbox_gym.verifiers.coding.functions.scripts import GUARDS
 from sandbox_gym.verifiers.coding.functions.shapes import CheckTests
 from sandbox_gym.verifiers.coding.functions.split import Parting, bound_names, closing_body, part
 from sandbox_gym.verifiers.coding.functions.syntax import UNPARSEABLE, parse_trusted
 
 _MODULES: Final = frozenset(("math", "pytest", "unittest"))
+_HARMLESS: Final = frozenset(("bisect", "collections", "functools", "heapq", "itertools", "math", "string", "typing"))
+"""Modules whose names are no builtins'."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +64,7 @@ def _read(tests: CheckTests, names: set[str]) -> PlainAsserts:
     called = {name: name for name in names} | _imported(test, tests)
     bound, roots = bound_names(test), {name.partition(".")[0] for name in called}
     loaded = {node.id for node in ast.walk(test) if isinstance(node, ast.Name)}
-    if _bound_again(test) & roots or loaded & {"pytest", "unittest"} - bound:
+    if _bound_again(test) & roots or _may_shadow([*test.body, *prompt.body]) or loaded & {"pytest", "unittest"} - bound:
         raise NotPlain
     reader = _Statements(called, (bound | bound_names(prompt)) - roots - _MODULES, source)
     if tests.style == "check":
@@ -84,6 +87,16 @@ def _bound_again(test: ast.Module) -> set[str]:
         node.args.args for node in rest if isinstance(node, ast.FunctionDef) and node.name == "check" and node.args.args
     ]
     return bound_names(ast.Module(rest, [])) - {one[0].arg for one in parameters}
+
+
+def _may_shadow(body: Sequence[ast.stmt]) -> bool:
+    """Whether an import may bind the names of builtins, or others than they say."""
+    imports = [node for node in body if isinstance(node, ast.Import | ast.ImportFrom)]
+    return any(
+        (alias.name == "*" and getattr(node, "module", "") not in _HARMLESS) or (alias.asname or "") in _MODULES
+        for node in imports
+        for alias in node.names
+    )
 
 
 def _imported(test: ast.Module, tests: CheckTests) -> dict[str, str]:
@@ -133,15 +146,12 @@ class _Statements(Reader):
                 self._test(node, [])
 
     def _module(self, body: Sequence[ast.stmt]) -> None:
-        """Imports of what is known, literals, docstrings."""
+        """Imports, which hold values only where a test can be kept apart (split.py), literals, docstrings, and what is
+        the main program's."""
         for node in body:
-            if isinstance(node, ast.Import) and all(
-                alias.name in _MODULES and not alias.asname for alias in node.names
-            ):
+            if isinstance(node, ast.Import | ast.ImportFrom):
                 continue
-            names = [alias.asname or alias.name for alias in getattr(node, "names", ())]
-            calls = {name.partition(".")[0] for name in self._called}
-            if isinstance(node, ast.Import | ast.ImportFrom) and calls.issuperset(names):
+            if isinstance(node, ast.If) and ast.unparse(node.test) in GUARDS and not node.orelse:
                 continue
             if not isinstance(node, ast.Assign | ast.AnnAssign | ast.Expr):
                 raise NotPlain

@@ -81,6 +81,9 @@ UNARY: Final[Mapping[type, Callable[..., Any]]] = {
     ast.USub: operator.neg,
     ast.UAdd: operator.pos,
 }
+CONSTANTS: Final[Mapping[str, float]] = {
+    f"math.{name}": getattr(math, name) for name in ("e", "inf", "nan", "pi", "tau")
+}
 TYPES: Final[Mapping[str, type]] = {
     one.__name__: one for one in (bool, bytes, complex, dict, float, frozenset, int, list, set, str, tuple)
 }

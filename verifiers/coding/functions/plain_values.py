@@ -16,6 +16,7 @@ from typing import Any, Final
 from sandbox_gym.verifiers.coding.functions.plain_operations import (
     ARITHMETIC,
     COMPARED,
+    CONSTANTS,
     FUNCTIONS,
     NONE,
     TYPES,
@@ -94,6 +95,8 @@ class Reader:
             return constant(node.value)
         if isinstance(node, ast.Name):
             return self._name(node.id)
+        if isinstance(node, ast.Attribute) and ast.unparse(node) in CONSTANTS:
+            return constant(CONSTANTS[ast.unparse(node)])
         if isinstance(node, ast.Call):
             return self._call(node)
         if isinstance(node, ast.Compare):
@@ -235,13 +238,11 @@ class Reader:
         return lambda replies: finite(value(replies))[key]
 
     def _call(self, node: ast.Call) -> Evaluated:
-        if any(isinstance(arg, ast.Starred) for arg in node.args) or any(one.arg is None for one in node.keywords):
-            raise NotPlain
         name = ast.unparse(node.func)
         if name in self._called:
             return self._answers(node, self._called[name])
-        function = FUNCTIONS.get(name)
-        if function is None or name.partition(".")[0] in self._bound - {"math"}:
+        function, starred = FUNCTIONS.get(name), any(isinstance(arg, ast.Starred) for arg in node.args)
+        if function is None or starred or name.partition(".")[0] in self._bound - {"math"}:
             raise NotPlain
         if name in ("all", "any") and len(node.args) == 1 and isinstance(node.args[0], ast.GeneratorExp):
             items = self.unrolled(node.args[0].generators, node.args[0].elt)
@@ -254,8 +255,12 @@ class Reader:
         )
 
     def _answers(self, node: ast.Call, function: str) -> Evaluated:
-        args = [self.literal(arg) for arg in node.args]
-        kwargs = {str(one.arg): self.literal(one.value) for one in node.keywords}
+        args: list[Any] = []
+        kwargs: dict[str, Any] = {}
+        for arg in node.args:
+            args += self.items(arg.value) if isinstance(arg, ast.Starred) else [self.literal(arg)]
+        for one in node.keywords:
+            kwargs |= self.literal(one.value) if one.arg is None else {one.arg: self.literal(one.value)}
         passed = {id(one): one for one in self._changeable([args, kwargs])}
         if any(self._seen[one] > 1 for one in passed):
             raise NotPlain
