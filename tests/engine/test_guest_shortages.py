@@ -59,7 +59,7 @@ DOUBLE = "print(2 * int(input()))"
 CHECK = {
     "entry_point": "double",
     "prompt": "def double(x):\n",
-    "test": "def check(candidate):\n    if True:\n        assert candidate(2) == 4\n    assert candidate([1]) == [1, 1]\n",
+    "test": "def check(candidate):\n    if True: assert candidate(2) == 4\n    assert candidate([1]) == [1, 1]\n",
 }
 """A branch: the test is run, and not judged by the values of its calls."""
 WORKLOADS: Final[Mapping[str, tuple[Mapping[str, object], str]]] = {
