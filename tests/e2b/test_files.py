@@ -87,6 +87,7 @@ def test_many_files_at_once(sandbox: Sandbox) -> None:
 def test_metadata(sandbox: Sandbox) -> None:
     assert sandbox.files.write("noted", "x", metadata={"source": "test"}).metadata == {"source": "test"}
     assert sandbox.files.get_info("noted").metadata == {"source": "test"}
+    assert sandbox.files.exists("noted/below") is False
     sandbox.files.write("noted", "y")
     assert sandbox.files.get_info("noted").metadata is None
 
