@@ -87,6 +87,7 @@ def test_many_files_at_once(sandbox: Sandbox) -> None:
 def test_metadata(sandbox: Sandbox) -> None:
     assert sandbox.files.write("noted", "x", metadata={"source": "test"}).metadata == {"source": "test"}
     assert sandbox.files.get_info("noted").metadata == {"source": "test"}
+    assert sandbox.files.exists("noted/below") is False
     sandbox.files.write("noted", "y")
     assert sandbox.files.get_info("noted").metadata is None
 
@@ -128,7 +129,7 @@ def test_make_rename_remove_exists(sandbox: Sandbox) -> None:
 
 def test_rename_to_another_file_system(sandbox: Sandbox) -> None:
     """`/tmp` is one of its own."""
-    files, tree = sandbox.files, "ls -l --time-style=+%s {0} {0}/in | tail -n +2; readlink {0}/link"
+    files, tree = sandbox.files, "stat -c '%A %U %Y %n' {0}/* {0}/in/*; readlink {0}/link"
     files.write("/tmp/tree/in/file", "x", metadata={"kept": "too"})
     sandbox.commands.run(
         "cd /tmp/tree; ln -s in link; chmod 750 in; touch -d 2001-01-01 in/file; mkdir -p ~/full/x ~/empty"

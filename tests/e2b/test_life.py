@@ -12,7 +12,6 @@ from typing import Literal
 import pytest
 from e2b import (
     CommandExitException,
-    InvalidArgumentException,
     PtySize,
     Sandbox,
     SandboxException,
@@ -216,7 +215,7 @@ def test_a_snapshots_name_may_have_a_tag_and_moves_to_the_newest(sandbox: Sandbo
         other.kill()
     for one in found:
         assert Sandbox.delete_snapshot(one.snapshot_id, **pool.where())
-    with pytest.raises(InvalidArgumentException, match="'a/b' is not a template's name"):
+    with pytest.raises(SandboxException, match="'a/b' is not a template's name"):
         sandbox.create_snapshot(name="a/b")
 
 

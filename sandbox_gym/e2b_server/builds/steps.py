@@ -5,7 +5,7 @@ from __future__ import annotations
 import posixpath
 import re
 import shlex
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -16,13 +16,14 @@ from anyio.streams.memory import MemoryObjectReceiveStream
 
 from sandbox_gym.e2b_server.builds.shapes import BuildStep
 from sandbox_gym.e2b_server.control.shapes import checked
+from sandbox_gym.e2b_server.envd.file_driver import Drivers
 from sandbox_gym.e2b_server.envd.files import Upload
 from sandbox_gym.e2b_server.envd.process import PATH, Processes
 from sandbox_gym.e2b_server.envd.shapes import StartProcess
 from sandbox_gym.e2b_server.sandboxes.processes import Event, number
 from sandbox_gym.e2b_server.sandboxes.sandbox import Sandbox
 from sandbox_gym.errors import BoxLost
-from sandbox_gym.sandbox.channel.envd import HOME, ROOT_HOME, ROOT_USER, USER, Envd
+from sandbox_gym.sandbox.channel.envd import HOME, ROOT_HOME, ROOT_USER, USER
 
 READY_S: Final = 300.0
 """For a start command to be ready."""
@@ -66,8 +67,6 @@ fi
 """
 """As Docker's COPY: a folder's content, a file under its new name or into a folder, or all that a pattern matches."""
 _FOLDER: Final = f'{_MAKE}\nmake "$1" "$2"'
-Drivers = Callable[[Sandbox, str], Awaitable[Envd]]
-"""A sandbox's driver for a user. Raises Fault, BoxLost, ProviderDown."""
 Files = Callable[[str], Path]
 """Where the tar of a hash is."""
 Log = Callable[[str, str], None]

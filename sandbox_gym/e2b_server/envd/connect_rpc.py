@@ -25,11 +25,10 @@ from sandbox_gym.e2b_server.faults import Fault, as_json, fault_of
 from sandbox_gym.errors import BoxLost
 
 KIND: Final = "application/connect+json"
-MAX_MESSAGE: Final = 6 << 20
-MAX_INPUT: Final = 96 << 20
-"""Of a message of input for a process."""
+MAX_MESSAGE: Final = 96 << 20
+LARGE: Final = 6 << 20
 _LARGE: Final = anyio.Semaphore(4)
-"""Held for messages over MAX_MESSAGE: so many are in memory at once."""
+"""Held for messages over LARGE: so many are in memory at once."""
 DEFAULT_PING_S: Final = 90.0
 WRITE_S: Final = 60.0
 """A client that reads nothing for so long is disconnected."""
@@ -85,11 +84,11 @@ def ping_of(request: Request) -> float:
 
 def _room(size: int) -> anyio.Semaphore | nullcontext[None]:
     """A place in memory for a message of that size."""
-    return _LARGE if size > MAX_MESSAGE else nullcontext()
+    return _LARGE if size > LARGE else nullcontext()
 
 
-async def read_messages(request: Request, most: int = MAX_MESSAGE) -> AsyncIterator[Document]:
-    """The messages of a request's stream as they arrive, each of at most so many bytes. Raises Fault 400, 413."""
+async def read_messages(request: Request) -> AsyncIterator[Document]:
+    """The messages of a request's stream as they arrive, each bounded. Raises Fault 400, 413."""
     buffer, chunks = bytearray(), request.stream()
 
     async def has(size: int) -> bool:
@@ -99,8 +98,8 @@ async def read_messages(request: Request, most: int = MAX_MESSAGE) -> AsyncItera
 
     while await has(_HEAD.size):
         flags, size = _HEAD.unpack_from(buffer)
-        if size > most:
-            raise Fault(413, f"a message has over {most} bytes")
+        if size > MAX_MESSAGE:
+            raise Fault(413, f"a message has over {MAX_MESSAGE} bytes")
         async with _room(size):
             if not await has(_HEAD.size + size):
                 break
@@ -109,14 +108,9 @@ async def read_messages(request: Request, most: int = MAX_MESSAGE) -> AsyncItera
             if flags & 1:
                 raise Fault(501, "compressed messages are not supported")
             if not flags & _END:
-                yield await _parsed(body)
+                yield await to_thread.run_sync(parsed_object, body) if size > LARGE else parsed_object(body)
     if buffer:
         raise Fault(400, "the stream ends inside a message")
-
-
-async def _parsed(body: bytearray) -> Document:
-    """Raises Fault 400."""
-    return await to_thread.run_sync(parsed_object, body) if len(body) > MAX_MESSAGE else parsed_object(body)
 
 
 async def read_opening(request: Request) -> tuple[Document, float]:
@@ -212,16 +206,14 @@ class Call(Generic[M]):
     gives: object
     summary: str
     stream: bool = False
-    most: int = MAX_MESSAGE
-    """Bytes of a request's message."""
 
-    def by(self, method: Callable[[Request, M], Awaitable[Mapping[str, object]]]) -> tuple[str, int, Unary]:
-        """The method's name, the size of its messages and its handler; the message is checked first."""
+    def by(self, method: Callable[[Request, M], Awaitable[Mapping[str, object]]]) -> tuple[str, Unary]:
+        """The method's name and handler; the message is checked first."""
 
         async def answer(request: Request, message: Document) -> Mapping[str, object]:
             return await method(request, checked(self.takes, message))
 
-        return self.name, self.most, answer
+        return self.name, answer
 
     def streamed_by(self, method: Streaming) -> tuple[str, Streaming]:
         """The method's name and handler, which reads its messages itself."""
@@ -232,7 +224,7 @@ async def answer_method(
     request: Request,
     service: str,
     method: str,
-    unary: Sequence[tuple[str, int, Unary]],
+    unary: Sequence[tuple[str, Unary]],
     streams: Sequence[tuple[str, Streaming]],
 ) -> Response:
     """Call the method of that name; a 501 where there is none."""
@@ -243,13 +235,12 @@ async def answer_method(
                     return await stream(request)
                 except Exception as error:  # the protocol tells it at the stream's end
                     return Response(_last(error), media_type=KIND)
-        for name, most, call in unary:
+        for name, call in unary:
             if name == method:
-                told = request.headers.get("content-length", "0")
-                size = int(told) if told.isdigit() else 0
+                size = int(request.headers.get("content-length", LARGE))  # the server has checked it
                 seconds = timeout_of(request)
                 async with _room(size):
-                    message = await read_object(request, most if size > MAX_MESSAGE else MAX_MESSAGE)
+                    message = await read_object(request, min(size, MAX_MESSAGE))
                     with anyio.fail_after(seconds + 1 if seconds else 600):
                         return as_json(await call(request, message))
         raise Fault(501, f"no method {service}/{method[:40]}")

@@ -8,6 +8,7 @@ from sandbox_gym.e2b_server.sandboxes.sandbox import Sandbox
 from sandbox_gym.sandbox.channel.envd import ROOT_USER, USER, Envd, Header, Refused
 
 Drivers = Callable[[Sandbox, str], Awaitable[Envd]]
+"""A sandbox's driver for a user. Raises Fault, BoxLost, ProviderDown."""
 
 
 class FileDriver:

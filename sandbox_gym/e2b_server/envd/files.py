@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
+from functools import partial
 from typing import Final
 
 import anyio
@@ -169,14 +170,13 @@ async def _from_form(
     """Every part called `file`; its name is its path, unless the query has one."""
     if not boundary:
         raise Fault(400, "the form has no boundary")
-    parts: list[tuple[str, bytes]] = []
-    parser = _Form(boundary, parts)
+    parser = _Form(boundary)
     upload: Upload | None = None
     done: list[dict[str, object]] = []
     try:
         async for data in _body(request):
             parser.feed(data)
-            for kind, content in parts:
+            for kind, content in parser.events:
                 if kind == "begin":
                     if len(done) >= MAX_FILES:
                         raise Fault(400, f"at most {MAX_FILES} files at once")
@@ -189,7 +189,7 @@ async def _from_form(
                 elif kind == "end" and upload is not None:
                     done.append(await upload.finish())
                     upload = None
-            parts.clear()
+            parser.events.clear()
         if upload is not None or not done:
             raise Fault(400, "the form ended early" if upload is not None else "the form contains no file")
         return done
@@ -201,23 +201,23 @@ async def _from_form(
 class _Form:
     """A multipart body as events: begin (a file's name), data, end."""
 
-    def __init__(self, boundary: bytes, parts: list[tuple[str, bytes]]) -> None:
-        self._parts = parts
-        self._name = self._value = b""
-        self._headers: dict[bytes, bytes] = {}
+    def __init__(self, boundary: bytes) -> None:
+        self.events: list[tuple[str, bytes]] = []
+        self._header, self._headers = (bytearray(), bytearray()), dict[bytes, bytes]()
         self._is_file = False
         try:
             self._parser = MultipartParser(
                 boundary,
                 {
-                    "on_part_begin": self._begin,
-                    "on_header_field": self._field,
-                    "on_header_value": self._content,
-                    "on_header_end": self._header,
+                    "on_part_begin": self._headers.clear,
+                    "on_header_field": partial(self._add, 0),
+                    "on_header_value": partial(self._add, 1),
+                    "on_header_end": self._keep,
                     "on_headers_finished": self._ready,
-                    "on_part_data": self._data,
-                    "on_part_end": self._end,
+                    "on_part_data": lambda data, start, end: self._tell("data", data[start:end]),
+                    "on_part_end": lambda: self._tell("end", b""),
                 },
+                max_header_size=4 * MAX_PATH,
             )
         except FormParserError as error:  # such as a boundary of over 256 bytes
             raise Fault(400, f"the form can't be read: {error}") from None
@@ -229,36 +229,20 @@ class _Form:
         except FormParserError as error:
             raise Fault(400, f"the form can't be read: {error}") from None
 
-    def _begin(self) -> None:
-        self._headers, self._name, self._value = {}, b"", b""
+    def _add(self, part: int, data: bytes, start: int, end: int) -> None:
+        self._header[part].extend(data[start:end])
 
-    def _field(self, data: bytes, start: int, end: int) -> None:
-        self._name += data[start:end]
-        self._bound(self._name)
-
-    def _content(self, data: bytes, start: int, end: int) -> None:
-        self._value += data[start:end]
-        self._bound(self._value)
-
-    def _bound(self, part: bytes) -> None:
-        if len(part) > 4 * MAX_PATH or len(self._headers) > 32:
-            raise Fault(400, "a header of the form is too long")
-
-    def _header(self) -> None:
-        self._headers[self._name.lower()] = self._value
-        self._name = self._value = b""
+    def _keep(self) -> None:
+        name, value = self._header
+        self._headers[bytes(name).lower()] = bytes(value)
+        name.clear()
+        value.clear()
 
     def _ready(self) -> None:
         _, options = parse_options_header(self._headers.get(b"content-disposition", b""))
         self._is_file = options.get(b"name") == b"file"
-        if self._is_file:
-            self._parts.append(("begin", options.get(b"filename", b"")))
+        self._tell("begin", options.get(b"filename", b""))
 
-    def _data(self, data: bytes, start: int, end: int) -> None:
+    def _tell(self, kind: str, content: bytes) -> None:
         if self._is_file:
-            self._parts.append(("data", data[start:end]))
-
-    def _end(self) -> None:
-        if self._is_file:
-            self._parts.append(("end", b""))
-        self._is_file = False
+            self.events.append((kind, content))

@@ -18,7 +18,6 @@ from starlette.responses import Response
 from sandbox_gym.e2b_server.control.shapes import checked
 from sandbox_gym.e2b_server.envd import routes as declared
 from sandbox_gym.e2b_server.envd.connect_rpc import (
-    MAX_INPUT,
     Document,
     answer_method,
     ping_of,
@@ -150,7 +149,7 @@ class Processes:
         seconds = timeout_of(request)
         with anyio.fail_after(seconds + 1 if seconds else STREAM_S):
             process: RunningProcess | None = None
-            async for message in read_messages(request, MAX_INPUT):
+            async for message in read_messages(request):
                 one = checked(InputMessage, message)
                 event = one.event or one
                 if event.start is not None:
@@ -182,12 +181,11 @@ class Processes:
         return {}
 
     async def _put(self, process: RunningProcess, given: Input, within_s: float) -> None:
-        text = given.pty if given.pty is not None else given.stdin
-        if text is None:
+        data = given.pty if given.pty is not None else given.stdin
+        if data is None:
             return
         if (given.pty is not None) != process.config.pty:
             raise Fault(400, "the process has a terminal" if given.pty is None else "the process has no terminal")
-        data = base64.b64decode(text)
         for start in range(0, len(data), PIECE):
             piece = data[start : start + PIECE]
             await process.envd.ask({"op": "input", "pid": process.pid}, piece, within_s=within_s)

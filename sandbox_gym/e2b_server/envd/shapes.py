@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import base64
 import binascii
 from typing import Annotated, Final, Literal, NotRequired
 
-from pydantic import AfterValidator, Field, StrictBool, StrictInt
+from pydantic import AfterValidator, BeforeValidator, Field, StrictBool, StrictInt
 from typing_extensions import TypedDict
 
 from sandbox_gym.e2b_server.control.shapes import Asked, Path, Text, Variables
@@ -21,15 +20,13 @@ def _args(args: list[str]) -> list[str]:
     return args
 
 
-def _base64(text: str) -> str:
-    try:
-        base64.b64decode(text, validate=True)
-    except (binascii.Error, ValueError):
-        raise ValueError("bytes are base64") from None
-    return text
+def _base64(text: object) -> bytes:
+    if not isinstance(text, str):
+        raise ValueError("bytes are base64")
+    return binascii.a2b_base64(text, strict_mode=True)
 
 
-Bytes = Annotated[str, AfterValidator(_base64), Field(json_schema_extra={"format": "byte"})]
+Bytes = Annotated[bytes, BeforeValidator(_base64), Field(json_schema_extra={"format": "byte"})]
 
 
 class Empty(Asked):

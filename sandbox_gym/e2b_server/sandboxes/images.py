@@ -17,7 +17,7 @@ _TAG: Final = re.compile(r"[a-z0-9_][a-z0-9._-]{0,126}")
 
 
 def clean(name: str) -> str:
-    """A name as it is kept: E2B's have no capitals."""
+    """A name as it is kept: as at E2B without capitals."""
     return name.strip().lower()
 
 

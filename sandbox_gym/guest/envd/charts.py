@@ -10,12 +10,10 @@ def chart(figure):
         from e2b_charts.main import is_figure_blank
 
         parts = figure.get_axes()
-        if is_figure_blank(parts):
-            return {}
-        found = [_part(axes) for axes in parts]
+        found = [] if is_figure_blank(parts) else [_part(axes) for axes in parts]
         if len(found) > 1:
             found = [{"type": "superchart", "title": figure.get_suptitle(), "elements": found}]
-        return json.loads(json.dumps(found[0], default=str))
+        return json.loads(json.dumps(found[0], default=str)) if found else {}
     except Exception:
         return {}  # it is shown all the same
 
@@ -26,49 +24,38 @@ def _part(axes):
 
     try:
         boxes = _boxes(axes)
-        if boxes:
-            return dict(Chart2D(ax=axes, type="box_and_whisker").model_dump(), elements=boxes)
-        return get_chart_from_ax(axes).model_dump()
+        whole = Chart2D(ax=axes, type="box_and_whisker") if boxes else get_chart_from_ax(axes)
+        return dict(whole.model_dump(), **({"elements": boxes} if boxes else {}))
     except Exception:
         return Chart(ax=axes, type="unknown").model_dump()
 
 
 def _boxes(axes):
-    """The boxes of a plot of these alone. matplotlib draws each as an outline, two whiskers that begin at it, with or
-    without two caps, the median, with or without the mean, the outliers."""
-    parts = [part for part in map(_points, axes._children) if part is not None]
-    starts = [at for at in range(len(parts)) if _is_box(*parts[at : at + 4])]
-    if not starts or starts[0]:
-        return []
-    return [_box(axes, parts[start:end]) for start, end in zip(starts, [*starts[1:], len(parts)])]
-
-
-def _points(part):
-    """The (x, y) of a line or an outline; None of what is neither, such as a text."""
-    try:
-        return [tuple(map(float, point)) for point in part.get_xydata()]
-    except AttributeError:
-        return [tuple(map(float, one)) for one in part.get_path().vertices] if hasattr(part, "get_path") else None
-
-
-def _is_box(outline, *lines):
-    return len(outline) >= 5 and outline[0] == outline[-1] and [len(points) for points in lines] == [2, 2, 2]
+    """The boxes of a plot that begins with them. matplotlib draws each as an outline, two whiskers that begin at it,
+    with or without two caps, the median, with or without the mean, the outliers."""
+    parts = [part.get_path().vertices.tolist() for part in axes._children if hasattr(part, "get_path")]
+    starts = [
+        at
+        for at, (outline, *lines) in enumerate(zip(parts, parts[1:], parts[2:], parts[3:]))
+        if len(outline) > 4 and outline[0] == outline[-1] and all(len(line) == 2 for line in lines)
+    ]
+    return [_box(axes, parts[at:end]) for at, end in zip(starts, [*starts[1:], None])] if starts[:1] == [0] else []
 
 
 def _box(axes, parts):
-    (first, low), (third, high) = parts[1:3]
-    along = 1 if parts[3][0][1] == parts[3][1][1] else 0  # 0: it lies
-    lines = [points for points in parts[3:] if len(points) == 2]
+    lines = [part for part in parts[3:] if len(part) == 2]
+    along = 1 if lines[0][0][1] == lines[0][1][1] else 0  # 0: it lies
+    (first, low), (third, high) = ([point[along] for point in whisker] for whisker in parts[1:3])
     across = [one[along] for one, other in lines if one[along] == other[along] and one != other]
     ticks = axes.get_xticklabels() if along else axes.get_yticklabels()
-    near = min(ticks, key=lambda tick: abs(tick.get_position()[1 - along] - first[1 - along]), default=None)
-    ends = (low[along], high[along])
+    at = parts[1][0][1 - along]
+    near = min(ticks, key=lambda tick: abs(tick.get_position()[1 - along] - at), default=None)
     return {
         "label": near.get_text() if near else "",
-        "min": ends[0],
-        "first_quartile": first[along],
+        "min": low,
+        "first_quartile": first,
         "median": across[2 if len(across) > 2 else 0],
-        "third_quartile": third[along],
-        "max": ends[1],
-        "outliers": [one[along] for one in parts[-1] if not ends[0] <= one[along] <= ends[1]],
+        "third_quartile": third,
+        "max": high,
+        "outliers": [point[along] for point in parts[-1] if not low <= point[along] <= high],
     }

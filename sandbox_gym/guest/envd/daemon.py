@@ -318,12 +318,8 @@ class Envd:
 
 def _why(error):
     """An OSError as a text that names its path."""
-    if not error.filename:
-        return error.strerror or str(error)
-    path = entries.text(error.filename)
-    if error.errno == errno.ENOENT:
-        return "path '%s' does not exist" % path
-    return "%s: '%s'" % (error.strerror, path)
+    said = "path '%s' does not exist" if error.errno == errno.ENOENT else "%s: '%%s'" % error.strerror
+    return said % entries.text(error.filename) if error.filename else error.strerror or str(error)
 
 
 def _has_stopped(pid):

@@ -50,7 +50,10 @@ def text(value):
 
 def info(path):
     """The entry at a path, links not followed. Raises OSError."""
-    found = os.lstat(path)
+    try:
+        found = os.lstat(path)
+    except NotADirectoryError as error:  # nothing is below a file
+        raise FileNotFoundError(errno.ENOENT, error.strerror, path) from None
     entry = {
         "name": text(os.path.basename(path) or "/"),
         "path": text(path),
