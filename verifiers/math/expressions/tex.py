@@ -44,7 +44,7 @@ _SAME = {
     "underline": "", "displaystyle": "", "textstyle": "", "limits": "", "quad": " ", "qquad": " ", "thinspace": " ",
     "varnothing": "\\emptyset", "rm": "", "bf": "", "it": "", "colon": ":", "euro": "€", "pounds": "£", "imath": "i",
     "tbinom": "\\binom", "dbinom": "\\binom", "lvert": "|", "rvert": "|", "vert": "|", "land": "‹and›", "lor": "‹or›",
-    "nicefrac": "\\frac", "sfrac": "\\frac", "bigcup": "\\cup", "bigcap": "\\cap",
+    "vee": "‹or›", "nicefrac": "\\frac", "sfrac": "\\frac", "bigcup": "\\cup", "bigcap": "\\cap",
     "R": "\\mathbb{R}", "rightarrow": "\\to", "longrightarrow": "\\to",
 }  # fmt: skip
 _COMMAND = re.compile(r"\\([A-Za-z]+)\*?")
