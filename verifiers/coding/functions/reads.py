@@ -149,6 +149,16 @@ def _calls_method(tree: ast.expr, given: set[str]) -> bool:
     )
 
 
+def reads_of_made(test: ast.Module, name: str) -> bool:
+    """Whether the test reads an attribute of what it made by calling `name`."""
+    made = _instances(test, {name})
+    return any(
+        ast.unparse(node.value.func) == name if isinstance(node.value, ast.Call) else ast.unparse(node.value) in made
+        for node in ast.walk(test)
+        if isinstance(node, ast.Attribute)
+    )
+
+
 def _instances(test: ast.Module, classes: set[str]) -> set[str]:
     """Names, attributes and functions that may hold or return an instance."""
     made: set[str] = set()
